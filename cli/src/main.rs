@@ -1,0 +1,2 @@
+//! The epitome program.
+fn main() {}

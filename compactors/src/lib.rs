@@ -1,0 +1,2 @@
+//! Compaction strategies.
+#![no_std]

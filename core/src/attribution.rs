@@ -1,0 +1,107 @@
+//! Where a message came from, how far it is trusted, and how long it must stay.
+//!
+//! Attribution is a field of every message, set by whoever adds it. It is never guessed from wording, and nothing in a
+//! message's text can change it: a tool result that claims to be a system message is a tool result.
+
+use crate::Seq;
+
+/// The attribution of one message, borrowed from wherever the message lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AttributionView<'a> {
+    /// Which component added the message: a provider's source id, or empty for the caller.
+    pub source_id: &'a str,
+    /// What kind of component that is.
+    pub source: SourceKind,
+    /// How far its content is trusted.
+    pub authority: Authority,
+    /// How long it must stay.
+    pub retention: Retention,
+    /// The messages that a derived message stands for, in ascending order, none overlapping; empty for an original.
+    pub derived_from: &'a [SeqRange],
+    /// The caller's own label, for filters at run time.
+    pub label: Option<&'a str>,
+}
+
+impl AttributionView<'_> {
+    /// A message from the caller with this authority, to be kept as long as there is room.
+    #[must_use]
+    pub const fn caller(authority: Authority) -> Self {
+        Self {
+            source_id: "",
+            source: SourceKind::Caller,
+            authority,
+            retention: Retention::Normal,
+            derived_from: &[],
+            label: None,
+        }
+    }
+}
+
+/// What kind of component added a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum SourceKind {
+    /// The program that runs the agent: instructions, the user's input, the model's answers.
+    #[default]
+    Caller,
+    /// A history provider: loaded, not said now.
+    History,
+    /// A context provider: retrieved or injected for this run.
+    Context,
+    /// A tool's output.
+    Tool,
+    /// A compaction: a summary or digest of other messages.
+    Compaction,
+}
+
+/// How far a message's content is trusted, lowest first. A derived message has the minimum of its sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum Authority {
+    /// Output of tools and retrieved text: data, never instructions.
+    Retrieved,
+    /// The model's own words.
+    Assistant,
+    /// The user.
+    User,
+    /// The developer of the application.
+    Developer,
+    /// The operator of the system.
+    System,
+}
+
+/// How long a message must stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum Retention {
+    /// Never compacted, nor are the calls and results that belong to it.
+    Pinned,
+    /// Kept as long as there is room.
+    #[default]
+    Normal,
+    /// Of use in this run only; not stored, and the first to go.
+    Ephemeral,
+}
+
+/// Sequence numbers `first..=last`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[expect(clippy::exhaustive_structs, reason = "two ends make a range; a third field would be another type")]
+pub struct SeqRange {
+    /// The first sequence number of the range.
+    pub first: Seq,
+    /// The last sequence number of the range, itself included.
+    pub last: Seq,
+}
+
+impl SeqRange {
+    /// Whether `seq` lies in the range.
+    #[must_use]
+    pub const fn contains(self, seq: Seq) -> bool {
+        self.first.0 <= seq.0 && seq.0 <= self.last.0
+    }
+}

@@ -1,0 +1,437 @@
+//! Messages as the planner sees them: borrowed, from wherever they live.
+//!
+//! Implement [`MessageView`] for a message type and every part of this crate works on it. Nothing here owns text.
+
+use crate::attribution::{AttributionView, Authority};
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum Role {
+    /// Standing instructions of the operator.
+    System,
+    /// Standing instructions of the application's developer.
+    Developer,
+    /// The user.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool's answer to one call.
+    Tool,
+}
+
+impl Role {
+    /// The word for it, as most wire formats spell it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Developer => "developer",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+
+    /// The authority of a message in this role that the caller itself added.
+    #[must_use]
+    pub const fn authority(self) -> Authority {
+        match self {
+            Self::System => Authority::System,
+            Self::Developer => Authority::Developer,
+            Self::User => Authority::User,
+            Self::Assistant => Authority::Assistant,
+            Self::Tool => Authority::Retrieved,
+        }
+    }
+}
+
+/// The parts of a message or of a tool result, in order.
+pub trait Parts {
+    /// Calls `visit` once per part, in order.
+    fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>));
+}
+
+/// One message, borrowed.
+///
+/// *For implementers*: a tool message answers exactly one call; a wire reader that meets several results, or results
+/// beside user text, in one message splits it. The answers never change while a message is in an index.
+pub trait MessageView: Parts {
+    /// Who speaks.
+    fn role(&self) -> Role;
+
+    /// Where it came from and how long it must stay.
+    fn attribution(&self) -> AttributionView<'_>;
+
+    /// The provider's id of the response that this message is part of. Messages with equal ids were made together.
+    fn response_id(&self) -> Option<&str> {
+        None
+    }
+
+    /// The speaker's name, where the wire format has one.
+    fn name(&self) -> Option<&str> {
+        None
+    }
+}
+
+impl<M: Parts + ?Sized> Parts for &M {
+    fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        (**self).for_each_part(visit);
+    }
+}
+
+impl<M: MessageView + ?Sized> MessageView for &M {
+    fn role(&self) -> Role {
+        (**self).role()
+    }
+
+    fn attribution(&self) -> AttributionView<'_> {
+        (**self).attribution()
+    }
+
+    fn response_id(&self) -> Option<&str> {
+        (**self).response_id()
+    }
+
+    fn name(&self) -> Option<&str> {
+        (**self).name()
+    }
+}
+
+/// A piece of a message's content.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum PartView<'a> {
+    /// Text.
+    Text(&'a str),
+    /// What the model thought before it spoke.
+    Reasoning(ReasoningView<'a>),
+    /// A call of a tool by the model.
+    ToolCall(ToolCallView<'a>),
+    /// The answer to a call.
+    ToolResult(ToolResultView<'a>),
+    /// An image, a sound, a video or a document.
+    Media(MediaView<'a>),
+    /// A question to a person whether something may be done.
+    ApprovalRequest(ApprovalView<'a>),
+    /// The person's answer; `approved` says which.
+    ApprovalResponse {
+        /// Which request it answers, and the call that it is about.
+        approval: ApprovalView<'a>,
+        /// Whether the person agreed.
+        approved: bool,
+    },
+    /// What a provider left in place of messages that it compacted itself.
+    Compaction(CompactionView<'a>),
+    /// A part of a kind that the reader does not know, kept as it was written.
+    Unknown {
+        /// The kind's name on the wire.
+        kind: &'a str,
+        /// Its source text.
+        raw: &'a str,
+    },
+}
+
+/// Reasoning, readable or sealed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ReasoningView<'a> {
+    /// The provider's id of the item.
+    pub id: Option<&'a str>,
+    /// The readable part; empty when there is none.
+    pub text: &'a str,
+    /// The signed or encrypted part, to be sent back byte for byte.
+    pub opaque: Option<&'a str>,
+}
+
+impl<'a> ReasoningView<'a> {
+    /// Readable reasoning.
+    #[must_use]
+    pub const fn new(text: &'a str) -> Self {
+        Self { id: None, text, opaque: None }
+    }
+
+    /// The same with a signed or encrypted payload.
+    #[must_use]
+    pub const fn with_opaque(mut self, opaque: Option<&'a str>) -> Self {
+        self.opaque = opaque;
+        self
+    }
+
+    /// The same with the provider's id.
+    #[must_use]
+    pub const fn with_id(mut self, id: Option<&'a str>) -> Self {
+        self.id = id;
+        self
+    }
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolCallView<'a> {
+    /// Pairs the call with its result. May repeat within a conversation; may be empty.
+    pub id: &'a str,
+    /// The tool's name.
+    pub name: &'a str,
+    /// The arguments, as the model wrote them.
+    pub arguments: &'a str,
+    /// Who runs the tool.
+    pub kind: CallKind,
+}
+
+impl<'a> ToolCallView<'a> {
+    /// A call that the caller runs.
+    #[must_use]
+    pub const fn new(id: &'a str, name: &'a str, arguments: &'a str) -> Self {
+        Self { id, name, arguments, kind: CallKind::Function }
+    }
+
+    /// The same call, run by `kind`.
+    #[must_use]
+    pub const fn with_kind(mut self, kind: CallKind) -> Self {
+        self.kind = kind;
+        self
+    }
+}
+
+/// Who runs a called tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum CallKind {
+    /// The caller: a result must follow.
+    #[default]
+    Function,
+    /// The provider: the result, if any, is in the same message, and none need follow.
+    Hosted,
+}
+
+/// The answer to a call.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct ToolResultView<'a> {
+    /// The call that it answers.
+    pub call_id: &'a str,
+    /// What the tool returned.
+    pub content: &'a dyn Parts,
+    /// Whether the tool failed.
+    pub is_error: bool,
+}
+
+impl<'a> ToolResultView<'a> {
+    /// What the tool returned to the call `call_id`.
+    #[must_use]
+    pub const fn new(call_id: &'a str, content: &'a dyn Parts) -> Self {
+        Self { call_id, content, is_error: false }
+    }
+
+    /// The same, marked as a failure or not.
+    #[must_use]
+    pub const fn with_error(mut self, is_error: bool) -> Self {
+        self.is_error = is_error;
+        self
+    }
+}
+
+impl core::fmt::Debug for ToolResultView<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ToolResultView")
+            .field("call_id", &self.call_id)
+            .field("is_error", &self.is_error)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a media part shows or plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum MediaKind {
+    /// A still picture.
+    Image,
+    /// A sound.
+    Audio,
+    /// A moving picture.
+    Video,
+    /// A document, for example a PDF.
+    Document,
+}
+
+/// An image, a sound, a video or a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MediaView<'a> {
+    /// What it is.
+    pub kind: MediaKind,
+    /// Its media type; empty when unknown.
+    pub mime: &'a str,
+    /// How large it is, where that is known.
+    pub extent: MediaExtent,
+}
+
+impl<'a> MediaView<'a> {
+    /// A part of this kind and media type, of unknown extent.
+    #[must_use]
+    pub const fn new(kind: MediaKind, mime: &'a str) -> Self {
+        Self { kind, mime, extent: MediaExtent::UNKNOWN }
+    }
+
+    /// The same with its extent.
+    #[must_use]
+    pub const fn with_extent(mut self, extent: MediaExtent) -> Self {
+        self.extent = extent;
+        self
+    }
+}
+
+/// How large a media part is: what the providers' published formulas ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct MediaExtent {
+    /// Width and height in pixels.
+    pub pixels: Option<(u32, u32)>,
+    /// Length in milliseconds.
+    pub millis: Option<u32>,
+    /// Number of pages.
+    pub pages: Option<u32>,
+    /// Whether the sender asked for the cheap, low-resolution reading of an image.
+    pub low_detail: bool,
+}
+
+impl MediaExtent {
+    /// Nothing is known of it.
+    pub const UNKNOWN: Self = Self { pixels: None, millis: None, pages: None, low_detail: false };
+}
+
+/// What a request for approval, or the answer to one, is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ApprovalView<'a> {
+    /// Pairs the request with its answer.
+    pub id: &'a str,
+    /// The call that may or may not be run; empty when there is none.
+    pub call_id: &'a str,
+}
+
+impl<'a> ApprovalView<'a> {
+    /// The approval `id`, about the call `call_id`.
+    #[must_use]
+    pub const fn new(id: &'a str, call_id: &'a str) -> Self {
+        Self { id, call_id }
+    }
+}
+
+/// What a provider left in place of messages that it compacted itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CompactionView<'a> {
+    /// The provider that made it, and the only one that can read it.
+    pub provider: &'a str,
+    /// The readable summary; empty when there is none.
+    pub text: &'a str,
+    /// The payload, to be sent back byte for byte.
+    pub opaque: Option<&'a str>,
+}
+
+impl<'a> CompactionView<'a> {
+    /// What `provider` left.
+    #[must_use]
+    pub const fn new(provider: &'a str, text: &'a str, opaque: Option<&'a str>) -> Self {
+        Self { provider, text, opaque }
+    }
+}
+
+/// A message of borrowed text in one role from the caller: for tests, examples and the simplest devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SimpleMessage<'a> {
+    role: Role,
+    text: &'a str,
+    calls: &'a [ToolCallView<'a>],
+    answers: Option<&'a str>,
+    attribution: AttributionView<'a>,
+}
+
+impl<'a> SimpleMessage<'a> {
+    /// Instructions.
+    #[must_use]
+    pub const fn system(text: &'a str) -> Self {
+        Self::new(Role::System, text)
+    }
+
+    /// The user's words.
+    #[must_use]
+    pub const fn user(text: &'a str) -> Self {
+        Self::new(Role::User, text)
+    }
+
+    /// The model's words.
+    #[must_use]
+    pub const fn assistant(text: &'a str) -> Self {
+        Self::new(Role::Assistant, text)
+    }
+
+    /// The model's calls.
+    #[must_use]
+    pub const fn calls(calls: &'a [ToolCallView<'a>]) -> Self {
+        let mut message = Self::new(Role::Assistant, "");
+        message.calls = calls;
+        message
+    }
+
+    /// A tool's answer to the call `id`.
+    #[must_use]
+    pub const fn result(id: &'a str, text: &'a str) -> Self {
+        let mut message = Self::new(Role::Tool, text);
+        message.answers = Some(id);
+        message
+    }
+
+    /// The same message with this attribution.
+    #[must_use]
+    pub const fn with_attribution(mut self, attribution: AttributionView<'a>) -> Self {
+        self.attribution = attribution;
+        self
+    }
+
+    const fn new(role: Role, text: &'a str) -> Self {
+        let attribution = AttributionView::caller(role.authority());
+        Self { role, text, calls: &[], answers: None, attribution }
+    }
+}
+
+impl Parts for SimpleMessage<'_> {
+    fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        match self.answers {
+            Some(id) => visit(PartView::ToolResult(ToolResultView::new(id, &Text(self.text)))),
+            None if !self.text.is_empty() => visit(PartView::Text(self.text)),
+            None => {}
+        }
+        for call in self.calls {
+            visit(PartView::ToolCall(*call));
+        }
+    }
+}
+
+impl MessageView for SimpleMessage<'_> {
+    fn role(&self) -> Role {
+        self.role
+    }
+
+    fn attribution(&self) -> AttributionView<'_> {
+        self.attribution
+    }
+}
+
+/// One text as the whole content of a tool result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a text with a name: its one field is its meaning")]
+pub struct Text<'a>(pub &'a str);
+
+impl Parts for Text<'_> {
+    fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        visit(PartView::Text(self.0));
+    }
+}

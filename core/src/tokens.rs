@@ -1,0 +1,107 @@
+//! Amounts of tokens, and how an amount is known.
+
+use core::fmt;
+
+/// An amount of tokens of one message or part. Sums of many are `u64`, because a saturated sum cannot be subtracted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[expect(clippy::exhaustive_structs, reason = "a number with a name: its one field is its meaning")]
+pub struct Tokens(pub u32);
+
+impl Tokens {
+    /// No tokens.
+    pub const ZERO: Self = Self(0);
+    /// The largest amount; additions stop here.
+    pub const MAX: Self = Self(u32::MAX);
+
+    /// This amount as a term of a sum.
+    #[must_use]
+    pub const fn as_u64(self) -> u64 {
+        self.0 as u64
+    }
+
+    /// An amount from a count of any size; what does not fit becomes [`Tokens::MAX`].
+    #[must_use]
+    pub const fn from_u64(count: u64) -> Self {
+        if count > u32::MAX as u64 { Self::MAX } else { Self(count as u32) }
+    }
+
+    /// The sum, at most [`Tokens::MAX`].
+    #[must_use]
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl fmt::Display for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// How an amount of tokens is known. It travels with the amount; of a sum, it is the least certain of its terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum Basis {
+    /// By a formula over the text: close, never exact.
+    Estimated,
+    /// By the model's own tokenizer, run here.
+    Counted,
+    /// By the provider, for a request that it received.
+    Reported,
+}
+
+impl Basis {
+    /// The word for it: `estimated`, `counted` or `reported`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Estimated => "estimated",
+            Self::Counted => "counted",
+            Self::Reported => "reported",
+        }
+    }
+}
+
+/// Turns text into an amount of tokens.
+///
+/// *For callers*: counting is additive by convention. Count each part on its own and add; joined text is never counted,
+/// so a message's amount does not depend on its neighbours.
+///
+/// *For implementers*: the same text always gives the same amount, no text panics, and text that looks like a special
+/// token (`<|endoftext|>`) is counted as the text it is.
+pub trait TokenCounter {
+    /// A stable name, stored beside every count: a count made under another name is not trusted.
+    fn name(&self) -> &str;
+
+    /// How the amounts are known.
+    fn basis(&self) -> Basis;
+
+    /// The amount of `text`.
+    fn count(&self, text: &str) -> Tokens;
+
+    /// The amount of `text` if it is at most `limit`; may stop reading as soon as it is known to be more.
+    fn count_up_to(&self, text: &str, limit: Tokens) -> Option<Tokens> {
+        let tokens = self.count(text);
+        (tokens <= limit).then_some(tokens)
+    }
+}
+
+impl<C: TokenCounter + ?Sized> TokenCounter for &C {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn basis(&self) -> Basis {
+        (**self).basis()
+    }
+
+    fn count(&self, text: &str) -> Tokens {
+        (**self).count(text)
+    }
+
+    fn count_up_to(&self, text: &str, limit: Tokens) -> Option<Tokens> {
+        (**self).count_up_to(text, limit)
+    }
+}

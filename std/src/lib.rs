@@ -1,0 +1,1 @@
+//! Owned messages, wire formats, token counters and history stores.
