@@ -1,0 +1,65 @@
+//! What can go wrong in a store, by what the caller does next.
+
+use core::error::Error;
+use core::fmt;
+
+/// A failed operation on a store. It names the operation and the session's trouble, never a message's text.
+#[derive(Debug)]
+pub struct StoreError {
+    kind: StoreErrorKind,
+    context: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// What the caller of a failed operation does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// There is no such session: create it by appending, or correct the id.
+    NotFound,
+    /// Somebody else was there first: load again and retry on what is there now.
+    Conflict,
+    /// The request itself is wrong: do not repeat it as it is.
+    Invalid,
+    /// What is stored cannot be read: restore it from a backup, or export what can be read.
+    Corrupt,
+    /// The store cannot be reached or written: repeat later, with the same token.
+    Unavailable,
+}
+
+impl StoreError {
+    /// An error of this kind; `context` says what was tried and with which result, without any message text.
+    #[must_use]
+    pub fn new(kind: StoreErrorKind, context: impl Into<String>) -> Self {
+        Self { kind, context: context.into(), source: None }
+    }
+
+    /// The same error with what caused it.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// What the caller does next.
+    #[must_use]
+    pub const fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.context)?;
+        match &self.source {
+            Some(source) => write!(f, ": {source}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}

@@ -1,0 +1,100 @@
+//! What one compaction did.
+
+use core::fmt;
+
+use epitome_core::attribution::SeqRange;
+use epitome_core::{Head, Revision, Seq, Turn};
+use serde::{Deserialize, Serialize};
+
+use super::TokenCount;
+use crate::message::{Message, Str};
+
+/// What one compaction did: which messages it hides, and what stands there instead. Nothing is deleted.
+///
+/// A record edits only what is visible at its parent revision, and it hides whole groups.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct CompactionRecord {
+    /// The revision that it was made from, and the one that a commit expects.
+    pub parent: Revision,
+    /// The head that it was made from: messages appended later are not its business.
+    pub head: Head,
+    /// The messages it hides: ascending, none overlapping, none adjacent.
+    pub hides: Vec<SeqRange>,
+    /// The messages that stand in place of hidden ones.
+    pub summaries: Vec<Summary>,
+    /// The unanswered calls among the hidden messages, so that an answer that comes late still finds its group.
+    pub unanswered: Vec<UnansweredCall>,
+    /// What made the plan, for people who read the log: strategy names.
+    pub strategy: Str,
+    /// The size of the projection before, in tokens.
+    pub tokens_before: u64,
+    /// The size of the projection after, in tokens.
+    pub tokens_after: u64,
+}
+
+/// A message that stands in place of hidden ones.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Where it stands: the lowest sequence number that it covers.
+    pub key: Seq,
+    /// The message. Its attribution names the messages it covers.
+    pub message: Message,
+    /// Its size.
+    pub count: TokenCount,
+}
+
+impl Summary {
+    /// `message` in place of the messages from `key` on.
+    #[must_use]
+    pub const fn new(key: Seq, message: Message, count: TokenCount) -> Self {
+        Self { key, message, count }
+    }
+}
+
+/// A hidden call that has no answer yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct UnansweredCall {
+    /// The call's id.
+    pub id: Str,
+    /// The first message of its group.
+    pub anchor: Seq,
+    /// The turn of its group.
+    pub turn: Turn,
+    /// Its place among the calls of its group.
+    pub ordinal: u32,
+}
+
+impl UnansweredCall {
+    /// The call `id`, the `ordinal`th of the group at `anchor`.
+    #[must_use]
+    pub const fn new(id: Str, anchor: Seq, turn: Turn, ordinal: u32) -> Self {
+        Self { id, anchor, turn, ordinal }
+    }
+}
+
+/// Names a record by its content: equal edits of one revision have equal ids, so a commit can be repeated safely.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RecordId([u8; 16]);
+
+impl RecordId {
+    /// The id with these bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}

@@ -1,0 +1,208 @@
+//! Owned messages, with text that is held once and shared.
+
+mod attribution;
+mod part;
+mod text;
+
+pub use attribution::Attribution;
+pub use part::{Approval, CompactionPart, Media, MediaSource, Part, Reasoning, ToolCall, ToolResult};
+pub use text::Str;
+
+use epitome_core::attribution::AttributionView;
+use epitome_core::message::{MessageView, PartView, Parts, Role};
+
+/// One message, owned. Cloning is cheap: text is shared.
+///
+/// A message that a wire reader made also carries the text that it was read from, so that a writer of the same format
+/// gives it back exactly as it was, unknown fields included, as long as nothing has changed it.
+///
+/// ```
+/// use epitome_std::message::{Message, Part, ToolCall};
+/// use epitome_core::message::Role;
+///
+/// let question = Message::user("What is in notes.txt?");
+/// let call = Message::new(Role::Assistant, vec![Part::ToolCall(ToolCall::new("c1", "read", r#"{"path":"notes.txt"}"#))]);
+/// assert_eq!(question.role(), Role::User);
+/// assert_eq!(call.parts().len(), 1);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    role: Role,
+    parts: Vec<Part>,
+    attribution: Attribution,
+    id: Option<Str>,
+    response_id: Option<Str>,
+    name: Option<Str>,
+    wire: Option<WireText>,
+}
+
+/// The text that a message was read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WireText {
+    /// The name of the format, for example `openai-chat`.
+    pub format: Str,
+    /// The message's source text.
+    pub text: Str,
+    /// Whether the message has been changed since: a writer then takes only what it does not know from the text.
+    pub touched: bool,
+}
+
+impl WireText {
+    /// The text of an unchanged message in `format`.
+    #[must_use]
+    pub const fn new(format: Str, text: Str) -> Self {
+        Self { format, text, touched: false }
+    }
+}
+
+impl Message {
+    /// A message from the caller.
+    #[must_use]
+    pub fn new(role: Role, parts: Vec<Part>) -> Self {
+        let attribution = Attribution::caller(role.authority());
+        Self { role, parts, attribution, id: None, response_id: None, name: None, wire: None }
+    }
+
+    /// Instructions from the operator.
+    #[must_use]
+    pub fn system(text: impl Into<Str>) -> Self {
+        Self::new(Role::System, vec![Part::Text(text.into())])
+    }
+
+    /// The user's words.
+    #[must_use]
+    pub fn user(text: impl Into<Str>) -> Self {
+        Self::new(Role::User, vec![Part::Text(text.into())])
+    }
+
+    /// The model's words.
+    #[must_use]
+    pub fn assistant(text: impl Into<Str>) -> Self {
+        Self::new(Role::Assistant, vec![Part::Text(text.into())])
+    }
+
+    /// A tool's answer to one call.
+    #[must_use]
+    pub fn tool(call_id: impl Into<Str>, text: impl Into<Str>) -> Self {
+        let parts = vec![Part::Text(text.into())];
+        Self::new(Role::Tool, vec![Part::ToolResult(ToolResult::new(call_id, parts))])
+    }
+
+    /// The same message with this attribution. Attribution is not part of the wire text.
+    #[must_use]
+    pub fn with_attribution(mut self, attribution: Attribution) -> Self {
+        self.attribution = attribution;
+        self
+    }
+
+    /// The same message with the provider's id of the message.
+    #[must_use]
+    pub fn with_id(mut self, id: impl Into<Str>) -> Self {
+        self.id = Some(id.into());
+        self.touched()
+    }
+
+    /// The same message with the provider's id of the response that it is part of.
+    #[must_use]
+    pub fn with_response_id(mut self, id: impl Into<Str>) -> Self {
+        self.response_id = Some(id.into());
+        self.touched()
+    }
+
+    /// The same message with its speaker's name.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<Str>) -> Self {
+        self.name = Some(name.into());
+        self.touched()
+    }
+
+    /// The same message with other parts.
+    #[must_use]
+    pub fn with_parts(mut self, parts: Vec<Part>) -> Self {
+        self.parts = parts;
+        self.touched()
+    }
+
+    /// The same message, as read from `wire`. For wire readers: call it last.
+    #[must_use]
+    pub fn with_wire(mut self, wire: WireText) -> Self {
+        self.wire = Some(wire);
+        self
+    }
+
+    /// Its parts, in order.
+    #[must_use]
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Who speaks.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Where it came from and how long it must stay.
+    #[must_use]
+    pub const fn attribution(&self) -> &Attribution {
+        &self.attribution
+    }
+
+    /// The provider's id of the message. It may repeat within a conversation.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// The provider's id of the response that the message is part of.
+    #[must_use]
+    pub fn response_id(&self) -> Option<&str> {
+        self.response_id.as_deref()
+    }
+
+    /// The speaker's name.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The text that the message was read from, if a wire reader made it.
+    #[must_use]
+    pub const fn wire(&self) -> Option<&WireText> {
+        self.wire.as_ref()
+    }
+
+    fn touched(mut self) -> Self {
+        if let Some(wire) = &mut self.wire {
+            wire.touched = true;
+        }
+        self
+    }
+}
+
+impl Parts for Message {
+    fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        for part in &self.parts {
+            part.view(visit);
+        }
+    }
+}
+
+impl MessageView for Message {
+    fn role(&self) -> Role {
+        self.role
+    }
+
+    fn attribution(&self) -> AttributionView<'_> {
+        self.attribution.view()
+    }
+
+    fn response_id(&self) -> Option<&str> {
+        self.response_id.as_deref()
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+}

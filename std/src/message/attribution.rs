@@ -1,0 +1,86 @@
+//! Owned attribution.
+
+use epitome_core::attribution::{AttributionView, Authority, Retention, SeqRange, SourceKind};
+use serde::{Deserialize, Serialize};
+
+use super::Str;
+
+/// Where a message came from, how far it is trusted, and how long it must stay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Attribution {
+    /// Which component added the message: a provider's source id, or empty for the caller.
+    #[serde(default, skip_serializing_if = "str_is_empty")]
+    pub source_id: Str,
+    /// What kind of component that is.
+    pub source: SourceKind,
+    /// How far its content is trusted.
+    pub authority: Authority,
+    /// How long it must stay.
+    #[serde(default)]
+    pub retention: Retention,
+    /// The messages that a derived message stands for, in ascending order; empty for an original.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub derived_from: Vec<SeqRange>,
+    /// The caller's own label, for filters at run time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Str>,
+}
+
+impl Attribution {
+    /// A message that the component `source_id` added.
+    #[must_use]
+    pub fn new(source_id: impl Into<Str>, source: SourceKind, authority: Authority) -> Self {
+        Self {
+            source_id: source_id.into(),
+            source,
+            authority,
+            retention: Retention::Normal,
+            derived_from: Vec::new(),
+            label: None,
+        }
+    }
+
+    /// A message that the caller added.
+    #[must_use]
+    pub fn caller(authority: Authority) -> Self {
+        Self::new("", SourceKind::Caller, authority)
+    }
+
+    /// The same with this retention.
+    #[must_use]
+    pub const fn with_retention(mut self, retention: Retention) -> Self {
+        self.retention = retention;
+        self
+    }
+
+    /// The same, standing for these messages.
+    #[must_use]
+    pub fn with_derived_from(mut self, ranges: Vec<SeqRange>) -> Self {
+        self.derived_from = ranges;
+        self
+    }
+
+    /// The same with the caller's label.
+    #[must_use]
+    pub fn with_label(mut self, label: impl Into<Str>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// As the planner sees it.
+    #[must_use]
+    pub fn view(&self) -> AttributionView<'_> {
+        let mut view = AttributionView::caller(self.authority);
+        view.source_id = &self.source_id;
+        view.source = self.source;
+        view.retention = self.retention;
+        view.derived_from = &self.derived_from;
+        view.label = self.label.as_deref();
+        view
+    }
+}
+
+fn str_is_empty(text: &Str) -> bool {
+    text.is_empty()
+}

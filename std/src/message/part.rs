@@ -1,0 +1,226 @@
+//! The parts of an owned message.
+
+use epitome_core::message::{
+    ApprovalView, CallKind, CompactionView, MediaExtent, MediaKind, MediaView, PartView, Parts,
+    ReasoningView, ToolCallView, ToolResultView,
+};
+
+use super::Str;
+
+/// A piece of a message's content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part {
+    /// Text.
+    Text(Str),
+    /// What the model thought before it spoke.
+    Reasoning(Reasoning),
+    /// A call of a tool by the model.
+    ToolCall(ToolCall),
+    /// The answer to a call.
+    ToolResult(ToolResult),
+    /// An image, a sound, a video or a document.
+    Media(Media),
+    /// A question to a person whether something may be done.
+    ApprovalRequest(Approval),
+    /// The person's answer.
+    ApprovalResponse {
+        /// Which request it answers.
+        approval: Approval,
+        /// Whether the person agreed.
+        approved: bool,
+    },
+    /// What a provider left in place of messages that it compacted itself.
+    Compaction(CompactionPart),
+    /// A part of a kind that the reader does not know, kept as it was written.
+    Unknown {
+        /// The kind's name on the wire.
+        kind: Str,
+        /// Its source text.
+        raw: Str,
+    },
+}
+
+impl Part {
+    /// Calls `visit` with this part as the planner sees it.
+    pub(crate) fn view(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        match self {
+            Self::Text(text) => visit(PartView::Text(text)),
+            Self::Reasoning(reasoning) => visit(PartView::Reasoning(reasoning.view())),
+            Self::ToolCall(call) => visit(PartView::ToolCall(call.view())),
+            Self::ToolResult(result) => visit(PartView::ToolResult(result.view())),
+            Self::Media(media) => visit(PartView::Media(media.view())),
+            Self::ApprovalRequest(approval) => visit(PartView::ApprovalRequest(approval.view())),
+            Self::ApprovalResponse { approval, approved } => {
+                visit(PartView::ApprovalResponse { approval: approval.view(), approved: *approved });
+            }
+            Self::Compaction(compaction) => visit(PartView::Compaction(compaction.view())),
+            Self::Unknown { kind, raw } => visit(PartView::Unknown { kind, raw }),
+        }
+    }
+}
+
+/// Reasoning, readable or sealed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Reasoning {
+    /// The provider's id of the item.
+    pub id: Option<Str>,
+    /// The readable part; empty when there is none.
+    pub text: Str,
+    /// The signed or encrypted part, to be sent back byte for byte.
+    pub opaque: Option<Str>,
+}
+
+impl Reasoning {
+    /// Readable reasoning.
+    #[must_use]
+    pub fn new(text: impl Into<Str>) -> Self {
+        Self { id: None, text: text.into(), opaque: None }
+    }
+
+    fn view(&self) -> ReasoningView<'_> {
+        ReasoningView::new(&self.text).with_opaque(self.opaque.as_deref()).with_id(self.id.as_deref())
+    }
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolCall {
+    /// Pairs the call with its result.
+    pub id: Str,
+    /// The tool's name.
+    pub name: Str,
+    /// The arguments, as the model wrote them: JSON text for most tools.
+    pub arguments: Str,
+    /// Who runs the tool.
+    pub kind: CallKind,
+}
+
+impl ToolCall {
+    /// A call that the caller runs.
+    #[must_use]
+    pub fn new(id: impl Into<Str>, name: impl Into<Str>, arguments: impl Into<Str>) -> Self {
+        Self { id: id.into(), name: name.into(), arguments: arguments.into(), kind: CallKind::Function }
+    }
+
+    fn view(&self) -> ToolCallView<'_> {
+        ToolCallView::new(&self.id, &self.name, &self.arguments).with_kind(self.kind)
+    }
+}
+
+/// The answer to a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolResult {
+    /// The call that it answers.
+    pub call_id: Str,
+    /// What the tool returned: texts and media.
+    pub parts: Vec<Part>,
+    /// Whether the tool failed.
+    pub is_error: bool,
+}
+
+impl ToolResult {
+    /// What the tool returned to the call `call_id`.
+    #[must_use]
+    pub fn new(call_id: impl Into<Str>, parts: Vec<Part>) -> Self {
+        Self { call_id: call_id.into(), parts, is_error: false }
+    }
+
+    fn view(&self) -> ToolResultView<'_> {
+        ToolResultView::new(&self.call_id, self).with_error(self.is_error)
+    }
+}
+
+/// What the tool returned.
+impl Parts for ToolResult {
+    fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        for part in &self.parts {
+            part.view(visit);
+        }
+    }
+}
+
+/// An image, a sound, a video or a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Media {
+    /// What it is.
+    pub kind: MediaKind,
+    /// Its media type; empty when unknown.
+    pub mime: Str,
+    /// Where its bytes are.
+    pub source: MediaSource,
+    /// How large it is, where that is known.
+    pub extent: MediaExtent,
+}
+
+impl Media {
+    /// A part of unknown extent.
+    #[must_use]
+    pub fn new(kind: MediaKind, mime: impl Into<Str>, source: MediaSource) -> Self {
+        Self { kind, mime: mime.into(), source, extent: MediaExtent::UNKNOWN }
+    }
+
+    fn view(&self) -> MediaView<'_> {
+        MediaView::new(self.kind, &self.mime).with_extent(self.extent)
+    }
+}
+
+/// Where the bytes of a media part are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MediaSource {
+    /// In the message, as base64.
+    Base64(Str),
+    /// Elsewhere: a URL or a provider's file id.
+    Uri(Str),
+}
+
+/// What a request for approval, or the answer to one, is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Approval {
+    /// Pairs the request with its answer.
+    pub id: Str,
+    /// The call that may or may not be run; empty when there is none.
+    pub call_id: Str,
+}
+
+impl Approval {
+    /// The approval `id`, about the call `call_id`.
+    #[must_use]
+    pub fn new(id: impl Into<Str>, call_id: impl Into<Str>) -> Self {
+        Self { id: id.into(), call_id: call_id.into() }
+    }
+
+    fn view(&self) -> ApprovalView<'_> {
+        ApprovalView::new(&self.id, &self.call_id)
+    }
+}
+
+/// What a provider left in place of messages that it compacted itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CompactionPart {
+    /// The provider that made it, and the only one that can read it.
+    pub provider: Str,
+    /// The readable summary; empty when there is none.
+    pub text: Str,
+    /// The payload, to be sent back byte for byte.
+    pub opaque: Option<Str>,
+}
+
+impl CompactionPart {
+    /// What `provider` left.
+    #[must_use]
+    pub fn new(provider: impl Into<Str>, text: impl Into<Str>, opaque: Option<Str>) -> Self {
+        Self { provider: provider.into(), text: text.into(), opaque }
+    }
+
+    fn view(&self) -> CompactionView<'_> {
+        CompactionView::new(&self.provider, &self.text, self.opaque.as_deref())
+    }
+}
