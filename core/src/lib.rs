@@ -5,35 +5,37 @@
 //! into a [`Draft`], and the resulting [`Plan`] says what the next request will contain.
 //!
 //! ```
-//! use epitome_core::{Budget, IndexBuf, Outcome, Pass, Strategy, Draft, Verdict, Tokens, plan};
 //! use epitome_core::message::SimpleMessage;
+//! use epitome_core::{ArrayTable, Budget, Cell, Draft, IndexBuf, OpenCallSlots, Outcome, Pass, Span, Strategy, Tokens};
 //!
 //! /// Drops the oldest groups that may be dropped, until the goal is met.
 //! #[derive(Debug)]
 //! struct Oldest;
+//!
 //! impl Strategy for Oldest {
-//!     fn name(&self) -> &'static str { "oldest" }
+//!     fn name(&self) -> &'static str {
+//!         "oldest"
+//!     }
+//!
 //!     fn plan(&self, draft: &mut Draft<'_>) {
 //!         draft.drop_oldest();
 //!     }
 //! }
 //!
-//! let mut index = IndexBuf::<[epitome_core::Span; 8], epitome_core::OpenCallSlots<4>>::new();
-//! for (message, tokens) in [
-//!     (SimpleMessage::system("Be brief."), 5),
-//!     (SimpleMessage::user("What is 6 x 7?"), 9),
-//!     (SimpleMessage::assistant("42"), 4),
-//!     (SimpleMessage::user("And 6 x 8?"), 8),
-//! ] {
-//!     index.push(&message, Tokens(tokens)).unwrap();
+//! let mut index = IndexBuf::<ArrayTable<Span, 8>, OpenCallSlots<4>>::new();
+//! index.push(&SimpleMessage::system("Answer briefly."), Tokens(6))?;
+//! for question in ["What is 6 x 7?", "And 6 x 8?", "And 6 x 9?"] {
+//!     index.push(&SimpleMessage::user(question), Tokens(9))?;
+//!     index.push(&SimpleMessage::assistant("Let me see."), Tokens(7))?;
 //! }
-//! let budget = Budget::builder().window(24).reserve(0).trigger(23).goal(22).min_reclaim(0).build().unwrap();
-//! let mut verdicts = [Verdict::Keep; 8];
-//! let Outcome::Planned(plan) = plan(index.view(), &budget, Pass::Manual, &Oldest, &mut verdicts).unwrap() else {
-//!     panic!("nothing to do")
-//! };
-//! assert_eq!(plan.verdicts().to_string(), "KKDK");
-//! assert_eq!(plan.tokens_after(), 22);
+//! let budget = Budget::builder().window(100).trigger(50).goal(48).build()?;
+//! let mut cells = [Cell::default(); 8];
+//! let outcome = epitome_core::plan(index.view(), &budget, Pass::Manual, &Oldest, &mut cells)?;
+//! let Outcome::Planned(plan) = outcome else { unreachable!("54 tokens are more than 48") };
+//! // The instructions, the first and the last request and the newest steps stay.
+//! assert_eq!(plan.verdicts().to_string(), "KKKDKKK");
+//! assert_eq!(plan.tokens_after(), 45);
+//! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
 //! This crate does not call models, read clocks, draw random numbers, allocate (without the `alloc` feature) or store
@@ -44,6 +46,7 @@
 //! - `heapless`: `heapless::Vec` as a fixed-capacity table.
 //! - `serde`: identifiers and amounts as serde values.
 #![no_std]
+#![warn(clippy::arithmetic_side_effects)]
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
@@ -51,9 +54,37 @@ extern crate alloc;
 extern crate std;
 
 pub mod attribution;
+mod budget;
+mod count;
+mod draft;
 mod ids;
+mod index;
 pub mod message;
+mod open_calls;
+mod plan;
+mod profile;
+#[cfg(feature = "alloc")]
+mod repair;
+mod strategy;
+mod table;
 mod tokens;
+mod validate;
 
+pub use budget::{Budget, BudgetBuilder, BudgetError, RESERVE_MAX, WINDOW_DEFAULT};
+pub use count::{CALL_TOKENS, MESSAGE_TOKENS, NAME_TOKENS, count_message, count_parts, media_tokens};
+pub use draft::{Cell, Draft, Floors, Refusal, Verdict};
 pub use ids::{Head, Revision, Seq, Turn};
+pub use index::{Group, GroupKind, Groups, Index, IndexBuf, Placed, RestoreError, Span, Stored};
+#[cfg(feature = "alloc")]
+pub use open_calls::OpenCallTree;
+pub use open_calls::{CALL_ID_MAX, OpenCall, OpenCallSlots, OpenCalls};
+pub use plan::{
+    Contributor, Infeasible, Outcome, Pass, Plan, PlanError, StablePrefix, Unchanged, Verdicts, plan,
+};
+pub use profile::Profile;
+#[cfg(feature = "alloc")]
+pub use repair::{ABORTED, Pending, Repair, repair};
+pub use strategy::{KEEP_STEPS_MIN, Protection, Strategy};
+pub use table::{ArrayTable, Full, SliceTable, Table};
 pub use tokens::{Basis, TokenCounter, Tokens};
+pub use validate::{Validator, Violation, ViolationKind};

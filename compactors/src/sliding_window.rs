@@ -1,0 +1,98 @@
+//! Keep the newest.
+
+use epitome_core::{Draft, Group, GroupKind, Protection, Strategy, Turn};
+
+use crate::truncation::open_on_a_turn;
+
+/// Keeps a window of the newest groups and drops what is older.
+///
+/// *Keeps*: the window, and what [`Protection`] names. *Drops*: all whole groups before the window; the window opens on a
+/// turn, so it may be smaller than asked for. Where the goal is still not met, the oldest groups of the window go too.
+/// *Cost*: at most four passes over the groups. *Stable prefix*: the instructions and the first user message, no more: a
+/// window that slides voids the provider's cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlidingWindow {
+    window: Window,
+    protection: Protection,
+}
+
+/// How large the window is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Window {
+    /// So many turns.
+    Turns(u32),
+    /// So many groups, system messages not counted.
+    Groups(u32),
+    /// As many groups as have so many tokens together, system messages not counted.
+    Tokens(u64),
+    /// As many groups as meet the budget's goal together with what is protected.
+    Goal,
+}
+
+impl SlidingWindow {
+    /// A window of this size.
+    #[must_use]
+    pub fn new(window: Window) -> Self {
+        Self { window, protection: Protection::default() }
+    }
+
+    /// Preserves the first user message or not.
+    #[must_use]
+    pub const fn preserve_first_user(mut self, stays: bool) -> Self {
+        self.protection = self.protection.with_first_user(stays);
+        self
+    }
+
+    /// The first turn of the window.
+    fn opens_at(&self, draft: &Draft<'_>) -> Turn {
+        let newest = draft.index().turn();
+        match self.window {
+            Window::Turns(turns) => Turn(newest.0.saturating_add(1).saturating_sub(turns)),
+            Window::Groups(groups) => first_whole_turn(draft, u64::from(groups), |_| 1),
+            Window::Tokens(tokens) => first_whole_turn(draft, tokens, |group| group.tokens().as_u64()),
+            Window::Goal => {
+                let goal = draft.budget().goal().unwrap_or(draft.budget().limit());
+                let room = goal.saturating_sub(draft.floors().goal);
+                let costs =
+                    |group: &Group<'_>| if draft.is_candidate(group) { group.tokens().as_u64() } else { 0 };
+                first_whole_turn(draft, room, costs)
+            }
+        }
+    }
+}
+
+impl Strategy for SlidingWindow {
+    fn name(&self) -> &'static str {
+        "window"
+    }
+
+    fn protection(&self) -> Protection {
+        self.protection
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        let opens_at = self.opens_at(draft);
+        for group in draft.index().groups() {
+            if group.turn() < opens_at && group.kind() != GroupKind::System && draft.is_candidate(&group) {
+                // A candidate is never refused.
+                let _ = draft.drop_group(group.leader());
+            }
+        }
+        draft.drop_oldest();
+        draft.drop_to_fit();
+        open_on_a_turn(draft);
+    }
+}
+
+/// The oldest turn of which all groups, and all newer ones, fit into `room`.
+fn first_whole_turn(draft: &Draft<'_>, room: u64, cost: impl Fn(&Group<'_>) -> u64) -> Turn {
+    let mut left = room;
+    for group in draft.index().groups().rev().filter(|group| group.kind() != GroupKind::System) {
+        match left.checked_sub(cost(&group)) {
+            Some(rest) => left = rest,
+            None => return group.turn().next(),
+        }
+    }
+    Turn(0)
+}

@@ -1,0 +1,150 @@
+//! Drop the oldest.
+
+use epitome_core::{Draft, Group, GroupKind, Protection, Strategy, Turn, Verdict};
+
+/// Drops the oldest groups that are not protected, until the goal is met.
+///
+/// *Keeps*: the newest turns as long as the goal can be met without them, and what [`Protection`] names. *Drops*: whole
+/// groups, oldest first; where that is not enough, the oldest of the newest turns too. *Cost*: at most three passes over
+/// the groups. *Stable prefix*: up to the first dropped group, which is usually the second turn.
+///
+/// Without a goal its [`Strength`] decides how many messages stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Truncation {
+    preserve_recent: u32,
+    strength: Strength,
+    protection: Protection,
+}
+
+/// How much of what may be dropped stays when there is no goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Strength {
+    /// Three quarters of the messages.
+    Light,
+    /// Half of the messages.
+    #[default]
+    Moderate,
+    /// A quarter of the messages.
+    Aggressive,
+}
+
+impl Strength {
+    /// The share that stays, in quarters.
+    const fn quarters(self) -> u64 {
+        match self {
+            Self::Light => 3,
+            Self::Moderate => 2,
+            Self::Aggressive => 1,
+        }
+    }
+}
+
+/// How many of the newest turns are spared as long as the goal can be met without them.
+const PRESERVE_RECENT: u32 = 2;
+
+impl Default for Truncation {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Truncation {
+    /// With two recent turns, the system messages and the first user message preserved.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            preserve_recent: PRESERVE_RECENT,
+            strength: Strength::Moderate,
+            protection: Protection::default(),
+        }
+    }
+
+    /// Spares this many of the newest turns, if the goal can be met without them.
+    #[must_use]
+    pub const fn preserve_recent(mut self, turns: u32) -> Self {
+        self.preserve_recent = turns;
+        self
+    }
+
+    /// Preserves all system messages of the caller, or only the leading ones.
+    #[must_use]
+    pub const fn preserve_system(mut self, all: bool) -> Self {
+        self.protection = self.protection.with_system(all);
+        self
+    }
+
+    /// Preserves the first user message or not.
+    #[must_use]
+    pub const fn preserve_first_user(mut self, stays: bool) -> Self {
+        self.protection = self.protection.with_first_user(stays);
+        self
+    }
+
+    /// How much stays when there is no goal.
+    #[must_use]
+    pub const fn strength(mut self, strength: Strength) -> Self {
+        self.strength = strength;
+        self
+    }
+
+    /// Without a goal: the newest messages that may be dropped stay, as many as the strength says, rounded down to whole
+    /// groups.
+    fn drop_by_strength(&self, draft: &mut Draft<'_>) {
+        let spared = Turn(draft.index().turn().0.saturating_add(1).saturating_sub(self.preserve_recent));
+        let candidate =
+            |draft: &Draft<'_>, group: &Group<'_>| group.turn() < spared && draft.is_candidate(group);
+        let messages =
+            draft.index().groups().filter(|group| candidate(draft, group)).map(|group| messages_of(&group));
+        let mut room = messages.sum::<u64>().saturating_mul(self.strength.quarters()) / 4;
+        for group in draft.index().groups().rev() {
+            if candidate(draft, &group) {
+                match room.checked_sub(messages_of(&group)) {
+                    Some(rest) => room = rest,
+                    None => {
+                        // All that is older goes too, so that what stays is one run.
+                        room = 0;
+                        let _ = draft.drop_group(group.leader());
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Strategy for Truncation {
+    fn name(&self) -> &'static str {
+        "truncate"
+    }
+
+    fn protection(&self) -> Protection {
+        self.protection
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        if draft.budget().goal().is_none() {
+            self.drop_by_strength(draft);
+        }
+        draft.drop_oldest_sparing(self.preserve_recent);
+        draft.drop_oldest();
+        draft.drop_to_fit();
+        open_on_a_turn(draft);
+    }
+}
+
+/// Drops what is left in front of the first user message that stays: a request that opens with half a turn misleads the
+/// model, and some providers refuse it.
+pub(crate) fn open_on_a_turn(draft: &mut Draft<'_>) {
+    for group in draft.index().groups() {
+        if draft.verdict(&group) == Verdict::Drop || group.kind() == GroupKind::System {
+            continue;
+        }
+        if !group.is_step() || group.turn() == Turn(0) || draft.drop_group(group.leader()).is_err() {
+            return;
+        }
+    }
+}
+
+fn messages_of(group: &Group<'_>) -> u64 {
+    group.positions().map(|range| u64::from(range.end.saturating_sub(range.start))).sum()
+}

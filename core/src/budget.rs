@@ -1,0 +1,276 @@
+//! What a request may cost, checked once.
+
+use core::fmt;
+
+/// How large requests may become, when to compact, and down to where. In tokens.
+///
+/// A budget can only be made with `goal < trigger <= window - reserve` and `min_reclaim <= trigger - goal`, so that a
+/// pass that reaches its goal ends the need for it.
+///
+/// ```
+/// use epitome_core::Budget;
+///
+/// let budget = Budget::default();
+/// assert_eq!((budget.window(), budget.trigger(), budget.goal()), (128_000, 100_000, Some(50_000)));
+/// let small = Budget::builder().window(8_000).build()?;
+/// assert_eq!((small.limit(), small.trigger(), small.goal()), (7_000, 6_240, Some(3_120)));
+/// # Ok::<(), epitome_core::BudgetError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Budget {
+    window: u64,
+    reserve: u64,
+    trigger: u64,
+    goal: Option<u64>,
+    min_reclaim: u64,
+}
+
+/// The window of a model that nothing is known of: that of most models in use. 128,000 tokens.
+pub const WINDOW_DEFAULT: u64 = 128_000;
+/// The largest reserve that is taken by default: the answer of a model, at most 8,192 tokens.
+pub const RESERVE_MAX: u64 = 8_192;
+
+/// Where a window of 128,000 is compacted. Of another window it is 78 %, which is the same share.
+const TRIGGER_DEFAULT: u64 = 100_000;
+const TRIGGER_PERCENT: u64 = 78;
+/// A pass that frees less than this share of the window, in percent, costs more than it gives: it voids the provider's
+/// prompt cache from the first changed message on.
+const MIN_RECLAIM_PERCENT: u64 = 2;
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            window: WINDOW_DEFAULT,
+            reserve: RESERVE_MAX,
+            trigger: TRIGGER_DEFAULT,
+            goal: Some(TRIGGER_DEFAULT / 2),
+            min_reclaim: WINDOW_DEFAULT / 100 * MIN_RECLAIM_PERCENT,
+        }
+    }
+}
+
+impl Budget {
+    /// A budget of defaults, to be changed.
+    #[must_use]
+    pub const fn builder() -> BudgetBuilder {
+        BudgetBuilder {
+            window: WINDOW_DEFAULT,
+            reserve: None,
+            trigger: None,
+            goal: Goal::Default,
+            min_reclaim: None,
+        }
+    }
+
+    /// What the model takes: request and answer together.
+    #[must_use]
+    pub const fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// What is kept free for the answer. By default an eighth of the window, at most [`RESERVE_MAX`].
+    #[must_use]
+    pub const fn reserve(&self) -> u64 {
+        self.reserve
+    }
+
+    /// What a request may have at most: the window less the reserve.
+    #[must_use]
+    pub const fn limit(&self) -> u64 {
+        self.window.saturating_sub(self.reserve)
+    }
+
+    /// A size above this calls for a pass. By default 78 % of the window.
+    #[must_use]
+    pub const fn trigger(&self) -> u64 {
+        self.trigger
+    }
+
+    /// The size that a pass aims at; `None` leaves it to the strategy. By default half of the trigger.
+    #[must_use]
+    pub const fn goal(&self) -> Option<u64> {
+        self.goal
+    }
+
+    /// What a proactive pass must free at least. By default 2 % of the window.
+    #[must_use]
+    pub const fn min_reclaim(&self) -> u64 {
+        self.min_reclaim
+    }
+
+    /// Whether a request of `size` calls for a pass.
+    #[must_use]
+    pub const fn is_due(&self, size: u64) -> bool {
+        size > self.trigger
+    }
+}
+
+/// A budget in the making.
+#[derive(Debug, Clone, Copy)]
+pub struct BudgetBuilder {
+    window: u64,
+    reserve: Option<u64>,
+    trigger: Option<u64>,
+    goal: Goal,
+    min_reclaim: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Goal {
+    Default,
+    Strategy,
+    Tokens(u64),
+}
+
+impl BudgetBuilder {
+    /// What the model takes, in tokens.
+    #[must_use]
+    pub const fn window(mut self, tokens: u64) -> Self {
+        self.window = tokens;
+        self
+    }
+
+    /// What is kept free for the answer, in tokens.
+    #[must_use]
+    pub const fn reserve(mut self, tokens: u64) -> Self {
+        self.reserve = Some(tokens);
+        self
+    }
+
+    /// Above which size to compact, in tokens.
+    #[must_use]
+    pub const fn trigger(mut self, tokens: u64) -> Self {
+        self.trigger = Some(tokens);
+        self
+    }
+
+    /// The size to aim at, in tokens.
+    #[must_use]
+    pub const fn goal(mut self, tokens: u64) -> Self {
+        self.goal = Goal::Tokens(tokens);
+        self
+    }
+
+    /// No size to aim at: the strategy's own measure decides.
+    #[must_use]
+    pub const fn without_goal(mut self) -> Self {
+        self.goal = Goal::Strategy;
+        self
+    }
+
+    /// What a proactive pass must free at least, in tokens.
+    #[must_use]
+    pub const fn min_reclaim(mut self, tokens: u64) -> Self {
+        self.min_reclaim = Some(tokens);
+        self
+    }
+
+    /// The budget.
+    ///
+    /// Defaults that are not given follow from what is: from a trigger the goal, from a goal that does not lie under the
+    /// default trigger nothing, because no trigger could be guessed for it.
+    ///
+    /// # Errors
+    /// [`BudgetError`] if the figures contradict each other.
+    pub const fn build(self) -> Result<Budget, BudgetError> {
+        let window = self.window;
+        let reserve = match self.reserve {
+            Some(reserve) => reserve,
+            None => min(RESERVE_MAX, window / 8),
+        };
+        let limit = window.saturating_sub(reserve);
+        let trigger = match self.trigger {
+            Some(trigger) => trigger,
+            None if window == WINDOW_DEFAULT => min(TRIGGER_DEFAULT, limit),
+            None => min(percent(window, TRIGGER_PERCENT), limit),
+        };
+        let goal = match self.goal {
+            Goal::Default => Some(trigger / 2),
+            Goal::Strategy => None,
+            Goal::Tokens(goal) => Some(goal),
+        };
+        if trigger > limit {
+            return Err(BudgetError::TriggerOverLimit { trigger, limit });
+        }
+        let room = match goal {
+            Some(goal) if goal >= trigger => return Err(BudgetError::GoalOverTrigger { goal, trigger }),
+            Some(goal) => trigger.saturating_sub(goal),
+            None => trigger,
+        };
+        let min_reclaim = match self.min_reclaim {
+            Some(min_reclaim) if min_reclaim > room => {
+                return Err(BudgetError::ReclaimOverRoom { min_reclaim, room });
+            }
+            Some(min_reclaim) => min_reclaim,
+            None => min(percent(window, MIN_RECLAIM_PERCENT), room),
+        };
+        Ok(Budget { window, reserve, trigger, goal, min_reclaim })
+    }
+}
+
+/// Why figures do not make a budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BudgetError {
+    /// The trigger lies above what a request may have.
+    TriggerOverLimit {
+        /// The trigger, in tokens.
+        trigger: u64,
+        /// The window less the reserve.
+        limit: u64,
+    },
+    /// The goal does not lie under the trigger, so that a pass could be due again at once.
+    GoalOverTrigger {
+        /// The goal, in tokens.
+        goal: u64,
+        /// The trigger, in tokens.
+        trigger: u64,
+    },
+    /// A pass from the trigger to the goal cannot free as much.
+    ReclaimOverRoom {
+        /// What a pass must free, in tokens.
+        min_reclaim: u64,
+        /// The distance from the trigger to the goal.
+        room: u64,
+    },
+}
+
+impl fmt::Display for BudgetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TriggerOverLimit { trigger, limit } => {
+                write!(
+                    f,
+                    "the trigger ({trigger}) is above window - reserve ({limit}): lower it, or raise the window"
+                )
+            }
+            Self::GoalOverTrigger { goal, trigger } => {
+                write!(
+                    f,
+                    "the goal ({goal}) must be under the trigger ({trigger}): lower it, or raise the window"
+                )
+            }
+            Self::ReclaimOverRoom { min_reclaim, room } => {
+                write!(
+                    f,
+                    "a pass frees at most {room} tokens (trigger - goal), less than min_reclaim ({min_reclaim})"
+                )
+            }
+        }
+    }
+}
+
+impl core::error::Error for BudgetError {}
+
+const fn min(a: u64, b: u64) -> u64 {
+    if a < b { a } else { b }
+}
+
+/// `percent` of `amount`, rounded down; of an amount too large to multiply, of its hundredth.
+const fn percent(amount: u64, percent: u64) -> u64 {
+    match amount.checked_mul(percent) {
+        Some(product) => product / 100,
+        None => (amount / 100).saturating_mul(percent),
+    }
+}

@@ -1,0 +1,254 @@
+//! A decision while it is being written.
+
+use crate::index::{Flags, Group, GroupKind, Index, Span};
+use crate::strategy::Protection;
+use crate::{Budget, Turn};
+
+/// What becomes of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum Verdict {
+    /// It stays as it is.
+    Keep,
+    /// It is hidden.
+    Drop,
+}
+
+impl Verdict {
+    /// Its letter in a plan's string.
+    #[must_use]
+    pub const fn letter(self) -> char {
+        match self {
+            Self::Keep => 'K',
+            Self::Drop => 'D',
+        }
+    }
+}
+
+/// The memory for one group's verdict, one byte. A plan needs [`Index::span_count`] of them from its caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cell(u8);
+
+impl Cell {
+    const DROP: u8 = 1;
+    const HELD: u8 = 1 << 1;
+    const HARD: u8 = 1 << 2;
+
+    pub(crate) const fn verdict(self) -> Verdict {
+        if self.0 & Self::DROP == 0 { Verdict::Keep } else { Verdict::Drop }
+    }
+
+    const fn has(self, bits: u8) -> bool {
+        self.0 & bits != 0
+    }
+}
+
+/// Why a group cannot be dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// There is no group with this number.
+    NoGroup,
+    /// It is protected: a standing instruction, a pin, open work, the task, the last request or the newest step.
+    Protected,
+    /// It is one of the newest steps, which go only before the request would not fit.
+    NewestStep,
+    /// It is dropped already.
+    Dropped,
+}
+
+/// Verdicts in the making: the only place where they are written. Illegal ones are refused.
+#[derive(Debug)]
+pub struct Draft<'a> {
+    index: Index<'a>,
+    cells: &'a mut [Cell],
+    budget: Budget,
+    tokens: u64,
+    floors: Floors,
+    /// Whether the newest steps may be dropped too, because the request does not fit with them.
+    overflow: bool,
+}
+
+/// What a plan cannot go below, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Floors {
+    /// What is protected without exception.
+    pub hard: u64,
+    /// The same with the newest steps, which stay as long as the request fits: where a pass toward a goal ends.
+    pub goal: u64,
+}
+
+impl<'a> Draft<'a> {
+    /// A draft that keeps everything but orphans. `cells` has one cell for each span of the index.
+    pub(crate) fn new(
+        index: Index<'a>,
+        cells: &'a mut [Cell],
+        budget: Budget,
+        protection: Protection,
+    ) -> Self {
+        let mut draft =
+            Self { index, cells, budget, tokens: index.tokens(), floors: Floors::default(), overflow: false };
+        draft.mark_hard(protection);
+        draft.mark_newest_steps(protection.keep_steps);
+        draft
+    }
+
+    /// Hides a group.
+    ///
+    /// # Errors
+    /// [`Refusal`] if that would not be legal; nothing is changed then.
+    pub fn drop_group(&mut self, leader: u32) -> Result<(), Refusal> {
+        let span = self.index.span(leader).filter(|span| span.leader == leader).ok_or(Refusal::NoGroup)?;
+        let cell = self.cells.get_mut(leader as usize).ok_or(Refusal::NoGroup)?;
+        if cell.has(Cell::HARD) {
+            return Err(Refusal::Protected);
+        }
+        if cell.has(Cell::HELD) && !self.overflow {
+            return Err(Refusal::NewestStep);
+        }
+        if cell.has(Cell::DROP) {
+            return Err(Refusal::Dropped);
+        }
+        cell.0 |= Cell::DROP;
+        self.tokens = self.tokens.saturating_sub(u64::from(span.tokens));
+        Ok(())
+    }
+
+    /// Hides the oldest groups that may be hidden, until the goal is met or none is left.
+    pub fn drop_oldest(&mut self) {
+        self.drop_oldest_before(None);
+    }
+
+    /// The same, sparing the groups of the newest `turns` turns.
+    pub fn drop_oldest_sparing(&mut self, turns: u32) {
+        let first_spared = self.index.turn().0.saturating_add(1).saturating_sub(turns);
+        self.drop_oldest_before(Some(Turn(first_spared)));
+    }
+
+    /// Hides the oldest groups that may be hidden, the newest steps among them if need be, until the request fits its
+    /// limit. A strategy that is to guarantee a fitting request ends with it.
+    pub fn drop_to_fit(&mut self) {
+        let limit = self.budget.limit();
+        self.overflow = self.tokens > limit;
+        self.drop_while(None, |draft| draft.tokens > limit);
+    }
+
+    /// The conversation.
+    #[must_use]
+    pub const fn index(&self) -> Index<'a> {
+        self.index
+    }
+
+    /// The budget.
+    #[must_use]
+    pub const fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// What the request would have now, in tokens.
+    #[must_use]
+    pub const fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    /// What a plan cannot go below.
+    #[must_use]
+    pub const fn floors(&self) -> Floors {
+        self.floors
+    }
+
+    /// How many tokens must still go to meet the goal; without a goal, none.
+    #[must_use]
+    pub fn must_free(&self) -> u64 {
+        self.budget.goal().map_or(0, |goal| self.tokens.saturating_sub(goal))
+    }
+
+    /// Whether the goal is met. Without a goal it is.
+    #[must_use]
+    pub fn is_goal_met(&self) -> bool {
+        self.must_free() == 0
+    }
+
+    /// The verdict on a group, as it stands.
+    #[must_use]
+    pub fn verdict(&self, group: &Group<'_>) -> Verdict {
+        self.cells.get(group.leader() as usize).map_or(Verdict::Keep, |cell| cell.verdict())
+    }
+
+    /// Whether a group is kept now and may be hidden.
+    #[must_use]
+    pub fn is_candidate(&self, group: &Group<'_>) -> bool {
+        let cell = self.cells.get(group.leader() as usize);
+        let barred = Cell::DROP | Cell::HARD | if self.overflow { 0 } else { Cell::HELD };
+        cell.is_some_and(|cell| !cell.has(barred))
+    }
+
+    /// Whether a group is protected without exception.
+    #[must_use]
+    pub fn is_protected(&self, group: &Group<'_>) -> bool {
+        self.cells.get(group.leader() as usize).is_some_and(|cell| cell.has(Cell::HARD))
+    }
+
+    pub(crate) fn into_cells(self) -> &'a [Cell] {
+        self.cells
+    }
+
+    fn drop_oldest_before(&mut self, turn: Option<Turn>) {
+        self.drop_while(turn, |draft| !draft.is_goal_met());
+    }
+
+    fn drop_while(&mut self, before: Option<Turn>, more: impl Fn(&Self) -> bool) {
+        for group in self.index.groups() {
+            if !more(self) {
+                return;
+            }
+            if before.is_none_or(|turn| group.turn() < turn) && self.is_candidate(&group) {
+                // A candidate is never refused.
+                let _ = self.drop_group(group.leader());
+            }
+        }
+    }
+
+    /// Marks what is protected without exception, and the orphans as hidden.
+    fn mark_hard(&mut self, protection: Protection) {
+        let totals = self.index.totals;
+        let newest_step = self.index.groups().rev().find(Group::is_step).map(|group| group.leader());
+        let first_user = totals.first_user.filter(|_| protection.first_user);
+        let mut leading = true;
+        for (at, (span, cell)) in (0_u32..).zip(self.index.spans.iter().zip(self.cells.iter_mut())) {
+            *cell = Cell::default();
+            if span.leader != at {
+                continue;
+            }
+            leading &= span.kind() == GroupKind::System;
+            let hard = is_hard(span, totals.turn, protection.system || leading)
+                || [first_user, totals.last_user, newest_step].contains(&Some(at));
+            if span.kind() == GroupKind::Orphan {
+                cell.0 = Cell::DROP;
+            } else if hard {
+                cell.0 = Cell::HARD | Cell::HELD;
+                self.floors.hard = self.floors.hard.saturating_add(u64::from(span.tokens));
+            }
+        }
+        self.floors.goal = self.floors.hard;
+    }
+
+    fn mark_newest_steps(&mut self, keep_steps: u32) {
+        for group in self.index.groups().rev().filter(Group::is_step).take(keep_steps as usize) {
+            if let Some(cell) =
+                self.cells.get_mut(group.leader() as usize).filter(|cell| !cell.has(Cell::HARD))
+            {
+                cell.0 |= Cell::HELD;
+                self.floors.goal = self.floors.goal.saturating_add(group.tokens().as_u64());
+            }
+        }
+    }
+}
+
+/// Whether a group is protected for what it is, wherever it stands.
+fn is_hard(span: &Span, now: Turn, instructions: bool) -> bool {
+    let open = span.unanswered() > 0 && span.turn == now;
+    span.has(Flags::PINNED) || open || (instructions && span.has(Flags::INSTRUCTION))
+}

@@ -1,0 +1,179 @@
+//! Groups: the messages that are kept or removed together.
+
+use core::ops::Range;
+
+use super::span::Flags;
+use super::{Index, Span};
+use crate::{Tokens, Turn};
+
+/// What a group is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum GroupKind {
+    /// A system or developer message.
+    System,
+    /// A user message.
+    User,
+    /// An answer of the model without calls.
+    Assistant,
+    /// Calls of the model with all their results.
+    Exchange,
+    /// What a compaction left in place of other messages.
+    Summary,
+    /// An answer to no call: in the log, never projected.
+    Orphan,
+}
+
+impl GroupKind {
+    pub(crate) const fn from_bits(bits: u32) -> Self {
+        match bits {
+            0 => Self::System,
+            1 => Self::User,
+            2 => Self::Assistant,
+            3 => Self::Exchange,
+            4 => Self::Summary,
+            _ => Self::Orphan,
+        }
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Exchange => "exchange",
+            Self::Summary => "summary",
+            Self::Orphan => "orphan",
+        }
+    }
+}
+
+/// One group of an index.
+#[derive(Debug, Clone, Copy)]
+pub struct Group<'a> {
+    index: Index<'a>,
+    at: u32,
+    span: &'a Span,
+}
+
+impl<'a> Group<'a> {
+    /// What it is.
+    #[must_use]
+    pub const fn kind(&self) -> GroupKind {
+        self.span.kind()
+    }
+
+    /// The tokens of all its messages.
+    #[must_use]
+    pub const fn tokens(&self) -> Tokens {
+        Tokens(self.span.tokens)
+    }
+
+    /// Its turn.
+    #[must_use]
+    pub const fn turn(&self) -> Turn {
+        self.span.turn
+    }
+
+    /// Whether a message of it is pinned.
+    #[must_use]
+    pub const fn is_pinned(&self) -> bool {
+        self.span.has(Flags::PINNED)
+    }
+
+    /// Whether it began with an ephemeral message.
+    #[must_use]
+    pub const fn is_ephemeral(&self) -> bool {
+        self.span.has(Flags::EPHEMERAL)
+    }
+
+    /// Whether a message of it holds reasoning.
+    #[must_use]
+    pub const fn has_reasoning(&self) -> bool {
+        self.span.has(Flags::REASONING)
+    }
+
+    /// Whether it is the model's: a step, with the answers to its calls.
+    #[must_use]
+    pub const fn is_step(&self) -> bool {
+        matches!(self.kind(), GroupKind::Assistant | GroupKind::Exchange)
+    }
+
+    /// Whether it has a call without an answer in the current turn: work in progress, never compacted.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.span.unanswered() > 0 && self.span.turn.0 == self.index.totals.turn.0
+    }
+
+    /// Whether it has a call without an answer in an earlier turn.
+    #[must_use]
+    pub const fn is_abandoned(&self) -> bool {
+        self.span.unanswered() > 0 && self.span.turn.0 != self.index.totals.turn.0
+    }
+
+    /// The positions of its messages, as ranges in projection order.
+    pub fn positions(&self) -> impl Iterator<Item = Range<u32>> + use<'a> {
+        let index = self.index;
+        self.spans().map(move |at| index.positions(at))
+    }
+
+    /// Its spans, in projection order, the leader first.
+    pub(crate) fn spans(&self) -> impl Iterator<Item = usize> + use<'a> {
+        let (index, leader, turn) = (self.index, self.at, self.span.turn);
+        let split = if self.span.has(Flags::SPLIT) { index.spans.len() } else { 0 };
+        let later = ((leader as usize).saturating_add(1)..split)
+            .map_while(move |at| index.spans.get(at).map(|span| (at, span)))
+            .take_while(move |(_, span)| span.is_late() || span.turn == turn)
+            .filter(move |(_, span)| !span.is_late() && span.leader == leader);
+        core::iter::once(leader as usize)
+            .chain(later.map(|(at, _)| at))
+            .flat_map(move |at| core::iter::once(at).chain(index.late_answers(at)))
+    }
+
+    /// Its number within the index: where its verdict is written.
+    #[must_use]
+    pub const fn leader(&self) -> u32 {
+        self.at
+    }
+}
+
+/// The groups of an index, in the order of their first messages.
+#[derive(Debug, Clone)]
+pub struct Groups<'a> {
+    index: Index<'a>,
+    spans: Range<u32>,
+}
+
+impl<'a> Groups<'a> {
+    pub(super) fn new(index: Index<'a>) -> Self {
+        Self { index, spans: 0..u32::try_from(index.spans.len()).unwrap_or(u32::MAX) }
+    }
+}
+
+impl<'a> Iterator for Groups<'a> {
+    type Item = Group<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let index = self.index;
+        self.spans.find_map(|at| index.group(at))
+    }
+}
+
+impl DoubleEndedIterator for Groups<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let index = self.index;
+        self.spans.by_ref().rev().find_map(|at| index.group(at))
+    }
+}
+
+impl<'a> Index<'a> {
+    /// The group that the span at `at` leads, if it leads one.
+    #[must_use]
+    pub fn group(self, at: u32) -> Option<Group<'a>> {
+        let span = self.span(at).filter(|span| span.leader == at)?;
+        Some(Group { index: self, at, span })
+    }
+}

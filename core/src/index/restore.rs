@@ -1,0 +1,116 @@
+//! Putting stored messages back in the groups that they were given, when a history is loaded.
+
+use super::facts::{Answer, Facts};
+use super::push::{IndexBuf, New, Seat, kind_of};
+use super::{GroupKind, Span};
+use crate::message::MessageView;
+use crate::open_calls::{OpenCall, OpenCalls};
+use crate::table::{Full, Table};
+use crate::{Revision, Seq, Tokens, Turn};
+
+/// A message of a stored history, with the group that it was given when it was appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "a stored message has just these, and a reader must give all of them"
+)]
+pub struct Stored {
+    /// Its sequence number, or the key of a summary.
+    pub seq: Seq,
+    /// The position in this index of the first message of its group; `None` if it is that message.
+    pub leader: Option<u32>,
+    /// The sequence number of the first message of its group.
+    pub anchor: Seq,
+    /// The turn of its group.
+    pub turn: Turn,
+    /// Its size.
+    pub tokens: Tokens,
+    /// Whether it answers no call.
+    pub orphan: bool,
+}
+
+impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
+    /// Puts a stored message back in the group that it was given when it was appended: nothing is decided anew.
+    /// Messages come in ascending order; [`IndexBuf::resume`] ends the series.
+    ///
+    /// # Errors
+    /// [`RestoreError`] when a table has no room, or when the stored facts contradict each other. The index is of no
+    /// use then.
+    pub fn restore<M: MessageView + ?Sized>(
+        &mut self,
+        message: &M,
+        stored: &Stored,
+    ) -> Result<(), RestoreError> {
+        let facts = Facts::of(message, |id| self.calls.find_in_group(id, stored.turn, stored.anchor));
+        let new = New { facts, tokens: stored.tokens, seq: stored.seq, turn: stored.turn };
+        self.check_room(&facts)?;
+        let seat = match (stored.leader, facts.answer) {
+            (Some(_), Answer::To(call)) => self.answer(call, &new)?,
+            (Some(first), Answer::No) => {
+                let leader = self.leader_at(first).ok_or(RestoreError::Contradiction)?;
+                self.join(Seat { leader, anchor: stored.anchor, turn: stored.turn }, &new)?
+            }
+            (None, Answer::Orphan) if stored.orphan => self.lead(GroupKind::Orphan, &new)?,
+            (None, Answer::No) => self.lead(kind_of(&facts), &new)?,
+            _ => return Err(RestoreError::Contradiction),
+        };
+        Ok(self.finish(message, &new, seat)?)
+    }
+
+    /// Remembers a call that a compaction hides and that has no answer yet, so that a late answer finds its group.
+    ///
+    /// # Errors
+    /// [`Full`] when there is no room for another call.
+    pub fn restore_hidden_call(
+        &mut self,
+        id: &str,
+        turn: Turn,
+        anchor: Seq,
+        ordinal: u32,
+    ) -> Result<(), Full> {
+        self.opened = self.opened.max(ordinal.saturating_add(1));
+        self.calls.open(id.as_bytes(), OpenCall { turn, anchor, ordinal, span: OpenCall::HIDDEN })
+    }
+
+    /// Ends a series of [`IndexBuf::restore`]: the next message gets the number `head`, in the history at `revision`.
+    pub const fn resume(&mut self, head: Seq, revision: Revision) {
+        self.next = head;
+        self.totals.revision = revision;
+    }
+
+    /// The span that begins at the position `first`, if it leads a group.
+    fn leader_at(&self, first: u32) -> Option<u32> {
+        let spans = self.spans.as_slice();
+        let at = u32::try_from(spans.binary_search_by_key(&first, |span| span.first).ok()?).ok()?;
+        spans.get(at as usize).filter(|span| span.leader == at).map(|_| at)
+    }
+}
+
+/// A stored history cannot be put back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RestoreError {
+    /// A table has no room.
+    Full,
+    /// A stored message names a group that is not there, or answers a call that its group does not have.
+    Contradiction,
+}
+
+impl From<Full> for RestoreError {
+    fn from(Full: Full) -> Self {
+        Self::Full
+    }
+}
+
+impl core::fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Full => "there is no room for the stored messages",
+            Self::Contradiction => {
+                "a stored message contradicts its group: restore the history from a backup"
+            }
+        })
+    }
+}
+
+impl core::error::Error for RestoreError {}

@@ -1,0 +1,108 @@
+//! One row of the index.
+
+use super::GroupKind;
+use crate::Turn;
+
+/// A run of consecutive messages of one group.
+///
+/// Its fields are private: a span is made by an index and read through it. It is public so that a caller can bring the
+/// memory of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    /// The position of its first message; the next span's is where it ends.
+    pub(crate) first: u32,
+    /// Of a leader: the tokens of the whole group. Of another span: its own, already in its leader's.
+    pub(crate) tokens: u32,
+    /// The first span of its group: itself, for a leader. Final, and the only one that a verdict is written to.
+    pub(crate) leader: u32,
+    /// The turn of its group.
+    pub(crate) turn: Turn,
+    /// Late answers form a ring: of the span that called, the last of them; of each of them, the next.
+    pub(crate) next: u32,
+    /// Kind (4 bits), flags (12 bits), and of a leader how many calls have no answer (16 bits, sticky when full).
+    meta: u32,
+}
+
+/// No span.
+pub(crate) const NONE: u32 = u32::MAX;
+
+const _: () = assert!(size_of::<Span>() <= 24, "an index has at most 24 bytes per span");
+
+const KIND: u32 = 0xF;
+const UNANSWERED_SHIFT: u32 = 16;
+const UNANSWERED_MAX: u32 = 0xFFFF;
+
+/// What is known of a span beside its numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Flags(u32);
+
+impl Flags {
+    pub(crate) const NONE: Self = Self(0);
+    /// A late answer: projected after the span that called, not in its own place.
+    pub(crate) const LATE: Self = Self(1 << 4);
+    pub(crate) const PINNED: Self = Self(1 << 5);
+    pub(crate) const EPHEMERAL: Self = Self(1 << 6);
+    pub(crate) const REASONING: Self = Self(1 << 7);
+    pub(crate) const CALLS: Self = Self(1 << 8);
+    /// A standing instruction of the caller.
+    pub(crate) const INSTRUCTION: Self = Self(1 << 9);
+
+    /// Of a leader: messages of the model belong to its group that do not stand next to it.
+    pub(crate) const SPLIT: Self = Self(1 << 10);
+
+    pub(crate) const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub(crate) const fn when(self, condition: bool) -> Self {
+        if condition { self } else { Self::NONE }
+    }
+}
+
+impl Span {
+    pub(crate) const fn new(first: u32, leader: u32, turn: Turn, kind: GroupKind, flags: Flags) -> Self {
+        Self { first, tokens: 0, leader, turn, next: NONE, meta: kind as u32 | flags.0 }
+    }
+
+    pub(crate) const fn kind(&self) -> GroupKind {
+        GroupKind::from_bits(self.meta & KIND)
+    }
+
+    pub(crate) const fn has(&self, flags: Flags) -> bool {
+        self.meta & flags.0 != 0
+    }
+
+    pub(crate) const fn is_late(&self) -> bool {
+        self.has(Flags::LATE)
+    }
+
+    pub(crate) const fn unanswered(&self) -> u32 {
+        self.meta >> UNANSWERED_SHIFT
+    }
+
+    pub(crate) const fn add_flags(&mut self, flags: Flags) {
+        self.meta |= flags.0;
+    }
+
+    pub(crate) const fn set_kind(&mut self, kind: GroupKind) {
+        self.meta = (self.meta & !KIND) | kind as u32;
+    }
+
+    /// Counts one more call without an answer. A full counter stays full: the group then counts as unanswered for good,
+    /// which protects it.
+    pub(crate) const fn add_unanswered(&mut self) {
+        if self.unanswered() < UNANSWERED_MAX {
+            self.meta = self.meta.wrapping_add(1 << UNANSWERED_SHIFT);
+        }
+    }
+
+    pub(crate) const fn sub_unanswered(&mut self) {
+        if self.unanswered() > 0 && self.unanswered() < UNANSWERED_MAX {
+            self.meta = self.meta.wrapping_sub(1 << UNANSWERED_SHIFT);
+        }
+    }
+}

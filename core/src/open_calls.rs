@@ -1,0 +1,72 @@
+//! The memory for calls that have no answer yet.
+//!
+//! Ids are compared byte by byte, never only by a hash: two calls pair with each other's results only if a provider
+//! gave them the same id, and then the rule of [`OpenCalls::claim`] decides.
+
+mod slots;
+#[cfg(feature = "alloc")]
+mod tree;
+
+pub use slots::{CALL_ID_MAX, OpenCallSlots};
+#[cfg(feature = "alloc")]
+pub use tree::OpenCallTree;
+
+use crate::table::Full;
+use crate::{Seq, Turn};
+
+/// A call that has no answer yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(clippy::exhaustive_structs, reason = "implementers of OpenCalls store and compare exactly this")]
+pub struct OpenCall {
+    /// The turn of its group.
+    pub turn: Turn,
+    /// The first message of its group.
+    pub anchor: Seq,
+    /// Its place among the calls of its group.
+    pub ordinal: u32,
+    /// The span of its message in the index; [`OpenCall::HIDDEN`] when a compaction hides it.
+    pub span: u32,
+}
+
+impl OpenCall {
+    /// In place of a span: the call is hidden, and so will its answer be.
+    pub const HIDDEN: u32 = u32::MAX;
+}
+
+/// Remembers unanswered calls by id.
+pub trait OpenCalls {
+    /// Whether `calls` more calls of `turn` can be opened, the longest id among them having `id_bytes` bytes.
+    fn fits(&self, calls: usize, id_bytes: usize, turn: Turn) -> bool;
+
+    /// Remembers that `call`, with this `id`, has no answer yet. Calls are opened in the order of their groups.
+    ///
+    /// # Errors
+    /// [`Full`] when there is no room. An implementation of fixed size first forgets the oldest call of an earlier turn
+    /// than `call.turn`.
+    fn open(&mut self, id: &[u8], call: OpenCall) -> Result<(), Full>;
+
+    /// Which call an answer with this `id` belongs to, if any.
+    ///
+    /// It is the first unanswered call with this id, in call order, of the latest group of `turn` that has one; else the
+    /// only unanswered call with this id of earlier turns. Of several in earlier turns none is chosen.
+    fn find(&self, id: &[u8], turn: Turn) -> Option<OpenCall>;
+
+    /// The first unanswered call with this `id`, in call order, of the group at `anchor` in `turn`.
+    fn find_in_group(&self, id: &[u8], turn: Turn, anchor: Seq) -> Option<OpenCall>;
+
+    /// Forgets a call that [`OpenCalls::find`] gave for this `id`: it has its answer.
+    fn close(&mut self, id: &[u8], call: OpenCall);
+
+    /// Calls `visit` for each remembered call, in the order of their groups and of the calls within them.
+    fn for_each(&self, visit: &mut dyn FnMut(&[u8], OpenCall));
+
+    /// Forgets all calls.
+    fn clear(&mut self);
+
+    /// [`OpenCalls::find`] and, if there is one, [`OpenCalls::close`].
+    fn claim(&mut self, id: &[u8], turn: Turn) -> Option<OpenCall> {
+        let call = self.find(id, turn)?;
+        self.close(id, call);
+        Some(call)
+    }
+}

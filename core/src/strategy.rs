@@ -1,0 +1,93 @@
+//! The rule that a plan follows.
+
+use crate::Draft;
+
+/// A pure rule that decides what a conversation keeps.
+///
+/// *Must*: be deterministic, look at nothing but the draft, and make one pass over the groups (a fixed number of passes
+/// is one). *May* do too little: a plan says whether its goal was met. Illegal verdicts are refused by the draft, so a
+/// strategy cannot split a call from its result or drop what is protected.
+pub trait Strategy {
+    /// Its name, for people and records.
+    fn name(&self) -> &'static str;
+
+    /// What no plan of this strategy touches.
+    fn protection(&self) -> Protection {
+        Protection::default()
+    }
+
+    /// Writes verdicts, from the oldest group on, until [`Draft::is_goal_met`] or there is nothing left to drop.
+    fn plan(&self, draft: &mut Draft<'_>);
+}
+
+const _: Option<&dyn Strategy> = None;
+
+impl<S: Strategy + ?Sized> Strategy for &S {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn protection(&self) -> Protection {
+        (**self).protection()
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        (**self).plan(draft);
+    }
+}
+
+/// What is protected beside what always is: pins with their calls and results, open work, the last user request and the
+/// newest step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Protection {
+    /// Whether all system and developer messages of the caller stay, or only those that stand first.
+    pub system: bool,
+    /// Whether the first user message stays: the task.
+    pub first_user: bool,
+    /// How many of the newest steps stay as long as the request fits its limit at all. They go before the request would
+    /// not fit, the newest excepted. Three by default: in most agent transcripts less than that loses the thread.
+    pub keep_steps: u32,
+}
+
+/// The default of [`Protection::keep_steps`].
+pub const KEEP_STEPS_MIN: u32 = 3;
+
+impl Default for Protection {
+    fn default() -> Self {
+        Self { system: true, first_user: true, keep_steps: KEEP_STEPS_MIN }
+    }
+}
+
+impl Protection {
+    /// The same, protecting all of the caller's system messages, or only the leading ones.
+    #[must_use]
+    pub const fn with_system(mut self, all: bool) -> Self {
+        self.system = all;
+        self
+    }
+
+    /// The same, protecting the first user message or not.
+    #[must_use]
+    pub const fn with_first_user(mut self, stays: bool) -> Self {
+        self.first_user = stays;
+        self
+    }
+
+    /// The same, holding this many of the newest steps.
+    #[must_use]
+    pub const fn with_keep_steps(mut self, steps: u32) -> Self {
+        self.keep_steps = steps;
+        self
+    }
+
+    /// What only both protect.
+    #[must_use]
+    pub fn weaker(self, other: Self) -> Self {
+        Self {
+            system: self.system && other.system,
+            first_user: self.first_user && other.first_user,
+            keep_steps: self.keep_steps.min(other.keep_steps),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Tables of plain data whose memory the caller brings.
+
+use core::fmt;
+
+/// There is no room. Nothing has been changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it has nothing to say but its name")]
+pub struct Full;
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("there is no room: compact, or give the table more")
+    }
+}
+
+impl core::error::Error for Full {}
+
+/// A growing run of values: on the heap, in a borrowed slice or in a fixed-capacity array.
+pub trait Table<T> {
+    /// The values.
+    fn as_slice(&self) -> &[T];
+
+    /// The values, to be changed in place.
+    fn as_mut_slice(&mut self) -> &mut [T];
+
+    /// Adds a value at the end.
+    ///
+    /// # Errors
+    /// [`Full`] when there is no room.
+    fn push(&mut self, value: T) -> Result<(), Full>;
+
+    /// Forgets all values; the room remains.
+    fn clear(&mut self);
+}
+
+/// A table in memory that somebody else owns: a static array, a stack buffer, an arena.
+#[derive(Debug)]
+pub struct SliceTable<'a, T> {
+    room: &'a mut [T],
+    len: usize,
+}
+
+impl<'a, T> SliceTable<'a, T> {
+    /// An empty table in `room`.
+    #[must_use]
+    pub const fn new(room: &'a mut [T]) -> Self {
+        Self { room, len: 0 }
+    }
+}
+
+impl<T> Table<T> for SliceTable<'_, T> {
+    fn as_slice(&self) -> &[T] {
+        self.room.get(..self.len).unwrap_or_default()
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [T] {
+        self.room.get_mut(..self.len).unwrap_or_default()
+    }
+
+    fn push(&mut self, value: T) -> Result<(), Full> {
+        *self.room.get_mut(self.len).ok_or(Full)? = value;
+        self.len = self.len.saturating_add(1);
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.len = 0;
+    }
+}
+
+/// A table of at most `N` values, held in place.
+#[derive(Debug, Clone, Copy)]
+pub struct ArrayTable<T, const N: usize> {
+    room: [T; N],
+    len: usize,
+}
+
+impl<T: Copy + Default, const N: usize> Default for ArrayTable<T, N> {
+    fn default() -> Self {
+        const { assert!(N > 0, "a table without room") };
+        Self { room: [T::default(); N], len: 0 }
+    }
+}
+
+impl<T, const N: usize> Table<T> for ArrayTable<T, N> {
+    fn as_slice(&self) -> &[T] {
+        self.room.get(..self.len).unwrap_or_default()
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [T] {
+        self.room.get_mut(..self.len).unwrap_or_default()
+    }
+
+    fn push(&mut self, value: T) -> Result<(), Full> {
+        *self.room.get_mut(self.len).ok_or(Full)? = value;
+        self.len = self.len.saturating_add(1);
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.len = 0;
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<T> Table<T> for alloc::vec::Vec<T> {
+    fn as_slice(&self) -> &[T] {
+        self
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [T] {
+        self
+    }
+
+    fn push(&mut self, value: T) -> Result<(), Full> {
+        Self::push(self, value);
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        Self::clear(self);
+    }
+}
+
+#[cfg(feature = "heapless")]
+impl<T, const N: usize> Table<T> for heapless::Vec<T, N> {
+    fn as_slice(&self) -> &[T] {
+        self
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [T] {
+        self
+    }
+
+    fn push(&mut self, value: T) -> Result<(), Full> {
+        Self::push(self, value).map_err(|_| Full)
+    }
+
+    fn clear(&mut self) {
+        Self::clear(self);
+    }
+}
