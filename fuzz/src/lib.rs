@@ -1,0 +1,1 @@
+//! What the fuzz targets share; each target is a file of its own in `fuzz_targets/`.
