@@ -95,6 +95,12 @@ impl<'a> Index<'a> {
         Groups::new(*self)
     }
 
+    /// The group that the span at `at` belongs to: an [`OpenCall`](crate::OpenCall) names its span.
+    #[must_use]
+    pub fn group_of(self, at: u32) -> Option<Group<'a>> {
+        self.group(self.span(at)?.leader)
+    }
+
     /// The messages of the projection, in order, as ranges of positions.
     pub fn projection(&self) -> impl Iterator<Item = Range<u32>> + use<'a> {
         self.project(|_, kind| kind != GroupKind::Orphan)

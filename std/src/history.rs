@@ -4,10 +4,12 @@
 //! is hidden and what stands there instead, and [`HistoryStore::load`] gives what is left: the *live projection*.
 
 mod error;
+mod live;
 mod record;
 mod store;
 
 pub use error::{StoreError, StoreErrorKind};
+pub use live::{History, HistoryError};
 pub use record::{CompactionRecord, RecordId, Summary, UnansweredCall};
 pub use store::{
     AppendToken, Appended, Entry, HistoryStore, Live, Loaded, LogPage, Logged, SessionId, SessionInfo,

@@ -109,6 +109,16 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
         Ok(self.placed(&new, seat))
     }
 
+    /// Whether `message` would answer no call. Where orphans are kept out of the index, [`IndexBuf::skip`] takes its place.
+    pub fn is_orphan<M: MessageView + ?Sized>(&self, message: &M) -> bool {
+        Facts::of(message, |id| self.calls.find(id, self.totals.turn)).answer == Answer::Orphan
+    }
+
+    /// Gives the next sequence number to a message that does not enter the index.
+    pub const fn skip(&mut self) {
+        self.next = self.next.next();
+    }
+
     /// Forgets everything; the room of the tables remains.
     pub fn clear(&mut self) {
         self.spans.clear();

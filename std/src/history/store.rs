@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use epitome_core::{Basis, Head, Revision, Seq, Tokens, Turn};
 
 use super::{CompactionRecord, StoreError, UnansweredCall};
-use crate::message::{Message, Str};
+use crate::message::{Message, Part, Str};
 
 /// Keeps sessions: for each an append-only log of messages, and the compactions that hide parts of it.
 ///
@@ -148,6 +148,15 @@ impl Entry {
     #[must_use]
     pub const fn new(message: Message, anchor: Seq, turn: Turn, count: TokenCount) -> Self {
         Self { message, anchor, turn, count, late: false, orphan: false }
+    }
+
+    /// The id of the call that it answers, if it is an answer.
+    #[must_use]
+    pub fn call_id(&self) -> Option<&str> {
+        self.message.parts().iter().find_map(|part| match part {
+            Part::ToolResult(result) => Some(result.call_id.as_str()),
+            _ => None,
+        })
     }
 }
 
