@@ -1,6 +1,6 @@
 //! A decision while it is being written.
 
-use crate::index::{Flags, Group, GroupKind, Index, Span};
+use crate::index::{Group, GroupKind, Index};
 use crate::strategy::Protection;
 use crate::{Budget, Turn};
 
@@ -90,8 +90,7 @@ impl<'a> Draft<'a> {
     ) -> Self {
         let mut draft =
             Self { index, cells, budget, tokens: index.tokens(), floors: Floors::default(), overflow: false };
-        draft.mark_hard(protection);
-        draft.mark_newest_steps(protection.keep_steps);
+        draft.mark(protection);
         draft
     }
 
@@ -211,44 +210,84 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Marks what is protected without exception, and the orphans as hidden.
-    fn mark_hard(&mut self, protection: Protection) {
-        let totals = self.index.totals;
-        let newest_step = self.index.groups().rev().find(Group::is_step).map(|group| group.leader());
-        let first_user = totals.first_user.filter(|_| protection.first_user);
-        let mut leading = true;
-        for (at, (span, cell)) in (0_u32..).zip(self.index.spans.iter().zip(self.cells.iter_mut())) {
-            *cell = Cell::default();
-            if span.leader != at {
-                continue;
-            }
-            leading &= span.kind() == GroupKind::System;
-            let hard = is_hard(span, totals.turn, protection.system || leading)
-                || [first_user, totals.last_user, newest_step].contains(&Some(at));
-            if span.kind() == GroupKind::Orphan {
-                cell.0 = Cell::DROP;
-            } else if hard {
-                cell.0 = Cell::HARD | Cell::HELD;
-                self.floors.hard = self.floors.hard.saturating_add(u64::from(span.tokens));
+    /// Marks what is protected, and the orphans as hidden.
+    fn mark(&mut self, protection: Protection) {
+        let mut rule = Rule::new(self.index, protection);
+        self.cells.fill(Cell::default());
+        for group in self.index.groups() {
+            let Some(cell) = self.cells.get_mut(group.leader() as usize) else { continue };
+            match rule.hold(&group) {
+                _ if group.kind() == GroupKind::Orphan => cell.0 = Cell::DROP,
+                Hold::Hard => cell.0 = Cell::HARD | Cell::HELD,
+                Hold::NewestStep => cell.0 = Cell::HELD,
+                Hold::No => {}
             }
         }
-        self.floors.goal = self.floors.hard;
-    }
-
-    fn mark_newest_steps(&mut self, keep_steps: u32) {
-        for group in self.index.groups().rev().filter(Group::is_step).take(keep_steps as usize) {
-            if let Some(cell) =
-                self.cells.get_mut(group.leader() as usize).filter(|cell| !cell.has(Cell::HARD))
-            {
-                cell.0 |= Cell::HELD;
-                self.floors.goal = self.floors.goal.saturating_add(group.tokens().as_u64());
-            }
-        }
+        self.floors = rule.floors;
     }
 }
 
-/// Whether a group is protected for what it is, wherever it stands.
-fn is_hard(span: &Span, now: Turn, instructions: bool) -> bool {
-    let open = span.unanswered() > 0 && span.turn == now;
-    span.has(Flags::PINNED) || open || (instructions && span.has(Flags::INSTRUCTION))
+/// What a plan of this index cannot go below.
+#[must_use]
+pub fn floors(index: Index<'_>, protection: Protection) -> Floors {
+    let mut rule = Rule::new(index, protection);
+    for group in index.groups() {
+        rule.hold(&group);
+    }
+    rule.floors
+}
+
+/// Why a group stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hold {
+    No,
+    NewestStep,
+    Hard,
+}
+
+/// Says of each group, asked in order, whether and why it stays.
+#[derive(Debug)]
+struct Rule {
+    protection: Protection,
+    first_user: Option<u32>,
+    last_user: Option<u32>,
+    /// How many steps are still to come.
+    steps: u32,
+    /// Whether only system messages have come.
+    leading: bool,
+    floors: Floors,
+}
+
+impl Rule {
+    fn new(index: Index<'_>, protection: Protection) -> Self {
+        let first_user = index.totals.first_user.filter(|_| protection.first_user);
+        let (last_user, steps) = (index.totals.last_user, index.steps());
+        Self { protection, first_user, last_user, steps, leading: true, floors: Floors::default() }
+    }
+
+    fn hold(&mut self, group: &Group<'_>) -> Hold {
+        self.leading &= group.kind() == GroupKind::System;
+        let to_come = self.steps;
+        self.steps = self.steps.saturating_sub(u32::from(group.is_step()));
+        let at = Some(group.leader());
+        let instruction = group.is_instruction() && (self.protection.system || self.leading);
+        let newest_step = group.is_step() && to_come == 1;
+        let tokens = group.tokens().as_u64();
+        if group.is_pinned()
+            || group.is_open()
+            || instruction
+            || newest_step
+            || at == self.first_user
+            || at == self.last_user
+        {
+            self.floors.hard = self.floors.hard.saturating_add(tokens);
+            self.floors.goal = self.floors.goal.saturating_add(tokens);
+            return Hold::Hard;
+        }
+        if group.is_step() && to_come <= self.protection.keep_steps {
+            self.floors.goal = self.floors.goal.saturating_add(tokens);
+            return Hold::NewestStep;
+        }
+        Hold::No
+    }
 }

@@ -11,7 +11,6 @@ pub(crate) use facts::{Answer, Facts, close, for_each_call};
 pub use group::{Group, GroupKind, Groups};
 pub use push::{IndexBuf, Placed};
 pub use restore::{RestoreError, Stored};
-pub(crate) use span::Flags;
 pub use span::Span;
 
 use core::ops::Range;

@@ -72,7 +72,7 @@ mod validate;
 
 pub use budget::{Budget, BudgetBuilder, BudgetError, RESERVE_MAX, WINDOW_DEFAULT};
 pub use count::{CALL_TOKENS, MESSAGE_TOKENS, NAME_TOKENS, count_message, count_parts, media_tokens};
-pub use draft::{Cell, Draft, Floors, Refusal, Verdict};
+pub use draft::{Cell, Draft, Floors, Refusal, Verdict, floors};
 pub use ids::{Head, Revision, Seq, Turn};
 pub use index::{Group, GroupKind, Groups, Index, IndexBuf, Placed, RestoreError, Span, Stored};
 #[cfg(feature = "alloc")]
@@ -83,7 +83,7 @@ pub use plan::{
 };
 pub use profile::Profile;
 #[cfg(feature = "alloc")]
-pub use repair::{ABORTED, Pending, Repair, repair};
+pub use repair::{ABORTED, Pending, Repair, Repairer, repair};
 pub use strategy::{KEEP_STEPS_MIN, Protection, Strategy};
 pub use table::{ArrayTable, Full, SliceTable, Table};
 pub use tokens::{Basis, TokenCounter, Tokens};

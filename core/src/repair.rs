@@ -57,14 +57,14 @@ pub fn repair<M: MessageView>(
     messages: impl IntoIterator<Item = M>,
     pending: Pending,
 ) -> Vec<Repair> {
-    let mut pairs = Pairs::default();
-    messages.into_iter().for_each(|message| pairs.push(&message));
-    pairs.write(profile, pending)
+    let mut repairer = Repairer::default();
+    messages.into_iter().for_each(|message| repairer.push(&message));
+    repairer.finish(profile, pending)
 }
 
-/// Which result belongs to which call.
+/// [`repair`] for messages that come one by one and are not held.
 #[derive(Debug, Default)]
-struct Pairs {
+pub struct Repairer {
     open: OpenCallTree,
     turn: Turn,
     rows: Vec<Row>,
@@ -81,8 +81,9 @@ enum Row {
     Result { paired: bool },
 }
 
-impl Pairs {
-    fn push<M: MessageView>(&mut self, message: &M) {
+impl Repairer {
+    /// Takes note of the next message.
+    pub fn push<M: MessageView + ?Sized>(&mut self, message: &M) {
         let position = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         let facts = Facts::of(message, |id| self.open.find(id, self.turn));
         if facts.begins_turn() {
@@ -108,7 +109,9 @@ impl Pairs {
         });
     }
 
-    fn write(mut self, profile: Profile, pending: Pending) -> Vec<Repair> {
+    /// What to write, in order.
+    #[must_use]
+    pub fn finish(mut self, profile: Profile, pending: Pending) -> Vec<Repair> {
         let unanswered = &mut self.unanswered;
         self.open.for_each(&mut |_, call| unanswered.entry(call.span).or_default().push(call.ordinal));
         let mut out = Vec::with_capacity(self.rows.len());

@@ -84,6 +84,12 @@ impl<'a> Group<'a> {
         self.span.has(Flags::PINNED)
     }
 
+    /// Whether it is a standing instruction of the caller: a system or developer message.
+    #[must_use]
+    pub const fn is_instruction(&self) -> bool {
+        self.span.has(Flags::INSTRUCTION)
+    }
+
     /// Whether it began with an ephemeral message.
     #[must_use]
     pub const fn is_ephemeral(&self) -> bool {
