@@ -26,3 +26,6 @@ mod json;
 pub mod openai_chat;
 
 pub use error::{WireError, WireErrorKind};
+
+#[cfg(test)]
+mod tests;
