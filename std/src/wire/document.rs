@@ -61,7 +61,9 @@ fn utf8_error(bytes: &[u8], rest: &[u8], error: Utf8Error, (start, line): (usize
 /// # Errors
 /// As [`Document::parse`] and [`Document::conversation`]; for JSONL as [`Conversation::from_lines`].
 pub fn conversation(text: &str) -> Result<Conversation<'_>, WireError> {
-    match looks_like_jsonl(text) {
+    // One line with one message is what a log of messages looks like after the first.
+    let one_line = || !json::trim(text).contains('\n') && route::is_message(text);
+    match looks_like_jsonl(text) || one_line() {
         true => Conversation::from_lines(text),
         false => Document::parse(text)?.conversation(),
     }

@@ -1,7 +1,7 @@
 //! Messages of OpenAI's Chat Completions API, and of the many programs that speak or store the same format.
 //!
 //! [`ChatView`] reads one message and borrows from its text; [`read`] gives an owned [`Message`] that shares its source
-//! text; [`write`] gives that text back for a message that nobody changed, and otherwise changes only what must change.
+//! text; [`write()`] gives that text back for a message that nobody changed, and otherwise changes only what must change.
 //!
 //! This does not send anything, and it never believes what a message says of itself: a message read from a file comes
 //! from the caller, with its role's authority, whatever its unknown fields claim.

@@ -6,15 +6,15 @@ use super::{BYTE_ORDER_MARK, Document, Origin, route, utf8_error};
 use crate::wire::WireError;
 use crate::wire::json::{self, Kind};
 
-/// Whether `text` is JSONL and not JSON: its first line is a whole object or array, and something follows.
+/// Whether `text` is JSONL and not JSON: its first line is a whole object or array, and another one begins after it.
 ///
 /// Give it the beginning of a large file only if that holds the first line and part of the second.
 #[must_use]
 pub fn looks_like_jsonl(text: &str) -> bool {
     let mut lines = lines(text);
-    let Some(first) = lines.next() else { return false };
-    let is_container = matches!(Kind::of(first.text()), Kind::Object | Kind::Array);
-    is_container && lines.next().is_some() && json::check(first.text()).is_ok()
+    let (Some(first), Some(second)) = (lines.next(), lines.next()) else { return false };
+    let is_container = |line: Line<'_>| matches!(Kind::of(line.text()), Kind::Object | Kind::Array);
+    is_container(first) && is_container(second) && json::check(first.text()).is_ok()
 }
 
 /// One line of JSONL that is not blank.

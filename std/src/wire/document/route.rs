@@ -119,9 +119,13 @@ fn first(text: &str) -> Option<&str> {
 
 fn has(text: &str, name: &str) -> bool {
     let mut found = false;
-    let _ = json::members(text, |key, _| {
-        found |= key == name;
-        Ok(())
+    // The error stops the scan: `role` is often the first key, before much text.
+    let _ = json::members(text, |key, _| match key == name {
+        true => {
+            found = true;
+            Err(WireError::shape("found"))
+        }
+        false => Ok(()),
     });
     found
 }

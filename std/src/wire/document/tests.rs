@@ -106,7 +106,7 @@ fn refusals_say_where_the_conversation_is() {
         message(conversation(&nested))
     );
     assert!(message(at(&nested, "/data").unwrap().conversation()).ends_with("try --at /data/runs/0/traj"));
-    assert!(message(conversation("{\"role\":\"user\"}")).ends_with("this is a single message"));
+    assert!(message(conversation("{\"role\":\n\"user\"}")).ends_with("this is a single message"));
     assert_eq!(message(conversation("3")), format!("found a number; {expected}"));
 }
 
@@ -157,6 +157,9 @@ fn jsonl_is_recognised_and_read_in_lines() {
     }
     assert!(streamed.next_line().unwrap().is_none());
     assert_eq!(conversation(text).unwrap().len(), 2);
+    let one = conversation("{\"role\": \"user\"}\n").unwrap();
+    assert_eq!((one.len(), one.layout()), (1, &Layout::Lines));
+    assert_eq!(message(conversation("[]\nrest")), "line 2: not JSON: trailing characters");
 }
 
 #[test]

@@ -178,6 +178,9 @@ fn touched_results_names_and_refusals() {
     let source = r#"{"role":"tool","tool_call_ids":["c1"],"content":"long","agent":"x"}"#;
     let message = read(source).unwrap().with_parts(result("s".into()));
     assert_eq!(write(&message).unwrap(), source.replace("long", "s"));
+    let other = Part::ToolResult(ToolResult::new("c2", vec![Part::Text("long".into())]));
+    let moved = write(&read(source).unwrap().with_parts(vec![other])).unwrap().into_owned();
+    assert_eq!(moved, r#"{"role":"tool","content":"long","agent":"x","tool_call_id":"c2"}"#);
     let named = read(r#"{"role":"user","content":"a"}"#).unwrap().with_name("n");
     assert_eq!(write(&named).unwrap(), r#"{"role":"user","content":"a","name":"n"}"#);
     let source = r#"{"role":"assistant","content":"c","refusal":"r"}"#;
@@ -193,6 +196,13 @@ fn touched_results_names_and_refusals() {
     let call = ToolCall::new("", "f", "1");
     let legacy = read(source).unwrap().with_parts(vec![Part::Text("c".into()), Part::ToolCall(call)]);
     assert_eq!(write(&legacy).unwrap(), source.replace("{}", "1"));
+}
+
+#[test]
+fn dropped_reasoning_takes_its_signed_form_with_it() {
+    let source = r#"{"role":"assistant","reasoning":"r","reasoning_details":[{"signature":"s"}],"content":"c"}"#;
+    let without = read(source).unwrap().with_parts(vec![Part::Text("c".into())]);
+    assert_eq!(write(&without).unwrap(), r#"{"role":"assistant","content":"c"}"#);
 }
 
 #[test]
