@@ -1,1 +1,17 @@
-//! The facade.
+//! A compaction-focused conversation-history engine for LLM agents.
+//!
+//! Epitome stores what was said, knows what every message costs, and decides what the model sees next, so that the next
+//! request fits, is legal for the provider that receives it, and loses nothing that must not be lost.
+//!
+//! - [`core`]: groups, sizes, budgets, plans. No heap, no I/O, no clock.
+//! - [`compactors`]: the strategies.
+//! - [`std`]: owned messages, wire formats, token counters, history stores.
+//!
+//! It is not an agent framework, a vector database or a tokenizer, and it calls no model.
+#![doc = "\n\n# A session that is compacted and loaded again\n\n```"]
+#![doc = include_str!("../examples/readme_session.rs")]
+#![doc = "```"]
+
+pub use epitome_compactors as compactors;
+pub use epitome_core as core;
+pub use epitome_std as std;

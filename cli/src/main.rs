@@ -1,2 +1,31 @@
-//! The epitome program.
-fn main() {}
+//! `epitome`: shrink, inspect and store the transcripts of LLM agents.
+
+mod amount;
+mod args;
+mod budget;
+mod commands;
+mod failure;
+mod output;
+mod progress;
+mod report;
+mod scan;
+mod strategy;
+mod transcript;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Args, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    output::remove_half_files_on_interrupt();
+    let done = match Args::parse().command {
+        Command::Compact(args) => commands::compact::run(&args),
+        Command::Stats(args) => commands::stats::run(&args),
+        Command::Validate(args) => commands::validate::run(&args),
+        Command::Session(args) => commands::session::run(&args),
+    };
+    done.unwrap_or_else(Failure::report)
+}

@@ -38,8 +38,8 @@ pub fn count_parts<P: Parts + ?Sized>(parts: &P, counter: &(impl TokenCounter + 
     tokens
 }
 
-/// The size of one part.
-fn count_part(part: PartView<'_>, counter: &(impl TokenCounter + ?Sized)) -> Tokens {
+/// The size of one part, without a message's framing.
+pub fn count_part(part: PartView<'_>, counter: &(impl TokenCounter + ?Sized)) -> Tokens {
     match part {
         PartView::Text(text) => counter.count(text),
         PartView::Reasoning(reasoning) => counter.count(reasoning.text),

@@ -71,7 +71,7 @@ mod tokens;
 mod validate;
 
 pub use budget::{Budget, BudgetBuilder, BudgetError, RESERVE_MAX, WINDOW_DEFAULT};
-pub use count::{CALL_TOKENS, MESSAGE_TOKENS, NAME_TOKENS, count_message, count_parts, media_tokens};
+pub use count::{CALL_TOKENS, MESSAGE_TOKENS, NAME_TOKENS, count_message, count_part, count_parts, media_tokens};
 pub use draft::{Cell, Draft, Floors, Refusal, Verdict, floors};
 pub use ids::{Head, Revision, Seq, Turn};
 pub use index::{Group, GroupKind, Groups, Index, IndexBuf, Placed, RestoreError, Span, Stored};

@@ -1,0 +1,94 @@
+//! Amounts on the command line: `8000`, `8_000`, `50%`.
+
+use core::fmt;
+use core::str::FromStr;
+
+/// An amount of tokens, or a share of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Amount {
+    Tokens(u64),
+    Percent(Percent),
+}
+
+/// A share in whole percent, at most all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Percent(u8);
+
+impl Amount {
+    /// The tokens it is, as a share of `whole`.
+    pub(crate) const fn of(self, whole: u64) -> u64 {
+        match self {
+            Self::Tokens(tokens) => tokens,
+            Self::Percent(percent) => percent.of(whole),
+        }
+    }
+}
+
+impl Percent {
+    /// This share of `whole`, rounded down.
+    pub(crate) const fn of(self, whole: u64) -> u64 {
+        let share = whole as u128 * self.0 as u128 / 100;
+        share as u64
+    }
+}
+
+impl FromStr for Amount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.ends_with('%') { text.parse().map(Self::Percent) } else { tokens(text).map(Self::Tokens) }
+    }
+}
+
+impl FromStr for Percent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.strip_suffix('%').and_then(|digits| digits.parse().ok()).filter(|percent| *percent <= 100);
+        number.map(Self).ok_or_else(|| "expected a share in whole percent, 0% to 100%, for example 50%".to_owned())
+    }
+}
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", self.0)
+    }
+}
+
+/// A number of tokens; `_` may group its digits.
+pub(crate) fn tokens(text: &str) -> Result<u64, String> {
+    let digits = text.replace('_', "");
+    digits.parse().map_err(|_| "expected a number of tokens, for example 8000, or a share like 50%".to_owned())
+}
+
+/// A number with its digits in groups of three.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_read_as_people_write_them() {
+        assert_eq!("128_000".parse(), Ok(Amount::Tokens(128_000)));
+        assert_eq!("50%".parse::<Amount>().map(|share| share.of(7)), Ok(3));
+        for wrong in ["", "%", "-1", "101%", "5.5%", "8k", "1e3"] {
+            assert!(wrong.parse::<Amount>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_grouped_for_people() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

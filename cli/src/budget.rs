@@ -1,0 +1,118 @@
+//! From options to a budget.
+
+use epitome::core::{Budget, Pass, RESERVE_MAX, WINDOW_DEFAULT};
+
+use crate::args::BudgetArgs;
+use crate::failure::{Failure, Result};
+
+/// A budget, and whether to compact whatever the size is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) budget: Budget,
+    /// A goal without a trigger means: now.
+    pub(crate) now: bool,
+    /// Which figures were not given but taken by default.
+    pub(crate) defaults: Defaults,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Defaults {
+    pub(crate) window: bool,
+    pub(crate) reserve: bool,
+    pub(crate) trigger: bool,
+    pub(crate) goal: bool,
+}
+
+impl Asked {
+    /// The budget that the options describe, for a conversation of `own` tokens.
+    pub(crate) fn new(args: &BudgetArgs, own: u64) -> Result<Self> {
+        let goal_given = args.goal.is_some() || args.keep.is_some();
+        let now = goal_given && args.trigger.is_none();
+        let defaults = Defaults {
+            window: args.window.is_none(),
+            reserve: args.reserve.is_none(),
+            trigger: args.trigger.is_none(),
+            goal: !goal_given,
+        };
+        let window = args.window.unwrap_or_else(|| window_for(args, own));
+        let reserve = args.reserve.unwrap_or_else(|| RESERVE_MAX.min(window / 8));
+        let Some(limit) = window.checked_sub(reserve).filter(|limit| *limit > 0) else {
+            return Err(Failure::input(format!(
+                "the reserve ({reserve}) leaves nothing of the window ({window}): lower --reserve or raise --window"
+            )));
+        };
+        let mut builder = Budget::builder().window(window).reserve(reserve);
+        if let Some(trigger) = args.trigger {
+            builder = builder.trigger(trigger.of(limit));
+        } else if now {
+            builder = builder.trigger(limit);
+        }
+        if let Some(goal) = args.goal {
+            builder = builder.goal(goal.of(limit));
+        } else if let Some(keep) = args.keep {
+            // A share of the transcript that does not fit the window is what fits it.
+            builder = builder.goal(keep.of(own).min(limit - 1));
+        }
+        Ok(Self { budget: builder.build()?, now, defaults })
+    }
+
+    /// Whether a conversation of `size` is to be compacted.
+    pub(crate) const fn is_due(&self, size: u64) -> bool {
+        self.now || self.budget.is_due(size)
+    }
+
+    pub(crate) const fn pass(&self) -> Pass {
+        if self.now { Pass::Manual } else { Pass::Proactive }
+    }
+}
+
+/// The window when none is given. Who only asks to keep a share has no window in mind: it is then no obstacle.
+fn window_for(args: &BudgetArgs, own: u64) -> u64 {
+    match args.keep {
+        Some(_) => WINDOW_DEFAULT.max(own.saturating_add(1).saturating_add(args.reserve.unwrap_or(RESERVE_MAX))),
+        None => WINDOW_DEFAULT,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::amount::Amount;
+
+    const NONE: BudgetArgs = BudgetArgs { window: None, reserve: None, trigger: None, goal: None, keep: None };
+
+    fn figures(args: BudgetArgs, own: u64) -> (u64, u64, u64, Option<u64>, bool) {
+        let asked = Asked::new(&args, own).unwrap();
+        let budget = asked.budget;
+        (budget.window(), budget.reserve(), budget.trigger(), budget.goal(), asked.now)
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_library() {
+        assert_eq!(figures(NONE, 0), (128_000, 8_192, 100_000, Some(50_000), false));
+        let small = BudgetArgs { window: Some(8_000), ..NONE };
+        assert_eq!(figures(small, 0), (8_000, 1_000, 6_240, Some(3_120), false));
+    }
+
+    #[test]
+    fn a_goal_without_a_trigger_means_now() {
+        let keep = BudgetArgs { keep: Some("25%".parse().unwrap()), ..NONE };
+        assert_eq!(figures(keep, 1_000), (128_000, 8_192, 119_808, Some(250), true));
+        let (window, .., goal, _) = figures(keep, 1_000_000);
+        assert_eq!((window, goal), (1_008_193, Some(250_000)));
+        let goal = BudgetArgs { goal: Some("50%".parse().unwrap()), ..NONE };
+        assert_eq!(figures(goal, 0).3, Some(59_904));
+        let both = BudgetArgs { trigger: Some(Amount::Tokens(70_000)), ..goal };
+        assert_eq!(figures(both, 0), (128_000, 8_192, 70_000, Some(59_904), false));
+    }
+
+    #[test]
+    fn figures_that_contradict_each_other_are_refused() {
+        let reserve = BudgetArgs { window: Some(100), reserve: Some(100), ..NONE };
+        let goal = BudgetArgs { goal: Some(Amount::Tokens(200_000)), ..NONE };
+        let trigger = BudgetArgs { trigger: Some(Amount::Tokens(127_000)), ..NONE };
+        for wrong in [reserve, goal, trigger] {
+            assert!(Asked::new(&wrong, 0).is_err());
+        }
+    }
+}

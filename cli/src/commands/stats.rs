@@ -1,0 +1,192 @@
+//! `epitome stats`: what a transcript consists of, and what it costs.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use epitome::core::message::{MessageView as _, PartView, Parts as _, Role};
+use epitome::core::{Basis, ClassEstimator, Tokens, count_message, count_part};
+use serde::Serialize;
+
+use crate::amount::grouped;
+use crate::args::StatsArgs;
+use crate::failure::{Failure, Result, code};
+use crate::report::share;
+use crate::scan::{self, Counter, Index};
+use crate::transcript::{Input, Transcript};
+
+/// What one conversation consists of. Sizes are in tokens, by the exact counter unless they say otherwise.
+#[derive(Debug, Serialize)]
+struct Stats {
+    path: String,
+    messages: u64,
+    turns: u32,
+    groups: u32,
+    steps: u32,
+    calls: u64,
+    orphan_results: u64,
+    tokens: u64,
+    token_basis: Basis,
+    tokenizer: String,
+    tokens_estimated: u64,
+    estimate_error_percent: f64,
+    by_role: Vec<Share>,
+    by_kind: Vec<Share>,
+    largest: Vec<Large>,
+}
+
+/// What one role or kind of part has.
+#[derive(Debug, Clone, Serialize)]
+struct Share {
+    name: &'static str,
+    count: u64,
+    tokens: u64,
+}
+
+/// One of the largest messages.
+#[derive(Debug, Clone, Serialize)]
+struct Large {
+    message: u64,
+    role: Role,
+    tokens: u32,
+}
+
+/// How many of the largest messages are named.
+const LARGEST: usize = 5;
+
+pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
+    let counter = scan::counter(&args.tokenizer)?;
+    let input = Input::open(&args.input)?;
+    let transcripts = match args.input.each {
+        true => input.each(&args.input)?,
+        false => vec![input.conversation(&args.input)?],
+    };
+    let stats = transcripts.into_iter().map(|transcript| Stats::of(transcript, &counter)).collect::<Result<Vec<_>>>()?;
+    let text = match (args.json, stats.as_slice()) {
+        (true, [only]) if !args.input.each => serde_json::to_string_pretty(only),
+        (true, all) => serde_json::to_string_pretty(all),
+        (false, all) => Ok(all.iter().map(Stats::to_text).collect::<Vec<_>>().join("\n")),
+    };
+    let text = text.map_err(|error| Failure::new(code::IO, error.to_string()))?;
+    writeln!(io::stdout().lock(), "{text}").map_err(|error| Failure::stdout(&error))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Stats {
+    fn of(mut transcript: Transcript<'_>, counter: &Counter) -> Result<Self> {
+        let (mut index, mut at) = (Index::new(), 0);
+        let (mut roles, mut kinds) = (Shares::default(), Shares::default());
+        let (mut tokens, mut estimated) = (0, 0);
+        let mut largest = Vec::new();
+        transcript.for_each(|message| {
+            let size = count_message(message, counter);
+            scan::push(&mut index, message, size)?;
+            tokens += size.as_u64();
+            estimated += count_message(message, &ClassEstimator::new()).as_u64();
+            roles.add(message.role().as_str(), size);
+            message.for_each_part(&mut |part| kinds.add(kind_of(part), count_part(part, counter)));
+            note_large(&mut largest, Large { message: at, role: message.role(), tokens: size.0 });
+            at += 1;
+            Ok(())
+        })?;
+        let view = index.view();
+        let orphans = view.groups().filter(|group| group.kind() == epitome::core::GroupKind::Orphan).count();
+        let error = if tokens == 0 { 0.0 } else { (estimated as f64 / tokens as f64 - 1.0) * 100.0 };
+        Ok(Self {
+            path: transcript.pointer().to_owned(),
+            messages: at,
+            turns: view.turn().0,
+            groups: view.group_count(),
+            steps: view.steps(),
+            calls: kinds.count_of(CALL),
+            orphan_results: orphans as u64,
+            tokens,
+            token_basis: counter.basis(),
+            tokenizer: counter.name().to_owned(),
+            tokens_estimated: estimated,
+            estimate_error_percent: (error * 10.0).round() / 10.0,
+            by_role: roles.0,
+            by_kind: kinds.0,
+            largest,
+        })
+    }
+
+    fn to_text(&self) -> String {
+        let place = if self.path.is_empty() { String::new() } else { format!("{}\n", self.path) };
+        let mut text = format!(
+            "{place}{} messages, {} turns, {} groups, {} steps, {} calls, {} results without a call\n",
+            grouped(self.messages),
+            self.turns,
+            grouped(self.groups.into()),
+            grouped(self.steps.into()),
+            grouped(self.calls),
+            self.orphan_results
+        );
+        text += &format!(
+            "{} tokens ({}, {}); estimated {}, which is {:+.1} %\n\n",
+            grouped(self.tokens),
+            self.token_basis.as_str(),
+            self.tokenizer,
+            grouped(self.tokens_estimated),
+            self.estimate_error_percent
+        );
+        for (title, shares) in [("role", &self.by_role), ("part", &self.by_kind)] {
+            text += &format!("{title:<14}{:>8}{:>12}{:>8}\n", "count", "tokens", "share");
+            for Share { name, count, tokens } in shares {
+                let (count, part) = (grouped(*count), share(*tokens, self.tokens));
+                text += &format!("{name:<14}{count:>8}{:>12}{part:>8}\n", grouped(*tokens));
+            }
+            text.push('\n');
+        }
+        text += "largest messages\n";
+        for Large { message, role, tokens } in &self.largest {
+            let part = share(u64::from(*tokens), self.tokens);
+            text += &format!("  message {message:<6}{:<12}{:>10}{part:>8}\n", role.as_str(), grouped(u64::from(*tokens)));
+        }
+        text
+    }
+}
+
+/// Sums by name, in the order of first appearance.
+#[derive(Debug, Default)]
+struct Shares(Vec<Share>);
+
+impl Shares {
+    fn add(&mut self, name: &'static str, tokens: Tokens) {
+        let at = self.0.iter().position(|share| share.name == name).unwrap_or_else(|| {
+            self.0.push(Share { name, count: 0, tokens: 0 });
+            self.0.len() - 1
+        });
+        if let Some(share) = self.0.get_mut(at) {
+            share.count += 1;
+            share.tokens += tokens.as_u64();
+        }
+    }
+
+    fn count_of(&self, name: &str) -> u64 {
+        self.0.iter().find(|share| share.name == name).map_or(0, |share| share.count)
+    }
+}
+
+/// The name of a part that is a call.
+const CALL: &str = "tool call";
+
+fn kind_of(part: PartView<'_>) -> &'static str {
+    match part {
+        PartView::Text(_) => "text",
+        PartView::Reasoning(_) => "reasoning",
+        PartView::ToolCall(_) => CALL,
+        PartView::ToolResult(_) => "tool result",
+        PartView::Media(_) => "media",
+        PartView::ApprovalRequest(_) | PartView::ApprovalResponse { .. } => "approval",
+        PartView::Compaction(_) => "compaction",
+        _ => "other",
+    }
+}
+
+fn note_large(largest: &mut Vec<Large>, message: Large) {
+    let at = largest.iter().position(|other| other.tokens < message.tokens).unwrap_or(largest.len());
+    if at < LARGEST {
+        largest.insert(at, message);
+        largest.truncate(LARGEST);
+    }
+}

@@ -1,0 +1,81 @@
+//! `epitome validate`: would a provider accept this transcript?
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use epitome::core::{OpenCallTree, Profile, Validator, Violation};
+use serde::Serialize;
+
+use crate::amount::grouped;
+use crate::args::ValidateArgs;
+use crate::failure::{Failure, Result, code};
+use crate::transcript::{Input, Transcript};
+
+/// What was found in one conversation.
+#[derive(Debug, Serialize)]
+struct Found {
+    path: String,
+    profile: &'static str,
+    messages: u64,
+    violations: Vec<Violation>,
+}
+
+pub(crate) fn run(args: &ValidateArgs) -> Result<ExitCode> {
+    let profile = profile(&args.profile)?;
+    let input = Input::open(&args.input)?;
+    let transcripts = match args.input.each {
+        true => input.each(&args.input)?,
+        false => vec![input.conversation(&args.input)?],
+    };
+    let found = transcripts.into_iter().map(|transcript| check(transcript, profile)).collect::<Result<Vec<_>>>()?;
+    let valid = found.iter().all(|found| found.violations.is_empty());
+    let text = match (args.json, found.as_slice()) {
+        (true, [only]) if !args.input.each => serde_json::to_string_pretty(only),
+        (true, all) => serde_json::to_string_pretty(all),
+        (false, all) => Ok(to_text(all)),
+    };
+    let text = text.map_err(|error| Failure::new(code::IO, error.to_string()))?;
+    writeln!(io::stdout().lock(), "{text}").map_err(|error| Failure::stdout(&error))?;
+    Ok(if valid { ExitCode::SUCCESS } else { ExitCode::from(code::VIOLATIONS) })
+}
+
+/// The profile of this name.
+pub(crate) fn profile(name: &str) -> Result<Profile> {
+    Profile::by_name(name).ok_or_else(|| {
+        let known = Profile::ALL.map(Profile::as_str).join(", ");
+        Failure::input(format!("--profile: there is no profile {name:?}; known: {known}"))
+    })
+}
+
+fn check(mut transcript: Transcript<'_>, profile: Profile) -> Result<Found> {
+    let mut violations = Vec::new();
+    let mut validator = Validator::<OpenCallTree>::new(profile);
+    let mut messages = 0;
+    transcript.for_each(|message| {
+        messages += 1;
+        let pushed = validator.push(message, &mut |violation| violations.push(violation));
+        pushed.map_err(|full| Failure::new(code::IO, full.to_string()))
+    })?;
+    validator.finish(&mut |violation| violations.push(violation));
+    violations.sort_unstable();
+    Ok(Found { path: transcript.pointer().to_owned(), profile: profile.as_str(), messages, violations })
+}
+
+fn to_text(found: &[Found]) -> String {
+    let mut text = String::new();
+    for Found { path, violations, .. } in found {
+        let place = if path.is_empty() { String::new() } else { format!("{path}: ") };
+        for violation in violations {
+            text += &format!("{place}{violation}\n");
+        }
+    }
+    let violations: usize = found.iter().map(|found| found.violations.len()).sum();
+    let messages = found.iter().map(|found| found.messages).sum();
+    let profile = found.first().map_or("", |found| found.profile);
+    let verdict = match violations {
+        0 => format!("valid under {profile}"),
+        1 => format!("1 violation of {profile}"),
+        many => format!("{many} violations of {profile}"),
+    };
+    text + &format!("{} messages in {} conversations: {verdict}", grouped(messages), found.len())
+}

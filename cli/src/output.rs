@@ -1,0 +1,85 @@
+//! Writing a file so that it is there whole or not at all.
+
+use std::fs::{self, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use tempfile::NamedTempFile;
+
+use crate::failure::{Failure, Result};
+
+/// The half-written file, if there is one.
+static HALF_FILE: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// The exit code of a program that was interrupted, as shells report it.
+const INTERRUPTED: i32 = 130;
+
+/// Makes an interrupt (Ctrl-C, a hang-up, a request to end) remove the half-written file.
+pub(crate) fn remove_half_files_on_interrupt() {
+    // Where no handler can be set, an interrupt leaves a file with a temporary name; the output is whole all the same.
+    let _ = ctrlc::set_handler(|| {
+        if let Some(path) = HALF_FILE.lock().ok().and_then(|mut half| half.take()) {
+            let _ = fs::remove_file(path);
+        }
+        std::process::exit(INTERRUPTED);
+    });
+}
+
+/// Writes `path`, or standard output for `-`: beside it first, renamed when it is complete. Until then, whatever goes
+/// wrong, `path` holds what it held.
+pub(crate) fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    if path == Path::new("-") {
+        let mut out = BufWriter::new(io::stdout().lock());
+        return content(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error));
+    }
+    let written = match fs::metadata(path) {
+        Ok(there) if there.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        // A device or a pipe cannot be replaced.
+        Ok(there) if !there.is_file() => fs::OpenOptions::new().write(true).open(path).and_then(|file| {
+            let mut out = BufWriter::new(file);
+            content(&mut out).and_then(|()| out.flush())
+        }),
+        Ok(there) => fs::canonicalize(path).and_then(|path| replace(&path, Some(there.permissions()), content)),
+        Err(_) => replace(path, None, content),
+    };
+    written.map_err(|error| Failure::io(path, &error))
+}
+
+fn replace(
+    path: &Path,
+    permissions: Option<Permissions>,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let mut half = tempfile::Builder::new();
+    half.prefix(".epitome-").suffix(".half");
+    #[cfg(unix)]
+    half.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let half = half.tempfile_in(folder)?;
+    remember(Some(half.path()));
+    let done = fill(half, permissions, content).and_then(|half| half.persist(path).map_err(|error| error.error));
+    remember(None);
+    done.map(|_| ())
+}
+
+fn fill(
+    half: NamedTempFile,
+    permissions: Option<Permissions>,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<NamedTempFile> {
+    let mut out = BufWriter::with_capacity(1 << 20, half);
+    content(&mut out)?;
+    let half = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    if let Some(permissions) = permissions {
+        half.as_file().set_permissions(permissions)?;
+    }
+    half.as_file().sync_all()?;
+    Ok(half)
+}
+
+fn remember(half: Option<&Path>) {
+    if let Ok(mut place) = HALF_FILE.lock() {
+        *place = half.map(Path::to_owned);
+    }
+}

@@ -1,0 +1,59 @@
+//! A progress bar for inputs that take a while.
+
+use core::time::Duration;
+use std::io::IsTerminal as _;
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Shown on standard error, only on a terminal, and only once the work has taken [`QUIET`].
+pub(crate) struct Progress {
+    what: &'static str,
+    total: u64,
+    done: u64,
+    steps: u32,
+    started: Instant,
+    bar: Option<ProgressBar>,
+}
+
+/// Work that is over sooner needs no bar.
+const QUIET: Duration = Duration::from_secs(1);
+/// The clock is read once in so many steps.
+const STEPS: u32 = 256;
+
+impl Progress {
+    /// Progress of `what`, up to `total` bytes.
+    pub(crate) fn new(what: &'static str, total: u64) -> Self {
+        Self { what, total, done: 0, steps: 0, started: Instant::now(), bar: None }
+    }
+
+    /// So many bytes more are done.
+    pub(crate) fn advance(&mut self, bytes: u64) {
+        self.done = self.done.saturating_add(bytes);
+        self.steps = self.steps.wrapping_add(1);
+        if self.steps.is_multiple_of(STEPS) {
+            self.show();
+        }
+    }
+
+    fn show(&mut self) {
+        if self.bar.is_none() && self.started.elapsed() > QUIET && std::io::stderr().is_terminal() {
+            let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes} {eta}") {
+                bar.set_style(style);
+            }
+            self.bar = Some(bar.with_message(self.what));
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.done);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! A conversation in one line: a cell for each group, or for a run of them.
+
+use std::io::{IsTerminal as _, stdout};
+
+use super::GroupDetail;
+
+/// How to draw.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Picture {
+    colour: bool,
+    width: usize,
+}
+
+/// The width where there is no terminal.
+const WIDTH: usize = 72;
+
+impl Picture {
+    /// In colour on a terminal, unless `NO_COLOR` is set; else in plain characters.
+    pub(crate) fn for_stdout() -> Self {
+        let colour = stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+        let width = if stdout().is_terminal() { console::Term::stdout().size().1 } else { 0 };
+        Self { colour, width: if width == 0 { WIDTH } else { usize::from(width).clamp(20, 160).saturating_sub(2) } }
+    }
+
+    /// The picture and its legend.
+    pub(crate) fn draw(&self, groups: &[GroupDetail]) -> String {
+        let cells = groups.len().clamp(1, self.width);
+        let mut line = String::new();
+        for cell in 0..cells {
+            let run = cell * groups.len() / cells..(cell + 1) * groups.len() / cells;
+            line.push_str(self.cell(groups.get(run).unwrap_or_default()));
+        }
+        let legend = match self.colour {
+            true => "\x1b[32m█\x1b[0m kept  \x1b[31m░\x1b[0m dropped  \x1b[33m▒\x1b[0m some of each",
+            false => "# kept  . dropped  + some of each",
+        };
+        let scale = match groups.len().div_ceil(cells) {
+            0 | 1 => "a cell is a group".to_owned(),
+            most => format!("a cell is up to {most} groups"),
+        };
+        format!("{line}\n{legend}; {scale}")
+    }
+
+    fn cell(&self, run: &[GroupDetail]) -> &'static str {
+        let dropped = run.iter().filter(|group| group.verdict == 'D').count();
+        match (dropped, self.colour) {
+            (0, true) => "\x1b[32m█\x1b[0m",
+            (0, false) => "#",
+            (all, true) if all == run.len() => "\x1b[31m░\x1b[0m",
+            (all, false) if all == run.len() => ".",
+            (_, true) => "\x1b[33m▒\x1b[0m",
+            (_, false) => "+",
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! The conversations of a file: read whole, or, for JSONL of messages, line by line so that memory does not grow with
+//! the file.
+
+use core::ops::Range;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use epitome::std::wire::document::{self, Conversation, Document, Layout, LineKind, Lines, Piece, Pointer};
+use epitome::std::wire::openai_chat::ChatView;
+use epitome::std::wire::{WireError, WireErrorKind};
+
+use crate::args::InputArgs;
+use crate::failure::{Failure, Result};
+use crate::progress::Progress;
+
+/// A file whose conversations are to be read.
+#[derive(Debug)]
+pub(crate) struct Input {
+    path: PathBuf,
+    text: Text,
+}
+
+#[derive(Debug)]
+enum Text {
+    Memory(String),
+    /// JSONL, one message per line, in a file that can be read twice.
+    Lines(File),
+}
+
+/// One conversation of an input.
+#[derive(Debug)]
+pub(crate) enum Transcript<'a> {
+    Memory { path: &'a Path, conversation: Conversation<'a> },
+    Lines(LineFile<'a>),
+}
+
+/// JSONL that is not held in memory: only where its lines are.
+#[derive(Debug)]
+pub(crate) struct LineFile<'a> {
+    path: &'a Path,
+    file: &'a File,
+    lines: Vec<Range<u64>>,
+    bytes: u64,
+}
+
+/// How much of a file is looked at to tell JSONL from JSON: enough for the first line and part of the second.
+const HEAD_BYTES: usize = 256 * 1024;
+
+impl Input {
+    /// Opens and, unless it is JSONL of messages, reads the file.
+    pub(crate) fn open(args: &InputArgs) -> Result<Self> {
+        let path = args.file.clone();
+        if path == Path::new("-") {
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes).map_err(|error| Failure::io(Path::new("standard input"), &error))?;
+            return Self::from_bytes(PathBuf::from("standard input"), bytes);
+        }
+        let mut file = File::open(&path).map_err(|error| Failure::io(&path, &error))?;
+        let about = file.metadata().map_err(|error| Failure::io(&path, &error))?;
+        if about.is_dir() {
+            return Err(Failure::input(format!("{}: this is a directory; give it a transcript", path.display())));
+        }
+        if about.is_file() && !args.each && args.at.is_none() && is_jsonl(&mut file, &path)? {
+            return Ok(Self { path, text: Text::Lines(file) });
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0));
+        file.read_to_end(&mut bytes).map_err(|error| Failure::io(&path, &error))?;
+        Self::from_bytes(path, bytes)
+    }
+
+    fn from_bytes(path: PathBuf, bytes: Vec<u8>) -> Result<Self> {
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Self { path, text: Text::Memory(text) }),
+            Err(error) => {
+                let wrong = document::utf8(error.as_bytes()).err();
+                Err(wrong.map_or_else(|| Failure::input("not UTF-8"), |error| Failure::wire(&path, &error)))
+            }
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The one conversation that was asked for.
+    pub(crate) fn conversation(&self, args: &InputArgs) -> Result<Transcript<'_>> {
+        let text = match &self.text {
+            Text::Lines(file) => return Ok(Transcript::Lines(LineFile::new(&self.path, file)?)),
+            Text::Memory(text) => without_mark(text),
+        };
+        let conversation = match &args.at {
+            Some(at) => pointer(at).and_then(|at| Document::parse(text)?.at(&at)?.conversation()),
+            None => document::conversation(text),
+        };
+        let conversation = conversation.map_err(|error| Failure::wire(&self.path, &error))?;
+        self.checked(conversation)
+    }
+
+    /// All conversations, in order, with their places.
+    pub(crate) fn each(&self, args: &InputArgs) -> Result<Vec<Transcript<'_>>> {
+        let Text::Memory(text) = &self.text else { return Ok(vec![self.conversation(args)?]) };
+        let wire = |error: WireError| Failure::wire(&self.path, &error);
+        let at = args.at.as_deref().map(pointer).transpose().map_err(wire)?;
+        let elements = document::each(without_mark(text)).map_err(wire)?;
+        let conversations = elements.map(|element| {
+            let element = element?;
+            at.as_ref().map_or_else(|| Ok(element.clone()), |at| element.at(at))?.conversation()
+        });
+        conversations.map(|found| found.map_err(wire).and_then(|found| self.checked(found))).collect()
+    }
+
+    /// Writes the file with other conversations in the places of `found`, which are all of [`Input::each`] or the one of
+    /// [`Input::conversation`]. `write` writes the nth.
+    pub(crate) fn splice(
+        &self,
+        found: &mut [Transcript<'_>],
+        out: &mut dyn Write,
+        mut write: impl FnMut(usize, &mut Transcript<'_>, &mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Text::Memory(text) = &self.text else {
+            return found.iter_mut().enumerate().try_for_each(|(at, transcript)| write(at, transcript, out));
+        };
+        let mut written = 0;
+        for (at, transcript) in found.iter_mut().enumerate() {
+            let place = transcript.place_in(text);
+            out.write_all(text.as_bytes().get(written..place.start).unwrap_or_default())?;
+            write(at, transcript, out)?;
+            written = place.end;
+        }
+        out.write_all(text.as_bytes().get(written..).unwrap_or_default())
+    }
+
+    fn checked<'a>(&'a self, conversation: Conversation<'a>) -> Result<Transcript<'a>> {
+        if conversation.is_empty() {
+            return Err(empty(&self.path, conversation.path().as_str()));
+        }
+        Ok(Transcript::Memory { path: &self.path, conversation })
+    }
+}
+
+impl Transcript<'_> {
+    /// Where it stands in the document, as a JSON pointer.
+    pub(crate) fn pointer(&self) -> &str {
+        match self {
+            Self::Memory { conversation, .. } => conversation.path().as_str(),
+            Self::Lines(_) => "",
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Memory { conversation, .. } => conversation.len(),
+            Self::Lines(file) => file.lines.len(),
+        }
+    }
+
+    /// Reads every message, in order.
+    pub(crate) fn for_each(&mut self, mut visit: impl FnMut(&ChatView<'_>) -> Result<()>) -> Result<()> {
+        match self {
+            Self::Memory { path, conversation } => {
+                let bytes = conversation.elements().last().map_or(0, |last| last.end) as u64;
+                let mut progress = Progress::new("reading", bytes);
+                for (at, text) in conversation.iter().enumerate() {
+                    let view = ChatView::parse(text);
+                    visit(&view.map_err(|error| Failure::wire(path, &conversation.place(at, error)))?)?;
+                    progress.advance(text.len() as u64);
+                }
+                Ok(())
+            }
+            Self::Lines(file) => file.for_each(visit),
+        }
+    }
+
+    /// Reads the message with this index.
+    pub(crate) fn with_message<T>(&mut self, at: usize, read: impl FnOnce(&ChatView<'_>) -> T) -> Result<T> {
+        match self {
+            Self::Memory { path, conversation } => {
+                let view = ChatView::parse(conversation.get(at).unwrap_or_default());
+                Ok(read(&view.map_err(|error| Failure::wire(path, &conversation.place(at, error)))?))
+            }
+            Self::Lines(file) => {
+                let text = file.line(at).map_err(|error| Failure::io(file.path, &error))?;
+                Ok(read(&ChatView::parse(&text).map_err(|error| Failure::wire(file.path, &error))?))
+            }
+        }
+    }
+
+    /// Writes the conversation's place in the document, with `pieces` as its messages: an array, or lines.
+    pub(crate) fn write(&mut self, pieces: &[Piece<'_>], out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Memory { conversation, .. } => conversation.write_messages(pieces.iter().copied(), out),
+            Self::Lines(file) => file.write(pieces, out),
+        }
+    }
+
+    /// Writes the conversation's place in the document as it is.
+    pub(crate) fn copy(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Memory { conversation, .. } => {
+                let all: Vec<_> = (0..conversation.len()).map(Piece::Original).collect();
+                conversation.write_messages(all, out)
+            }
+            Self::Lines(file) => file.copy(out),
+        }
+    }
+
+    /// The bytes of `text`, which it was read from, that [`Transcript::write`] writes anew.
+    fn place_in(&self, text: &str) -> Range<usize> {
+        let Self::Memory { conversation, .. } = self else { return 0..text.len() };
+        let start = (conversation.whole().as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+        match conversation.layout() {
+            Layout::Array(range) => start + range.start..start + range.end,
+            _ => start..start + conversation.whole().len(),
+        }
+    }
+}
+
+impl<'a> LineFile<'a> {
+    fn new(path: &'a Path, file: &'a File) -> Result<Self> {
+        let bytes = file.metadata().map_err(|error| Failure::io(path, &error))?.len();
+        Ok(Self { path, file, lines: Vec::new(), bytes })
+    }
+
+    fn for_each(&mut self, mut visit: impl FnMut(&ChatView<'_>) -> Result<()>) -> Result<()> {
+        self.seek(0).map_err(|error| Failure::io(self.path, &error))?;
+        let wire = |error: WireError| Failure::wire(self.path, &error);
+        let mut progress = Progress::new("reading", self.bytes);
+        let mut lines = Lines::new(BufReader::with_capacity(1 << 20, self.file));
+        self.lines.clear();
+        while let Some(line) = lines.next_line().map_err(wire)? {
+            if line.kind().map_err(wire)? == LineKind::Conversation {
+                let what = "the line is a conversation of its own; expected a message: try --each";
+                let error = WireError::new(WireErrorKind::Shape, what).with_offset(0);
+                return Err(wire(line.document().map_err(wire)?.place(error)));
+            }
+            let view = ChatView::parse(line.text());
+            let view = view.or_else(|error| Err(wire(line.document().map_err(wire)?.place(error))))?;
+            visit(&view)?;
+            progress.advance(line.text().len() as u64);
+            let start = line.offset() as u64;
+            self.lines.push(start..start + line.text().len() as u64);
+        }
+        if self.lines.is_empty() { Err(empty(self.path, "")) } else { Ok(()) }
+    }
+
+    fn line(&self, at: usize) -> io::Result<String> {
+        let range = self.lines.get(at).cloned().unwrap_or_default();
+        self.seek(range.start)?;
+        let mut text = String::new();
+        (&mut &*self.file).take(range.end - range.start).read_to_string(&mut text)?;
+        Ok(text)
+    }
+
+    fn write(&self, pieces: &[Piece<'_>], out: &mut dyn Write) -> io::Result<()> {
+        self.check_unchanged()?;
+        let mut reader = BufReader::with_capacity(1 << 20, self.file);
+        let mut here = reader.seek(SeekFrom::Start(0))?;
+        for piece in pieces {
+            match piece {
+                Piece::Original(at) => {
+                    let range = self.lines.get(*at).cloned().unwrap_or_default();
+                    let ahead = i64::try_from(range.start).unwrap_or(0) - i64::try_from(here).unwrap_or(0);
+                    reader.seek_relative(ahead)?;
+                    io::copy(&mut reader.by_ref().take(range.end - range.start), out)?;
+                    here = range.end;
+                }
+                Piece::New(text) => out.write_all(text.as_bytes())?,
+                other => return Err(io::Error::other(format!("{other:?} cannot be written"))),
+            }
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    fn copy(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.check_unchanged()?;
+        self.seek(0)?;
+        io::copy(&mut &*self.file, out).map(|_| ())
+    }
+
+    /// The file is read twice; a program that writes it in between would leave us with half a line.
+    fn check_unchanged(&self) -> io::Result<()> {
+        if self.file.metadata()?.len() == self.bytes {
+            return Ok(());
+        }
+        Err(io::Error::other("the input has changed while it was read: try again when nothing writes it"))
+    }
+
+    fn seek(&self, to: u64) -> io::Result<()> {
+        (&*self.file).seek(SeekFrom::Start(to)).map(|_| ())
+    }
+}
+
+fn pointer(text: &str) -> core::result::Result<Pointer, WireError> {
+    Pointer::parse(text)
+}
+
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{FEFF}').unwrap_or(text)
+}
+
+fn empty(path: &Path, place: &str) -> Failure {
+    let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
+    Failure::input(format!("{}: the conversation{at} is empty: it has no messages", path.display()))
+}
+
+fn is_jsonl(file: &mut File, path: &Path) -> Result<bool> {
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    let read = file.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head).and_then(|_| file.seek(SeekFrom::Start(0)));
+    read.map_err(|error| Failure::io(path, &error))?;
+    let text = match core::str::from_utf8(&head) {
+        Ok(text) => text,
+        Err(error) => core::str::from_utf8(head.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default(),
+    };
+    let text = without_mark(text);
+    Ok(document::looks_like_jsonl(text) && !first_line_is_conversation(text))
+}
+
+/// A file of conversations is read whole, so that the refusal can say how to read it.
+fn first_line_is_conversation(text: &str) -> bool {
+    let first = document::lines(text).next();
+    first.is_some_and(|line| !matches!(line.kind(), Ok(LineKind::Message)))
+}
