@@ -1,0 +1,3 @@
+//! Messages as text: the form that stores keep.
+
+pub mod stored;
