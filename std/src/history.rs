@@ -4,11 +4,20 @@
 //! is hidden and what stands there instead, and [`HistoryStore::load`] gives what is left: the *live projection*.
 
 mod error;
+mod memory;
+mod open;
 mod record;
+mod rules;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod store;
 
 pub use error::{StoreError, StoreErrorKind};
+pub use memory::MemoryStore;
+pub use open::open_store;
 pub use record::{CompactionRecord, RecordId, Summary, UnansweredCall};
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteStore;
 pub use store::{
     AppendToken, Appended, Entry, HistoryStore, Live, Loaded, LogPage, Logged, SessionId, SessionInfo,
     TokenCount,

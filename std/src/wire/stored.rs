@@ -54,6 +54,11 @@ pub fn decode(text: &str) -> Result<Message, StoredError> {
     from_json::<StoredMessage>(text)?.into_message(reader)
 }
 
+/// Whether `message` has a stored form, without writing it.
+pub(crate) fn check(message: &Message) -> Result<(), StoredError> {
+    if nested_within(message.parts(), NESTING_MAX) { Ok(()) } else { Err(StoredError::TooDeep) }
+}
+
 /// Why a text is no stored form, or a message has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -133,9 +138,7 @@ struct StoredMessage {
 
 impl StoredMessage {
     fn of(message: &Message, readers: fn(&str) -> Option<Reader>) -> Result<Self, StoredError> {
-        if !nested_within(message.parts(), NESTING_MAX) {
-            return Err(StoredError::TooDeep);
-        }
+        check(message)?;
         let attr = StoredAttribution::of(message.attribution());
         let wire = message.wire().map(StoredWire::of);
         if is_derivable(message, readers) {
