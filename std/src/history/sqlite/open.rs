@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use super::failure::{Failure, corrupt, unavailable};
 use super::sql::{APPLICATION_ID, SCHEMA, SCHEMA_VERSION};
@@ -17,6 +17,9 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// More than the number of statements there are: none is ever prepared twice.
 const STATEMENTS_MAX: usize = 64;
 
+/// How often the change to WAL is tried: each time it fails, another of those who open a new file has come further.
+const WAL_ATTEMPTS_MAX: usize = 32;
+
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     let path = resolve(path)?;
     create(&path)?;
@@ -25,7 +28,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
         let connection = Connection::open_with_flags(&path, flags)?;
         prepare(&connection)?;
         // Before anything is written: the file may belong to another program.
-        identify(&connection)?;
+        identify_alone(&connection)?;
         if connection.is_readonly("main")? {
             return Err(not_writable(&path).into());
         }
@@ -69,7 +72,7 @@ pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
 
 fn checked(connection: Connection) -> Result<Connection, Failure> {
     prepare(&connection)?;
-    match identify(&connection)? {
+    match identify_alone(&connection)? {
         Identity::Ours => Ok(connection),
         Identity::Empty => Err(invalid("open: the file is empty; open it for writing first").into()),
     }
@@ -140,13 +143,12 @@ fn prepare(connection: &Connection) -> Result<(), Failure> {
 fn set_up(connection: &Connection) -> Result<(), Failure> {
     // Each commit is in the log, and the log on the disk, before it is acknowledged. Where the file system allows no
     // WAL, SQLite stays with its rollback journal, which under FULL lasts as well.
-    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    use_wal(connection)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     // Without this, macOS hands the bytes to the drive and does not wait for it.
     connection.pragma_update(None, "fullfsync", true)?;
 
-    let transaction =
-        rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     // Another process may have been faster.
     if identify(&transaction)? == Identity::Empty {
         transaction.execute_batch(SCHEMA)?;
@@ -156,10 +158,30 @@ fn set_up(connection: &Connection) -> Result<(), Failure> {
     Ok(transaction.commit()?)
 }
 
+/// The change to WAL, once in a file's life, needs the file for itself and does not wait for it as other steps do.
+fn use_wal(connection: &Connection) -> Result<(), Failure> {
+    let change = || connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()));
+    for _ in 0..WAL_ATTEMPTS_MAX {
+        match change() {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                // This waits until the others are done.
+                Transaction::new_unchecked(connection, TransactionBehavior::Exclusive)?.commit()?;
+            }
+            changed => return Ok(changed?),
+        }
+    }
+    Ok(change()?)
+}
+
 #[derive(Debug, PartialEq, Eq)]
 enum Identity {
     Empty,
     Ours,
+}
+
+/// Another process may be creating the schema: all that is read is of one moment.
+fn identify_alone(connection: &Connection) -> Result<Identity, Failure> {
+    identify(&*connection.unchecked_transaction()?)
 }
 
 fn identify(connection: &Connection) -> Result<Identity, Failure> {

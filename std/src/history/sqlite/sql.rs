@@ -1,7 +1,7 @@
 //! The schema, and every statement that the store runs on it.
 //!
 //! What is visible is found through two partial indexes, so its cost does not grow with what is hidden; the tests hold
-//! every statement's query plan. A message's row is small and lies in its key's B-tree, while its text lies in a table
+//! every statement's query plan. The one over messages has every column that a commit reads, its own condition's too. A message's row is small and lies in its key's B-tree, while its text lies in a table
 //! with row ids: hiding a message then rewrites a few bytes, and never a text that may be megabytes long.
 
 /// `EPIT`: the application that a file belongs to.
@@ -35,7 +35,8 @@ CREATE TABLE messages (
     PRIMARY KEY (session, seq)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX messages_live ON messages (session, seq, anchor, tokens) WHERE hidden_by IS NULL AND orphan = 0;
+CREATE INDEX messages_live ON messages (session, seq, anchor, tokens, orphan, hidden_by)
+    WHERE hidden_by IS NULL AND orphan = 0;
 
 CREATE TABLE bodies (
     session INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
