@@ -5,12 +5,21 @@
 
 mod error;
 mod live;
+mod memory;
+mod open;
 mod record;
+mod rules;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod store;
 
 pub use error::{StoreError, StoreErrorKind};
 pub use live::{History, HistoryError};
+pub use memory::MemoryStore;
+pub use open::open_store;
 pub use record::{CompactionRecord, RecordId, Summary, UnansweredCall};
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteStore;
 pub use store::{
     AppendToken, Appended, Entry, HistoryStore, Live, Loaded, LogPage, Logged, SessionId, SessionInfo,
     TokenCount,

@@ -24,6 +24,7 @@ pub mod document;
 mod error;
 mod json;
 pub mod openai_chat;
+pub mod stored;
 
 pub use error::{WireError, WireErrorKind};
 

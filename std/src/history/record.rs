@@ -33,6 +33,23 @@ pub struct CompactionRecord {
     pub tokens_after: u64,
 }
 
+impl CompactionRecord {
+    /// A record made from `parent` and `head` that does nothing yet.
+    #[must_use]
+    pub fn new(parent: Revision, head: Head) -> Self {
+        Self {
+            parent,
+            head,
+            hides: Vec::new(),
+            summaries: Vec::new(),
+            unanswered: Vec::new(),
+            strategy: Str::default(),
+            tokens_before: 0,
+            tokens_after: 0,
+        }
+    }
+}
+
 /// A message that stands in place of hidden ones.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]

@@ -1,0 +1,156 @@
+//! A store in one SQLite file.
+
+mod append;
+mod commit;
+mod failure;
+mod open;
+mod read;
+mod row;
+mod sql;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+use core::fmt;
+use core::ops::Range;
+use std::path::Path;
+
+use async_trait::async_trait;
+use epitome_core::{Head, Revision, Seq};
+
+use self::append::Append;
+use self::commit::Commit;
+use self::worker::{Access, Worker};
+use super::{
+    AppendToken, Appended, CompactionRecord, Entry, HistoryStore, Loaded, LogPage, SessionId, SessionInfo,
+    StoreError,
+};
+
+/// Keeps sessions in one SQLite file, on any executor.
+///
+/// ```
+/// use epitome_core::{Basis, Seq, Tokens, Turn};
+/// use epitome_std::history::{AppendToken, Entry, HistoryStore, SessionId, SqliteStore, TokenCount};
+/// use epitome_std::message::Message;
+///
+/// # futures::executor::block_on(async {
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("history.db");
+/// let session = SessionId::new("demo");
+/// let count = TokenCount::new(Tokens(3), Basis::Estimated, "default".into());
+/// let entry = Entry::new(Message::user("Hello"), Seq(0), Turn(1), count);
+/// SqliteStore::open(&path)?.append(&session, &AppendToken::new("first"), Seq(0), &[entry]).await?;
+///
+/// let reopened = SqliteStore::open(&path)?;
+/// assert_eq!(reopened.load(&session).await?.live.len(), 1);
+/// # Ok::<(), epitome_std::history::StoreError>(())
+/// # }).unwrap();
+/// ```
+///
+/// One thread owns the connection and does one thing after another; reads wait behind writes. Appends and commits that
+/// wait together share a transaction, and with it one write to the disk, and fail each by itself. At most 64 jobs wait;
+/// the next caller waits for room.
+///
+/// *Concurrency*: several stores, also in several processes, may have one file open. One that finds the file locked
+/// waits for up to five seconds, and then answers `Unavailable`. The file must not lie on a network file system.
+///
+/// *Cancel safety*: a dropped future either has not sent its job, and nothing happens, or the job is done and its
+/// answer lost.
+///
+/// *Durability*: what is acknowledged survives the end of the process and a loss of power, as far as the drive keeps
+/// its promises: WAL mode with `synchronous = FULL`, so the log is on the disk before the answer is given. Text of
+/// deleted sessions may stay in unused pages of the file.
+///
+/// *Dropping* it: what was sent is still done, then the thread closes the file and ends; nothing waits for that.
+pub struct SqliteStore {
+    worker: Worker,
+    access: Access,
+}
+
+impl SqliteStore {
+    /// Opens the file at `path`, or creates it, readable by its owner only. Blocks while it does so.
+    ///
+    /// # Errors
+    /// `Invalid` if the file is a directory, another program's database, or written by a newer version; `Corrupt` if
+    /// it is no database; `Unavailable` if it cannot be created or written, or another process keeps it locked.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Ok(Self { worker: Worker::start(open::open(path.as_ref())?)?, access: Access::Write })
+    }
+
+    /// Opens the file at `path` to load, list and read logs, also where neither it nor its directory can be written.
+    /// What would change it is `Unavailable`. Blocks while it does so.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`]; `Unavailable` if there is no file, `Invalid` if it is empty.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Ok(Self { worker: Worker::start(open::open_read_only(path.as_ref())?)?, access: Access::Read })
+    }
+
+    /// A store in memory, gone when it is dropped. [`MemoryStore`](super::MemoryStore) is the cheaper one.
+    ///
+    /// # Errors
+    /// `Unavailable` if the thread cannot be started.
+    pub fn open_in_memory() -> Result<Self, StoreError> {
+        Ok(Self { worker: Worker::start(open::open_in_memory()?)?, access: Access::Write })
+    }
+
+    fn writable(&self, operation: &str) -> Result<(), StoreError> {
+        match self.access {
+            Access::Write => Ok(()),
+            Access::Read => {
+                Err(failure::unavailable(format!("{operation}: the store is open for reading only")))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore").field("access", &self.access).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl HistoryStore for SqliteStore {
+    async fn append(
+        &self,
+        session: &SessionId,
+        token: &AppendToken,
+        head: Head,
+        entries: &[Entry],
+    ) -> Result<Appended, StoreError> {
+        self.writable("append")?;
+        let append = Append::new(session, token, head, entries)?;
+        self.worker.call("append", Access::Write, move |connection| append.run(connection)).await
+    }
+
+    async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
+        let session = session.clone();
+        let load = move |connection: &_| read::load(connection, &session);
+        self.worker.call("load", Access::Read, load).await?.into_loaded()
+    }
+
+    async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
+        self.writable("commit")?;
+        let commit = Commit::new(session, record)?;
+        self.worker.call("commit", Access::Write, move |connection| commit.run(connection)).await
+    }
+
+    async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
+        let session = session.clone();
+        let log = move |connection: &_| read::log(connection, &session, &range, limit);
+        self.worker.call("log", Access::Read, log).await?.into_page()
+    }
+
+    async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
+        let after = after.cloned();
+        let list = move |connection: &_| read::list(connection, after.as_ref(), limit);
+        self.worker.call("list", Access::Read, list).await
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
+        self.writable("delete")?;
+        let session = session.clone();
+        self.worker.call("delete", Access::Write, move |connection| read::delete(connection, &session)).await
+    }
+}

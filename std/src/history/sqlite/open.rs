@@ -1,0 +1,204 @@
+//! Opening a file: whose it is, whether it can be written, and how its writes are made to last.
+
+use core::time::Duration;
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+
+use super::failure::{Failure, corrupt, unavailable};
+use super::sql::{APPLICATION_ID, SCHEMA, SCHEMA_VERSION};
+use crate::history::rules::invalid;
+use crate::history::{StoreError, StoreErrorKind};
+
+/// How long an operation waits for another process that is writing.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// More than the number of statements there are: none is ever prepared twice.
+const STATEMENTS_MAX: usize = 64;
+
+/// How often the change to WAL is tried: each time it fails, another of those who open a new file has come further.
+const WAL_ATTEMPTS_MAX: usize = 32;
+
+pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+    let path = resolve(path)?;
+    create(&path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let open = || -> Result<Connection, Failure> {
+        let connection = Connection::open_with_flags(&path, flags)?;
+        prepare(&connection)?;
+        // Before anything is written: the file may belong to another program.
+        identify_alone(&connection)?;
+        if connection.is_readonly("main")? {
+            return Err(not_writable(&path).into());
+        }
+        set_up(&connection)?;
+        Ok(connection)
+    };
+    open().map_err(|failure| failure.of("open"))
+}
+
+pub(super) fn open_in_memory() -> Result<Connection, StoreError> {
+    let open = || -> Result<Connection, Failure> {
+        let connection = Connection::open_in_memory()?;
+        prepare(&connection)?;
+        set_up(&connection)?;
+        Ok(connection)
+    };
+    open().map_err(|failure| failure.of("open"))
+}
+
+/// Where the directory cannot be written either, SQLite refuses to read a file that was written in WAL mode, because
+/// it cannot tell readers from writers there. If no log lies beside the file, no writer has it open, and it is read as
+/// a file that does not change.
+pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
+    let path = resolve(path)?;
+    if !path.exists() {
+        return Err(unavailable("open: there is no such file"));
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let first = Connection::open_with_flags(&path, flags).map_err(Failure::from).and_then(checked);
+    let cannot_open = matches!(&first, Err(Failure::Sqlite(error))
+        if matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly)));
+    let opened = if cannot_open && !has_log(&path) {
+        let uri = immutable(&path);
+        let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+        Connection::open_with_flags(uri, flags).map_err(Failure::from).and_then(checked)
+    } else {
+        first
+    };
+    opened.map_err(|failure| failure.of("open"))
+}
+
+fn checked(connection: Connection) -> Result<Connection, Failure> {
+    prepare(&connection)?;
+    match identify_alone(&connection)? {
+        Identity::Ours => Ok(connection),
+        Identity::Empty => Err(invalid("open: the file is empty; open it for writing first").into()),
+    }
+}
+
+/// An absolute path, so that no name means something else to SQLite (`:memory:`).
+fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
+    let path = std::path::absolute(path).map_err(|error| invalid("open: no path").with_source(error))?;
+    if path.is_dir() {
+        return Err(invalid("open: the path is a directory; name a file in it"));
+    }
+    Ok(path)
+}
+
+/// Creates the file if there is none, readable by its owner only; SQLite gives its companions the same permissions.
+fn create(path: &Path) -> Result<(), StoreError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if path.exists() => Err(not_writable(path).with_source(error)),
+        Err(error) => Err(unavailable("open: the file cannot be created").with_source(error)),
+    }
+}
+
+fn not_writable(path: &Path) -> StoreError {
+    let path = path.display();
+    unavailable(format!("open: {path} cannot be written; make it writable, or open it read-only"))
+}
+
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    fs::metadata(log).is_ok_and(|log| log.len() > 0)
+}
+
+/// `path` as a URI that says that the file does not change.
+fn immutable(path: &Path) -> String {
+    let mut uri = String::from("file:");
+    if !path.has_root() || cfg!(windows) {
+        uri.push('/');
+    }
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'\\' if cfg!(windows) => uri.push('/'),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' | b':' => {
+                uri.push(char::from(*byte));
+            }
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri
+}
+
+fn prepare(connection: &Connection) -> Result<(), Failure> {
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    // The file's own schema may not run functions of ours that have side effects.
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    Ok(())
+}
+
+/// Makes acknowledged writes last, and the schema the one of this release.
+fn set_up(connection: &Connection) -> Result<(), Failure> {
+    // Each commit is in the log, and the log on the disk, before it is acknowledged. Where the file system allows no
+    // WAL, SQLite stays with its rollback journal, which under FULL lasts as well.
+    use_wal(connection)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    // Without this, macOS hands the bytes to the drive and does not wait for it.
+    connection.pragma_update(None, "fullfsync", true)?;
+
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    // Another process may have been faster.
+    if identify(&transaction)? == Identity::Empty {
+        transaction.execute_batch(SCHEMA)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    }
+    Ok(transaction.commit()?)
+}
+
+/// The change to WAL, once in a file's life, needs the file for itself and does not wait for it as other steps do.
+fn use_wal(connection: &Connection) -> Result<(), Failure> {
+    let change = || connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()));
+    for _ in 0..WAL_ATTEMPTS_MAX {
+        match change() {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                // This waits until the others are done.
+                Transaction::new_unchecked(connection, TransactionBehavior::Exclusive)?.commit()?;
+            }
+            changed => return Ok(changed?),
+        }
+    }
+    Ok(change()?)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Identity {
+    Empty,
+    Ours,
+}
+
+/// Another process may be creating the schema: all that is read is of one moment.
+fn identify_alone(connection: &Connection) -> Result<Identity, Failure> {
+    identify(&*connection.unchecked_transaction()?)
+}
+
+fn identify(connection: &Connection) -> Result<Identity, Failure> {
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let (application, version) = (number("application_id")?, number("user_version")?);
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    match (application, version, tables) {
+        (0, 0, 0) => Ok(Identity::Empty),
+        (APPLICATION_ID, 1..=SCHEMA_VERSION, 1..) => Ok(Identity::Ours),
+        (APPLICATION_ID, version, _) if version > SCHEMA_VERSION => Err(StoreError::new(
+            StoreErrorKind::Invalid,
+            format!(
+                "open: written by a newer version: schema {version}, this one reads up to {SCHEMA_VERSION}"
+            ),
+        )
+        .into()),
+        (APPLICATION_ID, ..) => Err(corrupt("open: the file has lost its schema").into()),
+        _ => Err(invalid("open: the database belongs to another program; name another file").into()),
+    }
+}

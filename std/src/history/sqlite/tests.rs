@@ -1,0 +1,195 @@
+//! What no caller sees: the plan and the cost of each statement.
+
+use epitome_core::attribution::SeqRange;
+use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
+use rusqlite::{Connection, StatementStatus};
+
+use super::append::Append;
+use super::commit::Commit;
+use super::{open, read, sql};
+use crate::history::{
+    AppendToken, CompactionRecord, Entry, SessionId, StoreErrorKind, Summary, TokenCount, UnansweredCall,
+};
+use crate::message::{Attribution, Message};
+
+const BY_NAME: &str = "SEARCH sessions USING INDEX sqlite_autoindex_sessions_1 (name=?)";
+const BY_SEQ: &str = "SEARCH messages USING PRIMARY KEY (session=? AND seq=?)";
+const LIVE: &str = "messages USING INDEX messages_live (session=?";
+const BODY: &str = "SEARCH b USING INDEX sqlite_autoindex_bodies_1 (session=? AND seq=?)";
+
+/// Every statement that looks something up, with what its plan must say.
+const PLANS: &[(&str, &[&str])] = &[
+    (sql::SESSION, &[BY_NAME]),
+    (sql::MOVE_SESSION, &["SEARCH sessions USING INTEGER PRIMARY KEY (rowid=?)"]),
+    (sql::DELETE_SESSION, &[BY_NAME]),
+    (sql::LIST, &["SEARCH sessions USING INDEX sqlite_autoindex_sessions_1 (name>?)"]),
+    (sql::LIST_AFTER, &["SEARCH sessions USING INDEX sqlite_autoindex_sessions_1 (name>?)"]),
+    (sql::TOKEN, &["SEARCH tokens USING PRIMARY KEY (session=? AND token=?)"]),
+    (sql::ANCHOR, &[BY_SEQ]),
+    (sql::TURN, &[BY_SEQ]),
+    (
+        sql::ANSWER,
+        &[
+            "SEARCH unanswered USING PRIMARY KEY (session=? AND anchor=? AND ordinal=?)",
+            "SEARCH unanswered USING PRIMARY KEY (session=? AND anchor=?)",
+        ],
+    ),
+    (sql::UNANSWERED, &["SEARCH unanswered USING PRIMARY KEY (session=?)"]),
+    (sql::LIVE_MESSAGES, &["SEARCH m USING INDEX messages_live (session=?)", BODY]),
+    (sql::LIVE_SUMMARIES, &["SEARCH summaries USING INDEX summaries_live (session=?)"]),
+    (sql::LOG, &["SEARCH m USING PRIMARY KEY (session=? AND seq>? AND seq<?)", BODY]),
+    (sql::VISIBLE_MESSAGES, &["SEARCH messages USING COVERING INDEX messages_live (session=?)"]),
+    (sql::VISIBLE_SUMMARIES, &["SEARCH summaries USING INDEX summaries_live (session=?)"]),
+    (sql::LATEST_RECORD, &["SEARCH records USING INDEX sqlite_autoindex_records_1 (session=?)"]),
+    (sql::HIDE_MESSAGES, &[LIVE]),
+    (sql::HIDE_SUMMARY, &["SEARCH summaries USING INDEX summaries_live (session=? AND key=?)"]),
+];
+
+/// The statements that only add a row: they have no plan but the tables that a constraint looks at.
+const INSERTS: &[&str] = &[
+    sql::NEW_SESSION,
+    sql::NEW_TOKEN,
+    sql::NEW_MESSAGE,
+    sql::NEW_BODY,
+    sql::NEW_UNANSWERED,
+    sql::NEW_SUMMARY,
+    sql::NEW_RECORD,
+];
+
+fn plan(connection: &Connection, sql: &str) -> Vec<String> {
+    let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let parameters = vec![rusqlite::types::Null; statement.parameter_count()];
+    let lines = statement.query_map(rusqlite::params_from_iter(parameters), |row| row.get::<_, String>(3));
+    lines.unwrap().map(Result::unwrap).collect()
+}
+
+#[test]
+fn every_statement_finds_its_rows_by_an_index_and_sorts_nothing() {
+    let connection = open::open_in_memory().unwrap();
+    for (sql, expected) in PLANS {
+        let plan = plan(&connection, sql).join("\n");
+        for line in *expected {
+            assert!(plan.contains(line), "{sql}\nis planned as\n{plan}\nwithout\n{line}");
+        }
+        assert!(!plan.contains("SCAN") && !plan.contains("TEMP B-TREE"), "{sql}\nis planned as\n{plan}");
+    }
+    for sql in INSERTS {
+        assert_eq!(plan(&connection, sql), [""; 0], "{sql}");
+    }
+    let written = include_str!("sql.rs").matches("pub(super) const").count();
+    assert_eq!(written, PLANS.len() + INSERTS.len() + 3, "a statement without a plan in this test");
+}
+
+fn entry(seq: u64) -> Entry {
+    let count = TokenCount::new(Tokens(1), Basis::Estimated, "test".into());
+    Entry::new(Message::user("x"), Seq(seq), Turn(1), count)
+}
+
+fn session() -> SessionId {
+    SessionId::new("s")
+}
+
+/// A session of `stored` messages, of which the last 50 are visible, behind a summary of the others.
+fn session_of(stored: u64) -> Connection {
+    let connection = open::open_in_memory().unwrap();
+    let entries: Vec<Entry> = (0..stored).map(entry).collect();
+    Append::new(&session(), &AppendToken::new("t"), Seq(0), &entries).unwrap().run(&connection).unwrap();
+    commit(&connection, 0, stored, stored - 51);
+    connection
+}
+
+/// Replaces everything up to `last`.
+fn commit(connection: &Connection, parent: u64, head: u64, last: u64) {
+    let covers = vec![SeqRange { first: Seq(0), last: Seq(last) }];
+    let mut record = CompactionRecord::new(Revision(parent), Seq(head));
+    record.hides.clone_from(&covers);
+    let message = Message::assistant("so far");
+    let attribution = Attribution::caller(message.attribution().authority).with_derived_from(covers);
+    let message = message.with_attribution(attribution);
+    record.summaries = vec![Summary::new(Seq(0), message, entry(0).count)];
+    record.unanswered = vec![UnansweredCall::new("c".into(), Seq(0), Turn(1), 0)];
+    Commit::new(&session(), &record).unwrap().run(connection).unwrap();
+}
+
+/// The rows that a statement gives, the steps it takes, and how many of them step through a whole table.
+fn cost(connection: &Connection, sql: &str, parameters: &[i64]) -> (u64, i32, i32) {
+    let mut statement = connection.prepare(sql).unwrap();
+    let mut rows = statement.query(rusqlite::params_from_iter(parameters)).unwrap();
+    let mut count = 0;
+    while rows.next().unwrap().is_some() {
+        count += 1;
+    }
+    drop(rows);
+    (
+        count,
+        statement.get_status(StatementStatus::VmStep),
+        statement.get_status(StatementStatus::FullscanStep),
+    )
+}
+
+#[test]
+fn the_cost_of_a_load_and_of_a_commit_is_that_of_what_is_visible() {
+    let (few, many) = (session_of(100), session_of(20_000));
+    let statements = [
+        (sql::LIVE_MESSAGES, 50),
+        (sql::LIVE_SUMMARIES, 1),
+        (sql::UNANSWERED, 1),
+        (sql::VISIBLE_MESSAGES, 50),
+        (sql::VISIBLE_SUMMARIES, 1),
+        (sql::LATEST_RECORD, 1),
+    ];
+    for (sql, visible) in statements {
+        let (rows, steps, scanned) = cost(&many, sql, &[1]);
+        assert_eq!((rows, scanned), (visible, 0), "{sql}");
+        assert!(
+            steps <= 40 * (i32::try_from(visible).unwrap() + 1),
+            "{steps} steps for {visible} rows: {sql}"
+        );
+        assert_eq!(cost(&few, sql, &[1]).1, steps, "{sql}");
+    }
+    // A summary over a summary: the range lies over all that is hidden, and one visible message.
+    let steps = |connection, last| cost(connection, sql::HIDE_MESSAGES, &[1, 0, last, 2]).1;
+    assert_eq!(steps(&many, 19_950), steps(&few, 50));
+}
+
+#[test]
+fn what_is_damaged_within_is_corrupt_and_never_quoted() {
+    let damages = [
+        "DELETE FROM bodies",
+        "UPDATE bodies SET body = 'secret'",
+        r#"UPDATE bodies SET body = replace(body, '"v":1', '"v":2')"#,
+        "UPDATE messages SET basis = 'secret'",
+        "UPDATE messages SET anchor = -1",
+        "UPDATE messages SET turn = -1",
+        "UPDATE sessions SET head = -1",
+        "UPDATE unanswered SET id = x'ff'",
+        "DROP TABLE unanswered",
+    ];
+    for damage in damages {
+        let connection = session_of(100);
+        connection.execute_batch(damage).unwrap();
+        let loaded = read::load(&connection, &session()).map_err(|failure| failure.of("load"));
+        let error = loaded.and_then(read::StoredProjection::into_loaded).unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Corrupt, "{damage}: {error}");
+        assert!(!format!("{error} {error:?}").contains("secret"), "{damage}: {error:?}");
+    }
+}
+
+#[test]
+fn an_index_that_disagrees_with_its_table_is_corrupt() {
+    let connection = session_of(100);
+    connection.execute_batch("UPDATE summaries SET covers = '[[0'").unwrap();
+    let mut record = CompactionRecord::new(Revision(1), Seq(100));
+    record.hides = vec![SeqRange { first: Seq(60), last: Seq(60) }];
+    let failure = Commit::new(&session(), &record).unwrap().run(&connection).unwrap_err();
+    assert_eq!(failure.of("commit").kind(), StoreErrorKind::Corrupt);
+}
+
+#[test]
+fn a_record_keeps_its_notes_and_a_summary_its_text_once() {
+    let connection = session_of(100);
+    let text = |sql| connection.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
+    assert!(text("SELECT body FROM summaries").contains("so far"));
+    let record = text("SELECT body FROM records");
+    assert!(record.contains(r#""hides":[[0,49]]"#) && !record.contains("so far"), "{record}");
+}

@@ -1,0 +1,194 @@
+//! The parts of a stored message: one object per part, its only key the kind.
+//!
+//! These types mirror the domain's, so that a rename there cannot change what is on disk.
+
+use epitome_core::message::{CallKind, MediaExtent, MediaKind};
+use serde::{Deserialize, Serialize};
+
+use super::{is_default, is_empty};
+use crate::message::{
+    Approval, CompactionPart, Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolResult,
+};
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum StoredPart {
+    Text(Str),
+    Reasoning(StoredReasoning),
+    ToolCall(StoredCall),
+    ToolResult(StoredResult),
+    Media(StoredMedia),
+    ApprovalRequest {
+        id: Str,
+        #[serde(default, skip_serializing_if = "is_empty")]
+        call_id: Str,
+    },
+    ApprovalResponse {
+        id: Str,
+        #[serde(default, skip_serializing_if = "is_empty")]
+        call_id: Str,
+        approved: bool,
+    },
+    Compaction {
+        provider: Str,
+        #[serde(default, skip_serializing_if = "is_empty")]
+        text: Str,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        opaque: Option<Str>,
+    },
+    Unknown {
+        kind: Str,
+        raw: Str,
+    },
+}
+
+impl StoredPart {
+    pub(super) fn of(part: &Part) -> Self {
+        match part {
+            Part::Text(text) => Self::Text(text.clone()),
+            Part::Reasoning(reasoning) => Self::Reasoning(StoredReasoning::of(reasoning)),
+            Part::ToolCall(call) => Self::ToolCall(StoredCall::of(call)),
+            Part::ToolResult(result) => Self::ToolResult(StoredResult::of(result)),
+            Part::Media(media) => Self::Media(StoredMedia::of(media)),
+            Part::ApprovalRequest(Approval { id, call_id }) => {
+                Self::ApprovalRequest { id: id.clone(), call_id: call_id.clone() }
+            }
+            Part::ApprovalResponse { approval: Approval { id, call_id }, approved } => {
+                Self::ApprovalResponse { id: id.clone(), call_id: call_id.clone(), approved: *approved }
+            }
+            Part::Compaction(CompactionPart { provider, text, opaque }) => {
+                Self::Compaction { provider: provider.clone(), text: text.clone(), opaque: opaque.clone() }
+            }
+            Part::Unknown { kind, raw } => Self::Unknown { kind: kind.clone(), raw: raw.clone() },
+        }
+    }
+
+    pub(super) fn into_part(self) -> Part {
+        match self {
+            Self::Text(text) => Part::Text(text),
+            Self::Reasoning(reasoning) => Part::Reasoning(reasoning.into_reasoning()),
+            Self::ToolCall(call) => Part::ToolCall(call.into_call()),
+            Self::ToolResult(result) => Part::ToolResult(result.into_result()),
+            Self::Media(media) => Part::Media(media.into_media()),
+            Self::ApprovalRequest { id, call_id } => Part::ApprovalRequest(Approval { id, call_id }),
+            Self::ApprovalResponse { id, call_id, approved } => {
+                Part::ApprovalResponse { approval: Approval { id, call_id }, approved }
+            }
+            Self::Compaction { provider, text, opaque } => {
+                Part::Compaction(CompactionPart { provider, text, opaque })
+            }
+            Self::Unknown { kind, raw } => Part::Unknown { kind, raw },
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredReasoning {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<Str>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    text: Str,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    opaque: Option<Str>,
+}
+
+impl StoredReasoning {
+    fn of(reasoning: &Reasoning) -> Self {
+        Self { id: reasoning.id.clone(), text: reasoning.text.clone(), opaque: reasoning.opaque.clone() }
+    }
+
+    fn into_reasoning(self) -> Reasoning {
+        Reasoning { id: self.id, text: self.text, opaque: self.opaque }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredCall {
+    id: Str,
+    name: Str,
+    arguments: Str,
+    #[serde(default, skip_serializing_if = "is_default")]
+    kind: CallKind,
+}
+
+impl StoredCall {
+    fn of(call: &ToolCall) -> Self {
+        Self {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
+            kind: call.kind,
+        }
+    }
+
+    fn into_call(self) -> ToolCall {
+        ToolCall { id: self.id, name: self.name, arguments: self.arguments, kind: self.kind }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredResult {
+    call_id: Str,
+    parts: Vec<StoredPart>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    is_error: bool,
+}
+
+impl StoredResult {
+    fn of(result: &ToolResult) -> Self {
+        let parts = result.parts.iter().map(StoredPart::of).collect();
+        Self { call_id: result.call_id.clone(), parts, is_error: result.is_error }
+    }
+
+    fn into_result(self) -> ToolResult {
+        let parts = self.parts.into_iter().map(StoredPart::into_part).collect();
+        ToolResult { call_id: self.call_id, parts, is_error: self.is_error }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredMedia {
+    kind: MediaKind,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    mime: Str,
+    source: StoredSource,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pixels: Option<(u32, u32)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    millis: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pages: Option<u32>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    low_detail: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredSource {
+    Base64(Str),
+    Uri(Str),
+}
+
+impl StoredMedia {
+    fn of(media: &Media) -> Self {
+        let source = match &media.source {
+            MediaSource::Base64(bytes) => StoredSource::Base64(bytes.clone()),
+            MediaSource::Uri(uri) => StoredSource::Uri(uri.clone()),
+        };
+        let MediaExtent { pixels, millis, pages, low_detail, .. } = media.extent;
+        Self { kind: media.kind, mime: media.mime.clone(), source, pixels, millis, pages, low_detail }
+    }
+
+    fn into_media(self) -> Media {
+        let source = match self.source {
+            StoredSource::Base64(bytes) => MediaSource::Base64(bytes),
+            StoredSource::Uri(uri) => MediaSource::Uri(uri),
+        };
+        let mut media = Media::new(self.kind, self.mime, source);
+        media.extent.pixels = self.pixels;
+        media.extent.millis = self.millis;
+        media.extent.pages = self.pages;
+        media.extent.low_detail = self.low_detail;
+        media
+    }
+}

@@ -1,0 +1,154 @@
+//! The stored form of a compaction record, and its name.
+
+use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{
+    StoredError, StoredMessage, StoredRange, VERSION, Versioned, encode, from_json, reader, to_json,
+};
+use crate::history::{CompactionRecord, RecordId, Summary, TokenCount, UnansweredCall};
+use crate::message::Str;
+
+/// The stored form of `record`.
+///
+/// # Errors
+/// [`StoredError::TooDeep`] if tool results are nested in a summary deeper than anything a reader makes.
+pub fn encode_record(record: &CompactionRecord) -> Result<String, StoredError> {
+    to_json(&StoredRecord::of(record)?)
+}
+
+/// The record that `text` is the stored form of.
+///
+/// # Errors
+/// [`StoredError`] says what is wrong with the text. It never holds a piece of it.
+pub fn decode_record(text: &str) -> Result<CompactionRecord, StoredError> {
+    from_json::<StoredRecord>(text)?.into_record()
+}
+
+/// Names `record` by what it does: equal edits, made from the same revision and head, have equal ids.
+///
+/// The first 16 bytes of the SHA-256 of the revision, the head, the hidden ranges, and the summaries' keys and stored
+/// forms. Notes for people (the strategy's name, sizes) are not part of it.
+///
+/// # Errors
+/// [`StoredError::TooDeep`], as [`encode_record`].
+pub fn record_id(record: &CompactionRecord) -> Result<RecordId, StoredError> {
+    let mut hash = Sha256::new();
+    hash.update(b"epitome record 1");
+    for number in [record.parent.0, record.head.0, record.hides.len() as u64] {
+        hash.update(number.to_le_bytes());
+    }
+    for range in &record.hides {
+        hash.update(range.first.0.to_le_bytes());
+        hash.update(range.last.0.to_le_bytes());
+    }
+    for summary in &record.summaries {
+        let text = encode(&summary.message)?;
+        hash.update(summary.key.0.to_le_bytes());
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    }
+    let digest: [u8; 32] = hash.finalize().into();
+    let id = digest.first_chunk::<16>().copied().unwrap_or_default();
+    Ok(RecordId::from_bytes(id))
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredRecord {
+    v: u64,
+    parent: u64,
+    head: u64,
+    hides: Vec<StoredRange>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    summaries: Vec<StoredSummary>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unanswered: Vec<StoredUnanswered>,
+    strategy: Str,
+    tokens_before: u64,
+    tokens_after: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredSummary {
+    key: u64,
+    message: StoredMessage,
+    tokens: u32,
+    basis: Basis,
+    counter: Str,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredUnanswered {
+    id: Str,
+    anchor: u64,
+    turn: u32,
+    ordinal: u32,
+}
+
+impl Versioned for StoredRecord {
+    fn version(&self) -> u64 {
+        // A summary of a newer release makes the whole record one of a newer release.
+        self.summaries.iter().map(|summary| summary.message.v).fold(self.v, u64::max)
+    }
+}
+
+impl StoredRecord {
+    fn of(record: &CompactionRecord) -> Result<Self, StoredError> {
+        Ok(Self {
+            v: VERSION,
+            parent: record.parent.0,
+            head: record.head.0,
+            hides: record.hides.iter().copied().map(StoredRange::of).collect(),
+            summaries: record.summaries.iter().map(StoredSummary::of).collect::<Result<_, _>>()?,
+            unanswered: record.unanswered.iter().map(StoredUnanswered::of).collect(),
+            strategy: record.strategy.clone(),
+            tokens_before: record.tokens_before,
+            tokens_after: record.tokens_after,
+        })
+    }
+
+    fn into_record(self) -> Result<CompactionRecord, StoredError> {
+        Ok(CompactionRecord {
+            parent: Revision(self.parent),
+            head: Seq(self.head),
+            hides: self.hides.into_iter().map(StoredRange::into_range).collect(),
+            summaries: self
+                .summaries
+                .into_iter()
+                .map(StoredSummary::into_summary)
+                .collect::<Result<_, _>>()?,
+            unanswered: self.unanswered.into_iter().map(StoredUnanswered::into_unanswered).collect(),
+            strategy: self.strategy,
+            tokens_before: self.tokens_before,
+            tokens_after: self.tokens_after,
+        })
+    }
+}
+
+impl StoredSummary {
+    fn of(summary: &Summary) -> Result<Self, StoredError> {
+        Ok(Self {
+            key: summary.key.0,
+            message: StoredMessage::of(&summary.message, reader)?,
+            tokens: summary.count.tokens.0,
+            basis: summary.count.basis,
+            counter: summary.count.counter.clone(),
+        })
+    }
+
+    fn into_summary(self) -> Result<Summary, StoredError> {
+        let count = TokenCount::new(Tokens(self.tokens), self.basis, self.counter);
+        Ok(Summary::new(Seq(self.key), self.message.into_message(reader)?, count))
+    }
+}
+
+impl StoredUnanswered {
+    fn of(call: &UnansweredCall) -> Self {
+        Self { id: call.id.clone(), anchor: call.anchor.0, turn: call.turn.0, ordinal: call.ordinal }
+    }
+
+    fn into_unanswered(self) -> UnansweredCall {
+        UnansweredCall::new(self.id, Seq(self.anchor), Turn(self.turn), self.ordinal)
+    }
+}

@@ -1,0 +1,368 @@
+use epitome_core::message::{CallKind, MediaKind};
+use epitome_core::{Basis, Revision, Tokens, Turn};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use super::*;
+use crate::history::{CompactionRecord, Summary, TokenCount, UnansweredCall};
+use crate::message::{Approval, CompactionPart, Media, MediaSource, Reasoning, ToolCall, ToolResult};
+
+/// One of each kind, with every field set, and what version 1 writes for it. These lines are on people's disks: they
+/// may be added to, never changed.
+fn parts_v1() -> Vec<(Part, &'static str)> {
+    let mut call = ToolCall::new("c1", "search", r#"{"q":"x"}"#);
+    call.kind = CallKind::Hosted;
+    let mut result = ToolResult::new("c1", vec![Part::Text("42".into())]);
+    result.is_error = true;
+    let mut image = Media::new(MediaKind::Image, "image/png", MediaSource::Base64("iVBO".into()));
+    image.extent.pixels = Some((640, 480));
+    image.extent.low_detail = true;
+    let mut paper = Media::new(MediaKind::Document, "", MediaSource::Uri("https://a.example/p.pdf".into()));
+    paper.extent.pages = Some(3);
+    let mut sound = Media::new(MediaKind::Audio, "audio/wav", MediaSource::Uri("file-1".into()));
+    sound.extent.millis = Some(1500);
+    let film = Media::new(MediaKind::Video, "video/mp4", MediaSource::Uri("file-2".into()));
+    let mut sealed = Reasoning::new("Hm.");
+    sealed.id = Some("r1".into());
+    sealed.opaque = Some("c2ln".into());
+    let approval = Approval::new("a1", "c1");
+    vec![
+        (Part::Text("Hi\n\u{0}\u{1F642}".into()), r#"{"text":"Hi\n\u0000🙂"}"#),
+        (Part::Reasoning(Reasoning::new("Hm.")), r#"{"reasoning":{"text":"Hm."}}"#),
+        (Part::Reasoning(sealed), r#"{"reasoning":{"id":"r1","text":"Hm.","opaque":"c2ln"}}"#),
+        (
+            Part::ToolCall(ToolCall::new("c1", "ls", "{}")),
+            r#"{"tool_call":{"id":"c1","name":"ls","arguments":"{}"}}"#,
+        ),
+        (
+            Part::ToolCall(call),
+            r#"{"tool_call":{"id":"c1","name":"search","arguments":"{\"q\":\"x\"}","kind":"hosted"}}"#,
+        ),
+        (
+            Part::ToolResult(result),
+            r#"{"tool_result":{"call_id":"c1","parts":[{"text":"42"}],"is_error":true}}"#,
+        ),
+        (
+            Part::Media(image),
+            r#"{"media":{"kind":"image","mime":"image/png","source":{"base64":"iVBO"},"pixels":[640,480],"low_detail":true}}"#,
+        ),
+        (
+            Part::Media(paper),
+            r#"{"media":{"kind":"document","source":{"uri":"https://a.example/p.pdf"},"pages":3}}"#,
+        ),
+        (
+            Part::Media(sound),
+            r#"{"media":{"kind":"audio","mime":"audio/wav","source":{"uri":"file-1"},"millis":1500}}"#,
+        ),
+        (Part::Media(film), r#"{"media":{"kind":"video","mime":"video/mp4","source":{"uri":"file-2"}}}"#),
+        (Part::ApprovalRequest(approval.clone()), r#"{"approval_request":{"id":"a1","call_id":"c1"}}"#),
+        (
+            Part::ApprovalResponse { approval, approved: true },
+            r#"{"approval_response":{"id":"a1","call_id":"c1","approved":true}}"#,
+        ),
+        (
+            Part::Compaction(CompactionPart::new("openai", "so far", Some("b3Bh".into()))),
+            r#"{"compaction":{"provider":"openai","text":"so far","opaque":"b3Bh"}}"#,
+        ),
+        (
+            Part::Unknown { kind: "hologram".into(), raw: r#"{"z":1.0}"#.into() },
+            r#"{"unknown":{"kind":"hologram","raw":"{\"z\":1.0}"}}"#,
+        ),
+    ]
+}
+
+#[test]
+fn each_kind_of_part_is_written_as_version_1_says() {
+    for (part, expected) in parts_v1() {
+        let message = Message::new(Role::Assistant, vec![part]);
+        let text = format!(
+            r#"{{"v":1,"role":"assistant","parts":[{expected}],"attr":{{"source":"caller","authority":"assistant"}}}}"#
+        );
+        assert_eq!(encode(&message).unwrap(), text);
+        assert_eq!(decode(&text).unwrap(), message);
+    }
+}
+
+#[test]
+fn every_field_of_a_message_is_written_as_version_1_says() {
+    let attribution = Attribution::new("summaries", SourceKind::Compaction, Authority::Retrieved)
+        .with_retention(Retention::Pinned)
+        .with_derived_from(vec![SeqRange { first: Seq(3), last: Seq(9) }])
+        .with_label("important");
+    let mut wire = WireText::new("openai-chat".into(), r#"{"role":"user"}"#.into());
+    wire.touched = true;
+    let message = Message::new(Role::User, vec![])
+        .with_attribution(attribution)
+        .with_id("m1")
+        .with_response_id("r1")
+        .with_name("Ada")
+        .with_wire(wire);
+    let text = concat!(
+        r#"{"v":1,"role":"user","parts":[],"attr":{"source_id":"summaries","source":"compaction","#,
+        r#""authority":"retrieved","retention":"pinned","derived_from":[[3,9]],"label":"important"},"#,
+        r#""id":"m1","response_id":"r1","name":"Ada","#,
+        r#""wire":{"format":"openai-chat","text":"{\"role\":\"user\"}","touched":true}}"#
+    );
+    assert_eq!(encode(&message).unwrap(), text);
+    assert_eq!(decode(text).unwrap(), message);
+}
+
+fn record() -> CompactionRecord {
+    let mut record = CompactionRecord::new(Revision(4), Seq(12));
+    record.hides = vec![SeqRange { first: Seq(0), last: Seq(3) }, SeqRange { first: Seq(5), last: Seq(8) }];
+    let count = TokenCount::new(Tokens(7), Basis::Estimated, "default".into());
+    record.summaries = vec![Summary::new(Seq(5), Message::assistant("so far"), count)];
+    record.unanswered = vec![UnansweredCall::new("c1".into(), Seq(6), Turn(2), 1)];
+    record.strategy = "summarization".into();
+    record.tokens_before = 900;
+    record.tokens_after = 100;
+    record
+}
+
+#[test]
+fn a_record_is_written_as_version_1_says() {
+    let text = concat!(
+        r#"{"v":1,"parent":4,"head":12,"hides":[[0,3],[5,8]],"#,
+        r#""summaries":[{"key":5,"message":{"v":1,"role":"assistant","parts":[{"text":"so far"}],"#,
+        r#""attr":{"source":"caller","authority":"assistant"}},"tokens":7,"basis":"estimated","counter":"default"}],"#,
+        r#""unanswered":[{"id":"c1","anchor":6,"turn":2,"ordinal":1}],"#,
+        r#""strategy":"summarization","tokens_before":900,"tokens_after":100}"#
+    );
+    assert_eq!(encode_record(&record()).unwrap(), text);
+    assert_eq!(decode_record(text).unwrap(), record());
+    let newer = text.replacen(r#""message":{"v":1"#, r#""message":{"v":2"#, 1);
+    assert_eq!(decode_record(&newer), Err(StoredError::Version { found: 2 }));
+}
+
+#[test]
+fn a_record_is_named_by_what_it_does() {
+    let id = record_id(&record()).unwrap();
+    assert_eq!(id.to_string(), "c97e12ff83b9100952860972e4f19cbd");
+    let mut same = record();
+    same.strategy = "other".into();
+    same.tokens_after = 0;
+    assert_eq!(record_id(&same).unwrap(), id);
+    let changes: [fn(&mut CompactionRecord); 5] = [
+        |record| record.parent = Revision(5),
+        |record| record.head = Seq(13),
+        |record| record.hides.truncate(1),
+        |record| record.summaries.clear(),
+        |record| record.summaries[0].message = Message::assistant("so fa"),
+    ];
+    for change in changes {
+        let mut other = record();
+        change(&mut other);
+        assert_ne!(record_id(&other).unwrap(), id);
+    }
+}
+
+#[test]
+fn unknown_fields_are_passed_over() {
+    let text = r#"{"v":1,"mood":{"x":[1]},"role":"user","parts":[{"tool_call":{"id":"c","name":"n","arguments":"","then":0}}],"attr":{"source":"caller","authority":"user","from":"here"}}"#;
+    let message = Message::new(Role::User, vec![Part::ToolCall(ToolCall::new("c", "n", ""))]);
+    assert_eq!(decode(text).unwrap(), message);
+}
+
+#[test]
+fn a_newer_version_is_named_and_damage_is_located_without_quoting() {
+    let newer = [
+        r#"{"v":7,"role":"user","parts":[],"attr":{"source":"caller","authority":"user"}}"#,
+        r#"{"v":7,"content":"secret"}"#,
+    ];
+    for text in newer {
+        assert_eq!(decode(text), Err(StoredError::Version { found: 7 }));
+    }
+    let damaged = [
+        "",
+        "{",
+        "secret",
+        r#"{"v":"secret"}"#,
+        r#"{"v":1,"role":"secret","parts":[],"attr":{"source":"caller","authority":"user"}}"#,
+        r#"{"v":1,"attr":{"source":"caller","authority":"user"}}"#,
+        r#"{"v":1,"role":"user","parts":[{"secret":1}],"attr":{"source":"caller","authority":"user"}}"#,
+    ];
+    for text in damaged {
+        let error = decode(text).unwrap_err();
+        assert!(matches!(error, StoredError::Malformed { .. }), "{text}: {error:?}");
+        assert!(!format!("{error} {error:?}").contains("secret"));
+    }
+}
+
+/// A format for this test: the text is the user's words.
+fn plain(format: &str) -> Option<Reader> {
+    let read: Reader = |text| {
+        let wire = WireText::new("plain".into(), text.into());
+        (text != "?").then(|| Message::user(text).with_wire(wire))
+    };
+    (format == "plain").then_some(read)
+}
+
+#[test]
+fn an_untouched_message_of_a_registered_format_is_stored_as_its_text() {
+    let read = plain("plain").unwrap()("Hello").unwrap();
+    let message = read.with_attribution(Attribution::caller(Authority::User).with_label("kept"));
+    let text = to_json(&StoredMessage::of(&message, plain).unwrap()).unwrap();
+    assert_eq!(
+        text,
+        r#"{"v":1,"attr":{"source":"caller","authority":"user","label":"kept"},"wire":{"format":"plain","text":"Hello"}}"#
+    );
+    let stored: StoredMessage = from_json(&text).unwrap();
+    assert_eq!(stored.into_message(plain).unwrap(), message);
+    assert_eq!(decode(&text), Err(StoredError::Unread { format: "plain".into() }));
+}
+
+#[test]
+fn a_message_that_its_reader_would_not_give_again_is_written_out() {
+    let wire = || WireText::new("plain".into(), "Hello".into());
+    let touched = Message::user("Hello").with_wire(wire()).with_name("Ada");
+    let other = Message::user("Bye").with_wire(wire());
+    let foreign = Message::user("Hello").with_wire(WireText::new("other".into(), "Hello".into()));
+    let unreadable = Message::user("?").with_wire(WireText::new("plain".into(), "?".into()));
+    for message in [touched, other, foreign, unreadable] {
+        let text = to_json(&StoredMessage::of(&message, plain).unwrap()).unwrap();
+        assert!(text.contains(r#""parts""#));
+        assert_eq!(from_json::<StoredMessage>(&text).unwrap().into_message(plain).unwrap(), message);
+    }
+}
+
+#[test]
+fn what_could_not_be_read_again_is_not_written() {
+    let nest = |levels: usize| {
+        (0..levels).fold(Part::Text("x".into()), |part, _| Part::ToolResult(ToolResult::new("c", vec![part])))
+    };
+    let deepest = Message::new(Role::Tool, vec![nest(NESTING_MAX)]);
+    assert_eq!(decode(&encode(&deepest).unwrap()).unwrap(), deepest);
+    let deeper = Message::new(Role::Tool, vec![nest(NESTING_MAX + 1)]);
+    assert_eq!(encode(&deeper), Err(StoredError::TooDeep));
+}
+
+fn text() -> impl Strategy<Value = Str> {
+    prop_oneof![".{0,12}", Just(String::new()), Just("\"\\\u{0}\u{7f}\u{2028}\u{10ffff}".to_owned())]
+        .prop_map(Str::from)
+}
+
+fn media() -> impl Strategy<Value = Part> {
+    let kind = prop_oneof![
+        Just(MediaKind::Image),
+        Just(MediaKind::Audio),
+        Just(MediaKind::Video),
+        Just(MediaKind::Document)
+    ];
+    let source = prop_oneof![text().prop_map(MediaSource::Base64), text().prop_map(MediaSource::Uri)];
+    let numbers = (any::<Option<(u32, u32)>>(), any::<Option<u32>>(), any::<Option<u32>>(), any::<bool>());
+    (kind, text(), source, numbers).prop_map(|(kind, mime, source, (pixels, millis, pages, low_detail))| {
+        let mut media = Media::new(kind, mime, source);
+        media.extent.pixels = pixels;
+        media.extent.millis = millis;
+        media.extent.pages = pages;
+        media.extent.low_detail = low_detail;
+        Part::Media(media)
+    })
+}
+
+fn leaf() -> impl Strategy<Value = Part> {
+    let kind = prop_oneof![Just(CallKind::Function), Just(CallKind::Hosted)];
+    let approval = || (text(), text()).prop_map(|(id, call)| Approval::new(id, call));
+    prop_oneof![
+        text().prop_map(Part::Text),
+        (option::of(text()), text(), option::of(text()))
+            .prop_map(|(id, text, opaque)| Part::Reasoning(Reasoning { id, text, opaque })),
+        (text(), text(), text(), kind).prop_map(|(id, name, arguments, kind)| Part::ToolCall(ToolCall {
+            id,
+            name,
+            arguments,
+            kind
+        })),
+        media(),
+        approval().prop_map(Part::ApprovalRequest),
+        (approval(), any::<bool>())
+            .prop_map(|(approval, approved)| Part::ApprovalResponse { approval, approved }),
+        (text(), text(), option::of(text()))
+            .prop_map(|(provider, text, opaque)| Part::Compaction(CompactionPart { provider, text, opaque })),
+        (text(), text()).prop_map(|(kind, raw)| Part::Unknown { kind, raw }),
+    ]
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    leaf().prop_recursive(3, 12, 3, |inner| {
+        (text(), vec(inner, 0..3), any::<bool>())
+            .prop_map(|(call_id, parts, is_error)| Part::ToolResult(ToolResult { call_id, parts, is_error }))
+    })
+}
+
+fn attribution() -> impl Strategy<Value = Attribution> {
+    let source = prop_oneof![
+        Just(SourceKind::Caller),
+        Just(SourceKind::History),
+        Just(SourceKind::Context),
+        Just(SourceKind::Tool),
+        Just(SourceKind::Compaction)
+    ];
+    let authority = role().prop_map(Role::authority);
+    let retention = prop_oneof![Just(Retention::Pinned), Just(Retention::Normal), Just(Retention::Ephemeral)];
+    let ranges = vec(
+        any::<(u64, u64)>().prop_map(|(first, last)| SeqRange { first: Seq(first), last: Seq(last) }),
+        0..3,
+    );
+    (text(), source, authority, retention, ranges, option::of(text())).prop_map(
+        |(source_id, source, authority, retention, derived_from, label)| Attribution {
+            source_id,
+            source,
+            authority,
+            retention,
+            derived_from,
+            label,
+        },
+    )
+}
+
+fn role() -> impl Strategy<Value = Role> {
+    prop_oneof![
+        Just(Role::System),
+        Just(Role::Developer),
+        Just(Role::User),
+        Just(Role::Assistant),
+        Just(Role::Tool)
+    ]
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let ids = (option::of(text()), option::of(text()), option::of(text()));
+    let wire = option::of((text(), text(), any::<bool>()));
+    (role(), vec(part(), 0..4), attribution(), ids, wire).prop_map(|(role, parts, attribution, ids, wire)| {
+        let mut message = Message::new(role, parts).with_attribution(attribution);
+        if let Some(id) = ids.0 {
+            message = message.with_id(id);
+        }
+        if let Some(id) = ids.1 {
+            message = message.with_response_id(id);
+        }
+        if let Some(name) = ids.2 {
+            message = message.with_name(name);
+        }
+        match wire {
+            Some((format, text, touched)) => message.with_wire(WireText { format, text, touched }),
+            None => message,
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_encoded_is_decoded(message in message()) {
+        let text = encode(&message).unwrap();
+        prop_assert!(!text.contains('\n'));
+        prop_assert_eq!(decode(&text).unwrap(), message);
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in ".{0,80}", message in message(), cut in any::<prop::sample::Index>()) {
+        let _ = decode(&text);
+        let whole = encode(&message).unwrap();
+        let cut = cut.index(whole.len());
+        if whole.is_char_boundary(cut) {
+            prop_assert!(decode(&whole[..cut]).is_err());
+        }
+    }
+}
