@@ -51,9 +51,11 @@ extern crate alloc;
 extern crate std;
 
 pub mod attribution;
+pub mod estimate;
 mod ids;
 pub mod message;
 mod tokens;
 
+pub use estimate::ClassEstimator;
 pub use ids::{Head, Revision, Seq, Turn};
 pub use tokens::{Basis, TokenCounter, Tokens};
