@@ -1,1 +1,2 @@
 //! Owned messages, wire formats, token counters and history stores.
+pub mod tokens;
