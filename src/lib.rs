@@ -8,10 +8,6 @@
 //! - [`std`]: owned messages, wire formats, token counters, history stores.
 //!
 //! It is not an agent framework, a vector database or a tokenizer, and it calls no model.
-#![doc = "\n\n# A session that is compacted and loaded again\n\n```"]
-#![doc = include_str!("../examples/readme_session.rs")]
-#![doc = "```"]
-
 pub use epitome_compactors as compactors;
 pub use epitome_core as core;
 pub use epitome_std as std;

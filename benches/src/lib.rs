@@ -1,1 +1,2 @@
 //! Measurements.
+pub mod corpus;

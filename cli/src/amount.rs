@@ -44,8 +44,11 @@ impl FromStr for Percent {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = text.strip_suffix('%').and_then(|digits| digits.parse().ok()).filter(|percent| *percent <= 100);
-        number.map(Self).ok_or_else(|| "expected a share in whole percent, 0% to 100%, for example 50%".to_owned())
+        let number =
+            text.strip_suffix('%').and_then(|digits| digits.parse().ok()).filter(|percent| *percent <= 100);
+        number
+            .map(Self)
+            .ok_or_else(|| "expected a share in whole percent, 0% to 100%, for example 50%".to_owned())
     }
 }
 
@@ -58,7 +61,9 @@ impl fmt::Display for Percent {
 /// A number of tokens; `_` may group its digits.
 pub(crate) fn tokens(text: &str) -> Result<u64, String> {
     let digits = text.replace('_', "");
-    digits.parse().map_err(|_| "expected a number of tokens, for example 8000, or a share like 50%".to_owned())
+    digits
+        .parse()
+        .map_err(|_| "expected a number of tokens, for example 8000, or a share like 50%".to_owned())
 }
 
 /// A number with its digits in groups of three.
@@ -66,7 +71,7 @@ pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

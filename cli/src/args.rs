@@ -1,5 +1,7 @@
 //! The command line.
 
+#![expect(clippy::doc_markdown, reason = "these comments are the program's help, where backticks would show")]
+
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -49,7 +51,7 @@ pub(crate) struct InputArgs {
 pub(crate) enum Format {
     /// Whatever the file looks like
     Auto,
-    /// `OpenAI` Chat Completions: a JSON array of messages, a request, or JSONL
+    /// OpenAI Chat Completions: a JSON array of messages, a request, or JSONL
     OpenaiChat,
 }
 

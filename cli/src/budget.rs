@@ -69,7 +69,9 @@ impl Asked {
 /// The window when none is given. Who only asks to keep a share has no window in mind: it is then no obstacle.
 fn window_for(args: &BudgetArgs, own: u64) -> u64 {
     match args.keep {
-        Some(_) => WINDOW_DEFAULT.max(own.saturating_add(1).saturating_add(args.reserve.unwrap_or(RESERVE_MAX))),
+        Some(_) => {
+            WINDOW_DEFAULT.max(own.saturating_add(1).saturating_add(args.reserve.unwrap_or(RESERVE_MAX)))
+        }
         None => WINDOW_DEFAULT,
     }
 }
@@ -79,7 +81,8 @@ mod tests {
     use super::*;
     use crate::amount::Amount;
 
-    const NONE: BudgetArgs = BudgetArgs { window: None, reserve: None, trigger: None, goal: None, keep: None };
+    const NONE: BudgetArgs =
+        BudgetArgs { window: None, reserve: None, trigger: None, goal: None, keep: None };
 
     fn figures(args: BudgetArgs, own: u64) -> (u64, u64, u64, Option<u64>, bool) {
         let asked = Asked::new(&args, own).unwrap();

@@ -81,7 +81,6 @@ impl Failure {
         &self.message
     }
 
-    #[expect(clippy::print_stderr, reason = "this is where the program speaks to its user")]
     pub(crate) fn report(self) -> ExitCode {
         if self.silent {
             return ExitCode::SUCCESS;

@@ -40,7 +40,9 @@ pub(crate) fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Res
             let mut out = BufWriter::new(file);
             content(&mut out).and_then(|()| out.flush())
         }),
-        Ok(there) => fs::canonicalize(path).and_then(|path| replace(&path, Some(there.permissions()), content)),
+        Ok(there) => {
+            fs::canonicalize(path).and_then(|path| replace(&path, Some(there.permissions()), content))
+        }
         Err(_) => replace(path, None, content),
     };
     written.map_err(|error| Failure::io(path, &error))
@@ -51,14 +53,16 @@ fn replace(
     permissions: Option<Permissions>,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let mut half = tempfile::Builder::new();
     half.prefix(".epitome-").suffix(".half");
     #[cfg(unix)]
     half.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let half = half.tempfile_in(folder)?;
     remember(Some(half.path()));
-    let done = fill(half, permissions, content).and_then(|half| half.persist(path).map_err(|error| error.error));
+    let done =
+        fill(half, permissions, content).and_then(|half| half.persist(path).map_err(|error| error.error));
     remember(None);
     done.map(|_| ())
 }

@@ -1,7 +1,6 @@
 //! What a compaction did, for people and for programs.
 
 use core::fmt::Write as _;
-use core::ops::Range;
 
 use epitome::core::{Basis, Floors, Group, GroupKind, Index, Plan, Verdict};
 use serde::Serialize;
@@ -98,16 +97,23 @@ pub(crate) struct GroupDetail {
 pub(crate) fn details(index: Index<'_>, plan: Option<&Plan<'_>>) -> Vec<GroupDetail> {
     let letter = |group: &Group<'_>| plan.map_or(Verdict::Keep, |plan| plan.verdict(group)).letter();
     let groups = index.groups().map(|group| {
-        let ends = group.positions().fold(u32::MAX..0, |ends: Range<u32>, run| ends.start.min(run.start)..ends.end.max(run.end));
-        let last = ends.end.saturating_sub(1);
-        GroupDetail { first: ends.start, last, kind: group.kind(), tokens: group.tokens().0, verdict: letter(&group) }
+        let first = group.positions().map(|run| run.start).min().unwrap_or(0);
+        let end = group.positions().map(|run| run.end).max().unwrap_or(0);
+        let (kind, tokens, verdict) = (group.kind(), group.tokens().0, letter(&group));
+        GroupDetail { first, last: end.saturating_sub(1), kind, tokens, verdict }
     });
     groups.collect()
 }
 
 pub(crate) fn counts(details: &[GroupDetail]) -> GroupCounts {
     let with = |letter| details.iter().filter(|group| group.verdict == letter).count() as u64;
-    GroupCounts { total: details.len() as u64, kept: with('K'), dropped: with('D'), elided: with('E'), replaced: with('R') }
+    GroupCounts {
+        total: details.len() as u64,
+        kept: with('K'),
+        dropped: with('D'),
+        elided: with('E'),
+        replaced: with('R'),
+    }
 }
 
 impl Report {
@@ -137,7 +143,8 @@ impl Report {
             );
             let _ = writeln!(out, "kept      {} groups: {}", self.groups.kept, self.by_kind('K'));
             let _ = writeln!(out, "dropped   {} groups: {}", self.groups.dropped, self.by_kind('D'));
-            let _ = writeln!(out, "replaced  {} groups, elided in {}", self.groups.replaced, self.groups.elided);
+            let _ =
+                writeln!(out, "replaced  {} groups, elided in {}", self.groups.replaced, self.groups.elided);
             let _ = writeln!(
                 out,
                 "stable    the first {} messages, {} tokens, are as they were: a prompt cache keeps them",
@@ -147,7 +154,10 @@ impl Report {
         }
         if let Some(repair) = self.repair {
             let RepairCounts { left_out, moved, aborted } = repair;
-            let _ = writeln!(out, "repaired  {left_out} results left out, {moved} moved, {aborted} calls answered as aborted");
+            let _ = writeln!(
+                out,
+                "repaired  {left_out} results left out, {moved} moved, {aborted} calls answered as aborted"
+            );
         }
         let _ = writeln!(out, "\n{}", picture.draw(&self.groups_detail));
         out
@@ -173,7 +183,9 @@ impl Report {
 
     fn verdict_on_goal(&self) -> &'static str {
         match self.goal_missed {
-            true if self.budget.goal.is_some_and(|goal| goal < self.budget.floor) => "; the goal is under the floor",
+            true if self.budget.goal.is_some_and(|goal| goal < self.budget.floor) => {
+                "; the goal is under the floor"
+            }
             true => "; the goal is missed",
             false => "",
         }
@@ -183,9 +195,11 @@ impl Report {
         let why = match reason {
             "not_due" => format!("{} tokens are not more than the trigger", grouped(self.tokens_before)),
             "at_goal" => "the goal is met as it is".to_owned(),
-            "nothing_to_drop" => "everything is protected: instructions, pins, open work, the first and the last \
+            "nothing_to_drop" => {
+                "everything is protected: instructions, pins, open work, the first and the last \
                                   request, the newest steps"
-                .to_owned(),
+                    .to_owned()
+            }
             _ => "it would free too little to be worth voiding the prompt cache".to_owned(),
         };
         format!("{reason}: {why}")

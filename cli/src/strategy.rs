@@ -63,7 +63,8 @@ fn stage(text: &str) -> Result<Stage> {
             Ok(Stage::Truncation(recent.map_or(truncation, |turns| truncation.preserve_recent(turns))))
         }
         "window" => {
-            let given = parameter.map(|given| number(text, given, &["turns", "groups", "tokens"])).transpose()?;
+            let given =
+                parameter.map(|given| number(text, given, &["turns", "groups", "tokens"])).transpose()?;
             let window = match given {
                 Some(("turns", count)) => Window::Turns(u32::try_from(count).unwrap_or(u32::MAX)),
                 Some(("groups", count)) => Window::Groups(u32::try_from(count).unwrap_or(u32::MAX)),
@@ -72,7 +73,9 @@ fn stage(text: &str) -> Result<Stage> {
             };
             Ok(Stage::Window(SlidingWindow::new(window)))
         }
-        _ => Err(Failure::input(format!("--strategy: there is no strategy {name:?}; known: truncate, window"))),
+        _ => {
+            Err(Failure::input(format!("--strategy: there is no strategy {name:?}; known: truncate, window")))
+        }
     }
 }
 
@@ -82,7 +85,10 @@ fn number<'a>(stage: &str, parameter: &'a str, keys: &[&str]) -> Result<(&'a str
     let value = pair.and_then(|(key, value)| Some((key, value.parse().ok()?)));
     value.ok_or_else(|| {
         let known: Vec<_> = keys.iter().map(|key| format!("{key}=N")).collect();
-        Failure::input(format!("--strategy: {stage:?} has a parameter that is not understood; known: {}", known.join(", ")))
+        Failure::input(format!(
+            "--strategy: {stage:?} has a parameter that is not understood; known: {}",
+            known.join(", ")
+        ))
     })
 }
 
@@ -99,7 +105,9 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_refused_with_what_is_known() {
-        for wrong in ["", "trunkate", "truncate:recent=x", "truncate:turns=2", "window:turns", "truncate,,window"] {
+        for wrong in
+            ["", "trunkate", "truncate:recent=x", "truncate:turns=2", "window:turns", "truncate,,window"]
+        {
             let message = Strategies::parse(wrong).unwrap_err().message().to_owned();
             assert!(message.contains("known: "), "{wrong}: {message}");
         }

@@ -53,13 +53,19 @@ impl Input {
         let path = args.file.clone();
         if path == Path::new("-") {
             let mut bytes = Vec::new();
-            io::stdin().lock().read_to_end(&mut bytes).map_err(|error| Failure::io(Path::new("standard input"), &error))?;
+            io::stdin()
+                .lock()
+                .read_to_end(&mut bytes)
+                .map_err(|error| Failure::io(Path::new("standard input"), &error))?;
             return Self::from_bytes(PathBuf::from("standard input"), bytes);
         }
         let mut file = File::open(&path).map_err(|error| Failure::io(&path, &error))?;
         let about = file.metadata().map_err(|error| Failure::io(&path, &error))?;
         if about.is_dir() {
-            return Err(Failure::input(format!("{}: this is a directory; give it a transcript", path.display())));
+            return Err(Failure::input(format!(
+                "{}: this is a directory; give it a transcript",
+                path.display()
+            )));
         }
         if about.is_file() && !args.each && args.at.is_none() && is_jsonl(&mut file, &path)? {
             return Ok(Self { path, text: Text::Lines(file) });
@@ -307,11 +313,14 @@ fn empty(path: &Path, place: &str) -> Failure {
 
 fn is_jsonl(file: &mut File, path: &Path) -> Result<bool> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
-    let read = file.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head).and_then(|_| file.seek(SeekFrom::Start(0)));
+    let read = Read::take(&mut *file, HEAD_BYTES as u64).read_to_end(&mut head);
+    let read = read.and_then(|_| file.seek(SeekFrom::Start(0)));
     read.map_err(|error| Failure::io(path, &error))?;
     let text = match core::str::from_utf8(&head) {
         Ok(text) => text,
-        Err(error) => core::str::from_utf8(head.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default(),
+        Err(error) => {
+            core::str::from_utf8(head.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default()
+        }
     };
     let text = without_mark(text);
     Ok(document::looks_like_jsonl(text) && !first_line_is_conversation(text))

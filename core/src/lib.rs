@@ -57,6 +57,7 @@ pub mod attribution;
 mod budget;
 mod count;
 mod draft;
+pub mod estimate;
 mod ids;
 mod index;
 pub mod message;
@@ -71,8 +72,11 @@ mod tokens;
 mod validate;
 
 pub use budget::{Budget, BudgetBuilder, BudgetError, RESERVE_MAX, WINDOW_DEFAULT};
-pub use count::{CALL_TOKENS, MESSAGE_TOKENS, NAME_TOKENS, count_message, count_part, count_parts, media_tokens};
+pub use count::{
+    CALL_TOKENS, MESSAGE_TOKENS, NAME_TOKENS, count_message, count_part, count_parts, media_tokens,
+};
 pub use draft::{Cell, Draft, Floors, Refusal, Verdict, floors};
+pub use estimate::ClassEstimator;
 pub use ids::{Head, Revision, Seq, Turn};
 pub use index::{Group, GroupKind, Groups, Index, IndexBuf, Placed, RestoreError, Span, Stored};
 #[cfg(feature = "alloc")]

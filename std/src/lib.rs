@@ -6,6 +6,9 @@
 //!
 //! This crate does not decide what to keep (that is `epitome-core` and a strategy), and it never calls a model.
 
+#![warn(clippy::print_stderr, clippy::print_stdout)]
+
 pub mod history;
 pub mod message;
+pub mod tokens;
 pub mod wire;

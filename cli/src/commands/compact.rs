@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use epitome::core::message::{PartView, Parts as _};
 use epitome::core::{
-    ABORTED, Cell, Outcome, Pending, Plan, PlanError, Profile, Repair, Repairer, TokenCounter, count_message, plan,
+    ABORTED, Cell, Outcome, Pending, Plan, PlanError, Profile, Repair, Repairer, TokenCounter, count_message,
+    plan,
 };
 use epitome::std::message::Message;
 use epitome::std::wire::document::Piece;
@@ -20,7 +21,7 @@ use crate::commands::validate::profile;
 use crate::failure::{Failure, Result, code};
 use crate::output;
 use crate::report::{Figures, Picture, RepairCounts, Report, counts, details, share};
-use crate::scan::{self, Counter, Index};
+use crate::scan;
 use crate::strategy::Strategies;
 use crate::transcript::{Input, Transcript};
 
@@ -45,15 +46,18 @@ enum OwnedPiece {
 }
 
 pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
-    let settings =
-        Settings { args, strategies: Strategies::parse(&args.plan.strategy)?, profile: profile(&args.profile)? };
+    let settings = Settings {
+        args,
+        strategies: Strategies::parse(&args.plan.strategy)?,
+        profile: profile(&args.profile)?,
+    };
     let counter = scan::counter(&args.plan.tokenizer)?;
     let input = Input::open(&args.input)?;
     if args.input.each {
-        return run_each(&settings, &counter, &input);
+        return run_each(&settings, &*counter, &input);
     }
     let mut transcript = input.conversation(&args.input)?;
-    let done = compact(&mut transcript, &settings, &counter)?;
+    let done = compact(&mut transcript, &settings, &*counter)?;
     write(&settings, &input, &mut [transcript], &[Some(&done)])?;
     let text = match args.json {
         true => json(&done.report)?,
@@ -64,7 +68,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
 }
 
 /// Compacts every conversation. One that is infeasible stays as it is, and the others are done all the same.
-fn run_each(settings: &Settings<'_>, counter: &Counter, input: &Input) -> Result<ExitCode> {
+fn run_each(settings: &Settings<'_>, counter: &dyn TokenCounter, input: &Input) -> Result<ExitCode> {
     let mut transcripts = input.each(&settings.args.input)?;
     let mut results = Vec::with_capacity(transcripts.len());
     for (at, transcript) in transcripts.iter_mut().enumerate() {
@@ -76,7 +80,8 @@ fn run_each(settings: &Settings<'_>, counter: &Counter, input: &Input) -> Result
     }
     let done: Vec<_> = results.iter().map(|result| result.as_ref().ok()).collect();
     write(settings, input, &mut transcripts, &done)?;
-    let rows: Vec<_> = results.iter().zip(&transcripts).map(|(result, at)| Row::new(result, at.pointer())).collect();
+    let rows: Vec<_> =
+        results.iter().zip(&transcripts).map(|(result, at)| Row::new(result, at.pointer())).collect();
     let text = if settings.args.json { json(&rows)? } else { table(&rows) };
     say(settings.args, &text)?;
     let infeasible = results.iter().any(core::result::Result::is_err);
@@ -84,7 +89,11 @@ fn run_each(settings: &Settings<'_>, counter: &Counter, input: &Input) -> Result
 }
 
 /// Decides what stays of one conversation.
-fn compact(transcript: &mut Transcript<'_>, settings: &Settings<'_>, counter: &Counter) -> Result<Compacted> {
+fn compact(
+    transcript: &mut Transcript<'_>,
+    settings: &Settings<'_>,
+    counter: &dyn TokenCounter,
+) -> Result<Compacted> {
     let index = scan::index(transcript, counter)?;
     let view = index.view();
     let own = view.tokens().saturating_add(view.orphan_tokens());
@@ -95,7 +104,8 @@ fn compact(transcript: &mut Transcript<'_>, settings: &Settings<'_>, counter: &C
         false => None,
         true => {
             let (budget, pass) = (asked.budget, asked.pass());
-            let planned = settings.strategies.with(|strategy| plan(view, &budget, pass, strategy, &mut cells));
+            let planned =
+                settings.strategies.with(|strategy| plan(view, &budget, pass, strategy, &mut cells));
             Some(planned.map_err(|error| infeasible(error, transcript.pointer()))?)
         }
     };
@@ -131,7 +141,8 @@ fn compact(transcript: &mut Transcript<'_>, settings: &Settings<'_>, counter: &C
     let pieces = pieces(order, transcript, settings, counter, &mut report)?;
     if let Some(pieces) = &pieces {
         report.messages_after = pieces.len() as u64;
-        let same = |(at, piece): &(usize, &OwnedPiece)| matches!(piece, OwnedPiece::Original(from) if from == at);
+        let same =
+            |(at, piece): &(usize, &OwnedPiece)| matches!(piece, OwnedPiece::Original(from) if from == at);
         report.stable_prefix_messages = pieces.iter().enumerate().take_while(same).count() as u64;
     }
     Ok(Compacted { report, pieces })
@@ -142,7 +153,7 @@ fn pieces(
     order: Option<Vec<u32>>,
     transcript: &mut Transcript<'_>,
     settings: &Settings<'_>,
-    counter: &Counter,
+    counter: &dyn TokenCounter,
     report: &mut Report,
 ) -> Result<Option<Vec<OwnedPiece>>> {
     if !settings.args.repair {
@@ -214,7 +225,9 @@ fn write(
     transcripts: &mut [Transcript<'_>],
     done: &[Option<&Compacted>],
 ) -> Result<()> {
-    let Some(path) = settings.args.output.as_deref().filter(|_| !settings.args.dry_run) else { return Ok(()) };
+    let Some(path) = settings.args.output.as_deref().filter(|_| !settings.args.dry_run) else {
+        return Ok(());
+    };
     output::write(path, |out| {
         input.splice(transcripts, out, |at, transcript, out| {
             match done.get(at).copied().flatten().and_then(|done| done.pieces.as_deref()) {
@@ -238,14 +251,15 @@ impl OwnedPiece {
 }
 
 /// Says the report: on standard error if the transcript itself goes to standard output.
-#[expect(clippy::print_stderr, reason = "the report of a filter")]
 fn say(args: &CompactArgs, text: &str) -> Result<()> {
     if args.output.as_deref() == Some(Path::new("-")) && !args.dry_run {
         eprintln!("{text}");
         return Ok(());
     }
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).map_err(|error| Failure::stdout(&error))
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.write_all(b"\n"))
+        .map_err(|error| Failure::stdout(&error))
 }
 
 fn json(report: &impl Serialize) -> Result<String> {
@@ -276,7 +290,8 @@ impl<'a> Row<'a> {
 
 /// Many conversations as people read them: a line each, and the sum.
 fn table(rows: &[Row<'_>]) -> String {
-    let mut text = format!("{:<24}{:>10}{:>12}{:>12}{:>8}  result\n", "conversation", "messages", "was", "is", "share");
+    let mut text =
+        format!("{:<24}{:>10}{:>12}{:>12}{:>8}  result\n", "conversation", "messages", "was", "is", "share");
     let (mut before, mut after, mut changed, mut infeasible) = (0, 0, 0_usize, 0_usize);
     for (at, row) in rows.iter().enumerate() {
         match row {
@@ -286,8 +301,13 @@ fn table(rows: &[Row<'_>]) -> String {
                 changed += usize::from(report.unchanged_reason.is_none());
                 let result = match (report.unchanged_reason, report.goal_missed) {
                     (Some(reason), _) => reason.to_owned(),
-                    (None, true) => format!("{} of {} groups dropped, goal missed", report.groups.dropped, report.groups.total),
-                    (None, false) => format!("{} of {} groups dropped", report.groups.dropped, report.groups.total),
+                    (None, true) => format!(
+                        "{} of {} groups dropped, goal missed",
+                        report.groups.dropped, report.groups.total
+                    ),
+                    (None, false) => {
+                        format!("{} of {} groups dropped", report.groups.dropped, report.groups.total)
+                    }
                 };
                 let name = name(&report.path, at);
                 text += &format!(

@@ -5,9 +5,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use epitome::core::attribution::Retention;
-use epitome::core::message::{MessageView as _, PartView, Parts as _};
+use epitome::core::message::{PartView, Parts as _};
 use epitome::core::{Basis, Outcome, Seq};
-use epitome::std::history::{AppendToken, History, HistoryStore, Logged, SessionId, StoreErrorKind, open_store};
+use epitome::std::history::{
+    AppendToken, History, HistoryStore, Logged, SessionId, StoreErrorKind, open_store,
+};
 use epitome::std::message::Message;
 use epitome::std::wire::openai_chat;
 use futures::executor::block_on;
@@ -17,7 +19,7 @@ use crate::amount::grouped;
 use crate::args::{InputArgs, OneSessionArgs, PlanArgs, SessionArgs, SessionCommand, StoreArgs};
 use crate::budget::Asked;
 use crate::failure::{Failure, Result, code};
-use crate::report::{Figures, GroupDetail, Picture, Report, counts, details};
+use crate::report::{Figures, Picture, Report, counts, details};
 use crate::scan;
 use crate::strategy::Strategies;
 use crate::transcript::Input;
@@ -28,7 +30,9 @@ pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
     let text = match &args.command {
         SessionCommand::List { store, json } => list(&open(store)?, *json),
         SessionCommand::Show(session) => show(session),
-        SessionCommand::Import { input, session, append, tokenizer } => import(input, session, *append, tokenizer),
+        SessionCommand::Import { input, session, append, tokenizer } => {
+            import(input, session, *append, tokenizer)
+        }
         SessionCommand::Compact { session, plan, dry_run } => compact(session, plan, *dry_run),
         SessionCommand::Log(session) => log(session),
         SessionCommand::Delete(session) => delete(session),
@@ -49,9 +53,10 @@ fn id(args: &OneSessionArgs) -> SessionId {
 fn history(args: &OneSessionArgs, tokenizer: &str) -> Result<History> {
     let (store, id) = (open(&args.store)?, id(args));
     block_on(store.load(&id)).map_err(|error| match error.kind() {
-        StoreErrorKind::NotFound => {
-            Failure::input(format!("there is no session {:?} in {}: see `epitome session list`", args.session, args.store.store))
-        }
+        StoreErrorKind::NotFound => Failure::input(format!(
+            "there is no session {:?} in {}: see `epitome session list`",
+            args.session, args.store.store
+        )),
         _ => error.into(),
     })?;
     Ok(block_on(History::open(store, id, scan::counter(tokenizer)?.into()))?)
@@ -84,7 +89,8 @@ fn list(store: &Store, json: bool) -> Result<String> {
     if json {
         return to_json(&rows);
     }
-    let mut text = format!("{:<32}{:>10}{:>10}{:>12}{:>10}", "session", "messages", "visible", "tokens", "revision");
+    let mut text =
+        format!("{:<32}{:>10}{:>10}{:>12}{:>10}", "session", "messages", "visible", "tokens", "revision");
     for row in &rows {
         text += &format!(
             "\n{:<32}{:>10}{:>10}{:>12}{:>10}",
@@ -111,8 +117,10 @@ fn show(args: &OneSessionArgs) -> Result<String> {
             text += &line(live.key, &live.entry.message, live.entry.count.tokens.0, "");
         }
     }
-    let (messages, groups, tokens) = (u64::from(index.messages()), u64::from(index.group_count()), index.tokens());
-    let sums = format!("{} messages in {} groups, {} tokens", grouped(messages), grouped(groups), grouped(tokens));
+    let (messages, groups, tokens) =
+        (u64::from(index.messages()), u64::from(index.group_count()), index.tokens());
+    let sums =
+        format!("{} messages in {} groups, {} tokens", grouped(messages), grouped(groups), grouped(tokens));
     Ok(format!("{text}{sums}; revision {}, {} in the log", history.revision(), grouped(history.head().0)))
 }
 
@@ -140,7 +148,9 @@ fn import(input: &InputArgs, args: &OneSessionArgs, append: bool, tokenizer: &st
     let token = AppendToken::new(format!("import-at-{}", history.head()));
     block_on(history.append(&token, messages))?;
     if args.json {
-        return to_json(&serde_json::json!({ "session": args.session, "imported": count, "messages": history.head().0 }));
+        return to_json(
+            &serde_json::json!({ "session": args.session, "imported": count, "messages": history.head().0 }),
+        );
     }
     let tokens = grouped(history.index().tokens());
     Ok(format!("{} messages imported into {:?}; {tokens} tokens are visible", grouped(count), args.session))
@@ -165,7 +175,9 @@ fn plan(history: &History, asked: &Asked, strategies: &Strategies) -> Result<Pla
     let mut cells = Vec::new();
     let outcome = match asked.is_due(view.tokens()) {
         false => None,
-        true => Some(strategies.with(|strategy| history.plan(&asked.budget, asked.pass(), strategy, &mut cells))?),
+        true => Some(
+            strategies.with(|strategy| history.plan(&asked.budget, asked.pass(), strategy, &mut cells))?,
+        ),
     };
     let (plan, reason) = match &outcome {
         None => (None, Some("not_due")),
@@ -173,10 +185,9 @@ fn plan(history: &History, asked: &Asked, strategies: &Strategies) -> Result<Pla
         Some(Outcome::Planned(plan)) => (Some(plan), None),
     };
     let details = details(view, plan);
-    let kept = |group: &&GroupDetail| group.verdict == 'K';
-    let _ = details.iter().filter(kept).count();
     let messages = u64::from(view.messages());
-    let after = plan.map_or(messages, |plan| plan.projection().map(|run| u64::from(run.end - run.start)).sum());
+    let after =
+        plan.map_or(messages, |plan| plan.projection().map(|run| u64::from(run.end - run.start)).sum());
     let prefix = plan.map(|plan| plan.stable_prefix());
     let tokens_after = plan.map_or(view.tokens(), |plan| plan.tokens_after());
     let counted = history.live().first().map(|live| live.entry.count.clone());
@@ -236,10 +247,17 @@ fn log_line(logged: &Logged, json: bool) -> Result<String> {
         let message = &*raw(&entry.message)?;
         let (hidden_by, anchor, turn) = (hidden_by.map(|revision| revision.0), entry.anchor.0, entry.turn.0);
         let line = Line { seq: seq.0, hidden_by, anchor, turn, tokens: entry.count.tokens.0, message };
-        return serde_json::to_string(&line).map(|line| line + "\n").map_err(|error| Failure::new(code::IO, error.to_string()));
+        return serde_json::to_string(&line)
+            .map(|line| line + "\n")
+            .map_err(|error| Failure::new(code::IO, error.to_string()));
     }
     let hidden = hidden_by.map_or_else(String::new, |revision| format!("hidden by {revision}"));
-    Ok(line(*seq, &entry.message, entry.count.tokens.0, if entry.orphan { "answers no call" } else { &hidden }))
+    Ok(line(
+        *seq,
+        &entry.message,
+        entry.count.tokens.0,
+        if entry.orphan { "answers no call" } else { &hidden },
+    ))
 }
 
 fn delete(args: &OneSessionArgs) -> Result<String> {
@@ -247,7 +265,9 @@ fn delete(args: &OneSessionArgs) -> Result<String> {
     match deleted {
         true if args.json => to_json(&serde_json::json!({ "session": args.session, "deleted": true })),
         true => Ok(format!("session {:?} is deleted", args.session)),
-        false => Err(Failure::input(format!("there is no session {:?} in {}", args.session, args.store.store))),
+        false => {
+            Err(Failure::input(format!("there is no session {:?} in {}", args.session, args.store.store)))
+        }
     }
 }
 
@@ -269,7 +289,11 @@ fn line(seq: Seq, message: &Message, tokens: u32, note: &str) -> String {
         }),
         _ => {}
     });
-    let short: String = preview.chars().map(|shown| if shown.is_control() { ' ' } else { shown }).take(PREVIEW_CHARS).collect();
+    let short: String = preview
+        .chars()
+        .map(|shown| if shown.is_control() { ' ' } else { shown })
+        .take(PREVIEW_CHARS)
+        .collect();
     let pinned = if message.attribution().retention == Retention::Pinned { " pinned" } else { "" };
     let role = message.role().as_str();
     format!("{seq:>6}  {role:<10}{:>9}  {note:<14}{short}{pinned}\n", grouped(u64::from(tokens)))
@@ -278,7 +302,8 @@ fn line(seq: Seq, message: &Message, tokens: u32, note: &str) -> String {
 /// A message as Chat Completions writes it.
 fn raw(message: &Message) -> Result<Box<serde_json::value::RawValue>> {
     let text = openai_chat::write(message).map_err(|error| Failure::input(error.to_string()))?;
-    serde_json::value::RawValue::from_string(text.into_owned()).map_err(|error| Failure::input(error.to_string()))
+    serde_json::value::RawValue::from_string(text.into_owned())
+        .map_err(|error| Failure::input(error.to_string()))
 }
 
 fn to_json(value: &impl Serialize) -> Result<String> {

@@ -4,14 +4,14 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use epitome::core::message::{MessageView as _, PartView, Parts as _, Role};
-use epitome::core::{Basis, ClassEstimator, Tokens, count_message, count_part};
+use epitome::core::{Basis, ClassEstimator, TokenCounter, Tokens, count_message, count_part};
 use serde::Serialize;
 
 use crate::amount::grouped;
 use crate::args::StatsArgs;
 use crate::failure::{Failure, Result, code};
 use crate::report::share;
-use crate::scan::{self, Counter, Index};
+use crate::scan::{self, Index};
 use crate::transcript::{Input, Transcript};
 
 /// What one conversation consists of. Sizes are in tokens, by the exact counter unless they say otherwise.
@@ -60,7 +60,10 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
         true => input.each(&args.input)?,
         false => vec![input.conversation(&args.input)?],
     };
-    let stats = transcripts.into_iter().map(|transcript| Stats::of(transcript, &counter)).collect::<Result<Vec<_>>>()?;
+    let stats = transcripts
+        .into_iter()
+        .map(|transcript| Stats::of(transcript, &*counter))
+        .collect::<Result<Vec<_>>>()?;
     let text = match (args.json, stats.as_slice()) {
         (true, [only]) if !args.input.each => serde_json::to_string_pretty(only),
         (true, all) => serde_json::to_string_pretty(all),
@@ -72,7 +75,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
 }
 
 impl Stats {
-    fn of(mut transcript: Transcript<'_>, counter: &Counter) -> Result<Self> {
+    fn of(mut transcript: Transcript<'_>, counter: &dyn TokenCounter) -> Result<Self> {
         let (mut index, mut at) = (Index::new(), 0);
         let (mut roles, mut kinds) = (Shares::default(), Shares::default());
         let (mut tokens, mut estimated) = (0, 0);
@@ -140,7 +143,11 @@ impl Stats {
         text += "largest messages\n";
         for Large { message, role, tokens } in &self.largest {
             let part = share(u64::from(*tokens), self.tokens);
-            text += &format!("  message {message:<6}{:<12}{:>10}{part:>8}\n", role.as_str(), grouped(u64::from(*tokens)));
+            text += &format!(
+                "  message {message:<6}{:<12}{:>10}{part:>8}\n",
+                role.as_str(),
+                grouped(u64::from(*tokens))
+            );
         }
         text
     }

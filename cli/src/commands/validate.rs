@@ -27,7 +27,8 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<ExitCode> {
         true => input.each(&args.input)?,
         false => vec![input.conversation(&args.input)?],
     };
-    let found = transcripts.into_iter().map(|transcript| check(transcript, profile)).collect::<Result<Vec<_>>>()?;
+    let found =
+        transcripts.into_iter().map(|transcript| check(transcript, profile)).collect::<Result<Vec<_>>>()?;
     let valid = found.iter().all(|found| found.violations.is_empty());
     let text = match (args.json, found.as_slice()) {
         (true, [only]) if !args.input.each => serde_json::to_string_pretty(only),

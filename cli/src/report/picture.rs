@@ -19,7 +19,10 @@ impl Picture {
     pub(crate) fn for_stdout() -> Self {
         let colour = stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
         let width = if stdout().is_terminal() { console::Term::stdout().size().1 } else { 0 };
-        Self { colour, width: if width == 0 { WIDTH } else { usize::from(width).clamp(20, 160).saturating_sub(2) } }
+        Self {
+            colour,
+            width: if width == 0 { WIDTH } else { usize::from(width).clamp(20, 160).saturating_sub(2) },
+        }
     }
 
     /// The picture and its legend.

@@ -36,6 +36,7 @@ use serde::{Deserialize, Serialize};
 pub use self::record::{decode_record, encode_record, record_id};
 
 use self::part::StoredPart;
+use super::openai_chat;
 use crate::message::{Attribution, Message, Part, Str, WireText};
 
 /// The stored form of `message`.
@@ -110,9 +111,8 @@ type Reader = fn(&str) -> Option<Message>;
 
 /// The formats whose messages may be stored as their wire text alone.
 ///
-/// One line registers a reader: `("openai-chat", |text| openai_chat::read(text).ok())`. It must never be removed
-/// again, nor give another message for a text that it has read before.
-const READERS: &[(&str, Reader)] = &[];
+/// A reader must never be removed again, nor give another message for a text that it has read before.
+const READERS: &[(&str, Reader)] = &[(openai_chat::FORMAT, |text| openai_chat::read(text).ok())];
 
 fn reader(format: &str) -> Option<Reader> {
     READERS.iter().find(|(name, _)| *name == format).map(|(_, reader)| *reader)

@@ -165,7 +165,7 @@ impl<'a> Conversation<'a> {
     pub fn splice<'p>(
         &self,
         keep: impl IntoIterator<Item = Piece<'p>>,
-        out: &mut impl Write,
+        out: &mut (impl Write + ?Sized),
     ) -> io::Result<()> {
         match &self.layout {
             Layout::Lines => self.write_messages(keep, out),
@@ -185,7 +185,7 @@ impl<'a> Conversation<'a> {
     pub fn write_messages<'p>(
         &self,
         keep: impl IntoIterator<Item = Piece<'p>>,
-        out: &mut impl Write,
+        out: &mut (impl Write + ?Sized),
     ) -> io::Result<()> {
         let (open, close, start, end, separator) = match &self.layout {
             Layout::Lines => ("", "", 0, self.whole.len(), "\n"),

@@ -200,7 +200,8 @@ fn touched_results_names_and_refusals() {
 
 #[test]
 fn dropped_reasoning_takes_its_signed_form_with_it() {
-    let source = r#"{"role":"assistant","reasoning":"r","reasoning_details":[{"signature":"s"}],"content":"c"}"#;
+    let source =
+        r#"{"role":"assistant","reasoning":"r","reasoning_details":[{"signature":"s"}],"content":"c"}"#;
     let without = read(source).unwrap().with_parts(vec![Part::Text("c".into())]);
     assert_eq!(write(&without).unwrap(), r#"{"role":"assistant","content":"c"}"#);
 }

@@ -1,0 +1,136 @@
+//! Exact counts by `tiktoken-rs`, without its panics.
+
+use core::fmt;
+use std::collections::HashSet;
+
+use epitome_core::{Basis, TokenCounter, Tokens};
+use tiktoken_rs::CoreBPE;
+
+/// Counts with one of OpenAI's encodings, exactly as a request with that text is counted (framing not included).
+///
+/// A cheap handle: the tables (46 MB for `o200k_base`) are built on first use, once per process, and shared.
+///
+/// Text that looks like a special token is counted as the text it is. One kind of text may not be counted exactly: a run
+/// of about a million whitespace characters, which the regular expression of `o200k_base` cannot split, is counted in
+/// parts of 65,536 characters, and each seam may be off by a token or two. Spaces alone are exact at any length.
+#[derive(Clone, Copy)]
+pub struct Tiktoken {
+    name: &'static str,
+    encoding: fn() -> &'static CoreBPE,
+}
+
+impl Tiktoken {
+    /// `o200k_base`: GPT-4o, GPT-4.1, GPT-5 and the o-series.
+    #[must_use]
+    pub const fn o200k_base() -> Self {
+        Self { name: "o200k_base", encoding: tiktoken_rs::o200k_base_singleton }
+    }
+
+    /// `o200k_harmony`: gpt-oss. Counts text as `o200k_base` does; only its special tokens differ.
+    #[must_use]
+    pub const fn o200k_harmony() -> Self {
+        Self { name: "o200k_harmony", encoding: tiktoken_rs::o200k_harmony_singleton }
+    }
+
+    /// `cl100k_base`: GPT-4 and GPT-3.5.
+    #[must_use]
+    pub const fn cl100k_base() -> Self {
+        Self { name: "cl100k_base", encoding: tiktoken_rs::cl100k_base_singleton }
+    }
+
+    fn count_u64(self, text: &str) -> u64 {
+        self.try_count(text).unwrap_or_else(|| parts(text).map(|part| self.count_halving(part)).sum())
+    }
+
+    /// `None` where the regular expression that splits text gives up: on a very long run of whitespace.
+    fn try_count(self, text: &str) -> Option<u64> {
+        // The one function of tiktoken-rs that reports this; `count_ordinary` and `encode_ordinary` panic.
+        (self.encoding)().count(text, &HashSet::new()).ok().map(|count| count as u64)
+    }
+
+    /// Halves what cannot be counted until it can. A token is at least one byte, so the bytes are an upper bound.
+    fn count_halving(self, text: &str) -> u64 {
+        let middle = text.floor_char_boundary(text.len() / 2);
+        match self.try_count(text) {
+            Some(count) => count,
+            None if middle == 0 => text.len() as u64,
+            None => {
+                let (left, right) = text.split_at(middle);
+                self.count_halving(left).saturating_add(self.count_halving(right))
+            }
+        }
+    }
+}
+
+impl TokenCounter for Tiktoken {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn basis(&self) -> Basis {
+        Basis::Counted
+    }
+
+    fn count(&self, text: &str) -> Tokens {
+        Tokens::from_u64(self.count_u64(text))
+    }
+
+    fn count_up_to(&self, text: &str, limit: Tokens) -> Option<Tokens> {
+        let mut sum = 0_u64;
+        for paragraph in paragraphs(text) {
+            sum = sum.saturating_add(self.count_u64(paragraph));
+            if Tokens::from_u64(sum) > limit {
+                return None;
+            }
+        }
+        Some(Tokens::from_u64(sum))
+    }
+}
+
+impl fmt::Debug for Tiktoken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tiktoken").field(&self.name).finish()
+    }
+}
+
+/// `text` in parts of at least [`PARAGRAPH_BYTES_MIN`] that are counted apart exactly as together: cut between a newline
+/// and an ASCII letter. Both encodings end a piece there: no pattern that takes a newline goes on with a letter, and none
+/// that takes a letter begins with a newline.
+fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    core::iter::from_fn(move || {
+        let bytes = rest.as_bytes();
+        let end = (PARAGRAPH_BYTES_MIN..bytes.len()).find(|&at| match bytes.get(at - 1..=at) {
+            Some([b'\n', next]) => next.is_ascii_alphabetic(),
+            _ => false,
+        });
+        let (paragraph, after) = rest.split_at_checked(end.unwrap_or(rest.len()))?;
+        rest = after;
+        (!paragraph.is_empty()).then_some(paragraph)
+    })
+}
+
+/// `text` cut inside runs of whitespace, after every [`RUN_CHARS_MAX`] characters of a run. Such a run is one or two
+/// pieces to the encoding (up to its last newline; the rest but one character), so a cut splits one piece and moves no
+/// other boundary.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    core::iter::from_fn(move || {
+        let mut run = 0_usize;
+        let cut = rest.char_indices().find(|(_, character)| {
+            run = if character.is_whitespace() { run + 1 } else { 0 };
+            run > RUN_CHARS_MAX
+        });
+        let (part, after) = rest.split_at_checked(cut.map_or(rest.len(), |(at, _)| at))?;
+        rest = after;
+        (!part.is_empty()).then_some(part)
+    })
+}
+
+/// A multiple of the longest token of spaces, so that a cut in spaces falls between two tokens.
+const RUN_CHARS_MAX: usize = 65_536;
+/// How much is counted between two looks at the limit.
+const PARAGRAPH_BYTES_MIN: usize = 4096;
+
+#[cfg(test)]
+mod tests;
