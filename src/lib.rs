@@ -11,3 +11,8 @@
 pub use epitome_compactors as compactors;
 pub use epitome_core as core;
 pub use epitome_std as std;
+
+/// README's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
