@@ -22,7 +22,7 @@ use crate::message::{Message, Part, Str};
 ///
 /// *Concurrency*: any number of handles, threads and processes may use one store. Of two appends at one head, or two
 /// commits on one revision, exactly one succeeds and the other gets `Conflict`. An append never fails because of a
-/// commit, nor a commit because of an append.
+/// commit, nor a commit because of an append, unless that adds to what the commit hides (see [`Entry::late`]).
 ///
 /// *Cancel safety*: dropping a returned future leaves the whole old or the whole new state; repeating the call with the
 /// same token or record tells which.
@@ -37,7 +37,7 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// `Conflict` if `head` is not the session's; `Invalid` if the token was used for other entries, if an anchor lies
-    /// after its message, or if `entries` is empty.
+    /// after its message or is not the first message of a group, or if `entries` is empty.
     async fn append(
         &self,
         session: &SessionId,
@@ -55,15 +55,22 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
 
     /// Hides what `record` hides and shows its summaries, if the session is still at `record.parent`.
     ///
+    /// A range hides every visible message in it, and every visible summary whose key lies in it; what is hidden
+    /// already, and orphans, may lie between. A new summary stands at the lowest number that its attribution says it is
+    /// derived from, as a group of its own in the turn of the message there.
+    ///
     /// Returns the new revision. If the session's latest record is this very record, the answer is again the revision
     /// that it made: a lost acknowledgement is no conflict.
     ///
     /// # Errors
-    /// `Conflict` if the revision has moved; `Invalid` if the record hides what is not visible, splits a group, names a
-    /// head beyond the session's, or has a summary outside what it hides; `NotFound` if there is no such session.
+    /// `Conflict` if the revision has moved, or if a group that the record hides has got another message since the
+    /// record was made. `Invalid` if a range hides nothing visible, if a range takes in a part of a group or a part of
+    /// what a visible summary covers, if the record names a head beyond the session's, or if a new summary covers
+    /// what is not hidden. `NotFound` if there is no such session.
     async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError>;
 
-    /// Reads at most `limit` messages of the full log from `range`, hidden ones included.
+    /// Reads at most `limit` messages of the full log from `range`, hidden ones included. What of the range lies beyond
+    /// the head is no error, and not there.
     ///
     /// # Errors
     /// `NotFound` if there is no such session.
@@ -136,8 +143,8 @@ pub struct Entry {
     pub turn: Turn,
     /// Its size.
     pub count: TokenCount,
-    /// Whether it answers a call of an earlier turn. It is then hidden if its group is, and its append moves the
-    /// revision, because it changes what was already visible.
+    /// Whether it answers a call of an earlier turn. Its append then moves the revision, because it changes what was
+    /// already visible. As any message whose group is hidden when it is appended, it is then hidden too.
     pub late: bool,
     /// Whether it answers no call at all. It stays in the log and is never projected.
     pub orphan: bool,
@@ -210,7 +217,8 @@ pub struct Loaded {
     pub revision: Revision,
     /// What is visible, in ascending order of keys. Orphans are not in it.
     pub live: Vec<Live>,
-    /// The hidden calls that still have no answer.
+    /// The hidden calls that still have no answer, by group and place in it: those that the records name, without those
+    /// that were answered by an append since.
     pub unanswered: Vec<UnansweredCall>,
 }
 

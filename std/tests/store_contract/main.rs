@@ -32,3 +32,5 @@ mod sessions;
 #[cfg(feature = "sqlite")]
 mod sqlite_file;
 mod support;
+#[cfg(feature = "sqlite")]
+mod twin;

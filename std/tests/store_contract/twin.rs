@@ -1,0 +1,221 @@
+//! The naive twin of a store: it keeps what happened, and works everything out anew from that, one number at a time.
+
+use std::collections::BTreeSet;
+
+use epitome_core::attribution::SeqRange;
+use epitome_core::{Head, Revision, Seq};
+use epitome_std::history::StoreErrorKind::{self, Conflict, Invalid};
+use epitome_std::history::{Appended, CompactionRecord, Entry, Live, Loaded, Logged, Summary};
+use epitome_std::message::Part;
+
+/// What happened to one session.
+#[derive(Default)]
+pub(crate) struct Twin {
+    events: Vec<Event>,
+}
+
+enum Event {
+    Append { token: String, entries: Vec<Entry>, appended: Appended },
+    Commit(CompactionRecord),
+}
+
+/// What follows from what happened.
+pub(crate) struct State {
+    pub(crate) loaded: Loaded,
+    pub(crate) log: Vec<Logged>,
+    /// The summaries that are visible.
+    pub(crate) summaries: Vec<Summary>,
+}
+
+impl Twin {
+    pub(crate) fn append(
+        &mut self,
+        token: &str,
+        head: Head,
+        entries: &[Entry],
+    ) -> Result<Appended, StoreErrorKind> {
+        for event in &self.events {
+            if let Event::Append { token: known, entries: given, appended } = event
+                && known == token
+            {
+                return if given == entries { Ok(*appended) } else { Err(Invalid) };
+            }
+        }
+        let state = self.state();
+        if head != state.loaded.head {
+            return Err(Conflict);
+        }
+        let mut all: Vec<&Entry> = state.log.iter().map(|logged| &logged.entry).collect();
+        all.extend(entries);
+        let leads = |entry: &&Entry| {
+            all.get(entry.anchor.0 as usize).is_some_and(|leader| leader.anchor == entry.anchor)
+        };
+        let in_order = (head.0..).zip(entries).all(|(seq, entry)| entry.anchor.0 <= seq);
+        if entries.is_empty() || !in_order || !entries.iter().all(|entry| leads(&entry)) {
+            return Err(Invalid);
+        }
+        let late = entries.iter().any(|entry| entry.late && !entry.orphan);
+        let revision = Revision(state.loaded.revision.0 + u64::from(late));
+        let appended = Appended::new(head, Seq(head.0 + entries.len() as u64), revision);
+        self.events.push(Event::Append { token: token.into(), entries: entries.to_vec(), appended });
+        Ok(appended)
+    }
+
+    pub(crate) fn commit(&mut self, record: &CompactionRecord) -> Result<Revision, StoreErrorKind> {
+        let mut commits = self.events.iter().filter_map(|event| match event {
+            Event::Commit(record) => Some(record),
+            Event::Append { .. } => None,
+        });
+        if let Some(latest) = commits.next_back()
+            && does_the_same(latest, record)
+        {
+            return Ok(latest.parent.next());
+        }
+        let state = self.state();
+        if record.parent != state.loaded.revision {
+            return Err(Conflict);
+        }
+        check(record, &state)?;
+        self.events.push(Event::Commit(record.clone()));
+        Ok(record.parent.next())
+    }
+
+    pub(crate) fn state(&self) -> State {
+        let mut state =
+            State { loaded: Loaded::new(Seq(0), Revision(0)), log: Vec::new(), summaries: Vec::new() };
+        for event in &self.events {
+            match event {
+                Event::Append { entries, appended, .. } => state.add(entries, appended.revision),
+                Event::Commit(record) => state.fold(record),
+            }
+        }
+        state.project();
+        state
+    }
+}
+
+impl State {
+    fn add(&mut self, entries: &[Entry], revision: Revision) {
+        for entry in entries {
+            let seq = self.loaded.head;
+            let leader = self.log.get(entry.anchor.0 as usize);
+            let hidden_by = leader.and_then(|leader| leader.hidden_by).filter(|_| !entry.orphan);
+            if hidden_by.is_some() {
+                for part in entry.message.parts() {
+                    let Part::ToolResult(result) = part else { continue };
+                    let open = &mut self.loaded.unanswered;
+                    let first =
+                        open.iter().position(|call| call.anchor == entry.anchor && call.id == result.call_id);
+                    first.map(|first| open.remove(first));
+                }
+            }
+            self.log.push(Logged::new(seq, entry.clone(), hidden_by));
+            self.loaded.head = seq.next();
+        }
+        self.loaded.revision = revision;
+    }
+
+    fn fold(&mut self, record: &CompactionRecord) {
+        let revision = record.parent.next();
+        let hidden = numbers(&record.hides);
+        for logged in &mut self.log {
+            if hidden.contains(&logged.seq.0) && logged.hidden_by.is_none() && !logged.entry.orphan {
+                logged.hidden_by = Some(revision);
+            }
+        }
+        self.summaries.retain(|summary| !hidden.contains(&summary.key.0));
+        self.summaries.extend(record.summaries.iter().cloned());
+        for call in &record.unanswered {
+            self.loaded
+                .unanswered
+                .retain(|known| (known.anchor, known.ordinal) != (call.anchor, call.ordinal));
+            self.loaded.unanswered.push(call.clone());
+        }
+        self.loaded.unanswered.sort_by_key(|call| (call.anchor, call.ordinal));
+        self.loaded.revision = revision;
+    }
+
+    fn project(&mut self) {
+        for logged in self.log.iter().filter(|logged| logged.hidden_by.is_none() && !logged.entry.orphan) {
+            self.loaded.live.push(Live::new(logged.seq, logged.entry.clone()));
+        }
+        for summary in &self.summaries {
+            let turn = self.log[summary.key.0 as usize].entry.turn;
+            let entry = Entry::new(summary.message.clone(), summary.key, turn, summary.count.clone());
+            self.loaded.live.push(Live::new(summary.key, entry));
+        }
+        self.loaded.live.sort_by_key(|live| live.key);
+    }
+}
+
+fn does_the_same(one: &CompactionRecord, other: &CompactionRecord) -> bool {
+    let shown = |record: &CompactionRecord| -> Vec<_> {
+        record.summaries.iter().map(|summary| (summary.key, summary.message.clone())).collect()
+    };
+    (one.parent, one.head, &one.hides) == (other.parent, other.head, &other.hides)
+        && shown(one) == shown(other)
+}
+
+fn check(record: &CompactionRecord, state: &State) -> Result<(), StoreErrorKind> {
+    let hidden = numbers(&record.hides);
+    let apart = record.hides.windows(2).all(|pair| pair[0].last.0 + 1 < pair[1].first.0);
+    let below = hidden.iter().all(|seq| *seq < record.head.0);
+    let backwards = record.hides.iter().any(|range| range.first > range.last);
+    let visible: BTreeSet<u64> = state.loaded.live.iter().map(|live| live.key.0).collect();
+    let all_hide = record.hides.iter().all(|range| numbers(&[*range]).intersection(&visible).count() > 0);
+    if record.head > state.loaded.head
+        || record.hides.is_empty()
+        || backwards
+        || !apart
+        || !below
+        || !all_hide
+    {
+        return Err(Invalid);
+    }
+    let mut last_key = None;
+    let mut covered = BTreeSet::new();
+    for summary in &record.summaries {
+        let ranges = &summary.message.attribution().derived_from;
+        let covers = numbers(ranges);
+        let good = covers.first() == Some(&summary.key.0)
+            && covers.is_subset(&hidden)
+            && covers.is_disjoint(&covered)
+            && last_key < Some(summary.key)
+            && ranges.is_sorted();
+        if !good {
+            return Err(Invalid);
+        }
+        last_key = Some(summary.key);
+        covered.extend(covers);
+    }
+    for summary in &state.summaries {
+        let covers = numbers(&summary.message.attribution().derived_from);
+        if !covers.is_subset(&hidden) && !covers.is_disjoint(&hidden) {
+            return Err(Invalid);
+        }
+    }
+    if record.unanswered.iter().any(|call| !hidden.contains(&call.anchor.0)) {
+        return Err(Invalid);
+    }
+    check_groups(record, state, &hidden)
+}
+
+fn check_groups(
+    record: &CompactionRecord,
+    state: &State,
+    hidden: &BTreeSet<u64>,
+) -> Result<(), StoreErrorKind> {
+    let visible = || state.log.iter().filter(|logged| logged.hidden_by.is_none() && !logged.entry.orphan);
+    for left in visible().filter(|logged| !hidden.contains(&logged.seq.0)) {
+        let split = visible()
+            .any(|logged| logged.entry.anchor == left.entry.anchor && hidden.contains(&logged.seq.0));
+        if split {
+            return Err(if left.seq >= record.head { Conflict } else { Invalid });
+        }
+    }
+    Ok(())
+}
+
+fn numbers(ranges: &[SeqRange]) -> BTreeSet<u64> {
+    ranges.iter().flat_map(|range| range.first.0..=range.last.0).collect()
+}
