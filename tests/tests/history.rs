@@ -1,0 +1,281 @@
+//! A session in use is what a fresh process loads: the same groups, sizes, verdicts and projection, after every step, on
+//! every store; and a step that is dropped half-way has happened wholly or not at all.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test support")]
+
+use core::future::Future;
+use core::ops::Range;
+use core::pin::{Pin, pin};
+use core::task::{Context, Poll, Waker};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use epitome::compactors::{SlidingWindow, Truncation, Window};
+use epitome::core::message::Role;
+use epitome::core::{Budget, ClassEstimator, Head, Outcome, Pass, Revision, Seq};
+use epitome::std::history::{
+    AppendToken, Appended, CompactionRecord, Entry, History, HistoryError, HistoryStore, Loaded, LogPage,
+    MemoryStore, SessionId, SessionInfo, SqliteStore, StoreError,
+};
+use epitome::std::message::{Message, Part, ToolCall};
+use futures::executor::block_on;
+use proptest::prelude::*;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Append(Vec<Said>),
+    /// Compact to this share of what is there, in percent, with the window or with truncation.
+    Compact(u64, bool),
+    Reload,
+}
+
+#[derive(Debug, Clone)]
+enum Said {
+    System,
+    User,
+    Assistant(bool),
+    Calls(Vec<u8>),
+    /// An answer to a call with this id, which may be there, or not, or not any more.
+    Result(u8),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let said = prop_oneof![
+        1 => Just(Said::System),
+        4 => Just(Said::User),
+        3 => any::<bool>().prop_map(Said::Assistant),
+        4 => prop::collection::vec(0_u8..5, 1..4).prop_map(Said::Calls),
+        8 => (0_u8..6).prop_map(Said::Result),
+    ];
+    let step = prop_oneof![
+        6 => prop::collection::vec(said, 1..7).prop_map(Step::Append),
+        3 => (1_u64..90, any::<bool>()).prop_map(|(percent, window)| Step::Compact(percent, window)),
+        1 => Just(Step::Reload),
+    ];
+    prop::collection::vec(step, 1..24)
+}
+
+impl Said {
+    fn message(&self, at: usize) -> Message {
+        let text = format!("message {at} says: {}", "日本語 and some words ".repeat(at % 7 + 1));
+        match self {
+            Self::System => Message::system(text),
+            Self::User => Message::user(text),
+            Self::Assistant(false) => Message::assistant(text),
+            Self::Assistant(true) => Message::assistant(text).with_response_id(format!("r{}", at % 3)),
+            Self::Calls(ids) => {
+                let call =
+                    |id: &u8| Part::ToolCall(ToolCall::new(format!("c{id}"), "read", r#"{"path":"a"}"#));
+                Message::new(Role::Assistant, ids.iter().map(call).collect())
+            }
+            Self::Result(id) => Message::tool(format!("c{id}"), text),
+        }
+    }
+}
+
+fn open(store: &Arc<dyn HistoryStore>) -> History {
+    let session = SessionId::new("session");
+    block_on(History::open(Arc::clone(store), session, Arc::new(ClassEstimator::new()))).unwrap()
+}
+
+/// Everything that a session shows.
+fn shown(history: &History) -> (Head, Revision, Vec<String>, Vec<Message>, String) {
+    let keys = |run: Range<u32>| run.map(|at| history.live()[at as usize].key.0).collect::<Vec<_>>();
+    let groups = history.index().groups().map(|group| {
+        let members: Vec<_> = group.positions().flat_map(keys).collect();
+        format!("{:?} {members:?} turn {} tokens {}", group.kind(), group.turn(), group.tokens())
+    });
+    let budget = Budget::builder().window(10_000_000).trigger(9).goal(0).min_reclaim(0).build().unwrap();
+    let mut cells = Vec::new();
+    let verdicts = match history.plan(&budget, Pass::Manual, &Truncation::new(), &mut cells).unwrap() {
+        Outcome::Planned(plan) => plan.verdicts().to_string(),
+        Outcome::Unchanged(why) => why.as_str().to_owned(),
+    };
+    (history.head(), history.revision(), groups.collect(), history.projection().cloned().collect(), verdicts)
+}
+
+fn run(store: &Arc<dyn HistoryStore>, steps: &[Step]) -> Result<[usize; 3], TestCaseError> {
+    let mut history = open(store);
+    let (mut appended, mut seen) = (0, [0; 3]);
+    for (at, step) in steps.iter().enumerate() {
+        match step {
+            Step::Append(said) => {
+                let messages: Vec<_> = said.iter().map(|said| said.message(appended)).collect();
+                appended += messages.len();
+                block_on(history.append(&AppendToken::new(format!("{at}")), messages)).unwrap();
+            }
+            Step::Compact(percent, window) => {
+                let goal = history.index().tokens() * percent / 100;
+                let budget =
+                    Budget::builder().window(10_000_000).trigger(5_000_000).goal(goal).min_reclaim(0);
+                let budget = budget.build().unwrap();
+                let done = match window {
+                    true => {
+                        block_on(history.compact(&budget, Pass::Manual, &SlidingWindow::new(Window::Goal)))
+                    }
+                    false => block_on(history.compact(&budget, Pass::Manual, &Truncation::new())),
+                };
+                if let Some(record) = done.unwrap() {
+                    seen[0] += 1;
+                    seen[1] += usize::from(!record.unanswered.is_empty());
+                    prop_assert_eq!(history.index().tokens(), record.tokens_after);
+                }
+            }
+            Step::Reload => block_on(history.reload()).unwrap(),
+        }
+        prop_assert_eq!(shown(&history), shown(&open(store)));
+        prop_assert_eq!(history.head(), Seq(appended as u64));
+    }
+    let log = block_on(store.log(&SessionId::new("session"), Seq(0)..Seq(u64::MAX), u32::MAX));
+    if let Ok(log) = log {
+        prop_assert_eq!(log.messages.len(), appended);
+        seen[2] = log.messages.iter().filter(|logged| logged.entry.late).count();
+    }
+    Ok(seen)
+}
+
+#[test]
+fn what_a_session_shows_is_what_a_fresh_process_loads() {
+    let cases = epitome_tests::cases(256);
+    let mut runner =
+        prop::test_runner::TestRunner::new(ProptestConfig { cases, ..ProptestConfig::default() });
+    let seen = core::cell::RefCell::new([0_usize; 3]);
+    runner
+        .run(&steps(), |steps| {
+            let memory: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+            let counts = run(&memory, &steps)?;
+            seen.borrow_mut().iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            let sqlite: Arc<dyn HistoryStore> = Arc::new(SqliteStore::open_in_memory().unwrap());
+            run(&sqlite, &steps)?;
+            prop_assert_eq!(shown(&open(&memory)), shown(&open(&sqlite)));
+            Ok(())
+        })
+        .unwrap();
+    let [compactions, unanswered, late] = seen.into_inner();
+    println!(
+        "{cases} cases: {compactions} compactions, {unanswered} that hid unanswered calls, {late} late answers"
+    );
+    let least = cases as usize / 8;
+    assert!(compactions > least && unanswered > least / 8 && late > least, "the nasty cases are too rare");
+}
+
+/// A store that gives way to the executor before and after each operation, so that a caller can be dropped there.
+#[derive(Debug)]
+struct Stuttering(MemoryStore);
+
+async fn give_way() {
+    let mut given = false;
+    core::future::poll_fn(|context| {
+        context.waker().wake_by_ref();
+        if core::mem::replace(&mut given, true) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
+#[async_trait]
+impl HistoryStore for Stuttering {
+    async fn append(
+        &self,
+        session: &SessionId,
+        token: &AppendToken,
+        head: Head,
+        entries: &[Entry],
+    ) -> Result<Appended, StoreError> {
+        give_way().await;
+        let done = self.0.append(session, token, head, entries).await;
+        give_way().await;
+        done
+    }
+
+    async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
+        give_way().await;
+        self.0.load(session).await
+    }
+
+    async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
+        give_way().await;
+        let done = self.0.commit(session, record).await;
+        give_way().await;
+        done
+    }
+
+    async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
+        self.0.log(session, range, limit).await
+    }
+
+    async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
+        self.0.list(after, limit).await
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
+        self.0.delete(session).await
+    }
+}
+
+/// Polls at most `polls` times, then drops. Whether it was over by then.
+fn poll_and_drop<T>(future: impl Future<Output = T>, polls: usize) -> bool {
+    let mut future: Pin<&mut _> = pin!(future);
+    (0..polls).any(|_| future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready())
+}
+
+#[test]
+fn a_dropped_append_has_happened_wholly_or_not_at_all_and_can_be_repeated() {
+    let mut over = false;
+    for polls in 0..8 {
+        let store: Arc<dyn HistoryStore> = Arc::new(Stuttering(MemoryStore::new()));
+        let mut history = open(&store);
+        let token = AppendToken::new("once");
+        let said = || vec![Message::user("Is it there?"), Message::assistant("It is.")];
+        over = poll_and_drop(history.append(&token, said()), polls);
+        assert!([0, 2].contains(&open(&store).head().0));
+        block_on(history.append(&token, said())).unwrap();
+        assert_eq!((history.head(), open(&store).head()), (Seq(2), Seq(2)), "after {polls} polls");
+        assert_eq!(shown(&history), shown(&open(&store)));
+    }
+    assert!(over, "the append was never seen to its end");
+}
+
+#[test]
+fn a_dropped_compaction_has_happened_wholly_or_not_at_all() {
+    let mut over = false;
+    for polls in 0..8 {
+        let store: Arc<dyn HistoryStore> = Arc::new(Stuttering(MemoryStore::new()));
+        let mut history = open(&store);
+        for turn in 0..20 {
+            let said = vec![Message::user("And now?"), Message::assistant("One step further.")];
+            block_on(history.append(&AppendToken::new(format!("{turn}")), said)).unwrap();
+        }
+        let before = shown(&history);
+        let budget = Budget::builder().window(1_000).trigger(100).goal(80).build().unwrap();
+        over = poll_and_drop(history.compact(&budget, Pass::Manual, &Truncation::new()), polls);
+        let found = open(&store);
+        assert!(shown(&found) == before || found.revision() == Revision(1), "after {polls} polls");
+        block_on(history.append(&AppendToken::new("more"), vec![Message::user("Still there?")])).unwrap();
+        assert_eq!(shown(&history), shown(&open(&store)));
+    }
+    assert!(over, "the compaction was never seen to its end");
+}
+
+#[test]
+fn of_two_handles_the_one_behind_gets_a_conflict_and_loses_nothing() {
+    let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+    let (mut first, mut second) = (open(&store), open(&store));
+    block_on(first.append(&AppendToken::new("a"), vec![Message::user("First.")])).unwrap();
+    let late = block_on(second.append(&AppendToken::new("b"), vec![Message::user("Second.")]));
+    assert_eq!(late.unwrap_err().kind(), epitome::std::history::StoreErrorKind::Conflict);
+    // The handle has caught up, and the same append goes through.
+    block_on(second.append(&AppendToken::new("b"), vec![Message::user("Second.")])).unwrap();
+    assert_eq!(open(&store).index().messages(), 2);
+}
+
+#[test]
+fn what_is_protected_and_does_not_fit_is_an_error_and_changes_nothing() {
+    let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+    let mut history = open(&store);
+    let request = vec![Message::user("word ".repeat(1_000))];
+    block_on(history.append(&AppendToken::new("a"), request)).unwrap();
+    let budget = Budget::builder().window(500).build().unwrap();
+    let refused = block_on(history.compact(&budget, Pass::Manual, &Truncation::new()));
+    assert!(matches!(refused, Err(HistoryError::Plan(_))));
+    assert_eq!(open(&store).revision(), Revision(0));
+}
