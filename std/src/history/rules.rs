@@ -215,8 +215,9 @@ pub(super) fn edit(
     for summary in &record.summaries {
         edit.shows(summary.count.tokens);
     }
-    check_groups(record, messages)?;
     check_visible(&record.hides, &edit)?;
+    // Last, as it may be a conflict: a record that is wrong in itself is not worth another try.
+    check_groups(record, messages)?;
     Ok(edit)
 }
 

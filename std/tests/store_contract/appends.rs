@@ -8,8 +8,8 @@ use futures::FutureExt;
 use futures::executor::block_on;
 
 use crate::support::{
-    answer, append, calls, commit, entry, everything, fails, fill, keys, load, log, orphan, record, session,
-    user,
+    answer, append, calls, commit, entry, everything, fails, fill, keys, late, load, log, orphan, record,
+    session, user,
 };
 
 on_every_store! {
@@ -113,8 +113,9 @@ fn a_group_may_begin_in_an_earlier_append(store: &dyn HistoryStore) {
 }
 
 fn an_orphan_is_in_the_log_and_never_visible(store: &dyn HistoryStore) {
-    append(store, "t", 0, &[user(0), orphan(answer(1, "gone")), user(2)]).unwrap();
+    append(store, "t", 0, &[user(0), orphan(late(answer(1, "gone"))), user(2)]).unwrap();
     assert_eq!(keys(store), [0, 2]);
+    assert_eq!(load(store).revision, Revision(0), "nothing visible has changed");
     commit(store, &record(0, 3, &[(0, 2)])).unwrap();
     let log = log(store);
     assert!(log[1].entry.orphan && log[1].hidden_by.is_none());

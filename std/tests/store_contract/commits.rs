@@ -136,6 +136,7 @@ fn a_group_that_has_grown_since_is_a_conflict(store: &dyn HistoryStore) {
     append(store, "later", 3, &[answer(1, "b"), user(4)]).unwrap();
     let before = everything(store);
     fails(commit(store, &record(0, 3, &[(1, 2)])), Conflict);
+    fails(commit(store, &summarized(record(0, 3, &[(1, 2)]), &[&[(0, 1)]])), Invalid);
     assert_eq!(everything(store), before);
     commit(store, &record(0, 5, &[(1, 3)])).unwrap();
 }

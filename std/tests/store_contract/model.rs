@@ -258,7 +258,7 @@ fn both_stores_answer_as_their_naive_twin_does() {
         saw(&counts, "session with a revision above 3", model.twin.state().loaded.revision > Revision(3));
         Ok(())
     });
-    outcome.unwrap();
+    outcome.map_err(|failure| failure.to_string()).unwrap();
     println!("{counts:?}");
     for (case, count) in counts.into_inner() {
         assert!(count >= 10, "{case}: only {count}");

@@ -140,10 +140,9 @@ fn a_foreign_database_is_refused_and_left_alone() {
     drop(other);
     let before = fs::read(&path).unwrap();
     open_fails(&path, Invalid, "another program");
+    assert!(fs::read(&path).unwrap() == before);
     Connection::open(&path).unwrap().pragma_update(None, "application_id", 7).unwrap();
     open_fails(&path, Invalid, "another program");
-    Connection::open(&path).unwrap().pragma_update(None, "application_id", 0).unwrap();
-    assert_eq!(fs::read(&path).unwrap()[100..], before[100..]);
 }
 
 #[test]
@@ -249,6 +248,10 @@ mod unix {
             assert!(last.query_row("SELECT count(*) FROM messages", [], |row| row.get::<_, i64>(0)).is_ok());
         }
         for (file, parent) in [(0o400, 0o700), (0o600, 0o500), (0o400, 0o500)] {
+            // A reader may leave them behind.
+            for companion in ["store 100%.db-wal", "store 100%.db-shm"] {
+                let _ = fs::remove_file(directory.path().join(companion));
+            }
             allow(&path, file);
             allow(directory.path(), parent);
             let administrator = match parent {

@@ -50,7 +50,7 @@ pub(super) fn open_in_memory() -> Result<Connection, StoreError> {
 
 /// Where the directory cannot be written either, SQLite refuses to read a file that was written in WAL mode, because
 /// it cannot tell readers from writers there. If no log lies beside the file, no writer has it open, and it is read as
-/// a file that does not change.
+/// a file that does not change: whoever makes it writable again opens it anew.
 pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
     let path = resolve(path)?;
     if !path.exists() {
@@ -105,10 +105,14 @@ fn not_writable(path: &Path) -> StoreError {
     unavailable(format!("open: {path} cannot be written; make it writable, or open it read-only"))
 }
 
+/// Whether a writer may have the file open, or has left without tidying up.
 fn has_log(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    fs::metadata(log).is_ok_and(|log| log.len() > 0)
+    let beside = |suffix| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        fs::metadata(name)
+    };
+    beside("-shm").is_ok() || beside("-wal").is_ok_and(|log| log.len() > 0)
 }
 
 /// `path` as a URI that says that the file does not change.

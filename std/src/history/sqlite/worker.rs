@@ -175,14 +175,20 @@ mod tests {
 
     fn worker() -> Worker {
         let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch("CREATE TABLE t (x INTEGER UNIQUE)").unwrap();
+        let schema = "PRAGMA foreign_keys = ON;
+            CREATE TABLE t (x INTEGER UNIQUE, parent INTEGER REFERENCES t (x) DEFERRABLE INITIALLY DEFERRED)";
+        connection.execute_batch(schema).unwrap();
         Worker::start(connection).unwrap()
     }
 
     fn insert(x: i64) -> impl FnOnce(&Connection) -> Result<(), Failure> {
+        insert_both(x + 100, x)
+    }
+
+    fn insert_both(one: i64, other: i64) -> impl FnOnce(&Connection) -> Result<(), Failure> {
         move |connection| {
-            connection.execute("INSERT INTO t VALUES (?1 + 100)", [x])?;
-            connection.execute("INSERT INTO t VALUES (?1)", [x])?;
+            connection.execute("INSERT INTO t (x) VALUES (?1)", [one])?;
+            connection.execute("INSERT INTO t (x) VALUES (?1)", [other])?;
             Ok(())
         }
     }
@@ -201,7 +207,7 @@ mod tests {
                 Ok(())
             });
             let one = worker.call("one", Access::Write, insert(1));
-            let again = worker.call("again", Access::Write, insert(1));
+            let again = worker.call("again", Access::Write, insert_both(7, 1));
             let two = worker.call("two", Access::Write, |connection| {
                 insert(2)(connection)?;
                 Ok(connection.total_changes())
@@ -236,6 +242,11 @@ mod tests {
             let (_, one, breaks, ()) = join4(block, one, breaks, release).await;
             assert!(one.is_err() && breaks.is_err());
             assert_eq!(worker.call("rows", Access::Read, rows).await.unwrap(), 0);
+            // What is found wrong only at the end leaves the transaction open.
+            let dangling = |connection: &Connection| {
+                Ok(connection.execute("INSERT INTO t (x, parent) VALUES (5, 99)", [])?)
+            };
+            assert!(worker.call("dangling", Access::Write, dangling).await.is_err());
             worker.call("one", Access::Write, insert(1)).await.unwrap();
             assert_eq!(worker.call("rows", Access::Read, rows).await.unwrap(), 2);
         });
