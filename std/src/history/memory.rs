@@ -139,8 +139,9 @@ enum Place {
 impl Session {
     fn append(&mut self, token: &AppendToken, head: Head, entries: &[Entry]) -> Result<Appended, StoreError> {
         if let Some(receipt) = self.receipts.get(token) {
-            let known = self.slots(receipt.first, receipt.head).iter().map(|slot| &slot.entry);
-            return if known.eq(entries) { Ok(*receipt) } else { Err(rules::token_reused()) };
+            let known = self.slots(receipt.first, receipt.head).iter().map(|slot| &slot.entry.message);
+            let same = known.eq(entries.iter().map(|entry| &entry.message));
+            return if same { Ok(*receipt) } else { Err(rules::token_reused()) };
         }
         let first = self.head();
         if head != first {

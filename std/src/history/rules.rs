@@ -284,7 +284,7 @@ pub(super) fn head_conflict(expected: Head, head: Head) -> StoreError {
 }
 
 pub(super) fn token_reused() -> StoreError {
-    invalid("append: the token was used for other entries")
+    invalid("append: the token was used for other messages")
 }
 
 pub(super) fn not_found(operation: &str) -> StoreError {

@@ -33,10 +33,11 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
     /// Appends `entries` at `head`, creating the session if it is new (its head is then 0).
     ///
     /// The token is looked at first: if this session has seen it, nothing is appended and the answer is the one given
-    /// then, wherever the head is now.
+    /// then, wherever the head is now. Only the messages must be those of then: their groups are the caller's reading of
+    /// where they stand, which a retry may have taken anew.
     ///
     /// # Errors
-    /// `Conflict` if `head` is not the session's; `Invalid` if the token was used for other entries, if an anchor lies
+    /// `Conflict` if `head` is not the session's; `Invalid` if the token was used for other messages, if an anchor lies
     /// after its message or is not the first message of a group, or if `entries` is empty.
     async fn append(
         &self,

@@ -17,7 +17,8 @@ on_every_store! {
     a_second_append_goes_on_at_the_head,
     an_append_with_the_same_token_is_done_once,
     a_token_is_looked_at_before_the_head_and_the_revision,
-    a_token_for_other_entries_is_invalid,
+    a_token_for_other_messages_is_invalid,
+    a_token_is_known_wherever_its_messages_are_placed_now,
     an_append_behind_or_ahead_of_the_head_is_a_conflict,
     an_append_of_nothing_is_invalid,
     an_anchor_after_its_message_is_invalid,
@@ -62,14 +63,24 @@ fn a_token_is_looked_at_before_the_head_and_the_revision(store: &dyn HistoryStor
     }
 }
 
-fn a_token_for_other_entries_is_invalid(store: &dyn HistoryStore) {
+fn a_token_for_other_messages_is_invalid(store: &dyn HistoryStore) {
     append(store, "t", 0, &[user(0), user(1)]).unwrap();
     let before = everything(store);
-    let mut counted = user(1);
-    counted.count.counter = "other".into();
-    for entries in [vec![], vec![user(0)], vec![user(0), user(0)], vec![user(0), counted]] {
+    for entries in [vec![], vec![user(0)], vec![user(0), user(0)], vec![user(0), user(1), user(2)]] {
         fails(append(store, "t", 2, &entries), Invalid);
     }
+    assert_eq!(everything(store), before);
+}
+
+/// A caller that lost the answer has loaded the session since, and places and counts its messages after themselves.
+fn a_token_is_known_wherever_its_messages_are_placed_now(store: &dyn HistoryStore) {
+    let appended = append(store, "t", 0, &[user(0), user(1)]).unwrap();
+    let before = everything(store);
+    let mut again = [user(0), user(1)];
+    for (entry, seq) in again.iter_mut().zip(2..) {
+        (entry.anchor, entry.count.counter) = (Seq(seq), "other".into());
+    }
+    assert_eq!(append(store, "t", 2, &again).unwrap(), appended);
     assert_eq!(everything(store), before);
 }
 
