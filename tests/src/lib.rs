@@ -1,1 +1,19 @@
-//! Properties.
+//! What the tests of Epitome share: nasty conversations, and a naive twin of the code under test.
+#![expect(
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "test support: a panic is how it reports"
+)]
+
+pub mod cases;
+pub mod generate;
+pub mod live;
+pub mod message;
+pub mod naive;
+pub mod scenario;
+pub mod spec;
