@@ -8,6 +8,7 @@ mod span;
 
 #[cfg(feature = "alloc")]
 pub(crate) use facts::{Answer, Facts, close, for_each_call};
+pub(crate) use facts::{is_answer, may_answer};
 pub use group::{Group, GroupKind, Groups};
 pub use push::{IndexBuf, Placed};
 pub use restore::{RestoreError, Stored};

@@ -2,7 +2,7 @@
 
 use epitome_core::{
     ArrayTable, Cell, Full, GroupKind, Index, IndexBuf, OpenCallSlots, OpenCallTree, OpenCalls, Outcome,
-    Placed, PlanError, RestoreError, Seq, Span, Stored, Table,
+    Placed, PlanError, Profile, RestoreError, Seq, Span, Stored, Table, Validator, ViolationKind,
 };
 
 use crate::message::Message;
@@ -94,6 +94,33 @@ pub fn plan(index: Index<'_>, request: &Request) -> naive::Outcome {
         }
         Err(other) => unreachable!("{other}"),
     }
+}
+
+/// The violations of a request, sorted.
+#[must_use]
+pub fn violations(profile: Profile, messages: &[Message]) -> Vec<(u32, ViolationKind)> {
+    violations_with::<OpenCallTree>(profile, messages)
+}
+
+/// The same, with another memory for calls.
+///
+/// # Panics
+/// If that has no room.
+#[must_use]
+pub fn violations_with<C: OpenCalls + Default>(
+    profile: Profile,
+    messages: &[Message],
+) -> Vec<(u32, ViolationKind)> {
+    let mut found = Vec::new();
+    let mut validator = Validator::<C>::new(profile);
+    for message in messages {
+        validator
+            .push(message, &mut |violation| found.push(naive::as_pair(violation)))
+            .expect("room for calls");
+    }
+    validator.finish(&mut |violation| found.push(naive::as_pair(violation)));
+    found.sort_unstable();
+    found
 }
 
 /// Positions one by one.
