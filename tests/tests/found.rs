@@ -1,7 +1,9 @@
 //! What the properties found, each as the smallest case of it.
 
+use epitome_compactors::Truncation;
+use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
-use epitome_core::{GroupKind, Pending, Profile, repair};
+use epitome_core::{Budget, Cell, GroupKind, Outcome, Pass, Pending, Profile, plan, repair};
 use epitome_tests::live;
 use epitome_tests::message::{Message, Part, repaired};
 use epitome_tests::naive::violations;
@@ -48,4 +50,22 @@ fn a_result_in_a_users_message_is_legal_after_its_call() {
         let repairs = repair(profile, &request, Pending::Over);
         assert_eq!(violations(profile, &repaired(&request, &repairs)), []);
     }
+}
+
+/// 40: what follows the first message of a run that joined its group later was counted with the group's first run.
+#[test]
+fn a_stable_prefix_counts_just_its_messages() {
+    let mut first = calls("c1", 10);
+    first.response = Some("r".into());
+    let mut second = calls("c2", 20);
+    second.response = Some("r".into());
+    let context = says(Role::User, 5).with_source(SourceKind::Context);
+    let request = [first, context, second, result(Role::Tool, "c2", 30)];
+    let (index, _) = live::index_of(&request);
+    let budget = Budget::builder().window(100).trigger(62).goal(61).build().unwrap();
+    let mut cells = vec![Cell::default(); index.view().span_count()];
+    let outcome = plan(index.view(), &budget, Pass::Manual, &Truncation::new(), &mut cells).unwrap();
+    let Outcome::Planned(plan) = outcome else { panic!("65 tokens are more than 61") };
+    assert_eq!(plan.verdicts().to_string(), "KD");
+    assert_eq!(plan.stable_prefix().tokens, 10);
 }

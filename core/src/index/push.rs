@@ -202,6 +202,8 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
                 Span::new(self.totals.messages, seat.leader, seat.turn, GroupKind::Exchange, Flags::NONE);
             span.tokens = new.tokens.0;
             self.spans.push(span)?;
+        } else {
+            self.grow_run(seat.leader, new);
         }
         let kind = if new.facts.calls() { Some(GroupKind::Exchange) } else { None };
         self.grow_group(seat.leader, new, Flags::SPLIT.when(!adjacent), kind);
@@ -225,12 +227,20 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
             self.spans.push(span)?;
             self.link(host.next, at);
             self.link(call.span, at);
-        } else if call.span != last {
-            self.edit(last, |late| late.tokens = late.tokens.saturating_add(new.tokens.0));
+        } else {
+            self.grow_run(host.leader, new);
         }
         self.grow_group(host.leader, new, Flags::NONE, None);
         self.edit(host.leader, Span::sub_unanswered);
         Ok(seat(host.leader))
+    }
+
+    /// Adds a message's size to the run that it continues: the last. A leader has its group's size instead.
+    fn grow_run(&mut self, leader: u32, new: &New) {
+        let last = self.len().saturating_sub(1);
+        if last != leader {
+            self.edit(last, |run| run.tokens = run.tokens.saturating_add(new.tokens.0));
+        }
     }
 
     /// Adds a message's size and flags to its group's leader, and its size to the total.
