@@ -8,7 +8,7 @@ use crate::truncation::open_on_a_turn;
 ///
 /// *Keeps*: the window, and what [`Protection`] names. *Drops*: all whole groups before the window; the window opens on a
 /// turn, so it may be smaller than asked for. Where the goal is still not met, the oldest groups of the window go too.
-/// *Cost*: at most four passes over the groups. *Stable prefix*: the instructions and the first user message, no more: a
+/// *Cost*: at most six passes over the groups. *Stable prefix*: the instructions and the first user message, no more: a
 /// window that slides voids the provider's cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlidingWindow {

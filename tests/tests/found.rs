@@ -1,12 +1,30 @@
 //! What the properties found, each as the smallest case of it.
 
-use epitome_compactors::Truncation;
+use epitome_compactors::{Pipeline, Truncation};
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
-use epitome_core::{Budget, Cell, GroupKind, Outcome, Pass, Pending, Profile, plan, repair};
+use epitome_core::{Budget, Cell, GroupKind, Outcome, Pass, Pending, Profile, Strategy, plan, repair};
 use epitome_tests::live;
 use epitome_tests::message::{Message, Part, repaired};
 use epitome_tests::naive::violations;
+
+fn budget(limit: u64, goal: Option<u64>) -> Budget {
+    let budget = Budget::builder().window(limit).reserve(0).trigger(limit).min_reclaim(0);
+    let budget = match goal {
+        Some(goal) => budget.goal(goal),
+        None => budget.without_goal(),
+    };
+    budget.build().unwrap()
+}
+
+fn verdicts(messages: &[Message], strategy: &dyn Strategy, budget: Budget) -> String {
+    let (index, _) = live::index_of(messages);
+    let mut cells = vec![Cell::default(); index.view().span_count()];
+    match plan(index.view(), &budget, Pass::Manual, strategy, &mut cells).unwrap() {
+        Outcome::Planned(plan) => plan.verdicts().to_string(),
+        Outcome::Unchanged(why) => why.as_str().to_owned(),
+    }
+}
 
 fn says(role: Role, tokens: u32) -> Message {
     Message::new(role, vec![Part::Text("Fine.".into())], tokens)
@@ -62,10 +80,27 @@ fn a_stable_prefix_counts_just_its_messages() {
     let context = says(Role::User, 5).with_source(SourceKind::Context);
     let request = [first, context, second, result(Role::Tool, "c2", 30)];
     let (index, _) = live::index_of(&request);
-    let budget = Budget::builder().window(100).trigger(62).goal(61).build().unwrap();
+    let budget = budget(100, Some(61));
     let mut cells = vec![Cell::default(); index.view().span_count()];
     let outcome = plan(index.view(), &budget, Pass::Manual, &Truncation::new(), &mut cells).unwrap();
     let Outcome::Planned(plan) = outcome else { panic!("65 tokens are more than 61") };
     assert_eq!(plan.verdicts().to_string(), "KD");
     assert_eq!(plan.stable_prefix().tokens, 10);
+}
+
+/// `KDDK`: once a first stage had let go of a newest step, a second took the next one for its goal.
+#[test]
+fn the_newest_steps_go_only_as_long_as_the_request_does_not_fit() {
+    let step = says(Role::Assistant, 30);
+    let request = [says(Role::User, 10), step.clone(), step.clone(), step];
+    let stages: [&dyn Strategy; 2] = [&Truncation::new(), &Truncation::new()];
+    assert_eq!(verdicts(&request, &Pipeline::new(&stages), budget(80, Some(50))), "KDKK");
+}
+
+/// `KDKK`: a newest step went though the context after it would have been enough.
+#[test]
+fn the_newest_steps_go_last() {
+    let context = says(Role::User, 40).with_source(SourceKind::Context);
+    let request = [says(Role::User, 10), says(Role::Assistant, 30), says(Role::Assistant, 30), context];
+    assert_eq!(verdicts(&request, &Truncation::new().preserve_recent(9), budget(80, None)), "KKKD");
 }
