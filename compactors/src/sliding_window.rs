@@ -1,6 +1,6 @@
 //! Keep the newest.
 
-use epitome_core::{Draft, Group, GroupKind, Protection, Strategy, Turn};
+use epitome_core::{Draft, Group, GroupKind, Protection, Strategy, Turn, Verdict};
 
 use crate::truncation::open_on_a_turn;
 
@@ -85,10 +85,12 @@ impl Strategy for SlidingWindow {
     }
 }
 
-/// The oldest turn of which all groups, and all newer ones, fit into `room`.
+/// The oldest turn of which all visible groups, and all newer ones, fit into `room`.
 fn first_whole_turn(draft: &Draft<'_>, room: u64, cost: impl Fn(&Group<'_>) -> u64) -> Turn {
     let mut left = room;
-    for group in draft.index().groups().rev().filter(|group| group.kind() != GroupKind::System) {
+    let visible =
+        |group: &Group<'_>| group.kind() != GroupKind::System && draft.verdict(group) == Verdict::Keep;
+    for group in draft.index().groups().rev().filter(visible) {
         match left.checked_sub(cost(&group)) {
             Some(rest) => left = rest,
             None => return group.turn().next(),

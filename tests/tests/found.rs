@@ -1,6 +1,6 @@
 //! What the properties found, each as the smallest case of it.
 
-use epitome_compactors::{Pipeline, Truncation};
+use epitome_compactors::{Pipeline, SlidingWindow, Truncation, Window};
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
 use epitome_core::{Budget, Cell, GroupKind, Outcome, Pass, Pending, Profile, Strategy, plan, repair};
@@ -103,4 +103,17 @@ fn the_newest_steps_go_last() {
     let context = says(Role::User, 40).with_source(SourceKind::Context);
     let request = [says(Role::User, 10), says(Role::Assistant, 30), says(Role::Assistant, 30), context];
     assert_eq!(verdicts(&request, &Truncation::new().preserve_recent(9), budget(80, None)), "KKKD");
+}
+
+/// `KDKDKDDKK`: results of no call, which no request holds, took the window's places.
+#[test]
+fn a_window_counts_what_is_visible() {
+    let mut request = vec![says(Role::User, 10)];
+    for _ in 0..2 {
+        request.extend([says(Role::User, 10), says(Role::Assistant, 10)]);
+    }
+    request.extend([result(Role::Tool, "no such call", 10), result(Role::Tool, "nor such", 10)]);
+    request.extend([says(Role::User, 10), says(Role::Assistant, 10)]);
+    let window = SlidingWindow::new(Window::Groups(4));
+    assert_eq!(verdicts(&request, &window, budget(100, None)), "KDKKKDDKK");
 }
