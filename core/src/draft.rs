@@ -226,7 +226,7 @@ impl<'a> Draft<'a> {
             if span.leader != at {
                 continue;
             }
-            leading &= span.kind() == GroupKind::System;
+            leading &= matches!(span.kind(), GroupKind::System | GroupKind::Orphan);
             let hard = is_hard(span, totals.turn, protection.system || leading)
                 || [first_user, totals.last_user, newest_step].contains(&Some(at));
             if span.kind() == GroupKind::Orphan {

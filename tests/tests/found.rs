@@ -20,9 +20,10 @@ fn budget(limit: u64, goal: Option<u64>) -> Budget {
 fn verdicts(messages: &[Message], strategy: &dyn Strategy, budget: Budget) -> String {
     let (index, _) = live::index_of(messages);
     let mut cells = vec![Cell::default(); index.view().span_count()];
-    match plan(index.view(), &budget, Pass::Manual, strategy, &mut cells).unwrap() {
-        Outcome::Planned(plan) => plan.verdicts().to_string(),
-        Outcome::Unchanged(why) => why.as_str().to_owned(),
+    match plan(index.view(), &budget, Pass::Manual, strategy, &mut cells) {
+        Ok(Outcome::Planned(plan)) => plan.verdicts().to_string(),
+        Ok(Outcome::Unchanged(why)) => why.as_str().to_owned(),
+        Err(_) => "infeasible".to_owned(),
     }
 }
 
@@ -116,4 +117,13 @@ fn a_window_counts_what_is_visible() {
     request.extend([says(Role::User, 10), says(Role::Assistant, 10)]);
     let window = SlidingWindow::new(Window::Groups(4));
     assert_eq!(verdicts(&request, &window, budget(100, None)), "KDKKKDDKK");
+}
+
+/// `DDKK`: a result of no call, which no request holds, stood before the instructions.
+#[test]
+fn instructions_lead_though_an_orphan_precedes_them() {
+    let orphan = result(Role::Tool, "no such call", 10);
+    let request = [orphan, says(Role::System, 10), says(Role::User, 10), says(Role::Assistant, 10)];
+    let strategy = Truncation::new().preserve_system(false);
+    assert_eq!(verdicts(&request, &strategy, budget(29, Some(20))), "infeasible");
 }
