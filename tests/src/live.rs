@@ -2,7 +2,7 @@
 
 use epitome_core::{
     ArrayTable, Cell, Full, GroupKind, Index, IndexBuf, OpenCallSlots, OpenCallTree, OpenCalls, Outcome,
-    Placed, PlanError, Profile, RestoreError, Seq, Span, Stored, Table, Validator, ViolationKind,
+    Placed, PlanError, Profile, RestoreError, Revision, Seq, Span, Stored, Table, Validator, ViolationKind,
 };
 
 use crate::message::Message;
@@ -128,25 +128,22 @@ pub fn flat(ranges: impl Iterator<Item = core::ops::Range<u32>>) -> Vec<usize> {
     ranges.flatten().map(|at| at as usize).collect()
 }
 
-/// An index of the messages at `visible` (ascending), from the facts that were stored when they were appended. The calls
-/// of the others that have no answer are remembered as hidden.
+/// An index of the messages at `visible` (ascending), from the facts that were stored when they were appended. Of the
+/// calls without an answer, those of the other messages are remembered as hidden.
 ///
 /// # Errors
 /// What [`IndexBuf::restore`] says.
-pub fn restored(
+///
+/// # Panics
+/// If there is no room for the hidden calls.
+pub fn restored<S: Table<Span> + Default, C: OpenCalls + Default>(
     messages: &[Message],
-    live: &Heap,
+    calls: &impl OpenCalls,
     placed: &[Placed],
     visible: &[usize],
-) -> Result<Heap, RestoreError> {
-    let mut index = Heap::new();
+) -> Result<IndexBuf<S, C>, RestoreError> {
+    let mut index = IndexBuf::<S, C>::new();
     let is_visible = |anchor: Seq| visible.contains(&usize::try_from(anchor.0).unwrap());
-    live.open_calls().for_each(&mut |id, call| {
-        if !is_visible(call.anchor) {
-            let id = core::str::from_utf8(id).unwrap();
-            index.restore_hidden_call(id, call.turn, call.anchor, call.ordinal).unwrap();
-        }
-    });
     for at in visible {
         let place = placed[*at];
         let seq = Seq(*at as u64);
@@ -156,6 +153,12 @@ pub fn restored(
         let stored = Stored { seq, leader, anchor, turn, tokens: messages[*at].size(), orphan };
         index.restore(&messages[*at], &stored)?;
     }
-    index.resume(live.head(), live.view().revision());
+    calls.for_each(&mut |id, call| {
+        if !is_visible(call.anchor) {
+            let id = core::str::from_utf8(id).unwrap();
+            index.restore_hidden_call(id, call.turn, call.anchor, call.ordinal).expect("room for calls");
+        }
+    });
+    index.resume(Seq(placed.len() as u64), Revision(0));
     Ok(index)
 }

@@ -127,3 +127,19 @@ fn instructions_lead_though_an_orphan_precedes_them() {
     let strategy = Truncation::new().preserve_system(false);
     assert_eq!(verdicts(&request, &strategy, budget(29, Some(20))), "infeasible");
 }
+
+/// 0 2 3: once the message between them was hidden, two runs of a group became one, and an answer stood after the second.
+#[test]
+fn a_reload_keeps_runs_apart_though_what_parted_them_is_hidden() {
+    let mut first = calls("c1", 10);
+    first.response = Some("r".into());
+    let mut second = says(Role::Assistant, 20);
+    second.response = Some("r".into());
+    let context = says(Role::User, 5).with_source(SourceKind::Context);
+    let request = [first, context, second, result(Role::Tool, "c1", 30)];
+    let (live, placed) = live::index_of(&request);
+    let visible = [0, 2, 3];
+    let reloaded: live::Heap = live::restored(&request, live.open_calls(), &placed, &visible).unwrap();
+    let projection = live::flat(reloaded.view().projection());
+    assert_eq!(projection.iter().map(|at| visible[*at]).collect::<Vec<_>>(), [0, 3, 2]);
+}

@@ -31,6 +31,8 @@ pub struct IndexBuf<S, C> {
     pub(super) calls: C,
     pub(super) totals: Totals,
     pub(super) next: Seq,
+    /// The number after that of the last message in the index. It is not `next` where what followed is hidden.
+    tail: Seq,
     /// How many calls have been opened: orders the calls of a group.
     pub(super) opened: u32,
     last: Option<Last>,
@@ -84,7 +86,8 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     #[must_use]
     pub fn with_tables(spans: S, calls: C) -> Self {
         let totals = Totals::default();
-        let mut index = Self { spans, calls, totals, next: Seq(0), opened: 0, last: None, response: None };
+        let (next, tail) = (Seq(0), Seq(0));
+        let mut index = Self { spans, calls, totals, next, tail, opened: 0, last: None, response: None };
         index.clear();
         index
     }
@@ -114,7 +117,8 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
         self.spans.clear();
         self.calls.clear();
         self.totals = Totals::default();
-        (self.next, self.opened, self.last, self.response) = (Seq(0), 0, None, None);
+        (self.next, self.tail, self.opened) = (Seq(0), Seq(0), 0);
+        (self.last, self.response) = (None, None);
     }
 
     /// The index as plans see it.
@@ -195,8 +199,8 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
 
     /// Adds a message of the model to a group.
     pub(super) fn join(&mut self, seat: Seat, new: &New) -> Result<Seat, Full> {
-        let adjacent =
-            self.spans.as_slice().last().is_some_and(|span| span.leader == seat.leader && !span.is_late());
+        let continues = |span: &Span| span.leader == seat.leader && !span.is_late() && new.seq == self.tail;
+        let adjacent = self.spans.as_slice().last().is_some_and(continues);
         if !adjacent {
             let mut span =
                 Span::new(self.totals.messages, seat.leader, seat.turn, GroupKind::Exchange, Flags::NONE);
@@ -217,7 +221,8 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
             return Ok(seat(NONE));
         };
         let last = self.len().saturating_sub(1);
-        if call.span != last && host.next != last {
+        let in_place = call.span == last && new.seq == self.tail;
+        if !in_place && host.next != last {
             let at = self.len();
             let mut span =
                 Span::new(self.totals.messages, host.leader, host.turn, GroupKind::Exchange, Flags::LATE);
@@ -271,6 +276,7 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
         }
         if seat.leader != NONE {
             self.totals.messages = self.totals.messages.saturating_add(1);
+            self.tail = new.seq.next();
         }
         self.totals.turn = self.totals.turn.max(new.turn);
         self.next = new.seq.next();
