@@ -3,7 +3,10 @@
 use epitome_compactors::{Pipeline, SlidingWindow, Truncation, Window};
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
-use epitome_core::{Budget, Cell, GroupKind, Outcome, Pass, Pending, Profile, Strategy, plan, repair};
+use epitome_core::{
+    Budget, Cell, GroupKind, IndexBuf, OpenCallSlots, Outcome, Pass, Pending, Profile, Span, Strategy, plan,
+    repair,
+};
 use epitome_tests::live;
 use epitome_tests::message::{Message, Part, repaired};
 use epitome_tests::naive::violations;
@@ -142,4 +145,16 @@ fn a_reload_keeps_runs_apart_though_what_parted_them_is_hidden() {
     let reloaded: live::Heap = live::restored(&request, live.open_calls(), &placed, &visible).unwrap();
     let projection = live::flat(reloaded.view().projection());
     assert_eq!(projection.iter().map(|at| visible[*at]).collect::<Vec<_>>(), [0, 3, 2]);
+}
+
+/// `Full`: with the request that began the second turn hidden, the memory for calls took its call for one of the first.
+#[test]
+fn a_reload_finds_the_room_that_live_had() {
+    let request =
+        [says(Role::User, 5), calls("c1", 5), says(Role::User, 5), calls("c2", 5), says(Role::User, 5)];
+    let mut index = IndexBuf::<Vec<Span>, OpenCallSlots<1>>::new();
+    let placed: Vec<_> = request.iter().map(|message| index.push(message, message.size()).unwrap()).collect();
+    let reloaded =
+        live::restored::<Vec<Span>, OpenCallSlots<1>>(&request, index.open_calls(), &placed, &[0, 1, 3, 4]);
+    assert_eq!(reloaded.map(|index| index.view().messages()).unwrap(), 4);
 }

@@ -99,7 +99,7 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     pub fn push<M: MessageView + ?Sized>(&mut self, message: &M, tokens: Tokens) -> Result<Placed, Full> {
         let facts = Facts::of(message, |id| self.calls.find(id, self.totals.turn));
         let new = New { facts, tokens, seq: self.next, turn: self.next_turn(&facts) };
-        self.check_room(&facts)?;
+        self.check_room(&facts, new.turn)?;
         let seat = match facts.answer {
             Answer::To(call) => self.answer(call, &new)?,
             Answer::Orphan => self.lead(GroupKind::Orphan, &new)?,
@@ -143,9 +143,9 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
         if facts.begins_turn() { self.totals.turn.next() } else { self.totals.turn }
     }
 
-    pub(super) fn check_room(&self, facts: &Facts) -> Result<(), Full> {
+    pub(super) fn check_room(&self, facts: &Facts, turn: Turn) -> Result<(), Full> {
         let calls = facts.calls as usize;
-        let fits = calls == 0 || self.calls.fits(calls, facts.call_id_bytes, self.totals.turn);
+        let fits = calls == 0 || self.calls.fits(calls, facts.call_id_bytes, turn);
         if fits && self.totals.messages < NONE { Ok(()) } else { Err(Full) }
     }
 
