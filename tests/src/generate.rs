@@ -142,6 +142,8 @@ impl Speaker {
                 self.open.push(Waiting { id: id.clone(), turn: self.turn });
             }
         }
+        // Some are forgotten, and never answered: long conversations stay quick to make.
+        self.open.drain(..self.open.len().saturating_sub(64));
         self.said.push(Message::new(role, parts, tokens));
     }
 
