@@ -4,8 +4,8 @@ use epitome_compactors::{Pipeline, SlidingWindow, Truncation, Window};
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
 use epitome_core::{
-    Budget, Cell, GroupKind, IndexBuf, OpenCallSlots, Outcome, Pass, Pending, Profile, Span, Strategy, plan,
-    repair,
+    Budget, Cell, GroupKind, IndexBuf, OpenCallSlots, Outcome, Pass, Pending, PlanError, Profile, Span,
+    Strategy, plan, repair,
 };
 use epitome_tests::live;
 use epitome_tests::message::{Message, Part, repaired};
@@ -157,4 +157,16 @@ fn a_reload_finds_the_room_that_live_had() {
     let reloaded =
         live::restored::<Vec<Span>, OpenCallSlots<1>>(&request, index.open_calls(), &placed, &[0, 1, 3, 4]);
     assert_eq!(reloaded.map(|index| index.view().messages()).unwrap(), 4);
+}
+
+/// 2 1 0: of equal contributors, one that was displaced went behind those that came after it.
+#[test]
+fn of_equal_contributors_the_first_comes_first() {
+    let request = [says(Role::System, 1), says(Role::System, 1), says(Role::User, 50)];
+    let (index, _) = live::index_of(&request);
+    let mut cells = vec![Cell::default(); 3];
+    let planned = plan(index.view(), &budget(10, Some(5)), Pass::Manual, &Truncation::new(), &mut cells);
+    let Err(PlanError::Infeasible(infeasible)) = planned else { panic!("all of it is protected") };
+    let positions = infeasible.largest.map(|group| group.unwrap().position);
+    assert_eq!(positions, [2, 0, 1]);
 }

@@ -41,6 +41,8 @@ fn a_turn_of_split_groups() {
     let messages: Vec<Message> = steps.collect();
     let (index, _) = live::index_of(&messages);
     assert!(live::groups(index.view()).iter().step_by(2).all(|group| group.positions.len() == 2));
-    let Outcome::Planned(plan) = live::plan(index.view(), &aggressive(99_000)) else { panic!("three quarters may go") };
+    let Outcome::Planned(plan) = live::plan(index.view(), &aggressive(99_000)) else {
+        panic!("three quarters may go")
+    };
     assert_eq!(plan.tokens_after, 24_754);
 }
