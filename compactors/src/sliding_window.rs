@@ -1,6 +1,6 @@
 //! Keep the newest.
 
-use epitome_core::{Draft, Group, GroupKind, Protection, Strategy, Turn};
+use epitome_core::{Draft, Group, GroupKind, Protection, Strategy, Turn, Verdict};
 
 use crate::truncation::open_on_a_turn;
 
@@ -8,7 +8,7 @@ use crate::truncation::open_on_a_turn;
 ///
 /// *Keeps*: the window, and what [`Protection`] names. *Drops*: all whole groups before the window; the window opens on a
 /// turn, so it may be smaller than asked for. Where the goal is still not met, the oldest groups of the window go too.
-/// *Cost*: at most four passes over the groups. *Stable prefix*: the instructions and the first user message, no more: a
+/// *Cost*: at most six passes over the groups. *Stable prefix*: the instructions and the first user message, no more: a
 /// window that slides voids the provider's cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlidingWindow {
@@ -85,10 +85,12 @@ impl Strategy for SlidingWindow {
     }
 }
 
-/// The oldest turn of which all groups, and all newer ones, fit into `room`.
+/// The oldest turn of which all visible groups, and all newer ones, fit into `room`.
 fn first_whole_turn(draft: &Draft<'_>, room: u64, cost: impl Fn(&Group<'_>) -> u64) -> Turn {
     let mut left = room;
-    for group in draft.index().groups().rev().filter(|group| group.kind() != GroupKind::System) {
+    let visible =
+        |group: &Group<'_>| group.kind() != GroupKind::System && draft.verdict(group) == Verdict::Keep;
+    for group in draft.index().groups().rev().filter(visible) {
         match left.checked_sub(cost(&group)) {
             Some(rest) => left = rest,
             None => return group.turn().next(),

@@ -5,7 +5,7 @@ use epitome_core::{Draft, Group, GroupKind, Protection, Strategy, Turn, Verdict}
 /// Drops the oldest groups that are not protected, until the goal is met.
 ///
 /// *Keeps*: the newest turns as long as the goal can be met without them, and what [`Protection`] names. *Drops*: whole
-/// groups, oldest first; where that is not enough, the oldest of the newest turns too. *Cost*: at most three passes over
+/// groups, oldest first; where that is not enough, the oldest of the newest turns too. *Cost*: at most five passes over
 /// the groups. *Stable prefix*: up to the first dropped group, which is usually the second turn.
 ///
 /// Without a goal its [`Strength`] decides how many messages stay.

@@ -126,12 +126,16 @@ impl<'a> Draft<'a> {
         self.drop_oldest_before(Some(Turn(first_spared)));
     }
 
-    /// Hides the oldest groups that may be hidden, the newest steps among them if need be, until the request fits its
-    /// limit. A strategy that is to guarantee a fitting request ends with it.
+    /// Hides the oldest groups that may be hidden, and after them the newest steps if need be, until the request fits
+    /// its limit. A strategy that is to guarantee a fitting request ends with it.
     pub fn drop_to_fit(&mut self) {
         let limit = self.budget.limit();
-        self.overflow = self.tokens > limit;
-        self.drop_while(None, |draft| draft.tokens > limit);
+        for overflow in [false, true] {
+            self.overflow = overflow;
+            self.drop_while(None, |draft| draft.tokens > limit);
+        }
+        // It fits now: what is left of the newest steps stays, whoever comes next.
+        self.overflow = false;
     }
 
     /// The conversation.
@@ -266,6 +270,9 @@ impl Rule {
     }
 
     fn hold(&mut self, group: &Group<'_>) -> Hold {
+        if group.kind() == GroupKind::Orphan {
+            return Hold::No;
+        }
         self.leading &= group.kind() == GroupKind::System;
         let to_come = self.steps;
         self.steps = self.steps.saturating_sub(u32::from(group.is_step()));

@@ -8,6 +8,7 @@ mod span;
 
 #[cfg(feature = "alloc")]
 pub(crate) use facts::{Answer, Facts, close, for_each_call};
+pub(crate) use facts::{is_answer, may_answer};
 pub use group::{Group, GroupKind, Groups};
 pub use push::{IndexBuf, Placed};
 pub use restore::{RestoreError, Stored};
@@ -129,9 +130,7 @@ impl<'a> Index<'a> {
     /// The tokens of the messages of one span; of a leader, without those of its group's other spans.
     pub(crate) fn own_tokens(self, at: usize) -> u64 {
         let Some(span) = self.spans.get(at) else { return 0 };
-        let Some(group) = u32::try_from(at).ok().and_then(|at| self.group(at)) else {
-            return u64::from(span.tokens);
-        };
+        let Some(group) = self.group_at(at) else { return u64::from(span.tokens) };
         let others =
             group.spans().skip(1).filter_map(|at| self.spans.get(at)).map(|span| u64::from(span.tokens));
         u64::from(span.tokens).saturating_sub(others.sum())

@@ -1,5 +1,6 @@
 //! A decision: what the next request will contain.
 
+use core::cmp::Reverse;
 use core::fmt;
 use core::ops::Range;
 
@@ -254,6 +255,13 @@ pub struct Contributor {
     pub tokens: Tokens,
 }
 
+impl Contributor {
+    /// The larger one is higher, and of equals the first.
+    const fn rank(&self) -> (Tokens, Reverse<u32>) {
+        (self.tokens, Reverse(self.position))
+    }
+}
+
 impl Infeasible {
     fn new(draft: &Draft<'_>) -> Self {
         let mut largest: [Option<Contributor>; 3] = [None; 3];
@@ -262,7 +270,7 @@ impl Infeasible {
             let mut rest = Contributor { position, kind: group.kind(), tokens: group.tokens() };
             for place in &mut largest {
                 match place {
-                    Some(there) if there.tokens >= rest.tokens => {}
+                    Some(there) if there.rank() >= rest.rank() => {}
                     Some(there) => core::mem::swap(there, &mut rest),
                     None => {
                         *place = Some(rest);

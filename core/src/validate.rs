@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::index::{is_answer, may_answer};
 use crate::message::{CallKind, MessageView, PartView, Role};
 use crate::open_calls::{OpenCall, OpenCalls};
 use crate::profile::Profile;
@@ -106,7 +107,7 @@ impl<C: OpenCalls> Validator<C> {
         found: &mut dyn FnMut(Violation),
     ) -> Result<(), Full> {
         let role = message.role();
-        if role != Role::Tool && self.profile.results_follow_calls() {
+        if !is_answer(message) && self.profile.results_follow_calls() {
             self.end_step(ViolationKind::UnansweredCall, found);
         }
         let (mut result, mut answers) = (Ok(()), false);
@@ -115,7 +116,7 @@ impl<C: OpenCalls> Validator<C> {
                 PartView::ToolCall(call) if call.kind == CallKind::Function && role == Role::Assistant => {
                     self.open(call.id.as_bytes())
                 }
-                PartView::ToolResult(answer) if role != Role::Assistant => {
+                PartView::ToolResult(answer) if may_answer(role) => {
                     answers = true;
                     self.answer(answer.call_id.as_bytes(), found)
                 }

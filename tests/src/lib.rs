@@ -1,8 +1,19 @@
-//! Test support.
+//! What the tests of Epitome share: nasty conversations, and a naive twin of the code under test.
+#![expect(
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "test support: a panic is how it reports"
+)]
 
-/// How many cases a property runs: `EPITOME_CASES`, or `default`.
-#[must_use]
-#[expect(clippy::disallowed_methods, reason = "the one place where tests read their environment")]
-pub fn cases(default: u32) -> u32 {
-    std::env::var("EPITOME_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default)
-}
+pub mod cases;
+pub mod generate;
+pub mod live;
+pub mod message;
+pub mod naive;
+pub mod scenario;
+pub mod spec;

@@ -136,7 +136,7 @@ fn run(store: &Arc<dyn HistoryStore>, steps: &[Step]) -> Result<[usize; 3], Test
 
 #[test]
 fn what_a_session_shows_is_what_a_fresh_process_loads() {
-    let cases = epitome_tests::cases(256);
+    let cases = epitome_tests::cases::count();
     let mut runner =
         prop::test_runner::TestRunner::new(ProptestConfig { cases, ..ProptestConfig::default() });
     let seen = core::cell::RefCell::new([0_usize; 3]);

@@ -52,7 +52,7 @@ impl Facts {
                 facts.call_id_bytes = facts.call_id_bytes.max(call.id.len());
                 facts.flags = facts.flags.with(Flags::CALLS);
             }
-            PartView::ToolResult(result) if role != Role::Assistant && !answered => {
+            PartView::ToolResult(result) if may_answer(role) && !answered => {
                 answered = true;
                 facts.answer = find(result.call_id.as_bytes()).map_or(Answer::Orphan, Answer::To);
             }
@@ -72,10 +72,27 @@ impl Facts {
         matches!(self.role, Role::System | Role::Developer)
     }
 
-    /// Whether a turn begins with it: the caller's user says something.
+    /// Whether a turn begins with it: the caller's user says something. What answers a call belongs to the call's turn,
+    /// whatever else it says.
     pub(crate) fn begins_turn(&self) -> bool {
-        self.role == Role::User && self.source == SourceKind::Caller && self.speaks
+        let is_users = self.role == Role::User && self.source == SourceKind::Caller;
+        is_users && self.speaks && self.answer == Answer::No
     }
+}
+
+/// Whether a result in a message of this role answers a call. In the model's message it is a hosted tool's, and
+/// instructions answer nothing.
+pub(crate) const fn may_answer(role: Role) -> bool {
+    matches!(role, Role::Tool | Role::User)
+}
+
+/// Whether a message stands where results stand, and not on its own.
+pub(crate) fn is_answer<M: MessageView + ?Sized>(message: &M) -> bool {
+    let mut holds_result = message.role() == Role::Tool;
+    if message.role() == Role::User {
+        message.for_each_part(&mut |part| holds_result |= matches!(part, PartView::ToolResult(_)));
+    }
+    holds_result
 }
 
 /// Calls `visit` for each call of a message that a result must follow, in order.

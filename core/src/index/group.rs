@@ -126,13 +126,17 @@ impl<'a> Group<'a> {
         self.spans().map(move |at| index.positions(at))
     }
 
-    /// Its spans, in projection order, the leader first.
+    /// Its spans, in projection order, the leader first. Only the turn's latest step can grow, so the next one ends the
+    /// search.
     pub(crate) fn spans(&self) -> impl Iterator<Item = usize> + use<'a> {
         let (index, leader, turn) = (self.index, self.at, self.span.turn);
         let split = if self.span.has(Flags::SPLIT) { index.spans.len() } else { 0 };
         let later = ((leader as usize).saturating_add(1)..split)
             .map_while(move |at| index.spans.get(at).map(|span| (at, span)))
-            .take_while(move |(_, span)| span.is_late() || span.turn == turn)
+            .take_while(move |(at, span)| {
+                span.is_late()
+                    || span.turn == turn && index.group_at(*at).is_none_or(|group| !group.is_step())
+            })
             .filter(move |(_, span)| !span.is_late() && span.leader == leader);
         core::iter::once(leader as usize)
             .chain(later.map(|(at, _)| at))
@@ -176,6 +180,10 @@ impl DoubleEndedIterator for Groups<'_> {
 }
 
 impl<'a> Index<'a> {
+    pub(crate) fn group_at(self, at: usize) -> Option<Group<'a>> {
+        u32::try_from(at).ok().and_then(|at| self.group(at))
+    }
+
     /// The group that the span at `at` leads, if it leads one.
     #[must_use]
     pub fn group(self, at: u32) -> Option<Group<'a>> {

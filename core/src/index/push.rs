@@ -31,6 +31,8 @@ pub struct IndexBuf<S, C> {
     pub(super) calls: C,
     pub(super) totals: Totals,
     pub(super) next: Seq,
+    /// The number after that of the last message in the index. It is not `next` where what followed is hidden.
+    tail: Seq,
     /// How many calls have been opened: orders the calls of a group.
     pub(super) opened: u32,
     last: Option<Last>,
@@ -84,7 +86,8 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     #[must_use]
     pub fn with_tables(spans: S, calls: C) -> Self {
         let totals = Totals::default();
-        let mut index = Self { spans, calls, totals, next: Seq(0), opened: 0, last: None, response: None };
+        let (next, tail) = (Seq(0), Seq(0));
+        let mut index = Self { spans, calls, totals, next, tail, opened: 0, last: None, response: None };
         index.clear();
         index
     }
@@ -96,7 +99,7 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     pub fn push<M: MessageView + ?Sized>(&mut self, message: &M, tokens: Tokens) -> Result<Placed, Full> {
         let facts = Facts::of(message, |id| self.calls.find(id, self.totals.turn));
         let new = New { facts, tokens, seq: self.next, turn: self.next_turn(&facts) };
-        self.check_room(&facts)?;
+        self.check_room(&facts, new.turn)?;
         let seat = match facts.answer {
             Answer::To(call) => self.answer(call, &new)?,
             Answer::Orphan => self.lead(GroupKind::Orphan, &new)?,
@@ -124,7 +127,8 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
         self.spans.clear();
         self.calls.clear();
         self.totals = Totals::default();
-        (self.next, self.opened, self.last, self.response) = (Seq(0), 0, None, None);
+        (self.next, self.tail, self.opened) = (Seq(0), Seq(0), 0);
+        (self.last, self.response) = (None, None);
     }
 
     /// The index as plans see it.
@@ -149,9 +153,9 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
         if facts.begins_turn() { self.totals.turn.next() } else { self.totals.turn }
     }
 
-    pub(super) fn check_room(&self, facts: &Facts) -> Result<(), Full> {
+    pub(super) fn check_room(&self, facts: &Facts, turn: Turn) -> Result<(), Full> {
         let calls = facts.calls as usize;
-        let fits = calls == 0 || self.calls.fits(calls, facts.call_id_bytes, self.totals.turn);
+        let fits = calls == 0 || self.calls.fits(calls, facts.call_id_bytes, turn);
         if fits && self.totals.messages < NONE { Ok(()) } else { Err(Full) }
     }
 
@@ -205,13 +209,15 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
 
     /// Adds a message of the model to a group.
     pub(super) fn join(&mut self, seat: Seat, new: &New) -> Result<Seat, Full> {
-        let adjacent =
-            self.spans.as_slice().last().is_some_and(|span| span.leader == seat.leader && !span.is_late());
+        let continues = |span: &Span| span.leader == seat.leader && !span.is_late() && new.seq == self.tail;
+        let adjacent = self.spans.as_slice().last().is_some_and(continues);
         if !adjacent {
             let mut span =
                 Span::new(self.totals.messages, seat.leader, seat.turn, GroupKind::Exchange, Flags::NONE);
             span.tokens = new.tokens.0;
             self.spans.push(span)?;
+        } else {
+            self.grow_run(seat.leader, new);
         }
         let kind = if new.facts.calls() { Some(GroupKind::Exchange) } else { None };
         self.grow_group(seat.leader, new, Flags::SPLIT.when(!adjacent), kind);
@@ -225,7 +231,8 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
             return Ok(seat(NONE));
         };
         let last = self.len().saturating_sub(1);
-        if call.span != last && host.next != last {
+        let in_place = call.span == last && new.seq == self.tail;
+        if !in_place && host.next != last {
             let at = self.len();
             let mut span =
                 Span::new(self.totals.messages, host.leader, host.turn, GroupKind::Exchange, Flags::LATE);
@@ -235,12 +242,20 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
             self.spans.push(span)?;
             self.link(host.next, at);
             self.link(call.span, at);
-        } else if call.span != last {
-            self.edit(last, |late| late.tokens = late.tokens.saturating_add(new.tokens.0));
+        } else {
+            self.grow_run(host.leader, new);
         }
         self.grow_group(host.leader, new, Flags::NONE, None);
         self.edit(host.leader, Span::sub_unanswered);
         Ok(seat(host.leader))
+    }
+
+    /// Adds a message's size to the run that it continues: the last. A leader has its group's size instead.
+    fn grow_run(&mut self, leader: u32, new: &New) {
+        let last = self.len().saturating_sub(1);
+        if last != leader {
+            self.edit(last, |run| run.tokens = run.tokens.saturating_add(new.tokens.0));
+        }
     }
 
     /// Adds a message's size and flags to its group's leader, and its size to the total.
@@ -271,6 +286,7 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
         }
         if seat.leader != NONE {
             self.totals.messages = self.totals.messages.saturating_add(1);
+            self.tail = new.seq.next();
         }
         self.totals.turn = self.totals.turn.max(new.turn);
         self.next = new.seq.next();

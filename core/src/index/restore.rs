@@ -43,7 +43,7 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     ) -> Result<(), RestoreError> {
         let facts = Facts::of(message, |id| self.calls.find_in_group(id, stored.turn, stored.anchor));
         let new = New { facts, tokens: stored.tokens, seq: stored.seq, turn: stored.turn };
-        self.check_room(&facts)?;
+        self.check_room(&facts, stored.turn)?;
         let seat = match (stored.leader, facts.answer) {
             (Some(_), Answer::To(call)) => self.answer(call, &new)?,
             (Some(first), Answer::No) => {

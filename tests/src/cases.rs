@@ -1,0 +1,130 @@
+//! Runs a property over many cases, counts how often each nasty case occurred, and fails if one was too rare.
+
+use core::cell::RefCell;
+use std::collections::BTreeMap;
+
+use epitome_core::attribution::{Retention, SourceKind};
+use epitome_core::message::Role;
+use epitome_core::{GroupKind, Placed};
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
+
+use crate::live;
+use crate::message::{Message, Part};
+
+/// How often each case occurred.
+#[derive(Debug, Default)]
+pub struct Census(RefCell<BTreeMap<&'static str, u64>>);
+
+impl Census {
+    /// Counts a case.
+    pub fn count(&self, name: &'static str, holds: bool) {
+        *self.0.borrow_mut().entry(name).or_default() += u64::from(holds);
+    }
+
+    /// Counts what is nasty in a conversation: once, however often it occurs in it.
+    pub fn conversation(&self, messages: &[Message]) {
+        let (index, placed) = live::index_of(messages);
+        let any = |holds: &dyn Fn(&Message) -> bool| messages.iter().any(holds);
+        let part = |holds: &dyn Fn(&Part) -> bool| any(&|message| message.parts.iter().any(holds));
+        let id = |holds: &dyn Fn(&str) -> bool| part(&|part| matches!(part, Part::Call(id) if holds(id)));
+        let group = |holds: &dyn Fn(&live::GroupFacts) -> bool| live::groups(index.view()).iter().any(holds);
+        let is_place = |holds: &dyn Fn(&Placed) -> bool| placed.iter().any(holds);
+        self.count("one message", messages.len() == 1);
+        self.count("parallel calls", any(&|message| message.calls().len() > 1));
+        self.count("reused id", reused(messages));
+        self.count("empty id", id(&str::is_empty));
+        self.count("id over 46 bytes", id(&|id| id.len() > 46));
+        self.count("id over 64 bytes", id(&|id| id.len() > 64));
+        self.count("orphan", is_place(&|place| place.orphan));
+        self.count("late answer", is_place(&|place| place.late));
+        self.count("open call", group(&|group| group.marks.1));
+        self.count("abandoned call", group(&|group| group.marks.2));
+        self.count("answer apart from its call", group(&|group| is_split(&group.positions)));
+        self.count("joined by response", group(&|group| models(messages, group) > 1));
+        self.count(
+            "reasoning only",
+            any(&|message| matches!(message.parts.as_slice(), [Part::Reasoning(_)])),
+        );
+        self.count("hosted call", part(&|part| matches!(part, Part::HostedCall(_))));
+        self.count("approval answer", part(&|part| matches!(part, Part::Approves(_))));
+        self.count("instructions in mid-conversation", instructed(messages));
+        self.count("context", any(&|message| message.source == SourceKind::Context));
+        self.count("summary", group(&|group| group.kind == GroupKind::Summary));
+        self.count("pin", any(&|message| message.retention == Retention::Pinned));
+        self.count("ephemeral", any(&|message| message.retention == Retention::Ephemeral));
+        self.count("no parts", any(&|message| message.parts.is_empty()));
+        self.count("result of a user", any(&|message| message.role == Role::User && is_result(message)));
+        self.count("full amount", group(&|group| group.tokens == u64::from(u32::MAX)));
+    }
+}
+
+/// Checks `property` on as many cases as `EPITOME_CASES` says (256). Each named case must have occurred at least that
+/// often in a thousand.
+///
+/// # Panics
+/// If the property fails, with the smallest case found; or if a case was too rare.
+pub fn check<S: Strategy>(
+    name: &'static str,
+    strategy: S,
+    per_mille: &[(&'static str, u64)],
+    property: impl Fn(S::Value, &Census) -> Result<(), TestCaseError>,
+) {
+    let cases = count();
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
+    let census = Census::default();
+    let mut runner = TestRunner::new(config);
+    match runner.run(&strategy, |value| property(value, &census)) {
+        Ok(()) => {}
+        Err(TestError::Fail(why, value)) => panic!("{name}: {why}\nsmallest case: {value:#?}"),
+        Err(other) => panic!("{name}: {other}"),
+    }
+    println!("{name}: {cases} cases");
+    let counts = census.0.into_inner();
+    for (case, count) in &counts {
+        println!("  {count:>7}  {case}");
+    }
+    for (case, per_mille) in per_mille {
+        let (seen, least) = (counts.get(case).copied().unwrap_or(0), u64::from(cases) * per_mille / 1_000);
+        assert!(seen >= least, "{name}: {case} occurred {seen} times in {cases}, fewer than {least}");
+    }
+}
+
+/// What every property over whole conversations has to meet, in cases of a thousand; a third of what was seen.
+pub const NASTY: &[(&str, u64)] = &[];
+
+/// How many cases each property has.
+#[must_use]
+pub fn count() -> u32 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the number of cases is a question of patience, not of behaviour"
+    )]
+    let cases = std::env::var("EPITOME_CASES");
+    cases.ok().and_then(|cases| cases.parse().ok()).unwrap_or(256)
+}
+
+fn reused(messages: &[Message]) -> bool {
+    let mut ids: Vec<&str> = messages.iter().flat_map(Message::calls).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.len() < all
+}
+
+fn is_split(positions: &[usize]) -> bool {
+    positions.windows(2).any(|pair| pair[1] != pair[0] + 1)
+}
+
+fn models(messages: &[Message], group: &live::GroupFacts) -> usize {
+    group.positions.iter().filter(|at| messages[**at].role == Role::Assistant).count()
+}
+
+fn instructed(messages: &[Message]) -> bool {
+    let user = messages.iter().position(|message| message.role == Role::User);
+    messages.iter().skip(user.unwrap_or(messages.len())).any(|message| message.role == Role::System)
+}
+
+fn is_result(message: &Message) -> bool {
+    message.parts.iter().any(|part| matches!(part, Part::Result(_)))
+}

@@ -1,0 +1,164 @@
+//! The code under test, made comparable: what an index and a plan say, as plain values.
+
+use epitome_core::{
+    ArrayTable, Cell, Full, GroupKind, Index, IndexBuf, OpenCallSlots, OpenCallTree, OpenCalls, Outcome,
+    Placed, PlanError, Profile, RestoreError, Revision, Seq, Span, Stored, Table, Validator, ViolationKind,
+};
+
+use crate::message::Message;
+use crate::naive::{self, Request};
+
+/// The index on the heap.
+pub type Heap = IndexBuf<Vec<Span>, OpenCallTree>;
+/// An index in place, with room for any conversation of the properties.
+pub type Fixed = IndexBuf<ArrayTable<Span, 512>, OpenCallSlots<64>>;
+/// The same in a vector of the heapless crate, with little room for calls.
+pub type Tight = IndexBuf<heapless::Vec<Span, 512>, OpenCallSlots<8>>;
+
+/// What is known of a group from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupFacts {
+    /// The positions of its messages, in projection order.
+    pub positions: Vec<usize>,
+    /// What it is.
+    pub kind: GroupKind,
+    /// Its turn.
+    pub turn: u32,
+    /// Its size.
+    pub tokens: u64,
+    /// Whether it is pinned, open, abandoned.
+    pub marks: (bool, bool, bool),
+}
+
+/// The conversation on the heap, and where each message was put.
+///
+/// # Panics
+/// Never: the heap has room.
+#[must_use]
+pub fn index_of(messages: &[Message]) -> (Heap, Vec<Placed>) {
+    let mut index = Heap::new();
+    let placed = messages.iter().map(|message| index.push(message, message.size()).expect("a heap has room"));
+    let placed = placed.collect();
+    (index, placed)
+}
+
+/// Pushes messages until one finds no room; says how many were pushed.
+pub fn push_while_room<S: Table<Span>, C: OpenCalls>(
+    index: &mut IndexBuf<S, C>,
+    messages: &[Message],
+) -> usize {
+    messages.iter().take_while(|message| index.push(*message, message.size()) != Err(Full)).count()
+}
+
+/// The groups of an index.
+#[must_use]
+pub fn groups(index: Index<'_>) -> Vec<GroupFacts> {
+    let facts = index.groups().map(|group| GroupFacts {
+        positions: flat(group.positions()),
+        kind: group.kind(),
+        turn: group.turn().0,
+        tokens: group.tokens().as_u64(),
+        marks: (group.is_pinned(), group.is_open(), group.is_abandoned()),
+    });
+    facts.collect()
+}
+
+/// All that an index and its memory for calls say.
+#[must_use]
+pub fn everything<S: Table<Span>, C: OpenCalls>(index: &IndexBuf<S, C>) -> String {
+    let view = index.view();
+    let mut calls = Vec::new();
+    index.open_calls().for_each(&mut |id, call| calls.push((id.to_vec(), call)));
+    format!("{view:?} {calls:?} {:?}", index.head())
+}
+
+/// What a plan says, as the naive twin says it.
+#[must_use]
+pub fn plan(index: Index<'_>, request: &Request) -> naive::Outcome {
+    let mut cells = vec![Cell::default(); index.span_count()];
+    match epitome_core::plan(index, &request.budget, request.pass, &request.spec, &mut cells) {
+        Ok(Outcome::Unchanged(why)) => naive::Outcome::Unchanged(why.as_str()),
+        Ok(Outcome::Planned(plan)) => naive::Outcome::Planned(naive::Planned {
+            verdicts: plan.verdicts().to_string(),
+            tokens_after: plan.tokens_after(),
+            projection: flat(plan.projection()),
+            stable: plan.stable_prefix().messages as usize,
+            floors: (plan.floors().hard, plan.floors().goal),
+        }),
+        Err(PlanError::Infeasible(infeasible)) => {
+            let largest = infeasible.largest.iter().flatten();
+            naive::Outcome::Infeasible {
+                floor: infeasible.floor,
+                largest: largest.map(|group| (group.tokens.as_u64(), group.position as usize)).collect(),
+            }
+        }
+        Err(other) => unreachable!("{other}"),
+    }
+}
+
+/// The violations of a request, sorted.
+#[must_use]
+pub fn violations(profile: Profile, messages: &[Message]) -> Vec<(u32, ViolationKind)> {
+    violations_with::<OpenCallTree>(profile, messages)
+}
+
+/// The same, with another memory for calls.
+///
+/// # Panics
+/// If that has no room.
+#[must_use]
+pub fn violations_with<C: OpenCalls + Default>(
+    profile: Profile,
+    messages: &[Message],
+) -> Vec<(u32, ViolationKind)> {
+    let mut found = Vec::new();
+    let mut validator = Validator::<C>::new(profile);
+    for message in messages {
+        validator
+            .push(message, &mut |violation| found.push(naive::as_pair(violation)))
+            .expect("room for calls");
+    }
+    validator.finish(&mut |violation| found.push(naive::as_pair(violation)));
+    found.sort_unstable();
+    found
+}
+
+/// Positions one by one.
+pub fn flat(ranges: impl Iterator<Item = core::ops::Range<u32>>) -> Vec<usize> {
+    ranges.flatten().map(|at| at as usize).collect()
+}
+
+/// An index of the messages at `visible` (ascending), from the facts that were stored when they were appended. Of the
+/// calls without an answer, those of the other messages are remembered as hidden.
+///
+/// # Errors
+/// What [`IndexBuf::restore`] says.
+///
+/// # Panics
+/// If there is no room for the hidden calls.
+pub fn restored<S: Table<Span> + Default, C: OpenCalls + Default>(
+    messages: &[Message],
+    calls: &impl OpenCalls,
+    placed: &[Placed],
+    visible: &[usize],
+) -> Result<IndexBuf<S, C>, RestoreError> {
+    let mut index = IndexBuf::<S, C>::new();
+    let is_visible = |anchor: Seq| visible.contains(&usize::try_from(anchor.0).unwrap());
+    for at in visible {
+        let place = placed[*at];
+        let seq = Seq(*at as u64);
+        let leader = visible.iter().position(|other| Seq(*other as u64) == place.anchor);
+        let leader = leader.filter(|_| place.anchor != seq).map(|at| u32::try_from(at).unwrap());
+        let (anchor, turn, orphan) = (place.anchor, place.turn, place.orphan);
+        let stored = Stored { seq, leader, anchor, turn, tokens: messages[*at].size(), orphan };
+        index.restore(&messages[*at], &stored)?;
+    }
+    calls.for_each(&mut |id, call| {
+        if !is_visible(call.anchor) {
+            let id = core::str::from_utf8(id).unwrap();
+            index.restore_hidden_call(id, call.turn, call.anchor, call.ordinal).expect("room for calls");
+        }
+    });
+    index.resume(Seq(placed.len() as u64), Revision(0));
+    Ok(index)
+}

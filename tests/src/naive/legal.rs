@@ -1,0 +1,130 @@
+//! What a provider accepts, and what a repair writes, by definition.
+
+use epitome_core::{Pending, Profile, Repair, Violation, ViolationKind};
+
+use super::{answer_id, begins_turn, is_answer};
+use crate::message::Message;
+
+/// The violations of a request, sorted.
+#[must_use]
+pub fn violations(profile: Profile, messages: &[Message]) -> Vec<(u32, ViolationKind)> {
+    let mut found = match profile {
+        Profile::OpenaiChat => steps(messages),
+        _ => pairs_anywhere(messages),
+    };
+    found.sort_unstable();
+    found
+}
+
+/// A violation as a pair that sorts.
+#[must_use]
+pub const fn as_pair(violation: Violation) -> (u32, ViolationKind) {
+    (violation.position, violation.kind)
+}
+
+/// A step is a message and the run of results after it; each result needs a call in its own step.
+fn steps(messages: &[Message]) -> Vec<(u32, ViolationKind)> {
+    let mut found = Vec::new();
+    let starts: Vec<usize> =
+        (0..messages.len()).filter(|at| *at == 0 || !is_answer(&messages[*at])).collect();
+    for start in starts {
+        let own = usize::from(!is_answer(&messages[start]));
+        let results = messages[start + own..].iter().take_while(|message| is_answer(message)).count();
+        let end = start + own + results;
+        let mut waiting = messages[start].calls();
+        let mut done: Vec<&str> = Vec::new();
+        for (at, message) in messages.iter().enumerate().take(end).skip(start + own) {
+            let id = answer_id(message);
+            if let Some(call) = waiting.iter().position(|call| Some(*call) == id) {
+                done.push(waiting.remove(call));
+            } else {
+                found.push((position(at), not_paired(id, &done)));
+            }
+        }
+        let kind =
+            if end == messages.len() { ViolationKind::PendingCall } else { ViolationKind::UnansweredCall };
+        found.extend(waiting.iter().map(|_| (position(start), kind)));
+    }
+    found
+}
+
+/// Each result needs a call somewhere before it.
+fn pairs_anywhere(messages: &[Message]) -> Vec<(u32, ViolationKind)> {
+    let (mut found, mut waiting, mut done) = (Vec::new(), Vec::<(usize, &str)>::new(), Vec::new());
+    for (at, message) in messages.iter().enumerate() {
+        if is_answer(message) {
+            let id = answer_id(message);
+            let latest = waiting.iter().filter(|call| Some(call.1) == id).map(|call| call.0).max();
+            let call = waiting.iter().position(|call| Some(call.0) == latest && Some(call.1) == id);
+            match call {
+                Some(call) => done.push(waiting.remove(call).1),
+                None => found.push((position(at), not_paired(id, &done))),
+            }
+        }
+        waiting.extend(message.calls().into_iter().map(|id| (at, id)));
+    }
+    found.extend(waiting.iter().map(|call| (position(call.0), ViolationKind::PendingCall)));
+    found
+}
+
+fn not_paired(id: Option<&str>, done: &[&str]) -> ViolationKind {
+    let second = id.is_some_and(|id| done.contains(&id));
+    if second { ViolationKind::DuplicateResult } else { ViolationKind::OrphanResult }
+}
+
+/// What a repair writes: pairs are made; results of no call go; results stand after the message that called, or where
+/// they stood; what is still missing is aborted there.
+#[must_use]
+pub fn repair(profile: Profile, messages: &[Message], pending: Pending) -> Vec<Repair> {
+    let pairs = pairs(messages);
+    let is_paired = |at: usize| pairs.iter().any(|pair| pair.2 == at);
+    let mut out = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        if is_answer(message) {
+            if profile == Profile::Permissive && is_paired(at) {
+                out.push(Repair::Keep(position(at)));
+            }
+            continue;
+        }
+        out.push(Repair::Keep(position(at)));
+        if profile != Profile::Permissive {
+            let results = pairs.iter().filter(|pair| pair.0 == at).map(|pair| pair.2);
+            out.extend(results.map(|result| Repair::Keep(position(result))));
+        }
+        let is_last = messages[at + 1..].iter().all(is_answer);
+        if pending == Pending::Over || !is_last {
+            let missing = (0..message.calls().len())
+                .filter(|nth| !pairs.iter().any(|pair| (pair.0, pair.1) == (at, *nth)));
+            out.extend(missing.map(|nth| Repair::Abort { position: position(at), call: position(nth) }));
+        }
+    }
+    out
+}
+
+/// Caller, place of the call in it, and result, in the order of the results: each belongs to the latest message of its
+/// turn with such a call, else to the only one before.
+fn pairs(messages: &[Message]) -> Vec<(usize, usize, usize)> {
+    let mut pairs: Vec<(usize, usize, usize)> = Vec::new();
+    let turn = |at: usize| messages[..=at].iter().filter(|message| begins_turn(message)).count();
+    for (at, message) in messages.iter().enumerate() {
+        let Some(id) = answer_id(message) else { continue };
+        let calls = (0..at).flat_map(|at| messages[at].calls().into_iter().enumerate().map(move |c| (at, c)));
+        let waiting: Vec<(usize, usize)> = calls
+            .filter(|(_, (_, call))| *call == id)
+            .map(|(caller, (nth, _))| (caller, nth))
+            .filter(|call| !pairs.iter().any(|pair| (pair.0, pair.1) == *call))
+            .collect();
+        let latest = waiting.iter().map(|call| call.0).filter(|caller| turn(*caller) == turn(at)).max();
+        let call = match (latest, waiting.as_slice()) {
+            (Some(latest), _) => waiting.iter().find(|call| call.0 == latest),
+            (None, [only]) => Some(only),
+            _ => None,
+        };
+        pairs.extend(call.map(|(caller, nth)| (*caller, *nth, at)));
+    }
+    pairs
+}
+
+fn position(at: usize) -> u32 {
+    u32::try_from(at).unwrap()
+}

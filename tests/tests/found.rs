@@ -1,0 +1,172 @@
+//! What the properties found, each as the smallest case of it.
+
+use epitome_compactors::{Pipeline, SlidingWindow, Truncation, Window};
+use epitome_core::attribution::SourceKind;
+use epitome_core::message::Role;
+use epitome_core::{
+    Budget, Cell, GroupKind, IndexBuf, OpenCallSlots, Outcome, Pass, Pending, PlanError, Profile, Span,
+    Strategy, plan, repair,
+};
+use epitome_tests::live;
+use epitome_tests::message::{Message, Part, repaired};
+use epitome_tests::naive::violations;
+
+fn budget(limit: u64, goal: Option<u64>) -> Budget {
+    let budget = Budget::builder().window(limit).reserve(0).trigger(limit).min_reclaim(0);
+    let budget = match goal {
+        Some(goal) => budget.goal(goal),
+        None => budget.without_goal(),
+    };
+    budget.build().unwrap()
+}
+
+fn verdicts(messages: &[Message], strategy: &dyn Strategy, budget: Budget) -> String {
+    let (index, _) = live::index_of(messages);
+    let mut cells = vec![Cell::default(); index.view().span_count()];
+    match plan(index.view(), &budget, Pass::Manual, strategy, &mut cells) {
+        Ok(Outcome::Planned(plan)) => plan.verdicts().to_string(),
+        Ok(Outcome::Unchanged(why)) => why.as_str().to_owned(),
+        Err(_) => "infeasible".to_owned(),
+    }
+}
+
+fn says(role: Role, tokens: u32) -> Message {
+    Message::new(role, vec![Part::Text("Fine.".into())], tokens)
+}
+
+fn calls(id: &str, tokens: u32) -> Message {
+    Message::new(Role::Assistant, vec![Part::Call(id.into())], tokens)
+}
+
+fn result(role: Role, id: &str, tokens: u32) -> Message {
+    Message::new(role, vec![Part::Result(id.into())], tokens)
+}
+
+/// It was an orphan: instructions of the caller, hidden.
+#[test]
+fn a_result_in_instructions_does_not_make_them_an_answer() {
+    let mut system = says(Role::System, 5);
+    system.parts.push(Part::Result("c1".into()));
+    let (index, placed) = live::index_of(&[system]);
+    assert!(!placed[0].orphan);
+    assert_eq!(live::groups(index.view())[0].kind, GroupKind::System);
+}
+
+/// The turn advanced without a user message in it, and the request before it lost its protection.
+#[test]
+fn words_beside_a_result_begin_no_turn() {
+    let mut answer = result(Role::User, "c1", 5);
+    answer.parts.push(Part::Text("Here you are.".into()));
+    let (index, _) = live::index_of(&[says(Role::User, 5), calls("c1", 5), answer, calls("c2", 5)]);
+    assert_eq!(index.view().turn().0, 1);
+    let (index, _) = live::index_of(&[says(Role::User, 5), result(Role::User, "", 5), says(Role::User, 5)]);
+    assert_eq!(index.view().turn().0, 2);
+}
+
+/// A repaired request was still refused.
+#[test]
+fn a_result_in_a_users_message_is_legal_after_its_call() {
+    let request = [says(Role::User, 5), calls("c1", 5), result(Role::User, "c1", 5)];
+    for profile in Profile::ALL {
+        assert_eq!(live::violations(profile, &request), []);
+        let repairs = repair(profile, &request, Pending::Over);
+        assert_eq!(violations(profile, &repaired(&request, &repairs)), []);
+    }
+}
+
+/// 40: what follows the first message of a run that joined its group later was counted with the group's first run.
+#[test]
+fn a_stable_prefix_counts_just_its_messages() {
+    let mut first = calls("c1", 10);
+    first.response = Some("r".into());
+    let mut second = calls("c2", 20);
+    second.response = Some("r".into());
+    let context = says(Role::User, 5).with_source(SourceKind::Context);
+    let request = [first, context, second, result(Role::Tool, "c2", 30)];
+    let (index, _) = live::index_of(&request);
+    let budget = budget(100, Some(61));
+    let mut cells = vec![Cell::default(); index.view().span_count()];
+    let outcome = plan(index.view(), &budget, Pass::Manual, &Truncation::new(), &mut cells).unwrap();
+    let Outcome::Planned(plan) = outcome else { panic!("65 tokens are more than 61") };
+    assert_eq!(plan.verdicts().to_string(), "KD");
+    assert_eq!(plan.stable_prefix().tokens, 10);
+}
+
+/// `KDDK`: once a first stage had let go of a newest step, a second took the next one for its goal.
+#[test]
+fn the_newest_steps_go_only_as_long_as_the_request_does_not_fit() {
+    let step = says(Role::Assistant, 30);
+    let request = [says(Role::User, 10), step.clone(), step.clone(), step];
+    let stages: [&dyn Strategy; 2] = [&Truncation::new(), &Truncation::new()];
+    assert_eq!(verdicts(&request, &Pipeline::new(&stages), budget(80, Some(50))), "KDKK");
+}
+
+/// `KDKK`: a newest step went though the context after it would have been enough.
+#[test]
+fn the_newest_steps_go_last() {
+    let context = says(Role::User, 40).with_source(SourceKind::Context);
+    let request = [says(Role::User, 10), says(Role::Assistant, 30), says(Role::Assistant, 30), context];
+    assert_eq!(verdicts(&request, &Truncation::new().preserve_recent(9), budget(80, None)), "KKKD");
+}
+
+/// `KDKDKDDKK`: results of no call, which no request holds, took the window's places.
+#[test]
+fn a_window_counts_what_is_visible() {
+    let mut request = vec![says(Role::User, 10)];
+    for _ in 0..2 {
+        request.extend([says(Role::User, 10), says(Role::Assistant, 10)]);
+    }
+    request.extend([result(Role::Tool, "no such call", 10), result(Role::Tool, "nor such", 10)]);
+    request.extend([says(Role::User, 10), says(Role::Assistant, 10)]);
+    let window = SlidingWindow::new(Window::Groups(4));
+    assert_eq!(verdicts(&request, &window, budget(100, None)), "KDKKKDDKK");
+}
+
+/// `DDKK`: a result of no call, which no request holds, stood before the instructions.
+#[test]
+fn instructions_lead_though_an_orphan_precedes_them() {
+    let orphan = result(Role::Tool, "no such call", 10);
+    let request = [orphan, says(Role::System, 10), says(Role::User, 10), says(Role::Assistant, 10)];
+    let strategy = Truncation::new().preserve_system(false);
+    assert_eq!(verdicts(&request, &strategy, budget(29, Some(20))), "infeasible");
+}
+
+/// 0 2 3: once the message between them was hidden, two runs of a group became one, and an answer stood after the second.
+#[test]
+fn a_reload_keeps_runs_apart_though_what_parted_them_is_hidden() {
+    let mut first = calls("c1", 10);
+    first.response = Some("r".into());
+    let mut second = says(Role::Assistant, 20);
+    second.response = Some("r".into());
+    let context = says(Role::User, 5).with_source(SourceKind::Context);
+    let request = [first, context, second, result(Role::Tool, "c1", 30)];
+    let (live, placed) = live::index_of(&request);
+    let visible = [0, 2, 3];
+    let reloaded: live::Heap = live::restored(&request, live.open_calls(), &placed, &visible).unwrap();
+    let projection = live::flat(reloaded.view().projection());
+    assert_eq!(projection.iter().map(|at| visible[*at]).collect::<Vec<_>>(), [0, 3, 2]);
+}
+
+/// `Full`: with the request that began the second turn hidden, the memory for calls took its call for one of the first.
+#[test]
+fn a_reload_finds_the_room_that_live_had() {
+    let request =
+        [says(Role::User, 5), calls("c1", 5), says(Role::User, 5), calls("c2", 5), says(Role::User, 5)];
+    let mut index = IndexBuf::<Vec<Span>, OpenCallSlots<1>>::new();
+    let placed: Vec<_> = request.iter().map(|message| index.push(message, message.size()).unwrap()).collect();
+    let reloaded =
+        live::restored::<Vec<Span>, OpenCallSlots<1>>(&request, index.open_calls(), &placed, &[0, 1, 3, 4]);
+    assert_eq!(reloaded.map(|index| index.view().messages()).unwrap(), 4);
+}
+
+/// 2 1 0: of equal contributors, one that was displaced went behind those that came after it.
+#[test]
+fn of_equal_contributors_the_first_comes_first() {
+    let request = [says(Role::System, 1), says(Role::System, 1), says(Role::User, 50)];
+    let (index, _) = live::index_of(&request);
+    let mut cells = vec![Cell::default(); 3];
+    let planned = plan(index.view(), &budget(10, Some(5)), Pass::Manual, &Truncation::new(), &mut cells);
+    let Err(PlanError::Infeasible(infeasible)) = planned else { panic!("all of it is protected") };
+    let positions = infeasible.largest.map(|group| group.unwrap().position);
+    assert_eq!(positions, [2, 0, 1]);
+}
