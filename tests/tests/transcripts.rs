@@ -6,7 +6,6 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    clippy::print_stdout,
     reason = "a panic is how a test reports"
 )]
 
