@@ -69,6 +69,7 @@ mod repair;
 mod strategy;
 mod table;
 mod tokens;
+mod trigger;
 mod usage;
 mod validate;
 
@@ -92,6 +93,7 @@ pub use repair::{ABORTED, Pending, Repair, Repairer, repair};
 pub use strategy::{KEEP_STEPS_MIN, Protection, Strategy};
 pub use table::{ArrayTable, Full, SliceTable, Table};
 pub use tokens::{Basis, TokenCounter, Tokens};
+pub use trigger::{Fired, Occasion, Pacing, Trigger, TriggerKind, TriggerView, Wait, WaitReason};
 pub use usage::{
     AnthropicTokens, Correction, GeminiTokens, Ledger, ModelKey, OpenAiTokens, RequestHandle, Size, Spend,
     Stamp, Tally, Usage,
