@@ -73,6 +73,36 @@ pub enum Authority {
     System,
 }
 
+impl Authority {
+    /// The authority of a message that is derived from others, word for word or by a rule: the least of theirs. Of no
+    /// source, the least there is.
+    ///
+    /// ```
+    /// use epitome_core::attribution::Authority;
+    ///
+    /// assert_eq!(Authority::min_of([Authority::User, Authority::Retrieved]), Authority::Retrieved);
+    /// assert_eq!(Authority::min_of([]), Authority::Retrieved);
+    /// ```
+    #[must_use]
+    pub fn min_of(sources: impl IntoIterator<Item = Self>) -> Self {
+        sources.into_iter().min().unwrap_or(Self::Retrieved)
+    }
+
+    /// The authority of a summary of these sources. A model writes it, so that it never has more than a model's own
+    /// words: text of a tool that passes through a summary does not come back as the user's wish.
+    ///
+    /// ```
+    /// use epitome_core::attribution::Authority;
+    ///
+    /// assert_eq!(Authority::of_summary([Authority::User, Authority::System]), Authority::Assistant);
+    /// assert_eq!(Authority::of_summary([Authority::User, Authority::Retrieved]), Authority::Retrieved);
+    /// ```
+    #[must_use]
+    pub fn of_summary(sources: impl IntoIterator<Item = Self>) -> Self {
+        Self::min_of(sources).min(Self::Assistant)
+    }
+}
+
 /// How long a message must stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
@@ -103,5 +133,57 @@ impl SeqRange {
     #[must_use]
     pub const fn contains(self, seq: Seq) -> bool {
         self.first.0 <= seq.0 && seq.0 <= self.last.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+
+    const ALL: [Authority; 5] = [
+        Authority::Retrieved,
+        Authority::Assistant,
+        Authority::User,
+        Authority::Developer,
+        Authority::System,
+    ];
+
+    /// Every set of sources: a set of bits is a set of authorities.
+    fn every_set() -> impl Iterator<Item = Vec<Authority>> {
+        (0_u32..1 << ALL.len()).map(|bits| {
+            ALL.into_iter().enumerate().filter(|(at, _)| bits & (1 << at) != 0).map(|(_, one)| one).collect()
+        })
+    }
+
+    #[test]
+    fn the_order_is_that_of_trust() {
+        assert!(ALL.is_sorted());
+    }
+
+    #[test]
+    fn authority_never_rises() {
+        for sources in every_set() {
+            let (derived, summary) =
+                (Authority::min_of(sources.clone()), Authority::of_summary(sources.clone()));
+            assert!(sources.iter().all(|source| derived <= *source && summary <= *source), "{sources:?}");
+            assert!(summary <= derived && summary <= Authority::Assistant, "{sources:?}");
+            assert!(sources.is_empty() || sources.contains(&derived), "{sources:?}");
+        }
+    }
+
+    #[test]
+    fn deriving_in_steps_is_deriving_at_once() {
+        for (one, other) in every_set().flat_map(|one| every_set().map(move |other| (one.clone(), other))) {
+            if one.is_empty() || other.is_empty() {
+                continue;
+            }
+            let all = one.iter().chain(&other).copied();
+            let summaries = [Authority::of_summary(one.clone()), Authority::of_summary(other.clone())];
+            assert_eq!(Authority::of_summary(summaries), Authority::of_summary(all.clone()));
+            let parts = [Authority::min_of(one.clone()), Authority::min_of(other.clone())];
+            assert_eq!(Authority::min_of(parts), Authority::min_of(all));
+        }
     }
 }

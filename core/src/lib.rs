@@ -69,6 +69,8 @@ mod repair;
 mod strategy;
 mod table;
 mod tokens;
+mod trigger;
+mod usage;
 mod validate;
 
 pub use budget::{Budget, BudgetBuilder, BudgetError, RESERVE_MAX, WINDOW_DEFAULT};
@@ -91,4 +93,9 @@ pub use repair::{ABORTED, Pending, Repair, Repairer, repair};
 pub use strategy::{KEEP_STEPS_MIN, Protection, Strategy};
 pub use table::{ArrayTable, Full, SliceTable, Table};
 pub use tokens::{Basis, TokenCounter, Tokens};
+pub use trigger::{Fired, Occasion, Pacing, Trigger, TriggerKind, TriggerView, Wait, WaitReason};
+pub use usage::{
+    AnthropicTokens, Correction, GeminiTokens, Ledger, ModelKey, OpenAiTokens, RequestHandle, Size, Spend,
+    Stamp, Tally, Usage,
+};
 pub use validate::{Validator, Violation, ViolationKind};

@@ -1,0 +1,17 @@
+//! What providers report of their tokens, and what the next request will have.
+//!
+//! Three questions, three types: [`Ledger`] says how large the next request is, which is what triggers look at; its
+//! [`Spend`] says what has been paid for; [`Tally`] is the plain rule "the input of the latest report". None of them is
+//! ever the sum of all inputs taken for a size.
+
+mod correction;
+mod ledger;
+mod report;
+mod spend;
+#[cfg(test)]
+mod tests;
+
+pub use correction::Correction;
+pub use ledger::{Ledger, ModelKey, RequestHandle, Size, Stamp};
+pub use report::{AnthropicTokens, GeminiTokens, OpenAiTokens, Usage};
+pub use spend::{Spend, Tally};

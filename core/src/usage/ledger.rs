@@ -1,0 +1,255 @@
+//! The size of the next request: the last report, and the counter for what came after it.
+
+use super::correction::{Correction, Learned};
+use super::{Spend, Usage};
+use crate::{Basis, Budget, Head, Revision, TokenCounter};
+
+/// Knows the size of the next request: what the provider reported of the last one, and the counter's amount for what has
+/// changed since, corrected by how far the counter has been off.
+///
+/// With `count` the counter's amount of a whole request (instructions, tool schemas, context, projected history,
+/// framing):
+///
+/// ```text
+/// size(next) = reported(last) + k * (count(next) - count(last))     while the last report is valid
+/// size(next) = k * count(next)                                      otherwise
+/// ```
+///
+/// The difference may be negative. `k` is the [`Correction`], learned from every valid report. It is never a sum of
+/// inputs, and usage of compaction calls is spend, not size.
+///
+/// ```
+/// use epitome_core::{Basis, Budget, ClassEstimator, Head, Ledger, ModelKey, Revision, Stamp, Usage};
+///
+/// let mut ledger = Ledger::new(ModelKey::new("gpt-5.1", &ClassEstimator::new()), Budget::default());
+/// let before = Stamp::new(Revision(0), Head::default());
+/// let request = ledger.begin_request(1_000, before);
+/// ledger.record(request, &Usage::new(1_200, 80));
+/// assert_eq!((ledger.size(1_000, before).tokens, ledger.size(1_000, before).basis), (1_200, Basis::Reported));
+///
+/// // An answer and a tool result of 500 tokens by the counter, which has been short of a fifth.
+/// let after = Stamp::new(Revision(0), Head::default().next().next());
+/// assert_eq!((ledger.size(1_500, after).tokens, ledger.size(1_500, after).basis), (1_800, Basis::Estimated));
+/// // A compaction makes a new revision: the report no longer holds, the correction does.
+/// let compacted = Stamp::new(Revision(1), after.head);
+/// assert_eq!(ledger.size(600, compacted).tokens, 720);
+/// ```
+///
+/// A report belongs to its own request, and to one only:
+///
+/// ```compile_fail,E0382
+/// # use epitome_core::{Budget, ClassEstimator, Head, Ledger, ModelKey, Revision, Stamp, Usage};
+/// # let mut ledger = Ledger::new(ModelKey::new("gpt-5.1", &ClassEstimator::new()), Budget::default());
+/// let request = ledger.begin_request(1_000, Stamp::new(Revision(0), Head::default()));
+/// ledger.record(request, &Usage::new(1_200, 80));
+/// ledger.record(request, &Usage::new(1_300, 80));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    model: ModelKey,
+    budget: Budget,
+    anchor: Option<Anchor>,
+    learned: Learned,
+    /// How many requests have begun: orders them.
+    begun: u64,
+    /// How many of them were for another model than the current, or for this one before it was left.
+    former: u64,
+    /// The latest request whose report said something of its input.
+    recorded: u64,
+    spend: Spend,
+    compaction_spend: Spend,
+}
+
+/// A request and what was reported of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Anchor {
+    reported: u64,
+    counted: u64,
+    stamp: Stamp,
+}
+
+impl Ledger {
+    /// A ledger without a report.
+    #[must_use]
+    pub fn new(model: ModelKey, budget: Budget) -> Self {
+        Self {
+            model,
+            budget,
+            anchor: None,
+            learned: Learned::default(),
+            begun: 0,
+            former: 0,
+            recorded: 0,
+            spend: Spend::default(),
+            compaction_spend: Spend::default(),
+        }
+    }
+
+    /// Takes note of a request about to be sent: `counted` tokens by the counter, made from the history at `stamp`.
+    /// A request without a report leaves no trace; its handle is dropped.
+    #[must_use = "the report on this request is recorded with the handle"]
+    pub const fn begin_request(&mut self, counted: u64, stamp: Stamp) -> RequestHandle {
+        self.begun = self.begun.saturating_add(1);
+        RequestHandle { number: self.begun, counted, stamp }
+    }
+
+    /// Takes note of the report on a request. It always counts as spend. It is what later sizes are measured from if it
+    /// can be believed and its request is the latest one with a report; a report that cannot be believed (zero, below
+    /// its own cached part, or with steps that the provider made itself and does not list) leaves none to measure from.
+    /// One that says nothing of the input changes no size; nor does one on a request that began before the model was
+    /// changed.
+    pub fn record(&mut self, request: RequestHandle, usage: &Usage) {
+        self.spend.add(usage);
+        if request.number <= self.former || !usage.has_input() {
+            return;
+        }
+        let size = usage.request_size();
+        if let Some(reported) = size {
+            self.learned.add(reported, request.counted);
+        }
+        if request.number > self.recorded {
+            self.recorded = request.number;
+            self.anchor =
+                size.map(|reported| Anchor { reported, counted: request.counted, stamp: request.stamp });
+        }
+    }
+
+    /// Takes note of the usage of a compaction's own calls: it is paid for, but the size of nothing.
+    pub const fn record_compaction(&mut self, usage: &Usage) {
+        self.compaction_spend.add(usage);
+    }
+
+    /// Goes on with another model or counter, or with another budget. What was reported and learned of another model or
+    /// counter is forgotten; what was spent is not.
+    pub fn set_model(&mut self, model: ModelKey, budget: Budget) {
+        if self.model != model {
+            (self.anchor, self.learned) = (None, Learned::default());
+            self.former = self.begun;
+        }
+        (self.model, self.budget) = (model, budget);
+    }
+
+    /// The size of the next request: `counted` tokens by the counter, to be made from the history at `stamp`. At most
+    /// `u64::MAX`; rounded up, so that nothing is found to fit which does not.
+    #[must_use]
+    pub fn size(&self, counted: u64, stamp: Stamp) -> Size {
+        let correction = self.correction();
+        let Some(anchor) = self.anchor.filter(|anchor| anchor.stamp.revision == stamp.revision) else {
+            return Size { tokens: correction.reported_from(counted), basis: self.basis() };
+        };
+        if counted == anchor.counted && stamp == anchor.stamp {
+            return Size { tokens: anchor.reported, basis: Basis::Reported };
+        }
+        let tokens = match counted.checked_sub(anchor.counted) {
+            Some(more) => anchor.reported.saturating_add(correction.reported_from(more)),
+            None => {
+                let less = anchor.counted.saturating_sub(counted);
+                anchor.reported.saturating_sub(correction.reported_at_least(less))
+            }
+        };
+        Size { tokens, basis: self.basis() }
+    }
+
+    /// How many tokens, by the counter, a pass must free so that a request of `size` comes down to `goal`:
+    /// `ceil((size - goal) / k)`. Plans count in the counter's units.
+    #[must_use]
+    pub const fn must_free(&self, size: u64, goal: u64) -> u64 {
+        self.correction().counted_from(size.saturating_sub(goal))
+    }
+
+    /// How far the counter has been off; one before any report.
+    #[must_use]
+    pub const fn correction(&self) -> Correction {
+        self.learned.correction()
+    }
+
+    /// The model and counter that it measures.
+    #[must_use]
+    pub const fn model(&self) -> ModelKey {
+        self.model
+    }
+
+    /// The budget of that model.
+    #[must_use]
+    pub const fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// What the requests have cost, without those of compactions.
+    #[must_use]
+    pub const fn spend(&self) -> Spend {
+        self.spend
+    }
+
+    /// What compactions have cost.
+    #[must_use]
+    pub const fn compaction_spend(&self) -> Spend {
+        self.compaction_spend
+    }
+
+    /// How an amount of the counter is known: a correction makes an estimate of it.
+    fn basis(&self) -> Basis {
+        if self.correction() == Correction::ONE { self.model.basis } else { Basis::Estimated }
+    }
+}
+
+/// One request that was sent: its report is recorded with it, once. It can be neither made nor copied.
+#[derive(Debug)]
+#[must_use = "the report on this request is recorded with the handle"]
+pub struct RequestHandle {
+    number: u64,
+    counted: u64,
+    stamp: Stamp,
+}
+
+/// What a request was made from: the log up to `head`, as `revision` shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct Stamp {
+    /// How often what the log shows has been changed: by commits, prunes and late answers.
+    pub revision: Revision,
+    /// The sequence number that the next message will get.
+    pub head: Head,
+}
+
+impl Stamp {
+    /// The log up to `head`, as `revision` shows it.
+    #[must_use]
+    pub const fn new(revision: Revision, head: Head) -> Self {
+        Self { revision, head }
+    }
+}
+
+/// The size of a request, and how it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Size {
+    /// In the provider's tokens.
+    pub tokens: u64,
+    /// `Reported` for the very request that was reported; otherwise as the counter's amounts are known, and `Estimated`
+    /// as soon as a correction enters.
+    pub basis: Basis,
+}
+
+/// A model and the counter that counts for it. Reports under one key say nothing about another.
+///
+/// It holds a digest of both names, which costs no memory of unknown length; two keys that were wrongly taken for one
+/// would share a correction until the next reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ModelKey {
+    digest: u64,
+    basis: Basis,
+}
+
+impl ModelKey {
+    /// The model of this name, counted by `counter`.
+    #[must_use]
+    pub fn new(model: &str, counter: &(impl TokenCounter + ?Sized)) -> Self {
+        // FNV-1a; 0xFF occurs in no name, so it separates the two.
+        const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+        const PRIME: u64 = 0x0100_0000_01b3;
+        let names = model.bytes().chain(core::iter::once(0xFF)).chain(counter.name().bytes());
+        let digest = names.fold(OFFSET, |digest, byte| (digest ^ u64::from(byte)).wrapping_mul(PRIME));
+        Self { digest, basis: counter.basis() }
+    }
+}

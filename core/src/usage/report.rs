@@ -1,0 +1,259 @@
+//! One provider's report on one response, in one meaning for all vendors.
+
+/// What a provider reports of one response, in tokens. A field that the provider did not send is `None`.
+///
+/// ```
+/// use epitome_core::{AnthropicTokens, OpenAiTokens, Usage};
+///
+/// let openai =
+///     OpenAiTokens { input: Some(9_000), cached: Some(8_000), output: Some(50), ..OpenAiTokens::NONE };
+/// let anthropic =
+///     AnthropicTokens { input: Some(1_000), cache_read: Some(8_000), output: Some(50), ..AnthropicTokens::NONE };
+/// // The same request: one vendor counts what came from its cache as input, the other beside it.
+/// assert_eq!(Usage::openai(openai).input_total, Usage::anthropic(anthropic).input_total);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
+#[non_exhaustive]
+pub struct Usage {
+    /// The whole input, what came from a cache included.
+    pub input_total: Option<u64>,
+    /// The whole output, reasoning included.
+    pub output_total: Option<u64>,
+    /// Input and output, as reported; for a vendor that reports no such sum, the sum of both where both are known.
+    pub total: Option<u64>,
+    /// How much of the input was read from the provider's cache.
+    pub cache_read: Option<u64>,
+    /// How much of the input was written to the provider's cache.
+    pub cache_creation: Option<u64>,
+    /// How much of the output was reasoning.
+    pub reasoning: Option<u64>,
+    /// How much of the input is the request itself.
+    pub(super) request: Request,
+}
+
+/// Which part of the input is the request that was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+pub(super) enum Request {
+    /// All of it.
+    #[default]
+    All,
+    /// This much, and the rest was added by steps that the provider made itself.
+    Part(u64),
+    /// Nobody knows: steps that the provider made itself are in the sum.
+    Unknown,
+}
+
+impl Usage {
+    /// A report that says nothing.
+    pub const NONE: Self = Self {
+        input_total: None,
+        output_total: None,
+        total: None,
+        cache_read: None,
+        cache_creation: None,
+        reasoning: None,
+        request: Request::All,
+    };
+
+    /// A report of these totals, what came from a cache and what was reasoning included. `total` is their sum.
+    #[must_use]
+    pub const fn new(input_total: u64, output_total: u64) -> Self {
+        Self {
+            input_total: Some(input_total),
+            output_total: Some(output_total),
+            total: Some(input_total.saturating_add(output_total)),
+            ..Self::NONE
+        }
+    }
+
+    /// What `OpenAI` reports, and who speaks its format: the totals are as reported.
+    #[must_use]
+    pub const fn openai(tokens: OpenAiTokens) -> Self {
+        Self {
+            input_total: tokens.input,
+            output_total: tokens.output,
+            total: tokens.total,
+            cache_read: tokens.cached,
+            reasoning: tokens.reasoning,
+            ..Self::NONE
+        }
+    }
+
+    /// What Anthropic and Bedrock report: their input leaves out what was read from and written to the cache, so all
+    /// three are added, up to `u64::MAX`. Without an input there is no total.
+    #[must_use]
+    pub const fn anthropic(tokens: AnthropicTokens) -> Self {
+        let input_total = match tokens.input {
+            Some(input) => Some(
+                input
+                    .saturating_add(or_zero(tokens.cache_read))
+                    .saturating_add(or_zero(tokens.cache_creation)),
+            ),
+            None => None,
+        };
+        let total = match (input_total, tokens.output) {
+            (Some(input), Some(output)) => Some(input.saturating_add(output)),
+            _ => None,
+        };
+        Self {
+            input_total,
+            output_total: tokens.output,
+            total,
+            cache_read: tokens.cache_read,
+            cache_creation: tokens.cache_creation,
+            ..Self::NONE
+        }
+    }
+
+    /// What Gemini reports: tokens of server-side tool use join the input, thoughts join the output, up to `u64::MAX`.
+    ///
+    /// The request itself is the prompt: what its server-side tools added is input, but not part of what was sent.
+    #[must_use]
+    pub const fn gemini(tokens: GeminiTokens) -> Self {
+        let (input_total, request) = match (tokens.prompt, tokens.tool_use_prompt) {
+            (Some(prompt), Some(added)) if added > 0 => {
+                (Some(prompt.saturating_add(added)), Request::Part(prompt))
+            }
+            (prompt, _) => (prompt, Request::All),
+        };
+        let output_total = match (tokens.candidates, tokens.thoughts) {
+            (None, None) => None,
+            (candidates, thoughts) => Some(or_zero(candidates).saturating_add(or_zero(thoughts))),
+        };
+        Self {
+            input_total,
+            output_total,
+            total: tokens.total,
+            cache_read: tokens.cached,
+            reasoning: tokens.thoughts,
+            request,
+            ..Self::NONE
+        }
+    }
+
+    /// The same report, of a response for which the provider made several steps itself (server-side tools) and added
+    /// their inputs up. `first` is the input of the first of them, which is the request that was sent; `None` if the
+    /// provider does not say, and then the report tells what was spent, but the size of nothing.
+    #[must_use]
+    pub const fn of_server_steps(mut self, first: Option<u64>) -> Self {
+        self.request = match first {
+            Some(input) => Request::Part(input),
+            None => Request::Unknown,
+        };
+        self
+    }
+
+    /// Whether it says anything about the input.
+    pub(super) const fn has_input(&self) -> bool {
+        self.input_total.is_some()
+    }
+
+    /// The size of the request that was sent, if the report can be believed: it is not zero, the input is not below its
+    /// own cached part, and no step that the provider made itself hides in it.
+    pub(super) const fn request_size(&self) -> Option<u64> {
+        let Some(input) = self.input_total else { return None };
+        let cached = or_zero(self.cache_read).saturating_add(or_zero(self.cache_creation));
+        let size = match self.request {
+            Request::All => input,
+            Request::Part(part) => part,
+            Request::Unknown => return None,
+        };
+        if size == 0 || size > input || input < cached { None } else { Some(size) }
+    }
+}
+
+/// `prompt_tokens`, `completion_tokens` and so on of Chat Completions; `input_tokens`, `output_tokens` of Responses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::exhaustive_structs, reason = "a literal that ends in ..NONE outlives a new field")]
+pub struct OpenAiTokens {
+    /// `prompt_tokens` or `input_tokens`: what came from the cache included.
+    pub input: Option<u64>,
+    /// `completion_tokens` or `output_tokens`: reasoning included.
+    pub output: Option<u64>,
+    /// `total_tokens`.
+    pub total: Option<u64>,
+    /// `cached_tokens` of the input's details.
+    pub cached: Option<u64>,
+    /// `reasoning_tokens` of the output's details.
+    pub reasoning: Option<u64>,
+}
+
+impl OpenAiTokens {
+    /// No field was sent.
+    pub const NONE: Self = Self { input: None, output: None, total: None, cached: None, reasoning: None };
+}
+
+/// The `usage` of Anthropic's Messages, and of Bedrock's Converse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::exhaustive_structs, reason = "a literal that ends in ..NONE outlives a new field")]
+pub struct AnthropicTokens {
+    /// `input_tokens` (`inputTokens`): only what neither came from the cache nor was written to it.
+    pub input: Option<u64>,
+    /// `cache_read_input_tokens` (`cacheReadInputTokens`).
+    pub cache_read: Option<u64>,
+    /// `cache_creation_input_tokens` (`cacheWriteInputTokens`).
+    pub cache_creation: Option<u64>,
+    /// `output_tokens` (`outputTokens`).
+    pub output: Option<u64>,
+}
+
+impl AnthropicTokens {
+    /// No field was sent.
+    pub const NONE: Self = Self { input: None, cache_read: None, cache_creation: None, output: None };
+
+    /// A stream tells its input at the start and its output at the end: these fields, replaced by those of `later` that
+    /// were sent.
+    #[must_use]
+    pub const fn updated_by(self, later: Self) -> Self {
+        Self {
+            input: later_of(later.input, self.input),
+            cache_read: later_of(later.cache_read, self.cache_read),
+            cache_creation: later_of(later.cache_creation, self.cache_creation),
+            output: later_of(later.output, self.output),
+        }
+    }
+}
+
+/// The `usageMetadata` of Gemini.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::exhaustive_structs, reason = "a literal that ends in ..NONE outlives a new field")]
+pub struct GeminiTokens {
+    /// `promptTokenCount`: what came from the cache included.
+    pub prompt: Option<u64>,
+    /// `toolUsePromptTokenCount`: what server-side tools added to the input.
+    pub tool_use_prompt: Option<u64>,
+    /// `candidatesTokenCount`: the answer without thoughts.
+    pub candidates: Option<u64>,
+    /// `thoughtsTokenCount`.
+    pub thoughts: Option<u64>,
+    /// `totalTokenCount`.
+    pub total: Option<u64>,
+    /// `cachedContentTokenCount`.
+    pub cached: Option<u64>,
+}
+
+impl GeminiTokens {
+    /// No field was sent.
+    pub const NONE: Self = Self {
+        prompt: None,
+        tool_use_prompt: None,
+        candidates: None,
+        thoughts: None,
+        total: None,
+        cached: None,
+    };
+}
+
+/// A missing field counts nothing.
+pub(super) const fn or_zero(field: Option<u64>) -> u64 {
+    match field {
+        Some(tokens) => tokens,
+        None => 0,
+    }
+}
+
+const fn later_of(later: Option<u64>, earlier: Option<u64>) -> Option<u64> {
+    if later.is_some() { later } else { earlier }
+}

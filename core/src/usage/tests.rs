@@ -1,0 +1,41 @@
+#![expect(clippy::arithmetic_side_effects, reason = "a test that overflows fails, which is right")]
+
+mod convergence;
+mod ledger;
+mod properties;
+mod report;
+
+use std::string::String;
+
+use crate::{
+    Basis, Budget, ClassEstimator, Head, Ledger, ModelKey, Revision, Seq, Stamp, TokenCounter, Tokens,
+};
+
+/// A counter of which only the name and the basis matter.
+struct Named(&'static str, Basis);
+
+impl TokenCounter for Named {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn basis(&self) -> Basis {
+        self.1
+    }
+
+    fn count(&self, text: &str) -> Tokens {
+        ClassEstimator.count(text)
+    }
+}
+
+fn key(number: u64) -> ModelKey {
+    ModelKey::new(&String::from_iter(core::iter::repeat_n('m', number as usize)), &ClassEstimator)
+}
+
+fn ledger() -> Ledger {
+    Ledger::new(key(0), Budget::default())
+}
+
+fn stamp(revision: u64, head: u64) -> Stamp {
+    Stamp::new(Revision(revision), Head::from(Seq(head)))
+}
