@@ -21,8 +21,8 @@ pub const CALL_TOKENS: u32 = 3;
 /// use epitome_core::{ClassEstimator, count_message};
 /// use epitome_core::message::SimpleMessage;
 ///
-/// let short = count_message(&SimpleMessage::user("Hello"), &ClassEstimator);
-/// let long = count_message(&SimpleMessage::user("Hello, what can you tell me about llamas?"), &ClassEstimator);
+/// let short = count_message(&SimpleMessage::user("Hello"), &ClassEstimator::new());
+/// let long = count_message(&SimpleMessage::user("Hello, what can you tell me about llamas?"), &ClassEstimator::new());
 /// assert!(short < long);
 /// ```
 pub fn count_message<M: MessageView + ?Sized>(message: &M, counter: &(impl TokenCounter + ?Sized)) -> Tokens {
