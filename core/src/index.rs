@@ -6,6 +6,7 @@ mod push;
 mod restore;
 mod span;
 
+pub(crate) use facts::ResponseId;
 #[cfg(feature = "alloc")]
 pub(crate) use facts::{Answer, Facts, close, for_each_call};
 pub use group::{Group, GroupKind, Groups};

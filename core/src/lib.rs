@@ -66,8 +66,11 @@ mod plan;
 mod profile;
 #[cfg(feature = "alloc")]
 mod repair;
+mod shape;
 mod strategy;
 mod table;
+#[cfg(test)]
+mod test_message;
 mod tokens;
 mod validate;
 

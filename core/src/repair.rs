@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::index::{Answer, Facts, close, for_each_call};
 use crate::message::MessageView;
 use crate::open_calls::{OpenCall, OpenCallTree, OpenCalls};
-use crate::profile::Profile;
+use crate::profile::{Profile, Results};
 use crate::{Seq, Turn};
 
 /// The text of a result that stands in for one that never came. It never varies: a provider's prompt cache sees the same
@@ -117,7 +117,7 @@ impl Repairer {
         let mut out = Vec::with_capacity(self.rows.len());
         for (position, row) in (0_u32..).zip(&self.rows) {
             match row {
-                Row::Result { paired: true } if !profile.results_follow_calls() => {
+                Row::Result { paired: true } if profile.rules().results != Results::Next => {
                     out.push(Repair::Keep(position))
                 }
                 Row::Result { .. } => {}
@@ -131,7 +131,7 @@ impl Repairer {
     /// A message that called, its results, and an aborted one for each call that has none.
     fn write_step(&self, position: u32, profile: Profile, pending: Pending, out: &mut Vec<Repair>) {
         out.push(Repair::Keep(position));
-        if profile.results_follow_calls() {
+        if profile.rules().results == Results::Next {
             let results = self.results.get(&position).into_iter().flatten();
             out.extend(results.map(|result| Repair::Keep(*result)));
         }
