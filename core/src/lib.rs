@@ -90,7 +90,7 @@ pub use plan::{
 };
 pub use profile::Profile;
 #[cfg(feature = "alloc")]
-pub use repair::{ABORTED, Pending, Repair, Repairer, repair};
+pub use repair::{ABORTED, BRIDGE, BRIDGE_USER, Pending, Repair, Repairer, repair};
 pub use strategy::{KEEP_STEPS_MIN, Protection, Strategy};
 pub use table::{ArrayTable, Full, SliceTable, Table};
 pub use tokens::{Basis, TokenCounter, Tokens};
