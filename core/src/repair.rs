@@ -202,12 +202,10 @@ impl Request<'_> {
         }
     }
 
-    /// The messages that are written at all, but for reasoning that turns out to be lone.
-    fn written(&self) -> impl Iterator<Item = (u32, Kind)> {
-        (0_u32..).zip(self.rows).filter_map(|(position, row)| {
-            let emptied = row.shape.only_reasoning && self.stripped.contains(&position);
-            (!row.orphan && !emptied).then_some((position, row.shape.kind))
-        })
+    /// All messages but orphans.
+    fn paired(&self) -> impl Iterator<Item = (u32, Kind)> {
+        let rows = (0_u32..).zip(self.rows).filter(|(_, row)| !row.orphan);
+        rows.map(|(position, row)| (position, row.shape.kind))
     }
 
     /// Whether a message of this kind is sent apart from the others.

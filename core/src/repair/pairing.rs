@@ -11,11 +11,11 @@ use crate::shape::Kind;
 pub(super) fn pair(request: &Request<'_>) -> Vec<Repair> {
     let mut pairing = Pairing {
         request,
-        last: request.written().filter(|(_, kind)| speaks(request, *kind)).map(|(at, _)| at).last(),
+        last: request.paired().filter(|(_, kind)| speaks(request, *kind)).map(|(at, _)| at).last(),
         run: Vec::new(),
         out: instructions(request),
     };
-    for (position, kind) in request.written() {
+    for (position, kind) in request.paired() {
         pairing.push(position, kind);
     }
     pairing.end_run();
@@ -29,7 +29,7 @@ fn speaks(request: &Request<'_>, kind: Kind) -> bool {
 /// The instructions that are sent apart.
 fn instructions(request: &Request<'_>) -> Vec<Repair> {
     let mut out = Vec::with_capacity(request.rows.len());
-    for (position, _) in request.written().filter(|(_, kind)| request.is_apart(*kind)) {
+    for (position, _) in request.paired().filter(|(_, kind)| request.is_apart(*kind)) {
         out.push(match request.rules.instructions {
             Instructions::OneLeading if !out.is_empty() => Repair::Merge { position },
             _ => Repair::Keep(position),

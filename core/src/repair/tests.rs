@@ -104,6 +104,7 @@ fn reasoning_with_what_it_led_to() {
         ("u ati u", "0 -1 2"),
         ("u ac1i a", "0 -1 !1.0 2"),
         ("u ai@A ai a@B", "0 3"),
+        ("u ai@A a@A ai a@B", "0 1 2 3 4"),
         ("u ai t1 a", "0 1 3"),
         ("u ac1 ac2 u t1", "0 1 2 !2.0 3 4"),
     ];
