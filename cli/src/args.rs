@@ -96,7 +96,7 @@ pub(crate) struct CompactArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
-    /// Whose rules --repair follows
+    /// Whose rules --repair follows: openai-chat, permissive
     #[arg(long, value_name = "PROFILE", default_value = "openai-chat")]
     pub(crate) profile: String,
     /// Also make what is written legal: results without a call are left out, calls without one get an aborted one
@@ -126,7 +126,8 @@ pub(crate) struct StatsArgs {
 pub(crate) struct ValidateArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
-    /// Whose rules: openai-chat, permissive
+    /// Whose rules: openai-chat, openai-responses, anthropic, gemini, mistral, qwen, deepseek, bedrock-converse,
+    /// permissive
     #[arg(long, value_name = "PROFILE", default_value = "openai-chat")]
     pub(crate) profile: String,
     /// Report as JSON

@@ -6,9 +6,10 @@ mod push;
 mod restore;
 mod span;
 
+pub(crate) use facts::ResponseId;
+pub(crate) use facts::may_answer;
 #[cfg(feature = "alloc")]
 pub(crate) use facts::{Answer, Facts, close, for_each_call};
-pub(crate) use facts::{is_answer, may_answer};
 pub use group::{Group, GroupKind, Groups};
 pub use push::{IndexBuf, Placed};
 pub use restore::{RestoreError, Stored};

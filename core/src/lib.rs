@@ -66,8 +66,11 @@ mod plan;
 mod profile;
 #[cfg(feature = "alloc")]
 mod repair;
+mod shape;
 mod strategy;
 mod table;
+#[cfg(test)]
+mod test_message;
 mod tokens;
 mod trigger;
 mod usage;
@@ -89,7 +92,7 @@ pub use plan::{
 };
 pub use profile::Profile;
 #[cfg(feature = "alloc")]
-pub use repair::{ABORTED, Pending, Repair, Repairer, repair};
+pub use repair::{ABORTED, BRIDGE, BRIDGE_USER, Pending, Repair, Repairer, repair};
 pub use strategy::{KEEP_STEPS_MIN, Protection, Strategy};
 pub use table::{ArrayTable, Full, SliceTable, Table};
 pub use tokens::{Basis, TokenCounter, Tokens};

@@ -1,27 +1,104 @@
 //! The rules of the provider that receives a request.
 
+mod rules;
+
+pub(crate) use rules::{First, Instructions, Neighbours, Reasoning, Results, Rules};
+
 /// Whose rules a request must obey.
+///
+/// Each profile is a table of rules: what [`Validator`](crate::Validator) reports and what `repair` makes true. In all of
+/// them each result has its call before it, and each call one result.
+///
+/// The sources are named with each profile. Where a provider documents a rule or refuses a request that breaks it, the
+/// rule is that; where models are served through chat templates, whose writers differ, it is what most of them ask for, so
+/// that a request that passes is accepted by all. A model of a family may accept more than its profile.
+///
+/// A message that carries a tool result counts as that result, whatever its role; a message with a call that the caller
+/// runs counts as a call, whatever else it says. Calls that the provider runs itself are nobody's business here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Profile {
     /// Chat Completions of `OpenAI` and those who speak its format: each message with calls is directly followed by the
-    /// results of all of them.
+    /// results of all of them. Roles come in any order, and instructions stand anywhere.
+    ///
+    /// Source: the provider's documentation and its refusals.
     #[default]
     OpenaiChat,
+    /// Responses of `OpenAI`: the results stand anywhere after their calls, paired by id. A reasoning item with an id is
+    /// directly followed by what it led to: another part of its message, or a message of the model that is of the same
+    /// response as far as both say so. Roles come in any order.
+    ///
+    /// Source: the provider's documentation and its refusals. The item that asks for a compaction, which must come last,
+    /// is no message and not checked.
+    OpenaiResponses,
+    /// Messages of Anthropic: the first message is the user's, or one with the block that a compaction left. Instructions
+    /// are sent apart, and so stand before everything else. The results stand directly after the turn that called, before
+    /// anything else the user says. Neighbours of one role are one turn. After an edit no signed reasoning remains behind
+    /// it, because a signature covers everything before it; see
+    /// [`Validator::with_edit`](crate::Validator::with_edit).
+    ///
+    /// Source: the provider's documentation and its refusals.
+    Anthropic,
+    /// Gemini: the first message is the user's, and instructions are sent apart. A turn with function calls is directly
+    /// followed by a turn with as many responses. Neighbours of one role are one turn.
+    ///
+    /// Source: the provider's refusals; the joining of neighbours is what its clients do.
+    Gemini,
+    /// Mistral: the first message is the user's, and at most one with instructions stands before it. User and model
+    /// alternate, where messages with calls and results do not count; the results stand directly after their calls, and the
+    /// user never directly after a result.
+    ///
+    /// Source: the refusals of the service ("user after tool", the number of results) and the chat templates that are
+    /// published with the models (alternation, one message of instructions). The service itself joins neighbours of one
+    /// role where the templates refuse them.
+    Mistral,
+    /// Qwen, and chat templates in general: the rules of [`Profile::Mistral`].
+    ///
+    /// Source: what is common to many published chat templates. Qwen's own refuse a second or late message with
+    /// instructions and a request without a user, but not neighbours of one role.
+    Qwen,
+    /// `DeepSeek`: [`Profile::OpenaiChat`], and in the open turn, after the user's last message, either all messages with
+    /// calls carry their reasoning or none does. A breach is reported once, at the first message without.
+    ///
+    /// Source: the documentation of the thinking mode, whose demand has varied between models. Whether the mode is on
+    /// cannot be seen here: a turn without any reasoning passes.
+    Deepseek,
+    /// Converse of Bedrock: the first message is the user's, instructions are sent apart, and user and model alternate.
+    /// Results are a turn of the user, directly after the calls; one message of the user may follow in the same turn.
+    ///
+    /// Source: the provider's documentation and its refusals.
+    BedrockConverse,
     /// Only what makes sense anywhere: each result has its call before it, and each call one result.
     Permissive,
 }
 
 impl Profile {
     /// All profiles.
-    pub const ALL: [Self; 2] = [Self::OpenaiChat, Self::Permissive];
+    pub const ALL: [Self; 9] = [
+        Self::OpenaiChat,
+        Self::OpenaiResponses,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::Mistral,
+        Self::Qwen,
+        Self::Deepseek,
+        Self::BedrockConverse,
+        Self::Permissive,
+    ];
 
     /// Its name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::OpenaiChat => "openai-chat",
+            Self::OpenaiResponses => "openai-responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Mistral => "mistral",
+            Self::Qwen => "qwen",
+            Self::Deepseek => "deepseek",
+            Self::BedrockConverse => "bedrock-converse",
             Self::Permissive => "permissive",
         }
     }
@@ -32,8 +109,17 @@ impl Profile {
         Self::ALL.into_iter().find(|profile| profile.as_str() == name)
     }
 
-    /// Whether results must stand directly after the message that called.
-    pub(crate) const fn results_follow_calls(self) -> bool {
-        matches!(self, Self::OpenaiChat)
+    /// Its rules.
+    pub(crate) const fn rules(self) -> &'static Rules {
+        match self {
+            Self::OpenaiChat => &Rules::OPENAI_CHAT,
+            Self::OpenaiResponses => &Rules::OPENAI_RESPONSES,
+            Self::Anthropic => &Rules::ANTHROPIC,
+            Self::Gemini => &Rules::GEMINI,
+            Self::Mistral | Self::Qwen => &Rules::CHAT_TEMPLATE,
+            Self::Deepseek => &Rules::DEEPSEEK,
+            Self::BedrockConverse => &Rules::BEDROCK_CONVERSE,
+            Self::Permissive => &Rules::PERMISSIVE,
+        }
     }
 }

@@ -1,19 +1,33 @@
 //! Making a request legal: the only place where anything is invented.
 
-use alloc::collections::BTreeMap;
+mod grammar;
+mod pairing;
+#[cfg(test)]
+mod tests;
+mod thinking;
+
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use crate::index::{Answer, Facts, close, for_each_call};
 use crate::message::MessageView;
 use crate::open_calls::{OpenCall, OpenCallTree, OpenCalls};
-use crate::profile::Profile;
+use crate::profile::{Instructions, Profile, Rules};
+use crate::shape::{Kind, Shape};
 use crate::{Seq, Turn};
 
 /// The text of a result that stands in for one that never came. It never varies: a provider's prompt cache sees the same
-/// bytes in every request.
+/// bytes in every request. The same holds for the other invented texts.
 pub const ABORTED: &str = "[aborted: this call has no result]";
 
-/// One step of writing a repaired request.
+/// The text of a message of the model that separates the user from a result.
+pub const BRIDGE: &str = "[no answer: the user spoke first]";
+
+/// The text of a message of the user that opens a conversation whose first message is not the user's.
+pub const BRIDGE_USER: &str = "[what was said before is not shown]";
+
+/// One step of writing a repaired request. Each writes one message or adds to the last; a message that no step names is
+/// left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Repair {
@@ -26,6 +40,21 @@ pub enum Repair {
         /// Which of its calls, from 0.
         call: u32,
     },
+    /// Add the parts of the message at this position to the message that was written last: both are in one role, or both
+    /// are instructions. Its authority becomes the lower one.
+    Merge {
+        /// The position of the message to add.
+        position: u32,
+    },
+    /// Write the message at this position without its reasoning parts.
+    DropReasoning {
+        /// The position of the message.
+        position: u32,
+    },
+    /// Write, at this place, a message of the user of the text [`BRIDGE_USER`].
+    BridgeUser,
+    /// Write, at this place, a message of the model of the text [`BRIDGE`].
+    BridgeAssistant,
 }
 
 /// What becomes of calls without a result at the end of the conversation.
@@ -40,8 +69,20 @@ pub enum Pending {
 
 /// Orders and completes `messages` so that `profile` accepts them, and returns what to write, in order.
 ///
-/// Results are moved directly after the message that called; results of no call, and second results, are left out; calls
-/// without a result get an aborted one. Under [`Profile::Permissive`] nothing is moved.
+/// - Results of no call, and second results, are left out; calls without a result get an aborted one.
+/// - Where results must follow their calls directly, they are moved there.
+/// - Where instructions must lead, later ones are moved behind the leading ones; where one message of them is allowed, they
+///   are merged into it.
+/// - Where the user must speak first and does not, a message of the user is put there.
+/// - Where roles must alternate, neighbours of one role are merged; where the user may not follow a result, a message of
+///   the model is put between.
+/// - Left out are reasoning without what it led to, the calls' reasoning that other calls of the open turn lack, and signed
+///   reasoning behind an edit ([`Repairer::with_edit`]) or behind a later message that is moved before it.
+///
+/// Afterwards a [`Validator`](crate::Validator) of the same profile finds nothing, but for the pending calls that
+/// [`Pending::Running`] leaves. What is legal already is kept as it is, but for one case: where results stand anywhere, a
+/// result that could answer calls of several earlier turns, all of one id, is left out as nobody's. Each message must
+/// answer at most one call, as [`MessageView`] asks for.
 ///
 /// ```
 /// use epitome_core::message::{SimpleMessage, ToolCallView};
@@ -49,8 +90,13 @@ pub enum Pending {
 ///
 /// let calls = [ToolCallView::new("c1", "read", "a.txt")];
 /// let request = [SimpleMessage::user("Read a.txt."), SimpleMessage::calls(&calls), SimpleMessage::user("Hello?")];
+/// let aborted = Repair::Abort { position: 1, call: 0 };
 /// let repaired = repair(Profile::OpenaiChat, &request, Pending::Over);
-/// assert_eq!(repaired, [Repair::Keep(0), Repair::Keep(1), Repair::Abort { position: 1, call: 0 }, Repair::Keep(2)]);
+/// assert_eq!(repaired, [Repair::Keep(0), Repair::Keep(1), aborted, Repair::Keep(2)]);
+///
+/// // Mistral's templates do not take the user directly after a result.
+/// let repaired = repair(Profile::Mistral, &request, Pending::Over);
+/// assert_eq!(repaired, [Repair::Keep(0), Repair::Keep(1), aborted, Repair::BridgeAssistant, Repair::Keep(2)]);
 /// ```
 pub fn repair<M: MessageView>(
     profile: Profile,
@@ -70,18 +116,39 @@ pub struct Repairer {
     rows: Vec<Row>,
     /// For each message that called, the positions of its results.
     results: BTreeMap<u32, Vec<u32>>,
-    /// For each message that called, its calls without a result, by their place in it.
-    unanswered: BTreeMap<u32, Vec<u32>>,
+    first_changed: Option<u32>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Row {
-    Other,
-    Calls,
-    Result { paired: bool },
+/// What is remembered of a message.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    shape: Shape,
+    /// Whether it is a result without a call.
+    orphan: bool,
+}
+
+/// A request under repair.
+#[derive(Debug)]
+struct Request<'a> {
+    rows: &'a [Row],
+    rules: &'a Rules,
+    results: &'a BTreeMap<u32, Vec<u32>>,
+    /// For each message that called, its calls without a result, by their place in it.
+    unanswered: BTreeMap<u32, Vec<u32>>,
+    /// The messages that lose their reasoning, whatever stands beside them.
+    stripped: BTreeSet<u32>,
+    pending: Pending,
 }
 
 impl Repairer {
+    /// Tells from which position on the messages are not what the provider has seen before, as
+    /// [`Validator::with_edit`](crate::Validator::with_edit) does.
+    #[must_use]
+    pub const fn with_edit(mut self, first_changed: u32) -> Self {
+        self.first_changed = Some(first_changed);
+        self
+    }
+
     /// Takes note of the next message.
     pub fn push<M: MessageView + ?Sized>(&mut self, message: &M) {
         let position = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
@@ -89,16 +156,11 @@ impl Repairer {
         if facts.begins_turn() {
             self.turn = self.turn.next();
         }
-        self.rows.push(match facts.answer {
-            Answer::To(call) => {
-                close(&mut self.open, message, call);
-                self.results.entry(call.span).or_default().push(position);
-                Row::Result { paired: true }
-            }
-            Answer::Orphan => Row::Result { paired: false },
-            Answer::No if facts.calls() => Row::Calls,
-            Answer::No => Row::Other,
-        });
+        if let Answer::To(call) = facts.answer {
+            close(&mut self.open, message, call);
+            self.results.entry(call.span).or_default().push(position);
+        }
+        self.rows.push(Row { shape: Shape::of(message), orphan: facts.answer == Answer::Orphan });
         let mut ordinal = 0;
         for_each_call(message, &mut |call| {
             let open =
@@ -111,39 +173,43 @@ impl Repairer {
 
     /// What to write, in order.
     #[must_use]
-    pub fn finish(mut self, profile: Profile, pending: Pending) -> Vec<Repair> {
-        let unanswered = &mut self.unanswered;
+    pub fn finish(self, profile: Profile, pending: Pending) -> Vec<Repair> {
+        let mut unanswered = BTreeMap::<u32, Vec<u32>>::new();
         self.open.for_each(&mut |_, call| unanswered.entry(call.span).or_default().push(call.ordinal));
-        let mut out = Vec::with_capacity(self.rows.len());
-        for (position, row) in (0_u32..).zip(&self.rows) {
-            match row {
-                Row::Result { paired: true } if !profile.results_follow_calls() => {
-                    out.push(Repair::Keep(position))
-                }
-                Row::Result { .. } => {}
-                Row::Other => out.push(Repair::Keep(position)),
-                Row::Calls => self.write_step(position, profile, pending, &mut out),
+        let (rules, results) = (profile.rules(), &self.results);
+        let stripped = thinking::stripped(&self.rows, rules, self.first_changed);
+        let request = Request { rows: &self.rows, rules, results, unanswered, stripped, pending };
+        let steps = pairing::pair(&request);
+        let steps = thinking::drop_reasoning(&request, steps);
+        grammar::arrange(&request, steps)
+    }
+}
+
+impl Request<'_> {
+    fn shape(&self, position: u32) -> Option<&Shape> {
+        self.rows.get(position as usize).map(|row| &row.shape)
+    }
+
+    /// What the message that a step writes counts as.
+    fn kind(&self, step: Repair) -> Option<Kind> {
+        match step {
+            Repair::Keep(position) | Repair::DropReasoning { position } | Repair::Merge { position } => {
+                self.shape(position).map(|shape| shape.kind)
             }
-        }
-        out
-    }
-
-    /// A message that called, its results, and an aborted one for each call that has none.
-    fn write_step(&self, position: u32, profile: Profile, pending: Pending, out: &mut Vec<Repair>) {
-        out.push(Repair::Keep(position));
-        if profile.results_follow_calls() {
-            let results = self.results.get(&position).into_iter().flatten();
-            out.extend(results.map(|result| Repair::Keep(*result)));
-        }
-        if pending == Pending::Over || !self.is_last_step(position) {
-            let calls = self.unanswered.get(&position).into_iter().flatten();
-            out.extend(calls.map(|call| Repair::Abort { position, call: *call }));
+            Repair::Abort { .. } => Some(Kind::Result),
+            Repair::BridgeUser => Some(Kind::User),
+            Repair::BridgeAssistant => Some(Kind::Says),
         }
     }
 
-    /// Whether only results follow the message at `position`.
-    fn is_last_step(&self, position: u32) -> bool {
-        let after = self.rows.iter().skip(position as usize).skip(1);
-        after.into_iter().all(|row| matches!(row, Row::Result { .. }))
+    /// All messages but orphans.
+    fn paired(&self) -> impl Iterator<Item = (u32, Kind)> {
+        let rows = (0_u32..).zip(self.rows).filter(|(_, row)| !row.orphan);
+        rows.map(|(position, row)| (position, row.shape.kind))
+    }
+
+    /// Whether a message of this kind is sent apart from the others.
+    fn is_apart(&self, kind: Kind) -> bool {
+        kind == Kind::Instruction && self.rules.instructions != Instructions::Anywhere
     }
 }

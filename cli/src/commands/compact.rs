@@ -49,7 +49,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
     let settings = Settings {
         args,
         strategies: Strategies::parse(&args.plan.strategy)?,
-        profile: profile(&args.profile)?,
+        profile: writable(profile(&args.profile)?, args.repair)?,
     };
     let counter = scan::counter(&args.plan.tokenizer)?;
     let input = Input::open(&args.input)?;
@@ -65,6 +65,18 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
     };
     say(args, &text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The profile, if what `--repair` makes for it can be written: the output is Chat Completions.
+fn writable(profile: Profile, repair: bool) -> Result<Profile> {
+    if !repair || matches!(profile, Profile::OpenaiChat | Profile::Permissive) {
+        return Ok(profile);
+    }
+    Err(Failure::input(format!(
+        "--repair writes Chat Completions, so --profile takes openai-chat or permissive, not {}; \
+         `epitome validate` takes every profile",
+        profile.as_str()
+    )))
 }
 
 /// Compacts every conversation. One that is infeasible stays as it is, and the others are done all the same.
@@ -181,7 +193,9 @@ fn pieces(
                 newest = newest.max(at);
                 pieces.push(OwnedPiece::Original(order.get(at as usize).copied().unwrap_or(0) as usize));
             }
-            _ => {}
+            other => {
+                return Err(Failure::input(format!("the repair {other:?} has no form in Chat Completions")));
+            }
         }
     }
     report.repair = Some(counts);

@@ -86,15 +86,6 @@ pub(crate) const fn may_answer(role: Role) -> bool {
     matches!(role, Role::Tool | Role::User)
 }
 
-/// Whether a message stands where results stand, and not on its own.
-pub(crate) fn is_answer<M: MessageView + ?Sized>(message: &M) -> bool {
-    let mut holds_result = message.role() == Role::Tool;
-    if message.role() == Role::User {
-        message.for_each_part(&mut |part| holds_result |= matches!(part, PartView::ToolResult(_)));
-    }
-    holds_result
-}
-
 /// Calls `visit` for each call of a message that a result must follow, in order.
 pub(crate) fn for_each_call<M: MessageView + ?Sized>(message: &M, visit: &mut dyn FnMut(ToolCallView<'_>)) {
     if message.role() != Role::Assistant {

@@ -1,0 +1,102 @@
+//! The table: what each profile asks for, as plain data.
+
+/// What one profile asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rules {
+    pub(crate) first: First,
+    pub(crate) instructions: Instructions,
+    pub(crate) results: Results,
+    pub(crate) neighbours: Neighbours,
+    pub(crate) reasoning: Reasoning,
+}
+
+/// Who speaks first, instructions aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum First {
+    Anyone,
+    /// The user. There must be one.
+    User,
+    /// The user, or a message with what a provider's compaction left.
+    UserOrCompaction,
+}
+
+/// Where system and developer messages stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Instructions {
+    Anywhere,
+    /// Before all others.
+    Leading,
+    /// Before all others, and at most one.
+    OneLeading,
+}
+
+/// Where the result of a call stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Results {
+    /// Anywhere after it.
+    Later,
+    /// Directly after it, among the other results of its turn.
+    Next,
+}
+
+/// Who may follow whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Neighbours {
+    /// Anyone anyone.
+    Free,
+    /// Anyone anyone, but neighbours of one role are one turn.
+    Joined,
+    /// User and model alternate. Results are a turn of the user, which one message of the user may continue.
+    Alternate,
+    /// User and model alternate, where messages with calls and results do not count; no user directly after a result.
+    AlternateBesideTools,
+}
+
+/// What reasoning must come with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reasoning {
+    Free,
+    /// An item with an id: what follows it in its response.
+    WithNext,
+    /// In the open turn: all messages with calls have it, or none has.
+    WithCalls,
+    /// Signed reasoning: everything before it as it was, so none may stand behind an edit.
+    Bound,
+}
+
+impl Rules {
+    pub(crate) const PERMISSIVE: Self = Self {
+        first: First::Anyone,
+        instructions: Instructions::Anywhere,
+        results: Results::Later,
+        neighbours: Neighbours::Free,
+        reasoning: Reasoning::Free,
+    };
+
+    pub(crate) const OPENAI_CHAT: Self = Self { results: Results::Next, ..Self::PERMISSIVE };
+
+    pub(crate) const OPENAI_RESPONSES: Self = Self { reasoning: Reasoning::WithNext, ..Self::PERMISSIVE };
+
+    pub(crate) const DEEPSEEK: Self = Self { reasoning: Reasoning::WithCalls, ..Self::OPENAI_CHAT };
+
+    pub(crate) const ANTHROPIC: Self = Self {
+        first: First::UserOrCompaction,
+        instructions: Instructions::Leading,
+        results: Results::Next,
+        neighbours: Neighbours::Joined,
+        reasoning: Reasoning::Bound,
+    };
+
+    pub(crate) const GEMINI: Self =
+        Self { first: First::User, reasoning: Reasoning::Free, ..Self::ANTHROPIC };
+
+    pub(crate) const BEDROCK_CONVERSE: Self = Self { neighbours: Neighbours::Alternate, ..Self::GEMINI };
+
+    pub(crate) const CHAT_TEMPLATE: Self = Self {
+        first: First::User,
+        instructions: Instructions::OneLeading,
+        results: Results::Next,
+        neighbours: Neighbours::AlternateBesideTools,
+        reasoning: Reasoning::Free,
+    };
+}

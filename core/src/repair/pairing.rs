@@ -1,0 +1,93 @@
+//! Instructions where they must stand, and each call with one result.
+
+use alloc::vec::Vec;
+
+use super::{Pending, Repair, Request};
+use crate::profile::{Instructions, Neighbours, Results};
+use crate::shape::Kind;
+
+/// All messages but orphans, in order: instructions first where they must be, results next to their calls where they must
+/// be, and an aborted one for each call without.
+pub(super) fn pair(request: &Request<'_>) -> Vec<Repair> {
+    let mut pairing = Pairing {
+        request,
+        last: request.paired().filter(|(_, kind)| speaks(request, *kind)).map(|(at, _)| at).last(),
+        run: Vec::new(),
+        out: instructions(request),
+    };
+    for (position, kind) in request.paired() {
+        pairing.push(position, kind);
+    }
+    pairing.end_run();
+    pairing.out
+}
+
+fn speaks(request: &Request<'_>, kind: Kind) -> bool {
+    kind != Kind::Result && !request.is_apart(kind)
+}
+
+/// The instructions that are sent apart.
+fn instructions(request: &Request<'_>) -> Vec<Repair> {
+    let mut out = Vec::with_capacity(request.rows.len());
+    for (position, _) in request.paired().filter(|(_, kind)| request.is_apart(*kind)) {
+        out.push(match request.rules.instructions {
+            Instructions::OneLeading if !out.is_empty() => Repair::Merge { position },
+            _ => Repair::Keep(position),
+        });
+    }
+    out
+}
+
+#[derive(Debug)]
+struct Pairing<'a> {
+    request: &'a Request<'a>,
+    /// The last message beside results: calls at the end may be running.
+    last: Option<u32>,
+    /// The latest messages of the model that are one turn.
+    run: Vec<u32>,
+    out: Vec<Repair>,
+}
+
+impl Pairing<'_> {
+    fn push(&mut self, position: u32, kind: Kind) {
+        match kind {
+            Kind::Instruction if self.request.is_apart(kind) => {}
+            Kind::Says | Kind::Calls => {
+                if self.request.rules.neighbours != Neighbours::Joined {
+                    self.end_run();
+                }
+                self.run.push(position);
+            }
+            Kind::Instruction | Kind::User => {
+                self.end_run();
+                self.out.push(Repair::Keep(position));
+            }
+            Kind::Result => {
+                self.end_run();
+                if self.request.rules.results == Results::Later {
+                    self.out.push(Repair::Keep(position));
+                }
+            }
+        }
+    }
+
+    /// Writes a turn of the model, its results where they must be next to it, and the aborted ones.
+    fn end_run(&mut self) {
+        let Self { request, last, run, out } = self;
+        out.extend(run.iter().map(|position| Repair::Keep(*position)));
+        if request.rules.results == Results::Next {
+            let of_call = |position| request.results.get(position).into_iter().flatten().copied();
+            let mut results: Vec<u32> = run.iter().flat_map(of_call).collect();
+            results.sort_unstable();
+            out.extend(results.into_iter().map(Repair::Keep));
+        }
+        let is_last = last.is_some_and(|last| run.contains(&last));
+        if request.pending == Pending::Over || !is_last {
+            for position in run.iter() {
+                let calls = request.unanswered.get(position).into_iter().flatten();
+                out.extend(calls.map(|call| Repair::Abort { position: *position, call: *call }));
+            }
+        }
+        run.clear();
+    }
+}

@@ -1,0 +1,211 @@
+//! On generated conversations, with every profile.
+
+use core::cell::RefCell;
+use std::collections::BTreeMap;
+use std::string::String;
+use std::vec::Vec;
+use std::{format, println, vec};
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::{apply, naive, repair, validate, written};
+use crate::message::Role;
+use crate::profile::Results;
+use crate::repair::{Pending, Repair};
+use crate::test_message::{TestMessage, TestPart};
+use crate::{Profile, ViolationKind};
+
+const CASES: u32 = if cfg!(miri) { 20 } else { 2_000 };
+
+/// How often, of 1,000 conversations, each kind of violation must occur at least.
+const KINDS_MIN: u32 = 2;
+
+fn call_id() -> impl Strategy<Value = String> {
+    select(vec!["1", "2", "3"]).prop_map(String::from)
+}
+
+fn model_part() -> impl Strategy<Value = TestPart> {
+    prop_oneof![
+        4 => Just(TestPart::Text),
+        4 => call_id().prop_map(TestPart::Call),
+        1 => call_id().prop_map(TestPart::Hosted),
+        1 => Just(TestPart::Reasoning),
+        2 => Just(TestPart::Item),
+        1 => Just(TestPart::Opaque),
+        1 => Just(TestPart::Compaction),
+    ]
+}
+
+/// A message on its own: whatever a reader may hand over, in any order.
+fn message() -> impl Strategy<Value = TestMessage> {
+    let response = proptest::option::of(select(vec!["A", "B"]).prop_map(String::from));
+    let model = (vec(model_part(), 0..4), response).prop_map(|(parts, response)| {
+        let message = TestMessage::new(Role::Assistant, parts);
+        TestMessage { response, ..message }
+    });
+    let result = (select(vec![Role::Tool, Role::Tool, Role::Tool, Role::User]), call_id())
+        .prop_map(|(role, id)| TestMessage::new(role, [TestPart::Result(id)]));
+    prop_oneof![
+        6 => model,
+        4 => result,
+        4 => Just(TestMessage::parse("u")),
+        2 => Just(TestMessage::parse("a")),
+        1 => select(vec!["uy", "uk", "t", "ak", "s", "d", "s"]).prop_map(TestMessage::parse),
+    ]
+}
+
+/// Messages as they come in practice: a user, steps of calls and results in some order, a text.
+fn turn() -> impl Strategy<Value = Vec<TestMessage>> {
+    let step = select(vec![
+        "a",
+        "ac1 t1",
+        "atc1c2 t2 t1",
+        "aic1 t1",
+        "arc1 t1",
+        "ac1 ac2 t1 t2",
+        "aoc1 t1 t1",
+        "ai at",
+    ]);
+    (
+        select(vec!["u", "u", "s u", "s d u", "uk", "", "u u"]),
+        vec(step, 0..4),
+        select(vec!["a", "aot", "", "ai"]),
+    )
+        .prop_map(|(user, steps, text)| TestMessage::parse_all(&format!("{user} {} {text}", steps.join(" "))))
+}
+
+fn conversation() -> impl Strategy<Value = Vec<TestMessage>> {
+    let turns = vec(turn(), 0..4).prop_map(|turns| turns.concat());
+    let mixed = (vec(turn(), 0..3), vec(message(), 0..4)).prop_map(|(turns, others)| {
+        let mut all = turns.concat();
+        for (at, other) in others.into_iter().enumerate() {
+            all.insert((at * 7 + 1) % (all.len() + 1), other);
+        }
+        all
+    });
+    prop_oneof![vec(message(), 0..12), turns, mixed]
+}
+
+fn edit() -> impl Strategy<Value = Option<u32>> {
+    proptest::option::of(0..8_u32)
+}
+
+fn check(property: impl Fn(Profile, Option<u32>, &[TestMessage])) {
+    let mut runner = TestRunner::new(Config { cases: CASES, failure_persistence: None, ..Config::default() });
+    let case = (select(&Profile::ALL[..]), edit(), conversation());
+    let checked = runner.run(&case, |(profile, edit, messages)| {
+        property(profile, edit, &messages);
+        Ok(())
+    });
+    checked.unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// The position in what was written from which on it is not what the provider has seen.
+fn edit_after(steps: &[Repair], edit: Option<u32>) -> Option<u32> {
+    let edit = edit?;
+    let behind = |step: &Repair| matches!(step, Repair::Keep(at) | Repair::DropReasoning { position: at } if *at >= edit);
+    let apart = steps.iter().position(behind).unwrap_or(steps.len());
+    u32::try_from(apart).ok()
+}
+
+#[test]
+fn a_repaired_request_is_legal() {
+    check(|profile, edit, messages| {
+        let steps = repair(profile, edit, messages, Pending::Over);
+        let left = validate(profile, edit_after(&steps, edit), &apply(messages, &steps));
+        assert!(left.is_empty(), "{left:?} after {}", written(&steps));
+    });
+}
+
+#[test]
+fn only_running_calls_are_left() {
+    check(|profile, edit, messages| {
+        let steps = repair(profile, edit, messages, Pending::Running);
+        let mut left = validate(profile, edit_after(&steps, edit), &apply(messages, &steps));
+        left.retain(|violation| violation.kind != ViolationKind::PendingCall);
+        assert!(left.is_empty(), "{left:?} after {}", written(&steps));
+    });
+}
+
+/// Whether a result could be of several calls: of those of several earlier turns none gets it.
+fn repeats_an_id(messages: &[TestMessage]) -> bool {
+    let mut ids: Vec<&str> = messages.iter().flat_map(TestMessage::calls).collect();
+    ids.sort_unstable();
+    ids.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+#[test]
+fn what_is_legal_stays_as_it_is() {
+    let legal = RefCell::new(0_u32);
+    check(|profile, edit, messages| {
+        let ambiguous = profile.rules().results == Results::Later && repeats_an_id(messages);
+        if !ambiguous && validate(profile, edit, messages).is_empty() {
+            *legal.borrow_mut() += 1;
+            let steps = repair(profile, edit, messages, Pending::Over);
+            let all = (0..u32::try_from(messages.len()).unwrap()).map(Repair::Keep).collect::<Vec<_>>();
+            assert_eq!(steps, all);
+        }
+    });
+    println!("legal: {} of {CASES}", legal.borrow());
+    assert!(cfg!(miri) || legal.into_inner() >= CASES / 10);
+}
+
+/// Users, instructions and what the model says beside reasoning are written exactly once; the first two stay in order.
+#[test]
+fn nothing_said_is_lost() {
+    check(|profile, edit, messages| {
+        let steps = repair(profile, edit, messages, Pending::Over);
+        let mut all = Vec::new();
+        for step in &steps {
+            match step {
+                Repair::Keep(at)
+                | Repair::Merge { position: at }
+                | Repair::DropReasoning { position: at } => {
+                    all.push(*at);
+                }
+                _ => {}
+            }
+        }
+        let of = |wanted: &dyn Fn(&TestMessage) -> bool| {
+            all.iter().copied().filter(|at| wanted(&messages[*at as usize])).collect::<Vec<_>>()
+        };
+        let expected = |wanted: &dyn Fn(&TestMessage) -> bool| {
+            let positions = 0..u32::try_from(messages.len()).unwrap();
+            positions.filter(|at| wanted(&messages[*at as usize])).collect::<Vec<_>>()
+        };
+        let says = |message: &TestMessage| {
+            let reasons = !message.parts.is_empty() && message.parts.iter().all(TestMessage::is_reasoning);
+            matches!(message.role, Role::User | Role::Assistant) && message.result().is_none() && !reasons
+        };
+        let instructs = |message: &TestMessage| matches!(message.role, Role::System | Role::Developer);
+        assert_eq!(of(&says), expected(&says));
+        assert_eq!(of(&instructs), expected(&instructs));
+        let mut once = all.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(once.len(), all.len());
+    });
+}
+
+#[test]
+fn the_naive_twins_agree() {
+    let counts = RefCell::new(BTreeMap::<&str, u32>::new());
+    check(|profile, edit, messages| {
+        let found = validate(profile, edit, messages);
+        for violation in &found {
+            *counts.borrow_mut().entry(violation.kind.as_str()).or_default() += 1;
+        }
+        for (profile, twin) in naive::TWINS {
+            assert_eq!(validate(profile, None, messages), twin(messages), "{}", profile.as_str());
+        }
+    });
+    let counts = counts.into_inner();
+    println!("violations in {CASES} conversations: {counts:?}");
+    for kind in ViolationKind::ALL.into_iter().filter(|_| !cfg!(miri)) {
+        let count = counts.get(kind.as_str()).copied().unwrap_or(0);
+        assert!(count >= CASES / 1_000 * KINDS_MIN, "only {count} of {}", kind.as_str());
+    }
+}

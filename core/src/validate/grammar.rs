@@ -1,0 +1,74 @@
+//! Who may speak when.
+
+use super::ViolationKind;
+use crate::profile::{First, Instructions, Neighbours, Rules};
+use crate::shape::{Kind, Shape};
+
+/// What the order of roles depends on, of the messages so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Grammar {
+    /// The message before, instructions aside.
+    previous: Option<Kind>,
+    /// The latest that counts where tools do not.
+    said: Option<Kind>,
+    instructed: bool,
+    /// Whether there was a user, or what may stand in for one.
+    user: bool,
+}
+
+impl Grammar {
+    /// Checks instructions, where they must lead.
+    pub(super) fn instruct(&mut self, rules: &Rules, found: &mut dyn FnMut(ViolationKind)) {
+        if self.previous.is_some() {
+            found(ViolationKind::LateInstruction);
+        } else if self.instructed && rules.instructions == Instructions::OneLeading {
+            found(ViolationKind::SecondInstruction);
+        }
+        self.instructed = true;
+    }
+
+    /// Checks any other message.
+    pub(super) fn push(&mut self, rules: &Rules, shape: &Shape, found: &mut dyn FnMut(ViolationKind)) {
+        let kind = shape.kind;
+        let begins = kind == Kind::User || rules.first == First::UserOrCompaction && shape.compaction;
+        let first = self.previous.is_none();
+        if first && rules.first != First::Anyone && !begins {
+            found(ViolationKind::FirstNotUser);
+        }
+        self.user |= kind == Kind::User || first && begins;
+        match rules.neighbours {
+            Neighbours::Free | Neighbours::Joined => {}
+            Neighbours::Alternate => {
+                if self.previous.is_some_and(|previous| same_role(previous, kind)) {
+                    found(ViolationKind::SameRole);
+                }
+            }
+            Neighbours::AlternateBesideTools => self.push_beside_tools(kind, found),
+        }
+        self.previous = Some(kind);
+    }
+
+    fn push_beside_tools(&mut self, kind: Kind, found: &mut dyn FnMut(ViolationKind)) {
+        if kind == Kind::User && self.previous == Some(Kind::Result) {
+            found(ViolationKind::UserAfterResult);
+        }
+        if matches!(kind, Kind::User | Kind::Says) {
+            if self.said == Some(kind) {
+                found(ViolationKind::SameRole);
+            }
+            self.said = Some(kind);
+        }
+    }
+
+    /// Checks what only the end shows.
+    pub(super) fn finish(self, rules: &Rules, found: &mut dyn FnMut(ViolationKind)) {
+        if rules.first != First::Anyone && !self.user {
+            found(ViolationKind::NoUser);
+        }
+    }
+}
+
+/// Whether both are the model's, or both the user's own words: these may continue a turn of results.
+fn same_role(previous: Kind, kind: Kind) -> bool {
+    previous.is_model() && kind.is_model() || previous == Kind::User && kind == Kind::User
+}
