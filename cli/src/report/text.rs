@@ -57,7 +57,7 @@ impl Report {
         };
         let goal = goal.map_or_else(|| "none".to_owned(), grouped);
         let pressed = match floor > window.saturating_sub(reserve) {
-            true => format!(" ({} where the window demands it)", grouped(floor_hard)),
+            true => format!(", or {} where the window is too small for it", grouped(floor_hard)),
             false => String::new(),
         };
         format!(
