@@ -70,7 +70,7 @@ pub(crate) struct BudgetArgs {
     /// The size to reach; P% is of window - reserve [default: half of the trigger]
     #[arg(long, allow_hyphen_values = true, value_name = "N|P%", conflicts_with = "keep")]
     pub(crate) goal: Option<Amount>,
-    /// The share of the transcript's own tokens to keep
+    /// The share of the transcript's own tokens to keep; of a session, of all that is in its log
     #[arg(long, allow_hyphen_values = true, value_name = "P%")]
     pub(crate) keep: Option<Percent>,
 }

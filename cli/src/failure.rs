@@ -64,7 +64,8 @@ impl Failure {
         let code = if error.kind() == WireErrorKind::Io { code::IO } else { code::INPUT };
         let hint = match error.kind() {
             WireErrorKind::Empty => "; give it a transcript, for example a Chat Completions request",
-            WireErrorKind::NotJson => "; expected a transcript, JSON or JSONL",
+            WireErrorKind::NotJson if error.offset() == Some(0) => "; expected a transcript, JSON or JSONL",
+            WireErrorKind::NotJson => "; mend it there",
             _ => "",
         };
         Self::new(code, format!("{}: {error}{hint}", path.display()))
@@ -115,8 +116,16 @@ impl Failure {
         if self.silent {
             return ExitCode::SUCCESS;
         }
+        // A name of a file or a session may hold anything; the message stays on its line.
+        let mut message = String::with_capacity(self.message.len());
+        for shown in self.message.chars() {
+            match shown.is_control() {
+                true => message.extend(shown.escape_default()),
+                false => message.push(shown),
+            }
+        }
         // Nobody may be listening: the exit code says it too.
-        let _ = writeln!(io::stderr().lock(), "epitome: {}", self.message);
+        let _ = writeln!(io::stderr().lock(), "epitome: {message}");
         ExitCode::from(self.code)
     }
 }

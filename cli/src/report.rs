@@ -1,6 +1,6 @@
 //! What a compaction did, for people and for programs.
 
-use epitome::core::{Basis, Floors, Group, GroupKind, Index, Outcome, Plan, Tokens, Verdict};
+use epitome::core::{Basis, Floors, Group, GroupKind, Index, Outcome, Plan, Tokens, Unchanged, Verdict};
 use serde::Serialize;
 
 use crate::budget::{Asked, Defaults};
@@ -114,7 +114,11 @@ impl<'a> Decided<'a> {
         match outcome {
             None => Self::Unchanged(NOT_DUE),
             Some(Outcome::Planned(plan)) => Self::Planned(plan),
-            Some(_) if misses && own > index.tokens() => Self::OrphansDropped,
+            // Of a conversation that is nothing else, something has to stay.
+            Some(_) if misses && (1..own).contains(&index.tokens()) => Self::OrphansDropped,
+            Some(Outcome::Unchanged(Unchanged::AtGoal)) if misses => {
+                Self::Unchanged(Unchanged::NothingToDrop.as_str())
+            }
             Some(Outcome::Unchanged(why)) => Self::Unchanged(why.as_str()),
         }
     }

@@ -34,7 +34,7 @@ fn not_json() {
     refused(&fixture("not-json.txt"), &[], 2, &["line 1: not JSON", "expected a transcript, JSON or JSONL"]);
     let folder = Folder::new();
     let broken = format!("[{{\"role\":\"user\",\"content\":\"{SECRET}\"}},\n  {SECRET}]");
-    refused(&folder.file("a.json", broken), &[], 2, &["line 2, column 3: not JSON"]);
+    refused(&folder.file("a.json", broken), &[], 2, &["line 2, column 3: not JSON", "; mend it there"]);
     refused(&folder.file("b", [0, 159, 146, 150]), &[], 2, &["not UTF-8"]);
 }
 
@@ -173,6 +173,15 @@ fn files_that_cannot_be_read() {
         Ok(_) => println!("skipped: this user may read everything"),
         Err(_) => refused(&closed, &[], 4, &["Permission denied"]),
     }
+}
+
+#[test]
+fn a_message_stays_on_its_line_whatever_a_name_holds() {
+    let message = run(&["stats", "no\n\u{1b}[31msuch\u{9b}"]).fails(4);
+    assert!(message.starts_with(r"epitome: no\n\u{1b}[31msuch\u{9b}: No such file"), "{message}");
+    let folder = Folder::new();
+    let file = folder.file("a.json", "{\"a\\u001b[31mkey\": 1}");
+    assert!(run(&["stats", text(&file)]).fails(2).contains(r"the key `a\u{1b}[31mkey`"));
 }
 
 #[test]

@@ -141,3 +141,13 @@ fn a_floor_over_the_window_is_infeasible() {
     report(&file, &["--window", "356", "--reserve", "0"]);
     assert!(run(&["compact", text(&file), "--window", "355", "--reserve", "0"]).code == 3);
 }
+
+#[test]
+fn of_a_conversation_something_stays() {
+    let folder = Folder::new();
+    let orphans = serde_json::json!([{"role": "tool", "tool_call_id": "x", "content": SECRET}]).to_string();
+    let file = folder.file("orphans.json", &orphans);
+    let out = folder.path("out.json");
+    let report = report(&file, &["--keep", "1%", "-o", text(&out)]);
+    assert_eq!((&report["unchanged_reason"], read(&out)), (&Value::from("nothing_to_drop"), orphans));
+}

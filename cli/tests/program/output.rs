@@ -118,7 +118,7 @@ fn a_full_disk_leaves_the_old_output() {
 #[test]
 fn readers_and_listeners_may_go_away() {
     let folder = Folder::new();
-    let file = folder.file("in.jsonl", jsonl(&messages(4_000)));
+    let file = folder.file("in.jsonl", jsonl(&messages(1_000)));
     let store = format!("sqlite:{}", text(&folder.path("s.db")));
     run(&["session", "import", text(&file), "--store", &store, "--session", "s"]).ok();
     let commands = [

@@ -29,7 +29,7 @@ impl Store {
 }
 
 #[test]
-fn a_session_from_import_to_delete() {
+fn an_imported_session_is_the_file_and_compacts_like_it() {
     let store = Store::new();
     let file = example("coding-agent.json");
     let said = store.session("import", "one", &[text(&file)]).ok();
@@ -52,7 +52,15 @@ fn a_session_from_import_to_delete() {
         (&json!("at_goal"), &first["tokens_after"])
     );
     assert_eq!(store.list()[0]["revision"], 1);
+}
 
+#[test]
+fn the_log_shows_what_is_hidden_until_it_is_deleted() {
+    let store = Store::new();
+    let file = example("coding-agent.json");
+    store.session("import", "one", &[text(&file)]).ok();
+    store.session("compact", "one", &["--keep", "50%"]).ok();
+    let whole = json_of(&file)["messages"].clone();
     let mut hidden = Vec::new();
     let log = store.session("log", "one", &["--json"]).ok();
     assert_eq!(log.lines().count(), 74);
