@@ -36,7 +36,10 @@ impl FromStr for Amount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.ends_with('%') { text.parse().map(Self::Percent) } else { tokens(text).map(Self::Tokens) }
+        match text.ends_with('%') {
+            true => text.parse().map(Self::Percent),
+            false => tokens(text).map(Self::Tokens).map_err(|error| error + ", or a share like 50%"),
+        }
     }
 }
 
@@ -61,9 +64,7 @@ impl fmt::Display for Percent {
 /// A number of tokens; `_` may group its digits.
 pub(crate) fn tokens(text: &str) -> Result<u64, String> {
     let digits = text.replace('_', "");
-    digits
-        .parse()
-        .map_err(|_| "expected a number of tokens, for example 8000, or a share like 50%".to_owned())
+    digits.parse().map_err(|_| "expected a number of tokens, for example 8000".to_owned())
 }
 
 /// A number with its digits in groups of three.
@@ -77,6 +78,12 @@ pub(crate) fn grouped(number: u64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// A number of things: "1 turn", "1,234 turns".
+pub(crate) fn counted(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", grouped(number))
 }
 
 #[cfg(test)]

@@ -59,19 +59,19 @@ pub(crate) enum Format {
 #[derive(Debug, Clone, Copy, ClapArgs)]
 pub(crate) struct BudgetArgs {
     /// What the model takes, in tokens [default: 128000; with --keep alone, no less than the transcript needs]
-    #[arg(long, value_name = "N", value_parser = tokens)]
+    #[arg(long, allow_hyphen_values = true, value_name = "N", value_parser = tokens)]
     pub(crate) window: Option<u64>,
     /// What stays free for the answer [default: an eighth of the window, at most 8192]
-    #[arg(long, value_name = "N", value_parser = tokens)]
+    #[arg(long, allow_hyphen_values = true, value_name = "N", value_parser = tokens)]
     pub(crate) reserve: Option<u64>,
     /// Compact only above this size; P% is of window - reserve [default: 78% of the window; with --goal or --keep: now]
-    #[arg(long, value_name = "N|P%")]
+    #[arg(long, allow_hyphen_values = true, value_name = "N|P%")]
     pub(crate) trigger: Option<Amount>,
     /// The size to reach; P% is of window - reserve [default: half of the trigger]
-    #[arg(long, value_name = "N|P%", conflicts_with = "keep")]
+    #[arg(long, allow_hyphen_values = true, value_name = "N|P%", conflicts_with = "keep")]
     pub(crate) goal: Option<Amount>,
-    /// The share of the transcript's own tokens to keep
-    #[arg(long, value_name = "P%")]
+    /// The share of the transcript's own tokens to keep; of a session, of all that is in its log
+    #[arg(long, allow_hyphen_values = true, value_name = "P%")]
     pub(crate) keep: Option<Percent>,
 }
 

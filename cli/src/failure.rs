@@ -1,13 +1,15 @@
 //! What ends the program before its time, and with which exit code.
 
 use core::fmt;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use epitome::core::{BudgetError, PlanError};
+use epitome::core::{Budget, BudgetError, Contributor, Infeasible, PlanError};
 use epitome::std::history::{HistoryError, StoreError, StoreErrorKind};
 use epitome::std::wire::{WireError, WireErrorKind};
+
+use crate::amount::{counted, grouped};
 
 /// Exit codes: what a script can tell from them.
 pub(crate) mod code {
@@ -61,15 +63,44 @@ impl Failure {
     pub(crate) fn wire(path: &Path, error: &WireError) -> Self {
         let code = if error.kind() == WireErrorKind::Io { code::IO } else { code::INPUT };
         let hint = match error.kind() {
-            WireErrorKind::Empty => ": give it a transcript, for example a Chat Completions request",
+            WireErrorKind::Empty => "; give it a transcript, for example a Chat Completions request",
+            WireErrorKind::NotJson if error.offset() == Some(0) => "; expected a transcript, JSON or JSONL",
+            WireErrorKind::NotJson => "; mend it there",
             _ => "",
         };
         Self::new(code, format!("{}: {error}{hint}", path.display()))
     }
 
+    /// Why there is no plan.
+    pub(crate) fn plan(error: &PlanError, budget: &Budget) -> Self {
+        let PlanError::Infeasible(Infeasible { floor, limit, largest, .. }) = error else {
+            return Self::new(code::IO, error.to_string());
+        };
+        let mut message = format!(
+            "what is protected has {}, but a request may have {} (window {}, less the reserve of {}): raise --window, \
+             lower --reserve, or shorten the largest of it:",
+            counted(*floor, "token"),
+            grouped(*limit),
+            grouped(budget.window()),
+            grouped(budget.reserve())
+        );
+        let largest = largest.iter().flatten();
+        let lines = largest.map(|Contributor { position, kind, tokens, .. }| {
+            format!(" message {position} ({}, {})", kind.as_str(), counted(tokens.as_u64(), "token"))
+        });
+        message += &lines.collect::<Vec<_>>().join(",");
+        Self::new(code::INFEASIBLE, message)
+    }
+
     /// The same failure, with what was being done.
     pub(crate) fn during(mut self, what: impl fmt::Display) -> Self {
         self.message = format!("{what}: {}", self.message);
+        self
+    }
+
+    /// The same failure, with what to do about it.
+    pub(crate) fn advise(mut self, what: &str) -> Self {
+        self.message = format!("{}; {what}", self.message);
         self
     }
 
@@ -85,7 +116,16 @@ impl Failure {
         if self.silent {
             return ExitCode::SUCCESS;
         }
-        eprintln!("epitome: {}", self.message);
+        // A name of a file or a session may hold anything; the message stays on its line.
+        let mut message = String::with_capacity(self.message.len());
+        for shown in self.message.chars() {
+            match shown.is_control() {
+                true => message.extend(shown.escape_default()),
+                false => message.push(shown),
+            }
+        }
+        // Nobody may be listening: the exit code says it too.
+        let _ = writeln!(io::stderr().lock(), "epitome: {message}");
         ExitCode::from(self.code)
     }
 }
@@ -93,13 +133,6 @@ impl Failure {
 impl From<BudgetError> for Failure {
     fn from(error: BudgetError) -> Self {
         Self::input(error.to_string())
-    }
-}
-
-impl From<PlanError> for Failure {
-    fn from(error: PlanError) -> Self {
-        let code = if matches!(error, PlanError::Infeasible(_)) { code::INFEASIBLE } else { code::IO };
-        Self::new(code, error.to_string())
     }
 }
 
@@ -116,7 +149,6 @@ impl From<StoreError> for Failure {
 impl From<HistoryError> for Failure {
     fn from(error: HistoryError) -> Self {
         match error {
-            HistoryError::Plan(error) => error.into(),
             HistoryError::Store(error) => error.into(),
             other => Self::new(code::IO, other.to_string()),
         }

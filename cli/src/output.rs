@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use tempfile::NamedTempFile;
 
@@ -19,7 +19,9 @@ const INTERRUPTED: i32 = 130;
 pub(crate) fn remove_half_files_on_interrupt() {
     // Where no handler can be set, an interrupt leaves a file with a temporary name; the output is whole all the same.
     let _ = ctrlc::set_handler(|| {
-        if let Some(path) = HALF_FILE.lock().ok().and_then(|mut half| half.take()) {
+        // Held until the end: nobody makes another half file, or reports that this one is gone.
+        let half = HALF_FILE.lock();
+        if let Ok(Some(path)) = half.as_deref() {
             let _ = fs::remove_file(path);
         }
         std::process::exit(INTERRUPTED);
@@ -43,7 +45,11 @@ pub(crate) fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Res
         Ok(there) => {
             fs::canonicalize(path).and_then(|path| replace(&path, Some(there.permissions()), content))
         }
-        Err(_) => replace(path, None, content),
+        Err(_) => match fs::read_link(path) {
+            // A link to a file that does not exist yet stays a link.
+            Ok(target) => replace(&folder(path).join(target), None, content),
+            Err(_) => replace(path, None, content),
+        },
     };
     written.map_err(|error| Failure::io(path, &error))
 }
@@ -53,18 +59,36 @@ fn replace(
     permissions: Option<Permissions>,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let folder =
-        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let half = create(folder(path))?;
+    let done = fill(half, permissions, content).and_then(|half| {
+        let mut place = HALF_FILE.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = None;
+        half.persist(path).map_err(|error| error.error)
+    });
+    *HALF_FILE.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    done.map(|_| ())
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
+}
+
+/// A new file in `folder`, remembered for an interrupt before there can be one.
+fn create(folder: &Path) -> io::Result<NamedTempFile> {
     let mut half = tempfile::Builder::new();
     half.prefix(".epitome-").suffix(".half");
     #[cfg(unix)]
     half.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let half = half.tempfile_in(folder)?;
-    remember(Some(half.path()));
-    let done =
-        fill(half, permissions, content).and_then(|half| half.persist(path).map_err(|error| error.error));
-    remember(None);
-    done.map(|_| ())
+    let mut place = HALF_FILE.lock().unwrap_or_else(PoisonError::into_inner);
+    let half = half.tempfile_in(folder).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            io::Error::new(error.kind(), format!("there is no folder {}; create it", folder.display()))
+        }
+        // Its own words name the half file, which means nothing to anybody.
+        kind => io::Error::new(kind, format!("no file can be made in {}: {kind}", folder.display())),
+    })?;
+    *place = Some(half.path().to_owned());
+    Ok(half)
 }
 
 fn fill(
@@ -80,10 +104,4 @@ fn fill(
     }
     half.as_file().sync_all()?;
     Ok(half)
-}
-
-fn remember(half: Option<&Path>) {
-    if let Ok(mut place) = HALF_FILE.lock() {
-        *place = half.map(Path::to_owned);
-    }
 }

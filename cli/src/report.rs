@@ -1,20 +1,24 @@
 //! What a compaction did, for people and for programs.
 
-use core::fmt::Write as _;
-
-use epitome::core::{Basis, Floors, Group, GroupKind, Index, Plan, Verdict};
+use epitome::core::{Basis, Floors, Group, GroupKind, Index, Outcome, Plan, Tokens, Unchanged, Verdict};
 use serde::Serialize;
 
-use crate::amount::grouped;
 use crate::budget::{Asked, Defaults};
+use crate::strategy::Strategies;
 
 mod picture;
+mod rows;
+mod text;
 
 pub(crate) use picture::Picture;
+pub(crate) use rows::{Row, place_of, table};
 
 /// The report of one conversation. Its fields are the program's JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
+    /// Which of many it is, counted from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) conversation: Option<usize>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) path: String,
     pub(crate) messages_before: u64,
@@ -93,19 +97,73 @@ pub(crate) struct GroupDetail {
     pub(crate) verdict: char,
 }
 
-/// The verdicts of a plan, or of none: then everything stays.
-pub(crate) fn details(index: Index<'_>, plan: Option<&Plan<'_>>) -> Vec<GroupDetail> {
-    let letter = |group: &Group<'_>| plan.map_or(Verdict::Keep, |plan| plan.verdict(group)).letter();
+/// What became of a conversation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Decided<'a> {
+    /// Everything stays as it is, for this reason.
+    Unchanged(&'static str),
+    /// Only what answers no call goes: the rest met the goal, or is protected.
+    OrphansDropped,
+    Planned(&'a Plan<'a>),
+}
+
+impl<'a> Decided<'a> {
+    /// What `outcome` means for a conversation of `own` tokens, orphans included.
+    pub(crate) fn new(outcome: Option<&'a Outcome<'a>>, index: Index<'_>, own: u64, asked: &Asked) -> Self {
+        let misses = asked.budget.goal().is_some_and(|goal| own > goal);
+        match outcome {
+            None => Self::Unchanged(NOT_DUE),
+            Some(Outcome::Planned(plan)) => Self::Planned(plan),
+            // Of a conversation that is nothing else, something has to stay.
+            Some(_) if misses && (1..own).contains(&index.tokens()) => Self::OrphansDropped,
+            Some(Outcome::Unchanged(Unchanged::AtGoal)) if misses => {
+                Self::Unchanged(Unchanged::NothingToDrop.as_str())
+            }
+            Some(Outcome::Unchanged(why)) => Self::Unchanged(why.as_str()),
+        }
+    }
+
+    fn letter(self, group: &Group<'_>) -> char {
+        match self {
+            Self::Unchanged(_) => Verdict::Keep.letter(),
+            Self::OrphansDropped if group.kind() == GroupKind::Orphan => Verdict::Drop.letter(),
+            Self::OrphansDropped => Verdict::Keep.letter(),
+            Self::Planned(plan) => plan.verdict(group).letter(),
+        }
+    }
+
+    /// The messages that stay, in their order; `None` if all do.
+    pub(crate) fn order(self, index: Index<'_>) -> Option<Vec<u32>> {
+        match self {
+            Self::Unchanged(_) => None,
+            Self::OrphansDropped => Some(index.projection().flatten().collect()),
+            Self::Planned(plan) => Some(plan.projection().flatten().collect()),
+        }
+    }
+
+    const fn tokens_after(self, index: Index<'_>, own: u64) -> u64 {
+        match self {
+            Self::Unchanged(_) => own,
+            Self::OrphansDropped => index.tokens(),
+            Self::Planned(plan) => plan.tokens_after(),
+        }
+    }
+}
+
+/// The size of the conversation was under the trigger.
+pub(crate) const NOT_DUE: &str = "not_due";
+
+fn details(index: Index<'_>, decided: Decided<'_>) -> Vec<GroupDetail> {
     let groups = index.groups().map(|group| {
         let first = group.positions().map(|run| run.start).min().unwrap_or(0);
         let end = group.positions().map(|run| run.end).max().unwrap_or(0);
-        let (kind, tokens, verdict) = (group.kind(), group.tokens().0, letter(&group));
+        let (kind, tokens, verdict) = (group.kind(), group.tokens().0, decided.letter(&group));
         GroupDetail { first, last: end.saturating_sub(1), kind, tokens, verdict }
     });
     groups.collect()
 }
 
-pub(crate) fn counts(details: &[GroupDetail]) -> GroupCounts {
+fn counts(details: &[GroupDetail]) -> GroupCounts {
     let with = |letter| details.iter().filter(|group| group.verdict == letter).count() as u64;
     GroupCounts {
         total: details.len() as u64,
@@ -116,113 +174,76 @@ pub(crate) fn counts(details: &[GroupDetail]) -> GroupCounts {
     }
 }
 
+/// What a report is made from.
+#[derive(Debug)]
+pub(crate) struct Facts<'a> {
+    pub(crate) index: Index<'a>,
+    pub(crate) decided: Decided<'a>,
+    pub(crate) asked: &'a Asked,
+    pub(crate) strategies: &'a Strategies,
+    /// Of each message, orphans included.
+    pub(crate) sizes: &'a [Tokens],
+    pub(crate) basis: Basis,
+    pub(crate) tokenizer: String,
+}
+
 impl Report {
-    /// The report as people read it.
-    pub(crate) fn to_text(&self, picture: &Picture) -> String {
-        let mut out = String::new();
-        let (before, after) = (grouped(self.tokens_before), grouped(self.tokens_after));
-        let basis = format!("{}, {}", self.token_basis.as_str(), self.tokenizer);
-        let _ = writeln!(
-            out,
-            "was       {} messages in {} groups and {} turns, {before} tokens ({basis})",
-            grouped(self.messages_before),
-            grouped(self.groups.total),
-            self.turns
-        );
-        let _ = writeln!(out, "budget    {}", self.budget_line());
-        let _ = writeln!(out, "strategy  {}", self.strategies.join(", "));
-        if let Some(reason) = self.unchanged_reason {
-            let _ = writeln!(out, "unchanged {}", self.explain(reason));
-        } else {
-            let _ = writeln!(
-                out,
-                "is        {} messages, {after} tokens, {} of what it was{}",
-                grouped(self.messages_after),
-                share(self.tokens_after, self.tokens_before),
-                self.verdict_on_goal()
-            );
-            let _ = writeln!(out, "kept      {} groups: {}", self.groups.kept, self.by_kind('K'));
-            let _ = writeln!(out, "dropped   {} groups: {}", self.groups.dropped, self.by_kind('D'));
-            let _ =
-                writeln!(out, "replaced  {} groups, elided in {}", self.groups.replaced, self.groups.elided);
-            let _ = writeln!(
-                out,
-                "stable    the first {} messages, {} tokens, are as they were: a prompt cache keeps them",
-                grouped(self.stable_prefix_messages),
-                grouped(self.stable_prefix_tokens)
-            );
-        }
-        if let Some(repair) = self.repair {
-            let RepairCounts { left_out, moved, aborted } = repair;
-            let _ = writeln!(
-                out,
-                "repaired  {left_out} results left out, {moved} moved, {aborted} calls answered as aborted"
-            );
-        }
-        let _ = writeln!(out, "\n{}", picture.draw(&self.groups_detail));
-        out
-    }
-
-    fn budget_line(&self) -> String {
-        let Figures { window, reserve, trigger, goal, floor, .. } = self.budget;
-        let by_default = |is: bool| if is { " (default)" } else { "" };
-        let trigger = if trigger == 0 { "now".to_owned() } else { grouped(trigger) };
-        let goal = goal.map_or_else(|| "none".to_owned(), grouped);
-        let defaults = self.defaults;
-        format!(
-            "window {}{}, reserve {}{}, trigger {trigger}{}, goal {goal}{}, floor {}",
-            grouped(window),
-            by_default(defaults.window),
-            grouped(reserve),
-            by_default(defaults.reserve),
-            by_default(defaults.trigger && self.budget.trigger != 0),
-            by_default(defaults.goal),
-            grouped(floor)
-        )
-    }
-
-    fn verdict_on_goal(&self) -> &'static str {
-        match self.goal_missed {
-            true if self.budget.goal.is_some_and(|goal| goal < self.budget.floor) => {
-                "; the goal is under the floor"
-            }
-            true => "; the goal is missed",
-            false => "",
-        }
-    }
-
-    fn explain(&self, reason: &str) -> String {
-        let why = match reason {
-            "not_due" => format!("{} tokens are not more than the trigger", grouped(self.tokens_before)),
-            "at_goal" => "the goal is met as it is".to_owned(),
-            "nothing_to_drop" => {
-                "everything is protected: instructions, pins, open work, the first and the last \
-                                  request, the newest steps"
-                    .to_owned()
-            }
-            _ => "it would free too little to be worth voiding the prompt cache".to_owned(),
+    pub(crate) fn new(facts: Facts<'_>) -> Self {
+        let Facts { index, decided, asked, strategies, sizes, basis, tokenizer } = facts;
+        let (messages, tokens) = (sizes.len() as u64, sum(sizes));
+        let details = details(index, decided);
+        let tokens_after = decided.tokens_after(index, tokens);
+        let unchanged_reason = match decided {
+            Decided::Unchanged(reason) => Some(reason),
+            _ => None,
         };
-        format!("{reason}: {why}")
+        let floors = epitome::core::floors(index, strategies.with(|strategy| strategy.protection()));
+        let mut report = Self {
+            conversation: None,
+            path: String::new(),
+            messages_before: messages,
+            messages_after: messages,
+            tokens_before: tokens,
+            tokens_after,
+            token_basis: basis,
+            tokenizer,
+            groups: counts(&details),
+            stable_prefix_messages: messages,
+            stable_prefix_tokens: tokens,
+            budget: Figures::new(asked, floors),
+            goal_missed: false,
+            strategies: strategies.names().to_vec(),
+            unchanged_reason,
+            repair: None,
+            verdicts: details.iter().map(|group| group.verdict).collect(),
+            groups_detail: details,
+            turns: index.turn().0,
+            defaults: asked.defaults,
+        };
+        report.set_goal_missed();
+        if let Some(order) = decided.order(index) {
+            report.messages_after = order.len() as u64;
+            let stable = order.into_iter().zip(0..).take_while(|(from, at)| from == at).count();
+            report.set_stable_prefix(stable, sizes);
+        }
+        report
     }
 
-    /// How many groups of each kind have a verdict, and their tokens.
-    fn by_kind(&self, verdict: char) -> String {
-        let with = || self.groups_detail.iter().filter(move |group| group.verdict == verdict);
-        let kinds = [
-            GroupKind::System,
-            GroupKind::User,
-            GroupKind::Assistant,
-            GroupKind::Exchange,
-            GroupKind::Summary,
-            GroupKind::Orphan,
-        ];
-        let lines = kinds.into_iter().filter_map(|kind| {
-            let count = with().filter(|group| group.kind == kind).count();
-            (count > 0).then(|| format!("{count} {}", kind.as_str()))
-        });
-        let tokens = with().map(|group| u64::from(group.tokens)).sum();
-        format!("{}; {} tokens", lines.collect::<Vec<_>>().join(", "), grouped(tokens))
+    /// Compares what there is now with the goal, if there was a pass toward it.
+    pub(crate) fn set_goal_missed(&mut self) {
+        self.goal_missed = self.unchanged_reason != Some(NOT_DUE)
+            && self.budget.goal.is_some_and(|goal| self.tokens_after > goal);
     }
+
+    /// So many messages at the beginning are as they were.
+    pub(crate) fn set_stable_prefix(&mut self, messages: usize, sizes: &[Tokens]) {
+        self.stable_prefix_messages = messages as u64;
+        self.stable_prefix_tokens = sum(sizes.get(..messages).unwrap_or_default());
+    }
+}
+
+pub(crate) fn sum(sizes: &[Tokens]) -> u64 {
+    sizes.iter().map(|size| size.as_u64()).sum()
 }
 
 /// `part` of `whole` in percent, for people.

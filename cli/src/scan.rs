@@ -18,11 +18,18 @@ pub(crate) fn counter(name: &str) -> Result<Counter> {
     counter_by_name(name).map_err(|error| Failure::input(format!("--tokenizer: {error}")))
 }
 
-/// Groups and counts a conversation.
-pub(crate) fn index(transcript: &mut Transcript<'_>, counter: &dyn TokenCounter) -> Result<Index> {
-    let mut index = Index::new();
-    transcript.for_each(|message| push(&mut index, message, count_message(message, counter)))?;
-    Ok(index)
+/// Groups and counts a conversation: its index, and the size of each message.
+pub(crate) fn index(
+    transcript: &mut Transcript<'_>,
+    counter: &dyn TokenCounter,
+) -> Result<(Index, Vec<Tokens>)> {
+    let (mut index, mut sizes) = (Index::new(), Vec::new());
+    transcript.for_each(|message| {
+        let size = count_message(message, counter);
+        sizes.push(size);
+        push(&mut index, message, size)
+    })?;
+    Ok((index, sizes))
 }
 
 /// Adds a message to an index.

@@ -3,16 +3,20 @@
 
 use core::ops::Range;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use epitome::std::wire::document::{self, Conversation, Document, Layout, LineKind, Lines, Piece, Pointer};
+use epitome::std::wire::WireError;
+use epitome::std::wire::document::{self, Conversation, Document, Layout, LineKind, Piece, Pointer};
 use epitome::std::wire::openai_chat::ChatView;
-use epitome::std::wire::{WireError, WireErrorKind};
 
 use crate::args::InputArgs;
 use crate::failure::{Failure, Result};
 use crate::progress::Progress;
+
+mod lines;
+
+use lines::LineFile;
 
 /// A file whose conversations are to be read.
 #[derive(Debug)]
@@ -35,15 +39,6 @@ pub(crate) enum Transcript<'a> {
     Lines(LineFile<'a>),
 }
 
-/// JSONL that is not held in memory: only where its lines are.
-#[derive(Debug)]
-pub(crate) struct LineFile<'a> {
-    path: &'a Path,
-    file: &'a File,
-    lines: Vec<Range<u64>>,
-    bytes: u64,
-}
-
 /// How much of a file is looked at to tell JSONL from JSON: enough for the first line and part of the second.
 const HEAD_BYTES: usize = 256 * 1024;
 
@@ -59,7 +54,12 @@ impl Input {
                 .map_err(|error| Failure::io(Path::new("standard input"), &error))?;
             return Self::from_bytes(PathBuf::from("standard input"), bytes);
         }
-        let mut file = File::open(&path).map_err(|error| Failure::io(&path, &error))?;
+        let mut file = File::open(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                Failure::io(&path, &error).advise("check its name, or give - for standard input")
+            }
+            _ => Failure::io(&path, &error),
+        })?;
         let about = file.metadata().map_err(|error| Failure::io(&path, &error))?;
         if about.is_dir() {
             return Err(Failure::input(format!(
@@ -89,6 +89,12 @@ impl Input {
         &self.path
     }
 
+    /// The name of a place in the file.
+    pub(crate) fn place(&self, pointer: &str) -> String {
+        let at = if pointer.is_empty() { "" } else { " at " };
+        format!("{}{at}{pointer}", self.path.display())
+    }
+
     /// The one conversation that was asked for.
     pub(crate) fn conversation(&self, args: &InputArgs) -> Result<Transcript<'_>> {
         let text = match &self.text {
@@ -96,24 +102,39 @@ impl Input {
             Text::Memory(text) => without_mark(text),
         };
         let conversation = match &args.at {
-            Some(at) => pointer(at).and_then(|at| Document::parse(text)?.at(&at)?.conversation()),
+            Some(at) => Pointer::parse(at).and_then(|at| Document::parse(text)?.at(&at)?.conversation()),
             None => document::conversation(text),
         };
-        let conversation = conversation.map_err(|error| Failure::wire(&self.path, &error))?;
+        let conversation =
+            conversation.map_err(|error| match document::looks_like_jsonl(text) && args.at.is_some() {
+                true => Failure::input(format!(
+                    "{}: --at needs one JSON value, and this is JSONL, one on every line: add --each",
+                    self.path.display()
+                )),
+                false => Failure::wire(&self.path, &error),
+            })?;
         self.checked(conversation)
     }
 
     /// All conversations, in order, with their places.
     pub(crate) fn each(&self, args: &InputArgs) -> Result<Vec<Transcript<'_>>> {
         let Text::Memory(text) = &self.text else { return Ok(vec![self.conversation(args)?]) };
+        let text = without_mark(text);
         let wire = |error: WireError| Failure::wire(&self.path, &error);
-        let at = args.at.as_deref().map(pointer).transpose().map_err(wire)?;
-        let elements = document::each(without_mark(text)).map_err(wire)?;
-        let conversations = elements.map(|element| {
+        let at = args.at.as_deref().map(Pointer::parse).transpose().map_err(wire)?;
+        let refused = |error: WireError| match at.is_none() && document::conversation(text).is_ok() {
+            true => wire(error).advise("the file is one conversation: leave out --each"),
+            false => wire(error),
+        };
+        let conversations = document::each(text).map_err(refused)?.map(|element| {
             let element = element?;
             at.as_ref().map_or_else(|| Ok(element.clone()), |at| element.at(at))?.conversation()
         });
-        conversations.map(|found| found.map_err(wire).and_then(|found| self.checked(found))).collect()
+        let found = conversations.map(|found| found.map_err(refused).and_then(|found| self.checked(found)));
+        match found.collect::<Result<Vec<_>>>()? {
+            none if none.is_empty() => Err(empty(&self.path, "")),
+            found => Ok(found),
+        }
     }
 
     /// Writes the file with other conversations in the places of `found`, which are all of [`Input::each`] or the one of
@@ -220,86 +241,6 @@ impl Transcript<'_> {
             _ => start..start + conversation.whole().len(),
         }
     }
-}
-
-impl<'a> LineFile<'a> {
-    fn new(path: &'a Path, file: &'a File) -> Result<Self> {
-        let bytes = file.metadata().map_err(|error| Failure::io(path, &error))?.len();
-        Ok(Self { path, file, lines: Vec::new(), bytes })
-    }
-
-    fn for_each(&mut self, mut visit: impl FnMut(&ChatView<'_>) -> Result<()>) -> Result<()> {
-        self.seek(0).map_err(|error| Failure::io(self.path, &error))?;
-        let wire = |error: WireError| Failure::wire(self.path, &error);
-        let mut progress = Progress::new("reading", self.bytes);
-        let mut lines = Lines::new(BufReader::with_capacity(1 << 20, self.file));
-        self.lines.clear();
-        while let Some(line) = lines.next_line().map_err(wire)? {
-            if line.kind().map_err(wire)? == LineKind::Conversation {
-                let what = "the line is a conversation of its own; expected a message: try --each";
-                let error = WireError::new(WireErrorKind::Shape, what).with_offset(0);
-                return Err(wire(line.document().map_err(wire)?.place(error)));
-            }
-            let view = ChatView::parse(line.text());
-            let view = view.or_else(|error| Err(wire(line.document().map_err(wire)?.place(error))))?;
-            visit(&view)?;
-            progress.advance(line.text().len() as u64);
-            let start = line.offset() as u64;
-            self.lines.push(start..start + line.text().len() as u64);
-        }
-        if self.lines.is_empty() { Err(empty(self.path, "")) } else { Ok(()) }
-    }
-
-    fn line(&self, at: usize) -> io::Result<String> {
-        let range = self.lines.get(at).cloned().unwrap_or_default();
-        self.seek(range.start)?;
-        let mut text = String::new();
-        (&mut &*self.file).take(range.end - range.start).read_to_string(&mut text)?;
-        Ok(text)
-    }
-
-    fn write(&self, pieces: &[Piece<'_>], out: &mut dyn Write) -> io::Result<()> {
-        self.check_unchanged()?;
-        let mut reader = BufReader::with_capacity(1 << 20, self.file);
-        let mut here = reader.seek(SeekFrom::Start(0))?;
-        for piece in pieces {
-            match piece {
-                Piece::Original(at) => {
-                    let range = self.lines.get(*at).cloned().unwrap_or_default();
-                    let ahead = i64::try_from(range.start).unwrap_or(0) - i64::try_from(here).unwrap_or(0);
-                    reader.seek_relative(ahead)?;
-                    io::copy(&mut reader.by_ref().take(range.end - range.start), out)?;
-                    here = range.end;
-                }
-                Piece::New(text) => out.write_all(text.as_bytes())?,
-                other => return Err(io::Error::other(format!("{other:?} cannot be written"))),
-            }
-            out.write_all(b"\n")?;
-        }
-        Ok(())
-    }
-
-    fn copy(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.check_unchanged()?;
-        self.seek(0)?;
-        io::copy(&mut &*self.file, out).map(|_| ())
-    }
-
-    /// The file is read twice; a program that writes it in between would leave us with half a line.
-    fn check_unchanged(&self) -> io::Result<()> {
-        if self.file.metadata()?.len() == self.bytes {
-            return Ok(());
-        }
-        Err(io::Error::other("the input has changed while it was read: try again when nothing writes it"))
-    }
-
-    fn seek(&self, to: u64) -> io::Result<()> {
-        (&*self.file).seek(SeekFrom::Start(to)).map(|_| ())
-    }
-}
-
-fn pointer(text: &str) -> core::result::Result<Pointer, WireError> {
-    Pointer::parse(text)
 }
 
 fn without_mark(text: &str) -> &str {

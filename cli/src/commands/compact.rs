@@ -6,21 +6,19 @@ use std::process::ExitCode;
 
 use epitome::core::message::{PartView, Parts as _};
 use epitome::core::{
-    ABORTED, Cell, Outcome, Pending, Plan, PlanError, Profile, Repair, Repairer, TokenCounter, count_message,
-    plan,
+    ABORTED, Cell, Pending, Profile, Repair, Repairer, TokenCounter, Tokens, count_message, plan,
 };
 use epitome::std::message::Message;
 use epitome::std::wire::document::Piece;
 use epitome::std::wire::openai_chat::{self, ChatView};
 use serde::Serialize;
 
-use crate::amount::grouped;
 use crate::args::CompactArgs;
 use crate::budget::Asked;
 use crate::commands::validate::profile;
 use crate::failure::{Failure, Result, code};
 use crate::output;
-use crate::report::{Figures, Picture, RepairCounts, Report, counts, details, share};
+use crate::report::{Decided, Facts, Picture, RepairCounts, Report, Row, sum, table};
 use crate::scan;
 use crate::strategy::Strategies;
 use crate::transcript::{Input, Transcript};
@@ -57,7 +55,10 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
         return run_each(&settings, &*counter, &input);
     }
     let mut transcript = input.conversation(&args.input)?;
-    let done = compact(&mut transcript, &settings, &*counter)?;
+    let done = compact(&mut transcript, &settings, &*counter).map_err(|failure| match failure.code() {
+        code::INFEASIBLE => failure.during(input.place(transcript.pointer())),
+        _ => failure,
+    })?;
     write(&settings, &input, &mut [transcript], &[Some(&done)])?;
     let text = match args.json {
         true => json(&done.report)?,
@@ -85,15 +86,21 @@ fn run_each(settings: &Settings<'_>, counter: &dyn TokenCounter, input: &Input) 
     let mut results = Vec::with_capacity(transcripts.len());
     for (at, transcript) in transcripts.iter_mut().enumerate() {
         match compact(transcript, settings, counter) {
-            Ok(done) => results.push(Ok(done)),
+            Ok(mut done) => {
+                done.report.conversation = Some(at);
+                results.push(Ok(done));
+            }
             Err(failure) if failure.code() == code::INFEASIBLE => results.push(Err(failure)),
-            Err(failure) => return Err(failure.during(format_args!("conversation {at}"))),
+            Err(failure) => return Err(failure),
         }
     }
     let done: Vec<_> = results.iter().map(|result| result.as_ref().ok()).collect();
     write(settings, input, &mut transcripts, &done)?;
-    let rows: Vec<_> =
-        results.iter().zip(&transcripts).map(|(result, at)| Row::new(result, at.pointer())).collect();
+    let rows = results.iter().zip(&transcripts).enumerate();
+    let rows = rows.map(|(at, (result, transcript))| {
+        Row::new(result.as_ref().map(|done| &done.report), at, transcript.pointer())
+    });
+    let rows: Vec<_> = rows.collect();
     let text = if settings.args.json { json(&rows)? } else { table(&rows) };
     say(settings.args, &text)?;
     let infeasible = results.iter().any(core::result::Result::is_err);
@@ -106,114 +113,114 @@ fn compact(
     settings: &Settings<'_>,
     counter: &dyn TokenCounter,
 ) -> Result<Compacted> {
-    let index = scan::index(transcript, counter)?;
+    let (index, sizes) = scan::index(transcript, counter)?;
     let view = index.view();
-    let own = view.tokens().saturating_add(view.orphan_tokens());
+    // What answers no call is part of the request until it is left out.
+    let own = sum(&sizes);
     let asked = Asked::new(&settings.args.plan.budget, own)?;
     let mut cells = vec![Cell::default(); view.span_count()];
-    let floors = epitome::core::floors(view, settings.strategies.with(|strategy| strategy.protection()));
-    let outcome = match asked.is_due(view.tokens()) {
+    let outcome = match asked.is_due(own) {
         false => None,
         true => {
             let (budget, pass) = (asked.budget, asked.pass());
             let planned =
                 settings.strategies.with(|strategy| plan(view, &budget, pass, strategy, &mut cells));
-            Some(planned.map_err(|error| infeasible(error, transcript.pointer()))?)
+            Some(planned.map_err(|error| Failure::plan(&error, &budget))?)
         }
     };
-    let (decided, reason) = match &outcome {
-        None => (None, Some("not_due")),
-        Some(Outcome::Unchanged(why)) => (None, Some(why.as_str())),
-        Some(Outcome::Planned(plan)) => (Some(plan), None),
-    };
-    let details = details(view, decided);
-    let tokens_after = decided.map_or(own, Plan::tokens_after);
-    let mut report = Report {
-        path: transcript.pointer().to_owned(),
-        messages_before: transcript.len() as u64,
-        messages_after: transcript.len() as u64,
-        tokens_before: own,
-        tokens_after,
-        token_basis: counter.basis(),
+    let decided = Decided::new(outcome.as_ref(), view, own, &asked);
+    let mut report = Report::new(Facts {
+        index: view,
+        decided,
+        asked: &asked,
+        strategies: &settings.strategies,
+        sizes: &sizes,
+        basis: counter.basis(),
         tokenizer: counter.name().to_owned(),
-        groups: counts(&details),
-        stable_prefix_messages: transcript.len() as u64,
-        stable_prefix_tokens: decided.map_or(own, |plan| plan.stable_prefix().tokens),
-        budget: Figures::new(&asked, floors),
-        goal_missed: reason != Some("not_due") && asked.budget.goal().is_some_and(|goal| tokens_after > goal),
-        strategies: settings.strategies.names().to_vec(),
-        unchanged_reason: reason,
-        repair: None,
-        verdicts: details.iter().map(|group| group.verdict).collect(),
-        groups_detail: details,
-        turns: view.turn().0,
-        defaults: asked.defaults,
-    };
-    let order = decided.map(|plan| plan.projection().flatten().collect::<Vec<_>>());
-    let pieces = pieces(order, transcript, settings, counter, &mut report)?;
-    if let Some(pieces) = &pieces {
-        report.messages_after = pieces.len() as u64;
-        let same =
-            |(at, piece): &(usize, &OwnedPiece)| matches!(piece, OwnedPiece::Original(from) if from == at);
-        report.stable_prefix_messages = pieces.iter().enumerate().take_while(same).count() as u64;
+    });
+    transcript.pointer().clone_into(&mut report.path);
+    let mut pieces = decided.order(view).map(originals);
+    if settings.args.repair {
+        let all = || originals(0..u32::try_from(transcript.len()).unwrap_or(u32::MAX));
+        let repaired = repair(&pieces.unwrap_or_else(all), transcript, settings.profile)?;
+        pieces = account(repaired, &sizes, counter, &mut report)?;
     }
     Ok(Compacted { report, pieces })
 }
 
-/// What to write: the messages that stay, made legal if that was asked for. `None` if nothing changes.
-fn pieces(
-    order: Option<Vec<u32>>,
-    transcript: &mut Transcript<'_>,
-    settings: &Settings<'_>,
+fn originals(order: impl IntoIterator<Item = u32>) -> Vec<OwnedPiece> {
+    order.into_iter().map(|at| OwnedPiece::Original(at as usize)).collect()
+}
+
+/// Brings the report up to date with what a repair did. `None` if the transcript is written as it is.
+fn account(
+    (pieces, counts): (Vec<OwnedPiece>, RepairCounts),
+    sizes: &[Tokens],
     counter: &dyn TokenCounter,
     report: &mut Report,
 ) -> Result<Option<Vec<OwnedPiece>>> {
-    if !settings.args.repair {
-        let keep = |order: Vec<u32>| order.into_iter().map(|at| OwnedPiece::Original(at as usize)).collect();
-        return Ok(order.map(keep));
+    report.repair = Some(counts);
+    report.messages_after = pieces.len() as u64;
+    report.tokens_after = 0;
+    for piece in &pieces {
+        report.tokens_after += match piece {
+            OwnedPiece::Original(at) => sizes.get(*at).map_or(0, |size| size.as_u64()),
+            OwnedPiece::New(text) => {
+                let message = openai_chat::read(text).map_err(|error| Failure::input(error.to_string()))?;
+                count_message(&message, counter).as_u64()
+            }
+        };
     }
-    let all = || (0..u32::try_from(transcript.len()).unwrap_or(u32::MAX)).collect();
-    let order = order.unwrap_or_else(all);
-    let steps = repair_steps(&order, transcript, settings.profile)?;
+    let same = |(at, piece): &(usize, &OwnedPiece)| matches!(piece, OwnedPiece::Original(from) if from == at);
+    let stable = pieces.iter().enumerate().take_while(same).count();
+    report.set_stable_prefix(stable, sizes);
+    report.set_goal_missed();
+    Ok(Some(pieces).filter(|pieces| stable < pieces.len() || pieces.len() < sizes.len()))
+}
+
+/// The messages of `order`, made legal.
+fn repair(
+    order: &[OwnedPiece],
+    transcript: &mut Transcript<'_>,
+    profile: Profile,
+) -> Result<(Vec<OwnedPiece>, RepairCounts)> {
+    let order: Vec<usize> = order.iter().filter_map(OwnedPiece::original).collect();
     let mut counts = RepairCounts { left_out: order.len() as u64, ..RepairCounts::default() };
     let mut newest = 0;
-    let mut pieces = Vec::with_capacity(steps.len());
-    for step in steps {
+    let mut pieces = Vec::with_capacity(order.len());
+    for step in repair_steps(&order, transcript, profile)? {
         match step {
             Repair::Abort { position, call } => {
-                let text = aborted(transcript, order.get(position as usize).copied().unwrap_or(0), call)?;
-                let message = openai_chat::read(&text).map_err(|error| Failure::input(error.to_string()))?;
-                report.tokens_after += count_message(&message, counter).as_u64();
+                let at = order.get(position as usize).copied().unwrap_or(0);
+                pieces.push(OwnedPiece::New(aborted(transcript, at, call)?));
                 counts.aborted += 1;
-                pieces.push(OwnedPiece::New(text));
             }
             Repair::Keep(at) => {
                 counts.left_out -= 1;
                 counts.moved += u64::from(at < newest);
                 newest = newest.max(at);
-                pieces.push(OwnedPiece::Original(order.get(at as usize).copied().unwrap_or(0) as usize));
+                pieces.push(OwnedPiece::Original(order.get(at as usize).copied().unwrap_or(0)));
             }
             other => {
                 return Err(Failure::input(format!("the repair {other:?} has no form in Chat Completions")));
             }
         }
     }
-    report.repair = Some(counts);
-    Ok(Some(pieces))
+    Ok((pieces, counts))
 }
 
-fn repair_steps(order: &[u32], transcript: &mut Transcript<'_>, profile: Profile) -> Result<Vec<Repair>> {
+fn repair_steps(order: &[usize], transcript: &mut Transcript<'_>, profile: Profile) -> Result<Vec<Repair>> {
     let mut repairer = Repairer::default();
     for at in order {
-        transcript.with_message(*at as usize, |message| repairer.push(message))?;
+        transcript.with_message(*at, |message| repairer.push(message))?;
     }
     // A file is at rest: nothing of it is still running.
     Ok(repairer.finish(profile, Pending::Over))
 }
 
 /// The text of an aborted result for a call of the message at `at`.
-fn aborted(transcript: &mut Transcript<'_>, at: u32, call: u32) -> Result<String> {
-    let id = transcript.with_message(at as usize, |message| call_id(message, call))?;
+fn aborted(transcript: &mut Transcript<'_>, at: usize, call: u32) -> Result<String> {
+    let id = transcript.with_message(at, |message| call_id(message, call))?;
     let message = Message::tool(id, ABORTED);
     let text = openai_chat::write(&message).map_err(|error| Failure::input(error.to_string()))?;
     Ok(text.into_owned())
@@ -262,12 +269,20 @@ impl OwnedPiece {
             Self::New(text) => Piece::New(text),
         }
     }
+
+    const fn original(&self) -> Option<usize> {
+        match self {
+            Self::Original(at) => Some(*at),
+            Self::New(_) => None,
+        }
+    }
 }
 
 /// Says the report: on standard error if the transcript itself goes to standard output.
 fn say(args: &CompactArgs, text: &str) -> Result<()> {
     if args.output.as_deref() == Some(Path::new("-")) && !args.dry_run {
-        eprintln!("{text}");
+        // Nobody may be listening there; the transcript is written all the same.
+        let _ = writeln!(io::stderr().lock(), "{text}");
         return Ok(());
     }
     let mut out = io::stdout().lock();
@@ -278,75 +293,4 @@ fn say(args: &CompactArgs, text: &str) -> Result<()> {
 
 fn json(report: &impl Serialize) -> Result<String> {
     serde_json::to_string_pretty(report).map_err(|error| Failure::new(code::IO, error.to_string()))
-}
-
-fn infeasible(error: PlanError, place: &str) -> Failure {
-    let failure = Failure::from(error);
-    if place.is_empty() { failure } else { failure.during(place) }
-}
-
-/// One conversation of many: its report, or why there is none.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Row<'a> {
-    Done(&'a Report),
-    Infeasible { path: &'a str, exit_code: u8, error: &'a str },
-}
-
-impl<'a> Row<'a> {
-    fn new(result: &'a Result<Compacted>, path: &'a str) -> Self {
-        match result {
-            Ok(done) => Self::Done(&done.report),
-            Err(failure) => Self::Infeasible { path, exit_code: failure.code(), error: failure.message() },
-        }
-    }
-}
-
-/// Many conversations as people read them: a line each, and the sum.
-fn table(rows: &[Row<'_>]) -> String {
-    let mut text =
-        format!("{:<24}{:>10}{:>12}{:>12}{:>8}  result\n", "conversation", "messages", "was", "is", "share");
-    let (mut before, mut after, mut changed, mut infeasible) = (0, 0, 0_usize, 0_usize);
-    for (at, row) in rows.iter().enumerate() {
-        match row {
-            Row::Done(report) => {
-                before += report.tokens_before;
-                after += report.tokens_after;
-                changed += usize::from(report.unchanged_reason.is_none());
-                let result = match (report.unchanged_reason, report.goal_missed) {
-                    (Some(reason), _) => reason.to_owned(),
-                    (None, true) => format!(
-                        "{} of {} groups dropped, goal missed",
-                        report.groups.dropped, report.groups.total
-                    ),
-                    (None, false) => {
-                        format!("{} of {} groups dropped", report.groups.dropped, report.groups.total)
-                    }
-                };
-                let name = name(&report.path, at);
-                text += &format!(
-                    "{name:<24}{:>10}{:>12}{:>12}{:>8}  {result}\n",
-                    grouped(report.messages_before),
-                    grouped(report.tokens_before),
-                    grouped(report.tokens_after),
-                    share(report.tokens_after, report.tokens_before)
-                );
-            }
-            Row::Infeasible { path, error, .. } => {
-                infeasible += 1;
-                text += &format!("{:<24}  infeasible: {error}\n", name(path, at));
-            }
-        }
-    }
-    text + &format!(
-        "\n{} conversations, {changed} compacted, {infeasible} infeasible; {} tokens are now {}, {} of what they were",
-        rows.len(),
-        grouped(before),
-        grouped(after),
-        share(after, before)
-    )
-}
-
-fn name(path: &str, at: usize) -> String {
-    if path.is_empty() { format!("#{at}") } else { path.to_owned() }
 }

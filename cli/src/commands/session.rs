@@ -1,12 +1,14 @@
 //! `epitome session`: transcripts kept in a store, and compacted there.
 
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use console::{Alignment, measure_text_width, pad_str};
 use epitome::core::attribution::Retention;
 use epitome::core::message::{PartView, Parts as _};
-use epitome::core::{Basis, Outcome, Seq};
+use epitome::core::{Basis, Seq};
 use epitome::std::history::{
     AppendToken, History, HistoryStore, Logged, SessionId, StoreErrorKind, open_store,
 };
@@ -14,12 +16,13 @@ use epitome::std::message::Message;
 use epitome::std::wire::openai_chat;
 use futures::executor::block_on;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
-use crate::amount::grouped;
+use crate::amount::{counted, grouped};
 use crate::args::{InputArgs, OneSessionArgs, PlanArgs, SessionArgs, SessionCommand, StoreArgs};
 use crate::budget::Asked;
 use crate::failure::{Failure, Result, code};
-use crate::report::{Figures, Picture, Report, counts, details};
+use crate::report::{Decided, Facts, Picture, Report};
 use crate::scan;
 use crate::strategy::Strategies;
 use crate::transcript::Input;
@@ -28,7 +31,7 @@ type Store = Arc<dyn HistoryStore>;
 
 pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
     let text = match &args.command {
-        SessionCommand::List { store, json } => list(&open(store)?, *json),
+        SessionCommand::List { store, json } => list(store, *json),
         SessionCommand::Show(session) => show(session),
         SessionCommand::Import { input, session, append, tokenizer } => {
             import(input, session, *append, tokenizer)
@@ -41,41 +44,73 @@ pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn open(args: &StoreArgs) -> Result<Store> {
-    open_store(&args.store).map_err(Failure::from)
+/// Whether a store may be made where there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Create,
+    Refuse,
+}
+
+fn open(args: &StoreArgs, missing: Missing) -> Result<Store> {
+    let url = &args.store;
+    let Some(path) = url.strip_prefix("sqlite:") else {
+        let what = match url.split_once(':') {
+            Some(("memory", _)) => "a store in memory ends with this program".to_owned(),
+            // What stands after a scheme may hold a password: it is not repeated.
+            Some((scheme, _)) => format!("there is no store {scheme:?}"),
+            None => "the store has no kind".to_owned(),
+        };
+        return Err(Failure::input(format!("--store: {what}; expected sqlite:PATH")));
+    };
+    if missing == Missing::Refuse && !path.is_empty() && !Path::new(path).exists() {
+        return Err(Failure::input(format!(
+            "--store: there is no file {path}; `epitome session import` creates it"
+        )));
+    }
+    open_store(url).map_err(|error| in_store(args, error))
+}
+
+fn in_store(args: &StoreArgs, error: impl Into<Failure>) -> Failure {
+    error.into().during(&args.store)
 }
 
 fn id(args: &OneSessionArgs) -> SessionId {
     SessionId::new(args.session.as_str())
 }
 
-/// An existing session.
-fn history(args: &OneSessionArgs, tokenizer: &str) -> Result<History> {
-    let (store, id) = (open(&args.store)?, id(args));
-    block_on(store.load(&id)).map_err(|error| match error.kind() {
-        StoreErrorKind::NotFound => Failure::input(format!(
-            "there is no session {:?} in {}: see `epitome session list`",
-            args.session, args.store.store
-        )),
-        _ => error.into(),
-    })?;
-    Ok(block_on(History::open(store, id, scan::counter(tokenizer)?.into()))?)
+fn no_session(args: &OneSessionArgs) -> Failure {
+    let (id, store) = (&args.session, &args.store.store);
+    Failure::input(format!(
+        "there is no session {id:?} in {store}; `epitome session list --store {store}` lists them"
+    ))
 }
 
-fn list(store: &Store, json: bool) -> Result<String> {
+/// An existing session.
+fn history(args: &OneSessionArgs, tokenizer: &str) -> Result<History> {
+    let (store, id) = (open(&args.store, Missing::Refuse)?, id(args));
+    block_on(store.load(&id)).map_err(|error| match error.kind() {
+        StoreErrorKind::NotFound => no_session(args),
+        _ => in_store(&args.store, error),
+    })?;
+    block_on(History::open(store, id, scan::counter(tokenizer)?.into()))
+        .map_err(|error| in_store(&args.store, error))
+}
+
+fn list(args: &StoreArgs, json: bool) -> Result<String> {
     #[derive(Serialize)]
     struct Row {
         session: String,
         messages: u64,
         live_messages: u64,
         live_tokens: u64,
-        compactions: u64,
+        revision: u64,
     }
 
+    let store = open(args, Missing::Refuse)?;
     let mut rows = Vec::new();
     let mut after = None;
     loop {
-        let page = block_on(store.list(after.as_ref(), PAGE))?;
+        let page = block_on(store.list(after.as_ref(), PAGE)).map_err(|error| in_store(args, error))?;
         let Some(last) = page.last() else { break };
         after = Some(last.id.clone());
         rows.extend(page.iter().map(|info| Row {
@@ -83,26 +118,33 @@ fn list(store: &Store, json: bool) -> Result<String> {
             messages: info.head.0,
             live_messages: info.live_messages,
             live_tokens: info.live_tokens,
-            compactions: info.revision.0,
+            revision: info.revision.0,
         }));
     }
     if json {
         return to_json(&rows);
     }
+    let names: Vec<_> = rows.iter().map(|row| row.session.escape_debug().to_string()).collect();
+    let width = names.iter().map(|name| measure_text_width(name)).chain([TITLE.len()]).max();
+    let width = width.unwrap_or(0).min(NAME_WIDTH_MAX);
     let mut text =
-        format!("{:<32}{:>10}{:>10}{:>12}{:>10}", "session", "messages", "visible", "tokens", "revision");
-    for row in &rows {
+        format!("{TITLE:<width$}{:>10}{:>10}{:>12}{:>10}", "messages", "visible", "tokens", "revision");
+    for (row, name) in rows.iter().zip(&names) {
         text += &format!(
-            "\n{:<32}{:>10}{:>10}{:>12}{:>10}",
-            row.session.escape_debug().to_string(),
+            "\n{}{:>10}{:>10}{:>12}{:>10}",
+            pad_str(name, width, Alignment::Left, None),
             grouped(row.messages),
             grouped(row.live_messages),
             grouped(row.live_tokens),
-            row.compactions
+            row.revision
         );
     }
     Ok(text)
 }
+
+const TITLE: &str = "session";
+/// A longer name moves its own row to the right, not all of them.
+const NAME_WIDTH_MAX: usize = 48;
 
 fn show(args: &OneSessionArgs) -> Result<String> {
     let history = history(args, "estimate")?;
@@ -119,8 +161,12 @@ fn show(args: &OneSessionArgs) -> Result<String> {
     }
     let (messages, groups, tokens) =
         (u64::from(index.messages()), u64::from(index.group_count()), index.tokens());
-    let sums =
-        format!("{} messages in {} groups, {} tokens", grouped(messages), grouped(groups), grouped(tokens));
+    let sums = format!(
+        "{} in {}, {}",
+        counted(messages, "message"),
+        counted(groups, "group"),
+        counted(tokens, "token")
+    );
     Ok(format!("{text}{sums}; revision {}, {} in the log", history.revision(), grouped(history.head().0)))
 }
 
@@ -129,6 +175,9 @@ fn import(input: &InputArgs, args: &OneSessionArgs, append: bool, tokenizer: &st
     if input.each {
         return Err(Failure::input("a session holds one conversation: name it with --at instead of --each"));
     }
+    if args.session.is_empty() {
+        return Err(Failure::input("--session: a session needs a name"));
+    }
     let mut messages = Vec::new();
     source.conversation(input)?.for_each(|message| {
         let read = openai_chat::read(message.text());
@@ -136,33 +185,40 @@ fn import(input: &InputArgs, args: &OneSessionArgs, append: bool, tokenizer: &st
         Ok(())
     })?;
     let counter = scan::counter(tokenizer)?;
-    let mut history = block_on(History::open(open(&args.store)?, id(args), counter.into()))?;
+    let store = open(&args.store, Missing::Create)?;
+    let stored = |error| in_store(&args.store, error);
+    let mut history = block_on(History::open(store, id(args), counter.into())).map_err(stored)?;
     if history.head() != Seq(0) && !append {
         return Err(Failure::input(format!(
-            "session {:?} has {} messages already: give another name, or --append",
+            "session {:?} has {} already: give another name, or --append",
             args.session,
-            history.head()
+            counted(history.head().0, "message")
         )));
     }
     let count = messages.len() as u64;
     let token = AppendToken::new(format!("import-at-{}", history.head()));
-    block_on(history.append(&token, messages))?;
+    block_on(history.append(&token, messages)).map_err(stored)?;
     if args.json {
         return to_json(
             &serde_json::json!({ "session": args.session, "imported": count, "messages": history.head().0 }),
         );
     }
-    let tokens = grouped(history.index().tokens());
-    Ok(format!("{} messages imported into {:?}; {tokens} tokens are visible", grouped(count), args.session))
+    let (count, tokens) = (counted(count, "message"), counted(history.index().tokens(), "token"));
+    Ok(format!("{count} imported into session {:?}, which shows {tokens} now", args.session))
 }
 
 fn compact(args: &OneSessionArgs, plan_args: &PlanArgs, dry_run: bool) -> Result<String> {
     let strategies = Strategies::parse(&plan_args.strategy)?;
     let mut history = history(args, &plan_args.tokenizer)?;
-    let asked = Asked::new(&plan_args.budget, history.index().tokens())?;
+    // A share is of all that was said, so that the same command twice asks for the same.
+    let own = match plan_args.budget.keep {
+        Some(_) => logged_tokens(args)?,
+        None => history.index().tokens(),
+    };
+    let asked = Asked::new(&plan_args.budget, own)?;
     let (report, record) = plan(&history, &asked, &strategies)?;
     if let Some(record) = record.filter(|_| !dry_run) {
-        block_on(history.commit(&record))?;
+        block_on(history.commit(&record)).map_err(|error| in_store(&args.store, error))?;
     }
     if args.json { to_json(&report) } else { Ok(report.to_text(&Picture::for_stdout())) }
 }
@@ -171,64 +227,74 @@ type Planned = (Report, Option<epitome::std::history::CompactionRecord>);
 
 fn plan(history: &History, asked: &Asked, strategies: &Strategies) -> Result<Planned> {
     let view = history.index();
-    let floors = epitome::core::floors(view, strategies.with(|strategy| strategy.protection()));
     let mut cells = Vec::new();
     let outcome = match asked.is_due(view.tokens()) {
         false => None,
         true => Some(
-            strategies.with(|strategy| history.plan(&asked.budget, asked.pass(), strategy, &mut cells))?,
+            strategies
+                .with(|strategy| history.plan(&asked.budget, asked.pass(), strategy, &mut cells))
+                .map_err(|error| Failure::plan(&error, &asked.budget))?,
         ),
     };
-    let (plan, reason) = match &outcome {
-        None => (None, Some("not_due")),
-        Some(Outcome::Unchanged(why)) => (None, Some(why.as_str())),
-        Some(Outcome::Planned(plan)) => (Some(plan), None),
-    };
-    let details = details(view, plan);
-    let messages = u64::from(view.messages());
-    let after =
-        plan.map_or(messages, |plan| plan.projection().map(|run| u64::from(run.end - run.start)).sum());
-    let prefix = plan.map(|plan| plan.stable_prefix());
-    let tokens_after = plan.map_or(view.tokens(), |plan| plan.tokens_after());
+    let decided = Decided::new(outcome.as_ref(), view, view.tokens(), asked);
+    let sizes: Vec<_> = history.live().iter().map(|live| live.entry.count.tokens).collect();
     let counted = history.live().first().map(|live| live.entry.count.clone());
-    let report = Report {
-        path: String::new(),
-        messages_before: messages,
-        messages_after: after,
-        tokens_before: view.tokens(),
-        tokens_after,
-        token_basis: counted.as_ref().map_or(Basis::Estimated, |count| count.basis),
+    let report = Report::new(Facts {
+        index: view,
+        decided,
+        asked,
+        strategies,
+        sizes: &sizes,
+        basis: counted.as_ref().map_or(Basis::Estimated, |count| count.basis),
         tokenizer: counted.map_or_else(String::new, |count| count.counter.to_string()),
-        groups: counts(&details),
-        stable_prefix_messages: prefix.map_or(messages, |prefix| u64::from(prefix.messages)),
-        stable_prefix_tokens: prefix.map_or(view.tokens(), |prefix| prefix.tokens),
-        budget: Figures::new(asked, floors),
-        goal_missed: reason != Some("not_due") && asked.budget.goal().is_some_and(|goal| tokens_after > goal),
-        strategies: strategies.names().to_vec(),
-        unchanged_reason: reason,
-        repair: None,
-        verdicts: details.iter().map(|group| group.verdict).collect(),
-        groups_detail: details,
-        turns: view.turn().0,
-        defaults: asked.defaults,
+    });
+    let plan = match decided {
+        Decided::Planned(plan) => Some(plan),
+        _ => None,
     };
     let record = plan.map(|plan| history.record(plan, &strategies.names().join(",")));
     Ok((report, record))
 }
 
-fn log(args: &OneSessionArgs) -> Result<String> {
-    let (store, id) = (open(&args.store)?, id(args));
-    let mut text = String::new();
-    let (mut next, mut hidden) = (Some(Seq(0)), 0);
+/// Calls `visit` with every message of the log, in order.
+fn for_each_logged(args: &OneSessionArgs, mut visit: impl FnMut(&Logged) -> Result<()>) -> Result<()> {
+    let (store, id) = (open(&args.store, Missing::Refuse)?, id(args));
+    let mut next = Some(Seq(0));
     while let Some(from) = next {
-        let page = block_on(store.log(&id, from..Seq(u64::MAX), PAGE))?;
+        let page =
+            block_on(store.log(&id, from..Seq(u64::MAX), PAGE)).map_err(|error| match error.kind() {
+                StoreErrorKind::NotFound => no_session(args),
+                _ => in_store(&args.store, error),
+            })?;
         next = page.next;
-        for logged in &page.messages {
-            hidden += u64::from(logged.hidden_by.is_some());
-            text += &log_line(logged, args.json)?;
-        }
+        page.messages.iter().try_for_each(&mut visit)?;
     }
-    if args.json { Ok(text.trim_end().to_owned()) } else { Ok(format!("{text}{hidden} of these are hidden")) }
+    Ok(())
+}
+
+fn logged_tokens(args: &OneSessionArgs) -> Result<u64> {
+    let mut tokens = 0;
+    for_each_logged(args, |logged| {
+        tokens += logged.entry.count.tokens.as_u64();
+        Ok(())
+    })?;
+    Ok(tokens)
+}
+
+fn log(args: &OneSessionArgs) -> Result<String> {
+    let mut text = String::new();
+    let (mut messages, mut hidden) = (0, 0);
+    for_each_logged(args, |logged| {
+        messages += 1;
+        hidden += u64::from(logged.hidden_by.is_some());
+        text += &log_line(logged, args.json)?;
+        Ok(())
+    })?;
+    if args.json {
+        return Ok(text.trim_end().to_owned());
+    }
+    let (messages, hidden) = (counted(messages, "message"), grouped(hidden));
+    Ok(format!("{text}{messages}, {hidden} of them hidden: no request shows them"))
 }
 
 fn log_line(logged: &Logged, json: bool) -> Result<String> {
@@ -239,12 +305,14 @@ fn log_line(logged: &Logged, json: bool) -> Result<String> {
         anchor: u64,
         turn: u32,
         tokens: u32,
-        message: &'a serde_json::value::RawValue,
+        message: &'a RawValue,
     }
 
     let Logged { seq, entry, hidden_by, .. } = logged;
     if json {
         let message = &*raw(&entry.message)?;
+        let message = &*RawValue::from_string(on_one_line(message.get()))
+            .map_err(|error| Failure::input(error.to_string()))?;
         let (hidden_by, anchor, turn) = (hidden_by.map(|revision| revision.0), entry.anchor.0, entry.turn.0);
         let line = Line { seq: seq.0, hidden_by, anchor, turn, tokens: entry.count.tokens.0, message };
         return serde_json::to_string(&line)
@@ -261,13 +329,12 @@ fn log_line(logged: &Logged, json: bool) -> Result<String> {
 }
 
 fn delete(args: &OneSessionArgs) -> Result<String> {
-    let deleted = block_on(open(&args.store)?.delete(&id(args)))?;
+    let store = open(&args.store, Missing::Refuse)?;
+    let deleted = block_on(store.delete(&id(args))).map_err(|error| in_store(&args.store, error))?;
     match deleted {
         true if args.json => to_json(&serde_json::json!({ "session": args.session, "deleted": true })),
-        true => Ok(format!("session {:?} is deleted", args.session)),
-        false => {
-            Err(Failure::input(format!("there is no session {:?} in {}", args.session, args.store.store)))
-        }
+        true => Ok(format!("session {:?} and its log are deleted", args.session)),
+        false => Err(no_session(args)),
     }
 }
 
@@ -299,11 +366,15 @@ fn line(seq: Seq, message: &Message, tokens: u32, note: &str) -> String {
     format!("{seq:>6}  {role:<10}{:>9}  {note:<14}{short}{pinned}\n", grouped(u64::from(tokens)))
 }
 
+/// JSON without the line breaks that may stand between its values; a text has none.
+fn on_one_line(json: &str) -> String {
+    json.replace(['\r', '\n'], "")
+}
+
 /// A message as Chat Completions writes it.
-fn raw(message: &Message) -> Result<Box<serde_json::value::RawValue>> {
+fn raw(message: &Message) -> Result<Box<RawValue>> {
     let text = openai_chat::write(message).map_err(|error| Failure::input(error.to_string()))?;
-    serde_json::value::RawValue::from_string(text.into_owned())
-        .map_err(|error| Failure::input(error.to_string()))
+    RawValue::from_string(text.into_owned()).map_err(|error| Failure::input(error.to_string()))
 }
 
 fn to_json(value: &impl Serialize) -> Result<String> {

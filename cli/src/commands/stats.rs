@@ -7,10 +7,10 @@ use epitome::core::message::{MessageView as _, PartView, Parts as _, Role};
 use epitome::core::{Basis, ClassEstimator, TokenCounter, Tokens, count_message, count_part};
 use serde::Serialize;
 
-use crate::amount::grouped;
+use crate::amount::{counted, grouped};
 use crate::args::StatsArgs;
 use crate::failure::{Failure, Result, code};
-use crate::report::share;
+use crate::report::{place_of, share};
 use crate::scan::{self, Index};
 use crate::transcript::{Input, Transcript};
 
@@ -67,7 +67,12 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
     let text = match (args.json, stats.as_slice()) {
         (true, [only]) if !args.input.each => serde_json::to_string_pretty(only),
         (true, all) => serde_json::to_string_pretty(all),
-        (false, all) => Ok(all.iter().map(Stats::to_text).collect::<Vec<_>>().join("\n")),
+        (false, [only]) if !args.input.each => Ok(only.to_text()),
+        (false, all) => {
+            let each = all.iter().enumerate();
+            let texts = each.map(|(at, stats)| format!("{}\n{}", place_of(at, &stats.path), stats.to_text()));
+            Ok(texts.collect::<Vec<_>>().join("\n"))
+        }
     };
     let text = text.map_err(|error| Failure::new(code::IO, error.to_string()))?;
     writeln!(io::stdout().lock(), "{text}").map_err(|error| Failure::stdout(&error))?;
@@ -114,19 +119,18 @@ impl Stats {
     }
 
     fn to_text(&self) -> String {
-        let place = if self.path.is_empty() { String::new() } else { format!("{}\n", self.path) };
         let mut text = format!(
-            "{place}{} messages, {} turns, {} groups, {} steps, {} calls, {} results without a call\n",
-            grouped(self.messages),
-            self.turns,
-            grouped(self.groups.into()),
-            grouped(self.steps.into()),
-            grouped(self.calls),
-            self.orphan_results
+            "{}, {}, {}, {}, {}, {} without a call\n",
+            counted(self.messages, "message"),
+            counted(self.turns.into(), "turn"),
+            counted(self.groups.into(), "group"),
+            counted(self.steps.into(), "step"),
+            counted(self.calls, "call"),
+            counted(self.orphan_results, "result")
         );
         text += &format!(
-            "{} tokens ({}, {}); estimated {}, which is {:+.1} %\n\n",
-            grouped(self.tokens),
+            "{} ({} by {}); the estimate is {}, {:+.1} %\n\n",
+            counted(self.tokens, "token"),
             self.token_basis.as_str(),
             self.tokenizer,
             grouped(self.tokens_estimated),
@@ -140,7 +144,7 @@ impl Stats {
             }
             text.push('\n');
         }
-        text += "largest messages\n";
+        text += "largest messages, counted from 0\n";
         for Large { message, role, tokens } in &self.largest {
             let part = share(u64::from(*tokens), self.tokens);
             text += &format!(

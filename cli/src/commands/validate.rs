@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use epitome::core::{OpenCallTree, Profile, Validator, Violation};
 use serde::Serialize;
 
-use crate::amount::grouped;
+use crate::amount::{counted, grouped};
 use crate::args::ValidateArgs;
 use crate::failure::{Failure, Result, code};
+use crate::report::place_of;
 use crate::transcript::{Input, Transcript};
 
 /// What was found in one conversation.
@@ -64,8 +65,8 @@ fn check(mut transcript: Transcript<'_>, profile: Profile) -> Result<Found> {
 
 fn to_text(found: &[Found]) -> String {
     let mut text = String::new();
-    for Found { path, violations, .. } in found {
-        let place = if path.is_empty() { String::new() } else { format!("{path}: ") };
+    for (at, Found { path, violations, .. }) in found.iter().enumerate() {
+        let place = if found.len() > 1 { format!("{}: ", place_of(at, path)) } else { String::new() };
         for violation in violations {
             text += &format!("{place}{violation}\n");
         }
@@ -75,8 +76,11 @@ fn to_text(found: &[Found]) -> String {
     let profile = found.first().map_or("", |found| found.profile);
     let verdict = match violations {
         0 => format!("valid under {profile}"),
-        1 => format!("1 violation of {profile}"),
-        many => format!("{many} violations of {profile}"),
+        many => format!("{} of {profile} (messages are counted from 0)", counted(many as u64, "violation")),
     };
-    text + &format!("{} messages in {} conversations: {verdict}", grouped(messages), found.len())
+    let conversations = match found.len() {
+        1 => String::new(),
+        many => format!(" in {} conversations", grouped(many as u64)),
+    };
+    text + &format!("{}{conversations}: {verdict}", counted(messages, "message"))
 }

@@ -34,14 +34,19 @@ impl Picture {
             line.push_str(self.cell(groups.get(run).unwrap_or_default()));
         }
         let legend = match self.colour {
-            true => "\x1b[32m█\x1b[0m kept  \x1b[31m░\x1b[0m dropped  \x1b[33m▒\x1b[0m some of each",
-            false => "# kept  . dropped  + some of each",
+            true => "\x1b[32m█\x1b[0m kept  \x1b[31m░\x1b[0m dropped",
+            false => "# kept  . dropped",
+        };
+        let mixed = match (cells < groups.len(), self.colour) {
+            (false, _) => "",
+            (true, true) => "  \x1b[33m▒\x1b[0m some of each",
+            (true, false) => "  + some of each",
         };
         let scale = match groups.len().div_ceil(cells) {
             0 | 1 => "a cell is a group".to_owned(),
             most => format!("a cell is up to {most} groups"),
         };
-        format!("{line}\n{legend}; {scale}")
+        format!("{line}\n{legend}{mixed}; {scale}")
     }
 
     fn cell(&self, run: &[GroupDetail]) -> &'static str {

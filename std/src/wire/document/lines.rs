@@ -82,7 +82,7 @@ impl<'a> Line<'a> {
             "neither a message (an object with `role`) nor a conversation (with `messages`); found {}",
             json::describe(self.text)
         );
-        if let Some(advice) = route::advice(&document) {
+        if let Some(advice) = route::advice_for_lines(self.text) {
             what = format!("{what}; {advice}");
         }
         Err(document.place(WireError::shape(what).with_offset(0)))

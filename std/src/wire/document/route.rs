@@ -17,14 +17,27 @@ pub(super) fn is_conversation(text: &str) -> bool {
 
 /// The error for a value that is no conversation: what it is, what was expected, and where to look.
 pub(super) fn refusal(document: &Document<'_>) -> WireError {
+    let advice = advice(document);
+    // Where nothing else can be said, an array is told by what it holds.
+    let inside = first(document.text()).filter(|item| advice.is_none() && Kind::of(item) == Kind::Object);
+    let inside = inside.map(|item| format!(", the first {}", json::describe(item))).unwrap_or_default();
     let error = WireError::shape(format!(
-        "found {}; expected a conversation: an array of messages (objects with `role`), or an object with `messages`",
-        json::describe(document.text())
+        "found {}{inside}; expected a conversation: an array of messages (objects with `role`), or an object with \
+         `messages`",
+        json::describe(document.text()),
     ));
-    document.place(match advice(document) {
+    document.place(match advice {
         Some(advice) => error.and(advice),
         None => error,
     })
+}
+
+/// Where below this line, one of many, there is a conversation, in words, if there is one.
+pub(super) fn advice_for_lines(line: &str) -> Option<String> {
+    let Route { at, each, messages } = search(line, LEVELS)?;
+    let below = if each { Pointer::default().join("0") } else { Pointer::default() };
+    let at = below.then(&at);
+    Some(format!("{at} in it holds {}: try --each --at {at}", count_of(messages)))
 }
 
 /// Where below this value there is a conversation, in words, if there is one.
@@ -33,10 +46,7 @@ pub(super) fn advice(document: &Document<'_>) -> Option<String> {
         return Some("this is a single message".to_owned());
     }
     let route = search(document.text(), LEVELS)?;
-    let count = match route.messages {
-        1 => "1 message".to_owned(),
-        count => format!("{count} messages"),
-    };
+    let count = count_of(route.messages);
     if route.each && document.path().is_root() {
         return Some(match route.at.is_root() {
             true => format!("its first element holds {count}: try --each"),
@@ -46,6 +56,13 @@ pub(super) fn advice(document: &Document<'_>) -> Option<String> {
     let below = if route.each { Pointer::default().join("0") } else { Pointer::default() };
     let at = document.path().then(&below).then(&route.at);
     Some(format!("{at} holds {count}: try --at {at}"))
+}
+
+fn count_of(messages: usize) -> String {
+    match messages {
+        1 => "1 message".to_owned(),
+        count => format!("{count} messages"),
+    }
 }
 
 /// A way from a value to a conversation below it.

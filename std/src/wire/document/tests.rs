@@ -179,7 +179,7 @@ fn lines_are_classified() {
     assert_eq!(
         message(kind("\n\n{\"uri\": 1, \"body\": {\"messages\": [{\"role\": \"user\"}]}}")),
         "line 3: neither a message (an object with `role`) nor a conversation (with `messages`); found an object \
-         with keys `uri`, `body`; /body holds 1 message: try --at /body"
+         with keys `uri`, `body`; /body in it holds 1 message: try --each --at /body"
     );
     assert!(
         message(kind("\n[{\"role\": \"user\"}, 3]"))

@@ -1,0 +1,156 @@
+//! The report as people read it.
+
+use core::fmt::Write as _;
+
+use epitome::core::GroupKind;
+
+use super::{Figures, Picture, RepairCounts, Report, share};
+use crate::amount::{counted, grouped};
+
+impl Report {
+    /// The report as people read it.
+    pub(crate) fn to_text(&self, picture: &Picture) -> String {
+        let mut out = String::new();
+        let (basis, tokenizer) = (self.token_basis.as_str(), &self.tokenizer);
+        let _ = writeln!(
+            out,
+            "was       {}, {} ({basis} by {tokenizer}); {} in {}",
+            counted(self.messages_before, "message"),
+            counted(self.tokens_before, "token"),
+            counted(self.groups.total, "group"),
+            counted(self.turns.into(), "turn")
+        );
+        let _ = writeln!(out, "budget    {} (in tokens)", self.budget_line());
+        let _ = writeln!(out, "strategy  {}", self.strategies.join(", then "));
+        if let Some(reason) = self.unchanged_reason {
+            let _ = writeln!(out, "unchanged {}{}", self.explain(reason), self.verdict_on_goal());
+        }
+        if let Some(RepairCounts { left_out, moved, aborted }) = self.repair {
+            let _ = writeln!(
+                out,
+                "repaired  {} left out, {moved} moved, {} answered as aborted",
+                counted(left_out, "result"),
+                counted(aborted, "call")
+            );
+        }
+        if self.unchanged_reason.is_none() || self.is_repaired() {
+            out += &self.outcome();
+        }
+        if self.unchanged_reason.is_none() {
+            let _ = write!(out, "\n{}", self.by_kind());
+        }
+        let _ = writeln!(out, "\n{}", picture.draw(&self.groups_detail));
+        out
+    }
+
+    fn is_repaired(&self) -> bool {
+        self.repair.is_some_and(|repair| repair.left_out + repair.moved + repair.aborted > 0)
+    }
+
+    fn budget_line(&self) -> String {
+        let Figures { window, reserve, trigger, goal, floor, floor_hard } = self.budget;
+        let by_default = |is: bool| if is { " (default)" } else { "" };
+        let defaults = self.defaults;
+        let trigger = match trigger {
+            0 => "compact now".to_owned(),
+            trigger => format!("trigger {}{}", grouped(trigger), by_default(defaults.trigger)),
+        };
+        let goal = goal.map_or_else(|| "none".to_owned(), grouped);
+        let pressed = match floor > window.saturating_sub(reserve) {
+            true => format!(", or {} where the window is too small for it", grouped(floor_hard)),
+            false => String::new(),
+        };
+        format!(
+            "window {}{}, reserve {}{}, {trigger}, goal {goal}{}, floor {}{pressed}",
+            grouped(window),
+            by_default(defaults.window),
+            grouped(reserve),
+            by_default(defaults.reserve),
+            by_default(defaults.goal),
+            grouped(floor)
+        )
+    }
+
+    /// What there is now, and what of it a prompt cache still holds.
+    fn outcome(&self) -> String {
+        format!(
+            "now       {}, {}, {} of what it was{}\nstable    {}\n",
+            counted(self.messages_after, "message"),
+            counted(self.tokens_after, "token"),
+            share(self.tokens_after, self.tokens_before),
+            if self.unchanged_reason.is_none() { self.verdict_on_goal() } else { "" },
+            match self.stable_prefix_messages {
+                0 => "nothing: the first message has changed".to_owned(),
+                messages => format!(
+                    "the first {}, {}, as before: a prompt cache keeps them",
+                    counted(messages, "message"),
+                    counted(self.stable_prefix_tokens, "token")
+                ),
+            }
+        )
+    }
+
+    fn verdict_on_goal(&self) -> &'static str {
+        match self.goal_missed {
+            true if self.budget.goal.is_some_and(|goal| goal < self.budget.floor) => {
+                "; the goal is missed: it is under the floor"
+            }
+            true => "; the goal is missed",
+            false => "",
+        }
+    }
+
+    fn explain(&self, reason: &str) -> String {
+        match reason {
+            super::NOT_DUE => {
+                let (size, trigger) = (counted(self.tokens_before, "token"), grouped(self.budget.trigger));
+                format!("{size} are not above the trigger of {trigger}")
+            }
+            "at_goal" => "it is no larger than the goal".to_owned(),
+            "nothing_to_drop" => {
+                "all of it is protected: instructions, pinned messages, open calls, the first and \
+                                  the last request, the newest steps"
+                    .to_owned()
+            }
+            _ => "a pass would free too little to be worth voiding the prompt cache".to_owned(),
+        }
+    }
+
+    /// How many groups of each kind are kept and dropped, and their tokens.
+    fn by_kind(&self) -> String {
+        let verdicts = [('K', "kept"), ('D', "dropped"), ('E', "elided"), ('R', "replaced")];
+        let shown = verdicts
+            .into_iter()
+            .filter(|(letter, _)| "KD".contains(*letter) || self.verdicts.contains(*letter));
+        let shown: Vec<_> = shown.collect();
+        let mut text = format!("{:<22}", "groups");
+        for (_, name) in &shown {
+            let _ = write!(text, "{name:>9}{:>11}", "tokens");
+        }
+        let rows = KINDS.into_iter().map(|(kind, name)| (Some(kind), name)).chain([(None, "all")]);
+        for (kind, name) in rows {
+            let is = |other: GroupKind| kind.is_none_or(|kind| kind == other);
+            if !self.groups_detail.iter().any(|group| is(group.kind)) {
+                continue;
+            }
+            let _ = write!(text, "\n{name:<22}");
+            for (letter, _) in &shown {
+                let with =
+                    || self.groups_detail.iter().filter(|group| is(group.kind) && group.verdict == *letter);
+                let tokens = with().map(|group| u64::from(group.tokens)).sum();
+                let _ = write!(text, "{:>9}{:>11}", grouped(with().count() as u64), grouped(tokens));
+            }
+        }
+        text + "\n"
+    }
+}
+
+/// What people call the kinds of groups.
+const KINDS: [(GroupKind, &str); 6] = [
+    (GroupKind::System, "instructions"),
+    (GroupKind::User, "user"),
+    (GroupKind::Assistant, "assistant"),
+    (GroupKind::Exchange, "calls with results"),
+    (GroupKind::Summary, "summary"),
+    (GroupKind::Orphan, "result without call"),
+];

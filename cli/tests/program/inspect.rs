@@ -1,0 +1,174 @@
+//! `stats`, `validate` and `--repair`.
+
+use serde_json::{Value, json};
+
+use super::support::*;
+
+#[test]
+fn stats_count_what_is_there() {
+    let folder = Folder::new();
+    let file = folder.file("in.json", serde_json::to_string(&messages(3)).unwrap());
+    let stats = run(&["stats", text(&file), "--json"]).json();
+    for (name, value) in [("messages", 16), ("turns", 3), ("groups", 10), ("calls", 6), ("orphan_results", 0)]
+    {
+        assert_eq!(stats[name], value, "{name}");
+    }
+    assert_eq!((&stats["token_basis"], &stats["tokenizer"]), (&json!("counted"), &json!("o200k_base")));
+    let named = |list: &str, name: &str| {
+        let all = stats[list].as_array().unwrap();
+        all.iter().find(|share| share["name"] == name).unwrap_or(&Value::Null)["count"].clone()
+    };
+    assert_eq!(
+        [named("by_role", "user"), named("by_role", "assistant"), named("by_role", "tool")],
+        [3, 6, 6]
+    );
+    assert_eq!(
+        [named("by_kind", "tool call"), named("by_kind", "tool result"), named("by_kind", "text")],
+        [6, 6, 7]
+    );
+    let roles: u64 =
+        stats["by_role"].as_array().unwrap().iter().map(|role| role["tokens"].as_u64().unwrap()).sum();
+    assert_eq!(stats["tokens"], roles);
+    let largest: Vec<u64> =
+        stats["largest"].as_array().unwrap().iter().map(|one| one["tokens"].as_u64().unwrap()).collect();
+    assert!(largest.len() == 5 && largest.is_sorted_by(|left, right| left >= right));
+    let estimate = report(&file, &["--tokenizer", "estimate"])["tokens_before"].clone();
+    assert_eq!(stats["tokens_estimated"], estimate);
+
+    let said = run(&["stats", text(&file)]).ok();
+    assert!(said.starts_with("16 messages, 3 turns, 10 groups, "), "{said}");
+    assert!(said.contains(" tokens (counted by o200k_base); the estimate is "), "{said}");
+    assert!(said.contains("\nlargest messages, counted from 0\n  message "), "{said}");
+    assert!(!said.contains(SECRET));
+}
+
+#[test]
+fn validate_names_every_violation_and_its_place() {
+    for (name, violation) in [
+        ("call-without-result.json", "message 2: a tool call without a result (unanswered_call)"),
+        (
+            "pending-call.json",
+            "message 4: a tool call that is still without a result at the end (pending_call)",
+        ),
+        (
+            "result-without-call.json",
+            "message 3: a tool result without its call directly before it (orphan_result)",
+        ),
+    ] {
+        let done = run(&["validate", text(&fixture(name))]);
+        assert_eq!(done.code, 1);
+        assert_eq!(done.out.lines().next(), Some(violation));
+        assert!(
+            done.out.ends_with("5 messages: 1 violation of openai-chat (messages are counted from 0)\n"),
+            "{}",
+            done.out
+        );
+        let done = run(&["validate", text(&fixture(name)), "--json"]);
+        let found: Value = serde_json::from_str(&done.out).unwrap();
+        assert_eq!((done.code, found["violations"].as_array().unwrap().len()), (1, 1));
+        assert_eq!((&found["profile"], &found["messages"]), (&json!("openai-chat"), &json!(5)));
+    }
+    let valid = run(&["validate", text(&example("coding-agent.json"))]).ok();
+    assert_eq!(valid, "74 messages: valid under openai-chat\n");
+    let valid =
+        run(&["validate", text(&fixture("reused-ids.json")), "--profile", "permissive", "--json"]).json();
+    assert_eq!(valid["violations"], json!([]));
+    let unknown = run(&["validate", text(&fixture("bom.json")), "--profile", "x"]).fails(2);
+    assert!(unknown.contains("no profile \"x\"; known: openai-chat, permissive"), "{unknown}");
+}
+
+fn violations(file: &std::path::Path, args: &[&str]) -> usize {
+    let found = run(&[&["validate", text(file), "--json"], args].concat());
+    let found: Value = serde_json::from_str(&found.out).unwrap();
+    let all = found.as_array().cloned().unwrap_or_else(|| vec![found]);
+    all.iter().map(|one| one["violations"].as_array().unwrap().len()).sum()
+}
+
+/// Fixtures that can be read, and a file of everything that goes wrong in real ones.
+fn files(folder: &Folder) -> Vec<(std::path::PathBuf, Vec<&'static str>)> {
+    let mut wild = messages(30);
+    // Late and doubled answers, answers to nothing, calls without answers, two users in a row.
+    wild.swap(4, 10);
+    wild.swap(40, 39);
+    wild.insert(60, wild[59].clone());
+    wild.remove(78);
+    wild.insert(0, json!({"role": "tool", "tool_call_id": "zero", "content": SECRET}));
+    wild.insert(90, json!({"role": "user", "content": SECRET}));
+    wild.truncate(wild.len() - 2);
+    vec![
+        (fixture("bom.json"), vec![]),
+        (fixture("call-without-result.json"), vec![]),
+        (fixture("conversations.jsonl"), vec!["--each"]),
+        (fixture("nested.json"), vec!["--at", "/history"]),
+        (fixture("pending-call.json"), vec![]),
+        (fixture("result-without-call.json"), vec![]),
+        (fixture("reused-ids.json"), vec![]),
+        (example("coding-agent.json"), vec![]),
+        (example("support-chat.jsonl"), vec![]),
+        (folder.file("wild.json", serde_json::to_string_pretty(&wild).unwrap()), vec![]),
+        (folder.file("wild.jsonl", jsonl(&wild)), vec![]),
+    ]
+}
+
+#[test]
+fn compacting_adds_no_violation_and_repair_leaves_none() {
+    let folder = Folder::new();
+    let out = folder.path("out");
+    let mut wrong = 0;
+    for (file, place) in files(&folder) {
+        let before = violations(&file, &place);
+        wrong += usize::from(before > 0);
+        for keep in ["10%", "50%", "90%", "100%"] {
+            for strategy in ["truncate", "window"] {
+                let args = [
+                    &["compact", text(&file), "--keep", keep, "--strategy", strategy, "-o", text(&out)],
+                    &place[..],
+                ];
+                run(&args.concat()).ok();
+                assert!(violations(&out, &place) <= before, "{} {keep} {strategy}", file.display());
+                run(&[&args.concat()[..], &["--repair"]].concat()).ok();
+                assert_eq!(violations(&out, &place), 0, "{} {keep} {strategy}", file.display());
+                assert_eq!(run(&[&["validate", text(&out)], &place[..]].concat()).code, 0);
+            }
+        }
+    }
+    assert_eq!(wrong, 5);
+}
+
+#[test]
+fn reused_ids_pair_with_the_nearest_call() {
+    let folder = Folder::new();
+    let out = folder.path("out.json");
+    let report = report(&fixture("reused-ids.json"), &["--keep", "50%", "-o", text(&out)]);
+    assert_eq!(report["verdicts"], "KKDDDDKKKK");
+    let whole = json_of(&fixture("reused-ids.json"));
+    let kept: Vec<Value> = [0, 1, 8, 9, 10, 11, 12].iter().map(|at| whole[*at].clone()).collect();
+    let left = json_of(&out);
+    // A call and its result stay or go together, whatever their ids.
+    let count =
+        |messages: &[Value], role: &str| messages.iter().filter(|message| message["role"] == role).count();
+    let calls = left.as_array().unwrap().iter().filter(|message| message["tool_calls"].is_array()).count();
+    assert_eq!(calls, count(left.as_array().unwrap(), "tool"));
+    assert_eq!(left.as_array().unwrap().len(), kept.len());
+    assert_eq!(run(&["validate", text(&out)]).code, 0);
+}
+
+#[test]
+fn repair_says_what_it_did() {
+    let folder = Folder::new();
+    let out = folder.path("out.json");
+    for (name, left_out, aborted) in [
+        ("call-without-result.json", 0, 1),
+        ("pending-call.json", 0, 1),
+        ("result-without-call.json", 1, 0),
+        ("bom.json", 0, 0),
+    ] {
+        let report = report(&fixture(name), &["--repair", "-o", text(&out)]);
+        assert_eq!(report["repair"], json!({"left_out": left_out, "moved": 0, "aborted": aborted}), "{name}");
+    }
+    let file = fixture("call-without-result.json");
+    run(&["compact", text(&file), "--repair", "-o", text(&out)]).ok();
+    let (before, mut after) = (json_of(&file), json_of(&out));
+    let added = after.as_array_mut().unwrap().remove(3);
+    assert_eq!((&added["role"], &added["tool_call_id"], after), (&json!("tool"), &json!("call_1"), before));
+}

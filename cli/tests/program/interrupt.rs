@@ -1,0 +1,82 @@
+//! Ctrl-C and its kin: neither a half file nor a temporary one, and the old output whole.
+
+use core::time::Duration;
+use std::io::Read as _;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use super::support::*;
+
+fn signal(child: &Child, name: &str) {
+    assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
+}
+
+/// The code with which `child` ends within a minute.
+fn end_of(child: &mut Child) -> Option<i32> {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "it does not end");
+        std::thread::park_timeout(Duration::from_millis(2));
+    }
+}
+
+/// More than a debug build reads and writes in a moment: 12 MB.
+fn big(folder: &Folder) -> std::path::PathBuf {
+    let some = jsonl(&messages(500));
+    folder.file("big.jsonl", some.repeat(12_000_000 / some.len()))
+}
+
+#[test]
+fn an_interrupt_at_any_moment_leaves_the_old_output() {
+    let folder = Folder::new();
+    let file = big(&folder);
+    let out = folder.file("out.jsonl", "old");
+    let (mut interrupted, mut while_writing) = (0, 0);
+    for wait in [1, 50, 400] {
+        let args = ["compact", text(&file), "--keep", "90%", "-o", text(&out)];
+        let mut child = program(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::park_timeout(Duration::from_millis(wait));
+        signal(&child, "-INT");
+        let code = end_of(&mut child);
+        // Before its handler is set up, a signal ends it at once.
+        assert!(code.is_none_or(|code| code == 130), "{code:?}");
+        interrupted += 1;
+        assert_eq!(read(&out), "old");
+        assert_eq!(folder.names(), ["big.jsonl", "out.jsonl"]);
+    }
+    // While it writes: the half file is there, and then it is not.
+    for name in ["-INT", "-TERM", "-HUP"] {
+        let args = ["compact", text(&file), "--keep", "90%", "-o", text(&out)];
+        let mut child = program(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while folder.names().len() == 2 && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        signal(&child, name);
+        match end_of(&mut child) {
+            Some(130) => {
+                while_writing += 1;
+                assert_eq!(read(&out), "old");
+            }
+            code => assert_eq!((code, read(&out) != "old"), (Some(0), true), "it was faster than the signal"),
+        }
+        assert_eq!(folder.names(), ["big.jsonl", "out.jsonl"]);
+        folder.file("out.jsonl", "old");
+    }
+    assert!(interrupted == 3 && while_writing > 0);
+}
+
+#[test]
+fn an_interrupt_while_it_waits_for_input() {
+    let mut command = program(&["compact", "-"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::park_timeout(Duration::from_millis(300));
+    signal(&child, "-INT");
+    assert_eq!(end_of(&mut child), Some(130));
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "");
+}

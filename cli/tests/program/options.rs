@@ -1,0 +1,93 @@
+//! Options that are wrong: exit code 2, and the message names what is known.
+
+use super::support::*;
+
+fn refused(args: &[&str], parts: &[&str]) {
+    let file = example("coding-agent.json");
+    let message = run(&[&["compact", text(&file)], args].concat()).fails(2);
+    for part in parts {
+        assert!(message.contains(part), "{args:?}: {part:?} is not in: {message}");
+    }
+}
+
+#[test]
+fn unknown_names() {
+    refused(
+        &["--strategy", "trunkate"],
+        &["--strategy: there is no strategy \"trunkate\"; known: truncate, window"],
+    );
+    refused(&["--strategy", "truncate,,window"], &["known: truncate, window"]);
+    refused(&["--strategy", "truncate:keep=3"], &["\"truncate:keep=3\"", "known: recent=N"]);
+    refused(&["--strategy", "window:turns=-1"], &["known: turns=N, groups=N, tokens=N"]);
+    refused(
+        &["--tokenizer", "gpt"],
+        &["--tokenizer: ", "\"gpt\"; known: estimate, ", "o200k_base", "cl100k_base"],
+    );
+    refused(
+        &["--profile", "mistral"],
+        &["--profile: there is no profile \"mistral\"; known: openai-chat, permissive"],
+    );
+    refused(&["--from", "xml"], &["'xml' for '--from", "auto, openai-chat"]);
+    refused(&["--frob"], &["--frob"]);
+    assert!(run(&["shrink", "x"]).fails(2).contains("'shrink'"));
+    assert!(run(&["compact"]).fails(2).contains("<FILE>"));
+}
+
+#[test]
+fn amounts_that_make_no_sense() {
+    refused(&["--keep", "50%", "--goal", "10"], &["'--keep <P%>' cannot be used with '--goal <N|P%>'"]);
+    for keep in ["50", "101%", "-1%", "half", "5.5%"] {
+        refused(&["--keep", keep], &["0% to 100%"]);
+    }
+    for window in ["8k", "-5", "", "99999999999999999999", "50%"] {
+        refused(&["--window", window], &["expected a number of tokens, for example 8000\n"]);
+    }
+    refused(&["--goal", "8k"], &["for example 8000, or a share like 50%"]);
+    refused(&["--window", "0"], &["leaves nothing of the window (0)"]);
+    refused(
+        &["--window", "100", "--reserve", "100"],
+        &["the reserve (100) leaves nothing of the window (100)", "raise --window"],
+    );
+    refused(&["--trigger", "120000"], &["the trigger (120000) is above window - reserve (119808)"]);
+    refused(&["--goal", "100%"], &["the goal (119808) must be under the trigger (119808)"]);
+    refused(&["--trigger", "0"], &["the trigger (0)"]);
+    refused(&["--trigger", "50%", "--goal", "60%"], &["must be under the trigger"]);
+}
+
+#[test]
+fn help_says_what_there_is() {
+    for args in
+        [&["--help"][..], &["compact", "--help"], &["session", "--help"], &["session", "import", "--help"]]
+    {
+        assert!(run(args).ok().contains("Usage: epitome "));
+    }
+    let codes = run(&["--help"]).ok().replace('\n', " ");
+    for part in
+        ["0 done", "1 validation found violations", "2 bad input or usage", "4 a file or store failed"]
+    {
+        assert!(codes.contains(part), "{codes}");
+    }
+    assert!(run(&["--version"]).ok().starts_with("epitome "));
+}
+
+#[test]
+fn numbers_at_the_edge_do_not_overflow() {
+    let file = example("coding-agent.json");
+    let most = u64::MAX.to_string();
+    for args in [
+        ["--window", &most, "--reserve", "0"],
+        ["--goal", "0", "--window", &most],
+        ["--window", &most, "--goal", "99%"],
+    ] {
+        report(&file, &args);
+    }
+    report(
+        &file,
+        &[
+            "--strategy",
+            &format!("window:turns={most},window:tokens={most},truncate:recent={most}"),
+            "--goal",
+            "0",
+        ],
+    );
+}

@@ -1,0 +1,177 @@
+//! The report of `compact`, for programs and for people.
+
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::support::*;
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn json_has_the_promised_fields() {
+    let report = report(&example("coding-agent.json"), &["--window", "8000"]);
+    for name in [
+        "messages_before",
+        "messages_after",
+        "tokens_before",
+        "tokens_after",
+        "token_basis",
+        "groups",
+        "stable_prefix_messages",
+        "budget",
+        "goal_missed",
+        "strategies",
+        "verdicts",
+        "groups_detail",
+        "unchanged_reason",
+    ] {
+        assert!(report.get(name).is_some(), "{name}");
+    }
+    assert_eq!(keys(&report["groups"]), ["dropped", "elided", "kept", "replaced", "total"]);
+    for name in ["window", "reserve", "trigger", "goal", "floor"] {
+        assert!(report["budget"][name].is_u64(), "{name}");
+    }
+    assert_eq!(keys(&report["groups_detail"][0]), ["first", "kind", "last", "tokens", "verdict"]);
+    assert_eq!(report["token_basis"], "estimated");
+    assert_eq!(report["strategies"], serde_json::json!(["truncate"]));
+    assert_eq!((&report["unchanged_reason"], &report["goal_missed"]), (&Value::Null, &Value::from(false)));
+}
+
+#[test]
+fn json_adds_up() {
+    for args in [&["--window", "8000"][..], &["--keep", "10%"], &["--keep", "100%"], &[]] {
+        let report = report(&example("coding-agent.json"), args);
+        let details = report["groups_detail"].as_array().unwrap();
+        let number = |value: &Value| value.as_u64().unwrap();
+        let verdicts: String = details.iter().map(|group| group["verdict"].as_str().unwrap()).collect();
+        assert_eq!(report["verdicts"], verdicts.as_str());
+        assert_eq!(number(&report["groups"]["total"]), details.len() as u64);
+        for (letter, name) in [('K', "kept"), ('D', "dropped"), ('E', "elided"), ('R', "replaced")] {
+            assert_eq!(number(&report["groups"][name]), verdicts.matches(letter).count() as u64);
+        }
+        let sum = |letter: &str| {
+            let with = details.iter().filter(|group| letter.contains(group["verdict"].as_str().unwrap()));
+            with.map(|group| number(&group["tokens"])).sum::<u64>()
+        };
+        assert_eq!(
+            (sum("KD"), sum("K")),
+            (number(&report["tokens_before"]), number(&report["tokens_after"]))
+        );
+        // No group lies inside another here: they follow each other without a gap.
+        let mut next = 0;
+        for group in details {
+            assert_eq!(number(&group["first"]), next);
+            next = number(&group["last"]) + 1;
+        }
+        assert_eq!(next, number(&report["messages_before"]));
+        let stable = verdicts.chars().take_while(|letter| *letter == 'K').count();
+        let stable = details.get(stable).map_or(next, |group| number(&group["first"]));
+        assert_eq!(number(&report["stable_prefix_messages"]), stable);
+    }
+}
+
+#[test]
+fn exact_counts_say_so() {
+    let file = example("coding-agent.json");
+    for name in ["o200k_base", "cl100k_base"] {
+        let report = report(&file, &["--tokenizer", name]);
+        assert_eq!(
+            (report["token_basis"].as_str(), report["tokenizer"].as_str()),
+            (Some("counted"), Some(name))
+        );
+        assert!(
+            run(&["compact", text(&file), "--tokenizer", name])
+                .ok()
+                .contains(&format!("(counted by {name})"))
+        );
+    }
+}
+
+#[test]
+fn people_read_what_was_what_is_and_why() {
+    let file = example("coding-agent.json");
+    let said = run(&["compact", text(&file), "--keep", "50%"]).ok();
+    let expected = "\
+was       74 messages, 13,061 tokens (estimated by estimate-v1); 37 groups in 9 turns
+budget    window 128,000 (default), reserve 8,192 (default), compact now, goal 6,530, floor 688 (in tokens)
+strategy  truncate
+now       54 messages, 5,373 tokens, 41 % of what it was
+stable    the first 2 messages, 143 tokens, as before: a prompt cache keeps them
+
+groups                     kept     tokens  dropped     tokens
+instructions                  1         75        0          0
+user                          8        441        1         19
+assistant                     8      1,115        1        258
+calls with results           12      3,742        6      7,411
+all                          29      5,373        8      7,688
+
+##........###########################
+# kept  . dropped; a cell is a group
+";
+    assert_eq!(said.trim_end(), expected.trim_end(), "{said}");
+    let unchanged = run(&["compact", text(&file)]).ok();
+    assert!(
+        unchanged.contains("\nunchanged 13,061 tokens are not above the trigger of 100,000\n"),
+        "{unchanged}"
+    );
+    assert!(unchanged.contains("trigger 100,000 (default), goal 50,000 (default)"), "{unchanged}");
+    let missed = run(&["compact", text(&fixture("bom.json")), "--keep", "50%"]).ok();
+    assert!(
+        missed.contains("protected: instructions, ")
+            && missed.contains("; the goal is missed: it is under the floor\n")
+    );
+    let pressed = run(&["compact", text(&file), "--window", "600"]).ok();
+    assert!(
+        pressed.contains("floor 688, or 356 where the window is too small for it (in tokens)"),
+        "{pressed}"
+    );
+    let repaired = run(&["compact", text(&fixture("call-without-result.json")), "--repair"]).ok();
+    assert!(repaired.contains(
+        "\nrepaired  0 results left out, 0 moved, 1 call answered as aborted\nnow       6 messages"
+    ));
+}
+
+#[test]
+fn the_picture_of_a_long_conversation_has_one_line() {
+    let folder = Folder::new();
+    let file = folder.file("long.jsonl", jsonl(&messages(300)));
+    let said = run(&["compact", text(&file), "--keep", "50%"]).ok();
+    let picture: Vec<&str> = said.trim_end().lines().rev().take(2).collect();
+    assert_eq!(picture[0], "# kept  . dropped  + some of each; a cell is up to 13 groups");
+    assert_eq!(picture[1].chars().count(), 72);
+    assert!(
+        picture[1].starts_with('+') && picture[1].chars().all(|cell| "#.+".contains(cell)),
+        "{}",
+        picture[1]
+    );
+}
+
+/// What the program shows on a terminal, by way of `script`; `None` where there is no such program.
+fn on_a_terminal(args: &str, no_colour: &str) -> Option<String> {
+    let mut child = Command::new("script");
+    child.args(["-qec", &format!("{} {args}", env!("CARGO_BIN_EXE_epitome")), "/dev/null"]);
+    child.env("TERM", "xterm").env("NO_COLOR", no_colour).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = child.spawn().ok()?;
+    let mut said = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(child.wait().unwrap().success());
+    Some(said)
+}
+
+#[test]
+fn colour_only_where_it_is_wanted() {
+    let args = format!("compact {} --keep 50%", text(&example("coding-agent.json")));
+    let piped = run(&args.split(' ').collect::<Vec<_>>()).ok();
+    assert!(!piped.contains('\u{1b}') && piped.contains("##...."));
+    let Some(colour) = on_a_terminal(&args, "") else {
+        println!("skipped: there is no program `script`");
+        return;
+    };
+    assert!(colour.contains("\u{1b}[32m") && !colour.contains("##"), "{colour}");
+    let plain = on_a_terminal(&args, "1").unwrap();
+    assert!(!plain.contains('\u{1b}') && plain.contains("##...."), "{plain}");
+}

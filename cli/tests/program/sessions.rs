@@ -1,0 +1,238 @@
+//! `session`: transcripts in a store.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use super::support::*;
+
+struct Store {
+    folder: Folder,
+    url: String,
+}
+
+impl Store {
+    fn new() -> Self {
+        let folder = Folder::new();
+        let url = format!("sqlite:{}", text(&folder.path("store.db")));
+        Self { folder, url }
+    }
+
+    fn session(&self, command: &str, id: &str, args: &[&str]) -> Done {
+        run(&[&["session", command, "--store", &self.url, "--session", id], args].concat())
+    }
+
+    fn list(&self) -> Value {
+        run(&["session", "list", "--store", &self.url, "--json"]).json()
+    }
+}
+
+#[test]
+fn an_imported_session_is_the_file_and_compacts_like_it() {
+    let store = Store::new();
+    let file = example("coding-agent.json");
+    let said = store.session("import", "one", &[text(&file)]).ok();
+    assert_eq!(said, "74 messages imported into session \"one\", which shows 13,061 tokens now\n");
+    let again = store.session("import", "one", &[text(&file)]).fails(2);
+    assert_eq!(again, "epitome: session \"one\" has 74 messages already: give another name, or --append\n");
+
+    let whole = json_of(&file)["messages"].clone();
+    assert_eq!(store.session("show", "one", &["--json"]).json(), whole);
+
+    let dry = store.session("compact", "one", &["--keep", "50%", "--dry-run", "--json"]).json();
+    let first = store.session("compact", "one", &["--keep", "50%", "--json"]).json();
+    assert_eq!(dry, first);
+    assert_eq!(first["unchanged_reason"], Value::Null);
+    // The same as of the file.
+    assert_eq!(first["verdicts"], report(&file, &["--keep", "50%"])["verdicts"]);
+    let second = store.session("compact", "one", &["--keep", "50%", "--json"]).json();
+    assert_eq!(
+        (&second["unchanged_reason"], &second["tokens_before"]),
+        (&json!("at_goal"), &first["tokens_after"])
+    );
+    assert_eq!(store.list()[0]["revision"], 1);
+}
+
+#[test]
+fn the_log_shows_what_is_hidden_until_it_is_deleted() {
+    let store = Store::new();
+    let file = example("coding-agent.json");
+    store.session("import", "one", &[text(&file)]).ok();
+    store.session("compact", "one", &["--keep", "50%"]).ok();
+    let whole = json_of(&file)["messages"].clone();
+    let mut hidden = Vec::new();
+    let log = store.session("log", "one", &["--json"]).ok();
+    assert_eq!(log.lines().count(), 74);
+    for (at, line) in log.lines().enumerate() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!((line["seq"].as_u64(), &line["message"]), (Some(at as u64), &whole[at]));
+        if !line["hidden_by"].is_null() {
+            assert_eq!(line["hidden_by"], 1);
+            hidden.push(at);
+        }
+    }
+    assert_eq!(hidden, (2..22).collect::<Vec<_>>());
+    let left: Vec<&Value> = whole
+        .as_array()
+        .unwrap()
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !hidden.contains(at))
+        .map(|(_, one)| one)
+        .collect();
+    assert_eq!(store.session("show", "one", &["--json"]).json(), json!(left));
+    let said = store.session("log", "one", &[]).ok();
+    assert!(
+        said.contains("hidden by 1")
+            && said.ends_with("74 messages, 20 of them hidden: no request shows them\n")
+    );
+    let said = store.session("show", "one", &[]).ok();
+    assert!(said.ends_with("54 messages in 29 groups, 5,373 tokens; revision 1, 74 in the log\n"), "{said}");
+
+    let said =
+        store.session("import", "one", &[text(&example("support-chat.jsonl")), "--append", "--json"]).json();
+    assert_eq!(said, json!({"session": "one", "imported": 18, "messages": 92}));
+    assert_eq!(store.session("delete", "one", &[]).ok(), "session \"one\" and its log are deleted\n");
+    assert_eq!(store.list(), json!([]));
+}
+
+#[test]
+fn compacting_twice_commits_once() {
+    for args in [
+        ["--keep", "30%"],
+        ["--goal", "2000"],
+        ["--goal", "0"],
+        ["--window", "8000"],
+        ["--strategy", "window:turns=3"],
+    ] {
+        let store = Store::new();
+        store.session("import", "s", &[text(&example("coding-agent.json"))]).ok();
+        store.session("compact", "s", &args).ok();
+        let revision = store.list()[0]["revision"].clone();
+        let second = store.session("compact", "s", &[&args[..], &["--json"]].concat()).json();
+        assert!(second["unchanged_reason"].is_string(), "{args:?}: {second}");
+        assert_eq!(store.list()[0]["revision"], revision, "{args:?}");
+    }
+}
+
+#[test]
+fn sessions_that_do_not_exist() {
+    let store = Store::new();
+    store.session("import", "other", &[text(&fixture("bom.json"))]).ok();
+    for command in ["show", "compact", "log", "delete"] {
+        let message = store.session(command, "nope", &[]).fails(2);
+        assert!(message.starts_with("epitome: there is no session \"nope\" in sqlite:"), "{message}");
+        assert!(message.contains("`epitome session list --store sqlite:"), "{message}");
+    }
+}
+
+#[test]
+fn odd_names() {
+    let store = Store::new();
+    assert_eq!(
+        store.session("import", "", &[text(&fixture("bom.json"))]).fails(2),
+        "epitome: --session: a session needs a name\n"
+    );
+    let long = "n".repeat(5_000);
+    let names = ["../../x", "日本 🙏", "a\nb\u{1b}[31m", " ", "'; drop table", "%", long.as_str()];
+    for name in names {
+        store.session("import", name, &[text(&fixture("bom.json"))]).ok();
+        let shown = store.session("show", name, &["--json"]).json();
+        assert_eq!(shown.as_array().unwrap().len(), 3, "{name}");
+    }
+    assert_eq!(store.list().as_array().unwrap().len(), names.len());
+    let said = run(&["session", "list", "--store", &store.url]).ok();
+    assert!(!said.contains('\u{1b}') && said.lines().count() == 1 + names.len(), "{said}");
+    for name in names {
+        store.session("delete", name, &[]).ok();
+    }
+    assert_eq!(store.list(), json!([]));
+    assert!(store.folder.names().iter().all(|name| name.starts_with("store.db")), "no name is a path");
+}
+
+#[test]
+fn stores_that_cannot_be_used() {
+    let folder = Folder::new();
+    let list = |url: &str| run(&["session", "list", "--store", url]);
+    for (url, part) in [
+        ("redis://user:hunter2-SECRET-text@host", "there is no store \"redis\"; expected sqlite:PATH"),
+        ("memory:", "a store in memory ends with this program; expected sqlite:PATH"),
+        ("store.db", "the store has no kind; expected sqlite:PATH"),
+        ("sqlite:", "a path must follow `sqlite:`"),
+    ] {
+        assert!(list(url).fails(2).contains(part), "{url}");
+    }
+    let missing = folder.path("missing.db");
+    let url = format!("sqlite:{}", text(&missing));
+    for command in ["show", "compact", "log", "delete"] {
+        let message = run(&["session", command, "--store", &url, "--session", "s"]).fails(2);
+        assert!(message.contains("missing.db; `epitome session import` creates it"), "{message}");
+    }
+    list(&url).fails(2);
+    assert!(!missing.exists(), "reading makes no store");
+    assert!(list(&format!("sqlite:{}", text(&folder.path("")))).fails(2).contains("is a directory"));
+    let import =
+        |url: &str| run(&["session", "import", text(&fixture("bom.json")), "--store", url, "--session", "s"]);
+    let message = import(&format!("sqlite:{}", text(&folder.path("no/s.db")))).fails(4);
+    assert!(message.contains("no/s.db: ") && message.contains("cannot be created"), "{message}");
+}
+
+#[test]
+fn files_that_are_damaged_or_read_only() {
+    let store = Store::new();
+    let path = store.folder.path("store.db");
+    // What was written last may still lie beside the file, in its log.
+    for id in 0.. {
+        store.session("import", &format!("s{id}"), &[text(&example("coding-agent.json"))]).ok();
+        if path.metadata().unwrap().len() > 200_000 {
+            break;
+        }
+        assert!(id < 50, "the log is never moved into the file");
+    }
+    let good = fs::read(&path).unwrap();
+    let cases: [(&str, Vec<u8>); 3] = [
+        ("no.db", SECRET.repeat(1_000).into_bytes()),
+        ("cut.db", good[..good.len() / 2].to_vec()),
+        ("bits.db", good.iter().enumerate().map(|(at, byte)| if at > 100 { !byte } else { *byte }).collect()),
+    ];
+    for (name, content) in cases {
+        let file = store.folder.file(name, &content);
+        for command in ["show", "log", "delete"] {
+            let url = format!("sqlite:{}", text(&file));
+            let message = run(&["session", command, "--store", &url, "--session", "s0"]).fails(4);
+            assert!(message.starts_with(&format!("epitome: {url}: ")), "{message}");
+            assert!(message.contains("damaged"), "{message}");
+        }
+    }
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    match fs::File::options().write(true).open(&path) {
+        Ok(_) => println!("skipped: this user may write everything"),
+        Err(_) => {
+            assert!(store.session("compact", "s0", &["--keep", "50%"]).fails(4).contains("cannot be written"))
+        }
+    }
+}
+
+#[test]
+fn imports_take_the_same_inputs() {
+    let store = Store::new();
+    store.session("import", "a", &[text(&fixture("nested.json")), "--at", "/history"]).ok();
+    store.session("import", "b", &[text(&example("support-chat.jsonl"))]).ok();
+    let each = store.session("import", "c", &[text(&fixture("conversations.jsonl")), "--each"]).fails(2);
+    assert!(each.contains("one conversation: name it with --at"), "{each}");
+    for (name, part) in
+        [("unknown-role.json", "at /2/role: unknown role"), ("truncated.json", "line 6, column 40")]
+    {
+        let message = store.session("import", "d", &[text(&fixture(name))]).fails(2);
+        assert!(message.contains(part), "{message}");
+    }
+    let args = ["session", "import", "-", "--store", &store.url, "--session", "e"];
+    assert_eq!(run_with(&args, jsonl(&messages(2)).as_bytes()).code, 0);
+    let names: Vec<_> = store.list().as_array().unwrap().iter().map(|row| row["session"].clone()).collect();
+    assert_eq!(names, ["a", "b", "e"], "what failed left nothing");
+    // What answers no call is logged, and in no request.
+    store.session("import", "f", &[text(&fixture("result-without-call.json"))]).ok();
+    assert_eq!(store.session("show", "f", &["--json"]).json().as_array().unwrap().len(), 4);
+    assert!(store.session("log", "f", &[]).ok().contains("answers no call"));
+}
