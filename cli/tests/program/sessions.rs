@@ -55,6 +55,17 @@ fn an_imported_session_is_the_file_and_compacts_like_it() {
 }
 
 #[test]
+fn a_store_is_one_file_once_the_program_has_ended() {
+    let store = Store::new();
+    for name in ["one", "two", "three"] {
+        store.session("import", name, &[text(&example("support-chat.jsonl"))]).ok();
+        let files = fs::read_dir(store.folder.path("store.db").parent().unwrap()).unwrap();
+        let names: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+        assert_eq!(names, ["store.db"]);
+    }
+}
+
+#[test]
 fn the_log_shows_what_is_hidden_until_it_is_deleted() {
     let store = Store::new();
     let file = example("coding-agent.json");

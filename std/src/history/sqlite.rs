@@ -61,7 +61,8 @@ use super::{
 /// its promises: WAL mode with `synchronous = FULL`, so the log is on the disk before the answer is given. Text of
 /// deleted sessions may stay in unused pages of the file.
 ///
-/// *Dropping* it: what was sent is still done, then the thread closes the file and ends; nothing waits for that.
+/// *Dropping* it: what was sent is still done, then the thread closes the file and ends, and dropping waits for
+/// that: it blocks for as long as the last write takes.
 pub struct SqliteStore {
     worker: Worker,
     access: Access,

@@ -26,19 +26,34 @@ pub(super) enum Access {
     Write,
 }
 
-/// A handle on the thread. The thread does what was sent to it before the handle was dropped, and ends.
+/// A handle on the thread. The thread does what was sent to it before the handle was dropped, closes the file and ends;
+/// dropping the handle waits for that, so that a program's last statement leaves one file behind and no log beside it.
 pub(super) struct Worker {
     jobs: Mutex<mpsc::Sender<Box<dyn Job>>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.jobs.get_mut().close_channel();
+        // The thread itself may drop the last handle, with a job that holds one.
+        if let Some(thread) =
+            self.thread.take().filter(|thread| thread.thread().id() != thread::current().id())
+        {
+            // A panic there has been an error to everyone who waited.
+            let _ = thread.join();
+        }
+    }
 }
 
 impl Worker {
     pub(super) fn start(connection: Connection) -> Result<Self, StoreError> {
         let (jobs, waiting) = mpsc::channel(QUEUE_JOBS_MAX);
-        thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("epitome-sqlite".into())
             .spawn(move || work(&connection, waiting))
             .map_err(|error| unavailable("open: cannot start a thread").with_source(error))?;
-        Ok(Self { jobs: Mutex::new(jobs) })
+        Ok(Self { jobs: Mutex::new(jobs), thread: Some(thread) })
     }
 
     /// Does `run` on the thread, and answers when it is on the disk.
