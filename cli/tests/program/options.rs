@@ -24,8 +24,12 @@ fn unknown_names() {
         &["--tokenizer: ", "\"gpt\"; known: estimate, ", "o200k_base", "cl100k_base"],
     );
     refused(
-        &["--profile", "mistral"],
-        &["--profile: there is no profile \"mistral\"; known: openai-chat, permissive"],
+        &["--profile", "mistrial"],
+        &["--profile: there is no profile \"mistrial\"; known: openai-chat, ", "mistral", "permissive"],
+    );
+    refused(
+        &["--profile", "mistral", "--repair"],
+        &["--profile takes openai-chat or permissive, not mistral"],
     );
     refused(&["--from", "xml"], &["'xml' for '--from", "auto, openai-chat"]);
     refused(&["--frob"], &["--frob"]);
