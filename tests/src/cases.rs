@@ -90,8 +90,33 @@ pub fn check<S: Strategy>(
     }
 }
 
-/// What every property over whole conversations has to meet, in cases of a thousand; a third of what was seen.
-pub const NASTY: &[(&str, u64)] = &[];
+/// How often, in a thousand cases, each nasty case has to occur in a property over whole conversations: a third of what
+/// was seen.
+pub const NASTY: &[(&str, u64)] = &[
+    ("abandoned call", 150),
+    ("answer apart from its call", 150),
+    ("approval answer", 100),
+    ("context", 110),
+    ("empty id", 100),
+    ("ephemeral", 110),
+    ("full amount", 20),
+    ("hosted call", 110),
+    ("id over 46 bytes", 150),
+    ("id over 64 bytes", 130),
+    ("instructions in mid-conversation", 140),
+    ("joined by response", 160),
+    ("late answer", 90),
+    ("no parts", 90),
+    ("one message", 30),
+    ("open call", 120),
+    ("orphan", 180),
+    ("parallel calls", 220),
+    ("pin", 110),
+    ("reasoning only", 140),
+    ("result of a user", 80),
+    ("reused id", 120),
+    ("summary", 130),
+];
 
 /// How many cases each property has.
 #[must_use]

@@ -12,8 +12,10 @@
 
 pub mod cases;
 pub mod generate;
+pub mod invariants;
 pub mod live;
 pub mod message;
 pub mod naive;
+pub mod notation;
 pub mod scenario;
 pub mod spec;

@@ -2,7 +2,8 @@
 
 use epitome_core::{
     ArrayTable, Cell, Full, GroupKind, Index, IndexBuf, OpenCallSlots, OpenCallTree, OpenCalls, Outcome,
-    Placed, PlanError, Profile, RestoreError, Revision, Seq, Span, Stored, Table, Validator, ViolationKind,
+    Placed, PlanError, Profile, RestoreError, Revision, Seq, Span, Stored, Table, Tokens, Validator,
+    ViolationKind,
 };
 
 use crate::message::Message;
@@ -83,6 +84,7 @@ pub fn plan(index: Index<'_>, request: &Request) -> naive::Outcome {
             tokens_after: plan.tokens_after(),
             projection: flat(plan.projection()),
             stable: plan.stable_prefix().messages as usize,
+            stable_tokens: (!is_any_full(index)).then(|| plan.stable_prefix().tokens),
             floors: (plan.floors().hard, plan.floors().goal),
         }),
         Err(PlanError::Infeasible(infeasible)) => {
@@ -94,6 +96,10 @@ pub fn plan(index: Index<'_>, request: &Request) -> naive::Outcome {
         }
         Err(other) => unreachable!("{other}"),
     }
+}
+
+fn is_any_full(index: Index<'_>) -> bool {
+    index.groups().any(|group| group.tokens() == Tokens::MAX)
 }
 
 /// The violations of a request, sorted.

@@ -24,6 +24,16 @@ pub fn scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
         .prop_map(|(messages, figures, spec)| Scenario::new(messages, figures, spec))
 }
 
+/// Scenarios, and what is said after the plan.
+pub fn continued(messages_max: usize) -> impl Strategy<Value = (Scenario, Vec<Message>)> {
+    (generate::conversation(messages_max), any::<u8>(), any::<[u8; 5]>(), spec()).prop_map(
+        |(mut messages, cut, figures, spec)| {
+            let more = messages.split_off(messages.len() * usize::from(cut) / 256);
+            (Scenario::new(messages, figures, spec), more)
+        },
+    )
+}
+
 impl Scenario {
     /// A budget whose figures are shares of the size of the conversation: mostly under it.
     #[must_use]

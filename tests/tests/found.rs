@@ -1,4 +1,5 @@
 //! What the properties found, each as the smallest case of it.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
 use epitome_compactors::{Pipeline, SlidingWindow, Truncation, Window};
 use epitome_core::attribution::SourceKind;

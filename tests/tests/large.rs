@@ -1,4 +1,5 @@
 //! Large histories: what takes a second here would take hours if it looked at the history once a group.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
 use epitome_compactors::Strength;
 use epitome_core::attribution::SourceKind;

@@ -45,6 +45,8 @@ pub struct Planned {
     pub projection: Vec<usize>,
     /// How many of its messages, from the first on, stand as they stood.
     pub stable: usize,
+    /// What these have together; not known where a group has more than one amount can hold.
+    pub stable_tokens: Option<u64>,
     /// What cannot be dropped, and the same with the newest steps.
     pub floors: (u64, u64),
 }
@@ -263,10 +265,14 @@ impl Draft<'_> {
         let visible = self.naive.visible();
         let before = self.naive.projection(&|anchor| visible.contains(&anchor));
         let projection = self.naive.projection(&kept);
+        let same = before.iter().zip(&projection).take_while(|(before, after)| before == after);
+        let size = |(at, _): (&usize, _)| u64::from(self.naive.messages[*at].tokens);
+        let full = |group| self.naive.tokens(group) == u64::from(u32::MAX);
         Planned {
             verdicts: letters.collect(),
             tokens_after: self.tokens(),
-            stable: before.iter().zip(&projection).take_while(|(before, after)| before == after).count(),
+            stable: same.clone().count(),
+            stable_tokens: (!self.groups.iter().any(full)).then(|| same.map(size).sum()),
             projection,
             floors,
         }

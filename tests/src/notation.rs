@@ -1,0 +1,67 @@
+//! Conversations in a compact notation, one message a line: `a 20 c1 c2 response=r1`.
+//!
+//! First who speaks (`s` system, `d` developer, `u` user, `a` assistant, `t` tool), then the tokens, then words:
+//! ids of calls (of `a`) or of the call that is answered (of others), and flags. Text is there where nothing else is.
+//! - ids: `""` is the empty one, and `x*65` an `x` 65 times
+//! - `pin`, `ephemeral`; `context`, `history`, `summary`: where it comes from; `response=ID`
+//! - `reasoning`, `hosted=ID`, `asks=ID`, `approves=ID`, `image`, `text`: a part; `empty`: no part at all
+
+use epitome_core::attribution::{Retention, SourceKind};
+use epitome_core::message::Role;
+
+use crate::message::{Message, Part};
+
+/// The messages that `text` says.
+///
+/// # Errors
+/// The line that says none.
+pub fn parse(text: &str) -> Result<Vec<Message>, String> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.map(|line| message(line).ok_or_else(|| format!("not a message: {line}"))).collect()
+}
+
+fn message(line: &str) -> Option<Message> {
+    let mut words = line.split_whitespace();
+    let role = match words.next()? {
+        "s" => Role::System,
+        "d" => Role::Developer,
+        "u" => Role::User,
+        "a" => Role::Assistant,
+        "t" => Role::Tool,
+        _ => return None,
+    };
+    let mut message = Message::new(role, Vec::new(), words.next()?.parse().ok()?);
+    let mut empty = false;
+    for word in words {
+        let (flag, value) = word.split_once('=').unwrap_or((word, ""));
+        match flag {
+            "pin" => message.retention = Retention::Pinned,
+            "ephemeral" => message.retention = Retention::Ephemeral,
+            "context" => message.source = SourceKind::Context,
+            "history" => message.source = SourceKind::History,
+            "summary" => message.source = SourceKind::Compaction,
+            "response" => message.response = Some(value.to_owned()),
+            "reasoning" => message.parts.push(Part::Reasoning("Hm.".into())),
+            "hosted" => message.parts.extend([Part::HostedCall(id(value)), Part::Result(id(value))]),
+            "asks" => message.parts.push(Part::Asks(id(value))),
+            "approves" => message.parts.push(Part::Approves(id(value))),
+            "image" => message.parts.push(Part::Image),
+            "text" => message.parts.push(Part::Text("Fine.".into())),
+            "empty" => empty = true,
+            _ if role == Role::Assistant => message.parts.push(Part::Call(id(word))),
+            _ => message.parts.push(Part::Result(id(word))),
+        }
+    }
+    if message.parts.is_empty() && !empty {
+        message.parts.push(Part::Text("Fine.".into()));
+    }
+    Some(message)
+}
+
+fn id(word: &str) -> String {
+    match word.split_once('*') {
+        Some((unit, times)) => unit.repeat(times.parse().unwrap_or(1)),
+        None if word == "\"\"" => String::new(),
+        None => word.to_owned(),
+    }
+}

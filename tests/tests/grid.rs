@@ -1,0 +1,111 @@
+//! What the strategies do, as a table under review: `tests/snapshots/grid.txt`. A tuning shows as a changed row.
+//!
+//! `EPITOME_BLESS=1 cargo test -p epitome-tests --test grid` writes it anew.
+#![expect(clippy::expect_used, reason = "a panic is how a test reports")]
+
+use core::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use epitome_core::{Budget, Pass};
+use epitome_tests::generate::{Scale, seeded};
+use epitome_tests::live;
+use epitome_tests::message::Message;
+use epitome_tests::naive::{Outcome, Request, begins_turn};
+use epitome_tests::spec::Spec;
+
+const STRATEGIES: &[&str] = &[
+    "truncate",
+    "truncate recent=0",
+    "truncate system=leading first_user=free",
+    "truncate strength=light",
+    "truncate strength=aggressive",
+    "window turns=4",
+    "window groups=20",
+    "window tokens=1000",
+    "window goal",
+    "window turns=8 | truncate",
+];
+
+/// Limit and goal, in percent of the size of the conversation; without a goal the strategy's own measure decides.
+const BUDGETS: &[(u64, Option<u64>)] =
+    &[(90, Some(75)), (90, Some(50)), (60, Some(25)), (60, Some(5)), (100, None)];
+
+/// How many messages, and of which scale.
+const CONVERSATIONS: &[(u64, usize, Scale)] = &[
+    (1, 12, Scale::Small),
+    (2, 60, Scale::Small),
+    (3, 60, Scale::Mixed),
+    (4, 250, Scale::Small),
+    (5, 250, Scale::Mixed),
+    (6, 1_000, Scale::Mixed),
+];
+
+#[test]
+fn the_grid_is_as_it_was() {
+    let grid = grid();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/grid.txt");
+    #[expect(clippy::disallowed_methods, reason = "whether to write the table is not a matter of behaviour")]
+    let bless = std::env::var("EPITOME_BLESS").is_ok();
+    if bless {
+        fs::write(&file, &grid).expect("the snapshot can be written");
+    }
+    let was = fs::read_to_string(&file).unwrap_or_default();
+    let changed: Vec<String> = grid
+        .lines()
+        .zip(was.lines().chain(core::iter::repeat("")))
+        .filter(|(is, was)| is != was)
+        .map(|(is, was)| format!("- {was}\n+ {is}"))
+        .collect();
+    if grid != was {
+        panic!("{} rows changed; EPITOME_BLESS=1 accepts them\n{}", changed.len(), changed.join("\n"));
+    }
+}
+
+fn grid() -> String {
+    let mut grid = String::from(
+        "strategy, limit and goal in percent of the size: tokens after, groups kept, turns kept, messages that stand as they stood\n",
+    );
+    for (seed, count, scale) in CONVERSATIONS {
+        let messages = seeded(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15), *count, *scale);
+        let (index, _) = live::index_of(&messages);
+        let view = index.view();
+        let (tokens, groups, turns) = (view.tokens(), view.group_count(), view.turn());
+        writeln!(grid, "\n{count} messages, {groups} groups, {turns} turns, {tokens} tokens")
+            .expect("a string grows");
+        for strategy in STRATEGIES {
+            for (limit, goal) in BUDGETS {
+                let spec: Spec = strategy.parse().expect("a strategy");
+                let limit_tokens = tokens * limit / 100;
+                let budget =
+                    Budget::builder().window(limit_tokens).reserve(0).trigger(limit_tokens).min_reclaim(0);
+                let budget = match goal {
+                    Some(goal) => budget.goal(tokens * goal / 100),
+                    None => budget.without_goal(),
+                };
+                let budget = budget.build().expect("a goal under the limit");
+                let outcome = live::plan(view, &Request { budget, pass: Pass::Manual, spec });
+                let goal = goal.map_or("-".to_owned(), |goal| goal.to_string());
+                let row = row(&messages, &outcome);
+                writeln!(grid, "{strategy:<40} {limit:>3} {goal:>3}  {row}").expect("a string grows");
+            }
+        }
+    }
+    grid
+}
+
+fn row(messages: &[Message], outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Planned(plan) => {
+            let groups = plan.verdicts.chars().filter(|letter| *letter == 'K').count();
+            let turns = plan
+                .projection
+                .iter()
+                .filter_map(|at| messages.get(*at))
+                .filter(|message| begins_turn(message));
+            format!("{:>7} {groups:>5} {:>4} {:>5}", plan.tokens_after, turns.count(), plan.stable)
+        }
+        Outcome::Unchanged(why) => format!("unchanged: {why}"),
+        Outcome::Infeasible { floor, .. } => format!("infeasible: {floor}"),
+    }
+}

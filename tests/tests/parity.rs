@@ -1,0 +1,107 @@
+//! The same answers wherever the tables live; and a full table is an answer that changes nothing.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
+
+use epitome_core::{ArrayTable, IndexBuf, OpenCallSlots, OpenCallTree, OpenCalls, SliceTable, Span, Table};
+use epitome_tests::cases;
+use epitome_tests::generate::conversation;
+use epitome_tests::live::{self, Fixed, Tight};
+use epitome_tests::message::Message;
+use epitome_tests::scenario::{Scenario, scenario};
+use proptest::prelude::*;
+
+#[test]
+fn every_table_gives_the_same_groups_and_plans() {
+    let minimums =
+        [("all fits in slots", 250), ("an id too long for slots", 100), ("too much for 8 slots", 20)];
+    cases::check("parity", scenario(60), &minimums, |scenario, census| {
+        let (heap, _) = live::index_of(&scenario.messages);
+        let expected = (live::groups(heap.view()), live::plan(heap.view(), &scenario.request));
+        let mut room = [Span::default(); 512];
+        let slice = IndexBuf::with_tables(SliceTable::new(&mut room), OpenCallTree::new());
+        prop_assert_eq!(answers(slice, &scenario, usize::MAX), Some(expected.clone()));
+        let array = IndexBuf::<ArrayTable<Span, 512>, OpenCallTree>::new();
+        prop_assert_eq!(answers(array, &scenario, usize::MAX), Some(expected.clone()));
+        let vector = IndexBuf::<heapless::Vec<Span, 512>, OpenCallTree>::new();
+        prop_assert_eq!(answers(vector, &scenario, usize::MAX), Some(expected.clone()));
+        let fixed = answers(Fixed::new(), &scenario, 64);
+        census.count("all fits in slots", fixed.is_some());
+        census.count("an id too long for slots", ids(&scenario.messages).any(|id| id.len() > 64));
+        prop_assert!(fixed.is_none_or(|fixed| fixed == expected));
+        let tight = answers(Tight::new(), &scenario, 8);
+        census.count("too much for 8 slots", tight.is_none());
+        prop_assert!(tight.is_none_or(|tight| tight == expected));
+        Ok(())
+    });
+}
+
+type Answers = (Vec<live::GroupFacts>, epitome_tests::naive::Outcome);
+
+/// Nothing if an id is too long, or more calls than `slots` wait at some time: then a call may be forgotten.
+fn answers<S: Table<Span>, C: OpenCalls>(
+    mut index: IndexBuf<S, C>,
+    scenario: &Scenario,
+    slots: usize,
+) -> Option<Answers> {
+    if slots < usize::MAX && ids(&scenario.messages).any(|id| id.len() > 64) {
+        return None;
+    }
+    for message in &scenario.messages {
+        let mut waiting = message.calls().len();
+        index.open_calls().for_each(&mut |_, _| waiting += 1);
+        if waiting > slots {
+            return None;
+        }
+        index.push(message, message.size()).unwrap();
+    }
+    Some((live::groups(index.view()), live::plan(index.view(), &scenario.request)))
+}
+
+#[test]
+fn full_changes_nothing() {
+    let minimums = [("no room for a span", 150), ("no room for a call", 80), ("a call was forgotten", 5)];
+    cases::check("full", (conversation(60), 1..7_usize), &minimums, |(messages, room), census| {
+        let mut spans = vec![Span::default(); room * 3];
+        let few_spans = IndexBuf::with_tables(SliceTable::new(&mut spans), OpenCallTree::new());
+        census.count("no room for a span", is_unchanged_when_full(few_spans, &messages)?);
+        let mut spans = [Span::default(); 512];
+        let few_calls = IndexBuf::with_tables(SliceTable::new(&mut spans), OpenCallSlots::<2>::new());
+        census.count("no room for a call", is_unchanged_when_full(few_calls, &messages)?);
+        let mut forgetful = IndexBuf::<Vec<Span>, OpenCallSlots<4>>::new();
+        let pushed = live::push_while_room(&mut forgetful, &messages);
+        let (whole, _) = live::index_of(&messages[..pushed]);
+        let forgot = live::groups(whole.view()) != live::groups(forgetful.view());
+        census.count("a call was forgotten", forgot);
+        Ok(())
+    });
+}
+
+/// Goes on with the next message each time: what follows must be as if the refused one had never been there.
+fn is_unchanged_when_full<S: Table<Span>, C: OpenCalls + Clone>(
+    mut index: IndexBuf<S, C>,
+    messages: &[Message],
+) -> Result<bool, TestCaseError> {
+    let mut taken = Vec::new();
+    for message in messages {
+        let before = live::everything(&index);
+        match index.push(message, message.size()) {
+            Ok(_) => taken.push(message.clone()),
+            Err(_) => prop_assert_eq!(live::everything(&index), before),
+        }
+    }
+    let mut anew = IndexBuf::<Vec<Span>, C>::with_tables(Vec::new(), emptied(index.open_calls()));
+    for message in &taken {
+        anew.push(message, message.size()).unwrap();
+    }
+    prop_assert_eq!(live::everything(&anew), live::everything(&index));
+    Ok(taken.len() < messages.len())
+}
+
+fn emptied<C: OpenCalls + Clone>(calls: &C) -> C {
+    let mut calls = calls.clone();
+    calls.clear();
+    calls
+}
+
+fn ids(messages: &[Message]) -> impl Iterator<Item = &str> {
+    messages.iter().flat_map(Message::calls)
+}

@@ -1,0 +1,139 @@
+//! The code says what its naive twin says: groups, sums, floors, verdicts, projections, violations, repairs.
+#![expect(clippy::indexing_slicing, reason = "a panic is how a test reports")]
+
+use epitome_core::{OpenCallSlots, OpenCalls, Pending, Profile, repair};
+use epitome_tests::cases::{self, NASTY};
+use epitome_tests::generate::conversation;
+use epitome_tests::live::{self, GroupFacts};
+use epitome_tests::message::Message;
+use epitome_tests::naive::{self, Naive};
+use epitome_tests::scenario::scenario;
+use proptest::prelude::*;
+
+#[test]
+fn groups_and_sums() {
+    cases::check("groups and sums", conversation(60), NASTY, |messages, census| {
+        census.conversation(&messages);
+        let (index, placed) = live::index_of(&messages);
+        let naive = Naive::new(&messages);
+        let groups = naive.groups();
+        let expected: Vec<GroupFacts> = groups
+            .iter()
+            .map(|group| GroupFacts {
+                positions: in_projection_order(&naive, group),
+                kind: group.kind,
+                turn: group.turn,
+                tokens: naive.tokens(group),
+                marks: (
+                    naive.is_pinned(group),
+                    naive.is_open(group),
+                    naive.is_unanswered(group) && !naive.is_open(group),
+                ),
+            })
+            .collect();
+        prop_assert_eq!(live::groups(index.view()), expected);
+        let size = |orphans: bool| {
+            let of_kind =
+                groups.iter().filter(|group| (group.kind == epitome_core::GroupKind::Orphan) == orphans);
+            of_kind.map(|group| naive.tokens(group)).sum::<u64>()
+        };
+        let view = index.view();
+        prop_assert_eq!((view.tokens(), view.orphan_tokens()), (size(false), size(true)));
+        prop_assert_eq!(view.turn().0, naive.turn);
+        prop_assert_eq!(view.messages() as usize, messages.len());
+        prop_assert_eq!(view.group_count() as usize, groups.len());
+        prop_assert_eq!(view.steps() as usize, view.groups().filter(|group| group.is_step()).count());
+        let visible = naive.visible();
+        prop_assert_eq!(live::flat(view.projection()), naive.projection(&|anchor| visible.contains(&anchor)));
+        for (at, placed) in placed.iter().enumerate() {
+            prop_assert_eq!(placed.anchor.0 as usize, naive.anchors[at]);
+            prop_assert_eq!(placed.turn.0, naive.turns[at]);
+            prop_assert_eq!(placed.orphan, naive::is_answer(&messages[at]) && naive.answers[at].is_none());
+        }
+        Ok(())
+    });
+}
+
+fn in_projection_order(naive: &Naive<'_>, group: &naive::Group) -> Vec<usize> {
+    if group.kind == epitome_core::GroupKind::Orphan {
+        return group.members.clone();
+    }
+    naive.projection(&|anchor| anchor == group.members[0])
+}
+
+#[test]
+fn open_calls() {
+    cases::check("open calls", conversation(60), &[], |messages, _| {
+        let (index, _) = live::index_of(&messages);
+        let naive = Naive::new(&messages);
+        let mut calls = Vec::new();
+        index.open_calls().for_each(&mut |id, call| {
+            calls.push((id.to_vec(), call.anchor.0 as usize, call.turn.0));
+        });
+        let mut expected: Vec<(Vec<u8>, usize, u32)> = naive
+            .unanswered()
+            .into_iter()
+            .map(|call| {
+                let id = messages[call.message].calls()[call.nth].as_bytes().to_vec();
+                (id, naive.anchors[call.message], naive.turns[call.message])
+            })
+            .collect();
+        expected.sort_by_key(|call| call.1);
+        prop_assert_eq!(calls, expected);
+        Ok(())
+    });
+}
+
+#[test]
+fn plans() {
+    let outcomes =
+        [("planned", 160), ("infeasible", 25), ("at_goal", 50), ("nothing_to_drop", 50), ("too_little", 25)];
+    cases::check("plans", scenario(50), &[NASTY, &outcomes].concat(), |scenario, census| {
+        census.conversation(&scenario.messages);
+        let (index, _) = live::index_of(&scenario.messages);
+        let naive = Naive::new(&scenario.messages);
+        let expected = naive::plan(&naive, &scenario.request);
+        match &expected {
+            naive::Outcome::Infeasible { .. } => census.count("infeasible", true),
+            naive::Outcome::Unchanged(why) => census.count(why, true),
+            naive::Outcome::Planned(plan) => {
+                census.count("planned", true);
+                census.count("nothing stands as it stood", plan.stable == 0);
+            }
+        }
+        prop_assert_eq!(live::plan(index.view(), &scenario.request), expected, "{}", scenario.request.spec);
+        Ok(())
+    });
+}
+
+#[test]
+fn violations() {
+    cases::check("violations", conversation(40), NASTY, |messages, census| {
+        census.conversation(&messages);
+        for profile in Profile::ALL {
+            let expected = naive::violations(profile, &messages);
+            for (_, kind) in &expected {
+                census.count(kind.as_str(), true);
+            }
+            prop_assert_eq!(&live::violations(profile, &messages), &expected);
+            if messages.iter().flat_map(Message::calls).all(|id| id.len() <= 64) {
+                prop_assert_eq!(&live::violations_with::<OpenCallSlots<256>>(profile, &messages), &expected);
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn repairs() {
+    cases::check("repairs", conversation(40), NASTY, |messages, census| {
+        census.conversation(&messages);
+        for profile in Profile::ALL {
+            for pending in [Pending::Running, Pending::Over] {
+                let repairs = repair(profile, &messages, pending);
+                prop_assert_eq!(repairs, naive::repair(profile, &messages, pending));
+            }
+        }
+        Ok(())
+    });
+}
