@@ -7,7 +7,7 @@ use epitome_core::message::{
     ApprovalView, CallKind, MediaKind, MediaView, MessageView, PartView, Parts, ReasoningView, Role, Text,
     ToolCallView, ToolResultView,
 };
-use epitome_core::{Repair, Tokens};
+use epitome_core::{BRIDGE, BRIDGE_USER, Repair, Tokens};
 
 /// A message with its size.
 #[derive(Clone, PartialEq, Eq)]
@@ -154,12 +154,30 @@ impl MessageView for Message {
 /// The request that `repairs` describe, written out.
 #[must_use]
 pub fn repaired(messages: &[Message], repairs: &[Repair]) -> Vec<Message> {
-    let write = |repair: &Repair| match *repair {
-        Repair::Keep(at) => messages[at as usize].clone(),
-        Repair::Abort { position, call } => {
-            Message::aborted(messages[position as usize].calls()[call as usize])
+    let mut out: Vec<Message> = Vec::new();
+    for repair in repairs {
+        match *repair {
+            Repair::Keep(at) => out.push(messages[at as usize].clone()),
+            Repair::Abort { position, call } => {
+                out.push(Message::aborted(messages[position as usize].calls()[call as usize]));
+            }
+            Repair::Merge { position } => {
+                let before = out.last_mut().expect("a message to join");
+                before.parts.extend(messages[position as usize].parts.iter().cloned());
+            }
+            Repair::DropReasoning { position } => {
+                let mut message = messages[position as usize].clone();
+                message.parts.retain(|part| !matches!(part, Part::Reasoning(_)));
+                out.push(message);
+            }
+            Repair::BridgeUser => out.push(bridge(Role::User, BRIDGE_USER)),
+            Repair::BridgeAssistant => out.push(bridge(Role::Assistant, BRIDGE)),
+            _ => unreachable!("a repair of a new kind"),
         }
-        _ => unreachable!("a repair of a new kind"),
-    };
-    repairs.iter().map(write).collect()
+    }
+    out
+}
+
+fn bridge(role: Role, text: &str) -> Message {
+    Message::new(role, vec![Part::Text(text.to_owned())], 1)
 }

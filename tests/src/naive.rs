@@ -6,7 +6,7 @@
 mod legal;
 mod plan;
 
-pub use legal::{as_pair, repair, violations};
+pub use legal::{PROFILES, as_pair, repair, violations};
 pub use plan::{Outcome, Planned, Protected, Request, plan};
 
 use epitome_core::GroupKind;

@@ -5,8 +5,8 @@ use epitome_compactors::{Pipeline, SlidingWindow, Truncation, Window};
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
 use epitome_core::{
-    Budget, Cell, GroupKind, IndexBuf, OpenCallSlots, Outcome, Pass, Pending, PlanError, Profile, Span,
-    Strategy, plan, repair,
+    Budget, Cell, GroupKind, IndexBuf, OpenCallSlots, Outcome, Pass, Pending, PlanError, Span, Strategy,
+    plan, repair,
 };
 use epitome_tests::live;
 use epitome_tests::message::{Message, Part, repaired};
@@ -68,7 +68,7 @@ fn words_beside_a_result_begin_no_turn() {
 #[test]
 fn a_result_in_a_users_message_is_legal_after_its_call() {
     let request = [says(Role::User, 5), calls("c1", 5), result(Role::User, "c1", 5)];
-    for profile in Profile::ALL {
+    for profile in epitome_tests::naive::PROFILES {
         assert_eq!(live::violations(profile, &request), []);
         let repairs = repair(profile, &request, Pending::Over);
         assert_eq!(violations(profile, &repaired(&request, &repairs)), []);

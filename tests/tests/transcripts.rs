@@ -14,7 +14,7 @@ use std::fs;
 use std::path::Path;
 
 use epitome::core::message::{MessageView as _, PartView, Parts as _, Role};
-use epitome::core::{Budget, ClassEstimator, Pass, Pending, Profile, count_message, repair};
+use epitome::core::{Budget, ClassEstimator, Pass, Pending, count_message, repair};
 use epitome::std::wire::document::{Pointer, conversation, each, utf8};
 use epitome::std::wire::openai_chat::ChatView;
 use epitome_tests::message::{Message, Part, repaired};
@@ -115,7 +115,7 @@ fn check_plan(messages: &[Message], budget: Budget, pass: Pass, seen: &RefCell<S
             seen.compacted += 1;
             seen.goal_missed += usize::from(plan.tokens_after > goal);
             let kept: Vec<_> = plan.projection.iter().map(|at| messages[*at].clone()).collect();
-            for profile in [Profile::OpenaiChat, Profile::Permissive] {
+            for profile in naive::PROFILES {
                 let (before, after) =
                     (naive::violations(profile, messages), naive::violations(profile, &kept));
                 assert!(after.len() <= before.len(), "{before:?} became {after:?}");

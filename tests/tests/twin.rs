@@ -1,7 +1,7 @@
 //! The code says what its naive twin says: groups, sums, floors, verdicts, projections, violations, repairs.
 #![expect(clippy::indexing_slicing, reason = "a panic is how a test reports")]
 
-use epitome_core::{OpenCallSlots, OpenCalls, Pending, Profile, repair};
+use epitome_core::{OpenCallSlots, OpenCalls, Pending, repair};
 use epitome_tests::cases::{self, NASTY};
 use epitome_tests::generate::conversation;
 use epitome_tests::live::{self, GroupFacts};
@@ -110,7 +110,7 @@ fn plans() {
 fn violations() {
     cases::check("violations", conversation(40), NASTY, |messages, census| {
         census.conversation(&messages);
-        for profile in Profile::ALL {
+        for profile in naive::PROFILES {
             let expected = naive::violations(profile, &messages);
             for (_, kind) in &expected {
                 census.count(kind.as_str(), true);
@@ -128,7 +128,7 @@ fn violations() {
 fn repairs() {
     cases::check("repairs", conversation(40), NASTY, |messages, census| {
         census.conversation(&messages);
-        for profile in Profile::ALL {
+        for profile in naive::PROFILES {
             for pending in [Pending::Running, Pending::Over] {
                 let repairs = repair(profile, &messages, pending);
                 prop_assert_eq!(repairs, naive::repair(profile, &messages, pending));

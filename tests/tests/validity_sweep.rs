@@ -3,7 +3,7 @@
 
 use epitome_compactors::Window;
 use epitome_core::message::Role;
-use epitome_core::{Budget, GroupKind, Pass, Profile};
+use epitome_core::{Budget, GroupKind, Pass};
 use epitome_tests::live;
 use epitome_tests::message::{Message, Part};
 use epitome_tests::naive::{Outcome, Request};
@@ -48,7 +48,7 @@ fn every_limit_leaves_a_legal_request() {
                 panic!("{name} at {limit}: {} tokens are more than half of it", index.view().tokens())
             };
             let left: Vec<Message> = plan.projection.iter().map(|at| messages[*at].clone()).collect();
-            for profile in Profile::ALL {
+            for profile in epitome_tests::naive::PROFILES {
                 assert_eq!(live::violations(profile, &left), [], "{name} at {limit}");
             }
             assert!(plan.tokens_after <= limit, "{name} at {limit}: {}", plan.tokens_after);

@@ -5,6 +5,9 @@ use epitome_core::{Pending, Profile, Repair, Violation, ViolationKind};
 use super::{answer_id, begins_turn, is_answer};
 use crate::message::Message;
 
+/// The profiles whose rules the twin knows. The others have twins beside their rules, in core.
+pub const PROFILES: [Profile; 2] = [Profile::OpenaiChat, Profile::Permissive];
+
 /// The violations of a request, sorted.
 #[must_use]
 pub fn violations(profile: Profile, messages: &[Message]) -> Vec<(u32, ViolationKind)> {
