@@ -6,8 +6,9 @@ use crate::truncation::open_on_a_turn;
 
 /// Keeps a window of the newest groups and drops what is older.
 ///
-/// *Keeps*: the window, and what [`Protection`] names. *Drops*: all whole groups before the window; the window opens on a
-/// turn, so it may be smaller than asked for. Where the goal is still not met, the oldest groups of the window go too.
+/// *Keeps*: the window, and what [`Protection`] names. *Drops*: all whole groups before the window. The window opens on a
+/// turn, so it may be smaller than asked for; only where the newest turn is larger than the window, it opens on a step of
+/// that turn. Where the goal is still not met, the oldest groups of the window go too.
 /// *Cost*: at most six passes over the groups. *Stable prefix*: the instructions and the first user message, no more: a
 /// window that slides voids the provider's cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,19 +45,25 @@ impl SlidingWindow {
         self
     }
 
-    /// The first turn of the window.
-    fn opens_at(&self, draft: &Draft<'_>) -> Turn {
-        let newest = draft.index().turn();
+    /// The first group of the window.
+    fn opens_at(&self, draft: &Draft<'_>) -> u32 {
         match self.window {
-            Window::Turns(turns) => Turn(newest.0.saturating_add(1).saturating_sub(turns)),
-            Window::Groups(groups) => first_whole_turn(draft, u64::from(groups), |_| 1),
-            Window::Tokens(tokens) => first_whole_turn(draft, tokens, |group| group.tokens().as_u64()),
+            Window::Turns(turns) => {
+                let first = Turn(draft.index().turn().0.saturating_add(1).saturating_sub(turns));
+                draft
+                    .index()
+                    .groups()
+                    .find(|group| group.turn() >= first)
+                    .map_or(u32::MAX, |group| group.leader())
+            }
+            Window::Groups(groups) => first_that_fits(draft, u64::from(groups), |_| 1),
+            Window::Tokens(tokens) => first_that_fits(draft, tokens, |group| group.tokens().as_u64()),
             Window::Goal => {
                 let goal = draft.budget().goal().unwrap_or(draft.budget().limit());
                 let room = goal.saturating_sub(draft.floors().goal);
                 let costs =
                     |group: &Group<'_>| if draft.is_candidate(group) { group.tokens().as_u64() } else { 0 };
-                first_whole_turn(draft, room, costs)
+                first_that_fits(draft, room, costs)
             }
         }
     }
@@ -74,7 +81,7 @@ impl Strategy for SlidingWindow {
     fn plan(&self, draft: &mut Draft<'_>) {
         let opens_at = self.opens_at(draft);
         for group in draft.index().groups() {
-            if group.turn() < opens_at && group.kind() != GroupKind::System && draft.is_candidate(&group) {
+            if group.leader() < opens_at && group.kind() != GroupKind::System && draft.is_candidate(&group) {
                 // A candidate is never refused.
                 let _ = draft.drop_group(group.leader());
             }
@@ -85,16 +92,20 @@ impl Strategy for SlidingWindow {
     }
 }
 
-/// The oldest turn of which all visible groups, and all newer ones, fit into `room`.
-fn first_whole_turn(draft: &Draft<'_>, room: u64, cost: impl Fn(&Group<'_>) -> u64) -> Turn {
-    let mut left = room;
+/// The first group of the oldest turn that fits into `room` with all that is newer. Where not even the newest turn fits,
+/// the oldest group that does: an agent may work for hours on one request.
+fn first_that_fits(draft: &Draft<'_>, room: u64, cost: impl Fn(&Group<'_>) -> u64) -> u32 {
     let visible =
         |group: &Group<'_>| group.kind() != GroupKind::System && draft.verdict(group) == Verdict::Keep;
+    let (mut left, mut oldest, mut whole_turns) = (room, None::<Group<'_>>, None);
     for group in draft.index().groups().rev().filter(visible) {
-        match left.checked_sub(cost(&group)) {
-            Some(rest) => left = rest,
-            None => return group.turn().next(),
+        if let Some(newer) = oldest.filter(|newer| newer.turn() != group.turn()) {
+            whole_turns = Some(newer.leader());
         }
+        let Some(rest) = left.checked_sub(cost(&group)) else {
+            return whole_turns.or(oldest.map(|oldest| oldest.leader())).unwrap_or(u32::MAX);
+        };
+        (left, oldest) = (rest, Some(group));
     }
-    Turn(0)
+    0
 }

@@ -31,7 +31,8 @@ number! {
     Seq(u64)
 }
 number! {
-    /// How often what a session's log *shows* has been changed: moved by commits, never by appends.
+    /// How often what a session's log *shows* has been changed: moved by commits, and by an answer to a call of an earlier
+    /// turn; by no other append.
     Revision(u64)
 }
 number! {

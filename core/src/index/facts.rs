@@ -50,7 +50,6 @@ impl Facts {
             PartView::ToolCall(call) if call.kind == CallKind::Function && role == Role::Assistant => {
                 facts.calls = facts.calls.saturating_add(1);
                 facts.call_id_bytes = facts.call_id_bytes.max(call.id.len());
-                facts.flags = facts.flags.with(Flags::CALLS);
             }
             PartView::ToolResult(result) if may_answer(role) && !answered => {
                 answered = true;

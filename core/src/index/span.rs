@@ -43,7 +43,6 @@ impl Flags {
     pub(crate) const PINNED: Self = Self(1 << 5);
     pub(crate) const EPHEMERAL: Self = Self(1 << 6);
     pub(crate) const REASONING: Self = Self(1 << 7);
-    pub(crate) const CALLS: Self = Self(1 << 8);
     /// A standing instruction of the caller.
     pub(crate) const INSTRUCTION: Self = Self(1 << 9);
 

@@ -135,10 +135,9 @@ impl Draft<'_> {
                 self.open_on_a_turn();
             }
             Spec::Window { window, .. } => {
-                let opens_at = self.opens_at(*window);
+                let inside = self.window(*window);
                 for at in 0..self.groups.len() {
-                    let group = &self.groups[at];
-                    let outside = group.turn < opens_at && group.kind != GroupKind::System;
+                    let outside = !inside.contains(&at) && self.groups[at].kind != GroupKind::System;
                     if outside && self.may_drop(at) {
                         self.dropped[at] = true;
                     }
@@ -192,26 +191,34 @@ impl Draft<'_> {
         }
     }
 
-    /// The first turn from which on everything fits the window.
-    fn opens_at(&self, window: Window) -> u32 {
-        let goal = self.budget.goal().unwrap_or(self.budget.limit());
-        let fits = |turn: u32| {
-            let groups: Vec<usize> = (0..self.groups.len())
-                .filter(|at| !self.dropped[*at] && self.groups[*at].kind != GroupKind::System)
-                .filter(|at| self.groups[*at].turn >= turn)
-                .collect();
-            let tokens = |at: &usize| self.naive.tokens(&self.groups[*at]);
-            match window {
-                Window::Turns(turns) => u64::from(self.naive.turn) < u64::from(turn) + u64::from(turns),
-                Window::Groups(count) => groups.len() <= count as usize,
-                Window::Tokens(room) => groups.iter().map(tokens).sum::<u64>() <= room,
-                _ => {
-                    let free = groups.iter().filter(|at| self.may_drop(**at));
-                    free.map(tokens).sum::<u64>() <= goal.saturating_sub(self.floors().1)
-                }
-            }
+    /// The groups of the window: those of the oldest turn from which on everything fits; where no turn does, those from
+    /// the oldest group from which on everything fits.
+    fn window(&self, window: Window) -> Vec<usize> {
+        let visible = |at: &usize| !self.dropped[*at] && self.groups[*at].kind != GroupKind::System;
+        let from = |first: usize| (first..self.groups.len()).filter(visible).collect::<Vec<usize>>();
+        let since = |turn: u32| {
+            let groups = (0..self.groups.len()).filter(visible);
+            groups.filter(|at| self.groups[*at].turn >= turn).collect::<Vec<usize>>()
         };
-        (0..=self.naive.turn).find(|turn| fits(*turn)).unwrap_or(self.naive.turn + 1)
+        if let Window::Turns(turns) = window {
+            return since((self.naive.turn + 1).saturating_sub(turns));
+        }
+        let whole = (0..=self.naive.turn).map(since).find(|groups| self.fits(window, groups));
+        let part = || (0..=self.groups.len()).map(from).find(|groups| self.fits(window, groups));
+        whole.or_else(part).unwrap_or_default()
+    }
+
+    fn fits(&self, window: Window, groups: &[usize]) -> bool {
+        let tokens = |at: &usize| self.naive.tokens(&self.groups[*at]);
+        match window {
+            Window::Groups(count) => groups.len() <= count as usize,
+            Window::Tokens(room) => groups.iter().map(tokens).sum::<u64>() <= room,
+            _ => {
+                let goal = self.budget.goal().unwrap_or(self.budget.limit());
+                let free = groups.iter().filter(|at| self.may_drop(**at));
+                free.map(tokens).sum::<u64>() <= goal.saturating_sub(self.floors().1)
+            }
+        }
     }
 
     fn open_on_a_turn(&mut self) {
