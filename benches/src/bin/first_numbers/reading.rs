@@ -8,7 +8,7 @@ use epitome::std::wire::document;
 use epitome::std::wire::openai_chat::ChatView;
 use epitome_benches::generated::{Message, Messages, Pool, sizes as sizes_of, write_json};
 
-use crate::table::{Table, grouped, mb_per_second, median, ms};
+use crate::table::{Table, grouped, mb_per_second, median, ms, ratio};
 use crate::{SEED, Sizes};
 
 pub(crate) fn run(history: &[Message<'_>], sizes: &Sizes, table: &mut Table) -> Result<(), Box<dyn Error>> {
@@ -27,10 +27,15 @@ pub(crate) fn run(history: &[Message<'_>], sizes: &Sizes, table: &mut Table) -> 
     assert_eq!(any().as_array().map(Vec::len), Some(views.len()));
     let rounds = sizes.rounds.min(5);
     let (reading, valuing) = (median(rounds, read), median(rounds, any));
+    let finding = median(rounds, || document::conversation(&text).unwrap().len());
     let (fast, slow) = (mb_per_second(text.len(), reading), mb_per_second(text.len(), valuing));
     table.row(
         &format!("parse {:.1} MB of Chat Completions", text.len() as f64 / 1e6),
-        &format!("{fast:.0} MB/s; serde_json::Value: {slow:.0} MB/s; {:.1}x", fast / slow),
+        &format!(
+            "{fast:.0} MB/s ({:.0} % of the time to find the messages); serde_json::Value: {slow:.0} MB/s; {:.2}x",
+            100.0 * ratio(finding, reading),
+            fast / slow
+        ),
         Some((">= 1x", fast >= slow)),
         "shows views of all messages against a tree of values, from the same text; matters because reading is most \
          of what a command-line compaction does",
