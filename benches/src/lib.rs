@@ -1,2 +1,5 @@
-//! Measurements.
+//! What the measurements share: texts and histories to measure on.
+#![expect(clippy::indexing_slicing, reason = "of tools, not of a library: a wrong index is a bug to hear of")]
+
 pub mod corpus;
+pub mod generated;

@@ -2,7 +2,7 @@
 
 use crate::index::{Group, GroupKind, Index};
 use crate::strategy::Protection;
-use crate::{Budget, Turn};
+use crate::{Budget, Tokens, Turn};
 
 /// What becomes of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -100,7 +100,7 @@ impl<'a> Draft<'a> {
     /// [`Refusal`] if that would not be legal; nothing is changed then.
     pub fn drop_group(&mut self, leader: u32) -> Result<(), Refusal> {
         let span = self.index.span(leader).filter(|span| span.leader == leader).ok_or(Refusal::NoGroup)?;
-        let cell = self.cells.get_mut(leader as usize).ok_or(Refusal::NoGroup)?;
+        let cell = self.cells.get(leader as usize).ok_or(Refusal::NoGroup)?;
         if cell.has(Cell::HARD) {
             return Err(Refusal::Protected);
         }
@@ -110,8 +110,7 @@ impl<'a> Draft<'a> {
         if cell.has(Cell::DROP) {
             return Err(Refusal::Dropped);
         }
-        cell.0 |= Cell::DROP;
-        self.tokens = self.tokens.saturating_sub(u64::from(span.tokens));
+        self.hide(leader, Tokens(span.tokens));
         Ok(())
     }
 
@@ -208,9 +207,16 @@ impl<'a> Draft<'a> {
                 return;
             }
             if before.is_none_or(|turn| group.turn() < turn) && self.is_candidate(&group) {
-                // A candidate is never refused.
-                let _ = self.drop_group(group.leader());
+                self.hide(group.leader(), group.tokens());
             }
+        }
+    }
+
+    /// Hides a group that may be hidden.
+    fn hide(&mut self, leader: u32, tokens: Tokens) {
+        if let Some(cell) = self.cells.get_mut(leader as usize) {
+            cell.0 |= Cell::DROP;
+            self.tokens = self.tokens.saturating_sub(tokens.as_u64());
         }
     }
 
@@ -221,7 +227,7 @@ impl<'a> Draft<'a> {
         for group in self.index.groups() {
             let Some(cell) = self.cells.get_mut(group.leader() as usize) else { continue };
             match rule.hold(&group) {
-                _ if group.kind() == GroupKind::Orphan => cell.0 = Cell::DROP,
+                Hold::Orphan => cell.0 = Cell::DROP,
                 Hold::Hard => cell.0 = Cell::HARD | Cell::HELD,
                 Hold::NewestStep => cell.0 = Cell::HELD,
                 Hold::No => {}
@@ -245,6 +251,8 @@ pub fn floors(index: Index<'_>, protection: Protection) -> Floors {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hold {
     No,
+    /// It does not stay: it is never projected.
+    Orphan,
     NewestStep,
     Hard,
 }
@@ -270,23 +278,20 @@ impl Rule {
     }
 
     fn hold(&mut self, group: &Group<'_>) -> Hold {
-        if group.kind() == GroupKind::Orphan {
-            return Hold::No;
-        }
-        self.leading &= group.kind() == GroupKind::System;
         let to_come = self.steps;
-        self.steps = self.steps.saturating_sub(u32::from(group.is_step()));
-        let at = Some(group.leader());
+        let named = match group.kind() {
+            GroupKind::Orphan => return Hold::Orphan,
+            GroupKind::Assistant | GroupKind::Exchange => {
+                self.steps = self.steps.saturating_sub(1);
+                to_come == 1
+            }
+            GroupKind::User => [self.first_user, self.last_user].contains(&Some(group.leader())),
+            GroupKind::System | GroupKind::Summary => false,
+        };
+        self.leading &= group.kind() == GroupKind::System;
         let instruction = group.is_instruction() && (self.protection.system || self.leading);
-        let newest_step = group.is_step() && to_come == 1;
         let tokens = group.tokens().as_u64();
-        if group.is_pinned()
-            || group.is_open()
-            || instruction
-            || newest_step
-            || at == self.first_user
-            || at == self.last_user
-        {
+        if named || instruction || group.is_pinned() || group.is_open() {
             self.floors.hard = self.floors.hard.saturating_add(tokens);
             self.floors.goal = self.floors.goal.saturating_add(tokens);
             return Hold::Hard;

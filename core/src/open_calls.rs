@@ -11,6 +11,8 @@ pub use slots::{CALL_ID_MAX, OpenCallSlots};
 #[cfg(feature = "alloc")]
 pub use tree::OpenCallTree;
 
+use core::cmp::Reverse;
+
 use crate::table::Full;
 use crate::{Seq, Turn};
 
@@ -69,4 +71,23 @@ pub trait OpenCalls {
         self.close(id, call);
         Some(call)
     }
+}
+
+/// The rule of [`OpenCalls::find`], over the unanswered calls with one id in any order.
+fn choose(calls: impl Iterator<Item = OpenCall>, turn: Turn) -> Option<OpenCall> {
+    let (mut latest, mut earlier, mut several) = (None::<OpenCall>, None::<OpenCall>, false);
+    let rank = |call: OpenCall| (call.anchor, Reverse(call.ordinal));
+    for call in calls {
+        if call.turn != turn {
+            several |= earlier.replace(call).is_some();
+        } else if latest.is_none_or(|latest| rank(latest) < rank(call)) {
+            latest = Some(call);
+        }
+    }
+    latest.or(earlier.filter(|_| !several))
+}
+
+/// The rule of [`OpenCalls::find_in_group`], over the unanswered calls with one id in any order.
+fn first_in_group(calls: impl Iterator<Item = OpenCall>, turn: Turn, anchor: Seq) -> Option<OpenCall> {
+    calls.filter(|call| call.turn == turn && call.anchor == anchor).min_by_key(|call| call.ordinal)
 }

@@ -105,7 +105,7 @@ impl<'a> Group<'a> {
     /// Whether it is the model's: a step, with the answers to its calls.
     #[must_use]
     pub const fn is_step(&self) -> bool {
-        matches!(self.kind(), GroupKind::Assistant | GroupKind::Exchange)
+        self.span.is(GroupKind::Assistant) || self.span.is(GroupKind::Exchange)
     }
 
     /// Whether it has a call without an answer in the current turn: work in progress, never compacted.

@@ -165,8 +165,8 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
             return None;
         }
         let response = message.response_id().map(ResponseId::new);
-        if let Some(last) = self.last.filter(|last| last.seq.next() == self.next) {
-            let joins = match (last.response, response) {
+        if let Some(last) = self.last.as_ref().filter(|last| last.seq.next() == self.next) {
+            let joins = match (&last.response, &response) {
                 (Some(last), Some(response)) => last == response,
                 _ => (last.calls && facts.calls()) || self.has_reasoning(last.seat.leader),
             };
@@ -174,7 +174,8 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
                 return Some(last.seat);
             }
         }
-        self.response.filter(|(_, latest)| response == Some(*latest)).map(|(seat, _)| seat)
+        let (seat, latest) = self.response.as_ref()?;
+        (*latest == response?).then_some(*seat)
     }
 
     fn has_reasoning(&self, leader: u32) -> bool {
@@ -282,7 +283,8 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     ) -> Result<(), Full> {
         match new.facts.answer {
             Answer::To(call) => close(&mut self.calls, message, call),
-            _ => self.open(message, seat)?,
+            _ if new.facts.calls() => self.open(message, seat)?,
+            _ => {}
         }
         if seat.leader != NONE {
             self.totals.messages = self.totals.messages.saturating_add(1);
@@ -312,8 +314,11 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
         }
         let response = message.response_id().map(ResponseId::new);
         self.last = Some(Last { seq: new.seq, seat, calls: new.facts.calls(), response });
-        let kept = self.response.filter(|(latest, _)| *latest == seat);
-        self.response = response.map(|response| (seat, response)).or(kept);
+        if let Some(response) = response {
+            self.response = Some((seat, response));
+        } else if self.response.as_ref().is_some_and(|(latest, _)| *latest != seat) {
+            self.response = None;
+        }
     }
 
     fn placed(&self, new: &New, seat: Seat) -> Placed {

@@ -71,6 +71,11 @@ impl Span {
         GroupKind::from_bits(self.meta & KIND)
     }
 
+    /// Whether its kind is `kind`, without finding out which it is.
+    pub(crate) const fn is(&self, kind: GroupKind) -> bool {
+        self.meta & KIND == kind as u32
+    }
+
     pub(crate) const fn has(&self, flags: Flags) -> bool {
         self.meta & flags.0 != 0
     }

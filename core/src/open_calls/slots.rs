@@ -1,6 +1,6 @@
 //! A fixed number of unanswered calls, without a heap.
 
-use super::{OpenCall, OpenCalls};
+use super::{OpenCall, OpenCalls, choose, first_in_group};
 use crate::table::Full;
 use crate::{Seq, Turn};
 
@@ -89,17 +89,11 @@ impl<const N: usize> OpenCalls for OpenCallSlots<N> {
     }
 
     fn find(&self, id: &[u8], turn: Turn) -> Option<OpenCall> {
-        let latest = self.with_id(id).filter(|call| call.turn == turn).map(|call| call.anchor).max();
-        match (latest, self.with_id(id).next(), self.with_id(id).nth(1)) {
-            (Some(anchor), ..) => self.find_in_group(id, turn, anchor),
-            (None, only, None) => only,
-            _ => None,
-        }
+        choose(self.with_id(id), turn)
     }
 
     fn find_in_group(&self, id: &[u8], turn: Turn, anchor: Seq) -> Option<OpenCall> {
-        let of_group = self.with_id(id).filter(|call| call.turn == turn && call.anchor == anchor);
-        of_group.min_by_key(|call| call.ordinal)
+        first_in_group(self.with_id(id), turn, anchor)
     }
 
     fn close(&mut self, id: &[u8], call: OpenCall) {

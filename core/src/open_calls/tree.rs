@@ -1,10 +1,11 @@
 //! Any number of unanswered calls, on the heap.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::borrow::Borrow;
 
-use super::{OpenCall, OpenCalls};
+use super::{OpenCall, OpenCalls, choose, first_in_group};
 use crate::table::Full;
 use crate::{Seq, Turn};
 
@@ -12,15 +13,41 @@ use crate::{Seq, Turn};
 /// chooses. Ids of up to 46 bytes need no allocation of their own.
 #[derive(Debug, Clone, Default)]
 pub struct OpenCallTree {
-    /// Sorted by id, then turn, group and place: a claim is two look-ups.
-    calls: BTreeSet<(Id, OpenCall)>,
+    /// All calls while they are at most [`FEW_MAX`]: a step's calls are answered before the next step.
+    few: Vec<(Id, OpenCall)>,
+    /// All calls from the first that was too many, until none is left.
+    many: BTreeMap<Id, Calls>,
+}
+
+/// As many calls as are found faster one by one than in a tree.
+const FEW_MAX: usize = 8;
+
+/// The unanswered calls with one id. Nearly always there is one.
+#[derive(Debug, Clone)]
+enum Calls {
+    One(OpenCall),
+    /// Sorted by turn, group and place; never empty.
+    Many(BTreeSet<OpenCall>),
 }
 
 impl OpenCallTree {
     /// No calls.
     #[must_use]
     pub const fn new() -> Self {
-        Self { calls: BTreeSet::new() }
+        Self { few: Vec::new(), many: BTreeMap::new() }
+    }
+
+    fn few_with_id(&self, id: &[u8]) -> impl Iterator<Item = OpenCall> {
+        self.few.iter().filter(move |(other, _)| other.as_bytes() == id).map(|(_, call)| *call)
+    }
+
+    fn add_to_many(&mut self, id: Id, call: OpenCall) {
+        match self.many.get_mut(id.as_bytes()) {
+            Some(calls) => calls.add(call),
+            None => {
+                self.many.insert(id, Calls::One(call));
+            }
+        }
     }
 }
 
@@ -30,50 +57,99 @@ impl OpenCalls for OpenCallTree {
     }
 
     fn open(&mut self, id: &[u8], call: OpenCall) -> Result<(), Full> {
-        self.calls.insert((Id::new(id), call));
+        if self.many.is_empty() && self.few.len() < FEW_MAX {
+            self.few.push((Id::new(id), call));
+            return Ok(());
+        }
+        for (id, call) in core::mem::take(&mut self.few) {
+            self.add_to_many(id, call);
+        }
+        self.add_to_many(Id::new(id), call);
         Ok(())
     }
 
     fn find(&self, id: &[u8], turn: Turn) -> Option<OpenCall> {
-        if self.calls.is_empty() {
-            return None;
+        if self.many.is_empty() {
+            return choose(self.few_with_id(id), turn);
         }
-        let id = Id::new(id);
-        let mut in_turn = self.calls.range(first_of(&id, turn, Seq(0))..first_of(&id, turn.next(), Seq(0)));
-        if let Some((_, latest)) = in_turn.next_back() {
-            return self.calls.range(first_of(&id, turn, latest.anchor)..).next().map(|(_, call)| *call);
-        }
-        let mut earlier =
-            self.calls.range(first_of(&id, Turn(0), Seq(0))..).take_while(|(other, _)| *other == id);
-        match (earlier.next(), earlier.next()) {
-            (Some((_, only)), None) => Some(*only),
-            _ => None,
-        }
+        self.many.get(id)?.find(turn)
     }
 
     fn find_in_group(&self, id: &[u8], turn: Turn, anchor: Seq) -> Option<OpenCall> {
-        let (other, call) = self.calls.range(first_of(&Id::new(id), turn, anchor)..).next()?;
-        (other.as_bytes() == id && call.turn == turn && call.anchor == anchor).then_some(*call)
+        if self.many.is_empty() {
+            return first_in_group(self.few_with_id(id), turn, anchor);
+        }
+        self.many.get(id)?.find_in_group(turn, anchor)
     }
 
     fn close(&mut self, id: &[u8], call: OpenCall) {
-        self.calls.remove(&(Id::new(id), call));
+        if self.many.is_empty() {
+            let at = self.few.iter().position(|(other, open)| *open == call && other.as_bytes() == id);
+            at.map(|at| self.few.swap_remove(at));
+        } else if self.many.get_mut(id).is_some_and(|calls| calls.forget(call)) {
+            self.many.remove(id);
+        }
     }
 
     fn for_each(&self, visit: &mut dyn FnMut(&[u8], OpenCall)) {
-        let mut in_order: Vec<_> = self.calls.iter().collect();
+        let mut in_order: Vec<_> = self.few.iter().map(|(id, call)| (id, *call)).collect();
+        for (id, calls) in &self.many {
+            match calls {
+                Calls::One(only) => in_order.push((id, *only)),
+                Calls::Many(calls) => in_order.extend(calls.iter().map(|call| (id, *call))),
+            }
+        }
         in_order.sort_by_key(|(_, call)| (call.anchor, call.ordinal));
-        in_order.into_iter().for_each(|(id, call)| visit(id.as_bytes(), *call));
+        in_order.into_iter().for_each(|(id, call)| visit(id.as_bytes(), call));
     }
 
     fn clear(&mut self) {
-        self.calls.clear();
+        self.few.clear();
+        self.many.clear();
     }
 }
 
-/// The lowest entry that a call with this id in the group at `anchor` can have.
-fn first_of(id: &Id, turn: Turn, anchor: Seq) -> (Id, OpenCall) {
-    (id.clone(), OpenCall { turn, anchor, ordinal: 0, span: 0 })
+impl Calls {
+    fn add(&mut self, call: OpenCall) {
+        match self {
+            Self::One(only) => *self = Self::Many(BTreeSet::from([*only, call])),
+            Self::Many(calls) => {
+                calls.insert(call);
+            }
+        }
+    }
+
+    /// Forgets a call. Whether it was the last: what is left of this is then of no use.
+    fn forget(&mut self, call: OpenCall) -> bool {
+        match self {
+            Self::One(only) => *only == call,
+            Self::Many(calls) => calls.remove(&call) && calls.is_empty(),
+        }
+    }
+
+    fn find(&self, turn: Turn) -> Option<OpenCall> {
+        let calls = match self {
+            Self::One(only) => return Some(*only),
+            Self::Many(calls) => calls,
+        };
+        match calls.range(first_of(turn, Seq(0))..first_of(turn.next(), Seq(0))).next_back() {
+            Some(latest) => calls.range(first_of(turn, latest.anchor)..).next().copied(),
+            None => calls.first().filter(|_| calls.len() == 1).copied(),
+        }
+    }
+
+    fn find_in_group(&self, turn: Turn, anchor: Seq) -> Option<OpenCall> {
+        let first = match self {
+            Self::One(only) => only,
+            Self::Many(calls) => calls.range(first_of(turn, anchor)..).next()?,
+        };
+        (first.turn == turn && first.anchor == anchor).then_some(*first)
+    }
+}
+
+/// The lowest call that the group at `anchor` can have.
+const fn first_of(turn: Turn, anchor: Seq) -> OpenCall {
+    OpenCall { turn, anchor, ordinal: 0, span: 0 }
 }
 
 /// The longest id that is held in place, in bytes: with its length it fills the room that a boxed id would waste.
@@ -106,6 +182,13 @@ impl Id {
     }
 }
 
+/// A look-up needs no copy of the id: it compares as its bytes do.
+impl Borrow<[u8]> for Id {
+    fn borrow(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
 impl PartialEq for Id {
     fn eq(&self, other: &Self) -> bool {
         self.as_bytes() == other.as_bytes()
@@ -123,5 +206,51 @@ impl PartialOrd for Id {
 impl Ord for Id {
     fn cmp(&self, other: &Self) -> core::cmp::Ordering {
         self.as_bytes().cmp(other.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::OpenCallSlots;
+    use super::*;
+
+    /// Few slots are searched one by one, so they are the naive twin of the tree. Calls come and go often enough that the
+    /// tree passes [`FEW_MAX`] both ways.
+    #[test]
+    fn a_tree_answers_as_slots_do() {
+        let ids: [&[u8]; 4] = [b"", b"a", b"ab", &[b'x'; 60]];
+        let (mut tree, mut slots) = (OpenCallTree::new(), OpenCallSlots::<64>::new());
+        let (mut state, mut len, mut most, mut emptied) = (1_u32, 0, 0, 0);
+        let mut random = move |end: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) % end
+        };
+        for step in 0..4_000_u32 {
+            let (id, turn, anchor) = (ids[random(4) as usize], Turn(step / 40), Seq(u64::from(step / 9)));
+            // Waves: more calls open than are closed, and then fewer.
+            if random(10) < if step % 400 < 200 { 6 } else { 3 } && len < 64 {
+                let call = OpenCall { turn, anchor, ordinal: step, span: 0 };
+                assert_eq!((tree.open(id, call), slots.open(id, call)), (Ok(()), Ok(())));
+            } else {
+                let mut open = Vec::new();
+                slots.for_each(&mut |id, call| open.push((id.to_vec(), call)));
+                if !open.is_empty() {
+                    let (id, call) = &open[random(open.len() as u32) as usize];
+                    tree.close(id, *call);
+                    slots.close(id, *call);
+                }
+            }
+            assert_eq!(tree.find(id, turn), slots.find(id, turn));
+            let group = |calls: &dyn OpenCalls| calls.find_in_group(id, turn, anchor);
+            assert_eq!(group(&tree), group(&slots));
+            let (mut left, mut right) = (Vec::new(), Vec::new());
+            tree.for_each(&mut |id, call| left.push((id.to_vec(), call)));
+            slots.for_each(&mut |id, call| right.push((id.to_vec(), call)));
+            assert_eq!(left, right);
+            len = left.len();
+            most = most.max(len);
+            emptied += u32::from(len == 0 && step > 400);
+        }
+        assert!(most > 3 * FEW_MAX && emptied > 5, "{most} {emptied}");
     }
 }

@@ -1,0 +1,203 @@
+//! Grouping, planning, projecting, validating, repairing.
+
+use core::error::Error;
+use core::hint::black_box;
+use core::time::Duration;
+
+use epitome::compactors::Truncation;
+use epitome::core::message::MessageView;
+use epitome::core::{
+    Budget, Cell, Index, IndexBuf, OpenCallTree, Outcome, Pass, Pending, Plan, Profile, Repair, Span, Tokens,
+    Validator, Violation, ViolationKind, plan, repair,
+};
+use epitome_benches::generated::{Message, Pool, sizes as sizes_of};
+
+use crate::table::{Table, grouped, median, ms, ns_each, ratio};
+use crate::{Sizes, history};
+
+type Grouped = IndexBuf<Vec<Span>, OpenCallTree>;
+
+pub(crate) fn run(history: &[Message<'_>], sizes: &Sizes, table: &mut Table) {
+    let (count, tokens) = (history.len(), sizes_of(history));
+    let index = group(history, &tokens);
+    assert_plan_is_right(history, &tokens, &index);
+    let grouping = median(sizes.rounds, || group(history, &tokens));
+    let planning = median(sizes.rounds, || planned(index.view(), |plan| plan.tokens_after()));
+    let together = grouping + planning;
+    table.row(
+        &format!("group and plan {} counted messages", grouped(count)),
+        &format!("{} + {}", ms(grouping), ms(planning)),
+        Some(("together <= 10 ms", together <= Duration::from_millis(10))),
+        "shows a first grouping of a whole history and one truncation to 50,000 tokens; matters because both stand \
+         between a user and the next request",
+    );
+    let validating = median(sizes.rounds, || violations(history.iter()));
+    let repairing = median(sizes.rounds, || repair(Profile::OpenaiChat, history, Pending::Running));
+    let projecting = median(sizes.rounds, || index.view().projection().flatten().map(u64::from).sum::<u64>());
+    assert_eq!(violations(history.iter()), 0);
+    let kept = (0..count as u32).map(Repair::Keep);
+    assert!(
+        repair(Profile::OpenaiChat, history, Pending::Running).into_iter().eq(kept),
+        "a legal history is kept"
+    );
+    assert!(index.view().projection().flatten().eq(0..count as u32), "all messages are projected in order");
+    table.row(
+        &format!("project, validate, repair {} messages", grouped(count)),
+        &format!(
+            "{:.1}, {:.0}, {:.0} ns a message",
+            ns_each(projecting, count),
+            ns_each(validating, count),
+            ns_each(repairing, count)
+        ),
+        None,
+        "shows what each visible message costs on its way into a request; matters because every model call pays it",
+    );
+}
+
+/// What one length of history costs.
+struct Point {
+    messages: usize,
+    spans: usize,
+    pushing: Duration,
+    planning: Duration,
+    reading: Duration,
+}
+
+/// The cost of a message and of a span as the history grows.
+pub(crate) fn growth(pool: &Pool, sizes: &Sizes, table: &mut Table) {
+    let longest = history(pool, sizes.growth.iter().copied().max().unwrap_or(0));
+    let tokens = sizes_of(&longest);
+    let point = |count: &usize| point(&longest[..*count], &tokens[..*count], sizes.rounds);
+    let points: Vec<_> = sizes.growth.iter().map(point).collect();
+    let list = |what: &dyn Fn(&Point) -> String| points.iter().map(what).collect::<Vec<_>>().join(", ");
+    let (first, last) = (&points[0], &points[points.len() - 1]);
+    let pushing = |point: &Point| ns_each(point.pushing, point.messages);
+    let over_reading = |point: &Point| ratio(point.planning, point.reading);
+    table.row(
+        &format!("push, at {} messages", list(&|point| grouped(point.messages))),
+        &format!("{} ns a message", list(&|point| format!("{:.0}", pushing(point)))),
+        Some(("the last <= 2x the first", pushing(last) <= 2.0 * pushing(first))),
+        "shows that a push costs the same however long the history is; matters because a conversation of n messages \
+         makes n of them (what growth there is, is memory that no cache holds)",
+    );
+    table.row(
+        &format!("plan, at {} spans", list(&|point| grouped(point.spans))),
+        &format!(
+            "{} ns a span; {} times reading the tables once",
+            list(&|point| format!("{:.1}", ns_each(point.planning, point.spans))),
+            list(&|point| format!("{:.1}", over_reading(point)))
+        ),
+        Some(("the last <= 2x reading", over_reading(last) <= 2.0)),
+        "shows the cost of a plan against the sum of one field of tables as large; matters because a plan should \
+         cost no more than the memory it must look at",
+    );
+}
+
+fn point(messages: &[Message<'_>], tokens: &[Tokens], rounds: usize) -> Point {
+    // Short histories are too fast to be timed one by one.
+    let copies = (10_000 / messages.len()).max(1);
+    let index = group(messages, tokens);
+    let spans = index.view().span_count();
+    assert_plan_is_right(messages, tokens, &index);
+    let pushing = median(rounds, || (0..copies).map(|_| group(messages, tokens)).collect::<Vec<_>>());
+    let planning = median(rounds, || {
+        (0..copies).map(|_| planned(index.view(), |plan| plan.tokens_after())).sum::<u64>()
+    });
+    let reading = read_once(spans, copies, rounds);
+    let each = |time: Duration| time / copies as u32;
+    Point {
+        messages: messages.len(),
+        spans,
+        pushing: each(pushing),
+        planning: each(planning),
+        reading: each(reading),
+    }
+}
+
+/// Groups and plans once, for a tool that counts instructions.
+pub(crate) fn once(what: &str, messages: usize) -> Result<(), Box<dyn Error>> {
+    let pool = Pool::new();
+    let history = history(&pool, messages);
+    let tokens = sizes_of(&history);
+    let index = match what {
+        "nothing" => return Ok(()),
+        _ => group(&history, &tokens),
+    };
+    match what {
+        "group" => {}
+        "plan" => {
+            black_box(planned(index.view(), |plan| plan.tokens_after()));
+        }
+        "prefix" => {
+            black_box(planned(index.view(), |plan| plan.stable_prefix().tokens));
+        }
+        "validate" => {
+            black_box(violations(history.iter()));
+        }
+        "repair" => {
+            black_box(repair(Profile::OpenaiChat, &history, Pending::Running));
+        }
+        _ => return Err("once: nothing, group, plan, prefix, validate or repair".into()),
+    }
+    println!("{} messages, {} spans", history.len(), index.view().span_count());
+    Ok(())
+}
+
+/// Never inlined: `instructions.sh` counts inside of it.
+#[inline(never)]
+fn group(messages: &[Message<'_>], tokens: &[Tokens]) -> Grouped {
+    let mut index = Grouped::new();
+    for (message, tokens) in messages.iter().zip(tokens) {
+        index.push(message, *tokens).unwrap();
+    }
+    index
+}
+
+/// Plans as a caller does, with cells of its own, and asks something of the plan.
+#[inline(never)]
+fn planned<T>(index: Index<'_>, ask: impl FnOnce(&Plan<'_>) -> T) -> T {
+    let mut cells = vec![Cell::default(); index.span_count()];
+    match plan(index, &Budget::default(), Pass::Manual, &Truncation::new(), &mut cells).unwrap() {
+        Outcome::Planned(plan) => ask(&plan),
+        Outcome::Unchanged(why) => panic!("the history is larger than the goal, but: {why:?}"),
+    }
+}
+
+/// The totals are those of a sum from scratch, the goal is met, and no call is parted from its results.
+fn assert_plan_is_right(history: &[Message<'_>], tokens: &[Tokens], index: &Grouped) {
+    let naive = |positions: &[u32]| positions.iter().map(|at| tokens[*at as usize].as_u64()).sum::<u64>();
+    let all: Vec<_> = (0..history.len() as u32).collect();
+    assert_eq!(index.view().tokens(), naive(&all));
+    planned(index.view(), |plan| {
+        let kept: Vec<_> = plan.projection().flatten().collect();
+        assert_eq!(plan.tokens_after(), naive(&kept));
+        assert!(!plan.is_goal_missed() && plan.tokens_after() > 40_000, "the goal is met, and just so");
+        assert_eq!(violations(kept.iter().map(|at| &history[*at as usize])), 0);
+    });
+}
+
+/// Counts violations. A history may end between a call and its result.
+#[inline(never)]
+fn violations<'m>(messages: impl Iterator<Item = &'m (impl MessageView + 'm)>) -> usize {
+    let mut found = 0;
+    let mut count = |violation: Violation| found += usize::from(violation.kind != ViolationKind::PendingCall);
+    let mut validator = Validator::<OpenCallTree>::new(Profile::OpenaiChat);
+    for message in messages {
+        validator.push(message, &mut count).unwrap();
+    }
+    validator.finish(&mut count);
+    found
+}
+
+/// The time to read, once, tables of the size of those of `spans` spans: 24 bytes and 1 byte each.
+fn read_once(spans: usize, copies: usize, rounds: usize) -> Duration {
+    let (table, cells) = (vec![[1_u32; 6]; spans], vec![1_u8; spans]);
+    median(rounds, || {
+        (0..copies)
+            .map(|_| {
+                let table = black_box(&table).iter().map(|row| u64::from(row[1])).sum::<u64>();
+                table + black_box(&cells).iter().map(|cell| u64::from(*cell)).sum::<u64>()
+            })
+            .sum::<u64>()
+    })
+}

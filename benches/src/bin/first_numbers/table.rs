@@ -1,0 +1,77 @@
+//! The table that is printed, and the clock behind it.
+
+use core::fmt;
+use core::time::Duration;
+use std::time::Instant;
+
+/// Rows of Markdown.
+#[derive(Debug, Default)]
+pub(crate) struct Table(Vec<String>);
+
+impl Table {
+    /// Adds a case: its name, what was measured, its target with whether it was met, and the sentence that says why.
+    pub(crate) fn row(&mut self, case: &str, measured: &str, target: Option<(&str, bool)>, why: &str) {
+        let target = match target {
+            None => "-".to_owned(),
+            Some((target, true)) => format!("{target}: met"),
+            Some((target, false)) => format!("{target}: **missed**"),
+        };
+        self.0.push(format!("| {case} | {measured} | {target} | {why} |"));
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "| case | measured | target | shows; matters because |")?;
+        writeln!(f, "|---|---|---|---|")?;
+        self.0.iter().try_for_each(|row| writeln!(f, "{row}"))
+    }
+}
+
+/// The median time of `rounds` calls. What a call returns is dropped outside of the time.
+pub(crate) fn median<T>(rounds: usize, mut call: impl FnMut() -> T) -> Duration {
+    let mut times: Vec<_> = (0..rounds)
+        .map(|_| {
+            let start = Instant::now();
+            let made = core::hint::black_box(call());
+            let time = start.elapsed();
+            drop(made);
+            time
+        })
+        .collect();
+    times.sort();
+    times[rounds / 2]
+}
+
+/// A time in milliseconds, as text.
+pub(crate) fn ms(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1e3)
+}
+
+/// A time for each of `count`, in nanoseconds.
+pub(crate) fn ns_each(time: Duration, count: usize) -> f64 {
+    time.as_secs_f64() * 1e9 / count as f64
+}
+
+/// Megabytes a second.
+pub(crate) fn mb_per_second(bytes: usize, time: Duration) -> f64 {
+    bytes as f64 / time.as_secs_f64() / 1e6
+}
+
+/// How many times `other` goes into `time`.
+pub(crate) fn ratio(time: Duration, other: Duration) -> f64 {
+    time.as_secs_f64() / other.as_secs_f64()
+}
+
+/// 100,000 as "100,000".
+pub(crate) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
