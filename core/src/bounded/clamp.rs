@@ -10,15 +10,15 @@ use super::bytes::Writer;
 use super::encode::{CLAMP_MARKER, write_message};
 
 impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> {
-    /// Adds a message, shortening its texts if there is no room for all of them: of a text that is too long its head and
-    /// its tail stay, with [`CLAMP_MARKER`] between, cut between characters. Calls are never shortened, because half of
-    /// their arguments would be another call.
+    /// Adds a message in at most `bytes_max` bytes, and no more than are free, shortening its texts if need be: of a
+    /// text that is too long its head and its tail stay, with [`CLAMP_MARKER`] between, cut between characters. Calls
+    /// are never shortened, because half of their arguments would be another call.
     ///
-    /// All free room may be taken: make room first ([`compact`](Self::compact)), or the shortened text is short indeed.
+    /// Choose `bytes_max` so that the message fits the budget too: as the last of the conversation it will be protected.
     ///
     /// # Errors
-    /// [`Full`] as of [`push`](Self::push), if there is no room for even [`CLAMP_MARKER`] and some 32 bytes of each long
-    /// text. Nothing is changed then.
+    /// [`Full`] as of [`push`](Self::push), if there is no room for even [`CLAMP_MARKER`] and 32 bytes of each long text.
+    /// Nothing is changed then.
     ///
     /// ```
     /// use epitome_core::message::{PartView, Parts, SimpleMessage};
@@ -27,22 +27,24 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
     /// let mut history = BoundedHistory::<8, 128>::new();
     /// let log = format!("boot ok\n{}\nfan failed", "tick\n".repeat(1_000));
     /// assert_eq!(history.push(&SimpleMessage::user(&log), &ClassEstimator::new()), Err(Full));
-    /// history.push_clamped(&SimpleMessage::user(&log), &ClassEstimator::new())?;
+    /// history.push_clamped(&SimpleMessage::user(&log), 100, &ClassEstimator::new())?;
     /// history.messages().for_each(|message| message.for_each_part(&mut |part| {
-    ///     assert!(matches!(part, PartView::Text(text) if text.starts_with("boot ok") && text.ends_with("fan failed")));
+    ///     let PartView::Text(text) = part else { unreachable!("a text is a text") };
+    ///     assert!(text.starts_with("boot ok") && text.ends_with("fan failed") && text.len() < 100);
     /// }));
     /// # Ok::<(), epitome_core::Full>(())
     /// ```
     pub fn push_clamped<M: MessageView + ?Sized>(
         &mut self,
         message: &M,
+        bytes_max: usize,
         counter: &(impl TokenCounter + ?Sized),
     ) -> Result<Placed, Full> {
         if self.index.is_orphan(message) {
             return Ok(self.refuse_orphan());
         }
         let room = self.free_room()?;
-        let text_max = text_max(message, room.len())?;
+        let text_max = text_max(message, room.len().min(bytes_max))?;
         let mut to = Writer::new(room);
         write_message(message, text_max, &mut to);
         let bytes = to.finish()?;

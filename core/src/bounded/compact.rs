@@ -62,7 +62,8 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
             return Err(CompactError::NoPlan);
         }
         let (len, used, tokens) = (self.len, self.used, self.tokens());
-        let hidden = self.hidden_calls(|call| !self.keeps_span(call.span as usize));
+        let mut hidden = Hidden::new();
+        self.hidden_calls(&mut hidden, |call| !self.keeps_span(call.span as usize));
         self.move_down();
         self.rebuild(&hidden);
         Ok(Compacted {
@@ -79,9 +80,9 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         cell.is_none_or(|cell| cell.verdict() == Verdict::Keep)
     }
 
-    /// The calls without an answer that are hidden, or will be because `goes` says so.
-    pub(super) fn hidden_calls(&self, goes: impl Fn(&OpenCall) -> bool) -> Hidden {
-        let mut hidden = Hidden::new();
+    /// Adds the calls without an answer that are hidden, or will be because `goes` says so. (Returned by value, they would
+    /// stand on the stack twice.)
+    pub(super) fn hidden_calls(&self, hidden: &mut Hidden, goes: impl Fn(&OpenCall) -> bool) {
         self.index.open_calls().for_each(&mut |id, mut call| {
             if call.span == OpenCall::HIDDEN || goes(&call) {
                 call.span = OpenCall::HIDDEN;
@@ -89,7 +90,6 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
                 let _ = hidden.open(id, call);
             }
         });
-        hidden
     }
 
     /// Closes the gaps that the plan's dropped groups leave, in headers and arena.

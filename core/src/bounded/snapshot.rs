@@ -84,7 +84,8 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn snapshot(&self, to: &mut [u8]) -> Result<usize, Full> {
-        let hidden = self.hidden_calls(|_| false);
+        let mut hidden = Hidden::new();
+        self.hidden_calls(&mut hidden, |_| false);
         let (mut calls, mut id_bytes) = (0_u32, 0_usize);
         hidden.for_each(&mut |id, _| {
             calls = calls.saturating_add(1);

@@ -10,6 +10,7 @@ use crate::open_calls::OpenCall;
 use crate::{TokenCounter, count_message};
 
 use super::bytes::Writer;
+use super::compact::Hidden;
 use super::encode::write_message;
 use super::{BoundedHistory, Compacted, Header};
 
@@ -142,7 +143,8 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
             return Err(SummaryError::TooLarge);
         }
         let header = Header { tokens, ..first };
-        let hidden = self.hidden_calls(|call| self.is_covered(call, &covered));
+        let mut hidden = Hidden::new();
+        self.hidden_calls(&mut hidden, |call| self.is_covered(call, &covered));
         let removed = self.replace(&covered, header, &summary);
         self.rebuild(&hidden);
         Ok(Compacted {

@@ -344,7 +344,7 @@ fn clamping_cuts_between_characters() {
     for size in 0..64 {
         let mut history = BoundedHistory::<2, 160>::new();
         history.push(&SimpleMessage::user(&"x".repeat(size)), &ClassEstimator).unwrap();
-        history.push_clamped(&SimpleMessage::user(&text), &ClassEstimator).unwrap();
+        history.push_clamped(&SimpleMessage::user(&text), 768, &ClassEstimator).unwrap();
         assert!(history.free_bytes() < 8, "it takes the room there is: {}", history.free_bytes());
         history.messages().nth(1).unwrap().for_each_part(&mut |part| {
             let PartView::Text(kept) = part else { panic!("a text") };
@@ -359,7 +359,7 @@ fn clamping_spares_calls() {
     let arguments = "x".repeat(200);
     let calls = [ToolCallView::new("c1", "write", &arguments)];
     let mut history = BoundedHistory::<2, 160>::new();
-    assert_eq!(history.push_clamped(&SimpleMessage::calls(&calls), &ClassEstimator), Err(Full));
+    assert_eq!(history.push_clamped(&SimpleMessage::calls(&calls), 768, &ClassEstimator), Err(Full));
     assert!(history.is_empty());
 }
 
