@@ -164,8 +164,8 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
 
     /// Adds a message.
     ///
-    /// An answer to no call is not stored ([`Placed::orphan`]), nor is one to a call that a compaction has removed
-    /// ([`Placed::hidden`]); both get a sequence number. A result inside a result is left out.
+    /// An answer to no call is not stored and changes nothing ([`Placed::orphan`]); nor is one stored to a call that a
+    /// compaction has removed ([`Placed::hidden`]). A result inside a result is left out.
     ///
     /// # Errors
     /// [`Full`] if there is no room for its bytes, for another message, or for its calls: more than [`OPEN_CALLS_MAX`]
@@ -186,7 +186,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         counter: &(impl TokenCounter + ?Sized),
     ) -> Result<Placed, Full> {
         if self.index.is_orphan(message) {
-            return Ok(self.refuse_orphan());
+            return Ok(self.orphan());
         }
         let mut to = Writer::new(self.free_room()?);
         write_message(message, usize::MAX, &mut to);
@@ -310,17 +310,10 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         BYTES.saturating_sub(self.used)
     }
 
-    /// An orphan gets its number, and that is all.
-    fn refuse_orphan(&mut self) -> Placed {
-        let placed = Placed {
-            anchor: self.index.head(),
-            turn: self.index.view().turn(),
-            late: false,
-            orphan: true,
-            hidden: false,
-        };
-        self.index.skip();
-        placed
+    /// What becomes of an answer to no call: nothing.
+    fn orphan(&self) -> Placed {
+        let (anchor, turn) = (self.index.head(), self.index.view().turn());
+        Placed { anchor, turn, late: false, orphan: true, hidden: false }
     }
 
     /// The free bytes of the arena, if there is a header left for what they could hold.

@@ -17,8 +17,8 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
     /// Choose `bytes_max` so that the message fits the budget too: as the last of the conversation it will be protected.
     ///
     /// # Errors
-    /// [`Full`] as of [`push`](Self::push), if there is no room for even [`CLAMP_MARKER`] and 32 bytes of each long text.
-    /// Nothing is changed then.
+    /// [`Full`] as of [`push`](Self::push), if there is no room for even [`CLAMP_MARKER`] and 32 bytes of each long
+    /// text. Nothing is changed then.
     ///
     /// ```
     /// use epitome_core::message::{PartView, Parts, SimpleMessage};
@@ -41,7 +41,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         counter: &(impl TokenCounter + ?Sized),
     ) -> Result<Placed, Full> {
         if self.index.is_orphan(message) {
-            return Ok(self.refuse_orphan());
+            return Ok(self.orphan());
         }
         let room = self.free_room()?;
         let text_max = text_max(message, room.len().min(bytes_max))?;

@@ -10,6 +10,10 @@ use crate::{Revision, Seq};
 use super::{BoundedHistory, Header, OPEN_CALLS_MAX};
 
 /// What a compaction has freed.
+///
+/// ```
+/// assert_eq!(epitome_core::Compacted::default().bytes, 0);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Compacted {
@@ -22,6 +26,12 @@ pub struct Compacted {
 }
 
 /// Nothing was compacted.
+///
+/// ```
+/// use epitome_core::{BoundedHistory, CompactError};
+///
+/// assert_eq!(BoundedHistory::<1, 1>::new().compact(), Err(CompactError::NoPlan));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CompactError {
@@ -80,8 +90,8 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         cell.is_none_or(|cell| cell.verdict() == Verdict::Keep)
     }
 
-    /// Adds the calls without an answer that are hidden, or will be because `goes` says so. (Returned by value, they would
-    /// stand on the stack twice.)
+    /// Adds the calls without an answer that are hidden, or will be because `goes` says so. (Returned by value, they
+    /// would stand on the stack twice.)
     pub(super) fn hidden_calls(&self, hidden: &mut Hidden, goes: impl Fn(&OpenCall) -> bool) {
         self.index.open_calls().for_each(&mut |id, mut call| {
             if call.span == OpenCall::HIDDEN || goes(&call) {

@@ -11,7 +11,12 @@ use crate::message::{CallKind, MediaKind, MediaView, MessageView, PartView, Role
 
 use super::bytes::Writer;
 
-/// What stands where the middle of a text was cut out by [`BoundedHistory::push_clamped`](super::BoundedHistory::push_clamped).
+/// What stands where the middle of a text was cut out
+/// by [`BoundedHistory::push_clamped`](super::BoundedHistory::push_clamped).
+///
+/// ```
+/// assert_eq!(epitome_core::CLAMP_MARKER.trim(), "[... cut ...]");
+/// ```
 pub const CLAMP_MARKER: &str = "\n[... cut ...]\n";
 
 /// How many ranges of [`derived_from`](crate::attribution::AttributionView::derived_from) a message in a

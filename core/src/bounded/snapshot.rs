@@ -25,6 +25,13 @@ use super::compact::Hidden;
 use super::{ArenaMessage, BoundedHistory, Header, OPEN_CALLS_MAX};
 
 /// A snapshot cannot be put back.
+///
+/// ```
+/// use epitome_core::{BoundedHistory, SnapshotError};
+///
+/// let erased_flash = [0xFF; 64];
+/// assert_eq!(BoundedHistory::<4, 64>::new().restore(&erased_flash), Err(SnapshotError::Corrupt));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SnapshotError {

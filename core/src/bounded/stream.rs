@@ -42,7 +42,8 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
     }
 }
 
-/// A message whose text is still coming. Until [`Stream::finish`] the history is as it was; dropping it gives up the text.
+/// A message whose text is still coming, begun by [`BoundedHistory::begin`]. Until [`Stream::finish`] the history is as
+/// it was; dropping it gives up the text.
 pub struct Stream<'h, const MESSAGES: usize, const BYTES: usize> {
     history: &'h mut BoundedHistory<MESSAGES, BYTES>,
     role: Role,
@@ -52,6 +53,18 @@ pub struct Stream<'h, const MESSAGES: usize, const BYTES: usize> {
 
 impl<const MESSAGES: usize, const BYTES: usize> Stream<'_, MESSAGES, BYTES> {
     /// Adds a piece of text.
+    ///
+    /// ```
+    /// use epitome_core::message::Role;
+    /// use epitome_core::{BoundedHistory, Full};
+    ///
+    /// let mut history = BoundedHistory::<2, 16>::new();
+    /// let mut answer = history.begin(Role::Assistant)?;
+    /// answer.extend("It is")?;
+    /// assert_eq!(answer.extend("warm, and it will get warmer."), Err(Full));
+    /// assert_eq!(answer.len(), 5);
+    /// # Ok::<(), Full>(())
+    /// ```
     ///
     /// # Errors
     /// [`Full`] if there is no room for it; what came before stays, and may be finished.
@@ -123,7 +136,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         let record = self.arena.get(self.used..end).ok_or(Full)?;
         let message = ArenaMessage::read(record, self.index.head(), crate::Tokens::ZERO).ok_or(Full)?;
         if self.index.is_orphan(&message) {
-            return Ok(self.refuse_orphan());
+            return Ok(self.orphan());
         }
         let tokens = count_message(&message, counter);
         let placed = self.index.push(&message, tokens)?;

@@ -15,6 +15,12 @@ use super::encode::write_message;
 use super::{BoundedHistory, Compacted, Header};
 
 /// A summary cannot stand in place of these messages. Nothing is changed.
+///
+/// ```
+/// use epitome_core::SummaryError;
+///
+/// assert_eq!(SummaryError::Blank.to_string(), "the summary is blank");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SummaryError {
@@ -49,11 +55,11 @@ impl fmt::Display for SummaryError {
 impl core::error::Error for SummaryError {}
 
 impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> {
-    /// What the last [`plan`](Self::plan) would delete and a summary could replace instead: of the runs of neighbours the
-    /// one with most tokens, an older summary next to it included. `None` without a plan, or without such a run.
+    /// What the last [`plan`](Self::plan) would delete and a summary could replace instead: of the runs of neighbours
+    /// the one with most tokens, an older summary next to it included. `None` without a plan, or without such a run.
     ///
-    /// The numbers stay good while messages are added: read the run with [`messages_in`](Self::messages_in), let a model
-    /// write, and come back with [`summarize`](Self::summarize).
+    /// The numbers stay good while messages are added: read the run with [`messages_in`](Self::messages_in), let a
+    /// model write, and come back with [`summarize`](Self::summarize).
     ///
     /// ```
     /// # use epitome_core::attribution::SourceKind;
@@ -102,7 +108,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         best.map(|(_, range)| range)
     }
 
-    /// Puts one message in place of the messages in `range`, which are deleted: a summary that `text` is. Its source is
+    /// Puts the summary `text` in place of the messages in `range`, which are deleted. Its source is
     /// [`SourceKind::Compaction`], its authority the lowest of what it covers, its role the assistant's, and its place
     /// that of the first message it covers. Older summaries in the range are replaced, never nested: the new one covers
     /// what they covered.
