@@ -20,8 +20,8 @@ pub const SYSTEM: &str = "You run a greenhouse. Keep it between 18 and 24 degree
 pub const SUMMARY: &str =
     "Earlier: the sensors were read many times; the greenhouse stayed within its bounds.";
 
-/// From this turn on, the next compaction is a summary instead: asked for when the budget is passed, and there at the end of
-/// the turn.
+/// From this turn on, the next compaction is a summary instead: asked for when the budget is passed, and there at the
+/// end of the turn.
 const SUMMARY_TURN: u32 = 500;
 
 /// Its methods are not inlined: what one keeps on the stack does not add to what another does.

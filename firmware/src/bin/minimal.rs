@@ -1,5 +1,5 @@
-//! What a device needs of Epitome and nothing else, to see how much flash that takes: messages added and streamed, truncation,
-//! compaction in place, and the rules of one provider. It prints nothing and checks nothing.
+//! What a device needs of Epitome and nothing else, to see how much flash that takes: messages added and streamed,
+//! truncation, compaction in place, and the rules of one provider. It prints nothing and checks nothing.
 #![no_std]
 #![no_main]
 
