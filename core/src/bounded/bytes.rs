@@ -18,7 +18,7 @@ impl<'a> Writer<'a> {
     pub(super) fn put(&mut self, bytes: &[u8]) {
         let free = self.room.get_mut(self.len..).unwrap_or_default();
         if let Some(place) = free.get_mut(..bytes.len()) {
-            place.copy_from_slice(bytes);
+            fill(place, bytes);
         }
         self.len = self.len.saturating_add(bytes.len());
     }
@@ -74,6 +74,19 @@ impl<'a> Writer<'a> {
     /// How many bytes were written, if all of them found room.
     pub(super) const fn finish(self) -> Result<usize, Full> {
         if self.refused || self.len > self.room.len() { Err(Full) } else { Ok(self.len) }
+    }
+}
+
+/// Copies as many bytes as both have. Unlike `copy_from_slice` it leaves no panic in the image of a device.
+pub(super) fn fill(to: &mut [u8], from: &[u8]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+}
+
+/// Moves the bytes at `from` down to `to`. The look at the shift is for the compiler: it shows that nothing can panic.
+pub(super) fn move_down(bytes: &mut [u8], from: core::ops::Range<usize>, to: usize) {
+    let shift = from.start.saturating_sub(to);
+    if let Some(window) = bytes.get_mut(to..from.end).filter(|window| shift <= window.len()) {
+        window.copy_within(shift.., 0);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::index::{RestoreError, Stored};
 use crate::open_calls::{OpenCall, OpenCallSlots, OpenCalls};
 use crate::{Revision, Seq};
 
+use super::bytes::move_down;
 use super::{BoundedHistory, Header, OPEN_CALLS_MAX};
 
 /// What a compaction has freed.
@@ -74,7 +75,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         let (len, used, tokens) = (self.len, self.used, self.tokens());
         let mut hidden = Hidden::new();
         self.hidden_calls(&mut hidden, |call| !self.keeps_span(call.span as usize));
-        self.move_down();
+        self.close_gaps();
         self.rebuild(&hidden);
         Ok(Compacted {
             messages: len.saturating_sub(self.len),
@@ -103,7 +104,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
     }
 
     /// Closes the gaps that the plan's dropped groups leave, in headers and arena.
-    fn move_down(&mut self) {
+    fn close_gaps(&mut self) {
         let (mut len, mut used) = (0_usize, 0_usize);
         for span in 0..self.index.view().span_count() {
             if !self.keeps_span(span) {
@@ -113,7 +114,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
                 let Some(mut header) = self.headers().get(at as usize).copied() else { continue };
                 let bytes = self.record(at as usize).map_or(0, <[u8]>::len);
                 let from = header.start as usize;
-                self.arena.copy_within(from..from.saturating_add(bytes), used);
+                move_down(&mut self.arena, from..from.saturating_add(bytes), used);
                 // Not above where it was, and so of 32 bits.
                 header.start = u32::try_from(used).unwrap_or(header.start);
                 if let Some(place) = self.headers.get_mut(len) {

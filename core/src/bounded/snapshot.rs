@@ -20,7 +20,7 @@ use crate::open_calls::{CALL_ID_MAX, OpenCall, OpenCalls};
 use crate::table::Full;
 use crate::{Revision, Seq, Tokens, Turn};
 
-use super::bytes::{Reader, Writer};
+use super::bytes::{Reader, Writer, fill};
 use super::compact::Hidden;
 use super::{ArenaMessage, BoundedHistory, Header, OPEN_CALLS_MAX};
 
@@ -124,7 +124,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
             writer.put(id);
         });
         writer.finish()?;
-        checksum.copy_from_slice(&crc32(body).to_le_bytes());
+        fill(checksum, &crc32(body).to_le_bytes());
         Ok(len)
     }
 
@@ -156,7 +156,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
             let (start, tokens, seq) = (from.word()?, Tokens(from.word()?), from.word()?);
             *place = Header { start, tokens, seq, anchor: from.word()?, turn: Turn(from.word()?) };
         }
-        self.arena.get_mut(..counts.bytes)?.copy_from_slice(from.bytes(counts.bytes)?);
+        fill(self.arena.get_mut(..counts.bytes)?, from.bytes(counts.bytes)?);
         (self.len, self.used) = (counts.messages, counts.bytes);
         let mut hidden = Hidden::new();
         for _ in 0..counts.calls {

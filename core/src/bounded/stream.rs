@@ -6,7 +6,7 @@ use crate::message::{MessageView, PartView, Parts, Role};
 use crate::table::Full;
 use crate::{TokenCounter, count_message};
 
-use super::bytes::Writer;
+use super::bytes::{Writer, fill, move_down};
 use super::encode::{tag, write_message};
 use super::{ArenaMessage, BoundedHistory};
 
@@ -71,7 +71,7 @@ impl<const MESSAGES: usize, const BYTES: usize> Stream<'_, MESSAGES, BYTES> {
     pub fn extend(&mut self, piece: &str) -> Result<(), Full> {
         let end = self.len.saturating_add(piece.len());
         let (from, to) = (TEXT_AT.saturating_add(self.len), TEXT_AT.saturating_add(end));
-        self.room()?.get_mut(from..to).ok_or(Full)?.copy_from_slice(piece.as_bytes());
+        fill(self.room()?.get_mut(from..to).ok_or(Full)?, piece.as_bytes());
         self.len = end;
         Ok(())
     }
@@ -110,7 +110,7 @@ impl<const MESSAGES: usize, const BYTES: usize> Stream<'_, MESSAGES, BYTES> {
         }
         let at = to.finish()?;
         let end = TEXT_AT.saturating_add(len);
-        room.get_mut(at..end).ok_or(Full)?.copy_within(TEXT_AT.saturating_sub(at).., 0);
+        move_down(room, TEXT_AT..end, at);
         Ok(at.saturating_add(len))
     }
 

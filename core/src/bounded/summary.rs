@@ -9,7 +9,7 @@ use crate::message::{MessageView, SimpleMessage};
 use crate::open_calls::OpenCall;
 use crate::{TokenCounter, count_message};
 
-use super::bytes::Writer;
+use super::bytes::{Writer, move_down};
 use super::compact::Hidden;
 use super::encode::write_message;
 use super::{BoundedHistory, Compacted, Header};
@@ -243,7 +243,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         let mut to = Writer::new(self.arena.get_mut(from..end).unwrap_or_default());
         write_message(summary, usize::MAX, &mut to);
         let behind = from.saturating_add(to.written());
-        self.arena.copy_within(end..used, behind);
+        move_down(&mut self.arena, end..used, behind);
         let freed = end.saturating_sub(behind);
         self.used = used.saturating_sub(freed);
         let less = u32::try_from(freed).unwrap_or(0);
