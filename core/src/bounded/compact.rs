@@ -50,8 +50,8 @@ impl fmt::Display for CompactError {
 
 impl core::error::Error for CompactError {}
 
-/// The calls without an answer whose group is gone.
-pub(super) type Hidden = OpenCallSlots<OPEN_CALLS_MAX>;
+/// The calls without an answer that are remembered. Those whose group is gone are marked so.
+pub(super) type Calls = OpenCallSlots<OPEN_CALLS_MAX>;
 
 impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> {
     /// Makes the last [`plan`](Self::plan) so: deletes what it drops. The messages that stay keep their numbers, groups
@@ -73,10 +73,10 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
             return Err(CompactError::NoPlan);
         }
         let (len, used, tokens) = (self.len, self.used, self.tokens());
-        let mut hidden = Hidden::new();
-        self.hidden_calls(&mut hidden, |call| !self.keeps_span(call.span as usize));
+        let mut calls = Calls::new();
+        self.calls_without(&mut calls, |call| !self.keeps_span(call.span as usize));
         self.close_gaps();
-        self.rebuild(&hidden);
+        self.rebuild(&calls);
         Ok(Compacted {
             messages: len.saturating_sub(self.len),
             tokens: tokens.saturating_sub(self.tokens()),
@@ -91,15 +91,15 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         cell.is_none_or(|cell| cell.verdict() == Verdict::Keep)
     }
 
-    /// Adds the calls without an answer that are hidden, or will be because `goes` says so. (Returned by value, they
-    /// would stand on the stack twice.)
-    pub(super) fn hidden_calls(&self, hidden: &mut Hidden, goes: impl Fn(&OpenCall) -> bool) {
+    /// Adds the calls without an answer, marked as hidden if they are or will be because `goes` says so. (Returned by
+    /// value, they would stand on the stack twice.)
+    pub(super) fn calls_without(&self, calls: &mut Calls, goes: impl Fn(&OpenCall) -> bool) {
         self.index.open_calls().for_each(&mut |id, mut call| {
-            if call.span == OpenCall::HIDDEN || goes(&call) {
+            if goes(&call) {
                 call.span = OpenCall::HIDDEN;
-                // As many slots as there are calls.
-                let _ = hidden.open(id, call);
             }
+            // As many slots as there are calls.
+            let _ = calls.open(id, call);
         });
     }
 
@@ -131,16 +131,16 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
     ///
     /// It cannot fail: there are no more messages, and at no point more calls waiting, than when they came. Were it
     /// wrong in that, the messages it could not place would be cut off rather than shown in another group.
-    pub(super) fn rebuild(&mut self, hidden: &Hidden) {
+    pub(super) fn rebuild(&mut self, calls: &Calls) {
         let (head, revision) = (self.index.head(), self.index.view().revision().next());
-        let result = self.restore_index(hidden, head, revision);
+        let result = self.restore_index(calls, head, revision);
         debug_assert_eq!(result, Ok(()), "a history that was grouped once can be grouped again");
         self.planned = false;
     }
 
     pub(super) fn restore_index(
         &mut self,
-        hidden: &Hidden,
+        calls: &Calls,
         head: Seq,
         revision: Revision,
     ) -> Result<(), RestoreError> {
@@ -149,7 +149,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         let (mut result, mut at) = (Ok(()), 0_usize);
         while let (Some(header), Ok(())) = (self.headers().get(at).copied(), result) {
             // Calls that are hidden come in their old order, so that the oldest is still the first to be forgotten.
-            let before = self.restore_hidden(hidden, next_hidden..header.seq());
+            let before = self.restore_hidden(calls, next_hidden..header.seq());
             next_hidden = header.seq();
             result = before.and_then(|()| self.restore_message(at, &header));
             at = at.saturating_add(usize::from(result.is_ok()));
@@ -158,7 +158,8 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
             self.used = self.headers().get(at).map_or(self.used, |header| header.start as usize);
             self.len = at;
         }
-        let rest = self.restore_hidden(hidden, next_hidden..Seq(u64::MAX));
+        let rest = self.restore_hidden(calls, next_hidden..Seq(u64::MAX));
+        self.index.forget_calls_but(calls);
         self.index.resume(head, revision);
         result.and(rest)
     }
@@ -187,14 +188,10 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
     }
 
     /// Remembers the hidden calls of the groups with these anchors.
-    fn restore_hidden(
-        &mut self,
-        hidden: &Hidden,
-        anchors: core::ops::Range<Seq>,
-    ) -> Result<(), RestoreError> {
+    fn restore_hidden(&mut self, calls: &Calls, anchors: core::ops::Range<Seq>) -> Result<(), RestoreError> {
         let mut result = Ok(());
-        hidden.for_each(&mut |id, call| {
-            if anchors.contains(&call.anchor) {
+        calls.for_each(&mut |id, call| {
+            if call.span == OpenCall::HIDDEN && anchors.contains(&call.anchor) {
                 // Ids came as texts.
                 let id = core::str::from_utf8(id).unwrap_or_default();
                 let done = self.index.restore_hidden_call(id, call.turn, call.anchor, call.ordinal);

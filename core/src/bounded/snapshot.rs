@@ -1,16 +1,16 @@
 //! A history as bytes, for flash that survives a reset: written whole, and believed only if its checksum holds.
 //!
 //! All numbers are little endian. There is nothing here that a serialization framework would make shorter: five words a
-//! message, the arena as it is, and the few calls whose group is gone.
+//! message, the arena as it is, and the few calls that are remembered.
 //!
 //! ```text
 //! version  1 byte: 1
 //! length   u32, of all of it
-//! counts   u32 messages, u32 bytes of records, u32 hidden calls
+//! counts   u32 messages, u32 bytes of records, u32 unanswered calls
 //! head     u64; revision u64
 //! headers  per message: u32 start, tokens, seq, anchor, turn
 //! records  as in the arena
-//! calls    per hidden call: u32 turn, u64 anchor, u32 ordinal, length of the id as a byte, id
+//! calls    per unanswered call: 1 if its group is gone, u32 turn, u64 anchor, u32 ordinal, length of the id as a byte, id
 //! checksum u32, CRC-32 (IEEE 802.3) of everything before it
 //! ```
 
@@ -21,7 +21,7 @@ use crate::table::Full;
 use crate::{Revision, Seq, Tokens, Turn};
 
 use super::bytes::{Reader, Writer, fill};
-use super::compact::Hidden;
+use super::compact::Calls;
 use super::{ArenaMessage, BoundedHistory, Header, OPEN_CALLS_MAX};
 
 /// A snapshot cannot be put back.
@@ -91,10 +91,9 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn snapshot(&self, to: &mut [u8]) -> Result<usize, Full> {
-        let mut hidden = Hidden::new();
-        self.hidden_calls(&mut hidden, |_| false);
+        let open = self.index.open_calls();
         let (mut calls, mut id_bytes) = (0_u32, 0_usize);
-        hidden.for_each(&mut |id, _| {
+        open.for_each(&mut |id, _| {
             calls = calls.saturating_add(1);
             id_bytes = id_bytes.saturating_add(CALL_BYTES).saturating_add(id.len());
         });
@@ -116,7 +115,8 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
             words.into_iter().for_each(|word| writer.word(word));
         }
         writer.put(self.arena.get(..self.used).unwrap_or_default());
-        hidden.for_each(&mut |id, call| {
+        open.for_each(&mut |id, call| {
+            writer.byte(u8::from(call.span == OpenCall::HIDDEN));
             writer.word(call.turn.0);
             writer.put(&call.anchor.0.to_le_bytes());
             writer.word(call.ordinal);
@@ -158,16 +158,17 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         }
         fill(self.arena.get_mut(..counts.bytes)?, from.bytes(counts.bytes)?);
         (self.len, self.used) = (counts.messages, counts.bytes);
-        let mut hidden = Hidden::new();
+        let mut calls = Calls::new();
         for _ in 0..counts.calls {
+            let span = if from.byte()? == 0 { 0 } else { OpenCall::HIDDEN };
             let (turn, anchor, ordinal) = (Turn(from.word()?), Seq(from.long()?), from.word()?);
             let id = from.text()?;
-            hidden.open(id.as_bytes(), OpenCall { turn, anchor, ordinal, span: OpenCall::HIDDEN }).ok()?;
+            calls.open(id.as_bytes(), OpenCall { turn, anchor, ordinal, span }).ok()?;
         }
         if !from.is_empty() || !self.is_sound(counts.head) {
             return None;
         }
-        self.restore_index(&hidden, counts.head, counts.revision).ok()
+        self.restore_index(&calls, counts.head, counts.revision).ok()
     }
 
     /// Whether headers and records are such as this history writes.
@@ -226,8 +227,8 @@ const VERSION: u8 = 1;
 const CHECKSUM_BYTES: usize = 4;
 /// Version, length, three counts, head and revision, checksum.
 const FIXED_BYTES: usize = 1 + 4 + 12 + 16 + CHECKSUM_BYTES;
-/// A hidden call without its id: turn, anchor, ordinal, and the id's length, which is below 128.
-const CALL_BYTES: usize = 4 + 8 + 4 + 1;
+/// A call without its id: whether it is hidden, turn, anchor, ordinal, and the id's length, which is below 128.
+const CALL_BYTES: usize = 1 + 4 + 8 + 4 + 1;
 
 const _: () = assert!(CALL_ID_MAX < 128, "the length of an id takes one byte");
 

@@ -10,7 +10,7 @@ use crate::open_calls::OpenCall;
 use crate::{TokenCounter, count_message};
 
 use super::bytes::{Writer, move_down};
-use super::compact::Hidden;
+use super::compact::Calls;
 use super::encode::write_message;
 use super::{BoundedHistory, Compacted, Header};
 
@@ -149,10 +149,10 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
             return Err(SummaryError::TooLarge);
         }
         let header = Header { tokens, ..first };
-        let mut hidden = Hidden::new();
-        self.hidden_calls(&mut hidden, |call| self.is_covered(call, &covered));
+        let mut calls = Calls::new();
+        self.calls_without(&mut calls, |call| self.is_covered(call, &covered));
         let removed = self.replace(&covered, header, &summary);
-        self.rebuild(&hidden);
+        self.rebuild(&calls);
         Ok(Compacted {
             messages: covered.len().saturating_sub(1),
             tokens: freed.saturating_sub(tokens.as_u64()),

@@ -352,6 +352,35 @@ fn an_abandoned_call_is_forgotten_for_new_ones_also_when_put_back() {
 }
 
 #[test]
+fn a_forgotten_call_stays_forgotten() {
+    let ids = ["a", "b", "b", "b", "c", "d", "e", "f"];
+    let calls = ids.map(|id| ToolCallView::new(id, "f", ""));
+    let more = ["i", "j"].map(|id| ToolCallView::new(id, "f", ""));
+    let mut history = History::new();
+    push(&mut history, &SimpleMessage::user("Go."));
+    push(&mut history, &SimpleMessage::calls(&calls));
+    push(&mut history, &SimpleMessage::user("Stop."));
+    // Two calls of the turn before make room for these, and these are answered and dropped.
+    push(&mut history, &SimpleMessage::calls(&more));
+    push(&mut history, &SimpleMessage::result("i", "done"));
+    push(&mut history, &SimpleMessage::result("j", "done"));
+    push(&mut history, &SimpleMessage::user("And?"));
+    push(&mut history, &SimpleMessage::assistant("So."));
+    drop_only(&mut history, &[3]);
+    let mut page = [0; History::snapshot_bytes_max()];
+    history.snapshot(&mut page).unwrap();
+    let mut after_reset = History::new();
+    after_reset.restore(&page).unwrap();
+    for history in [&mut history, &mut after_reset] {
+        let mut open = String::new();
+        history.index.open_calls().for_each(&mut |id, _| open.push_str(core::str::from_utf8(id).unwrap()));
+        assert_eq!(open, "bbcdef");
+        assert!(push(history, &SimpleMessage::result("a", "late")).orphan);
+        assert!(push(history, &SimpleMessage::result("c", "late")).late);
+    }
+}
+
+#[test]
 fn a_verdict_is_what_a_plan_says_and_no_more() {
     let mut history = History::new();
     rounds(&mut history, 8);

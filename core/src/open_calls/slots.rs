@@ -52,6 +52,20 @@ impl<const N: usize> OpenCallSlots<N> {
         self.taken().iter().filter(move |slot| slot.id() == id).map(|slot| slot.call)
     }
 
+    /// Forgets, of the calls of one group with one id, the oldest that are more than `known` has.
+    pub(crate) fn forget_all_but(&mut self, known: &Self) {
+        let mut at = 0_usize;
+        while let Some(slot) = self.taken().get(at).copied() {
+            let same = |other: &&Slot| other.id() == slot.id() && other.call.anchor == slot.call.anchor;
+            let from_here = self.taken().iter().skip(at).filter(same).count();
+            if from_here > known.taken().iter().filter(same).count() {
+                self.remove(at);
+            } else {
+                at = at.saturating_add(1);
+            }
+        }
+    }
+
     /// Removes the slot at `at`; the others keep their order.
     fn remove(&mut self, at: usize) {
         if let Some(tail) = self.slots.get_mut(at..self.len).filter(|tail| !tail.is_empty()) {
