@@ -141,7 +141,9 @@ impl<'a> Agent<'a> {
         for piece in ["It is ", "warm ", "enough. ", "Vents are "] {
             answer.extend(piece).map_err(|_| "no room for a piece")?;
         }
-        answer.extend(if turn.is_multiple_of(2) { "open." } else { "closed." }).map_err(|_| "no room for a piece")?;
+        answer
+            .extend(if turn.is_multiple_of(2) { "open." } else { "closed." })
+            .map_err(|_| "no room for a piece")?;
         answer.finish(&ClassEstimator::new()).map_err(|_| "no room to finish")?;
         self.compact_if_due()
     }
