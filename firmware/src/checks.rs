@@ -15,7 +15,7 @@ pub fn all(agent: &Agent<'_>, turn: u32) -> Done {
 #[inline(never)]
 fn is_legal(agent: &Agent<'_>) -> Done {
     let mut violations = 0;
-    let mut validator = Validator::<OpenCallSlots<8>>::new(Profile::OpenaiChat);
+    let mut validator = Validator::<OpenCallSlots<CALLS_MAX>>::new(Profile::OpenaiChat);
     for message in agent.history.messages() {
         validator.push(&message, &mut |_| violations += 1).map_err(|_| "too many calls at once")?;
     }
@@ -69,3 +69,6 @@ fn says(message: &impl MessageView, role: Role, text: &str) -> bool {
     message.for_each_part(&mut |part| same = matches!(part, PartView::Text(said) if said == text));
     same && message.role() == role
 }
+
+/// The agent makes two calls a step; a validator holds a few such sets of slots on the stack.
+const CALLS_MAX: usize = 4;

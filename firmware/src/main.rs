@@ -24,6 +24,8 @@ type History = BoundedHistory<96, 10_928>;
 const _: () = assert!(History::ram_bytes() <= 16 * 1024, "the history outgrew its 16 KiB");
 
 const TURNS: u32 = 1_000;
+/// What a small device can spare.
+const STACK_BYTES_MAX: usize = 6 * 1024;
 
 #[entry]
 fn main() -> ! {
@@ -60,6 +62,9 @@ fn main() -> ! {
         costs.compact.worst(),
         stack.peak_bytes(),
     );
+    if stack.peak_bytes() > STACK_BYTES_MAX {
+        fail("the stack outgrew its 6 KiB");
+    }
     debug::exit(debug::EXIT_SUCCESS);
     unreachable()
 }
