@@ -31,6 +31,9 @@ impl Verdict {
 pub struct Cell(u8);
 
 impl Cell {
+    /// A cell before any verdict is written.
+    pub(crate) const EMPTY: Self = Self(0);
+
     const DROP: u8 = 1;
     const HELD: u8 = 1 << 1;
     const HARD: u8 = 1 << 2;

@@ -41,6 +41,21 @@ pub(crate) struct Totals {
     pub(crate) last_user: Option<u32>,
 }
 
+impl Totals {
+    /// Of no messages.
+    pub(crate) const ZERO: Self = Self {
+        revision: Revision(0),
+        messages: 0,
+        groups: 0,
+        steps: 0,
+        tokens: 0,
+        orphan_tokens: 0,
+        turn: Turn(0),
+        first_user: None,
+        last_user: None,
+    };
+}
+
 impl<'a> Index<'a> {
     /// How many messages it covers.
     #[must_use]

@@ -54,7 +54,9 @@ extern crate alloc;
 extern crate std;
 
 pub mod attribution;
+mod bounded;
 mod budget;
+mod chat;
 mod count;
 mod draft;
 pub mod estimate;
@@ -76,7 +78,12 @@ mod trigger;
 mod usage;
 mod validate;
 
+pub use bounded::{
+    ArenaMessage, BoundedHistory, CLAMP_MARKER, CompactError, Compacted, DERIVED_RANGES_MAX, OPEN_CALLS_MAX,
+    SnapshotError, Stream, SummaryError,
+};
 pub use budget::{Budget, BudgetBuilder, BudgetError, RESERVE_MAX, WINDOW_DEFAULT};
+pub use chat::write_openai_chat;
 pub use count::{
     CALL_TOKENS, MESSAGE_TOKENS, NAME_TOKENS, count_message, count_part, count_parts, media_tokens,
 };

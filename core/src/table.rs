@@ -75,6 +75,13 @@ pub struct ArrayTable<T, const N: usize> {
     len: usize,
 }
 
+impl<T, const N: usize> ArrayTable<T, N> {
+    /// An empty table in `room`.
+    pub(crate) const fn in_room(room: [T; N]) -> Self {
+        Self { room, len: 0 }
+    }
+}
+
 impl<T: Copy + Default, const N: usize> Default for ArrayTable<T, N> {
     fn default() -> Self {
         const { assert!(N > 0, "a table without room") };

@@ -120,6 +120,9 @@ pub(crate) struct ResponseId {
 }
 
 impl ResponseId {
+    /// In place of an id where there is none.
+    pub(crate) const NONE: Self = Self { len: 0, head: [0; 48], digest: 0 };
+
     pub(crate) fn new(id: &str) -> Self {
         const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
         const FNV_PRIME: u64 = 0x0100_0000_01b3;

@@ -65,12 +65,39 @@ pub(super) struct Seat {
 }
 
 /// The last message of the model, as far as the next one's group depends on it.
+///
+/// It holds no `bool` and no `Option`, so that its own absence is all zero bytes: an empty index in a `static` lies in
+/// `.bss` and costs no flash.
 #[derive(Debug, Clone, Copy)]
 struct Last {
     seq: Seq,
     seat: Seat,
-    calls: bool,
-    response: Option<ResponseId>,
+    calls: u32,
+    /// How many response ids it has: none or one.
+    responses: u32,
+    response: ResponseId,
+}
+
+impl Last {
+    fn response(&self) -> Option<ResponseId> {
+        (self.responses > 0).then_some(self.response)
+    }
+}
+
+impl<S, C> IndexBuf<S, C> {
+    /// An empty index in these tables, which are empty: for a `static`.
+    pub(crate) const fn in_empty_tables(spans: S, calls: C) -> Self {
+        Self {
+            spans,
+            calls,
+            totals: Totals::ZERO,
+            next: Seq(0),
+            tail: Seq(0),
+            opened: 0,
+            last: None,
+            response: None,
+        }
+    }
 }
 
 impl<S: Table<Span> + Default, C: OpenCalls + Default> IndexBuf<S, C> {
@@ -166,9 +193,9 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
         }
         let response = message.response_id().map(ResponseId::new);
         if let Some(last) = self.last.as_ref().filter(|last| last.seq.next() == self.next) {
-            let joins = match (&last.response, &response) {
+            let joins = match (last.response(), response) {
                 (Some(last), Some(response)) => last == response,
-                _ => (last.calls && facts.calls()) || self.has_reasoning(last.seat.leader),
+                _ => (last.calls > 0 && facts.calls()) || self.has_reasoning(last.seat.leader),
             };
             if joins {
                 return Some(last.seat);
@@ -313,7 +340,13 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
             return;
         }
         let response = message.response_id().map(ResponseId::new);
-        self.last = Some(Last { seq: new.seq, seat, calls: new.facts.calls(), response });
+        self.last = Some(Last {
+            seq: new.seq,
+            seat,
+            calls: new.facts.calls,
+            responses: u32::from(response.is_some()),
+            response: response.unwrap_or(ResponseId::NONE),
+        });
         if let Some(response) = response {
             self.response = Some((seat, response));
         } else if self.response.as_ref().is_some_and(|(latest, _)| *latest != seat) {

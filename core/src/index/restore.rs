@@ -4,7 +4,7 @@ use super::facts::{Answer, Facts};
 use super::push::{IndexBuf, New, Seat, kind_of};
 use super::{GroupKind, Span};
 use crate::message::MessageView;
-use crate::open_calls::{OpenCall, OpenCalls};
+use crate::open_calls::{OpenCall, OpenCallSlots, OpenCalls};
 use crate::table::{Full, Table};
 use crate::{Revision, Seq, Tokens, Turn};
 
@@ -83,6 +83,13 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
         let spans = self.spans.as_slice();
         let at = u32::try_from(spans.binary_search_by_key(&first, |span| span.first).ok()?).ok()?;
         spans.get(at as usize).filter(|span| span.leader == at).map(|_| at)
+    }
+}
+
+impl<S: Table<Span>, const N: usize> IndexBuf<S, OpenCallSlots<N>> {
+    /// Forgets the calls again that had been forgotten for want of a slot, and that a shorter history has room for.
+    pub(crate) fn forget_calls_but(&mut self, known: &OpenCallSlots<N>) {
+        self.calls.forget_all_but(known);
     }
 }
 

@@ -63,6 +63,9 @@ impl Flags {
 }
 
 impl Span {
+    /// What fills the room of a table that is empty.
+    pub(crate) const EMPTY: Self = Self { first: 0, tokens: 0, leader: 0, turn: Turn(0), next: 0, meta: 0 };
+
     pub(crate) const fn new(first: u32, leader: u32, turn: Turn, kind: GroupKind, flags: Flags) -> Self {
         Self { first, tokens: 0, leader, turn, next: NONE, meta: kind as u32 | flags.0 }
     }

@@ -52,12 +52,29 @@ impl<const N: usize> OpenCallSlots<N> {
         self.taken().iter().filter(move |slot| slot.id() == id).map(|slot| slot.call)
     }
 
+    /// Forgets, of the calls of one group with one id, the oldest that are more than `known` has.
+    pub(crate) fn forget_all_but(&mut self, known: &Self) {
+        let mut at = 0_usize;
+        while let Some(slot) = self.taken().get(at).copied() {
+            let same = |other: &&Slot| other.id() == slot.id() && other.call.anchor == slot.call.anchor;
+            let from_here = self.taken().iter().skip(at).filter(same).count();
+            if from_here > known.taken().iter().filter(same).count() {
+                self.remove(at);
+            } else {
+                at = at.saturating_add(1);
+            }
+        }
+    }
+
     /// Removes the slot at `at`; the others keep their order.
     fn remove(&mut self, at: usize) {
-        if let Some(tail) = self.slots.get_mut(at..self.len).filter(|tail| !tail.is_empty()) {
-            tail.rotate_left(1);
-            self.len = self.len.saturating_sub(1);
+        // Not `rotate_left`: it would leave a panic in the image of a device.
+        for at in at..self.len {
+            if let Some([here, next, ..]) = self.slots.get_mut(at..self.len) {
+                *here = *next;
+            }
         }
+        self.len = self.len.saturating_sub(usize::from(at < self.len));
     }
 }
 

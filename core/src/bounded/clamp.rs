@@ -1,0 +1,96 @@
+//! A message larger than the room there is.
+
+use crate::TokenCounter;
+use crate::index::Placed;
+use crate::message::{MessageView, PartView};
+use crate::table::Full;
+
+use super::BoundedHistory;
+use super::bytes::Writer;
+use super::encode::{CLAMP_MARKER, write_message};
+
+impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> {
+    /// Adds a message in at most `bytes_max` bytes, and no more than are free, shortening its texts if need be: of a
+    /// text that is too long its head and its tail stay, with [`CLAMP_MARKER`] between, cut between characters. Calls
+    /// are never shortened, because half of their arguments would be another call.
+    ///
+    /// Choose `bytes_max` so that the message fits the budget too: as the last of the conversation it will be protected.
+    ///
+    /// # Errors
+    /// [`Full`] as of [`push`](Self::push), if there is no room for even [`CLAMP_MARKER`] and 32 bytes of each long
+    /// text. Nothing is changed then.
+    ///
+    /// ```
+    /// use epitome_core::message::{PartView, Parts, SimpleMessage};
+    /// use epitome_core::{BoundedHistory, ClassEstimator, Full};
+    ///
+    /// let mut history = BoundedHistory::<8, 128>::new();
+    /// let log = format!("boot ok\n{}\nfan failed", "tick\n".repeat(1_000));
+    /// assert_eq!(history.push(&SimpleMessage::user(&log), &ClassEstimator::new()), Err(Full));
+    /// history.push_clamped(&SimpleMessage::user(&log), 100, &ClassEstimator::new())?;
+    /// history.messages().for_each(|message| message.for_each_part(&mut |part| {
+    ///     let PartView::Text(text) = part else { unreachable!("a text is a text") };
+    ///     assert!(text.starts_with("boot ok") && text.ends_with("fan failed") && text.len() < 100);
+    /// }));
+    /// # Ok::<(), epitome_core::Full>(())
+    /// ```
+    pub fn push_clamped<M: MessageView + ?Sized>(
+        &mut self,
+        message: &M,
+        bytes_max: usize,
+        counter: &(impl TokenCounter + ?Sized),
+    ) -> Result<Placed, Full> {
+        if self.index.is_orphan(message) {
+            return Ok(self.orphan());
+        }
+        let room = self.free_room()?;
+        let text_max = text_max(message, room.len().min(bytes_max))?;
+        let mut to = Writer::new(room);
+        write_message(message, text_max, &mut to);
+        let bytes = to.finish()?;
+        self.keep_written(bytes, counter)
+    }
+}
+
+/// How long the texts of a message may be so that it fits `room`; `usize::MAX` if it fits as it is.
+fn text_max<M: MessageView + ?Sized>(message: &M, room: usize) -> Result<usize, Full> {
+    let fits = |text_max: usize| {
+        let mut to = Writer::new(&mut []);
+        write_message(message, text_max, &mut to);
+        to.written() <= room
+    };
+    if fits(usize::MAX) {
+        return Ok(usize::MAX);
+    }
+    // What is too long is longer than the room, or there are several of them: halved until the longest fits.
+    let (mut low, mut high) = (TEXT_MIN, longest_text(message).min(room));
+    if !fits(low) {
+        return Err(Full);
+    }
+    while low.saturating_add(1) < high {
+        let middle = low.midpoint(high);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+fn longest_text<M: MessageView + ?Sized>(message: &M) -> usize {
+    let mut longest = 0;
+    message.for_each_part(&mut |part| match part {
+        PartView::Text(text) => longest = longest.max(text.len()),
+        PartView::ToolResult(result) => result.content.for_each_part(&mut |part| {
+            if let PartView::Text(text) = part {
+                longest = longest.max(text.len());
+            }
+        }),
+        _ => {}
+    });
+    longest
+}
+
+/// A text shorter than this says nothing any more: the marker, and half of the rest on each side.
+const TEXT_MIN: usize = CLAMP_MARKER.len().saturating_add(32);

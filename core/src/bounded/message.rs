@@ -1,0 +1,238 @@
+//! A record, read back as the message that was written.
+
+use crate::attribution::{AttributionView, Authority, Retention, SeqRange, SourceKind};
+use crate::message::{
+    ApprovalView, CallKind, CompactionView, MediaExtent, MediaView, MessageView, PartView, Parts,
+    ReasoningView, Role, ToolCallView, ToolResultView,
+};
+use crate::{Seq, Tokens};
+
+use super::bytes::Reader;
+use super::encode::{
+    AUTHORITIES, DERIVED_RANGES_MAX, EXTRAS, MEDIA, RETENTIONS, ROLES, SOURCES, extent, tag,
+};
+
+/// A message of a [`BoundedHistory`](super::BoundedHistory), borrowed from its arena.
+///
+/// ```
+/// use epitome_core::message::{MessageView, PartView, Parts, Role, SimpleMessage};
+/// use epitome_core::{BoundedHistory, ClassEstimator, Seq};
+///
+/// let mut history = BoundedHistory::<4, 128>::new();
+/// history.push(&SimpleMessage::user("Hello"), &ClassEstimator::new())?;
+/// let message = history.messages().next().expect("one was pushed");
+/// assert_eq!((message.seq(), message.role()), (Seq(0), Role::User));
+/// message.for_each_part(&mut |part| assert!(matches!(part, PartView::Text("Hello"))));
+/// # Ok::<(), epitome_core::Full>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct ArenaMessage<'a> {
+    seq: Seq,
+    tokens: Tokens,
+    role: Role,
+    source: SourceKind,
+    authority: Authority,
+    retention: Retention,
+    response_id: Option<&'a str>,
+    name: Option<&'a str>,
+    label: Option<&'a str>,
+    source_id: &'a str,
+    derived: [SeqRange; DERIVED_RANGES_MAX],
+    derived_len: usize,
+    parts: EncodedParts<'a>,
+}
+
+impl<'a> ArenaMessage<'a> {
+    /// Reads a record. `None` if nobody wrote it.
+    pub(super) fn read(record: &'a [u8], seq: Seq, tokens: Tokens) -> Option<Self> {
+        let mut from = Reader::new(record);
+        let (first, second) = (from.byte()?, from.byte()?);
+        let mut message = Self {
+            seq,
+            tokens,
+            role: *ROLES.get(usize::from(first & 7))?,
+            source: *SOURCES.get(usize::from((first >> 3) & 7))?,
+            retention: *RETENTIONS.get(usize::from(first >> 6))?,
+            authority: *AUTHORITIES.get(usize::from(second & 7))?,
+            response_id: None,
+            name: None,
+            label: None,
+            source_id: "",
+            derived: [SeqRange { first: Seq(0), last: Seq(0) }; DERIVED_RANGES_MAX],
+            derived_len: 0,
+            parts: EncodedParts(&[]),
+        };
+        if second & EXTRAS != 0 {
+            message.response_id = from.maybe()?;
+            message.name = from.maybe()?;
+            message.label = from.maybe()?;
+            message.source_id = from.text()?;
+            message.derived_len = from.length()?;
+            for range in message.derived.get_mut(..message.derived_len)? {
+                *range = SeqRange { first: Seq(from.number()?), last: Seq(from.number()?) };
+            }
+        }
+        message.parts = EncodedParts(from.rest());
+        Some(message)
+    }
+
+    /// Its sequence number; of a summary, that of the first message it stands for.
+    #[must_use]
+    pub const fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// Its size, as it was counted when it came.
+    #[must_use]
+    pub const fn tokens(&self) -> Tokens {
+        self.tokens
+    }
+
+    /// Whether all of its parts can be read.
+    pub(super) fn is_sound(&self) -> bool {
+        self.parts.is_sound()
+    }
+}
+
+impl Parts for ArenaMessage<'_> {
+    fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        self.parts.for_each_part(visit);
+    }
+}
+
+impl MessageView for ArenaMessage<'_> {
+    fn role(&self) -> Role {
+        self.role
+    }
+
+    fn attribution(&self) -> AttributionView<'_> {
+        AttributionView {
+            source_id: self.source_id,
+            source: self.source,
+            authority: self.authority,
+            retention: self.retention,
+            derived_from: self.derived.get(..self.derived_len).unwrap_or_default(),
+            label: self.label,
+        }
+    }
+
+    fn response_id(&self) -> Option<&str> {
+        self.response_id
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.name
+    }
+}
+
+/// No text: a history does not leak what was said into a log.
+impl core::fmt::Debug for ArenaMessage<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ArenaMessage")
+            .field("seq", &self.seq)
+            .field("role", &self.role)
+            .field("tokens", &self.tokens)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A run of encoded parts.
+#[derive(Clone, Copy)]
+struct EncodedParts<'a>(&'a [u8]);
+
+impl EncodedParts<'_> {
+    /// Whether they can be read to their end, those in results too.
+    fn is_sound(&self) -> bool {
+        let mut from = Reader::new(self.0);
+        while !from.is_empty() {
+            match read_part(&mut from) {
+                Some(Encoded::Result { content, .. }) => {
+                    let mut inner = Reader::new(content.0);
+                    while !inner.is_empty() {
+                        if !matches!(read_part(&mut inner), Some(Encoded::Flat(_))) {
+                            return false;
+                        }
+                    }
+                }
+                Some(Encoded::Flat(_)) => {}
+                None => return false,
+            }
+        }
+        true
+    }
+}
+
+impl Parts for EncodedParts<'_> {
+    fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        let mut from = Reader::new(self.0);
+        while let Some(part) = read_part(&mut from) {
+            match part {
+                Encoded::Flat(part) => visit(part),
+                Encoded::Result { call_id, content, is_error } => {
+                    let result = ToolResultView::new(call_id, &content).with_error(is_error);
+                    visit(PartView::ToolResult(result));
+                }
+            }
+        }
+    }
+}
+
+/// A part that was read. A result's content is borrowed by its view, and so has to live beside it.
+enum Encoded<'a> {
+    Flat(PartView<'a>),
+    Result { call_id: &'a str, content: EncodedParts<'a>, is_error: bool },
+}
+
+fn read_part<'a>(from: &mut Reader<'a>) -> Option<Encoded<'a>> {
+    let tag = from.byte()?;
+    let part = match tag {
+        tag::TEXT => PartView::Text(from.text()?),
+        tag::REASONING => {
+            let (id, text, opaque) = (from.maybe()?, from.text()?, from.maybe()?);
+            PartView::Reasoning(ReasoningView::new(text).with_id(id).with_opaque(opaque))
+        }
+        tag::CALL | tag::HOSTED_CALL => {
+            let kind = if tag == tag::CALL { CallKind::Function } else { CallKind::Hosted };
+            let (id, name, arguments) = (from.text()?, from.text()?, from.text()?);
+            PartView::ToolCall(ToolCallView::new(id, name, arguments).with_kind(kind))
+        }
+        tag::RESULT | tag::ERROR_RESULT => {
+            let (call_id, len) = (from.text()?, from.length()?);
+            let content = EncodedParts(from.bytes(len)?);
+            return Some(Encoded::Result { call_id, content, is_error: tag == tag::ERROR_RESULT });
+        }
+        tag::MEDIA => PartView::Media(read_media(from)?),
+        tag::APPROVAL_REQUEST => PartView::ApprovalRequest(read_approval(from)?),
+        tag::DENIED | tag::APPROVED => {
+            PartView::ApprovalResponse { approval: read_approval(from)?, approved: tag == tag::APPROVED }
+        }
+        tag::COMPACTION => {
+            PartView::Compaction(CompactionView::new(from.text()?, from.text()?, from.maybe()?))
+        }
+        tag::UNKNOWN => PartView::Unknown { kind: from.text()?, raw: from.text()? },
+        _ => return None,
+    };
+    Some(Encoded::Flat(part))
+}
+
+fn read_approval<'a>(from: &mut Reader<'a>) -> Option<ApprovalView<'a>> {
+    Some(ApprovalView::new(from.text()?, from.text()?))
+}
+
+fn read_media<'a>(from: &mut Reader<'a>) -> Option<MediaView<'a>> {
+    let kind = *MEDIA.get(usize::from(from.byte()?))?;
+    let mime = from.text()?;
+    let flags = from.byte()?;
+    let mut number = |bit: u8| match flags & bit {
+        0 => Some(None),
+        _ => Some(Some(u32::try_from(from.number()?).ok()?)),
+    };
+    let (width, height) = (number(extent::PIXELS)?, number(extent::PIXELS)?);
+    let extent = MediaExtent {
+        pixels: width.zip(height),
+        millis: number(extent::MILLIS)?,
+        pages: number(extent::PAGES)?,
+        low_detail: flags & extent::LOW_DETAIL != 0,
+    };
+    Some(MediaView::new(kind, mime).with_extent(extent))
+}

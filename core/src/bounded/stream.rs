@@ -1,0 +1,166 @@
+//! Text that comes piece by piece.
+
+use crate::attribution::AttributionView;
+use crate::index::Placed;
+use crate::message::{MessageView, PartView, Parts, Role};
+use crate::table::Full;
+use crate::{TokenCounter, count_message};
+
+use super::bytes::{Writer, fill, move_down};
+use super::encode::{tag, write_message};
+use super::{ArenaMessage, BoundedHistory};
+
+impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> {
+    /// Begins a message of the caller's in this role (the model's answer, usually), whose text comes piece by piece.
+    ///
+    /// # Errors
+    /// [`Full`] if there is no room for another message.
+    ///
+    /// ```
+    /// use epitome_core::message::Role;
+    /// use epitome_core::{BoundedHistory, ClassEstimator};
+    ///
+    /// let mut history = BoundedHistory::<8, 64>::new();
+    /// let mut answer = history.begin(Role::Assistant)?;
+    /// for piece in ["21 ", "degrees."] {
+    ///     answer.extend(piece)?;
+    /// }
+    /// answer.finish(&ClassEstimator::new())?;
+    /// assert_eq!(history.len(), 1);
+    ///
+    /// // An answer that breaks off leaves nothing behind.
+    /// history.begin(Role::Assistant)?.extend("Or was it")?;
+    /// assert_eq!(history.len(), 1);
+    /// # Ok::<(), epitome_core::Full>(())
+    /// ```
+    pub fn begin(&mut self, role: Role) -> Result<Stream<'_, MESSAGES, BYTES>, Full> {
+        // What comes before a text in a record depends on the text's length: the text is moved to its place at the end.
+        if self.free_room()?.len() < TEXT_AT {
+            return Err(Full);
+        }
+        Ok(Stream { history: self, role, len: 0 })
+    }
+}
+
+/// A message whose text is still coming, begun by [`BoundedHistory::begin`]. Until [`Stream::finish`] the history is as
+/// it was; dropping it gives up the text.
+pub struct Stream<'h, const MESSAGES: usize, const BYTES: usize> {
+    history: &'h mut BoundedHistory<MESSAGES, BYTES>,
+    role: Role,
+    /// How many bytes of text have come.
+    len: usize,
+}
+
+impl<const MESSAGES: usize, const BYTES: usize> Stream<'_, MESSAGES, BYTES> {
+    /// Adds a piece of text.
+    ///
+    /// ```
+    /// use epitome_core::message::Role;
+    /// use epitome_core::{BoundedHistory, Full};
+    ///
+    /// let mut history = BoundedHistory::<2, 16>::new();
+    /// let mut answer = history.begin(Role::Assistant)?;
+    /// answer.extend("It is")?;
+    /// assert_eq!(answer.extend("warm, and it will get warmer."), Err(Full));
+    /// assert_eq!(answer.len(), 5);
+    /// # Ok::<(), Full>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Full`] if there is no room for it; what came before stays, and may be finished.
+    pub fn extend(&mut self, piece: &str) -> Result<(), Full> {
+        let end = self.len.saturating_add(piece.len());
+        let (from, to) = (TEXT_AT.saturating_add(self.len), TEXT_AT.saturating_add(end));
+        fill(self.room()?.get_mut(from..to).ok_or(Full)?, piece.as_bytes());
+        self.len = end;
+        Ok(())
+    }
+
+    /// Adds the message to the history.
+    ///
+    /// # Errors
+    /// [`Full`] as of [`BoundedHistory::push`]; the text is given up then.
+    pub fn finish(mut self, counter: &(impl TokenCounter + ?Sized)) -> Result<Placed, Full> {
+        let bytes = self.close()?;
+        let Self { history, .. } = self;
+        history.keep_written(bytes, counter)
+    }
+
+    /// How many bytes of text have come.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no text has come.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Turns the text into a record and returns its length.
+    fn close(&mut self) -> Result<usize, Full> {
+        let (role, len) = (self.role, self.len);
+        let room = self.room()?;
+        let mut to = Writer::new(room);
+        write_message(&Bare(role), usize::MAX, &mut to);
+        if len > 0 {
+            to.byte(tag::TEXT);
+            to.length(len);
+        }
+        let at = to.finish()?;
+        let end = TEXT_AT.saturating_add(len);
+        move_down(room, TEXT_AT..end, at);
+        Ok(at.saturating_add(len))
+    }
+
+    fn room(&mut self) -> Result<&mut [u8], Full> {
+        self.history.free_room()
+    }
+}
+
+impl<const MESSAGES: usize, const BYTES: usize> core::fmt::Debug for Stream<'_, MESSAGES, BYTES> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Stream").field("role", &self.role).field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> {
+    /// Adds the message whose record of `bytes` bytes lies in the free room.
+    pub(super) fn keep_written(
+        &mut self,
+        bytes: usize,
+        counter: &(impl TokenCounter + ?Sized),
+    ) -> Result<Placed, Full> {
+        let (seq, end) = (self.next_seq()?, self.used.saturating_add(bytes));
+        let record = self.arena.get(self.used..end).ok_or(Full)?;
+        let message = ArenaMessage::read(record, self.index.head(), crate::Tokens::ZERO).ok_or(Full)?;
+        if self.index.is_orphan(&message) {
+            return Ok(self.orphan());
+        }
+        let tokens = count_message(&message, counter);
+        let placed = self.index.push(&message, tokens)?;
+        self.keep(placed, seq, tokens, bytes);
+        Ok(placed)
+    }
+}
+
+/// A message of the caller's without content.
+struct Bare(Role);
+
+impl Parts for Bare {
+    fn for_each_part(&self, _visit: &mut dyn FnMut(PartView<'_>)) {}
+}
+
+impl MessageView for Bare {
+    fn role(&self) -> Role {
+        self.0
+    }
+
+    fn attribution(&self) -> AttributionView<'_> {
+        AttributionView::caller(self.0.authority())
+    }
+}
+
+/// Where the text of a stream lies while it comes: behind two bytes of head, a tag and five bytes of length at most.
+const TEXT_AT: usize = 8;

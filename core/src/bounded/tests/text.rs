@@ -1,0 +1,44 @@
+//! Text that is too long, and text that comes in pieces.
+
+use super::*;
+
+#[test]
+fn clamping_cuts_between_characters() {
+    let text = "ä€𝄞".repeat(200);
+    for size in 0..64 {
+        let mut history = BoundedHistory::<2, 160>::new();
+        history.push(&SimpleMessage::user(&"x".repeat(size)), &ClassEstimator).unwrap();
+        history.push_clamped(&SimpleMessage::user(&text), 768, &ClassEstimator).unwrap();
+        assert!(history.free_bytes() < 8, "it takes the room there is: {}", history.free_bytes());
+        history.messages().nth(1).unwrap().for_each_part(&mut |part| {
+            let PartView::Text(kept) = part else { panic!("a text") };
+            let (head, tail) = kept.split_once(CLAMP_MARKER).unwrap();
+            assert!(text.starts_with(head) && text.ends_with(tail) && head.len() > 8 && tail.len() > 8);
+        });
+    }
+}
+
+#[test]
+fn clamping_spares_calls() {
+    let arguments = "x".repeat(200);
+    let calls = [ToolCallView::new("c1", "write", &arguments)];
+    let mut history = BoundedHistory::<2, 160>::new();
+    assert_eq!(history.push_clamped(&SimpleMessage::calls(&calls), 768, &ClassEstimator), Err(Full));
+    assert!(history.is_empty());
+}
+
+#[test]
+fn streamed_text_is_what_pushed_text_is() {
+    let (mut streamed, mut pushed) = (History::new(), History::new());
+    for text in ["", "21", &"degrees, ".repeat(20)] {
+        let mut stream = streamed.begin(Role::Assistant).unwrap();
+        text.split_inclusive(' ').for_each(|piece| stream.extend(piece).unwrap());
+        stream.finish(&ClassEstimator).unwrap();
+        push(&mut pushed, &SimpleMessage::assistant(text));
+        assert_eq!(state(&streamed), state(&pushed));
+    }
+    let mut stream = streamed.begin(Role::Assistant).unwrap();
+    assert_eq!(stream.extend(&"x".repeat(700)), Err(Full));
+    stream.extend("what fits").unwrap();
+    assert_eq!(state(&streamed), state(&pushed));
+}

@@ -1,0 +1,308 @@
+//! A scripted agent: what a greenhouse controller's would say, at the same length in each run.
+
+use core::fmt::{self, Write};
+
+use epitome_compactors::Truncation;
+use epitome_core::attribution::SeqRange;
+use epitome_core::message::{MessageView, Role, SimpleMessage, ToolCallView};
+use epitome_core::{
+    Budget, ClassEstimator, Outcome, Pass, Placed, SummaryError, TokenCounter, count_message,
+    write_openai_chat,
+};
+
+use crate::History;
+use crate::measure::{Clock, Cost};
+
+pub const ARENA_BYTES: usize = 10_928;
+pub type Page = [u8; History::snapshot_bytes_max()];
+
+pub const SYSTEM: &str = "You run a greenhouse. Keep it between 18 and 24 degrees. Answer briefly.";
+pub const SUMMARY: &str =
+    "Earlier: the sensors were read many times; the greenhouse stayed within its bounds.";
+
+/// From this turn on, the next compaction is a summary instead: asked for when the budget is passed, and there at the
+/// end of the turn.
+const SUMMARY_TURN: u32 = 500;
+
+/// Its methods are not inlined: what one keeps on the stack does not add to what another does.
+pub struct Agent<'a> {
+    pub history: &'a mut History,
+    page: &'a mut Page,
+    clock: &'a Clock,
+    budget: Budget,
+    strategy: Truncation,
+    /// What is to be summarized, as long as the summary is being written.
+    asked: Option<SeqRange>,
+    summarized: bool,
+    turn: u32,
+    costs: Costs,
+}
+
+#[derive(Default)]
+pub struct Costs {
+    pub append: Cost,
+    pub plan: Cost,
+    pub per_group_worst: u32,
+    pub compact: Cost,
+}
+
+pub type Done = Result<(), &'static str>;
+
+impl<'a> Agent<'a> {
+    pub fn new(history: &'a mut History, page: &'a mut Page, clock: &'a Clock) -> Self {
+        // A token is some four bytes: the goal of tokens is reached before the bytes run out.
+        let budget = Budget::builder().window(2_600).trigger(1_900).goal(1_100).build().unwrap_or_default();
+        let (strategy, costs) = (Truncation::new(), Costs::default());
+        Self { history, page, clock, budget, strategy, asked: None, summarized: false, turn: 0, costs }
+    }
+
+    /// One turn: a request, two steps with calls and results, a streamed answer.
+    #[inline(never)]
+    pub fn turn(&mut self, turn: u32) -> Done {
+        self.turn = turn;
+        if turn == 0 {
+            self.push(&SimpleMessage::system(SYSTEM))?;
+        }
+        self.push(&SimpleMessage::user(&request(turn)))?;
+        for step in 0..2 {
+            self.step(turn, step)?;
+        }
+        if turn % 10 == 9 {
+            self.push_log(turn)?;
+        }
+        self.answer(turn)?;
+        if self.asked.is_some() {
+            self.take_summary()?;
+        }
+        if turn % 100 == 99 { self.reset() } else { Ok(()) }
+    }
+
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    pub fn costs(&self) -> &Costs {
+        &self.costs
+    }
+
+    #[inline(never)]
+    pub fn finish(&self) -> Done {
+        if self.summarized { Ok(()) } else { Err("the summary never came") }
+    }
+
+    /// Two calls, answered in the other order; of some turns the second tool does not answer in time.
+    #[inline(never)]
+    fn step(&mut self, turn: u32, step: u32) -> Done {
+        let (first, second) =
+            (line(format_args!("call_{turn}_{step}_a")), line(format_args!("call_{turn}_{step}_b")));
+        let calls = [
+            ToolCallView::new(&first, "read_sensor", r#"{"sensor":"temperature","unit":"celsius"}"#),
+            ToolCallView::new(&second, "read_log", r#"{"lines":12}"#),
+        ];
+        self.push(&SimpleMessage::calls(&calls))?;
+        let late = turn % 7 == 3;
+        let log = if late { "[aborted: no answer in time]" } else { LOG };
+        self.push(&SimpleMessage::result(&second, log))?;
+        let reading = line(format_args!("{{\"celsius\":{},\"humidity\":{}}}", 18 + turn % 7, 40 + turn % 31));
+        self.push(&SimpleMessage::result(&first, &reading))?;
+        if late && !self.push(&SimpleMessage::result(&second, LOG))?.orphan {
+            return Err("a second answer was taken");
+        }
+        Ok(())
+    }
+
+    /// A report that may be longer than the room there is.
+    #[inline(never)]
+    fn push_log(&mut self, turn: u32) -> Done {
+        let id = line(format_args!("call_{turn}_log"));
+        self.push(&SimpleMessage::calls(&[ToolCallView::new(&id, "read_log", r#"{"lines":999}"#)]))?;
+        self.make_room(REPORT_BYTES_MAX)?;
+        self.page.iter_mut().zip(ROW.iter().cycle()).for_each(|(to, from)| *to = *from);
+        let text = core::str::from_utf8(self.page.as_slice()).map_err(|_| "the report is not a text")?;
+        let report = SimpleMessage::result(&id, text);
+        let pushed = self.history.push_clamped(&report, REPORT_BYTES_MAX, &ClassEstimator::new());
+        pushed.map_err(|_| "no room for a clamped report")?;
+        self.compact_if_due()
+    }
+
+    /// The answer comes in pieces. One that breaks off leaves nothing behind.
+    #[inline(never)]
+    fn answer(&mut self, turn: u32) -> Done {
+        self.make_room(128)?;
+        let before = self.history.free_bytes();
+        {
+            let mut broken = self.history.begin(Role::Assistant).map_err(|_| "no room to begin")?;
+            broken.extend("It is").map_err(|_| "no room for a piece")?;
+        }
+        if self.history.free_bytes() != before {
+            return Err("a broken answer left something behind");
+        }
+        let mut answer = self.history.begin(Role::Assistant).map_err(|_| "no room to begin")?;
+        for piece in ["It is ", "warm ", "enough. ", "Vents are "] {
+            answer.extend(piece).map_err(|_| "no room for a piece")?;
+        }
+        answer
+            .extend(if turn.is_multiple_of(2) { "open." } else { "closed." })
+            .map_err(|_| "no room for a piece")?;
+        answer.finish(&ClassEstimator::new()).map_err(|_| "no room to finish")?;
+        self.compact_if_due()
+    }
+
+    #[inline(never)]
+    fn push(&mut self, message: &SimpleMessage<'_>) -> Result<Placed, &'static str> {
+        self.compact_if_due()?;
+        let history = &mut *self.history;
+        let (placed, cost) = self.clock.measure(|| history.push(message, &ClassEstimator::new()));
+        self.costs.append.add(cost);
+        if let Ok(placed) = placed {
+            return Ok(placed);
+        }
+        self.compact()?;
+        self.history.push(message, &ClassEstimator::new()).map_err(|_| "no room, also after a compaction")
+    }
+
+    fn make_room(&mut self, bytes: usize) -> Done {
+        if self.history.free_bytes() < bytes { self.compact() } else { Ok(()) }
+    }
+
+    fn compact_if_due(&mut self) -> Done {
+        if !self.budget.is_due(self.history.tokens()) || self.asked.is_some() {
+            return Ok(());
+        }
+        if self.turn < SUMMARY_TURN || self.summarized { self.compact() } else { self.ask_for_summary() }
+    }
+
+    #[inline(never)]
+    fn compact(&mut self) -> Done {
+        let after = self.plan()?.ok_or("nothing to drop")?;
+        let history = &mut *self.history;
+        let (done, cost) = self.clock.measure(|| history.compact());
+        self.costs.compact.add(cost);
+        let done = done.map_err(|_| "a plan was lost")?;
+        if done.tokens == 0 || done.bytes == 0 || self.history.tokens() != after {
+            return Err("a compaction did not free what was planned");
+        }
+        Ok(())
+    }
+
+    /// What the plan leaves, in tokens.
+    #[inline(never)]
+    fn plan(&mut self) -> Result<Option<u64>, &'static str> {
+        let groups = self.history.index().group_count().max(1);
+        let history = &mut *self.history;
+        let (budget, strategy) = (&self.budget, &self.strategy);
+        let (outcome, cost) = self.clock.measure(|| history.plan(budget, Pass::Manual, strategy));
+        self.costs.plan.add(cost);
+        self.costs.per_group_worst = self.costs.per_group_worst.max(cost / groups);
+        match outcome {
+            Ok(Outcome::Planned(plan)) => Ok(Some(plan.tokens_after())),
+            Ok(Outcome::Unchanged(_)) => Ok(None),
+            Err(_) => Err("what is protected does not fit"),
+        }
+    }
+
+    #[inline(never)]
+    fn ask_for_summary(&mut self) -> Done {
+        self.plan()?.ok_or("nothing to summarize")?;
+        self.asked = self.history.span_to_summarize();
+        let span = self.asked.ok_or("no span to summarize")?;
+        if self.history.messages_in(span).count() < 2 { Err("too short a span") } else { Ok(()) }
+    }
+
+    #[inline(never)]
+    fn take_summary(&mut self) -> Done {
+        let span = self.asked.take().ok_or("no summary was asked for")?;
+        match self.history.summarize(span, SUMMARY, &ClassEstimator::new()) {
+            Ok(done) if done.tokens > 0 && done.bytes > 0 => self.summarized = true,
+            Ok(_) => return Err("a summary freed nothing"),
+            Err(SummaryError::NoMessages) => return Err("the span was gone"),
+            Err(_) => return Err("the summary was refused"),
+        }
+        Ok(())
+    }
+
+    /// Power fails: what is in flash is all that is left.
+    #[inline(never)]
+    fn reset(&mut self) -> Done {
+        let before = digest(self.history)?;
+        let len = self.history.snapshot(self.page).map_err(|_| "no room for a snapshot")?;
+        self.history.clear();
+        if let Some(byte) = self.page.get_mut(len / 2) {
+            *byte ^= 1;
+            if self.history.restore(self.page).is_ok() {
+                return Err("damage was not found");
+            }
+        }
+        if let Some(byte) = self.page.get_mut(len / 2) {
+            *byte ^= 1;
+        }
+        self.history.restore(self.page).map_err(|_| "a snapshot was refused")?;
+        if digest(self.history)? == before { Ok(()) } else { Err("a snapshot changed the request") }
+    }
+}
+
+/// A digest of the request that would be sent.
+#[inline(never)]
+fn digest(history: &History) -> Result<u32, &'static str> {
+    let mut sink = Digest(0x811C_9DC5);
+    write_openai_chat(history.messages(), &mut sink).map_err(|_| "the request was not written")?;
+    Ok(sink.0)
+}
+
+struct Digest(u32);
+
+impl Write for Digest {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 =
+            text.bytes().fold(self.0, |digest, byte| (digest ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        Ok(())
+    }
+}
+
+/// Whether the size of a message is what a fresh count gives.
+pub fn counted(message: &impl MessageView, counter: &impl TokenCounter, tokens: u32) -> bool {
+    count_message(message, counter).0 == tokens
+}
+
+/// A short text with numbers in it.
+pub struct Line {
+    bytes: [u8; 96],
+    len: usize,
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.len + text.len();
+        self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.len = end;
+        Ok(())
+    }
+}
+
+impl core::ops::Deref for Line {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.bytes.get(..self.len).and_then(|bytes| core::str::from_utf8(bytes).ok()).unwrap_or_default()
+    }
+}
+
+fn line(text: fmt::Arguments<'_>) -> Line {
+    let mut line = Line { bytes: [0; 96], len: 0 };
+    // What does not fit is left out.
+    let _ = line.write_fmt(text);
+    line
+}
+
+/// What the user asks for in a turn.
+pub fn request(turn: u32) -> Line {
+    line(format_args!("Turn {turn}: how is the greenhouse, and are the vents all right?"))
+}
+
+const LOG: &str = "12:00 vents open\n12:05 fan on\n12:10 temperature 22.4\n12:15 fan off\n12:20 vents closed\n\
+                   12:25 temperature 21.9\n12:30 pump on\n12:35 pump off\n12:40 \"door\" opened\n12:45 door closed\n";
+
+/// One line of a report that is longer than the arena.
+const ROW: &[u8] = b"00:00 temperature 21.0, humidity 48 %\n";
+/// How much of a report is worth its room, in bytes.
+const REPORT_BYTES_MAX: usize = 512;
