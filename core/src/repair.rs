@@ -61,7 +61,7 @@ pub enum Repair {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "a tool is running or it is not")]
 pub enum Pending {
-    /// Their tools may still be running: they stay as they are.
+    /// The tools of the last step may still be running: its calls stay as they are.
     Running,
     /// Nothing is running any more: they get an aborted result.
     Over,
