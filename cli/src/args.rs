@@ -105,7 +105,7 @@ pub(crate) struct CompactArgs {
     /// Report only, even with -o
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Report as JSON
+    /// Report as JSON; there, a budget.trigger of null means: now
     #[arg(long)]
     pub(crate) json: bool,
 }
