@@ -188,7 +188,7 @@ fn kind_of(part: PartView<'_>) -> &'static str {
         PartView::ToolCall(_) => CALL,
         PartView::ToolResult(_) => "tool result",
         PartView::Media(_) => "media",
-        PartView::ApprovalRequest(_) | PartView::ApprovalResponse { .. } => "approval",
+        PartView::ApprovalRequest(_) | PartView::ApprovalResponse(_) => "approval",
         PartView::Compaction(_) => "compaction",
         _ => "other",
     }

@@ -1,5 +1,6 @@
 use super::*;
-use crate::message::{Approval, Part, Reasoning, ToolCall, ToolResult};
+use crate::message::{Approval, Part, Reasoning, ToolCall, ToolResult, UnknownPart, WireText};
+use crate::wire::WireErrorKind;
 
 /// The parts, one line each: `text Hi`, `call c1 read {}`, `result c1 [text 42]`.
 pub(crate) fn shown(parts: &dyn Parts) -> Vec<String> {
@@ -15,7 +16,7 @@ pub(crate) fn shown(parts: &dyn Parts) -> Vec<String> {
             PartView::Media(media) => {
                 format!("{:?} {} {}", media.kind, media.mime, media.extent.low_detail)
             }
-            PartView::Unknown { kind, raw } => format!("unknown {kind} {raw}"),
+            PartView::Unknown(unknown) => format!("unknown {} {}", unknown.kind, unknown.raw),
             other => format!("{other:?}"),
         });
     });
@@ -235,9 +236,30 @@ fn what_the_format_cannot_say_is_refused() {
     ];
     for (part, named) in cases {
         let error = refused(Role::Assistant, part);
-        assert_eq!(error.kind(), crate::wire::WireErrorKind::Unsupported);
+        assert_eq!(error.kind(), WireErrorKind::Unsupported);
         assert!(error.to_string().contains(named), "{error}");
     }
     assert!(refused(Role::User, Part::Reasoning(Reasoning::new("r"))).to_string().contains("reasoning here"));
     assert!(refused(Role::Tool, Part::Text("r".into())).to_string().contains("not one tool result"));
+}
+
+#[test]
+fn an_unknown_part_of_another_format_is_not_written() {
+    let part = |format: &str| Part::Unknown(UnknownPart::new(format, "novel", r#"{"type":"novel"}"#));
+    let read = read(r#"{"role":"user","content":[{"type":"novel"}],"n":1}"#).unwrap();
+    assert_eq!(read.parts(), [part(FORMAT)]);
+    for format in ["gemini", "anthropic", ""] {
+        let inside = Part::ToolResult(ToolResult::new("c1", vec![Part::Text("t".into()), part(format)]));
+        for message in [
+            Message::new(Role::User, vec![part(format)]),
+            Message::new(Role::Tool, vec![inside]),
+            read.clone().with_parts(vec![part(FORMAT), part(format)]),
+        ] {
+            assert_eq!(write(&message).unwrap_err().kind(), WireErrorKind::Unsupported, "{format}");
+        }
+    }
+    // Its own is, whatever the message around it was read from.
+    let wire = WireText::new("gemini".into(), "{}".into());
+    let other = Message::new(Role::User, vec![part(FORMAT)]).with_wire(wire);
+    assert_eq!(write(&other).unwrap(), r#"{"role":"user","content":[{"type":"novel"}]}"#);
 }

@@ -31,16 +31,9 @@ type Change = (&'static str, Option<String>);
 /// of another format's unknown kinds, media that it does not take, and parts that the role cannot have.
 pub fn write(message: &Message) -> Result<Cow<'_, str>, WireError> {
     match message.wire() {
-        Some(wire) if wire.format != FORMAT => {
-            let parts = message.parts().iter();
-            match parts.clone().find(|part| matches!(part, Part::Unknown { .. })) {
-                Some(part) => Err(unsupported(kind_of(part))),
-                None => fresh(message).map(Cow::Owned),
-            }
-        }
-        Some(wire) if wire.touched => patched(message, &wire.text).map(Cow::Owned),
-        Some(wire) => Ok(Cow::Borrowed(&wire.text)),
-        None => fresh(message).map(Cow::Owned),
+        Some(wire) if wire.format == FORMAT && wire.touched => patched(message, &wire.text).map(Cow::Owned),
+        Some(wire) if wire.format == FORMAT => Ok(Cow::Borrowed(&wire.text)),
+        _ => fresh(message).map(Cow::Owned),
     }
 }
 
@@ -71,7 +64,7 @@ impl<'m> Body<'m> {
                 Part::Reasoning(one) if assistant && one.opaque.is_none() => body.add_reasoning(&one.text),
                 Part::Reasoning(_) if assistant => return Err(unsupported("sealed reasoning")),
                 Part::ToolCall(call) if assistant => body.calls.push(call),
-                Part::Text(_) | Part::Media(_) | Part::Unknown { .. } => body.content.push(part),
+                Part::Text(_) | Part::Media(_) | Part::Unknown(_) => body.content.push(part),
                 other => return Err(unsupported(kind_of(other))),
             }
         }
