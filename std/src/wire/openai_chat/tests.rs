@@ -263,3 +263,43 @@ fn an_unknown_part_of_another_format_is_not_written() {
     let other = Message::new(Role::User, vec![part(FORMAT)]).with_wire(wire);
     assert_eq!(write(&other).unwrap(), r#"{"role":"user","content":[{"type":"novel"}]}"#);
 }
+
+/// Shows that a hostile message costs what its length is: a search for every element would be 400 million comparisons.
+#[test]
+fn many_parts_and_calls_are_patched_in_one_walk() {
+    const MANY: usize = 20_000;
+    let list = |element: &dyn Fn(usize) -> String| (0..MANY).map(element).collect::<Vec<_>>().join(",");
+    let parts = list(&|at| format!(r#"{{"x":{at},"type":"text","text":"t{at}"}}"#));
+    // Calls that all have one id, and calls that all have their own.
+    for same in [true, false] {
+        let id = |at| if same { 0 } else { at };
+        let call =
+            |at| format!(r#"{{"x":{at},"id":"c{}","function":{{"name":"f","arguments":"{at}"}}}}"#, id(at));
+        let text = format!(r#"{{"role":"assistant","content":[{parts}],"tool_calls":[{}]}}"#, list(&call));
+        let message = read(&text).unwrap();
+        let change = |part: &Part| match part {
+            Part::ToolCall(call) => {
+                let arguments = format!("{} or so", call.arguments.as_str());
+                Part::ToolCall(ToolCall::new(call.id.clone(), call.name.clone(), arguments))
+            }
+            part => part.clone(),
+        };
+        let backward: Vec<_> = message.parts().iter().rev().cloned().collect();
+        let changed: Vec<_> = message.parts().iter().map(change).collect();
+        let without_first: Vec<_> = message.parts().iter().skip(1).map(change).collect();
+        let variants = if same { vec![backward, changed] } else { vec![without_first] };
+        for parts in variants {
+            let written = write(&message.clone().with_parts(parts.clone())).unwrap().into_owned();
+            let again = read(&written).unwrap();
+            let calls = |parts: &[Part]| -> Vec<Part> {
+                parts.iter().filter(|part| matches!(part, Part::ToolCall(_))).cloned().collect()
+            };
+            assert_eq!(calls(again.parts()), calls(&parts));
+            assert_eq!(again.parts().len(), parts.len());
+            assert!(
+                written.contains(r#"{"x":19999,"type":"text","text":"t19999"}"#),
+                "texts keep their form"
+            );
+        }
+    }
+}
