@@ -105,7 +105,7 @@ pub(crate) struct CompactArgs {
     /// Report only, even with -o
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Report as JSON
+    /// Report as JSON; there, a budget.trigger of null means: now
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -172,7 +172,7 @@ pub(crate) enum SessionCommand {
     },
     /// Show what the next request would contain; with --json, as Chat Completions messages
     Show(OneSessionArgs),
-    /// Append a transcript to a session
+    /// Append a transcript to a session; to repeat the import that it began with changes nothing
     Import {
         #[command(flatten)]
         input: InputArgs,

@@ -1,6 +1,6 @@
 //! From options to a budget.
 
-use epitome::core::{Budget, Pass, RESERVE_MAX, WINDOW_DEFAULT};
+use epitome::core::{Budget, BudgetBuilder, BudgetError, Pass, RESERVE_MAX, WINDOW_DEFAULT};
 
 use crate::args::BudgetArgs;
 use crate::failure::{Failure, Result};
@@ -35,25 +35,21 @@ impl Asked {
             goal: !goal_given,
         };
         let window = args.window.unwrap_or_else(|| window_for(args, own));
-        let reserve = args.reserve.unwrap_or_else(|| RESERVE_MAX.min(window / 8));
-        let Some(limit) = window.checked_sub(reserve).filter(|limit| *limit > 0) else {
-            return Err(Failure::input(format!(
-                "the reserve ({reserve}) leaves nothing of the window ({window}): lower --reserve or raise --window"
-            )));
-        };
-        let mut builder = Budget::builder().window(window).reserve(reserve);
+        let mut builder = Budget::builder().window(window);
+        if let Some(reserve) = args.reserve {
+            builder = builder.reserve(reserve);
+        }
+        let limit = limit(builder)?;
         if let Some(trigger) = args.trigger {
             builder = builder.trigger(trigger.of(limit));
         } else if now {
             builder = builder.trigger(limit);
         }
-        if let Some(goal) = args.goal {
-            builder = builder.goal(goal.of(limit));
-        } else if let Some(keep) = args.keep {
-            // A share of the transcript that does not fit the window is what fits it.
-            builder = builder.goal(keep.of(own).min(limit - 1));
+        if let Some(goal) = goal(args, limit, own)? {
+            builder = builder.goal(goal);
         }
-        Ok(Self { budget: builder.build()?, now, defaults })
+        let budget = builder.build().map_err(|error| explain(error, args, window))?;
+        Ok(Self { budget, now, defaults })
     }
 
     /// Whether a conversation of `size` is to be compacted.
@@ -64,6 +60,50 @@ impl Asked {
     pub(crate) const fn pass(&self) -> Pass {
         if self.now { Pass::Manual } else { Pass::Proactive }
     }
+}
+
+/// What a request may have.
+fn limit(builder: BudgetBuilder) -> Result<u64> {
+    // Without a goal, all that is left to contradict each other is the window and the reserve.
+    let budget = builder.without_goal().build()?;
+    let (window, reserve) = (budget.window(), budget.reserve());
+    match budget.limit() {
+        0 => Err(Failure::input(format!(
+            "the reserve ({reserve}) leaves nothing of the window ({window}): lower --reserve or raise --window"
+        ))),
+        limit => Ok(limit),
+    }
+}
+
+/// The goal that was asked for, if any.
+fn goal(args: &BudgetArgs, limit: u64, own: u64) -> Result<Option<u64>> {
+    let now = args.trigger.is_none();
+    match (args.goal.map(|goal| goal.of(limit)), args.keep) {
+        (Some(goal), _) if now && goal > limit => Err(Failure::input(format!(
+            "the goal ({goal}) is above window - reserve ({limit}): lower --goal, or raise --window"
+        ))),
+        // Who names no trigger cannot be told that the goal is not under it: all that fits is a goal too.
+        (Some(goal), _) => Ok(Some(if now { goal.min(limit - 1) } else { goal })),
+        // A share of the transcript that does not fit the window is what fits it.
+        (None, Some(keep)) => Ok(Some(keep.of(own).min(limit - 1))),
+        (None, None) => Ok(None),
+    }
+}
+
+/// What is wrong, in terms of the options that were given.
+fn explain(error: BudgetError, args: &BudgetArgs, window: u64) -> Failure {
+    let BudgetError::GoalOverTrigger { goal, trigger } = error else { return error.into() };
+    Failure::input(match (args.trigger, args.keep, args.goal) {
+        (None, ..) => format!("the window ({window}) is too small for any goal: raise --window"),
+        (_, Some(keep), _) => format!(
+            "the share to keep ({keep} of the transcript, {goal} tokens) must be under the trigger ({trigger}): \
+             lower --keep, or raise --trigger"
+        ),
+        (_, _, Some(_)) => format!(
+            "the goal ({goal}) must be under the trigger ({trigger}): lower --goal, or raise --trigger"
+        ),
+        _ => format!("the trigger ({trigger}) is too low for any goal: raise --trigger"),
+    })
 }
 
 /// The window when none is given. Who only asks to keep a share has no window in mind: it is then no obstacle.
@@ -103,6 +143,8 @@ mod tests {
         assert_eq!(figures(keep, 1_000), (128_000, 8_192, 119_808, Some(250), true));
         let (window, .., goal, _) = figures(keep, 1_000_000);
         assert_eq!((window, goal), (1_008_193, Some(250_000)));
+        let all = BudgetArgs { goal: Some("100%".parse().unwrap()), ..NONE };
+        assert_eq!(figures(all, 0).3, Some(119_807));
         let goal = BudgetArgs { goal: Some("50%".parse().unwrap()), ..NONE };
         assert_eq!(figures(goal, 0).3, Some(59_904));
         let both = BudgetArgs { trigger: Some(Amount::Tokens(70_000)), ..goal };

@@ -28,7 +28,7 @@ pub(crate) mod code {
 pub(crate) struct Failure {
     code: u8,
     message: String,
-    /// Whoever read our output has gone away; there is nobody to tell.
+    /// Whoever read the transcript has gone away, and knows; the exit code says that it is not whole.
     silent: bool,
 }
 
@@ -46,17 +46,13 @@ impl Failure {
 
     /// A file that cannot be read or written.
     pub(crate) fn io(path: &Path, error: &io::Error) -> Self {
-        Self::from_io(&path.display().to_string(), error)
+        Self::new(code::IO, format!("{}: {error}", path.display()))
     }
 
     /// Standard output that cannot be written.
     pub(crate) fn stdout(error: &io::Error) -> Self {
-        Self::from_io("standard output", error)
-    }
-
-    fn from_io(what: &str, error: &io::Error) -> Self {
         let silent = error.kind() == io::ErrorKind::BrokenPipe;
-        Self { code: code::IO, message: format!("{what}: {error}"), silent }
+        Self { code: code::IO, message: format!("standard output: {error}"), silent }
     }
 
     /// What is wrong with the text of `path`.
@@ -114,7 +110,7 @@ impl Failure {
 
     pub(crate) fn report(self) -> ExitCode {
         if self.silent {
-            return ExitCode::SUCCESS;
+            return ExitCode::from(self.code);
         }
         // A name of a file or a session may hold anything; the message stays on its line.
         let mut message = String::with_capacity(self.message.len());

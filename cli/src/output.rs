@@ -1,4 +1,4 @@
-//! Writing a file so that it is there whole or not at all.
+//! Saying a report, and writing a file so that it is there whole or not at all.
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -26,6 +26,25 @@ pub(crate) fn remove_half_files_on_interrupt() {
         }
         std::process::exit(INTERRUPTED);
     });
+}
+
+/// Whether anybody reads what is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Audience {
+    Listening,
+    /// The reader has seen enough, as `head` does: there is no need to say more.
+    Gone,
+}
+
+/// Says a report, or a part of one, on standard output, and ends its line. That nobody reads all of it is no failure:
+/// what the program did, and its exit code, are the same.
+pub(crate) fn say(text: &str) -> Result<Audience> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
+        Ok(()) => Ok(Audience::Listening),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Audience::Gone),
+        Err(error) => Err(Failure::stdout(&error)),
+    }
 }
 
 /// Writes `path`, or standard output for `-`: beside it first, renamed when it is complete. Until then, whatever goes

@@ -53,12 +53,13 @@ pub(crate) struct GroupCounts {
     pub(crate) replaced: u64,
 }
 
-/// The budget in force, in tokens. A trigger of 0 stands for "now".
+/// The budget in force, in tokens.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Figures {
     pub(crate) window: u64,
     pub(crate) reserve: u64,
-    pub(crate) trigger: u64,
+    /// `None`, in JSON `null`: compact now, whatever the size is.
+    pub(crate) trigger: Option<u64>,
     pub(crate) goal: Option<u64>,
     /// What a pass toward a goal cannot go below.
     pub(crate) floor: u64,
@@ -72,7 +73,7 @@ impl Figures {
         Self {
             window: budget.window(),
             reserve: budget.reserve(),
-            trigger: if asked.now { 0 } else { budget.trigger() },
+            trigger: if asked.now { None } else { Some(budget.trigger()) },
             goal: budget.goal(),
             floor: floors.goal,
             floor_hard: floors.hard,

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use epitome::std::wire::WireError;
 use epitome::std::wire::document::{self, Conversation, Document, Layout, LineKind, Piece, Pointer};
 use epitome::std::wire::openai_chat::ChatView;
+use indicatif::DecimalBytes;
 
 use crate::args::InputArgs;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, code};
 use crate::progress::Progress;
 
 mod lines;
@@ -70,8 +71,7 @@ impl Input {
         if about.is_file() && !args.each && args.at.is_none() && is_jsonl(&mut file, &path)? {
             return Ok(Self { path, text: Text::Lines(file) });
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0));
-        file.read_to_end(&mut bytes).map_err(|error| Failure::io(&path, &error))?;
+        let bytes = read_whole(&mut file, about.len(), &path)?;
         Self::from_bytes(path, bytes)
     }
 
@@ -240,6 +240,22 @@ impl Transcript<'_> {
             Layout::Array(range) => start + range.start..start + range.end,
             _ => start..start + conversation.whole().len(),
         }
+    }
+}
+
+fn read_whole(file: &mut File, size: u64, path: &Path) -> Result<Vec<u8>> {
+    let too_large = |size: u64| {
+        let (path, size) = (path.display(), DecimalBytes(size));
+        let what = "a JSONL file, a message on each line, is read line by line";
+        Failure::new(code::IO, format!("{path}: too large for memory ({size}): {what}"))
+    };
+    let mut bytes = Vec::new();
+    let room = usize::try_from(size).ok().and_then(|size| bytes.try_reserve_exact(size).ok());
+    room.ok_or_else(|| too_large(size))?;
+    match file.read_to_end(&mut bytes) {
+        Ok(_) => Ok(bytes),
+        Err(error) if error.kind() == io::ErrorKind::OutOfMemory => Err(too_large(bytes.len() as u64)),
+        Err(error) => Err(Failure::io(path, &error)),
     }
 }
 

@@ -50,9 +50,9 @@ pub fn count_part(part: PartView<'_>, counter: &(impl TokenCounter + ?Sized)) ->
         // Results nest one level: what stands inside is text and media.
         PartView::ToolResult(result) => count_flat(result.content, counter),
         PartView::Compaction(compaction) => counter.count(compaction.text),
-        PartView::Unknown { raw, .. } => counter.count(raw),
+        PartView::Unknown(unknown) => counter.count(unknown.raw),
         PartView::Media(media) => media_tokens(media),
-        PartView::ApprovalRequest(_) | PartView::ApprovalResponse { .. } => Tokens::ZERO,
+        PartView::ApprovalRequest(_) | PartView::ApprovalResponse(_) => Tokens::ZERO,
     }
 }
 

@@ -119,22 +119,12 @@ pub enum PartView<'a> {
     Media(MediaView<'a>),
     /// A question to a person whether something may be done.
     ApprovalRequest(ApprovalView<'a>),
-    /// The person's answer; `approved` says which.
-    ApprovalResponse {
-        /// Which request it answers, and the call that it is about.
-        approval: ApprovalView<'a>,
-        /// Whether the person agreed.
-        approved: bool,
-    },
+    /// The person's answer.
+    ApprovalResponse(ApprovalAnswerView<'a>),
     /// What a provider left in place of messages that it compacted itself.
     Compaction(CompactionView<'a>),
     /// A part of a kind that the reader does not know, kept as it was written.
-    Unknown {
-        /// The kind's name on the wire.
-        kind: &'a str,
-        /// Its source text.
-        raw: &'a str,
-    },
+    Unknown(UnknownView<'a>),
 }
 
 /// Reasoning, readable or sealed.
@@ -328,6 +318,24 @@ impl<'a> ApprovalView<'a> {
     }
 }
 
+/// A person's answer to a request for approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ApprovalAnswerView<'a> {
+    /// Which request it answers, and the call that it is about.
+    pub approval: ApprovalView<'a>,
+    /// Whether the person agreed.
+    pub approved: bool,
+}
+
+impl<'a> ApprovalAnswerView<'a> {
+    /// The answer to `approval`.
+    #[must_use]
+    pub const fn new(approval: ApprovalView<'a>, approved: bool) -> Self {
+        Self { approval, approved }
+    }
+}
+
 /// What a provider left in place of messages that it compacted itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -345,5 +353,25 @@ impl<'a> CompactionView<'a> {
     #[must_use]
     pub const fn new(provider: &'a str, text: &'a str, opaque: Option<&'a str>) -> Self {
         Self { provider, text, opaque }
+    }
+}
+
+/// A part of a kind that the reader does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnknownView<'a> {
+    /// The wire format that it was read from, the only one that it can be written in; empty where that is not known.
+    pub format: &'a str,
+    /// The kind's name on the wire.
+    pub kind: &'a str,
+    /// Its source text.
+    pub raw: &'a str,
+}
+
+impl<'a> UnknownView<'a> {
+    /// A part of `format` whose kind is called `kind`, written as `raw`.
+    #[must_use]
+    pub const fn new(format: &'a str, kind: &'a str, raw: &'a str) -> Self {
+        Self { format, kind, raw }
     }
 }

@@ -6,8 +6,8 @@ use std::vec::Vec;
 
 use crate::attribution::AttributionView;
 use crate::message::{
-    ApprovalView, CallKind, CompactionView, MessageView, PartView, Parts, ReasoningView, Role, Text,
-    ToolCallView, ToolResultView,
+    ApprovalAnswerView, ApprovalView, CallKind, CompactionView, MessageView, PartView, Parts, ReasoningView,
+    Role, Text, ToolCallView, ToolResultView,
 };
 
 /// A message: a role and its parts.
@@ -112,7 +112,7 @@ impl TestPart {
             Self::Result(id) => visit(PartView::ToolResult(ToolResultView::new(id, &Text("ok")))),
             Self::Compaction => visit(PartView::Compaction(CompactionView::new("p", "", Some("x")))),
             Self::Approval => {
-                visit(PartView::ApprovalResponse { approval: ApprovalView::new("p1", "1"), approved: true })
+                visit(PartView::ApprovalResponse(ApprovalAnswerView::new(ApprovalView::new("p1", "1"), true)))
             }
         }
     }

@@ -5,7 +5,10 @@ mod part;
 mod text;
 
 pub use attribution::Attribution;
-pub use part::{Approval, CompactionPart, Media, MediaSource, Part, Reasoning, ToolCall, ToolResult};
+pub use part::{
+    Approval, ApprovalAnswer, CompactionPart, Media, MediaSource, Part, Reasoning, ToolCall, ToolResult,
+    UnknownPart,
+};
 pub use text::Str;
 
 use epitome_core::attribution::AttributionView;

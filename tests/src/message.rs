@@ -4,8 +4,8 @@ use core::fmt;
 
 use epitome_core::attribution::{AttributionView, Retention, SourceKind};
 use epitome_core::message::{
-    ApprovalView, CallKind, MediaKind, MediaView, MessageView, PartView, Parts, ReasoningView, Role, Text,
-    ToolCallView, ToolResultView,
+    ApprovalAnswerView, ApprovalView, CallKind, MediaKind, MediaView, MessageView, PartView, Parts,
+    ReasoningView, Role, Text, ToolCallView, ToolResultView,
 };
 use epitome_core::{BRIDGE, BRIDGE_USER, Repair, Tokens};
 
@@ -126,9 +126,10 @@ impl Parts for Message {
                 Part::Result(id) => PartView::ToolResult(ToolResultView::new(id, &Text("done"))),
                 Part::Image => PartView::Media(MediaView::new(MediaKind::Image, "image/png")),
                 Part::Asks(id) => PartView::ApprovalRequest(ApprovalView::new("approval", id)),
-                Part::Approves(id) => {
-                    PartView::ApprovalResponse { approval: ApprovalView::new("approval", id), approved: true }
-                }
+                Part::Approves(id) => PartView::ApprovalResponse(ApprovalAnswerView::new(
+                    ApprovalView::new("approval", id),
+                    true,
+                )),
             });
         }
     }

@@ -143,7 +143,7 @@ fn message(text: &str) -> Message {
             PartView::ToolCall(call) => Part::Call(call.id.to_owned()),
             PartView::ToolResult(result) => Part::Result(result.call_id.to_owned()),
             PartView::Media(_) => Part::Image,
-            PartView::Unknown { kind, .. } => Part::Text(kind.to_owned()),
+            PartView::Unknown(unknown) => Part::Text(unknown.kind.to_owned()),
             other => panic!("a recorded message has {other:?}"),
         });
     });

@@ -1,6 +1,6 @@
 //! `epitome compact`: report what would stay of a transcript, or write it.
 
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -285,10 +285,7 @@ fn say(args: &CompactArgs, text: &str) -> Result<()> {
         let _ = writeln!(io::stderr().lock(), "{text}");
         return Ok(());
     }
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.write_all(b"\n"))
-        .map_err(|error| Failure::stdout(&error))
+    output::say(text).map(|_| ())
 }
 
 fn json(report: &impl Serialize) -> Result<String> {

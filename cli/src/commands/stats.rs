@@ -1,6 +1,5 @@
 //! `epitome stats`: what a transcript consists of, and what it costs.
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use epitome::core::message::{MessageView as _, PartView, Parts as _, Role};
@@ -10,6 +9,7 @@ use serde::Serialize;
 use crate::amount::{counted, grouped};
 use crate::args::StatsArgs;
 use crate::failure::{Failure, Result, code};
+use crate::output;
 use crate::report::{place_of, share};
 use crate::scan::{self, Index};
 use crate::transcript::{Input, Transcript};
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
         }
     };
     let text = text.map_err(|error| Failure::new(code::IO, error.to_string()))?;
-    writeln!(io::stdout().lock(), "{text}").map_err(|error| Failure::stdout(&error))?;
+    output::say(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -188,7 +188,7 @@ fn kind_of(part: PartView<'_>) -> &'static str {
         PartView::ToolCall(_) => CALL,
         PartView::ToolResult(_) => "tool result",
         PartView::Media(_) => "media",
-        PartView::ApprovalRequest(_) | PartView::ApprovalResponse { .. } => "approval",
+        PartView::ApprovalRequest(_) | PartView::ApprovalResponse(_) => "approval",
         PartView::Compaction(_) => "compaction",
         _ => "other",
     }

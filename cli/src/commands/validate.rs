@@ -1,6 +1,5 @@
 //! `epitome validate`: would a provider accept this transcript?
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use epitome::core::{OpenCallTree, Profile, Validator, Violation};
@@ -9,6 +8,7 @@ use serde::Serialize;
 use crate::amount::{counted, grouped};
 use crate::args::ValidateArgs;
 use crate::failure::{Failure, Result, code};
+use crate::output;
 use crate::report::place_of;
 use crate::transcript::{Input, Transcript};
 
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<ExitCode> {
         (false, all) => Ok(to_text(all)),
     };
     let text = text.map_err(|error| Failure::new(code::IO, error.to_string()))?;
-    writeln!(io::stdout().lock(), "{text}").map_err(|error| Failure::stdout(&error))?;
+    output::say(&text)?;
     Ok(if valid { ExitCode::SUCCESS } else { ExitCode::from(code::VIOLATIONS) })
 }
 

@@ -52,8 +52,8 @@ impl Report {
         let by_default = |is: bool| if is { " (default)" } else { "" };
         let defaults = self.defaults;
         let trigger = match trigger {
-            0 => "compact now".to_owned(),
-            trigger => format!("trigger {}{}", grouped(trigger), by_default(defaults.trigger)),
+            None => "compact now".to_owned(),
+            Some(trigger) => format!("trigger {}{}", grouped(trigger), by_default(defaults.trigger)),
         };
         let goal = goal.map_or_else(|| "none".to_owned(), grouped);
         let pressed = match floor > window.saturating_sub(reserve) {
@@ -103,7 +103,8 @@ impl Report {
     fn explain(&self, reason: &str) -> String {
         match reason {
             super::NOT_DUE => {
-                let (size, trigger) = (counted(self.tokens_before, "token"), grouped(self.budget.trigger));
+                let trigger = self.budget.trigger.unwrap_or_default();
+                let (size, trigger) = (counted(self.tokens_before, "token"), grouped(trigger));
                 format!("{size} are not above the trigger of {trigger}")
             }
             "at_goal" => "it is no larger than the goal".to_owned(),

@@ -4,6 +4,7 @@ use core::ops::Range;
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write};
 use std::path::Path;
+use std::time::SystemTime;
 
 use epitome::std::wire::document::{LineKind, Lines, Piece};
 use epitome::std::wire::openai_chat::ChatView;
@@ -20,12 +21,14 @@ pub(crate) struct LineFile<'a> {
     file: &'a File,
     pub(super) lines: Vec<Range<u64>>,
     bytes: u64,
+    /// When it was last written, where the file system says.
+    modified: Option<SystemTime>,
 }
 
 impl<'a> LineFile<'a> {
     pub(super) fn new(path: &'a Path, file: &'a File) -> Result<Self> {
-        let bytes = file.metadata().map_err(|error| Failure::io(path, &error))?.len();
-        Ok(Self { path, file, lines: Vec::new(), bytes })
+        let about = file.metadata().map_err(|error| Failure::io(path, &error))?;
+        Ok(Self { path, file, lines: Vec::new(), bytes: about.len(), modified: about.modified().ok() })
     }
 
     pub(super) fn for_each(&mut self, mut visit: impl FnMut(&ChatView<'_>) -> Result<()>) -> Result<()> {
@@ -82,7 +85,8 @@ impl<'a> LineFile<'a> {
             }
             first = false;
         }
-        copy.to(self.lines.last().map_or(0, |last| last.end)..self.bytes, out)
+        copy.to(self.lines.last().map_or(0, |last| last.end)..self.bytes, out)?;
+        self.check_unchanged()
     }
 
     fn start(&self, at: usize) -> u64 {
@@ -99,12 +103,14 @@ impl<'a> LineFile<'a> {
     pub(super) fn copy(&self, out: &mut dyn Write) -> io::Result<()> {
         self.check_unchanged()?;
         self.seek(0)?;
-        io::copy(&mut &*self.file, out).map(|_| ())
+        io::copy(&mut &*self.file, out)?;
+        self.check_unchanged()
     }
 
     /// The file is read twice; a program that writes it in between would leave us with half a line.
     fn check_unchanged(&self) -> io::Result<()> {
-        if self.file.metadata()?.len() == self.bytes {
+        let about = self.file.metadata()?;
+        if about.len() == self.bytes && about.modified().ok() == self.modified {
             return Ok(());
         }
         Err(io::Error::other("the input has changed while it was read: try again when nothing writes it"))
@@ -129,5 +135,33 @@ impl Copy<'_> {
         io::copy(&mut self.reader.by_ref().take(range.end.saturating_sub(range.start)), out)?;
         self.here = range.end;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_written_while_it_is_read_is_refused() {
+        let path = Path::new("in.jsonl");
+        for (text, later) in [("{\"role\":\"user\"}\n{}", 0), ("{\"role\":\"user\"}\n", 9)] {
+            let file = tempfile::tempfile().unwrap();
+            (&file).write_all(b"{\"role\":\"tool\"}\n").unwrap();
+            let mut lines = LineFile::new(path, &file).unwrap();
+            lines.for_each(|_| Ok(())).unwrap();
+            let out = &mut Vec::new();
+            lines.copy(out).unwrap();
+            lines.write(&[Piece::Original(0)], out).unwrap();
+            (&file).seek(SeekFrom::Start(0)).unwrap();
+            (&file).write_all(text.as_bytes()).unwrap();
+            // A clock that is too coarse to see the change still sees this one.
+            file.set_modified(lines.modified.unwrap() + Duration::from_secs(later)).unwrap();
+            for refused in [lines.copy(out), lines.write(&[Piece::Original(0)], out)] {
+                assert!(refused.unwrap_err().to_string().contains("has changed"), "{text}");
+            }
+        }
     }
 }

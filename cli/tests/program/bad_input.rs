@@ -223,3 +223,20 @@ fn a_huge_text() {
     let message = run(&["compact", text(&file), "--window", "8000"]).fails(3);
     assert!(message.contains(&format!("shorten the largest of it: message {last} (user, ")), "{message}");
 }
+
+#[test]
+fn a_file_that_no_memory_holds() {
+    let folder = Folder::new();
+    let file = folder.file("x", "");
+    fs::File::options().write(true).open(&file).unwrap().set_len(8 << 40).unwrap();
+    for command in ["stats", "validate", "compact"] {
+        // Some machines promise more memory than they have: this shell does not.
+        let limited =
+            format!("ulimit -v 4000000; exec {} {command} {}", env!("CARGO_BIN_EXE_epitome"), text(&file));
+        let output = std::process::Command::new("sh").args(["-c", &limited]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(4), "{said}");
+        assert!(said.contains("x: too large for memory (8.80 TB): a JSONL file, "), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}

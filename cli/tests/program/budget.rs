@@ -4,9 +4,15 @@ use serde_json::Value;
 
 use super::support::*;
 
-fn figures(args: &[&str]) -> Vec<u64> {
+fn figures(args: &[&str]) -> [u64; 4] {
     let report = report(&example("coding-agent.json"), args);
-    ["window", "reserve", "trigger", "goal"].map(|name| report["budget"][name].as_u64().unwrap()).to_vec()
+    ["window", "reserve", "trigger", "goal"].map(|name| report["budget"][name].as_u64().unwrap())
+}
+
+/// The trigger, as it is written, and the goal.
+fn trigger_and_goal(args: &[&str]) -> (Value, u64) {
+    let report = report(&example("coding-agent.json"), args);
+    (report["budget"]["trigger"].clone(), report["budget"]["goal"].as_u64().unwrap())
 }
 
 #[test]
@@ -18,13 +24,23 @@ fn shares_are_of_the_window_less_the_reserve() {
         [10_000, 2_000, 4_000, 2_000]
     );
     assert_eq!(figures(&["--trigger", "9000"]), [128_000, 8_192, 9_000, 4_500]);
-    // A goal alone means now, which is a trigger of 0; so does a share of the conversation itself.
-    assert_eq!(figures(&["--window", "20000", "--reserve", "0", "--goal", "10%"]), [20_000, 0, 0, 2_000]);
     let own = report(&example("coding-agent.json"), &["--dry-run"])["tokens_before"].as_u64().unwrap();
-    assert_eq!(figures(&["--keep", "25%"])[2..], [0, own / 4]);
     assert_eq!(figures(&["--keep", "25%", "--trigger", "9000"])[2..], [9_000, own / 4]);
+}
+
+#[test]
+fn a_goal_without_a_trigger_means_now_which_is_null() {
+    let own = report(&example("coding-agent.json"), &["--dry-run"])["tokens_before"].as_u64().unwrap();
+    let window =
+        |args: &[&'static str]| trigger_and_goal(&[&["--window", "20000", "--reserve", "0"], args].concat());
+    assert_eq!(window(&["--goal", "10%"]), (Value::Null, 2_000));
+    // All that fits is a goal too.
+    assert_eq!(window(&["--goal", "100%"]), (Value::Null, 19_999));
+    assert_eq!(window(&["--goal", "20000"]), (Value::Null, 19_999));
+    assert_eq!(trigger_and_goal(&["--keep", "25%"]), (Value::Null, own / 4));
     // What the window cannot hold cannot be kept.
-    assert_eq!(figures(&["--keep", "100%", "--window", "2000", "--reserve", "0"]), [2_000, 0, 0, 1_999]);
+    let keep = ["--keep", "100%", "--window", "2000", "--reserve", "0"];
+    assert_eq!(trigger_and_goal(&keep), (Value::Null, 1_999));
 }
 
 #[test]

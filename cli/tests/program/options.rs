@@ -53,9 +53,24 @@ fn amounts_that_make_no_sense() {
         &["the reserve (100) leaves nothing of the window (100)", "raise --window"],
     );
     refused(&["--trigger", "120000"], &["the trigger (120000) is above window - reserve (119808)"]);
-    refused(&["--goal", "100%"], &["the goal (119808) must be under the trigger (119808)"]);
-    refused(&["--trigger", "0"], &["the trigger (0)"]);
-    refused(&["--trigger", "50%", "--goal", "60%"], &["must be under the trigger"]);
+    refused(&["--trigger", "0"], &["the trigger (0) is too low for any goal: raise --trigger"]);
+    refused(
+        &["--trigger", "50%", "--goal", "60%"],
+        &["the goal (71884) must be under the trigger (59904): lower --goal, or raise --trigger"],
+    );
+    // Where no trigger was given, none is blamed.
+    refused(
+        &["--goal", "119809"],
+        &["the goal (119809) is above window - reserve (119808): lower --goal, or raise --window"],
+    );
+    refused(&["--window", "1"], &["the window (1) is too small for any goal: raise --window"]);
+    refused(
+        &["--keep", "90%", "--trigger", "1000", "--window", "8000"],
+        &[
+            "the share to keep (90% of the transcript, ",
+            " tokens) must be under the trigger (1000): lower --keep, or raise --trigger",
+        ],
+    );
 }
 
 #[test]

@@ -34,8 +34,8 @@ fn an_imported_session_is_the_file_and_compacts_like_it() {
     let file = example("coding-agent.json");
     let said = store.session("import", "one", &[text(&file)]).ok();
     assert_eq!(said, "74 messages imported into session \"one\", which shows 13,061 tokens now\n");
-    let again = store.session("import", "one", &[text(&file)]).fails(2);
-    assert_eq!(again, "epitome: session \"one\" has 74 messages already: give another name, or --append\n");
+    let other = store.session("import", "one", &[text(&example("support-chat.jsonl"))]).fails(2);
+    assert_eq!(other, "epitome: session \"one\" has 74 messages already: give another name, or --append\n");
 
     let whole = json_of(&file)["messages"].clone();
     assert_eq!(store.session("show", "one", &["--json"]).json(), whole);
@@ -106,6 +106,58 @@ fn the_log_shows_what_is_hidden_until_it_is_deleted() {
     assert_eq!(said, json!({"session": "one", "imported": 18, "messages": 92}));
     assert_eq!(store.session("delete", "one", &[]).ok(), "session \"one\" and its log are deleted\n");
     assert_eq!(store.list(), json!([]));
+}
+
+#[test]
+fn an_import_can_be_repeated() {
+    let store = Store::new();
+    let file = example("coding-agent.json");
+    let import = |args: &[&str]| store.session("import", "one", &[&[text(&file), "--json"], args].concat());
+    assert_eq!(import(&[]).json(), json!({"session": "one", "imported": 74, "messages": 74}));
+    // Whether the first one had done its work may not have been seen: this is not done twice.
+    assert_eq!(import(&[]).json(), json!({"session": "one", "imported": 0, "messages": 74}));
+    assert_eq!(
+        store.session("import", "one", &[text(&file), "--tokenizer", "o200k_base"]).ok(),
+        "imported before into session \"one\", which shows 13,748 tokens now\n"
+    );
+    // On purpose it is.
+    assert_eq!(import(&["--append"]).json(), json!({"session": "one", "imported": 74, "messages": 148}));
+    assert_eq!(import(&["--append"]).json(), json!({"session": "one", "imported": 74, "messages": 222}));
+    store.session("compact", "one", &["--keep", "20%"]).ok();
+    assert_eq!(import(&[]).json(), json!({"session": "one", "imported": 0, "messages": 222}));
+    // Some of the messages are another import.
+    let whole = json_of(&file)["messages"].clone();
+    let part = store.folder.file("part.json", json!(whole.as_array().unwrap()[..9]).to_string());
+    store.session("import", "one", &[text(&part)]).fails(2);
+}
+
+#[test]
+fn a_share_is_of_what_one_counter_says() {
+    let store = Store::new();
+    store.session("import", "one", &[text(&example("coding-agent.json")), "--tokenizer", "o200k_base"]).ok();
+    for tokenizer in ["estimate", "o200k_base", "cl100k_base"] {
+        let args = ["--keep", "50%", "--dry-run", "--json", "--tokenizer", tokenizer];
+        let report = store.session("compact", "one", &args).json();
+        let own = report["tokens_before"].as_u64().unwrap();
+        assert_eq!(report["budget"]["goal"].as_u64(), Some(own / 2), "{tokenizer}");
+    }
+}
+
+#[test]
+fn a_long_log_is_shown_page_by_page() {
+    let store = Store::new();
+    let all = messages(300);
+    let file = store.folder.file("long.jsonl", jsonl(&all));
+    store.session("import", "one", &[text(&file)]).ok();
+    let log = store.session("log", "one", &["--json"]).ok();
+    let seqs: Vec<_> = log
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["seq"].as_u64().unwrap())
+        .collect();
+    assert_eq!(seqs, (0..all.len() as u64).collect::<Vec<_>>());
+    let log = store.session("log", "one", &[]).ok();
+    assert_eq!(log.lines().count(), all.len() + 1);
+    assert!(log.ends_with("\n1,501 messages, 0 of them hidden: no request shows them\n"));
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl Facts {
                 facts.answer = find(result.call_id.as_bytes()).map_or(Answer::Orphan, Answer::To);
             }
             PartView::Reasoning(_) => facts.flags = facts.flags.with(Flags::REASONING),
-            PartView::Text(_) | PartView::Media(_) | PartView::Unknown { .. } => facts.speaks = true,
+            PartView::Text(_) | PartView::Media(_) | PartView::Unknown(_) => facts.speaks = true,
             _ => {}
         });
         facts

@@ -1,14 +1,14 @@
 //! The parts of an owned message.
 
 use epitome_core::message::{
-    ApprovalView, CallKind, CompactionView, MediaExtent, MediaKind, MediaView, PartView, Parts,
-    ReasoningView, ToolCallView, ToolResultView,
+    ApprovalAnswerView, ApprovalView, CallKind, CompactionView, MediaExtent, MediaKind, MediaView, PartView,
+    Parts, ReasoningView, ToolCallView, ToolResultView, UnknownView,
 };
 
 use super::Str;
 
 /// A piece of a message's content.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Part {
     /// Text.
@@ -24,21 +24,11 @@ pub enum Part {
     /// A question to a person whether something may be done.
     ApprovalRequest(Approval),
     /// The person's answer.
-    ApprovalResponse {
-        /// Which request it answers.
-        approval: Approval,
-        /// Whether the person agreed.
-        approved: bool,
-    },
+    ApprovalResponse(ApprovalAnswer),
     /// What a provider left in place of messages that it compacted itself.
     Compaction(CompactionPart),
     /// A part of a kind that the reader does not know, kept as it was written.
-    Unknown {
-        /// The kind's name on the wire.
-        kind: Str,
-        /// Its source text.
-        raw: Str,
-    },
+    Unknown(UnknownPart),
 }
 
 impl Part {
@@ -51,17 +41,15 @@ impl Part {
             Self::ToolResult(result) => visit(PartView::ToolResult(result.view())),
             Self::Media(media) => visit(PartView::Media(media.view())),
             Self::ApprovalRequest(approval) => visit(PartView::ApprovalRequest(approval.view())),
-            Self::ApprovalResponse { approval, approved } => {
-                visit(PartView::ApprovalResponse { approval: approval.view(), approved: *approved });
-            }
+            Self::ApprovalResponse(answer) => visit(PartView::ApprovalResponse(answer.view())),
             Self::Compaction(compaction) => visit(PartView::Compaction(compaction.view())),
-            Self::Unknown { kind, raw } => visit(PartView::Unknown { kind, raw }),
+            Self::Unknown(unknown) => visit(PartView::Unknown(unknown.view())),
         }
     }
 }
 
 /// Reasoning, readable or sealed.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct Reasoning {
     /// The provider's id of the item.
@@ -85,7 +73,7 @@ impl Reasoning {
 }
 
 /// A call of a tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ToolCall {
     /// Pairs the call with its result.
@@ -111,7 +99,7 @@ impl ToolCall {
 }
 
 /// The answer to a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ToolResult {
     /// The call that it answers.
@@ -144,7 +132,7 @@ impl Parts for ToolResult {
 }
 
 /// An image, a sound, a video or a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Media {
     /// What it is.
@@ -170,7 +158,7 @@ impl Media {
 }
 
 /// Where the bytes of a media part are.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MediaSource {
     /// In the message, as base64.
@@ -180,7 +168,7 @@ pub enum MediaSource {
 }
 
 /// What a request for approval, or the answer to one, is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Approval {
     /// Pairs the request with its answer.
@@ -201,8 +189,30 @@ impl Approval {
     }
 }
 
+/// A person's answer to a request for approval.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct ApprovalAnswer {
+    /// Which request it answers.
+    pub approval: Approval,
+    /// Whether the person agreed.
+    pub approved: bool,
+}
+
+impl ApprovalAnswer {
+    /// The answer to `approval`.
+    #[must_use]
+    pub const fn new(approval: Approval, approved: bool) -> Self {
+        Self { approval, approved }
+    }
+
+    fn view(&self) -> ApprovalAnswerView<'_> {
+        ApprovalAnswerView::new(self.approval.view(), self.approved)
+    }
+}
+
 /// What a provider left in place of messages that it compacted itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CompactionPart {
     /// The provider that made it, and the only one that can read it.
@@ -222,5 +232,29 @@ impl CompactionPart {
 
     fn view(&self) -> CompactionView<'_> {
         CompactionView::new(&self.provider, &self.text, self.opaque.as_deref())
+    }
+}
+
+/// A part of a kind that the reader does not know.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct UnknownPart {
+    /// The wire format that it was read from, the only one that it can be written in; empty where that is not known.
+    pub format: Str,
+    /// The kind's name on the wire.
+    pub kind: Str,
+    /// Its source text.
+    pub raw: Str,
+}
+
+impl UnknownPart {
+    /// A part of `format` whose kind is called `kind`, written as `raw`.
+    #[must_use]
+    pub fn new(format: impl Into<Str>, kind: impl Into<Str>, raw: impl Into<Str>) -> Self {
+        Self { format: format.into(), kind: kind.into(), raw: raw.into() }
+    }
+
+    fn view(&self) -> UnknownView<'_> {
+        UnknownView::new(&self.format, &self.kind, &self.raw)
     }
 }

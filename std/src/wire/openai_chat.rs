@@ -32,6 +32,7 @@ mod content;
 mod encode;
 mod fields;
 mod owned;
+mod places;
 mod write;
 
 use std::borrow::Cow;

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use epitome_core::message::{MediaExtent, MediaKind, MediaView, PartView, Parts};
+use epitome_core::message::{MediaExtent, MediaKind, MediaView, PartView, Parts, UnknownView};
 
+use super::FORMAT;
 use super::fields::{expect_object, expect_text, optional_text, present};
 use crate::wire::WireError;
 use crate::wire::json::{self, Kind};
@@ -206,7 +207,7 @@ impl ChatPart<'_> {
             Self::Media(media) => {
                 PartView::Media(MediaView::new(media.kind, &media.mime).with_extent(media.extent()))
             }
-            Self::Unknown { kind, raw } => PartView::Unknown { kind, raw },
+            Self::Unknown { kind, raw } => PartView::Unknown(UnknownView::new(FORMAT, kind, raw)),
         }
     }
 }

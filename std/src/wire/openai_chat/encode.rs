@@ -2,7 +2,8 @@
 
 use epitome_core::message::{CallKind, MediaKind};
 
-use crate::message::{Media, MediaSource, Part, ToolCall};
+use super::FORMAT;
+use crate::message::{Media, MediaSource, Part, ToolCall, UnknownPart};
 use crate::wire::WireError;
 use crate::wire::json::{self, Kind, quote};
 
@@ -23,7 +24,9 @@ pub(super) fn part(part: &Part) -> Result<String, WireError> {
     match part {
         Part::Text(text) => Ok(format!(r#"{{"type":"text","text":{}}}"#, quote(text))),
         Part::Media(media) => self::media(media),
-        Part::Unknown { raw, .. } if Kind::of(raw) == Kind::Object && json::check(raw).is_ok() => {
+        Part::Unknown(UnknownPart { format, raw, .. })
+            if *format == FORMAT && Kind::of(raw) == Kind::Object && json::check(raw).is_ok() =>
+        {
             Ok(raw.as_str().to_owned())
         }
         other => Err(unsupported(kind_of(other))),
@@ -98,8 +101,8 @@ pub(super) const fn kind_of(part: &Part) -> &'static str {
         Part::ToolResult(_) => "a tool result here",
         Part::Media(_) => "media here",
         Part::ApprovalRequest(_) => "an approval request",
-        Part::ApprovalResponse { .. } => "an approval response",
+        Part::ApprovalResponse(_) => "an approval response",
         Part::Compaction(_) => "a provider's compaction",
-        Part::Unknown { .. } => "a part of unknown kind",
+        Part::Unknown(_) => "a part of unknown kind",
     }
 }

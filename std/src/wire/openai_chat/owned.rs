@@ -6,7 +6,9 @@ use epitome_core::message::Role;
 
 use super::content::{ChatMedia, ChatPart, ChatSource, Content};
 use super::{ChatView, FORMAT};
-use crate::message::{Media, MediaSource, Message, Part, Reasoning, Str, ToolCall, ToolResult, WireText};
+use crate::message::{
+    Media, MediaSource, Message, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart, WireText,
+};
 use crate::wire::WireError;
 use crate::wire::json;
 
@@ -55,7 +57,9 @@ impl ChatPart<'_> {
         match self {
             Self::Text(text) => Part::Text(share(whole, text)),
             Self::Media(media) => Part::Media(media.to_media(whole)),
-            Self::Unknown { kind, raw } => Part::Unknown { kind: share(whole, kind), raw: share(whole, raw) },
+            Self::Unknown { kind, raw } => {
+                Part::Unknown(UnknownPart::new(NAME.clone(), share(whole, kind), share(whole, raw)))
+            }
         }
     }
 }

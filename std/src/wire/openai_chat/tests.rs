@@ -1,5 +1,6 @@
 use super::*;
-use crate::message::{Approval, Part, Reasoning, ToolCall, ToolResult};
+use crate::message::{Approval, Part, Reasoning, ToolCall, ToolResult, UnknownPart, WireText};
+use crate::wire::WireErrorKind;
 
 /// The parts, one line each: `text Hi`, `call c1 read {}`, `result c1 [text 42]`.
 pub(crate) fn shown(parts: &dyn Parts) -> Vec<String> {
@@ -15,7 +16,7 @@ pub(crate) fn shown(parts: &dyn Parts) -> Vec<String> {
             PartView::Media(media) => {
                 format!("{:?} {} {}", media.kind, media.mime, media.extent.low_detail)
             }
-            PartView::Unknown { kind, raw } => format!("unknown {kind} {raw}"),
+            PartView::Unknown(unknown) => format!("unknown {} {}", unknown.kind, unknown.raw),
             other => format!("{other:?}"),
         });
     });
@@ -235,9 +236,70 @@ fn what_the_format_cannot_say_is_refused() {
     ];
     for (part, named) in cases {
         let error = refused(Role::Assistant, part);
-        assert_eq!(error.kind(), crate::wire::WireErrorKind::Unsupported);
+        assert_eq!(error.kind(), WireErrorKind::Unsupported);
         assert!(error.to_string().contains(named), "{error}");
     }
     assert!(refused(Role::User, Part::Reasoning(Reasoning::new("r"))).to_string().contains("reasoning here"));
     assert!(refused(Role::Tool, Part::Text("r".into())).to_string().contains("not one tool result"));
+}
+
+#[test]
+fn an_unknown_part_of_another_format_is_not_written() {
+    let part = |format: &str| Part::Unknown(UnknownPart::new(format, "novel", r#"{"type":"novel"}"#));
+    let read = read(r#"{"role":"user","content":[{"type":"novel"}],"n":1}"#).unwrap();
+    assert_eq!(read.parts(), [part(FORMAT)]);
+    for format in ["gemini", "anthropic", ""] {
+        let inside = Part::ToolResult(ToolResult::new("c1", vec![Part::Text("t".into()), part(format)]));
+        for message in [
+            Message::new(Role::User, vec![part(format)]),
+            Message::new(Role::Tool, vec![inside]),
+            read.clone().with_parts(vec![part(FORMAT), part(format)]),
+        ] {
+            assert_eq!(write(&message).unwrap_err().kind(), WireErrorKind::Unsupported, "{format}");
+        }
+    }
+    // Its own is, whatever the message around it was read from.
+    let wire = WireText::new("gemini".into(), "{}".into());
+    let other = Message::new(Role::User, vec![part(FORMAT)]).with_wire(wire);
+    assert_eq!(write(&other).unwrap(), r#"{"role":"user","content":[{"type":"novel"}]}"#);
+}
+
+/// Shows that a hostile message costs what its length is: a search for every element would be 400 million comparisons.
+#[test]
+fn many_parts_and_calls_are_patched_in_one_walk() {
+    const MANY: usize = 20_000;
+    let list = |element: &dyn Fn(usize) -> String| (0..MANY).map(element).collect::<Vec<_>>().join(",");
+    let parts = list(&|at| format!(r#"{{"x":{at},"type":"text","text":"t{at}"}}"#));
+    // Calls that all have one id, and calls that all have their own.
+    for same in [true, false] {
+        let id = |at| if same { 0 } else { at };
+        let call =
+            |at| format!(r#"{{"x":{at},"id":"c{}","function":{{"name":"f","arguments":"{at}"}}}}"#, id(at));
+        let text = format!(r#"{{"role":"assistant","content":[{parts}],"tool_calls":[{}]}}"#, list(&call));
+        let message = read(&text).unwrap();
+        let change = |part: &Part| match part {
+            Part::ToolCall(call) => {
+                let arguments = format!("{} or so", call.arguments.as_str());
+                Part::ToolCall(ToolCall::new(call.id.clone(), call.name.clone(), arguments))
+            }
+            part => part.clone(),
+        };
+        let backward: Vec<_> = message.parts().iter().rev().cloned().collect();
+        let changed: Vec<_> = message.parts().iter().map(change).collect();
+        let without_first: Vec<_> = message.parts().iter().skip(1).map(change).collect();
+        let variants = if same { vec![backward, changed] } else { vec![without_first] };
+        for parts in variants {
+            let written = write(&message.clone().with_parts(parts.clone())).unwrap().into_owned();
+            let again = read(&written).unwrap();
+            let calls = |parts: &[Part]| -> Vec<Part> {
+                parts.iter().filter(|part| matches!(part, Part::ToolCall(_))).cloned().collect()
+            };
+            assert_eq!(calls(again.parts()), calls(&parts));
+            assert_eq!(again.parts().len(), parts.len());
+            assert!(
+                written.contains(r#"{"x":19999,"type":"text","text":"t19999"}"#),
+                "texts keep their form"
+            );
+        }
+    }
 }

@@ -8,6 +8,7 @@ use epitome_core::message::Role;
 use super::content::for_each_item;
 use super::encode::{self, kind_of, unsupported};
 use super::fields::Fields;
+use super::places::Places;
 use super::{FORMAT, read};
 use crate::message::{Message, Part, ToolCall};
 use crate::wire::WireError;
@@ -31,16 +32,9 @@ type Change = (&'static str, Option<String>);
 /// of another format's unknown kinds, media that it does not take, and parts that the role cannot have.
 pub fn write(message: &Message) -> Result<Cow<'_, str>, WireError> {
     match message.wire() {
-        Some(wire) if wire.format != FORMAT => {
-            let parts = message.parts().iter();
-            match parts.clone().find(|part| matches!(part, Part::Unknown { .. })) {
-                Some(part) => Err(unsupported(kind_of(part))),
-                None => fresh(message).map(Cow::Owned),
-            }
-        }
-        Some(wire) if wire.touched => patched(message, &wire.text).map(Cow::Owned),
-        Some(wire) => Ok(Cow::Borrowed(&wire.text)),
-        None => fresh(message).map(Cow::Owned),
+        Some(wire) if wire.format == FORMAT && wire.touched => patched(message, &wire.text).map(Cow::Owned),
+        Some(wire) if wire.format == FORMAT => Ok(Cow::Borrowed(&wire.text)),
+        _ => fresh(message).map(Cow::Owned),
     }
 }
 
@@ -71,7 +65,7 @@ impl<'m> Body<'m> {
                 Part::Reasoning(one) if assistant && one.opaque.is_none() => body.add_reasoning(&one.text),
                 Part::Reasoning(_) if assistant => return Err(unsupported("sealed reasoning")),
                 Part::ToolCall(call) if assistant => body.calls.push(call),
-                Part::Text(_) | Part::Media(_) | Part::Unknown { .. } => body.content.push(part),
+                Part::Text(_) | Part::Media(_) | Part::Unknown(_) => body.content.push(part),
                 other => return Err(unsupported(kind_of(other))),
             }
         }
@@ -81,7 +75,12 @@ impl<'m> Body<'m> {
     fn add_reasoning(&mut self, text: &'m str) {
         self.reasoning = Some(match self.reasoning.take() {
             None => Cow::Borrowed(text),
-            Some(before) => Cow::Owned(format!("{before}\n\n{text}")),
+            Some(before) => {
+                let mut before = before.into_owned();
+                before.push_str("\n\n");
+                before.push_str(text);
+                Cow::Owned(before)
+            }
         });
     }
 }
@@ -185,11 +184,16 @@ fn content_list(list: &str, parts: &[&Part]) -> Result<String, WireError> {
         items.push((part.map(|part| part.to_part(&whole)), raw));
         ranges.push(json::range_of(list, raw));
     })?;
-    let mut pieces = Vec::new();
+    let known: Vec<_> = items.iter().map(|(item, _)| item.as_ref()).collect();
+    let (mut places, mut next) = (Places::new(&known), 0);
+    let mut pieces = Vec::with_capacity(parts.len());
     for part in parts {
-        let known = items.iter().position(|(item, _)| item.as_ref() == Some(*part));
-        pieces.push(match known.and_then(|at| Some((at, items.get(at)?.1))) {
-            Some((at, raw)) => (Some(at), Cow::Borrowed(raw)),
+        let place = places.find(&Some(*part), next);
+        pieces.push(match place.and_then(|at| Some((at, items.get(at)?.1))) {
+            Some((at, raw)) => {
+                next = at.saturating_add(1);
+                (Some(at), Cow::Borrowed(raw))
+            }
             None => (None, Cow::Owned(encode::part(part)?)),
         });
     }
@@ -239,14 +243,18 @@ fn call_list(
     if calls.is_empty() {
         return Ok(None);
     }
-    let mut pieces = Vec::new();
+    let ids: Vec<&str> = old.iter().map(|call| call.id.as_str()).collect();
+    let (mut same, mut similar, mut next) = (Places::new(old), Places::new(&ids), 0);
+    let mut pieces = Vec::with_capacity(calls.len());
     for call in calls {
-        let same = old.iter().position(|known| known == call);
-        let similar = || old.iter().position(|known| known.id == call.id);
-        pieces.push(match (same, same.or_else(similar).and_then(|at| Some((at, raws.get(at)?)))) {
-            (Some(at), Some((_, raw))) => (Some(at), (*raw).to_owned()),
-            (_, Some((at, raw))) => (Some(at), patched_call(raw, call)?),
-            _ => (None, encode::call(call)?),
+        let place = same.find(call, next).or_else(|| similar.find(&call.id.as_str(), next));
+        pieces.push(match place.and_then(|at| Some((at, raws.get(at)?, old.get(at)?))) {
+            Some((at, raw, known)) => {
+                next = at.saturating_add(1);
+                let text = if known == call { (*raw).to_owned() } else { patched_call(raw, call)? };
+                (Some(at), text)
+            }
+            None => (None, encode::call(call)?),
         });
     }
     let list = list.unwrap_or("[]");

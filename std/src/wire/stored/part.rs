@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{is_default, is_empty};
 use crate::message::{
-    Approval, CompactionPart, Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolResult,
+    Approval, ApprovalAnswer, CompactionPart, Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolResult,
+    UnknownPart,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -37,6 +38,8 @@ pub(super) enum StoredPart {
         opaque: Option<Str>,
     },
     Unknown {
+        #[serde(default, skip_serializing_if = "is_empty")]
+        format: Str,
         kind: Str,
         raw: Str,
     },
@@ -53,13 +56,15 @@ impl StoredPart {
             Part::ApprovalRequest(Approval { id, call_id }) => {
                 Self::ApprovalRequest { id: id.clone(), call_id: call_id.clone() }
             }
-            Part::ApprovalResponse { approval: Approval { id, call_id }, approved } => {
+            Part::ApprovalResponse(ApprovalAnswer { approval: Approval { id, call_id }, approved }) => {
                 Self::ApprovalResponse { id: id.clone(), call_id: call_id.clone(), approved: *approved }
             }
             Part::Compaction(CompactionPart { provider, text, opaque }) => {
                 Self::Compaction { provider: provider.clone(), text: text.clone(), opaque: opaque.clone() }
             }
-            Part::Unknown { kind, raw } => Self::Unknown { kind: kind.clone(), raw: raw.clone() },
+            Part::Unknown(UnknownPart { format, kind, raw }) => {
+                Self::Unknown { format: format.clone(), kind: kind.clone(), raw: raw.clone() }
+            }
         }
     }
 
@@ -72,12 +77,12 @@ impl StoredPart {
             Self::Media(media) => Part::Media(media.into_media()),
             Self::ApprovalRequest { id, call_id } => Part::ApprovalRequest(Approval { id, call_id }),
             Self::ApprovalResponse { id, call_id, approved } => {
-                Part::ApprovalResponse { approval: Approval { id, call_id }, approved }
+                Part::ApprovalResponse(ApprovalAnswer { approval: Approval { id, call_id }, approved })
             }
             Self::Compaction { provider, text, opaque } => {
                 Part::Compaction(CompactionPart { provider, text, opaque })
             }
-            Self::Unknown { kind, raw } => Part::Unknown { kind, raw },
+            Self::Unknown { format, kind, raw } => Part::Unknown(UnknownPart { format, kind, raw }),
         }
     }
 }

@@ -6,7 +6,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::history::{CompactionRecord, Summary, TokenCount, UnansweredCall};
-use crate::message::{Approval, CompactionPart, Media, MediaSource, Reasoning, ToolCall, ToolResult};
+use crate::message::{
+    Approval, ApprovalAnswer, CompactionPart, Media, MediaSource, Reasoning, ToolCall, ToolResult,
+    UnknownPart,
+};
 
 /// One of each kind, with every field set, and what version 1 writes for it. These lines are on people's disks: they
 /// may be added to, never changed.
@@ -58,7 +61,7 @@ fn parts_v1() -> Vec<(Part, &'static str)> {
         (Part::Media(film), r#"{"media":{"kind":"video","mime":"video/mp4","source":{"uri":"file-2"}}}"#),
         (Part::ApprovalRequest(approval.clone()), r#"{"approval_request":{"id":"a1","call_id":"c1"}}"#),
         (
-            Part::ApprovalResponse { approval, approved: true },
+            Part::ApprovalResponse(ApprovalAnswer::new(approval, true)),
             r#"{"approval_response":{"id":"a1","call_id":"c1","approved":true}}"#,
         ),
         (
@@ -66,7 +69,12 @@ fn parts_v1() -> Vec<(Part, &'static str)> {
             r#"{"compaction":{"provider":"openai","text":"so far","opaque":"b3Bh"}}"#,
         ),
         (
-            Part::Unknown { kind: "hologram".into(), raw: r#"{"z":1.0}"#.into() },
+            Part::Unknown(UnknownPart::new("gemini", "hologram", r#"{"z":1.0}"#)),
+            r#"{"unknown":{"format":"gemini","kind":"hologram","raw":"{\"z\":1.0}"}}"#,
+        ),
+        (
+            // As it was written before formats were.
+            Part::Unknown(UnknownPart::new("", "hologram", r#"{"z":1.0}"#)),
             r#"{"unknown":{"kind":"hologram","raw":"{\"z\":1.0}"}}"#,
         ),
     ]
@@ -277,10 +285,14 @@ fn leaf() -> impl Strategy<Value = Part> {
         media(),
         approval().prop_map(Part::ApprovalRequest),
         (approval(), any::<bool>())
-            .prop_map(|(approval, approved)| Part::ApprovalResponse { approval, approved }),
+            .prop_map(|(approval, approved)| Part::ApprovalResponse(ApprovalAnswer { approval, approved })),
         (text(), text(), option::of(text()))
             .prop_map(|(provider, text, opaque)| Part::Compaction(CompactionPart { provider, text, opaque })),
-        (text(), text()).prop_map(|(kind, raw)| Part::Unknown { kind, raw }),
+        (text(), text(), text()).prop_map(|(format, kind, raw)| Part::Unknown(UnknownPart {
+            format,
+            kind,
+            raw
+        })),
     ]
 }
 

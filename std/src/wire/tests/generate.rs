@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value;
 
-use crate::message::{Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolResult};
+use crate::message::{Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolResult, UnknownPart};
 use crate::wire::json::quote;
+use crate::wire::openai_chat::FORMAT;
 
 /// Text with escapes, characters of every length, and what looks like JSON.
 pub(super) fn text() -> impl Strategy<Value = String> {
@@ -105,9 +106,9 @@ fn media() -> impl Strategy<Value = Part> {
 }
 
 fn content() -> impl Strategy<Value = Vec<Part>> {
-    let unknown = value().prop_map(|value| Part::Unknown {
-        kind: "novel".into(),
-        raw: format!("{{\"x\":{value}, \"type\": \"novel\"}}").into(),
+    let unknown = value().prop_map(|value| {
+        let raw = format!("{{\"x\":{value}, \"type\": \"novel\"}}");
+        Part::Unknown(UnknownPart::new(FORMAT, "novel", raw))
     });
     let part = prop_oneof![
         4 => said().prop_map(|text| Part::Text(text.into())),

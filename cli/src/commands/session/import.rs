@@ -1,0 +1,98 @@
+//! `epitome session import`: a transcript's messages, appended to a session.
+
+use epitome::core::{Basis, Seq, Tokens, Turn};
+use epitome::std::history::{AppendToken, Entry, History, StoreErrorKind, TokenCount};
+use epitome::std::message::Message;
+use epitome::std::wire::openai_chat;
+use futures::executor::block_on;
+use sha2::{Digest as _, Sha256};
+
+use super::line::to_json;
+use super::store::{Missing, Store, id, in_store, open};
+use crate::amount::counted;
+use crate::args::{InputArgs, OneSessionArgs};
+use crate::failure::{Failure, Result};
+use crate::scan;
+use crate::transcript::Input;
+
+/// Appends the conversation of `input`, unless the session began with this very import: who repeats one whose end was
+/// not seen gets it once.
+pub(super) fn run(input: &InputArgs, args: &OneSessionArgs, append: bool, tokenizer: &str) -> Result<String> {
+    let (messages, digest) = read(input, args)?;
+    let counter = scan::counter(tokenizer)?;
+    let store = open(&args.store, Missing::Create)?;
+    let stored = |error| in_store(&args.store, error);
+    let mut history = block_on(History::open(store.clone(), id(args), counter.into())).map_err(stored)?;
+    let mut count = messages.len() as u64;
+    if history.head() == Seq(0) || append {
+        let token = token(&digest, history.head());
+        block_on(history.append(&token, messages)).map_err(stored)?;
+    } else if is_done(&store, args, &token(&digest, Seq(0)), messages)? {
+        count = 0;
+    } else {
+        return Err(Failure::input(format!(
+            "session {:?} has {} already: give another name, or --append",
+            args.session,
+            counted(history.head().0, "message")
+        )));
+    }
+    if args.json {
+        return to_json(
+            &serde_json::json!({ "session": args.session, "imported": count, "messages": history.head().0 }),
+        );
+    }
+    let tokens = counted(history.index().tokens(), "token");
+    Ok(match count {
+        0 => format!("imported before into session {:?}, which shows {tokens} now", args.session),
+        count => format!(
+            "{} imported into session {:?}, which shows {tokens} now",
+            counted(count, "message"),
+            args.session
+        ),
+    })
+}
+
+/// The messages, and the digest of their texts.
+fn read(input: &InputArgs, args: &OneSessionArgs) -> Result<(Vec<Message>, String)> {
+    let source = Input::open(input)?;
+    if input.each {
+        return Err(Failure::input("a session holds one conversation: name it with --at instead of --each"));
+    }
+    if args.session.is_empty() {
+        return Err(Failure::input("--session: a session needs a name"));
+    }
+    let (mut messages, mut hash) = (Vec::new(), Sha256::new());
+    source.conversation(input)?.for_each(|message| {
+        let text = message.text();
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+        messages.push(openai_chat::read(text).map_err(|error| Failure::wire(source.path(), &error))?);
+        Ok(())
+    })?;
+    let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((messages, digest))
+}
+
+/// The same messages at the same place are the same import.
+fn token(digest: &str, head: Seq) -> AppendToken {
+    AppendToken::new(format!("import-{digest}-at-{head}"))
+}
+
+/// Whether the store has acknowledged an append under this token, seen or not.
+fn is_done(
+    store: &Store,
+    args: &OneSessionArgs,
+    token: &AppendToken,
+    messages: Vec<Message>,
+) -> Result<bool> {
+    // No session ends there: nothing is appended, and only the token can be answered.
+    let nowhere = Seq(u64::MAX);
+    let count = TokenCount::new(Tokens(0), Basis::Estimated, "".into());
+    let entry = |message| Entry::new(message, Seq(0), Turn(0), count.clone());
+    let entries: Vec<_> = messages.into_iter().map(entry).collect();
+    match block_on(store.append(&id(args), token, nowhere, &entries)) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == StoreErrorKind::Conflict => Ok(false),
+        Err(error) => Err(in_store(&args.store, error)),
+    }
+}

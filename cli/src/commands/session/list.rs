@@ -1,0 +1,61 @@
+//! `epitome session list`.
+
+use console::{Alignment, measure_text_width, pad_str};
+use futures::executor::block_on;
+use serde::Serialize;
+
+use super::line::to_json;
+use super::store::{Missing, PAGE, in_store, open};
+use crate::amount::grouped;
+use crate::args::StoreArgs;
+use crate::failure::Result;
+
+pub(super) fn run(args: &StoreArgs, json: bool) -> Result<String> {
+    #[derive(Serialize)]
+    struct Row {
+        session: String,
+        messages: u64,
+        live_messages: u64,
+        live_tokens: u64,
+        revision: u64,
+    }
+
+    let store = open(args, Missing::Refuse)?;
+    let mut rows = Vec::new();
+    let mut after = None;
+    loop {
+        let page = block_on(store.list(after.as_ref(), PAGE)).map_err(|error| in_store(args, error))?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.id.clone());
+        rows.extend(page.iter().map(|info| Row {
+            session: info.id.as_str().to_owned(),
+            messages: info.head.0,
+            live_messages: info.live_messages,
+            live_tokens: info.live_tokens,
+            revision: info.revision.0,
+        }));
+    }
+    if json {
+        return to_json(&rows);
+    }
+    let names: Vec<_> = rows.iter().map(|row| row.session.escape_debug().to_string()).collect();
+    let width = names.iter().map(|name| measure_text_width(name)).chain([TITLE.len()]).max();
+    let width = width.unwrap_or(0).min(NAME_WIDTH_MAX);
+    let mut text =
+        format!("{TITLE:<width$}{:>10}{:>10}{:>12}{:>10}", "messages", "visible", "tokens", "revision");
+    for (row, name) in rows.iter().zip(&names) {
+        text += &format!(
+            "\n{}{:>10}{:>10}{:>12}{:>10}",
+            pad_str(name, width, Alignment::Left, None),
+            grouped(row.messages),
+            grouped(row.live_messages),
+            grouped(row.live_tokens),
+            row.revision
+        );
+    }
+    Ok(text)
+}
+
+const TITLE: &str = "session";
+/// A longer name moves its own row to the right, not all of them.
+const NAME_WIDTH_MAX: usize = 48;
