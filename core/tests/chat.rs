@@ -6,7 +6,7 @@ use core::fmt;
 use epitome_core::attribution::AttributionView;
 use epitome_core::message::{
     CallKind, MediaKind, MediaView, MessageView, PartView, Parts, ReasoningView, Role, SimpleMessage, Text,
-    ToolCallView, ToolResultView,
+    ToolCallView, ToolResultView, UnknownView,
 };
 use epitome_core::{BoundedHistory, ClassEstimator, write_openai_chat};
 use proptest::prelude::*;
@@ -56,7 +56,7 @@ impl Parts for Mixed {
         visit(PartView::Media(MediaView::new(MediaKind::Image, "image/png")));
         visit(PartView::ToolCall(ToolCallView::new("h", "search", "{}").with_kind(CallKind::Hosted)));
         visit(PartView::ToolResult(ToolResultView::new("h", &Text("found"))));
-        visit(PartView::Unknown { kind: "x", raw: "{}" });
+        visit(PartView::Unknown(UnknownView::new("", "x", "{}")));
     }
 }
 

@@ -131,10 +131,10 @@ fn write_flat_part(part: PartView<'_>, text_max: usize, to: &mut Writer<'_>) {
             to.text(approval.id);
             to.text(approval.call_id);
         }
-        PartView::ApprovalResponse { approval, approved } => {
-            to.byte(if approved { tag::APPROVED } else { tag::DENIED });
-            to.text(approval.id);
-            to.text(approval.call_id);
+        PartView::ApprovalResponse(answer) => {
+            to.byte(if answer.approved { tag::APPROVED } else { tag::DENIED });
+            to.text(answer.approval.id);
+            to.text(answer.approval.call_id);
         }
         PartView::Compaction(compaction) => {
             to.byte(tag::COMPACTION);
@@ -142,10 +142,11 @@ fn write_flat_part(part: PartView<'_>, text_max: usize, to: &mut Writer<'_>) {
             to.text(compaction.text);
             to.maybe(compaction.opaque);
         }
-        PartView::Unknown { kind, raw } => {
+        PartView::Unknown(unknown) => {
             to.byte(tag::UNKNOWN);
-            to.text(kind);
-            to.text(raw);
+            to.text(unknown.format);
+            to.text(unknown.kind);
+            to.text(unknown.raw);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::attribution::{AttributionView, Authority, Retention, SeqRange, SourceKind};
 use crate::message::{
-    ApprovalView, CallKind, CompactionView, MediaExtent, MediaView, MessageView, PartView, Parts,
-    ReasoningView, Role, ToolCallView, ToolResultView,
+    ApprovalAnswerView, ApprovalView, CallKind, CompactionView, MediaExtent, MediaView, MessageView,
+    PartView, Parts, ReasoningView, Role, ToolCallView, ToolResultView, UnknownView,
 };
 use crate::{Seq, Tokens};
 
@@ -204,12 +204,12 @@ fn read_part<'a>(from: &mut Reader<'a>) -> Option<Encoded<'a>> {
         tag::MEDIA => PartView::Media(read_media(from)?),
         tag::APPROVAL_REQUEST => PartView::ApprovalRequest(read_approval(from)?),
         tag::DENIED | tag::APPROVED => {
-            PartView::ApprovalResponse { approval: read_approval(from)?, approved: tag == tag::APPROVED }
+            PartView::ApprovalResponse(ApprovalAnswerView::new(read_approval(from)?, tag == tag::APPROVED))
         }
         tag::COMPACTION => {
             PartView::Compaction(CompactionView::new(from.text()?, from.text()?, from.maybe()?))
         }
-        tag::UNKNOWN => PartView::Unknown { kind: from.text()?, raw: from.text()? },
+        tag::UNKNOWN => PartView::Unknown(UnknownView::new(from.text()?, from.text()?, from.text()?)),
         _ => return None,
     };
     Some(Encoded::Flat(part))

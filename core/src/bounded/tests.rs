@@ -10,8 +10,8 @@ use std::vec::Vec;
 use super::*;
 use crate::attribution::{AttributionView, Authority, Retention, SeqRange, SourceKind};
 use crate::message::{
-    ApprovalView, CallKind, CompactionView, MediaExtent, MediaKind, MediaView, PartView, Parts,
-    ReasoningView, Role, SimpleMessage, ToolCallView, ToolResultView,
+    ApprovalAnswerView, ApprovalView, CallKind, CompactionView, MediaExtent, MediaKind, MediaView, PartView,
+    Parts, ReasoningView, Role, SimpleMessage, ToolCallView, ToolResultView, UnknownView,
 };
 use crate::{ClassEstimator, Draft, OpenCall, OpenCalls, Verdict};
 
@@ -125,10 +125,10 @@ impl Parts for Everything {
         (extent.pixels, extent.pages, extent.low_detail) = (Some((0, u32::MAX)), Some(7), true);
         visit(PartView::Media(MediaView::new(MediaKind::Document, "application/pdf").with_extent(extent)));
         visit(PartView::ApprovalRequest(ApprovalView::new("a1", "c1")));
-        visit(PartView::ApprovalResponse { approval: ApprovalView::new("a1", ""), approved: true });
-        visit(PartView::ApprovalResponse { approval: ApprovalView::new("a2", ""), approved: false });
+        visit(PartView::ApprovalResponse(ApprovalAnswerView::new(ApprovalView::new("a1", ""), true)));
+        visit(PartView::ApprovalResponse(ApprovalAnswerView::new(ApprovalView::new("a2", ""), false)));
         visit(PartView::Compaction(CompactionView::new("openai", "short", None)));
-        visit(PartView::Unknown { kind: "x", raw: r#"{"type":"x"}"# });
+        visit(PartView::Unknown(UnknownView::new("f", "x", r#"{"type":"x"}"#)));
     }
 }
 
