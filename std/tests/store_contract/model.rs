@@ -57,8 +57,11 @@ fn kind() -> impl Strategy<Value = Kind> {
 
 fn op() -> impl Strategy<Value = Op> {
     let mostly = |often: u32| prop_oneof![often => Just(0_u8), 1 => any::<u8>()];
-    let append = (any::<u8>(), mostly(9), vec(kind(), 0..5))
-        .prop_map(|(token, behind, messages)| Op::Append { token, behind, messages });
+    let append = (0..32_u8, mostly(9), vec(kind(), 0..5)).prop_map(|(token, behind, messages)| Op::Append {
+        token,
+        behind,
+        messages,
+    });
     let commit = (vec(any::<(u8, u8)>(), 1..3), prop::bool::weighted(0.8), any::<bool>(), mostly(9), 0..4_u8)
         .prop_map(|(places, whole, summarize, parent_off, head_back)| Op::Commit {
             places,

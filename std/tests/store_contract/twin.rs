@@ -38,7 +38,10 @@ impl Twin {
             if let Event::Append { token: known, entries: given, appended } = event
                 && known == token
             {
-                return if given == entries { Ok(*appended) } else { Err(Invalid) };
+                // Wherever they are placed now: that is the caller's reading.
+                let said =
+                    |entries: &[Entry]| entries.iter().map(|entry| entry.message.clone()).collect::<Vec<_>>();
+                return if said(given) == said(entries) { Ok(*appended) } else { Err(Invalid) };
             }
         }
         let state = self.state();
