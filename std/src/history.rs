@@ -12,15 +12,16 @@ mod rules;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
+mod visible;
 
 pub use error::{StoreError, StoreErrorKind};
 pub use live::{History, HistoryError};
 pub use memory::MemoryStore;
 pub use open::open_store;
-pub use record::{CompactionRecord, RecordId, Summary, UnansweredCall};
+pub use record::{Committed, CompactionRecord, RecordId, Summary, UnansweredCall};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 pub use store::{
-    AppendToken, Appended, Entry, HistoryStore, Live, Loaded, LogPage, Logged, SessionId, SessionInfo,
-    TokenCount,
+    Append, AppendToken, Appended, Entry, HistoryStore, Live, Loaded, LogPage, Logged, SessionId,
+    SessionInfo, TokenCount,
 };

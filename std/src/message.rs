@@ -99,18 +99,20 @@ impl Message {
         self
     }
 
-    /// The same message with the provider's id of the message.
+    /// The same message with the provider's id of the message. It is not part of the wire text: no format that is read so
+    /// far has it in its messages.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<Str>) -> Self {
         self.id = Some(id.into());
-        self.touched()
+        self
     }
 
-    /// The same message with the provider's id of the response that it is part of.
+    /// The same message with the provider's id of the response that it is part of. It is not part of the wire text, as
+    /// [`Message::with_id`].
     #[must_use]
     pub fn with_response_id(mut self, id: impl Into<Str>) -> Self {
         self.response_id = Some(id.into());
-        self.touched()
+        self
     }
 
     /// The same message with its speaker's name.

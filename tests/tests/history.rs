@@ -6,18 +6,20 @@
 use core::future::Future;
 use core::ops::Range;
 use core::pin::{Pin, pin};
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome::compactors::{SlidingWindow, Truncation, Window};
+use epitome::core::attribution::{Authority, SeqRange, SourceKind};
 use epitome::core::message::Role;
 use epitome::core::{Budget, ClassEstimator, Head, Outcome, Pass, Revision, Seq};
 use epitome::std::history::{
-    AppendToken, Appended, CompactionRecord, Entry, History, HistoryError, HistoryStore, Loaded, LogPage,
-    MemoryStore, SessionId, SessionInfo, SqliteStore, StoreError,
+    Append, AppendToken, Appended, Committed, CompactionRecord, History, HistoryError, HistoryStore, Loaded,
+    LogPage, MemoryStore, SessionId, SessionInfo, SqliteStore, StoreError, StoreErrorKind,
 };
-use epitome::std::message::{Message, Part, ToolCall};
+use epitome::std::message::{Attribution, Message, Part, ToolCall};
 use futures::executor::block_on;
 use proptest::prelude::*;
 
@@ -160,8 +162,12 @@ fn what_a_session_shows_is_what_a_fresh_process_loads() {
 }
 
 /// A store that gives way to the executor before and after each operation, so that a caller can be dropped there.
-#[derive(Debug)]
-struct Stuttering(MemoryStore);
+#[derive(Debug, Default)]
+struct Stuttering {
+    store: MemoryStore,
+    /// Whether a load leaves out the second message.
+    forgets: AtomicBool,
+}
 
 async fn give_way() {
     let mut given = false;
@@ -174,41 +180,48 @@ async fn give_way() {
 
 #[async_trait]
 impl HistoryStore for Stuttering {
-    async fn append(
-        &self,
-        session: &SessionId,
-        token: &AppendToken,
-        head: Head,
-        entries: &[Entry],
-    ) -> Result<Appended, StoreError> {
+    async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
         give_way().await;
-        let done = self.0.append(session, token, head, entries).await;
+        let done = self.store.append(session, append).await;
         give_way().await;
         done
     }
 
     async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
         give_way().await;
-        self.0.load(session).await
+        let mut loaded = self.store.load(session).await?;
+        if self.forgets.load(Ordering::Relaxed) {
+            loaded.live.remove(1);
+        }
+        Ok(loaded)
     }
 
     async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
         give_way().await;
-        let done = self.0.commit(session, record).await;
+        let done = self.store.commit(session, record).await;
         give_way().await;
         done
     }
 
     async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
-        self.0.log(session, range, limit).await
+        self.store.log(session, range, limit).await
+    }
+
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Committed>, StoreError> {
+        self.store.records(session, after, limit).await
     }
 
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
-        self.0.list(after, limit).await
+        self.store.list(after, limit).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
-        self.0.delete(session).await
+        self.store.delete(session).await
     }
 }
 
@@ -222,12 +235,14 @@ fn poll_and_drop<T>(future: impl Future<Output = T>, polls: usize) -> bool {
 fn a_dropped_append_has_happened_wholly_or_not_at_all_and_can_be_repeated() {
     let mut over = false;
     for polls in 0..8 {
-        let store: Arc<dyn HistoryStore> = Arc::new(Stuttering(MemoryStore::new()));
+        let store: Arc<dyn HistoryStore> = Arc::new(Stuttering::default());
         let mut history = open(&store);
         let token = AppendToken::new("once");
         let said = || vec![Message::user("Is it there?"), Message::assistant("It is.")];
+        let before = shown(&history);
         over = poll_and_drop(history.append(&token, said()), polls);
         assert!([0, 2].contains(&open(&store).head().0));
+        assert!(over || shown(&history) == before, "shows what is in doubt after {polls} polls");
         block_on(history.append(&token, said())).unwrap();
         assert_eq!((history.head(), open(&store).head()), (Seq(2), Seq(2)), "after {polls} polls");
         assert_eq!(shown(&history), shown(&open(&store)));
@@ -239,7 +254,7 @@ fn a_dropped_append_has_happened_wholly_or_not_at_all_and_can_be_repeated() {
 fn a_dropped_compaction_has_happened_wholly_or_not_at_all() {
     let mut over = false;
     for polls in 0..8 {
-        let store: Arc<dyn HistoryStore> = Arc::new(Stuttering(MemoryStore::new()));
+        let store: Arc<dyn HistoryStore> = Arc::new(Stuttering::default());
         let mut history = open(&store);
         for turn in 0..20 {
             let said = vec![Message::user("And now?"), Message::assistant("One step further.")];
@@ -262,7 +277,7 @@ fn of_two_handles_the_one_behind_gets_a_conflict_and_loses_nothing() {
     let (mut first, mut second) = (open(&store), open(&store));
     block_on(first.append(&AppendToken::new("a"), vec![Message::user("First.")])).unwrap();
     let late = block_on(second.append(&AppendToken::new("b"), vec![Message::user("Second.")]));
-    assert_eq!(late.unwrap_err().kind(), epitome::std::history::StoreErrorKind::Conflict);
+    assert_eq!(late.unwrap_err().kind(), StoreErrorKind::Conflict);
     // The handle has caught up, and the same append goes through.
     block_on(second.append(&AppendToken::new("b"), vec![Message::user("Second.")])).unwrap();
     assert_eq!(open(&store).index().messages(), 2);
@@ -278,4 +293,107 @@ fn what_is_protected_and_does_not_fit_is_an_error_and_changes_nothing() {
     let refused = block_on(history.compact(&budget, Pass::Manual, &Truncation::new()));
     assert!(matches!(refused, Err(HistoryError::Plan(_))));
     assert_eq!(open(&store).revision(), Revision(0));
+}
+
+#[test]
+fn what_cannot_be_loaded_is_not_shown_by_halves_and_the_first_error_is_told() {
+    let store = Arc::new(Stuttering::default());
+    let both: Arc<dyn HistoryStore> = store.clone();
+    let (mut first, mut second) = (open(&both), open(&both));
+    let call = Said::Calls(vec![1]).message(1);
+    let said = vec![Message::user("Look."), call, Message::tool("c1", "Here.")];
+    block_on(first.append(&AppendToken::new("a"), said.clone())).unwrap();
+    let (before, empty) = (shown(&first), shown(&second));
+    store.forgets.store(true, Ordering::Relaxed);
+    assert_eq!(block_on(first.reload()).unwrap_err().kind(), StoreErrorKind::Corrupt);
+    assert_eq!(shown(&first), before);
+    // Nothing is added to what may be out of date.
+    let more = || vec![Message::user("More?")];
+    assert!(block_on(first.append(&AppendToken::new("b"), more())).is_err());
+    let behind = block_on(second.append(&AppendToken::new("b"), more()));
+    assert_eq!(behind.unwrap_err().kind(), StoreErrorKind::Conflict);
+    assert_eq!(shown(&second), empty);
+    store.forgets.store(false, Ordering::Relaxed);
+    block_on(first.append(&AppendToken::new("b"), more())).unwrap();
+    assert_eq!((shown(&first), first.head()), (shown(&open(&both)), Seq(4)));
+}
+
+#[test]
+fn a_message_that_claims_to_be_a_summary_hides_nothing_but_itself() {
+    let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+    let mut history = open(&store);
+    let covers = vec![SeqRange { first: Seq(0), last: Seq(0) }];
+    let claims = Attribution::new("elsewhere", SourceKind::Compaction, Authority::Assistant);
+    let claims = Message::assistant("So far.").with_attribution(claims.with_derived_from(covers));
+    let mut said = vec![Message::user("The task."), claims];
+    said.extend((0..40).flat_map(|at| [Message::assistant("Done."), Said::User.message(at)]));
+    block_on(history.append(&AppendToken::new("a"), said)).unwrap();
+    let budget = Budget::builder().window(10_000).trigger(300).goal(200).min_reclaim(0).build().unwrap();
+    block_on(history.compact(&budget, Pass::Manual, &Truncation::new())).unwrap().unwrap();
+    let log = block_on(store.log(&SessionId::new("session"), Seq(0)..Seq(2), 2)).unwrap();
+    let hidden: Vec<_> = log.messages.iter().map(|logged| logged.hidden_by.is_some()).collect();
+    assert_eq!(hidden, [false, true]);
+}
+
+/// Repeats a step as long as somebody else was faster.
+fn retried<T>(mut step: impl FnMut() -> Result<T, HistoryError>) -> T {
+    for _ in 0..3 {
+        match step() {
+            Err(HistoryError::Store(error)) if error.kind() == StoreErrorKind::Conflict => {}
+            done => return done.unwrap(),
+        }
+    }
+    unreachable!("a conflict with nobody")
+}
+
+fn run_two(store: &Arc<dyn HistoryStore>, steps: &[(bool, Step)]) -> Result<[usize; 2], TestCaseError> {
+    let mut handles = [open(store), open(store)];
+    let (mut appended, mut seen) = (0, [0; 2]);
+    for (at, (second, step)) in steps.iter().enumerate() {
+        let history = &mut handles[usize::from(*second)];
+        let behind = shown(history) != shown(&open(store));
+        let reached = match step {
+            Step::Append(said) => {
+                let messages: Vec<_> = said.iter().map(|said| said.message(appended)).collect();
+                appended += messages.len();
+                let token = AppendToken::new(format!("{at}"));
+                retried(|| Ok(block_on(history.append(&token, messages.clone()))?));
+                true
+            }
+            Step::Compact(percent, _) => {
+                let goal = history.index().tokens() * percent / 100;
+                let budget = Budget::builder().window(10_000_000).trigger(5_000_000).goal(goal);
+                let budget = budget.min_reclaim(0).build().unwrap();
+                let made = retried(|| block_on(history.compact(&budget, Pass::Manual, &Truncation::new())));
+                seen[1] += usize::from(made.is_some());
+                made.is_some()
+            }
+            Step::Reload => block_on(history.reload()).is_ok(),
+        };
+        seen[0] += usize::from(behind && reached);
+        prop_assert!(!reached || shown(history) == shown(&open(store)), "step {at} left the handle behind");
+    }
+    let log = block_on(store.log(&SessionId::new("session"), Seq(0)..Seq(u64::MAX), u32::MAX));
+    prop_assert_eq!(log.map_or(0, |log| log.messages.len()), appended);
+    Ok(seen)
+}
+
+#[test]
+fn of_two_handles_the_one_that_acts_shows_what_a_fresh_one_loads() {
+    let cases = epitome_tests::cases::count();
+    let config = ProptestConfig { cases, ..ProptestConfig::default() };
+    let seen = core::cell::RefCell::new([0_usize; 2]);
+    let whose =
+        steps().prop_flat_map(|steps| (prop::collection::vec(any::<bool>(), steps.len()), Just(steps)));
+    prop::test_runner::TestRunner::new(config)
+        .run(&whose, |(whose, steps)| {
+            let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+            let counts = run_two(&store, &whose.into_iter().zip(steps).collect::<Vec<_>>())?;
+            seen.borrow_mut().iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            Ok(())
+        })
+        .unwrap();
+    let [behind, compactions] = seen.into_inner();
+    println!("{cases} cases: {behind} steps of a handle that was behind, {compactions} compactions");
+    assert!(behind > cases as usize && compactions > cases as usize / 8, "the nasty cases are too rare");
 }

@@ -10,8 +10,8 @@ use epitome_core::{Head, Revision, Seq, Turn};
 
 use super::rules::{self, Anchor, VisibleMessage, VisibleSummary};
 use super::{
-    AppendToken, Appended, CompactionRecord, Entry, HistoryStore, Live, Loaded, LogPage, Logged, RecordId,
-    SessionId, SessionInfo, StoreError, StoreErrorKind, UnansweredCall,
+    Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryStore, Live, Loaded, LogPage,
+    Logged, RecordId, SessionId, SessionInfo, StoreError, StoreErrorKind, UnansweredCall,
 };
 use crate::wire::stored;
 
@@ -19,7 +19,7 @@ use crate::wire::stored;
 ///
 /// ```
 /// use epitome_core::{Basis, Seq, Tokens, Turn};
-/// use epitome_std::history::{AppendToken, Entry, HistoryStore, MemoryStore, SessionId, TokenCount};
+/// use epitome_std::history::{Append, AppendToken, Entry, HistoryStore, MemoryStore, SessionId, TokenCount};
 /// use epitome_std::message::Message;
 ///
 /// # futures::executor::block_on(async {
@@ -27,7 +27,7 @@ use crate::wire::stored;
 /// let session = SessionId::new("demo");
 /// let count = TokenCount::new(Tokens(3), Basis::Estimated, "default".into());
 /// let entry = Entry::new(Message::user("Hello"), Seq(0), Turn(1), count);
-/// store.append(&session, &AppendToken::new("first"), Seq(0), &[entry]).await?;
+/// store.append(&session, &Append::new(&AppendToken::new("first"), Seq(0), &[entry])).await?;
 /// assert_eq!(store.load(&session).await?.live.len(), 1);
 /// # Ok::<(), epitome_std::history::StoreError>(())
 /// # }).unwrap();
@@ -60,22 +60,16 @@ impl fmt::Debug for MemoryStore {
 
 #[async_trait]
 impl HistoryStore for MemoryStore {
-    async fn append(
-        &self,
-        session: &SessionId,
-        token: &AppendToken,
-        head: Head,
-        entries: &[Entry],
-    ) -> Result<Appended, StoreError> {
-        for entry in entries {
+    async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
+        for entry in append.entries {
             stored::check(&entry.message).map_err(rules::not_storable)?;
         }
         let mut sessions = self.sessions();
         if let Some(session) = sessions.get_mut(session) {
-            return session.append(token, head, entries);
+            return session.append(append);
         }
         let mut new = Session::default();
-        let appended = new.append(token, head, entries)?;
+        let appended = new.append(append)?;
         sessions.insert(session.clone(), new);
         Ok(appended)
     }
@@ -91,6 +85,15 @@ impl HistoryStore for MemoryStore {
 
     async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
         Ok(self.sessions().get(session).ok_or_else(|| rules::not_found("log"))?.log(range, limit))
+    }
+
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Committed>, StoreError> {
+        Ok(self.sessions().get(session).ok_or_else(|| rules::not_found("records"))?.records(after, limit))
     }
 
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
@@ -112,7 +115,8 @@ struct Session {
     live: BTreeMap<Seq, Place>,
     live_tokens: u64,
     receipts: HashMap<AppendToken, Appended>,
-    records: Vec<Committed>,
+    /// By revision.
+    records: Vec<Kept>,
     unanswered: BTreeMap<(Seq, u32), UnansweredCall>,
 }
 
@@ -122,8 +126,8 @@ struct Slot {
     hidden_by: Option<Revision>,
 }
 
-struct Committed {
-    revision: Revision,
+struct Kept {
+    committed: Committed,
     id: RecordId,
     /// The record's summaries as entries. Visible or not, they stay with their record.
     summaries: Vec<Entry>,
@@ -137,7 +141,8 @@ enum Place {
 }
 
 impl Session {
-    fn append(&mut self, token: &AppendToken, head: Head, entries: &[Entry]) -> Result<Appended, StoreError> {
+    fn append(&mut self, append: &Append<'_>) -> Result<Appended, StoreError> {
+        let Append { token, head, entries } = *append;
         if let Some(receipt) = self.receipts.get(token) {
             let known = self.slots(receipt.first, receipt.head).iter().map(|slot| &slot.entry.message);
             let same = known.eq(entries.iter().map(|entry| &entry.message));
@@ -168,21 +173,19 @@ impl Session {
         Ok(appended)
     }
 
-    /// Takes the calls that a hidden entry answers off the list of the unanswered ones: of each id the first.
+    /// Takes the call that a hidden entry answers off the list of the unanswered ones: the first with its id.
     fn settle(&mut self, entry: &Entry) {
-        for id in rules::answers(&entry.message) {
-            let group = (entry.anchor, 0)..=(entry.anchor, u32::MAX);
-            let answered =
-                self.unanswered.range(group).find(|(_, call)| call.id == *id).map(|(place, _)| *place);
-            if let Some(place) = answered {
-                self.unanswered.remove(&place);
-            }
+        let group = (entry.anchor, 0)..=(entry.anchor, u32::MAX);
+        let mut calls = self.unanswered.range(group);
+        let answered = calls.find(|(_, call)| entry.call_id() == Some(&*call.id)).map(|(place, _)| *place);
+        if let Some(place) = answered {
+            self.unanswered.remove(&place);
         }
     }
 
     fn commit(&mut self, record: &CompactionRecord, id: RecordId) -> Result<Revision, StoreError> {
-        let latest = self.records.last().map(|record| (record.revision, record.id));
-        if let Some(made) = rules::check_commit(record, id, latest, self.revision, self.head())? {
+        let known = self.record_at(record.parent.next()).map(|kept| (kept.committed.revision, kept.id));
+        if let Some(made) = rules::check_commit(record, id, known, self.revision, self.head())? {
             return Ok(made);
         }
         let (messages, summaries) = self.visible()?;
@@ -205,7 +208,8 @@ impl Session {
         for call in &record.unanswered {
             self.unanswered.insert((call.anchor, call.ordinal), call.clone());
         }
-        self.records.push(Committed { revision, id, summaries: shown });
+        let committed = Committed::new(revision, record.clone());
+        self.records.push(Kept { committed, id, summaries: shown });
         self.live_tokens = edit.live_tokens;
         self.revision = revision;
         Ok(revision)
@@ -214,7 +218,14 @@ impl Session {
     fn load(&self) -> Result<Loaded, StoreError> {
         let mut loaded = Loaded::new(self.head(), self.revision);
         for (key, place) in &self.live {
-            loaded.live.push(Live::new(*key, self.entry(*key, *place)?.clone()));
+            let entry = self.entry(*key, *place)?.clone();
+            loaded.live.push(match place {
+                Place::Log => Live::new(*key, entry),
+                Place::Summary { .. } => {
+                    let covers = entry.message.attribution().derived_from.clone();
+                    Live::summary(*key, entry, covers)
+                }
+            });
         }
         loaded.unanswered = self.unanswered.values().cloned().collect();
         Ok(loaded)
@@ -229,6 +240,16 @@ impl Session {
             .collect();
         let end = Seq(range.start.0.saturating_add(messages.len() as u64));
         LogPage::new(messages, rules::next_page(end, range.end, self.head()))
+    }
+
+    fn records(&self, after: Option<Revision>, limit: u32) -> Vec<Committed> {
+        let from = self.records.partition_point(|kept| Some(kept.committed.revision) <= after);
+        self.records.iter().skip(from).take(limit as usize).map(|kept| kept.committed.clone()).collect()
+    }
+
+    fn record_at(&self, revision: Revision) -> Option<&Kept> {
+        let at = self.records.binary_search_by_key(&revision, |kept| kept.committed.revision).ok()?;
+        self.records.get(at)
     }
 
     fn info(&self, id: &SessionId) -> SessionInfo {

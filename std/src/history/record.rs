@@ -4,7 +4,6 @@ use core::fmt;
 
 use epitome_core::attribution::SeqRange;
 use epitome_core::{Head, Revision, Seq, Turn};
-use serde::{Deserialize, Serialize};
 
 use super::TokenCount;
 use crate::message::{Message, Str};
@@ -50,6 +49,24 @@ impl CompactionRecord {
     }
 }
 
+/// A record that was committed.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Committed {
+    /// The revision that it made.
+    pub revision: Revision,
+    /// What it did.
+    pub record: CompactionRecord,
+}
+
+impl Committed {
+    /// The record that made `revision`.
+    #[must_use]
+    pub const fn new(revision: Revision, record: CompactionRecord) -> Self {
+        Self { revision, record }
+    }
+}
+
 /// A message that stands in place of hidden ones.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -71,7 +88,7 @@ impl Summary {
 }
 
 /// A hidden call that has no answer yet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnansweredCall {
     /// The call's id.

@@ -6,7 +6,7 @@ use epitome_core::attribution::SeqRange;
 use epitome_core::{Head, Revision, Seq, Tokens};
 
 use super::{CompactionRecord, Entry, RecordId, StoreError, StoreErrorKind, Summary};
-use crate::message::{Message, Part, Str};
+use crate::message::Part;
 use crate::wire::stored::StoredError;
 
 /// What a store knows of a stored message that an entry names as its anchor.
@@ -72,6 +72,7 @@ pub(super) fn place(
     let mut placement =
         Placement { hidden_by: Vec::new(), moves_revision: false, live_messages: 0, live_tokens: 0 };
     for (seq, entry) in (first.0..).map(Seq).zip(entries) {
+        check_answer(entry)?;
         let group = anchor_of(first, seq, entry, entries, &mut stored)?;
         if group.anchor != entry.anchor {
             return Err(invalid(format!("append: {} is not the first message of a group", entry.anchor)));
@@ -103,23 +104,26 @@ fn anchor_of(
     Ok(Anchor { anchor: leader.map_or(seq, |leader| leader.anchor), hidden_by: None })
 }
 
-/// The calls that `message` answers.
-pub(super) fn answers(message: &Message) -> impl Iterator<Item = &Str> {
-    message.parts().iter().filter_map(|part| match part {
-        Part::ToolResult(result) => Some(&result.call_id),
-        _ => None,
-    })
+/// A message answers one call, and is in that call's group: a reader has split what answers several.
+fn check_answer(entry: &Entry) -> Result<(), StoreError> {
+    let is_result = |part: &&Part| matches!(part, Part::ToolResult(_));
+    let results = entry.message.parts().iter().filter(is_result).count();
+    if results > 1 && entry.call_id().is_some() {
+        return Err(invalid("append: a message answers more than one call; split it"));
+    }
+    Ok(())
 }
 
-/// Decides whether `record` may be committed now. `Some` is the answer to a repetition of the latest commit.
+/// Decides whether `record` may be committed now. `Some` is the answer to a repetition. `known` is the record that made
+/// the revision after `record.parent`.
 pub(super) fn check_commit(
     record: &CompactionRecord,
     id: RecordId,
-    latest: Option<(Revision, RecordId)>,
+    known: Option<(Revision, RecordId)>,
     revision: Revision,
     head: Head,
 ) -> Result<Option<Revision>, StoreError> {
-    match latest {
+    match known {
         Some((made, known)) if known == id => return Ok(Some(made)),
         _ if record.parent != revision => {
             let context =

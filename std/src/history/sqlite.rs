@@ -16,13 +16,13 @@ use core::ops::Range;
 use std::path::Path;
 
 use async_trait::async_trait;
-use epitome_core::{Head, Revision, Seq};
+use epitome_core::{Revision, Seq};
 
-use self::append::Append;
-use self::commit::Commit;
+use self::append::AppendJob;
+use self::commit::CommitJob;
 use self::worker::{Access, Worker};
 use super::{
-    AppendToken, Appended, CompactionRecord, Entry, HistoryStore, Loaded, LogPage, SessionId, SessionInfo,
+    Append, Appended, Committed, CompactionRecord, HistoryStore, Loaded, LogPage, SessionId, SessionInfo,
     StoreError,
 };
 
@@ -30,7 +30,7 @@ use super::{
 ///
 /// ```
 /// use epitome_core::{Basis, Seq, Tokens, Turn};
-/// use epitome_std::history::{AppendToken, Entry, HistoryStore, SessionId, SqliteStore, TokenCount};
+/// use epitome_std::history::{Append, AppendToken, Entry, HistoryStore, SessionId, SqliteStore, TokenCount};
 /// use epitome_std::message::Message;
 ///
 /// # futures::executor::block_on(async {
@@ -39,7 +39,8 @@ use super::{
 /// let session = SessionId::new("demo");
 /// let count = TokenCount::new(Tokens(3), Basis::Estimated, "default".into());
 /// let entry = Entry::new(Message::user("Hello"), Seq(0), Turn(1), count);
-/// SqliteStore::open(&path)?.append(&session, &AppendToken::new("first"), Seq(0), &[entry]).await?;
+/// let token = AppendToken::new("first");
+/// SqliteStore::open(&path)?.append(&session, &Append::new(&token, Seq(0), &[entry])).await?;
 ///
 /// let reopened = SqliteStore::open(&path)?;
 /// assert_eq!(reopened.load(&session).await?.live.len(), 1);
@@ -48,8 +49,9 @@ use super::{
 /// ```
 ///
 /// One thread owns the connection and does one thing after another; reads wait behind writes. Appends and commits that
-/// wait together share a transaction, and with it one write to the disk, and fail each by itself. At most 64 jobs wait;
-/// the next caller waits for room.
+/// wait together share a transaction, and with it one write to the disk. One that is refused fails by itself; if the
+/// transaction cannot begin or end (the file is locked, the disk full), all in it fail, and reads waiting beside them do
+/// not. At most 4,096 jobs wait, those included that nobody waits for any more; one more is `Unavailable`.
 ///
 /// *Concurrency*: several stores, also in several processes, may have one file open. One that finds the file locked
 /// waits for up to five seconds, and then answers `Unavailable`. The file must not lie on a network file system.
@@ -113,15 +115,9 @@ impl fmt::Debug for SqliteStore {
 
 #[async_trait]
 impl HistoryStore for SqliteStore {
-    async fn append(
-        &self,
-        session: &SessionId,
-        token: &AppendToken,
-        head: Head,
-        entries: &[Entry],
-    ) -> Result<Appended, StoreError> {
+    async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
         self.writable("append")?;
-        let append = Append::new(session, token, head, entries)?;
+        let append = AppendJob::new(session, append)?;
         self.worker.call("append", Access::Write, move |connection| append.run(connection)).await
     }
 
@@ -133,7 +129,7 @@ impl HistoryStore for SqliteStore {
 
     async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
         self.writable("commit")?;
-        let commit = Commit::new(session, record)?;
+        let commit = CommitJob::new(session, record)?;
         self.worker.call("commit", Access::Write, move |connection| commit.run(connection)).await
     }
 
@@ -141,6 +137,18 @@ impl HistoryStore for SqliteStore {
         let session = session.clone();
         let log = move |connection: &_| read::log(connection, &session, &range, limit);
         self.worker.call("log", Access::Read, log).await?.into_page()
+    }
+
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Committed>, StoreError> {
+        let session = session.clone();
+        let records = move |connection: &_| read::records(connection, &session, after, limit);
+        let stored = self.worker.call("records", Access::Read, records).await?;
+        stored.into_iter().map(read::StoredRecord::into_committed).collect()
     }
 
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {

@@ -4,9 +4,11 @@ use core::fmt;
 use core::ops::Range;
 
 use async_trait::async_trait;
+use epitome_core::attribution::SeqRange;
+use epitome_core::message::Role;
 use epitome_core::{Basis, Head, Revision, Seq, Tokens, Turn};
 
-use super::{CompactionRecord, StoreError, UnansweredCall};
+use super::{Committed, CompactionRecord, StoreError, UnansweredCall};
 use crate::message::{Message, Part, Str};
 
 /// Keeps sessions: for each an append-only log of messages, and the compactions that hide parts of it.
@@ -16,36 +18,34 @@ use crate::message::{Message, Part, Str};
 ///
 /// *For callers*: group and count a message before it is appended; what is stored is never grouped or counted again.
 /// After `Conflict`, load and decide anew. After `Unavailable`, repeat with the same token or record: if the first
-/// attempt went through after all, the answer is the same as it was then.
+/// attempt went through after all, the answer is the same as it was then. Tokens and records are remembered for as long
+/// as the session is. A deletion cannot be told from its repetition: that a session is not there is the answer to both.
 ///
 /// *For implementers*: each method is one atomic step. A failed one has changed nothing. Errors never hold message text.
 ///
 /// *Concurrency*: any number of handles, threads and processes may use one store. Of two appends at one head, or two
 /// commits on one revision, exactly one succeeds and the other gets `Conflict`. An append never fails because of a
-/// commit, nor a commit because of an append, unless that adds to what the commit hides (see [`Entry::late`]).
+/// commit. A commit gets `Conflict` because of an append if that adds to a group that the commit hides, or if it holds a
+/// late answer (see [`Entry::late`]), also one to what the commit keeps: the plan behind it has not seen that.
 ///
-/// *Cancel safety*: dropping a returned future leaves the whole old or the whole new state; repeating the call with the
-/// same token or record tells which.
+/// *Cancel safety*: dropping a returned future leaves the whole old or the whole new state, perhaps only later; repeating
+/// the call with the same token or record makes it the new one, once. A repeated `delete` leaves no session either, but
+/// does not tell which of the two deleted it.
 ///
 /// *Durability*: what has been acknowledged survives as each implementation's documentation says.
 #[async_trait]
 pub trait HistoryStore: Send + Sync + fmt::Debug {
-    /// Appends `entries` at `head`, creating the session if it is new (its head is then 0).
+    /// Appends messages at the session's head, creating the session if it is new (its head is then 0).
     ///
     /// The token is looked at first: if this session has seen it, nothing is appended and the answer is the one given
     /// then, wherever the head is now. Only the messages must be those of then: their groups are the caller's reading of
     /// where they stand, which a retry may have taken anew.
     ///
     /// # Errors
-    /// `Conflict` if `head` is not the session's; `Invalid` if the token was used for other messages, if an anchor lies
-    /// after its message or is not the first message of a group, or if `entries` is empty.
-    async fn append(
-        &self,
-        session: &SessionId,
-        token: &AppendToken,
-        head: Head,
-        entries: &[Entry],
-    ) -> Result<Appended, StoreError>;
+    /// `Conflict` if `append.head` is not the session's; `Invalid` if the token was used for other messages, if an anchor
+    /// lies after its message or is not the first message of a group, if a tool's or user's message answers more than
+    /// one call (a reader splits it), or if there are no entries.
+    async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError>;
 
     /// Loads the live projection: the visible messages and summaries, in order of their keys. Its cost is that of what
     /// is visible, however long the log is.
@@ -60,8 +60,8 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
     /// already, and orphans, may lie between. A new summary stands at the lowest number that its attribution says it is
     /// derived from, as a group of its own in the turn of the message there.
     ///
-    /// Returns the new revision. If the session's latest record is this very record, the answer is again the revision
-    /// that it made: a lost acknowledgement is no conflict.
+    /// Returns the new revision. If the session has this very record already, the answer is again the revision that it
+    /// made, whatever came after it: a lost acknowledgement is no conflict.
     ///
     /// # Errors
     /// `Conflict` if the revision has moved, or if a group that the record hides has got another message since the
@@ -76,6 +76,17 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
     /// # Errors
     /// `NotFound` if there is no such session.
     async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError>;
+
+    /// Reads at most `limit` of the committed records, oldest first, those that made a revision after `after`.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such session.
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Committed>, StoreError>;
 
     /// Lists at most `limit` sessions in the order of their ids, those after `after`.
     ///
@@ -132,6 +143,26 @@ impl AppendToken {
     }
 }
 
+/// Messages on their way into a log.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Append<'a> {
+    /// Makes it repeatable.
+    pub token: &'a AppendToken,
+    /// The head that the entries were grouped at, and the one that the append expects.
+    pub head: Head,
+    /// The messages, in order.
+    pub entries: &'a [Entry],
+}
+
+impl<'a> Append<'a> {
+    /// `entries` at `head`.
+    #[must_use]
+    pub const fn new(token: &'a AppendToken, head: Head, entries: &'a [Entry]) -> Self {
+        Self { token, head, entries }
+    }
+}
+
 /// One message on its way into a log, with its group and its size.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -158,9 +189,13 @@ impl Entry {
         Self { message, anchor, turn, count, late: false, orphan: false }
     }
 
-    /// The id of the call that it answers, if it is an answer.
+    /// The id of the call that it answers, if it is an answer. The model's message is none: a result in it is a hosted
+    /// tool's, beside its call.
     #[must_use]
     pub fn call_id(&self) -> Option<&str> {
+        if !matches!(self.message.role(), Role::Tool | Role::User) {
+            return None;
+        }
         self.message.parts().iter().find_map(|part| match part {
             Part::ToolResult(result) => Some(result.call_id.as_str()),
             _ => None,
@@ -239,13 +274,22 @@ pub struct Live {
     pub key: Seq,
     /// The message with its group and its size. A summary is a group of its own.
     pub entry: Entry,
+    /// What a summary covers, as its record says: ascending. Empty for a message of the log, whatever its attribution
+    /// claims.
+    pub covers: Vec<SeqRange>,
 }
 
 impl Live {
-    /// `entry` at `key`.
+    /// The log's message `entry` at `key`.
     #[must_use]
     pub const fn new(key: Seq, entry: Entry) -> Self {
-        Self { key, entry }
+        Self { key, entry, covers: Vec::new() }
+    }
+
+    /// The summary `entry`, in place of the messages that it covers.
+    #[must_use]
+    pub const fn summary(key: Seq, entry: Entry, covers: Vec<SeqRange>) -> Self {
+        Self { key, entry, covers }
     }
 }
 

@@ -1,29 +1,24 @@
 //! Owned attribution.
 
 use epitome_core::attribution::{AttributionView, Authority, Retention, SeqRange, SourceKind};
-use serde::{Deserialize, Serialize};
 
 use super::Str;
 
 /// Where a message came from, how far it is trusted, and how long it must stay.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attribution {
     /// Which component added the message: a provider's source id, or empty for the caller.
-    #[serde(default, skip_serializing_if = "str_is_empty")]
     pub source_id: Str,
     /// What kind of component that is.
     pub source: SourceKind,
     /// How far its content is trusted.
     pub authority: Authority,
     /// How long it must stay.
-    #[serde(default)]
     pub retention: Retention,
     /// The messages that a derived message stands for, in ascending order; empty for an original.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derived_from: Vec<SeqRange>,
     /// The caller's own label, for filters at run time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Str>,
 }
 
@@ -79,8 +74,4 @@ impl Attribution {
         view.label = self.label.as_deref();
         view
     }
-}
-
-fn str_is_empty(text: &Str) -> bool {
-    text.is_empty()
 }

@@ -11,12 +11,14 @@
 //! # Ok::<(), stored::StoredError>(())
 //! ```
 //!
-//! Every text begins with its version. A reader ignores fields that it does not know, so a release may add optional
-//! fields; whatever a reader must understand (a kind of part, another meaning) raises the version.
+//! Every text begins with its version, counted from 1. A reader ignores fields that it does not know, so a release may
+//! add optional fields; whatever a reader must understand (a kind of part, another meaning) raises the version. A writer
+//! writes the lowest version that a message needs, so that an older release reads what it can understand.
 //!
 //! *Text is held once.* A message that is just as a wire reader made it is stored as its wire text alone, if a reader
 //! for the format is registered here and gives the same message again; that is tried before it is relied upon. What
-//! a registered reader makes of a text is therefore part of the stored form. Any other message has its parts written out.
+//! the text does not say (attribution, the ids of the message and of its response) stands beside it. What a registered
+//! reader makes of a text is therefore part of the stored form. Any other message has its parts written out.
 //!
 //! This is not a format for exchange: see the other modules of [`wire`](super) for what providers read and write.
 
@@ -141,8 +143,11 @@ impl StoredMessage {
         check(message)?;
         let attr = StoredAttribution::of(message.attribution());
         let wire = message.wire().map(StoredWire::of);
-        if is_derivable(message, readers) {
-            let (role, parts, id, response_id, name) = (None, None, None, None, None);
+        if let Some(read) = derived(message, readers) {
+            let beside = |id: Option<&str>, read: Option<&str>| id.filter(|_| id != read).map(Str::from);
+            let id = beside(message.id(), read.id());
+            let response_id = beside(message.response_id(), read.response_id());
+            let (role, parts, name) = (None, None, None);
             return Ok(Self { v: VERSION, role, parts, attr, id, response_id, name, wire });
         }
         Ok(Self {
@@ -163,16 +168,11 @@ impl StoredMessage {
             let wire = self.wire.ok_or(StoredError::Malformed { column: 0 })?;
             let read = readers(&wire.format).and_then(|read| read(&wire.text));
             let message = read.ok_or(StoredError::Unread { format: wire.format })?;
-            return Ok(message.with_attribution(attribution));
+            return Ok(with_ids(message.with_attribution(attribution), self.id, self.response_id));
         };
         let parts = parts.into_iter().map(StoredPart::into_part).collect();
-        let mut message = Message::new(role, parts).with_attribution(attribution);
-        if let Some(id) = self.id {
-            message = message.with_id(id);
-        }
-        if let Some(id) = self.response_id {
-            message = message.with_response_id(id);
-        }
+        let message = Message::new(role, parts).with_attribution(attribution);
+        let mut message = with_ids(message, self.id, self.response_id);
         if let Some(name) = self.name {
             message = message.with_name(name);
         }
@@ -183,11 +183,23 @@ impl StoredMessage {
     }
 }
 
-/// Whether the message is exactly what a registered reader makes of its wire text, but for its attribution.
-fn is_derivable(message: &Message, readers: fn(&str) -> Option<Reader>) -> bool {
-    let Some(wire) = message.wire().filter(|wire| !wire.touched) else { return false };
-    let Some(read) = readers(&wire.format).and_then(|read| read(&wire.text)) else { return false };
-    read.with_attribution(message.attribution().clone()) == *message
+/// What a registered reader makes of the message's wire text, if that is this message but for what stands beside it.
+fn derived(message: &Message, readers: fn(&str) -> Option<Reader>) -> Option<Message> {
+    let wire = message.wire().filter(|wire| !wire.touched)?;
+    let read = readers(&wire.format).and_then(|read| read(&wire.text))?;
+    let (id, response_id) = (message.id().map(Str::from), message.response_id().map(Str::from));
+    let whole = with_ids(read.clone(), id, response_id).with_attribution(message.attribution().clone());
+    (whole == *message).then_some(read)
+}
+
+fn with_ids(mut message: Message, id: Option<Str>, response_id: Option<Str>) -> Message {
+    if let Some(id) = id {
+        message = message.with_id(id);
+    }
+    if let Some(id) = response_id {
+        message = message.with_response_id(id);
+    }
+    message
 }
 
 /// Whether tool results are nested at most `levels` deep.
@@ -269,12 +281,13 @@ impl StoredWire {
 
 /// Anything that begins with a version.
 trait Versioned {
-    fn version(&self) -> u64;
+    /// Its version, and those of what is in it.
+    fn versions(&self) -> impl Iterator<Item = u64>;
 }
 
 impl Versioned for StoredMessage {
-    fn version(&self) -> u64 {
-        self.v
+    fn versions(&self) -> impl Iterator<Item = u64> {
+        core::iter::once(self.v)
     }
 }
 
@@ -285,12 +298,16 @@ fn to_json(value: &impl Serialize) -> Result<String, StoredError> {
 fn from_json<'a, T: Versioned + Deserialize<'a>>(text: &'a str) -> Result<T, StoredError> {
     let read = serde_json::from_str::<T>(text);
     // The version is looked at alone only if the rest made no sense, so that a long text is read once.
-    let version = match &read {
-        Ok(value) => value.version(),
-        Err(_) => serde_json::from_str::<VersionOnly>(text).map_or(VERSION, |only| only.v),
+    let (lowest, highest) = match &read {
+        Ok(value) => value.versions().fold((VERSION, VERSION), |(low, high), v| (low.min(v), high.max(v))),
+        Err(_) => {
+            serde_json::from_str::<VersionOnly>(text).map_or((VERSION, VERSION), |only| (only.v, only.v))
+        }
     };
     match read {
-        _ if version != VERSION => Err(StoredError::Version { found: version }),
+        _ if highest > VERSION => Err(StoredError::Version { found: highest }),
+        // No release has written it.
+        _ if lowest == 0 => Err(StoredError::Malformed { column: 0 }),
         Ok(value) => Ok(value),
         Err(error) => Err(malformed(&error)),
     }

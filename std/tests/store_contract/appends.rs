@@ -1,8 +1,9 @@
 //! Appending: tokens, heads, groups.
 
+use epitome_core::message::Role;
 use epitome_core::{Revision, Seq};
 use epitome_std::history::StoreErrorKind::{Conflict, Invalid};
-use epitome_std::history::{AppendToken, Appended, HistoryStore};
+use epitome_std::history::{Append, AppendToken, Appended, HistoryStore};
 use epitome_std::message::{Message, Part, ToolResult};
 use futures::FutureExt;
 use futures::executor::block_on;
@@ -24,6 +25,7 @@ on_every_store! {
     an_anchor_after_its_message_is_invalid,
     an_anchor_that_begins_no_group_is_invalid,
     a_group_may_begin_in_an_earlier_append,
+    an_answer_to_several_calls_is_invalid,
     an_orphan_is_in_the_log_and_never_visible,
     a_message_of_ten_megabytes_is_kept,
     a_message_that_could_not_be_read_again_is_invalid,
@@ -123,6 +125,20 @@ fn a_group_may_begin_in_an_earlier_append(store: &dyn HistoryStore) {
     assert_eq!(anchors, [0, 0, 0, 3]);
 }
 
+fn an_answer_to_several_calls_is_invalid(store: &dyn HistoryStore) {
+    fill(store, 1);
+    let result = |id: &str| Part::ToolResult(ToolResult::new(id, vec![Part::Text("done".into())]));
+    let results = |role| Message::new(role, vec![result("a"), result("b")]);
+    let before = everything(store);
+    for role in [Role::Tool, Role::User] {
+        fails(append(store, "t", 1, &[calls(1, &["a", "b"]), entry(results(role), 1, 1)]), Invalid);
+    }
+    assert_eq!(everything(store), before);
+    // What hosted tools have returned stands in the model's own message, and answers nothing.
+    append(store, "t", 1, &[entry(results(Role::Assistant), 1, 1)]).unwrap();
+    assert_eq!(load(store).live[1].entry.call_id(), None);
+}
+
 fn an_orphan_is_in_the_log_and_never_visible(store: &dyn HistoryStore) {
     append(store, "t", 0, &[user(0), orphan(late(answer(1, "gone"))), user(2)]).unwrap();
     assert_eq!(keys(store), [0, 2]);
@@ -147,16 +163,17 @@ fn a_message_of_ten_megabytes_is_kept(store: &dyn HistoryStore) {
 fn a_message_that_could_not_be_read_again_is_invalid(store: &dyn HistoryStore) {
     let nested =
         (0..50).fold(Part::Text("x".into()), |part, _| Part::ToolResult(ToolResult::new("c", vec![part])));
-    let message = Message::new(epitome_core::message::Role::Tool, vec![nested]);
+    let message = Message::new(Role::Tool, vec![nested]);
     fails(append(store, "t", 0, &[entry(message, 0, 1)]), Invalid);
     assert!(block_on(store.list(None, 10)).unwrap().is_empty());
 }
 
 fn a_dropped_append_is_found_out_by_its_token(store: &dyn HistoryStore) {
     let (session, token, entries) = (session(), AppendToken::new("t"), [user(0), user(1)]);
-    drop(store.append(&session, &token, Seq(0), &entries));
-    let _ = store.append(&session, &token, Seq(0), &entries).now_or_never();
-    let appended = block_on(store.append(&session, &token, Seq(0), &entries)).unwrap();
+    let append = Append::new(&token, Seq(0), &entries);
+    drop(store.append(&session, &append));
+    let _ = store.append(&session, &append).now_or_never();
+    let appended = block_on(store.append(&session, &append)).unwrap();
     assert_eq!(appended, Appended::new(Seq(0), Seq(2), Revision(0)));
     let _ = store.load(&session).now_or_never();
     assert_eq!(keys(store), [0, 1]);

@@ -1,15 +1,15 @@
 //! Committing: what a record may hide, what it shows, and who comes second.
 
 use epitome_core::{Revision, Seq, Turn};
-use epitome_std::history::HistoryStore;
 use epitome_std::history::StoreErrorKind::{Conflict, Invalid, NotFound};
+use epitome_std::history::{Committed, HistoryStore};
 use epitome_std::message::Attribution;
 use futures::FutureExt;
 use futures::executor::block_on;
 
 use crate::support::{
     answer, append, calls, commit, count, everything, fails, fill, hidden, keys, load, range, record,
-    session, summarized, summary, unanswered, user,
+    records, session, summarized, summary, unanswered, user,
 };
 
 on_every_store! {
@@ -30,6 +30,8 @@ on_every_store! {
     ranges_out_of_order_are_invalid,
     a_summary_outside_what_is_hidden_is_invalid,
     an_unanswered_call_outside_what_is_hidden_is_invalid,
+    records_are_kept_whole_and_have_pages,
+    a_message_that_claims_to_be_a_summary_covers_nothing,
     a_commit_on_no_session_is_not_found,
     a_dropped_commit_is_found_out_by_its_id,
 }
@@ -53,6 +55,8 @@ fn a_summary_stands_at_the_lowest_number_that_it_covers(store: &dyn HistoryStore
     commit(store, &record).unwrap();
     assert_eq!(keys(store), [0, 1, 3]);
     let live = &load(store).live[1];
+    assert_eq!(live.covers, [range(1, 2)]);
+    assert!(load(store).live[0].covers.is_empty());
     assert_eq!(live.entry.message, record.summaries[0].message);
     assert_eq!(live.entry.count, count(3));
     assert_eq!((live.entry.anchor, live.entry.turn), (Seq(1), Turn(7)));
@@ -101,7 +105,10 @@ fn a_commit_repeated_after_a_lost_answer_is_no_conflict(store: &dyn HistoryStore
     append(store, "more", 5, &[user(5)]).unwrap();
     assert_eq!(commit(store, &first).unwrap(), Revision(1));
     commit(store, &record(1, 6, &[(3, 3)])).unwrap();
-    fails(commit(store, &first), Conflict);
+    assert_eq!(commit(store, &first).unwrap(), Revision(1), "known also when it is not the latest");
+    let mut other = first.clone();
+    other.hides = vec![range(0, 3)];
+    fails(commit(store, &other), Conflict);
     assert_ne!(everything(store), before);
 }
 
@@ -223,6 +230,40 @@ fn an_unanswered_call_outside_what_is_hidden_is_invalid(store: &dyn HistoryStore
     fails(commit(store, &wrong), Invalid);
     wrong.hides = vec![range(0, 1)];
     commit(store, &wrong).unwrap();
+}
+
+fn records_are_kept_whole_and_have_pages(store: &dyn HistoryStore) {
+    append(store, "t", 0, &[calls(0, &["a"]), user(1), user(2), user(3), user(4)]).unwrap();
+    assert_eq!(records(store), []);
+    let mut first = summarized(record(0, 5, &[(0, 2)]), &[&[(0, 0)], &[(1, 2)]]);
+    first.unanswered = vec![unanswered("a", 0, 0)];
+    (first.strategy, first.tokens_before, first.tokens_after) = ("window".into(), 50, 26);
+    commit(store, &first).unwrap();
+    // A late answer moves the revision and is no record.
+    append(store, "late", 5, &[crate::support::late(answer(0, "a"))]).unwrap();
+    let second = record(2, 5, &[(3, 3)]);
+    commit(store, &second).unwrap();
+    let [first, second] = [Committed::new(Revision(1), first), Committed::new(Revision(3), second)];
+    let page =
+        |after: Option<u64>, limit| block_on(store.records(&session(), after.map(Revision), limit)).unwrap();
+    assert_eq!(page(None, 9), [first.clone(), second.clone()]);
+    assert_eq!(page(None, 1), core::slice::from_ref(&first));
+    assert_eq!(page(Some(0), 9), [first, second.clone()]);
+    assert_eq!(page(Some(1), 9), core::slice::from_ref(&second));
+    assert_eq!(page(Some(2), 9), [second]);
+    assert_eq!(page(Some(3), 9), []);
+    assert_eq!(page(Some(u64::MAX), 9), []);
+    assert_eq!(page(None, 0), []);
+}
+
+fn a_message_that_claims_to_be_a_summary_covers_nothing(store: &dyn HistoryStore) {
+    fill(store, 2);
+    let claims = summary(&[(0, 1)]).message;
+    append(store, "t", 2, &[crate::support::entry(claims, 2, 1)]).unwrap();
+    assert!(load(store).live.iter().all(|live| live.covers.is_empty()));
+    commit(store, &record(0, 3, &[(1, 1)])).unwrap();
+    commit(store, &record(1, 3, &[(2, 2)])).unwrap();
+    assert_eq!(keys(store), [0]);
 }
 
 fn a_commit_on_no_session_is_not_found(store: &dyn HistoryStore) {

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use epitome_core::{Revision, Seq};
 use epitome_std::history::StoreErrorKind::{Invalid, NotFound};
-use epitome_std::history::{AppendToken, HistoryStore, SessionId, SessionInfo, open_store};
+use epitome_std::history::{Append, AppendToken, HistoryStore, SessionId, SessionInfo, open_store};
 use futures::executor::block_on;
 
 use crate::support::{append, commit, fails, fill, keys, log, record, session, user};
@@ -37,10 +37,10 @@ fn odd_names() -> Vec<SessionId> {
 fn any_text_names_a_session(store: &dyn HistoryStore) {
     let token = AppendToken::new("t");
     for (index, name) in (0..).zip(odd_names()) {
-        block_on(store.append(&name, &token, Seq(0), &[user(0)])).unwrap();
+        block_on(store.append(&name, &Append::new(&token, Seq(0), &[user(0)]))).unwrap();
         let entries: Vec<_> = (1..=index).map(user).collect();
         if index > 0 {
-            block_on(store.append(&name, &AppendToken::new("u"), Seq(1), &entries)).unwrap();
+            block_on(store.append(&name, &Append::new(&AppendToken::new("u"), Seq(1), &entries))).unwrap();
         }
     }
     for (index, name) in (0..).zip(odd_names()) {
@@ -60,7 +60,7 @@ fn any_text_names_a_session(store: &dyn HistoryStore) {
 fn sessions_do_not_touch_each_other(store: &dyn HistoryStore) {
     fill(store, 3);
     let other = SessionId::new("other");
-    block_on(store.append(&other, &AppendToken::new("fill"), Seq(0), &[user(0)])).unwrap();
+    block_on(store.append(&other, &Append::new(&AppendToken::new("fill"), Seq(0), &[user(0)]))).unwrap();
     commit(store, &record(0, 3, &[(0, 1)])).unwrap();
     let loaded = block_on(store.load(&other)).unwrap();
     assert_eq!((loaded.head, loaded.revision, loaded.live.len()), (Seq(1), Revision(0), 1));
@@ -69,7 +69,10 @@ fn sessions_do_not_touch_each_other(store: &dyn HistoryStore) {
 
 fn a_list_has_pages_in_the_order_of_bytes(store: &dyn HistoryStore) {
     for name in ["b", "a", "", "c", "aa"] {
-        block_on(store.append(&SessionId::new(name), &AppendToken::new("t"), Seq(0), &[user(0)])).unwrap();
+        block_on(
+            store.append(&SessionId::new(name), &Append::new(&AppendToken::new("t"), Seq(0), &[user(0)])),
+        )
+        .unwrap();
     }
     let page = |after: Option<&str>, limit| -> Vec<String> {
         let after = after.map(SessionId::new);

@@ -6,7 +6,7 @@ use std::thread;
 
 use epitome_core::{Revision, Seq};
 use epitome_std::history::StoreErrorKind::{self, Conflict, Corrupt, Invalid, Unavailable};
-use epitome_std::history::{AppendToken, HistoryStore, SessionId, SqliteStore, StoreError};
+use epitome_std::history::{Append, AppendToken, HistoryStore, SessionId, SqliteStore, StoreError};
 use futures::executor::block_on;
 use rusqlite::Connection;
 
@@ -101,7 +101,10 @@ fn many_may_create_the_file_at_once() {
                 scope.spawn(move || {
                     let store = SqliteStore::open(path).unwrap();
                     let session = SessionId::new(index.to_string());
-                    block_on(store.append(&session, &AppendToken::new("t"), Seq(0), &[user(0)])).unwrap();
+                    block_on(
+                        store.append(&session, &Append::new(&AppendToken::new("t"), Seq(0), &[user(0)])),
+                    )
+                    .unwrap();
                 });
             }
         });
@@ -116,7 +119,8 @@ fn appends_sent_together_from_many_tasks_all_arrive() {
     let store = SqliteStore::open(directory.path().join("store.db")).unwrap();
     let sessions: Vec<SessionId> = (0..200).map(|index| SessionId::new(format!("{index:03}"))).collect();
     let (token, entries) = (AppendToken::new("t"), [user(0)]);
-    let appends = sessions.iter().map(|session| store.append(session, &token, Seq(0), &entries));
+    let append = Append::new(&token, Seq(0), &entries);
+    let appends = sessions.iter().map(|session| store.append(session, &append));
     for appended in block_on(futures::future::join_all(appends)) {
         assert_eq!(appended.unwrap().head, Seq(1));
     }

@@ -3,8 +3,8 @@
 use epitome_core::attribution::{Authority, SeqRange, SourceKind};
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
 use epitome_std::history::{
-    AppendToken, Appended, CompactionRecord, Entry, HistoryStore, Loaded, Logged, SessionId, StoreError,
-    StoreErrorKind, Summary, TokenCount, UnansweredCall,
+    Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryStore, Loaded, Logged,
+    SessionId, StoreError, StoreErrorKind, Summary, TokenCount, UnansweredCall,
 };
 use epitome_std::message::{Attribution, Message, Part, ToolCall};
 use futures::executor::block_on;
@@ -81,7 +81,7 @@ pub(crate) fn append(
     head: u64,
     entries: &[Entry],
 ) -> Result<Appended, StoreError> {
-    block_on(store.append(&session(), &AppendToken::new(token), Seq(head), entries))
+    block_on(store.append(&session(), &Append::new(&AppendToken::new(token), Seq(head), entries)))
 }
 
 /// Appends user messages until the head is `head`.
@@ -107,6 +107,11 @@ pub(crate) fn log(store: &dyn HistoryStore) -> Vec<Logged> {
     block_on(store.log(&session(), Seq(0)..Seq(u64::MAX), u32::MAX)).unwrap().messages
 }
 
+/// All committed records.
+pub(crate) fn records(store: &dyn HistoryStore) -> Vec<Committed> {
+    block_on(store.records(&session(), None, u32::MAX)).unwrap()
+}
+
 /// For each message of the log the revision that hid it.
 pub(crate) fn hidden(store: &dyn HistoryStore) -> Vec<Option<u64>> {
     log(store).iter().map(|logged| logged.hidden_by.map(|revision| revision.0)).collect()
@@ -114,7 +119,7 @@ pub(crate) fn hidden(store: &dyn HistoryStore) -> Vec<Option<u64>> {
 
 /// What must not have changed after a failure.
 pub(crate) fn everything(store: &dyn HistoryStore) -> impl PartialEq + core::fmt::Debug + use<> {
-    (load(store), log(store), block_on(store.list(None, 10)).unwrap())
+    (load(store), log(store), records(store), block_on(store.list(None, 10)).unwrap())
 }
 
 #[track_caller]

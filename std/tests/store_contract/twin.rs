@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use epitome_core::attribution::SeqRange;
 use epitome_core::{Head, Revision, Seq};
 use epitome_std::history::StoreErrorKind::{self, Conflict, Invalid};
-use epitome_std::history::{Appended, CompactionRecord, Entry, Live, Loaded, Logged, Summary};
+use epitome_std::history::{Appended, Committed, CompactionRecord, Entry, Live, Loaded, Logged, Summary};
 use epitome_std::message::Part;
 
 /// What happened to one session.
@@ -38,7 +38,10 @@ impl Twin {
             if let Event::Append { token: known, entries: given, appended } = event
                 && known == token
             {
-                return if given == entries { Ok(*appended) } else { Err(Invalid) };
+                // Wherever they are placed now: that is the caller's reading.
+                let said =
+                    |entries: &[Entry]| entries.iter().map(|entry| entry.message.clone()).collect::<Vec<_>>();
+                return if said(given) == said(entries) { Ok(*appended) } else { Err(Invalid) };
             }
         }
         let state = self.state();
@@ -66,10 +69,8 @@ impl Twin {
             Event::Commit(record) => Some(record),
             Event::Append { .. } => None,
         });
-        if let Some(latest) = commits.next_back()
-            && does_the_same(latest, record)
-        {
-            return Ok(latest.parent.next());
+        if let Some(known) = commits.find(|known| does_the_same(known, record)) {
+            return Ok(known.parent.next());
         }
         let state = self.state();
         if record.parent != state.loaded.revision {
@@ -78,6 +79,14 @@ impl Twin {
         check(record, &state)?;
         self.events.push(Event::Commit(record.clone()));
         Ok(record.parent.next())
+    }
+
+    pub(crate) fn records(&self) -> Vec<Committed> {
+        let committed = |event: &Event| match event {
+            Event::Commit(record) => Some(Committed::new(record.parent.next(), record.clone())),
+            Event::Append { .. } => None,
+        };
+        self.events.iter().filter_map(committed).collect()
     }
 
     pub(crate) fn state(&self) -> State {
@@ -142,7 +151,8 @@ impl State {
         for summary in &self.summaries {
             let turn = self.log[summary.key.0 as usize].entry.turn;
             let entry = Entry::new(summary.message.clone(), summary.key, turn, summary.count.clone());
-            self.loaded.live.push(Live::new(summary.key, entry));
+            let covers = summary.message.attribution().derived_from.clone();
+            self.loaded.live.push(Live::summary(summary.key, entry, covers));
         }
         self.loaded.live.sort_by_key(|live| live.key);
     }

@@ -8,12 +8,12 @@ use super::failure::{Failure, corrupt};
 use super::row::{SessionRow, int, number};
 use super::sql;
 use crate::history::rules::{self, Anchor};
-use crate::history::{AppendToken, Appended, Entry, SessionId, StoreError};
+use crate::history::{Append, AppendToken, Appended, Entry, SessionId, StoreError};
 use crate::wire::stored;
 
 /// An append with everything about it that can be made before its turn comes.
 #[derive(Debug)]
-pub(super) struct Append {
+pub(super) struct AppendJob {
     session: SessionId,
     token: AppendToken,
     head: Head,
@@ -22,13 +22,9 @@ pub(super) struct Append {
     digest: [u8; 32],
 }
 
-impl Append {
-    pub(super) fn new(
-        session: &SessionId,
-        token: &AppendToken,
-        head: Head,
-        entries: &[Entry],
-    ) -> Result<Self, StoreError> {
+impl AppendJob {
+    pub(super) fn new(session: &SessionId, append: &Append<'_>) -> Result<Self, StoreError> {
+        let Append { token, head, entries } = *append;
         let bodies = entries
             .iter()
             .map(|entry| stored::encode(&entry.message).map_err(rules::not_storable))
@@ -138,10 +134,10 @@ impl Append {
     }
 }
 
-/// Takes the calls that a hidden entry answers off the list of the unanswered ones: of each id the first.
+/// Takes the call that a hidden entry answers off the list of the unanswered ones: the first with its id.
 fn settle(connection: &Connection, session: i64, entry: &Entry) -> Result<(), Failure> {
-    let mut answer = connection.prepare_cached(sql::ANSWER)?;
-    for id in rules::answers(&entry.message) {
+    if let Some(id) = entry.call_id() {
+        let mut answer = connection.prepare_cached(sql::ANSWER)?;
         answer.execute((session, int(entry.anchor.0), id.as_bytes()))?;
     }
     Ok(())

@@ -5,7 +5,7 @@ use epitome_core::{Revision, Seq, Tokens};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::failure::{Failure, corrupt};
-use super::row::{SessionRow, int, number};
+use super::row::{SessionRow, covers, int, number};
 use super::sql;
 use crate::history::rules::{self, VisibleMessage, VisibleSummary};
 use crate::history::{CompactionRecord, RecordId, SessionId, StoreError};
@@ -13,7 +13,7 @@ use crate::wire::stored;
 
 /// A commit with everything about it that can be made before its turn comes.
 #[derive(Debug)]
-pub(super) struct Commit {
+pub(super) struct CommitJob {
     session: SessionId,
     record: CompactionRecord,
     id: RecordId,
@@ -22,7 +22,7 @@ pub(super) struct Commit {
     summaries: Vec<String>,
 }
 
-impl Commit {
+impl CommitJob {
     pub(super) fn new(session: &SessionId, record: &CompactionRecord) -> Result<Self, StoreError> {
         let id = stored::record_id(record).map_err(rules::not_storable)?;
         let summaries = record
@@ -39,8 +39,8 @@ impl Commit {
     pub(super) fn run(&self, connection: &Connection) -> Result<Revision, Failure> {
         let found = SessionRow::find(connection, &self.session)?;
         let mut row = found.ok_or_else(|| rules::not_found("commit"))?;
-        let latest = latest(connection, row.id)?;
-        if let Some(made) = rules::check_commit(&self.record, self.id, latest, row.revision, row.head)? {
+        let known = record_at(connection, row.id, self.record.parent.next())?;
+        if let Some(made) = rules::check_commit(&self.record, self.id, known, row.revision, row.head)? {
             return Ok(made);
         }
         let messages = rows(connection, sql::VISIBLE_MESSAGES, row.id, visible_message)?;
@@ -91,10 +91,14 @@ impl Commit {
     }
 }
 
-fn latest(connection: &Connection, session: i64) -> rusqlite::Result<Option<(Revision, RecordId)>> {
+fn record_at(
+    connection: &Connection,
+    session: i64,
+    revision: Revision,
+) -> rusqlite::Result<Option<(Revision, RecordId)>> {
     connection
-        .prepare_cached(sql::LATEST_RECORD)?
-        .query_row([session], |row| Ok((Revision(number(row, 0)?), RecordId::from_bytes(row.get(1)?))))
+        .prepare_cached(sql::RECORD)?
+        .query_row((session, int(revision.0)), |row| Ok((revision, RecordId::from_bytes(row.get(0)?))))
         .optional()
 }
 
@@ -152,10 +156,4 @@ fn visible_summary(row: &Row<'_>) -> Result<VisibleSummary, Failure> {
 fn covers_text(ranges: &[SeqRange]) -> Result<String, Failure> {
     let pairs: Vec<[u64; 2]> = ranges.iter().map(|range| [range.first.0, range.last.0]).collect();
     Ok(serde_json::to_string(&pairs).map_err(|_| rules::invalid("commit: the coverage cannot be written"))?)
-}
-
-fn covers(text: &str) -> Result<Vec<SeqRange>, Failure> {
-    let pairs: Vec<[u64; 2]> = serde_json::from_str(text)
-        .map_err(|_| corrupt("commit: the coverage of a summary cannot be read"))?;
-    Ok(pairs.into_iter().map(|[first, last]| SeqRange { first: Seq(first), last: Seq(last) }).collect())
 }

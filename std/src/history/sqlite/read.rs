@@ -2,16 +2,17 @@
 
 use core::ops::Range;
 
-use epitome_core::{Head, Revision, Seq, Turn};
+use epitome_core::{Head, Revision, Seq, Tokens, Turn};
 use rusqlite::{Connection, ToSql};
 
 use super::failure::{Failure, corrupt};
-use super::row::{MessageRow, SessionRow, int, number, session_info};
+use super::row::{MessageRow, SessionRow, count, int, number, session_info};
 use super::sql;
 use crate::history::{
-    Live, Loaded, LogPage, Logged, SessionId, SessionInfo, StoreError, UnansweredCall, rules,
+    Committed, Loaded, LogPage, Logged, SessionId, SessionInfo, StoreError, Summary, UnansweredCall, rules,
 };
 use crate::message::Str;
+use crate::wire::stored;
 
 /// A live projection as it is stored.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl StoredProjection {
         let mut loaded = Loaded::new(self.head, self.revision);
         loaded.unanswered = self.unanswered;
         for row in self.rows {
-            loaded.live.push(Live::new(row.key, row.into_entry()?));
+            loaded.live.push(row.into_live()?);
         }
         Ok(loaded)
     }
@@ -73,6 +74,70 @@ impl StoredPage {
         };
         let messages = self.rows.into_iter().map(logged).collect::<Result<_, StoreError>>()?;
         Ok(LogPage::new(messages, self.next))
+    }
+}
+
+/// A record as it is stored: its summaries have rows of their own.
+#[derive(Debug)]
+pub(super) struct StoredRecord {
+    revision: Revision,
+    body: String,
+    summaries: Vec<StoredSummary>,
+}
+
+#[derive(Debug)]
+struct StoredSummary {
+    key: Seq,
+    tokens: Tokens,
+    basis: String,
+    counter: String,
+    body: String,
+}
+
+pub(super) fn records(
+    connection: &Connection,
+    session: &SessionId,
+    after: Option<Revision>,
+    limit: u32,
+) -> Result<Vec<StoredRecord>, Failure> {
+    let session = SessionRow::find(connection, session)?.ok_or_else(|| rules::not_found("records"))?;
+    // No record makes the revision 0.
+    let after = after.unwrap_or_default();
+    let mut statement = connection.prepare_cached(sql::RECORDS)?;
+    let mut rows = statement.query((session.id, int(after.0), limit))?;
+    let mut records = Vec::new();
+    while let Some(row) = rows.next()? {
+        let revision = Revision(number(row, 0)?);
+        let summaries = summaries(connection, session.id, revision)?;
+        records.push(StoredRecord { revision, body: row.get(1)?, summaries });
+    }
+    Ok(records)
+}
+
+fn summaries(
+    connection: &Connection,
+    session: i64,
+    revision: Revision,
+) -> rusqlite::Result<Vec<StoredSummary>> {
+    let mut statement = connection.prepare_cached(sql::SUMMARIES)?;
+    let summaries = statement.query_map((session, int(revision.0)), |row| {
+        let (key, tokens) = (Seq(number(row, 0)?), Tokens(row.get(1)?));
+        Ok(StoredSummary { key, tokens, basis: row.get(2)?, counter: row.get(3)?, body: row.get(4)? })
+    })?;
+    summaries.collect()
+}
+
+impl StoredRecord {
+    pub(super) fn into_committed(self) -> Result<Committed, StoreError> {
+        let unread =
+            |error| corrupt(format!("the record of {} cannot be read", self.revision)).with_source(error);
+        let mut record = stored::decode_record(&self.body).map_err(unread)?;
+        for summary in self.summaries {
+            let message = stored::decode(&summary.body).map_err(unread)?;
+            let count = count(summary.tokens, &summary.basis, summary.counter)?;
+            record.summaries.push(Summary::new(summary.key, message, count));
+        }
+        Ok(Committed::new(self.revision, record))
     }
 }
 

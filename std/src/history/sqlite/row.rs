@@ -1,11 +1,12 @@
 //! Rows as values, and values as rows.
 
+use epitome_core::attribution::SeqRange;
 use epitome_core::{Basis, Head, Revision, Seq, Tokens, Turn};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::failure::{Failure, corrupt};
 use super::sql;
-use crate::history::{Entry, SessionId, SessionInfo, StoreError, TokenCount};
+use crate::history::{Entry, Live, SessionId, SessionInfo, StoreError, TokenCount};
 use crate::message::Str;
 use crate::wire::stored;
 
@@ -87,6 +88,8 @@ pub(super) struct MessageRow {
     late: bool,
     orphan: bool,
     body: Option<String>,
+    /// What a summary covers; `None` for a message.
+    covers: Option<String>,
 }
 
 impl MessageRow {
@@ -104,6 +107,16 @@ impl MessageRow {
             late: row.get(6)?,
             orphan: row.get(7)?,
             body: row.get(9)?,
+            covers: row.get(10)?,
+        })
+    }
+
+    pub(super) fn into_live(self) -> Result<Live, StoreError> {
+        let (key, covered) = (self.key, self.covers.as_deref().map(covers).transpose()?);
+        let entry = self.into_entry()?;
+        Ok(match covered {
+            Some(covers) => Live::summary(key, entry, covers),
+            None => Live::new(key, entry),
         })
     }
 
@@ -112,14 +125,25 @@ impl MessageRow {
         let body = self.body.ok_or_else(|| corrupt(format!("the text of message {place} is missing")))?;
         let message = stored::decode(&body)
             .map_err(|error| corrupt(format!("message {place} cannot be read")).with_source(error))?;
-        let basis = basis(&self.basis)
-            .ok_or_else(|| corrupt(format!("the count of message {place} is of an unknown kind")))?;
-        let count = TokenCount::new(self.tokens, basis, Str::from(self.counter));
+        let count = count(self.tokens, &self.basis, self.counter)?;
         let mut entry = Entry::new(message, self.anchor, self.turn, count);
         entry.late = self.late;
         entry.orphan = self.orphan;
         Ok(entry)
     }
+}
+
+/// A stored count.
+pub(super) fn count(tokens: Tokens, word: &str, counter: String) -> Result<TokenCount, StoreError> {
+    let basis = basis(word).ok_or_else(|| corrupt("the count of a message is of an unknown kind"))?;
+    Ok(TokenCount::new(tokens, basis, Str::from(counter)))
+}
+
+/// What a stored summary covers: `[[first,last],..]`.
+pub(super) fn covers(text: &str) -> Result<Vec<SeqRange>, StoreError> {
+    let pairs: Vec<[u64; 2]> =
+        serde_json::from_str(text).map_err(|_| corrupt("the coverage of a summary cannot be read"))?;
+    Ok(pairs.into_iter().map(|[first, last]| SeqRange { first: Seq(first), last: Seq(last) }).collect())
 }
 
 fn basis(word: &str) -> Option<Basis> {

@@ -133,16 +133,17 @@ pub(super) const NEW_UNANSWERED: &str =
     "INSERT OR REPLACE INTO unanswered (session, anchor, ordinal, turn, id) VALUES (?1, ?2, ?3, ?4, ?5)";
 
 pub(super) const LIVE_MESSAGES: &str = "SELECT m.seq, m.anchor, m.turn, m.tokens, m.basis, m.counter, m.late,
-    m.orphan, m.hidden_by, b.body
+    m.orphan, m.hidden_by, b.body, NULL
     FROM messages m INDEXED BY messages_live LEFT JOIN bodies b ON b.session = m.session AND b.seq = m.seq
     WHERE m.session = ?1 AND m.hidden_by IS NULL AND m.orphan = 0 ORDER BY m.seq";
 
 /// The same columns as [`LIVE_MESSAGES`]: a summary is a group of its own.
-pub(super) const LIVE_SUMMARIES: &str = "SELECT key, key, turn, tokens, basis, counter, 0, 0, hidden_by, body
+pub(super) const LIVE_SUMMARIES: &str =
+    "SELECT key, key, turn, tokens, basis, counter, 0, 0, hidden_by, body, covers
     FROM summaries INDEXED BY summaries_live WHERE session = ?1 AND hidden_by IS NULL ORDER BY key";
 
 pub(super) const LOG: &str = "SELECT m.seq, m.anchor, m.turn, m.tokens, m.basis, m.counter, m.late, m.orphan,
-    m.hidden_by, b.body
+    m.hidden_by, b.body, NULL
     FROM messages m LEFT JOIN bodies b ON b.session = m.session AND b.seq = m.seq
     WHERE m.session = ?1 AND m.seq >= ?2 AND m.seq < ?3 ORDER BY m.seq";
 
@@ -153,8 +154,13 @@ pub(super) const VISIBLE_SUMMARIES: &str =
     "SELECT key, tokens, covers FROM summaries INDEXED BY summaries_live
     WHERE session = ?1 AND hidden_by IS NULL ORDER BY key";
 
-pub(super) const LATEST_RECORD: &str =
-    "SELECT revision, id FROM records WHERE session = ?1 ORDER BY revision DESC LIMIT 1";
+pub(super) const RECORD: &str = "SELECT id FROM records WHERE session = ?1 AND revision = ?2";
+
+pub(super) const RECORDS: &str = "SELECT revision, body FROM records
+    WHERE session = ?1 AND revision > ?2 ORDER BY revision LIMIT ?3";
+
+pub(super) const SUMMARIES: &str = "SELECT key, tokens, basis, counter, body FROM summaries
+    WHERE session = ?1 AND revision = ?2 ORDER BY key";
 
 /// By the index of the visible: a range may lie over any number of messages that are hidden already.
 pub(super) const HIDE_MESSAGES: &str = "UPDATE messages INDEXED BY messages_live SET hidden_by = ?4

@@ -4,11 +4,12 @@ use epitome_core::attribution::SeqRange;
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
 use rusqlite::{Connection, StatementStatus};
 
-use super::append::Append;
-use super::commit::Commit;
+use super::append::AppendJob;
+use super::commit::CommitJob;
 use super::{open, read, sql};
 use crate::history::{
-    AppendToken, CompactionRecord, Entry, SessionId, StoreErrorKind, Summary, TokenCount, UnansweredCall,
+    Append, AppendToken, CompactionRecord, Entry, SessionId, StoreErrorKind, Summary, TokenCount,
+    UnansweredCall,
 };
 use crate::message::{Attribution, Message};
 
@@ -40,7 +41,12 @@ const PLANS: &[(&str, &[&str])] = &[
     (sql::LOG, &["SEARCH m USING PRIMARY KEY (session=? AND seq>? AND seq<?)", BODY]),
     (sql::VISIBLE_MESSAGES, &["SEARCH messages USING COVERING INDEX messages_live (session=?)"]),
     (sql::VISIBLE_SUMMARIES, &["SEARCH summaries USING INDEX summaries_live (session=?)"]),
-    (sql::LATEST_RECORD, &["SEARCH records USING INDEX sqlite_autoindex_records_1 (session=?)"]),
+    (sql::RECORD, &["SEARCH records USING INDEX sqlite_autoindex_records_1 (session=? AND revision=?)"]),
+    (sql::RECORDS, &["SEARCH records USING INDEX sqlite_autoindex_records_1 (session=? AND revision>?)"]),
+    (
+        sql::SUMMARIES,
+        &["SEARCH summaries USING INDEX sqlite_autoindex_summaries_1 (session=? AND revision=?)"],
+    ),
     (sql::HIDE_MESSAGES, &[LIVE]),
     (sql::HIDE_SUMMARY, &["SEARCH summaries USING INDEX summaries_live (session=? AND key=?)"]),
 ];
@@ -93,7 +99,9 @@ fn session() -> SessionId {
 fn session_of(stored: u64) -> Connection {
     let connection = open::open_in_memory().unwrap();
     let entries: Vec<Entry> = (0..stored).map(entry).collect();
-    Append::new(&session(), &AppendToken::new("t"), Seq(0), &entries).unwrap().run(&connection).unwrap();
+    let token = AppendToken::new("t");
+    let append = Append::new(&token, Seq(0), &entries);
+    AppendJob::new(&session(), &append).unwrap().run(&connection).unwrap();
     commit(&connection, 0, stored, stored - 51);
     connection
 }
@@ -108,7 +116,7 @@ fn commit(connection: &Connection, parent: u64, head: u64, last: u64) {
     let message = message.with_attribution(attribution);
     record.summaries = vec![Summary::new(Seq(0), message, entry(0).count)];
     record.unanswered = vec![UnansweredCall::new("c".into(), Seq(0), Turn(1), 0)];
-    Commit::new(&session(), &record).unwrap().run(connection).unwrap();
+    CommitJob::new(&session(), &record).unwrap().run(connection).unwrap();
 }
 
 /// The rows that a statement gives, the steps it takes, and how many of them step through a whole table.
@@ -136,7 +144,6 @@ fn the_cost_of_a_load_and_of_a_commit_is_that_of_what_is_visible() {
         (sql::UNANSWERED, 1),
         (sql::VISIBLE_MESSAGES, 50),
         (sql::VISIBLE_SUMMARIES, 1),
-        (sql::LATEST_RECORD, 1),
     ];
     for (sql, visible) in statements {
         let (rows, steps, scanned) = cost(&many, sql, &[1]);
@@ -181,7 +188,7 @@ fn an_index_that_disagrees_with_its_table_is_corrupt() {
     connection.execute_batch("UPDATE summaries SET covers = '[[0'").unwrap();
     let mut record = CompactionRecord::new(Revision(1), Seq(100));
     record.hides = vec![SeqRange { first: Seq(60), last: Seq(60) }];
-    let failure = Commit::new(&session(), &record).unwrap().run(&connection).unwrap_err();
+    let failure = CommitJob::new(&session(), &record).unwrap().run(&connection).unwrap_err();
     assert_eq!(failure.of("commit").kind(), StoreErrorKind::Corrupt);
 }
 

@@ -1,20 +1,23 @@
 //! The thread that owns the connection.
 //!
-//! Jobs that wait together are done in one transaction, each in a savepoint of its own, and are answered when it is
-//! committed: several appends then cost one write to the disk, and none can fail because of another.
+//! Writes that wait together are done in one transaction, each in a savepoint of its own, and are answered when it is
+//! committed: several appends then cost one write to the disk, and none can fail because of what another does. Reads have
+//! transactions of their own, so that they do not fail with writes for which the file is locked.
 
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 use std::thread;
 
 use futures::channel::{mpsc, oneshot};
-use futures::lock::Mutex;
-use futures::{FutureExt, SinkExt, StreamExt};
+use futures::{FutureExt, StreamExt};
 use rusqlite::Connection;
 
 use super::failure::{Failure, unavailable};
 use crate::history::{StoreError, StoreErrorKind};
 
-/// How many jobs may wait; the next caller waits until there is room.
-const QUEUE_JOBS_MAX: usize = 64;
+/// How many jobs may wait. Each has a text in memory, and a caller that gives up while another process keeps the file
+/// locked leaves its job behind; far more than callers that wait at once.
+const WAITING_JOBS_MAX: usize = 4096;
 
 /// How many jobs one transaction holds, so that the first of them is not kept waiting by an endless row of others.
 const BATCH_JOBS_MAX: usize = 64;
@@ -29,13 +32,14 @@ pub(super) enum Access {
 /// A handle on the thread. The thread does what was sent to it before the handle was dropped, closes the file and ends;
 /// dropping the handle waits for that, so that a program's last statement leaves one file behind and no log beside it.
 pub(super) struct Worker {
-    jobs: Mutex<mpsc::Sender<Box<dyn Job>>>,
+    jobs: mpsc::UnboundedSender<Box<dyn Job>>,
+    waiting: Arc<AtomicUsize>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.jobs.get_mut().close_channel();
+        self.jobs.close_channel();
         // The thread itself may drop the last handle, with a job that holds one.
         if let Some(thread) =
             self.thread.take().filter(|thread| thread.thread().id() != thread::current().id())
@@ -48,17 +52,20 @@ impl Drop for Worker {
 
 impl Worker {
     pub(super) fn start(connection: Connection) -> Result<Self, StoreError> {
-        let (jobs, waiting) = mpsc::channel(QUEUE_JOBS_MAX);
+        let (jobs, sent) = mpsc::unbounded();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let queue = Queue { sent, waiting: Arc::clone(&waiting), next: None };
         let thread = thread::Builder::new()
             .name("epitome-sqlite".into())
-            .spawn(move || work(&connection, waiting))
+            .spawn(move || work(&connection, queue))
             .map_err(|error| unavailable("open: cannot start a thread").with_source(error))?;
-        Ok(Self { jobs: Mutex::new(jobs), thread: Some(thread) })
+        Ok(Self { jobs, waiting, thread: Some(thread) })
     }
 
     /// Does `run` on the thread, and answers when it is on the disk.
     ///
-    /// Dropped before the job is sent, nothing happens; afterwards, the job is done and its answer is thrown away.
+    /// The job is sent when the future is first polled; if that is dropped afterwards, the job is done and its answer
+    /// thrown away.
     pub(super) async fn call<T, F>(
         &self,
         operation: &'static str,
@@ -71,9 +78,47 @@ impl Worker {
     {
         let (reply, answer) = oneshot::channel();
         let job = Call { operation, access, run: Some(run), result: None, reply };
-        // One sender for all callers: a channel grants each of its senders a place of its own.
-        self.jobs.lock().await.send(Box::new(job)).await.map_err(|_| ended(operation))?;
+        self.send(operation, Box::new(job))?;
         answer.await.map_err(|_| ended(operation))?
+    }
+
+    fn send(&self, operation: &str, job: Box<dyn Job>) -> Result<(), StoreError> {
+        if self.waiting.fetch_add(1, Ordering::Relaxed) >= WAITING_JOBS_MAX {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            return Err(unavailable(format!("{operation}: too many jobs wait for the file; try again")));
+        }
+        self.jobs.unbounded_send(job).map_err(|_| ended(operation))
+    }
+}
+
+/// The jobs in the order in which they were sent.
+struct Queue {
+    sent: mpsc::UnboundedReceiver<Box<dyn Job>>,
+    waiting: Arc<AtomicUsize>,
+    /// The first job that did not belong to the last batch.
+    next: Option<Box<dyn Job>>,
+}
+
+impl Queue {
+    /// Waits for the next jobs that share a transaction; `None` when the handle is gone.
+    fn batch(&mut self) -> Option<Vec<Box<dyn Job>>> {
+        let first = match self.next.take() {
+            Some(job) => job,
+            None => futures::executor::block_on(self.sent.next())?,
+        };
+        let access = first.access();
+        let mut batch = vec![first];
+        while batch.len() < BATCH_JOBS_MAX
+            && let Some(Some(job)) = self.sent.next().now_or_never()
+        {
+            if job.access() != access {
+                self.next = Some(job);
+                break;
+            }
+            batch.push(job);
+        }
+        self.waiting.fetch_sub(batch.len(), Ordering::Relaxed);
+        Some(batch)
     }
 }
 
@@ -132,14 +177,8 @@ where
     }
 }
 
-fn work(connection: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
-    while let Some(first) = futures::executor::block_on(waiting.next()) {
-        let mut batch = vec![first];
-        while batch.len() < BATCH_JOBS_MAX
-            && let Some(Some(job)) = waiting.next().now_or_never()
-        {
-            batch.push(job);
-        }
+fn work(connection: &Connection, mut queue: Queue) {
+    while let Some(mut batch) = queue.batch() {
         let lost = transact(connection, &mut batch).err();
         for job in batch {
             job.answer(lost.as_ref());
@@ -237,6 +276,63 @@ mod tests {
             two.unwrap();
             assert_eq!(after.unwrap(), (4, false));
         });
+    }
+
+    /// A worker on a file that another connection keeps locked, and that connection.
+    fn locked() -> (tempfile::NamedTempFile, Worker, Connection) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let connection = Connection::open(file.path()).unwrap();
+        connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x INTEGER UNIQUE)").unwrap();
+        connection.busy_timeout(core::time::Duration::ZERO).unwrap();
+        let other = Connection::open(file.path()).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        (file, Worker::start(connection).unwrap(), other)
+    }
+
+    #[test]
+    fn a_read_does_not_fail_with_the_writes_beside_it() {
+        let (_file, worker, _other) = locked();
+        let (hold, held) = std::sync::mpsc::channel::<()>();
+        let block = worker.call("hold", Access::Read, move |_| {
+            let _ = held.recv();
+            Ok(())
+        });
+        let write = worker.call("write", Access::Write, insert(1));
+        let read = worker.call("read", Access::Read, rows);
+        let again = worker.call("again", Access::Write, insert(2));
+        let release = async { drop(hold) };
+        let all = join(join4(block, write, read, again), release);
+        let ((_, write, read, again), ()) = futures::executor::block_on(all);
+        assert_eq!(write.unwrap_err().kind(), StoreErrorKind::Unavailable);
+        assert_eq!(read.unwrap(), 0);
+        assert_eq!(again.unwrap_err().kind(), StoreErrorKind::Unavailable);
+    }
+
+    #[test]
+    fn a_caller_that_is_not_polled_holds_up_nobody_and_too_many_are_refused() {
+        let worker = worker();
+        let (hold, held) = std::sync::mpsc::channel::<()>();
+        let block = worker.call("hold", Access::Read, move |_| {
+            let _ = held.recv();
+            Ok(())
+        });
+        assert!(block.now_or_never().is_none());
+        let call = || Box::pin(worker.call("rows", Access::Read, rows));
+        let mut sleeping = Vec::new();
+        let refused = loop {
+            let mut sleeper = call();
+            match (&mut sleeper).now_or_never() {
+                None => sleeping.push(sleeper),
+                Some(answer) => break answer,
+            }
+        };
+        assert_eq!(refused.unwrap_err().kind(), StoreErrorKind::Unavailable);
+        // The first batch waits no more.
+        assert!((WAITING_JOBS_MAX - 1..WAITING_JOBS_MAX + BATCH_JOBS_MAX).contains(&sleeping.len()));
+        drop(hold);
+        let last = sleeping.pop().unwrap();
+        assert_eq!(futures::executor::block_on(last).unwrap(), 0);
+        assert_eq!(futures::executor::block_on(call()).unwrap(), 0);
     }
 
     #[test]

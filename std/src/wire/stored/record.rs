@@ -28,8 +28,9 @@ pub fn decode_record(text: &str) -> Result<CompactionRecord, StoredError> {
 
 /// Names `record` by what it does: equal edits, made from the same revision and head, have equal ids.
 ///
-/// The first 16 bytes of the SHA-256 of the revision, the head, the hidden ranges, and the summaries' keys and stored
-/// forms. Notes for people (the strategy's name, sizes) are not part of it.
+/// The first 16 bytes of the SHA-256 of the revision and the head, and then of three sections, each begun by how many
+/// entries it has, so that none can be taken for another: the hidden ranges, the summaries' keys and stored forms, and
+/// edits of parts, of which there are none yet. Notes for people (the strategy's name, sizes) are not part of it.
 ///
 /// # Errors
 /// [`StoredError::TooDeep`], as [`encode_record`].
@@ -43,16 +44,21 @@ pub fn record_id(record: &CompactionRecord) -> Result<RecordId, StoredError> {
         hash.update(range.first.0.to_le_bytes());
         hash.update(range.last.0.to_le_bytes());
     }
+    hash.update((record.summaries.len() as u64).to_le_bytes());
     for summary in &record.summaries {
         let text = encode(&summary.message)?;
         hash.update(summary.key.0.to_le_bytes());
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
     }
+    hash.update(EDITS.to_le_bytes());
     let digest: [u8; 32] = hash.finalize().into();
     let id = digest.first_chunk::<16>().copied().unwrap_or_default();
     Ok(RecordId::from_bytes(id))
 }
+
+/// How many parts a record edits: no release does so yet.
+const EDITS: u64 = 0;
 
 #[derive(Serialize, Deserialize)]
 struct StoredRecord {
@@ -87,9 +93,10 @@ struct StoredUnanswered {
 }
 
 impl Versioned for StoredRecord {
-    fn version(&self) -> u64 {
+    fn versions(&self) -> impl Iterator<Item = u64> {
         // A summary of a newer release makes the whole record one of a newer release.
-        self.summaries.iter().map(|summary| summary.message.v).fold(self.v, u64::max)
+        let summaries = self.summaries.iter().map(|summary| summary.message.v);
+        core::iter::once(self.v).chain(summaries)
     }
 }
 

@@ -146,7 +146,7 @@ fn a_record_is_written_as_version_1_says() {
 #[test]
 fn a_record_is_named_by_what_it_does() {
     let id = record_id(&record()).unwrap();
-    assert_eq!(id.to_string(), "c97e12ff83b9100952860972e4f19cbd");
+    assert_eq!(id.to_string(), "db89f9fd2b16bd591f4f78e787a63c4d");
     let mut same = record();
     same.strategy = "other".into();
     same.tokens_after = 0;
@@ -218,6 +218,29 @@ fn an_untouched_message_of_a_registered_format_is_stored_as_its_text() {
     let stored: StoredMessage = from_json(&text).unwrap();
     assert_eq!(stored.into_message(plain).unwrap(), message);
     assert_eq!(decode(&text), Err(StoredError::Unread { format: "plain".into() }));
+}
+
+#[test]
+fn ids_stand_beside_a_text_that_is_held_once() {
+    let read = plain("plain").unwrap()("Hello").unwrap();
+    let message = read.with_id("m1").with_response_id("r1");
+    assert!(!message.wire().unwrap().touched);
+    let text = to_json(&StoredMessage::of(&message, plain).unwrap()).unwrap();
+    assert_eq!(
+        text,
+        r#"{"v":1,"attr":{"source":"caller","authority":"user"},"id":"m1","response_id":"r1","wire":{"format":"plain","text":"Hello"}}"#
+    );
+    assert_eq!(from_json::<StoredMessage>(&text).unwrap().into_message(plain).unwrap(), message);
+}
+
+#[test]
+fn version_0_is_damage_and_not_newer() {
+    let whole = encode(&Message::user("x")).unwrap().replace(r#""v":1"#, r#""v":0"#);
+    for text in [whole.as_str(), r#"{"v":0,"content":"secret"}"#] {
+        assert_eq!(decode(text), Err(StoredError::Malformed { column: 0 }));
+    }
+    let text = encode_record(&record()).unwrap().replace(r#""message":{"v":1"#, r#""message":{"v":0"#);
+    assert_eq!(decode_record(&text), Err(StoredError::Malformed { column: 0 }));
 }
 
 #[test]
