@@ -7,7 +7,8 @@ use epitome::core::attribution::SeqRange;
 use epitome::core::message::Role;
 use epitome::core::{Basis, ClassEstimator, Head, IndexBuf, OpenCallTree, Seq, Span, Tokens, count_message};
 use epitome::std::history::{
-    AppendToken, CompactionRecord, Entry, HistoryStore, MemoryStore, SessionId, SqliteStore, TokenCount,
+    Append, AppendToken, CompactionRecord, Entry, HistoryStore, MemoryStore, SessionId, SqliteStore,
+    TokenCount,
 };
 use epitome::std::message::{Message as Owned, Part, ToolCall};
 use epitome_benches::generated::Message;
@@ -59,7 +60,8 @@ fn session(
     let id = SessionId::new(name);
     let mut head = Head::default();
     for (at, batch) in entries.chunks(BATCH).enumerate() {
-        head = block_on(store.append(&id, &AppendToken::new(format!("{at}")), head, batch))?.head;
+        head =
+            block_on(store.append(&id, &Append::new(&AppendToken::new(format!("{at}")), head, batch)))?.head;
     }
     let first_visible = first_of_turn(entries, entries.len().saturating_sub(VISIBLE));
     let mut record = CompactionRecord::new(Default::default(), head);
@@ -86,7 +88,7 @@ fn session(
     let appending = median(rounds, || {
         let token = AppendToken::new(format!("round-{round}"));
         let batch = &batches[round as usize];
-        head = block_on(store.append(&id, &token, head, batch)).unwrap().head;
+        head = block_on(store.append(&id, &Append::new(&token, head, batch))).unwrap().head;
         round += 1;
     });
     Ok(Times { stored: entries.len(), appending, loading })

@@ -1,7 +1,7 @@
 //! `epitome session import`: a transcript's messages, appended to a session.
 
 use epitome::core::{Basis, Seq, Tokens, Turn};
-use epitome::std::history::{AppendToken, Entry, History, StoreErrorKind, TokenCount};
+use epitome::std::history::{Append, AppendToken, Entry, History, StoreErrorKind, TokenCount};
 use epitome::std::message::Message;
 use epitome::std::wire::openai_chat;
 use futures::executor::block_on;
@@ -90,7 +90,7 @@ fn is_done(
     let count = TokenCount::new(Tokens(0), Basis::Estimated, "".into());
     let entry = |message| Entry::new(message, Seq(0), Turn(0), count.clone());
     let entries: Vec<_> = messages.into_iter().map(entry).collect();
-    match block_on(store.append(&id(args), token, nowhere, &entries)) {
+    match block_on(store.append(&id(args), &Append::new(token, nowhere, &entries))) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == StoreErrorKind::Conflict => Ok(false),
         Err(error) => Err(in_store(&args.store, error)),
