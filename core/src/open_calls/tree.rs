@@ -217,6 +217,10 @@ mod tests {
     /// Few slots are searched one by one, so they are the naive twin of the tree. Calls come and go often enough that the
     /// tree passes [`FEW_MAX`] both ways.
     #[test]
+    #[cfg_attr(
+        miri,
+        ignore = "4,000 steps over all calls take minutes, and shorter runs do not fill the tree"
+    )]
     fn a_tree_answers_as_slots_do() {
         let ids: [&[u8]; 4] = [b"", b"a", b"ab", &[b'x'; 60]];
         let (mut tree, mut slots) = (OpenCallTree::new(), OpenCallSlots::<64>::new());
