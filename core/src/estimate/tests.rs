@@ -1,3 +1,5 @@
+//! The estimator against its own definition: cells, limits, joins.
+
 // Not under miri: sums over long texts take it minutes and show it nothing.
 #![cfg(not(miri))]
 use std::string::String;

@@ -4,6 +4,7 @@ use crate::attribution::{Retention, SourceKind};
 use crate::message::{CallKind, MessageView, PartView, Role, ToolCallView};
 use crate::open_calls::{OpenCall, OpenCalls};
 
+use super::GroupKind;
 use super::span::Flags;
 
 /// The facts of one message that decide its group.
@@ -69,6 +70,17 @@ impl Facts {
 
     pub(crate) const fn is_instruction(&self) -> bool {
         matches!(self.role, Role::System | Role::Developer)
+    }
+
+    /// The kind of the group that it makes when it joins none.
+    pub(crate) fn kind(&self) -> GroupKind {
+        match self.role {
+            _ if self.source == SourceKind::Compaction => GroupKind::Summary,
+            Role::User => GroupKind::User,
+            Role::Assistant if self.calls() => GroupKind::Exchange,
+            Role::Assistant => GroupKind::Assistant,
+            _ => GroupKind::System,
+        }
     }
 
     /// Whether a turn begins with it: the caller's user says something. What answers a call belongs to the call's turn,

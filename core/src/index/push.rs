@@ -132,7 +132,7 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
             Answer::Orphan => self.lead(GroupKind::Orphan, &new)?,
             Answer::No => match self.seat_of(message, &facts) {
                 Some(seat) => self.join(seat, &new)?,
-                None => self.lead(kind_of(&facts), &new)?,
+                None => self.lead(facts.kind(), &new)?,
             },
         };
         self.finish(message, &new, seat)?;
@@ -388,15 +388,4 @@ pub(super) struct New {
     pub(super) tokens: Tokens,
     pub(super) seq: Seq,
     pub(super) turn: Turn,
-}
-
-/// The kind of the group that a message makes when it joins none.
-pub(super) fn kind_of(facts: &Facts) -> GroupKind {
-    match facts.role {
-        _ if facts.source == SourceKind::Compaction => GroupKind::Summary,
-        Role::User => GroupKind::User,
-        Role::Assistant if facts.calls() => GroupKind::Exchange,
-        Role::Assistant => GroupKind::Assistant,
-        _ => GroupKind::System,
-    }
 }

@@ -1,7 +1,7 @@
 //! Putting stored messages back in the groups that they were given, when a history is loaded.
 
 use super::facts::{Answer, Facts};
-use super::push::{IndexBuf, New, Seat, kind_of};
+use super::push::{IndexBuf, New, Seat};
 use super::{GroupKind, Span};
 use crate::message::MessageView;
 use crate::open_calls::{OpenCall, OpenCallSlots, OpenCalls};
@@ -51,7 +51,7 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
                 self.join(Seat { leader, anchor: stored.anchor, turn: stored.turn }, &new)?
             }
             (None, Answer::Orphan) if stored.orphan => self.lead(GroupKind::Orphan, &new)?,
-            (None, Answer::No) => self.lead(kind_of(&facts), &new)?,
+            (None, Answer::No) => self.lead(facts.kind(), &new)?,
             _ => return Err(RestoreError::Contradiction),
         };
         Ok(self.finish(message, &new, seat)?)

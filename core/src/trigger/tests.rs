@@ -1,3 +1,5 @@
+//! Triggers and pacing, each condition at its line and beside it.
+
 #![expect(clippy::arithmetic_side_effects, reason = "a test that overflows fails, which is right")]
 
 mod conditions;

@@ -1,3 +1,5 @@
+//! Usage: reports of each vendor, and the ledger against a naive twin.
+
 #![expect(clippy::arithmetic_side_effects, reason = "a test that overflows fails, which is right")]
 
 mod convergence;

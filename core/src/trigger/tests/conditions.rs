@@ -1,3 +1,5 @@
+//! When each condition holds, and which one is said to have fired.
+
 use super::{Buf, index, words};
 use crate::{Budget, Occasion, Trigger, TriggerKind, TriggerView};
 

@@ -1,3 +1,5 @@
+//! How often passes are permitted.
+
 use super::Buf;
 use crate::{Budget, Occasion, Pacing, TriggerView, WaitReason};
 

@@ -1,3 +1,5 @@
+//! What voids an anchor, and how the correction is learnt.
+
 use super::{Named, key, ledger, stamp};
 use crate::{Basis, Budget, Correction, Ledger, ModelKey, OpenAiTokens, Usage};
 

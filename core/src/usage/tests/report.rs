@@ -1,3 +1,5 @@
+//! What each vendor's report adds up to.
+
 use crate::{AnthropicTokens, GeminiTokens, OpenAiTokens, Spend, Tally, Usage};
 
 #[test]

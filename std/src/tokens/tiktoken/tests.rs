@@ -1,3 +1,5 @@
+//! The exact counters on text that breaks others: long runs, special tokens.
+
 use super::*;
 
 const ALL: [Tiktoken; 3] = [Tiktoken::o200k_base(), Tiktoken::o200k_harmony(), Tiktoken::cl100k_base()];

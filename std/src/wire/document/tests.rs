@@ -1,3 +1,5 @@
+//! Finding conversations, and refusing what is none.
+
 use core::fmt::Write as _;
 
 use super::*;

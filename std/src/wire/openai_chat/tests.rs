@@ -1,3 +1,5 @@
+//! Chat Completions messages, read, changed and written back.
+
 use super::*;
 use crate::message::{Approval, Part, Reasoning, ToolCall, ToolResult, UnknownPart, WireText};
 use crate::wire::WireErrorKind;

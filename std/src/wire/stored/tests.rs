@@ -1,3 +1,5 @@
+//! The stored form of version 1, pinned, and round trips through it.
+
 use epitome_core::message::{CallKind, MediaKind};
 use epitome_core::{Basis, Revision, Tokens, Turn};
 use proptest::collection::vec;

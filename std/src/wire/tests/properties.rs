@@ -1,3 +1,5 @@
+//! Reading and writing on generated messages and documents.
+
 use epitome_core::message::{MessageView, Role};
 use proptest::prelude::*;
 use proptest::sample::subsequence;
