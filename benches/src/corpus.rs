@@ -19,6 +19,8 @@ pub enum Kind {
     Code,
     /// TOML.
     Toml,
+    /// Messages of programs, translated.
+    Language,
     /// Generated from a seed, or written for the purpose.
     Made(&'static str),
 }

@@ -2,16 +2,28 @@
 
 #![expect(clippy::doc_markdown, reason = "these comments are the program's help, where backticks would show")]
 
+mod redact;
+mod session;
+mod sessions;
+mod show;
+
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use epitome::std::wire::Format;
 
 use crate::amount::{Amount, Percent, tokens};
+use crate::pins::Pin;
+
+pub(crate) use redact::RedactArgs;
+pub(crate) use session::{OneSessionArgs, SessionArgs, SessionCommand, StoreArgs};
+pub(crate) use sessions::SessionsArgs;
+pub(crate) use show::ShowArgs;
 
 /// Shrink, inspect and store the transcripts of LLM agents.
 ///
-/// Exit codes: 0 done (also when nothing had to change), 1 validation found violations, 2 bad input or usage,
-/// 3 what is protected does not fit the window, 4 a file or store failed.
+/// Exit codes: 0 done (also when nothing had to change), 1 validation found violations, or a search nothing, 2 bad input
+/// or usage, 3 what is protected does not fit the window, 4 a file or store failed.
 #[derive(Debug, Parser)]
 #[command(name = "epitome", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -22,37 +34,71 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Shrink a transcript: report what would stay, or write it with -o
-    Compact(CompactArgs),
+    Compact(Box<CompactArgs>),
+    /// Compare two transcripts side by side: what stayed, was shortened, went and came
+    Diff(DiffArgs),
+    /// Show a transcript as people read it
+    Show(ShowArgs),
     /// Say what a transcript consists of, and what it costs
     Stats(StatsArgs),
     /// Check a transcript against the rules of the provider that is to receive it
     Validate(ValidateArgs),
+    /// Write a transcript in the format of another provider, and say what has no counterpart there
+    Convert(ConvertArgs),
+    /// List the sessions of Claude Code, Codex and Gemini CLI in the user's home
+    Sessions(SessionsArgs),
     /// Keep transcripts in a store, and compact them there without losing anything
     Session(SessionArgs),
 }
 
 /// Which conversations of which file.
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct InputArgs {
-    /// The transcript, JSON or JSONL; - reads standard input
+    /// The transcript, JSON or JSONL; - reads standard input; latest is the newest session of an agent in this folder,
+    /// else of all
     pub(crate) file: PathBuf,
-    /// The format of the messages
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
-    pub(crate) from: Format,
+    /// Of which project `latest` is the newest session: a folder, or the last part of its name
+    #[arg(long, value_name = "P")]
+    pub(crate) project: Option<String>,
+    /// The format: openai-chat, openai-responses, anthropic, gemini, agent-framework, langchain, semantic-kernel,
+    /// codex, claude-code, gemini-cli, openhands, pi, swe-agent, goose, or auto: what the file looks like
+    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = from)]
+    pub(crate) from: From,
     /// Where the conversation stands in the document, as a JSON pointer: /history, /0/traj
     #[arg(long, value_name = "POINTER")]
     pub(crate) at: Option<String>,
     /// Take every element of the array, or every line, as a conversation; --at then counts from there
     #[arg(long)]
     pub(crate) each: bool,
+    /// In a session file with branches or side chains, the one that ends with this id; stats lists them
+    #[arg(long, value_name = "ID")]
+    pub(crate) leaf: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Whatever the file looks like
-    Auto,
-    /// OpenAI Chat Completions: a JSON array of messages, a request, or JSONL
-    OpenaiChat,
+/// The format that was named; `None` for whatever the file looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct From(pub(crate) Option<Format>);
+
+fn from(name: &str) -> Result<From, String> {
+    match (name, readable(name)) {
+        ("auto", _) => Ok(From(None)),
+        (_, Some(format)) => Ok(From(Some(format))),
+        (_, None) => Err(format!("known: auto, {}", known())),
+    }
+}
+
+fn format(name: &str) -> Result<Format, String> {
+    let targets = [Format::OpenaiChat, Format::OpenaiResponses, Format::Anthropic, Format::Gemini];
+    let known = || targets.map(Format::as_str).join(", ");
+    targets.into_iter().find(|format| format.as_str() == name).ok_or_else(|| format!("known: {}", known()))
+}
+
+fn readable(name: &str) -> Option<Format> {
+    Format::readable().find(|format| format.as_str() == name)
+}
+
+fn known() -> String {
+    Format::readable().map(Format::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// The budget of a request.
@@ -75,16 +121,49 @@ pub(crate) struct BudgetArgs {
     pub(crate) keep: Option<Percent>,
 }
 
+/// Which model the figures are for.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ModelArgs {
+    /// The model that is to receive the request: window, reserve, counter and rules for images are its own, unless given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// More models: a file of name,profile,encoding,window,input,output,image,source,date
+    #[arg(long, value_name = "FILE", requires = "model")]
+    pub(crate) models: Option<PathBuf>,
+}
+
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
-    /// What to try, in this order, until the goal is met: truncate[:recent=N], window[:turns=N|groups=N|tokens=N]
-    #[arg(long, value_name = "A,B", default_value = "truncate")]
+    /// What to try, in this order, until the goal is met: truncate[:recent=N], window[:turns=N|groups=N|tokens=N],
+    /// tool-results[:keep=N][:at-least=N][:inputs][:spare=TOOL], which puts [cleared] in place of old results,
+    /// supersede[:only=TOOL], tool-drop[:keep=N], reasoning:profile=P, clamp:max=N, ephemeral, and others
+    #[arg(long, value_name = "A|B", default_value = "truncate")]
     pub(crate) strategy: String,
-    /// Who counts: estimate, o200k_base, cl100k_base, o200k_harmony
-    #[arg(long, value_name = "T", default_value = "estimate")]
-    pub(crate) tokenizer: String,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Who counts: estimate, o200k_base, cl100k_base, o200k_harmony [default: that of --model, else estimate]
+    #[arg(long, value_name = "T")]
+    pub(crate) tokenizer: Option<String>,
+}
+
+/// Who writes the summaries that `--strategy summarize` asks for.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SummaryArgs {
+    /// An endpoint that speaks Chat Completions, like https://api.openai.com/v1: what is to be summarized is sent there, whole
+    /// and unredacted. Its key stands in the environment variable EPITOME_SUMMARIZER_KEY
+    #[arg(long, value_name = "URL")]
+    pub(crate) summarizer: Option<String>,
+    /// The model that writes [default: that of --model]
+    #[arg(long, value_name = "M", requires = "summarizer")]
+    pub(crate) summary_model: Option<String>,
+    /// What that model takes, in tokens [default: 128000]
+    #[arg(long, value_name = "N", value_parser = tokens, requires = "summarizer")]
+    pub(crate) summary_window: Option<u64>,
+    /// What it is told: structured, brief, or a text of your own [default: structured]
+    #[arg(long, value_name = "TEXT", requires = "summarizer")]
+    pub(crate) summary_prompt: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -96,27 +175,66 @@ pub(crate) struct CompactArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
+    /// A message that stays with its group, whatever is asked for: its number from 0 (12), a range (3-5), id:ID of a call or
+    /// response, source:NAME of what added it; may be given more than once
+    #[arg(long, value_name = "WHICH", conflicts_with = "each")]
+    pub(crate) pin: Vec<Pin>,
+    /// Say of each group why it became what it became
+    #[arg(long)]
+    pub(crate) why: bool,
+    #[command(flatten)]
+    pub(crate) summary: SummaryArgs,
     /// Whose rules --repair follows: openai-chat, permissive
     #[arg(long, value_name = "PROFILE", default_value = "openai-chat")]
     pub(crate) profile: String,
     /// Also make what is written legal: results without a call are left out, calls without one get an aborted one
     #[arg(long)]
     pub(crate) repair: bool,
+    /// Count only what the verdicts depend on: for long transcripts and exact counters; what the report then has of the
+    /// rest are estimates, and it says so
+    #[arg(long, conflicts_with = "keep")]
+    pub(crate) lazy: bool,
     /// Report only, even with -o
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Report as JSON; there, a budget.trigger of null means: now
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) redact: RedactArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DiffArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// What it is compared with; --from, --at and --leaf are for both
+    pub(crate) other: PathBuf,
+    /// Report as JSON, without texts
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// By what statistics are split up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    Turn,
+    Tool,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct StatsArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
-    /// The exact counter to compare the estimate with
-    #[arg(long, value_name = "T", default_value = "o200k_base")]
-    pub(crate) tokenizer: String,
+    /// Split it up: how it grew turn by turn, or what each tool has
+    #[arg(long, value_name = "turn|tool", value_enum)]
+    pub(crate) by: Option<By>,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Who counts, beside the estimate; all: every counter there is, and how far each is off [default: that of --model,
+    /// else o200k_base]
+    #[arg(long, value_name = "T")]
+    pub(crate) tokenizer: Option<String>,
     /// Report as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -136,67 +254,19 @@ pub(crate) struct ValidateArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct SessionArgs {
-    #[command(subcommand)]
-    pub(crate) command: SessionCommand,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct StoreArgs {
-    /// Where the sessions are kept: sqlite:PATH
-    #[arg(long, value_name = "URL")]
-    pub(crate) store: String,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct OneSessionArgs {
+pub(crate) struct ConvertArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    /// The session's name
-    #[arg(long, value_name = "ID")]
-    pub(crate) session: String,
-    /// Report as JSON
+    pub(crate) input: InputArgs,
+    /// The format to write: openai-chat, openai-responses, anthropic, gemini, agent-framework, langchain,
+    /// semantic-kernel
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub(crate) to: Format,
+    /// Write there instead of standard output
+    #[arg(short, long, value_name = "OUT", default_value = "-")]
+    pub(crate) output: PathBuf,
+    /// List the losses as JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum SessionCommand {
-    /// List the sessions
-    List {
-        #[command(flatten)]
-        store: StoreArgs,
-        /// Report as JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Show what the next request would contain; with --json, as Chat Completions messages
-    Show(OneSessionArgs),
-    /// Append a transcript to a session; to repeat the import that it began with changes nothing
-    Import {
-        #[command(flatten)]
-        input: InputArgs,
-        #[command(flatten)]
-        session: OneSessionArgs,
-        /// Append even if the session has messages already
-        #[arg(long)]
-        append: bool,
-        /// Who counts: estimate, o200k_base, cl100k_base, o200k_harmony
-        #[arg(long, value_name = "T", default_value = "estimate")]
-        tokenizer: String,
-    },
-    /// Compact a session: nothing is deleted, the log keeps all of it
-    Compact {
-        #[command(flatten)]
-        session: OneSessionArgs,
-        #[command(flatten)]
-        plan: PlanArgs,
-        /// Report only
-        #[arg(long)]
-        dry_run: bool,
-    },
-    /// Show the full log, with what hides each message; with --json, a line per message
-    Log(OneSessionArgs),
-    /// Delete a session with everything that belongs to it
-    Delete(OneSessionArgs),
+    #[command(flatten)]
+    pub(crate) redact: RedactArgs,
 }

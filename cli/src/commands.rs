@@ -1,6 +1,10 @@
 //! The commands, one room each.
 
 pub(crate) mod compact;
+pub(crate) mod convert;
+pub(crate) mod diff;
 pub(crate) mod session;
+pub(crate) mod sessions;
+pub(crate) mod show;
 pub(crate) mod stats;
 pub(crate) mod validate;

@@ -13,7 +13,7 @@ use crate::amount::{counted, grouped};
 
 /// Exit codes: what a script can tell from them.
 pub(crate) mod code {
-    /// The conversation breaks the profile's rules.
+    /// The conversation breaks the profile's rules, or has nothing of what was searched for.
     pub(crate) const VIOLATIONS: u8 = 1;
     /// The input or the command line is wrong.
     pub(crate) const INPUT: u8 = 2;
@@ -135,7 +135,10 @@ impl From<BudgetError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let code = match error.kind() {
-            StoreErrorKind::NotFound | StoreErrorKind::Invalid => code::INPUT,
+            StoreErrorKind::NotFound
+            | StoreErrorKind::Invalid
+            | StoreErrorKind::Pruned
+            | StoreErrorKind::Unsupported => code::INPUT,
             _ => code::IO,
         };
         Self::new(code, error.to_string())

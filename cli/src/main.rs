@@ -5,12 +5,20 @@ mod args;
 mod budget;
 mod commands;
 mod failure;
+mod filled;
+mod model;
 mod output;
+mod pins;
 mod progress;
+mod redact;
 mod report;
+mod request;
 mod scan;
+mod sessions;
 mod strategy;
+mod summarizer;
 mod transcript;
+mod visible;
 
 use std::process::ExitCode;
 
@@ -23,8 +31,12 @@ fn main() -> ExitCode {
     output::remove_half_files_on_interrupt();
     let done = match Args::parse().command {
         Command::Compact(args) => commands::compact::run(&args),
+        Command::Diff(args) => commands::diff::run(&args),
+        Command::Show(args) => commands::show::run(&args),
         Command::Stats(args) => commands::stats::run(&args),
         Command::Validate(args) => commands::validate::run(&args),
+        Command::Convert(args) => commands::convert::run(&args),
+        Command::Sessions(args) => commands::sessions::run(&args),
         Command::Session(args) => commands::session::run(&args),
     };
     done.unwrap_or_else(Failure::report)

@@ -49,9 +49,12 @@ pub(crate) fn say(text: &str) -> Result<Audience> {
 
 /// Writes `path`, or standard output for `-`: beside it first, renamed when it is complete. Until then, whatever goes
 /// wrong, `path` holds what it held.
-pub(crate) fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+pub(crate) fn write(
+    path: &Path,
+    content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
+) -> Result<()> {
     if path == Path::new("-") {
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(io::stdout());
         return content(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error));
     }
     let written = match fs::metadata(path) {
@@ -76,7 +79,7 @@ pub(crate) fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Res
 fn replace(
     path: &Path,
     permissions: Option<Permissions>,
-    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
 ) -> io::Result<()> {
     let half = create(folder(path))?;
     let done = fill(half, permissions, content).and_then(|half| {
@@ -113,7 +116,7 @@ fn create(folder: &Path) -> io::Result<NamedTempFile> {
 fn fill(
     half: NamedTempFile,
     permissions: Option<Permissions>,
-    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
 ) -> io::Result<NamedTempFile> {
     let mut out = BufWriter::with_capacity(1 << 20, half);
     content(&mut out)?;

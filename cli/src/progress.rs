@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Shown on standard error, only on a terminal, and only once the work has taken [`QUIET`].
 pub(crate) struct Progress {
     what: &'static str,
+    template: &'static str,
     total: u64,
     done: u64,
     steps: u32,
@@ -24,22 +25,36 @@ const STEPS: u32 = 256;
 impl Progress {
     /// Progress of `what`, up to `total` bytes.
     pub(crate) fn new(what: &'static str, total: u64) -> Self {
-        Self { what, total, done: 0, steps: 0, started: Instant::now(), bar: None }
+        let template = "{msg} {wide_bar} {bytes}/{total_bytes} {eta}";
+        Self { what, template, total, done: 0, steps: 0, started: Instant::now(), bar: None }
     }
 
-    /// So many bytes more are done.
-    pub(crate) fn advance(&mut self, bytes: u64) {
-        self.done = self.done.saturating_add(bytes);
+    /// Progress of `what`, up to `total` messages.
+    pub(crate) fn of_messages(what: &'static str, total: u64) -> Self {
+        let mut progress = Self::new(what, total);
+        progress.template = "{msg} {wide_bar} {human_pos}/{human_len} messages {eta}";
+        progress
+    }
+
+    /// So many bytes or messages more are done.
+    pub(crate) fn advance(&mut self, more: u64) {
+        self.done = self.done.saturating_add(more);
         self.steps = self.steps.wrapping_add(1);
         if self.steps.is_multiple_of(STEPS) {
             self.show();
         }
     }
 
+    /// So many are done in all. Not for every small step: it reads the clock.
+    pub(crate) fn reach(&mut self, done: u64) {
+        self.done = done;
+        self.show();
+    }
+
     fn show(&mut self) {
         if self.bar.is_none() && self.started.elapsed() > QUIET && std::io::stderr().is_terminal() {
             let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes} {eta}") {
+            if let Ok(style) = ProgressStyle::with_template(self.template) {
                 bar.set_style(style);
             }
             self.bar = Some(bar.with_message(self.what));

@@ -1,9 +1,14 @@
 //! What a compaction did, for people and for programs.
 
-use epitome::core::{Basis, Floors, Group, GroupKind, Index, Outcome, Plan, Tokens, Unchanged, Verdict};
+use epitome::core::attribution::SourceKind;
+use epitome::core::{
+    Basis, Floors, Group, GroupKind, Index, Loss, Outcome, PartVerdict, Plan, Tokens, Unchanged, Verdict,
+};
 use serde::Serialize;
 
 use crate::budget::{Asked, Defaults};
+use crate::filled::Filled;
+use crate::scan::Uncounted;
 use crate::strategy::Strategies;
 
 mod picture;
@@ -27,6 +32,9 @@ pub(crate) struct Report {
     pub(crate) tokens_after: u64,
     pub(crate) token_basis: Basis,
     pub(crate) tokenizer: String,
+    /// What was not counted: sizes before, and those of what is dropped, are then estimates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) uncounted: Option<Uncounted>,
     pub(crate) groups: GroupCounts,
     pub(crate) stable_prefix_messages: u64,
     pub(crate) stable_prefix_tokens: u64,
@@ -36,8 +44,14 @@ pub(crate) struct Report {
     pub(crate) unchanged_reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) repair: Option<RepairCounts>,
+    /// What is hidden and shortened, by kind and source: no text of it.
+    pub(crate) loss: Vec<LossRow>,
+    /// One letter a group: K kept, E kept with shortened parts, D dropped, R replaced by a summary.
     pub(crate) verdicts: String,
     pub(crate) groups_detail: Vec<GroupDetail>,
+    /// Why, if that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) why: Vec<WhyRow>,
     #[serde(skip)]
     pub(crate) turns: u32,
     #[serde(skip)]
@@ -95,7 +109,33 @@ pub(crate) struct GroupDetail {
     pub(crate) last: u32,
     pub(crate) kind: GroupKind,
     pub(crate) tokens: u32,
+    pub(crate) tokens_after: u64,
     pub(crate) verdict: char,
+}
+
+/// A kind of group or part that has lost something.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct LossRow {
+    pub(crate) kind: &'static str,
+    pub(crate) source: SourceKind,
+    pub(crate) count: u32,
+    pub(crate) tokens: u64,
+}
+
+/// Why a group became what it became.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct WhyRow {
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+    pub(crate) verdict: char,
+    pub(crate) because: String,
+}
+
+impl LossRow {
+    fn new(loss: Loss) -> Self {
+        let Loss { kind, source, count, tokens, .. } = loss;
+        Self { kind: kind.as_str(), source, count, tokens }
+    }
 }
 
 /// What became of a conversation.
@@ -129,6 +169,7 @@ impl<'a> Decided<'a> {
             Self::Unchanged(_) => Verdict::Keep.letter(),
             Self::OrphansDropped if group.kind() == GroupKind::Orphan => Verdict::Drop.letter(),
             Self::OrphansDropped => Verdict::Keep.letter(),
+            Self::Planned(plan) if is_shortened(plan, group) => 'E',
             Self::Planned(plan) => plan.verdict(group).letter(),
         }
     }
@@ -142,11 +183,14 @@ impl<'a> Decided<'a> {
         }
     }
 
-    const fn tokens_after(self, index: Index<'_>, own: u64) -> u64 {
+    const fn tokens_after(self, index: Index<'_>, own: u64, filled: Option<&Filled>) -> u64 {
         match self {
             Self::Unchanged(_) => own,
             Self::OrphansDropped => index.tokens(),
-            Self::Planned(plan) => plan.tokens_after(),
+            Self::Planned(plan) => match filled {
+                Some(filled) => filled.tokens_after,
+                None => plan.tokens_after(),
+            },
         }
     }
 }
@@ -154,12 +198,23 @@ impl<'a> Decided<'a> {
 /// The size of the conversation was under the trigger.
 pub(crate) const NOT_DUE: &str = "not_due";
 
-fn details(index: Index<'_>, decided: Decided<'_>) -> Vec<GroupDetail> {
+fn is_shortened(plan: &Plan<'_>, group: &Group<'_>) -> bool {
+    plan.verdict(group) == Verdict::Keep
+        && group.parts().any(|part| plan.part_verdict(&part) != PartVerdict::Keep)
+}
+
+fn details(index: Index<'_>, decided: Decided<'_>, filled: Option<&Filled>) -> Vec<GroupDetail> {
     let groups = index.groups().map(|group| {
         let first = group.positions().map(|run| run.start).min().unwrap_or(0);
         let end = group.positions().map(|run| run.end).max().unwrap_or(0);
         let (kind, tokens, verdict) = (group.kind(), group.tokens().0, decided.letter(&group));
-        GroupDetail { first, last: end.saturating_sub(1), kind, tokens, verdict }
+        let freed = filled.map_or(0, |filled| filled.freed(group.leader()));
+        let tokens_after = match verdict {
+            'D' => 0,
+            'R' => filled.map_or(0, |filled| filled.replaced(group.leader())),
+            _ => u64::from(tokens).saturating_sub(freed),
+        };
+        GroupDetail { first, last: end.saturating_sub(1), kind, tokens, tokens_after, verdict }
     });
     groups.collect()
 }
@@ -180,20 +235,27 @@ fn counts(details: &[GroupDetail]) -> GroupCounts {
 pub(crate) struct Facts<'a> {
     pub(crate) index: Index<'a>,
     pub(crate) decided: Decided<'a>,
+    /// What stands in place of what the plan shortens.
+    pub(crate) filled: Option<&'a Filled>,
     pub(crate) asked: &'a Asked,
     pub(crate) strategies: &'a Strategies,
     /// Of each message, orphans included.
     pub(crate) sizes: &'a [Tokens],
     pub(crate) basis: Basis,
+    pub(crate) uncounted: Option<Uncounted>,
     pub(crate) tokenizer: String,
 }
 
 impl Report {
     pub(crate) fn new(facts: Facts<'_>) -> Self {
-        let Facts { index, decided, asked, strategies, sizes, basis, tokenizer } = facts;
+        let Facts { index, decided, filled, asked, strategies, sizes, basis, uncounted, tokenizer } = facts;
         let (messages, tokens) = (sizes.len() as u64, sum(sizes));
-        let details = details(index, decided);
-        let tokens_after = decided.tokens_after(index, tokens);
+        let details = details(index, decided, filled);
+        let tokens_after = decided.tokens_after(index, tokens, filled);
+        let lost = match decided {
+            Decided::Planned(plan) => plan.loss().rows().map(LossRow::new).collect(),
+            _ => Vec::new(),
+        };
         let unchanged_reason = match decided {
             Decided::Unchanged(reason) => Some(reason),
             _ => None,
@@ -206,8 +268,9 @@ impl Report {
             messages_after: messages,
             tokens_before: tokens,
             tokens_after,
-            token_basis: basis,
+            token_basis: if uncounted.is_some() { Basis::Estimated } else { basis },
             tokenizer,
+            uncounted: uncounted.map(|rest| rest.after(decided, basis)),
             groups: counts(&details),
             stable_prefix_messages: messages,
             stable_prefix_tokens: tokens,
@@ -216,15 +279,20 @@ impl Report {
             strategies: strategies.names().to_vec(),
             unchanged_reason,
             repair: None,
+            loss: lost,
             verdicts: details.iter().map(|group| group.verdict).collect(),
             groups_detail: details,
+            why: Vec::new(),
             turns: index.turn().0,
             defaults: asked.defaults,
         };
         report.set_goal_missed();
         if let Some(order) = decided.order(index) {
-            report.messages_after = order.len() as u64;
-            let stable = order.into_iter().zip(0..).take_while(|(from, at)| from == at).count();
+            let summaries = filled.map_or(0, |filled| filled.summaries.len());
+            report.messages_after = order.len() as u64 + summaries as u64;
+            let is_edited = |at: &u32| filled.is_some_and(|filled| filled.edits.contains_key(at));
+            let stays = |(from, at): &(u32, u32)| from == at && !is_edited(from);
+            let stable = order.into_iter().zip(0..).take_while(stays).count();
             report.set_stable_prefix(stable, sizes);
         }
         report

@@ -1,39 +1,158 @@
 //! What one pass over a conversation finds: its groups and sizes.
 
-use epitome::core::message::MessageView;
-use epitome::core::{IndexBuf, OpenCallTree, Span, TokenCounter, Tokens, count_message};
-use epitome::std::tokens::counter_by_name;
+use epitome::core::message::{MessageView, PartView};
+use epitome::core::{
+    Basis, Full, GroupKind, IndexBuf, OpenCallTree, Part, Placed, Span, TokenCounter, Tokens, count_message,
+    measure_message,
+};
+use epitome::std::tokens::{LazyIndex, counter_by_name, measure_with_parts, message_bounds};
+use serde::Serialize;
 
+use crate::budget::Asked;
 use crate::failure::{Failure, Result};
+use crate::pins::{Pin, Pins};
+use crate::report::{Decided, sum};
+use crate::strategy::Strategies;
 use crate::transcript::Transcript;
 
 /// The index of a conversation, one position for each message.
-pub(crate) type Index = IndexBuf<Vec<Span>, OpenCallTree>;
+pub(crate) type Index = IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>;
+
+/// The same without its parts, where nothing is planned.
+pub(crate) type Groups = IndexBuf<Vec<Span>, OpenCallTree>;
 
 /// A counter, by the name that was given on the command line.
 pub(crate) type Counter = Box<dyn TokenCounter + Send + Sync>;
+
+/// The counter that is used when none is named.
+pub(crate) const ESTIMATE: &str = "estimate";
 
 /// The counter of this name.
 pub(crate) fn counter(name: &str) -> Result<Counter> {
     counter_by_name(name).map_err(|error| Failure::input(format!("--tokenizer: {error}")))
 }
 
-/// Groups and counts a conversation: its index, and the size of each message.
-pub(crate) fn index(
-    transcript: &mut Transcript<'_>,
-    counter: &dyn TokenCounter,
-) -> Result<(Index, Vec<Tokens>)> {
-    let (mut index, mut sizes) = (Index::new(), Vec::new());
-    transcript.for_each(|message| {
-        let size = count_message(message, counter);
-        sizes.push(size);
-        push(&mut index, message, size)
-    })?;
-    Ok((index, sizes))
+/// What one pass over a conversation finds.
+pub(crate) struct Scan {
+    pub(crate) index: Index,
+    /// Of each message.
+    pub(crate) sizes: Vec<Tokens>,
+    /// Of the sizes that were counted, the least certain.
+    pub(crate) basis: Basis,
+    /// What was not counted: its sizes are estimates.
+    pub(crate) uncounted: Option<Uncounted>,
+    /// Whether it is to be compacted.
+    pub(crate) is_due: bool,
 }
 
-/// Adds a message to an index.
-pub(crate) fn push(index: &mut Index, message: &impl MessageView, tokens: Tokens) -> Result<()> {
-    let placed = index.push(message, tokens);
-    placed.map(|_| ()).map_err(|_| Failure::input("a conversation of more than 4,294,967,294 messages"))
+/// Messages that nothing depended on.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Uncounted {
+    /// How many.
+    pub(crate) messages: u64,
+    /// What the whole conversation has at least, in tokens.
+    pub(crate) tokens_before_min: u64,
+    /// What it has at most.
+    pub(crate) tokens_before_max: u64,
+    /// How the size after is known: of a plan, all that it keeps was counted.
+    pub(crate) tokens_after_basis: Basis,
+}
+
+impl Uncounted {
+    /// The same of a conversation of which that was decided, by sizes that are known so.
+    pub(crate) const fn after(self, decided: Decided<'_>, basis: Basis) -> Self {
+        match decided {
+            Decided::Planned(_) => Self { tokens_after_basis: basis, ..self },
+            _ => self,
+        }
+    }
+}
+
+/// Groups and counts a conversation, and asks `asked` for its budget.
+pub(crate) fn whole(
+    transcript: &mut Transcript<'_>,
+    counter: &dyn TokenCounter,
+    pins: &[Pin],
+    asked: impl FnOnce(u64) -> Result<Asked>,
+) -> Result<(Scan, Asked)> {
+    let mut index = Index::with_parts(Vec::new(), OpenCallTree::new(), Vec::new());
+    let (mut sizes, mut basis, mut pins) = (Vec::new(), counter.basis(), Pins::new(pins));
+    transcript.for_each(|message| {
+        let (amount, parts) = measure_with_parts(message, counter);
+        sizes.push(amount.tokens);
+        basis = basis.min(amount.basis);
+        let size =
+            |ordinal: u32, _: PartView<'_>| parts.get(ordinal as usize).copied().unwrap_or(Tokens::ZERO);
+        placed(index.push_with_parts(&pins.next(message), amount.tokens, size))
+    })?;
+    pins.check()?;
+    // What answers no call is part of the request until it is left out.
+    let own = sum(&sizes);
+    let asked = asked(own)?;
+    Ok((Scan { index, sizes, basis, uncounted: None, is_due: asked.is_due(own) }, asked))
+}
+
+/// Groups a conversation and counts of it what the verdicts depend on; the rest has the sizes that `estimator` says.
+/// `None` where that is everything: for strategies that look at more than the total, and where something answers no call,
+/// because a report on that needs all sizes.
+pub(crate) fn lazily(
+    transcript: &mut Transcript<'_>,
+    (counter, estimator): (&dyn TokenCounter, &dyn TokenCounter),
+    asked: &Asked,
+    strategies: &Strategies,
+    pins: &[Pin],
+) -> Result<Option<Scan>> {
+    if !strategies.with(|strategy| strategy.is_monotone()) {
+        return Ok(None);
+    }
+    let (mut lazy, mut estimates, mut basis) = (LazyIndex::new(), Vec::new(), counter.basis());
+    let mut pins = Pins::new(pins);
+    transcript.for_each(|message| {
+        estimates.push(count_message(message, estimator));
+        placed(lazy.push(&pins.next(message), message_bounds(message, counter)))
+    })?;
+    pins.check()?;
+    if lazy.index().groups().any(|group| group.kind() == GroupKind::Orphan) {
+        return Ok(None);
+    }
+    let mut count = |at: u32| -> Result<Tokens> {
+        let size = transcript.with_message(at as usize, |message| measure_message(message, counter))?;
+        basis = basis.min(size.basis);
+        Ok(size.tokens)
+    };
+    let is_due = asked.now || lazy.exceeds(asked.budget.trigger(), &mut count)?;
+    if is_due {
+        strategies.with(|strategy| lazy.settle(&asked.budget, asked.pass(), strategy, &mut count))?;
+    }
+    let (tokens_before_min, tokens_before_max) = lazy.tokens();
+    let messages = lazy.sizes().iter().filter(|bounds| !bounds.is_exact()).count() as u64;
+    let tokens_after_basis = Basis::Estimated;
+    let uncounted = Uncounted { messages, tokens_before_min, tokens_before_max, tokens_after_basis };
+    let estimate = |at: u32| estimates.get(at as usize).copied().unwrap_or(Tokens::ZERO);
+    let (index, sizes) = lazy.estimated(estimate);
+    Ok(Some(Scan {
+        index,
+        sizes,
+        basis,
+        uncounted: Some(uncounted).filter(|rest| rest.messages > 0),
+        is_due,
+    }))
+}
+
+/// Adds a message to an index that nothing is planned from.
+pub(crate) fn push(index: &mut Groups, message: &impl MessageView, tokens: Tokens) -> Result<()> {
+    place(index, message, tokens).map(|_| ())
+}
+
+/// The same, and where it stands there.
+pub(crate) fn place(index: &mut Groups, message: &impl MessageView, tokens: Tokens) -> Result<Placed> {
+    index.push(message, tokens).map_err(|_| too_long())
+}
+
+fn placed(placed: core::result::Result<Placed, Full>) -> Result<()> {
+    placed.map(|_| ()).map_err(|_| too_long())
+}
+
+fn too_long() -> Failure {
+    Failure::input("a conversation of more than 4,294,967,294 messages")
 }

@@ -1,6 +1,6 @@
-//! Strategies on the command line: `truncate`, `window:turns=8`, `truncate:recent=4,window`.
+//! Strategies on the command line: `truncate`, `window:turns=8`, `tool-results:keep=5:inputs | truncate`.
 
-use epitome::compactors::{Pipeline, SlidingWindow, Truncation, Window};
+use epitome::compactors::{MadeStrategy, StrategySpec, Things};
 use epitome::core::Strategy;
 
 use crate::failure::{Failure, Result};
@@ -9,87 +9,52 @@ use crate::failure::{Failure, Result};
 #[derive(Debug)]
 pub(crate) struct Strategies {
     names: Vec<String>,
-    stages: Vec<Stage>,
-}
-
-#[derive(Debug)]
-enum Stage {
-    Truncation(Truncation),
-    Window(SlidingWindow),
-}
-
-impl Stage {
-    fn as_dyn(&self) -> &dyn Strategy {
-        match self {
-            Self::Truncation(stage) => stage,
-            Self::Window(stage) => stage,
-        }
-    }
+    spec: StrategySpec,
+    made: MadeStrategy,
 }
 
 impl Strategies {
-    /// Reads a list like `truncate:recent=4,window:turns=8`.
+    /// Reads a list like `truncate:recent=4 | window:turns=8`.
     pub(crate) fn parse(list: &str) -> Result<Self> {
-        let names: Vec<_> = list.split(',').map(|name| name.trim().to_owned()).collect();
-        let stages = names.iter().map(|name| stage(name)).collect::<Result<_>>()?;
-        Ok(Self { names, stages })
+        let spec: StrategySpec =
+            list.parse().map_err(|error| Failure::input(format!("--strategy: {error}")))?;
+        let made = spec.strategy(Things::default());
+        Ok(Self { names: spec.stages(), spec, made })
     }
 
-    /// As they were given.
+    /// Each with its parameters.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
+    /// Whether a summarizer has to write something.
+    pub(crate) fn summarize(&self) -> bool {
+        self.spec.summarizes()
+    }
+
+    /// Whether something is to be put in the place of messages.
+    pub(crate) fn replace(&self) -> bool {
+        self.spec.replaces()
+    }
+
+    /// The same for a conversation whose messages `look` shows to what it is given, if they are needed.
+    pub(crate) fn about(&self, look: impl FnOnce(&mut Things) -> Result<()>) -> Result<Self> {
+        let mut things = Things::default();
+        if self.spec.needs_things() {
+            look(&mut things)?;
+        }
+        Ok(Self { names: self.names.clone(), spec: self.spec.clone(), made: self.spec.strategy(things) })
+    }
+
+    /// Calls `run` with the first `stages` of them.
+    pub(crate) fn with_first<T>(&self, stages: usize, run: impl FnOnce(&dyn Strategy) -> T) -> T {
+        run(&self.made.first(stages))
+    }
+
     /// Calls `run` with all of them as one strategy.
     pub(crate) fn with<T>(&self, run: impl FnOnce(&dyn Strategy) -> T) -> T {
-        let stages: Vec<_> = self.stages.iter().map(Stage::as_dyn).collect();
-        match stages.as_slice() {
-            [only] => run(*only),
-            stages => run(&Pipeline::new(stages)),
-        }
+        run(&self.made)
     }
-}
-
-fn stage(text: &str) -> Result<Stage> {
-    let (name, parameter) = match text.split_once(':') {
-        Some((name, parameter)) => (name, Some(parameter)),
-        None => (text, None),
-    };
-    match name {
-        "truncate" => {
-            let recent = parameter.map(|given| number(text, given, &["recent"])).transpose()?;
-            let truncation = Truncation::new();
-            let recent = recent.map(|(_, turns)| u32::try_from(turns).unwrap_or(u32::MAX));
-            Ok(Stage::Truncation(recent.map_or(truncation, |turns| truncation.preserve_recent(turns))))
-        }
-        "window" => {
-            let given =
-                parameter.map(|given| number(text, given, &["turns", "groups", "tokens"])).transpose()?;
-            let window = match given {
-                Some(("turns", count)) => Window::Turns(u32::try_from(count).unwrap_or(u32::MAX)),
-                Some(("groups", count)) => Window::Groups(u32::try_from(count).unwrap_or(u32::MAX)),
-                Some((_, count)) => Window::Tokens(count),
-                None => Window::Goal,
-            };
-            Ok(Stage::Window(SlidingWindow::new(window)))
-        }
-        _ => {
-            Err(Failure::input(format!("--strategy: there is no strategy {name:?}; known: truncate, window")))
-        }
-    }
-}
-
-/// Reads `KEY=N`, where KEY is one of `keys`.
-fn number<'a>(stage: &str, parameter: &'a str, keys: &[&str]) -> Result<(&'a str, u64)> {
-    let pair = parameter.split_once('=').filter(|(key, _)| keys.contains(key));
-    let value = pair.and_then(|(key, value)| Some((key, value.parse().ok()?)));
-    value.ok_or_else(|| {
-        let known: Vec<_> = keys.iter().map(|key| format!("{key}=N")).collect();
-        Failure::input(format!(
-            "--strategy: {stage:?} has a parameter that is not understood; known: {}",
-            known.join(", ")
-        ))
-    })
 }
 
 #[cfg(test)]
@@ -98,18 +63,18 @@ mod tests {
 
     #[test]
     fn a_list_is_read_in_order() {
-        let strategies = Strategies::parse("truncate:recent=4, window:turns=8,window").unwrap();
-        assert_eq!(strategies.names(), ["truncate:recent=4", "window:turns=8", "window"]);
+        let strategies = Strategies::parse("truncate:recent=4, window:turns=8|window").unwrap();
+        assert_eq!(strategies.names(), ["truncate:preserve-recent=4", "window:keep-turns=8", "window"]);
         assert_eq!(strategies.with(|strategy| strategy.name().to_owned()), "pipeline");
+        assert!(!strategies.summarize() && Strategies::parse("summarize").unwrap().summarize());
     }
 
     #[test]
     fn what_is_not_understood_is_refused_with_what_is_known() {
-        for wrong in
-            ["", "trunkate", "truncate:recent=x", "truncate:turns=2", "window:turns", "truncate,,window"]
-        {
-            let message = Strategies::parse(wrong).unwrap_err().message().to_owned();
-            assert!(message.contains("known: "), "{wrong}: {message}");
+        for wrong in ["", "trunkate", "truncate:recent=x", "truncate:turns=2", "truncate,,window"] {
+            let failure = Strategies::parse(wrong).unwrap_err();
+            let message = failure.message();
+            assert!(message.starts_with("--strategy: ") && message.contains("known: "), "{wrong}: {message}");
         }
     }
 }

@@ -2,22 +2,31 @@
 //! the file.
 
 use core::ops::Range;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use epitome::std::wire::WireError;
+use epitome::std::history::PartStandIn;
 use epitome::std::wire::document::{self, Conversation, Document, Layout, LineKind, Piece, Pointer};
 use epitome::std::wire::openai_chat::ChatView;
+use epitome::std::wire::{self, Format, WireError, WireErrorKind};
 use indicatif::DecimalBytes;
 
-use crate::args::InputArgs;
+use crate::args::{From, InputArgs};
 use crate::failure::{Failure, Result, code};
 use crate::progress::Progress;
+use crate::sessions::{self, Found};
 
 mod lines;
+mod read;
+mod view;
 
 use lines::LineFile;
+use read::ReadConversation;
+
+pub(crate) use view::View;
 
 /// A file whose conversations are to be read.
 #[derive(Debug)]
@@ -31,6 +40,8 @@ enum Text {
     Memory(String),
     /// JSONL, one message per line, in a file that can be read twice.
     Lines(File),
+    /// Another format than Chat Completions.
+    Read(Box<wire::Transcript>),
 }
 
 /// One conversation of an input.
@@ -38,6 +49,7 @@ enum Text {
 pub(crate) enum Transcript<'a> {
     Memory { path: &'a Path, conversation: Conversation<'a> },
     Lines(LineFile<'a>),
+    Read(ReadConversation<'a>),
 }
 
 /// How much of a file is looked at to tell JSONL from JSON: enough for the first line and part of the second.
@@ -46,6 +58,7 @@ const HEAD_BYTES: usize = 256 * 1024;
 impl Input {
     /// Opens and, unless it is JSONL of messages, reads the file.
     pub(crate) fn open(args: &InputArgs) -> Result<Self> {
+        let args = &*Self::resolve(args)?;
         let path = args.file.clone();
         if path == Path::new("-") {
             let mut bytes = Vec::new();
@@ -53,7 +66,7 @@ impl Input {
                 .lock()
                 .read_to_end(&mut bytes)
                 .map_err(|error| Failure::io(Path::new("standard input"), &error))?;
-            return Self::from_bytes(PathBuf::from("standard input"), bytes);
+            return Self::from_bytes(PathBuf::from("standard input"), bytes, args);
         }
         let mut file = File::open(&path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
@@ -68,16 +81,40 @@ impl Input {
                 path.display()
             )));
         }
-        if about.is_file() && !args.each && args.at.is_none() && is_jsonl(&mut file, &path)? {
+        let chat = matches!(args.from.0, None | Some(Format::OpenaiChat));
+        if chat && about.is_file() && !args.each && args.at.is_none() && is_jsonl(&mut file, &path)? {
             return Ok(Self { path, text: Text::Lines(file) });
         }
         let bytes = read_whole(&mut file, about.len(), &path)?;
-        Self::from_bytes(path, bytes)
+        Self::from_bytes(path, bytes, args)
     }
 
-    fn from_bytes(path: PathBuf, bytes: Vec<u8>) -> Result<Self> {
+    /// The same, of a file that is there where `latest` was asked for, in the format of the agent that wrote it.
+    pub(crate) fn resolve(args: &InputArgs) -> Result<Cow<'_, InputArgs>> {
+        match (args.file == Path::new(sessions::LATEST), &args.project) {
+            (true, project) => {
+                let Found { tool, path, .. } = sessions::latest(project.as_deref())?;
+                let from = From(args.from.0.or(Some(tool.format())));
+                Ok(Cow::Owned(InputArgs { file: path, from, project: None, ..args.clone() }))
+            }
+            (false, None) => Ok(Cow::Borrowed(args)),
+            (false, Some(_)) => {
+                Err(Failure::input("--project says which session `latest` is: give `latest` as FILE"))
+            }
+        }
+    }
+
+    /// The conversations in `bytes`, which are what `path` holds.
+    pub(crate) fn from_bytes(path: PathBuf, bytes: Vec<u8>, args: &InputArgs) -> Result<Self> {
         match String::from_utf8(bytes) {
-            Ok(text) => Ok(Self { path, text: Text::Memory(text) }),
+            Ok(text) => match read::other_format(&text, args) {
+                Ok(Some(transcript)) => Ok(Self { path, text: Text::Read(Box::new(transcript)) }),
+                Ok(None) => Ok(Self { path, text: Text::Memory(text) }),
+                Err(error) if error.kind() == WireErrorKind::Ambiguous => {
+                    Err(Failure::wire(&path, &error).advise("give it with --from"))
+                }
+                Err(error) => Err(Failure::wire(&path, &error)),
+            },
             Err(error) => {
                 let wrong = document::utf8(error.as_bytes()).err();
                 Err(wrong.map_or_else(|| Failure::input("not UTF-8"), |error| Failure::wire(&path, &error)))
@@ -99,6 +136,7 @@ impl Input {
     pub(crate) fn conversation(&self, args: &InputArgs) -> Result<Transcript<'_>> {
         let text = match &self.text {
             Text::Lines(file) => return Ok(Transcript::Lines(LineFile::new(&self.path, file)?)),
+            Text::Read(transcript) => return self.active(transcript),
             Text::Memory(text) => without_mark(text),
         };
         let conversation = match &args.at {
@@ -118,8 +156,11 @@ impl Input {
 
     /// All conversations, in order, with their places.
     pub(crate) fn each(&self, args: &InputArgs) -> Result<Vec<Transcript<'_>>> {
-        let Text::Memory(text) = &self.text else { return Ok(vec![self.conversation(args)?]) };
-        let text = without_mark(text);
+        let text = match &self.text {
+            Text::Memory(text) => without_mark(text),
+            Text::Read(transcript) => return Ok(ReadConversation::all(transcript)),
+            Text::Lines(_) => return Ok(vec![self.conversation(args)?]),
+        };
         let wire = |error: WireError| Failure::wire(&self.path, &error);
         let at = args.at.as_deref().map(Pointer::parse).transpose().map_err(wire)?;
         let refused = |error: WireError| match at.is_none() && document::conversation(text).is_ok() {
@@ -145,6 +186,12 @@ impl Input {
         out: &mut dyn Write,
         mut write: impl FnMut(usize, &mut Transcript<'_>, &mut dyn Write) -> io::Result<()>,
     ) -> io::Result<()> {
+        if let Text::Read(transcript) = &self.text {
+            for (at, found) in found.iter_mut().enumerate() {
+                write(at, found, out)?;
+            }
+            return ReadConversation::write_all(transcript, found, out);
+        }
         let Text::Memory(text) = &self.text else {
             return found.iter_mut().enumerate().try_for_each(|(at, transcript)| write(at, transcript, out));
         };
@@ -156,6 +203,13 @@ impl Input {
             written = place.end;
         }
         out.write_all(text.as_bytes().get(written..).unwrap_or_default())
+    }
+
+    fn active<'a>(&'a self, transcript: &'a wire::Transcript) -> Result<Transcript<'a>> {
+        match ReadConversation::active(transcript) {
+            Some(found) if found.len() > 0 => Ok(Transcript::Read(found)),
+            found => Err(empty(&self.path, found.as_ref().map_or("", |found| found.pointer()))),
+        }
     }
 
     fn checked<'a>(&'a self, conversation: Conversation<'a>) -> Result<Transcript<'a>> {
@@ -172,6 +226,7 @@ impl Transcript<'_> {
         match self {
             Self::Memory { conversation, .. } => conversation.path().as_str(),
             Self::Lines(_) => "",
+            Self::Read(conversation) => conversation.pointer(),
         }
     }
 
@@ -179,37 +234,54 @@ impl Transcript<'_> {
         match self {
             Self::Memory { conversation, .. } => conversation.len(),
             Self::Lines(file) => file.lines.len(),
+            Self::Read(conversation) => conversation.len(),
         }
     }
 
     /// Reads every message, in order.
-    pub(crate) fn for_each(&mut self, mut visit: impl FnMut(&ChatView<'_>) -> Result<()>) -> Result<()> {
+    pub(crate) fn for_each(&mut self, mut visit: impl FnMut(&View<'_>) -> Result<()>) -> Result<()> {
         match self {
             Self::Memory { path, conversation } => {
                 let bytes = conversation.elements().last().map_or(0, |last| last.end) as u64;
                 let mut progress = Progress::new("reading", bytes);
                 for (at, text) in conversation.iter().enumerate() {
                     let view = ChatView::parse(text);
-                    visit(&view.map_err(|error| Failure::wire(path, &conversation.place(at, error)))?)?;
+                    let view = view.map_err(|error| Failure::wire(path, &conversation.place(at, error)))?;
+                    visit(&View::Chat(view))?;
                     progress.advance(text.len() as u64);
                 }
                 Ok(())
             }
-            Self::Lines(file) => file.for_each(visit),
+            Self::Lines(file) => file.for_each(|view| visit(&View::Chat(view))),
+            Self::Read(conversation) => conversation.messages().try_for_each(|one| visit(&View::Owned(one))),
         }
     }
 
     /// Reads the message with this index.
-    pub(crate) fn with_message<T>(&mut self, at: usize, read: impl FnOnce(&ChatView<'_>) -> T) -> Result<T> {
+    pub(crate) fn with_message<T>(&mut self, at: usize, read: impl FnOnce(&View<'_>) -> T) -> Result<T> {
         match self {
             Self::Memory { path, conversation } => {
                 let view = ChatView::parse(conversation.get(at).unwrap_or_default());
-                Ok(read(&view.map_err(|error| Failure::wire(path, &conversation.place(at, error)))?))
+                let view = view.map_err(|error| Failure::wire(path, &conversation.place(at, error)))?;
+                Ok(read(&View::Chat(view)))
             }
             Self::Lines(file) => {
                 let text = file.line(at).map_err(|error| Failure::io(file.path, &error))?;
-                Ok(read(&ChatView::parse(&text).map_err(|error| Failure::wire(file.path, &error))?))
+                Ok(read(&View::Chat(
+                    ChatView::parse(&text).map_err(|error| Failure::wire(file.path, &error))?,
+                )))
             }
+            Self::Read(conversation) => match conversation.messages().nth(at) {
+                Some(message) => Ok(read(&View::Owned(message))),
+                None => Err(Failure::input(format!("there is no message {at}"))),
+            },
+        }
+    }
+
+    /// Lets these stand in place of parts of messages that are not texts of their own, when they are written.
+    pub(crate) fn shorten(&mut self, edits: &BTreeMap<u32, Vec<PartStandIn>>) {
+        if let Self::Read(conversation) = self {
+            conversation.shorten(edits);
         }
     }
 
@@ -218,6 +290,7 @@ impl Transcript<'_> {
         match self {
             Self::Memory { conversation, .. } => conversation.write_messages(pieces.iter().copied(), out),
             Self::Lines(file) => file.write(pieces, out),
+            Self::Read(conversation) => conversation.keep(pieces),
         }
     }
 
@@ -229,6 +302,8 @@ impl Transcript<'_> {
                 conversation.write_messages(all, out)
             }
             Self::Lines(file) => file.copy(out),
+            // Written with all the others.
+            Self::Read(_) => Ok(()),
         }
     }
 
@@ -280,7 +355,9 @@ fn is_jsonl(file: &mut File, path: &Path) -> Result<bool> {
         }
     };
     let text = without_mark(text);
-    Ok(document::looks_like_jsonl(text) && !first_line_is_conversation(text))
+    let whole = text.get(..text.rfind('\n').map_or(text.len(), |end| end + 1)).unwrap_or(text);
+    let chat = wire::detect(whole).map_or(true, |found| found.format == Format::OpenaiChat);
+    Ok(document::looks_like_jsonl(text) && chat && !first_line_is_conversation(text))
 }
 
 /// A file of conversations is read whole, so that the refusal can say how to read it.

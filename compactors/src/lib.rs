@@ -22,14 +22,52 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
-//! This crate does not summarize (a strategy has no model to ask), and it stores nothing.
+//! A strategy has no model to ask: [`Summarization`] chooses what to summarize. With the feature `std`, an `Engine` makes a
+//! compactor of any strategy, which a run calls; it has summaries written, and commits.
 #![no_std]
 #![warn(clippy::arithmetic_side_effects)]
 
+#[cfg(feature = "std")]
+extern crate std;
+
+mod context_window;
+#[cfg(feature = "std")]
+mod engine;
+mod ephemeral_first;
+mod oversized_clamp;
 mod pipeline;
+mod reasoning_clearing;
 mod sliding_window;
+#[cfg(feature = "std")]
+mod spec;
+mod stretch;
+mod summarization;
+#[cfg(feature = "std")]
+mod summary;
+mod supersede;
+mod tool_exchange_digest;
+mod tool_exchange_drop;
+mod tool_result_clearing;
 mod truncation;
 
+pub use context_window::ContextWindow;
+#[cfg(feature = "std")]
+pub use engine::Engine;
+pub use ephemeral_first::EphemeralFirst;
+pub use oversized_clamp::OversizedClamp;
 pub use pipeline::Pipeline;
+pub use reasoning_clearing::ReasoningClearing;
 pub use sliding_window::{SlidingWindow, Window};
+#[cfg(feature = "std")]
+pub use spec::{MadeStrategy, STAGES_MAX, SpecError, StrategySpec, Things};
+pub use summarization::Summarization;
+#[cfg(feature = "std")]
+pub use summary::{
+    DigestSummarizer, Instructions, PromptedSummarizer, Summarizer, SummaryError, SummaryRequest,
+    SummaryWriter,
+};
+pub use supersede::Supersede;
+pub use tool_exchange_digest::ToolExchangeDigest;
+pub use tool_exchange_drop::ToolExchangeDrop;
+pub use tool_result_clearing::{CLEARED, ToolResultClearing};
 pub use truncation::{Strength, Truncation};

@@ -78,6 +78,11 @@ impl Strategy for SlidingWindow {
         self.protection
     }
 
+    /// The larger the groups, the later the window opens, and the further its oldest groups go.
+    fn is_monotone(&self) -> bool {
+        true
+    }
+
     fn plan(&self, draft: &mut Draft<'_>) {
         let opens_at = self.opens_at(draft);
         for group in draft.index().groups() {

@@ -121,6 +121,11 @@ impl Strategy for Truncation {
         self.protection
     }
 
+    /// It drops from one order, that of age, until enough is gone: the larger the groups, the further.
+    fn is_monotone(&self) -> bool {
+        true
+    }
+
     fn plan(&self, draft: &mut Draft<'_>) {
         if draft.budget().goal().is_none() {
             self.drop_by_strength(draft);
@@ -139,12 +144,21 @@ pub(crate) fn open_on_a_turn(draft: &mut Draft<'_>) {
         if draft.verdict(&group) == Verdict::Drop || group.kind() == GroupKind::System {
             continue;
         }
-        if !group.is_step() || group.turn() == Turn(0) || draft.drop_group(group.leader()).is_err() {
+        // Of a group that is replaced a summary stays, in front of whatever follows.
+        if draft.verdict(&group) == Verdict::Replace
+            || !group.is_step()
+            || group.turn() == Turn(0)
+            || draft.drop_group(group.leader()).is_err()
+        {
             return;
         }
     }
 }
 
 fn messages_of(group: &Group<'_>) -> u64 {
-    group.positions().map(|range| u64::from(range.end.saturating_sub(range.start))).sum()
+    let mut messages = 0_u64;
+    for range in group.positions() {
+        messages = messages.saturating_add(u64::from(range.end.saturating_sub(range.start)));
+    }
+    messages
 }

@@ -5,6 +5,8 @@ mod clamp;
 mod compact;
 mod encode;
 mod message;
+mod read;
+mod results;
 mod snapshot;
 mod stream;
 mod summary;
@@ -18,16 +20,17 @@ pub use snapshot::SnapshotError;
 pub use stream::Stream;
 pub use summary::SummaryError;
 
-use crate::attribution::SeqRange;
-use crate::index::{Index, IndexBuf, Placed, Span};
+use crate::draft::Scratch;
+use crate::index::{IndexBuf, Placed, Span};
 use crate::message::MessageView;
 use crate::open_calls::OpenCallSlots;
-use crate::plan::{Outcome, Pass, PlanError, plan};
+use crate::plan::{Outcome, PlanError, plan_with};
 use crate::table::{ArrayTable, Full};
-use crate::{Budget, Cell, Seq, Strategy, TokenCounter, Tokens, Turn, count_message};
+use crate::{Budget, Cell, Pass, Seq, Strategy, TokenCounter, Tokens, Turn};
 
 use bytes::Writer;
-use encode::write_message;
+use encode::{Form, write_message};
+use results::{ResultTable, count_sized};
 
 /// How many calls may wait for their results at once. Models ask for one to five together; the calls of earlier turns
 /// that never got a result make room first.
@@ -38,6 +41,11 @@ pub const OPEN_CALLS_MAX: usize = 8;
 /// Texts lie one after the other in one arena of bytes; what is read back borrows from it. Grouping, budgets and
 /// strategies are those of every other history: a [`plan`](Self::plan) decides, [`compact`](Self::compact) makes it so.
 /// There is no log behind it: what a plan drops is deleted, its bytes are free at once, and nothing can bring it back.
+///
+/// With room for `PARTS` results of tools, plans may also elide such a result, and [`compact_with`](Self::compact_with)
+/// puts a note in its place; its call stays. Each result takes a place until it is elided or its group is dropped. Without
+/// (`PARTS` is 0 unless it is said) plans keep or drop whole groups, and no memory is taken. Other parts are never
+/// shortened, nor are results clamped: a device has no memory for such verdicts, which [`Draft`](crate::Draft) refuses.
 ///
 /// What is not stored: answers to no call, and answers to calls that a compaction has removed. No request would ever
 /// contain them. Media are stored as what they are and how large, without their bytes.
@@ -76,10 +84,11 @@ pub const OPEN_CALLS_MAX: usize = 8;
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct BoundedHistory<const MESSAGES: usize, const BYTES: usize> {
-    index: BoundedIndex<MESSAGES>,
+pub struct BoundedHistory<const MESSAGES: usize, const BYTES: usize, const PARTS: usize = 0> {
+    index: BoundedIndex<MESSAGES, PARTS>,
     headers: [Header; MESSAGES],
     cells: [Cell; MESSAGES],
+    part_cells: [Cell; PARTS],
     arena: [u8; BYTES],
     /// How many headers are in use.
     len: usize,
@@ -89,8 +98,8 @@ pub struct BoundedHistory<const MESSAGES: usize, const BYTES: usize> {
     planned: bool,
 }
 
-type BoundedIndex<const MESSAGES: usize> =
-    IndexBuf<ArrayTable<Span, MESSAGES>, OpenCallSlots<OPEN_CALLS_MAX>>;
+type BoundedIndex<const MESSAGES: usize, const PARTS: usize> =
+    IndexBuf<ArrayTable<Span, MESSAGES>, OpenCallSlots<OPEN_CALLS_MAX>, ResultTable<PARTS>>;
 
 /// What is known of a message beside its record. Its group's first message is the one whose number is `anchor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +131,7 @@ impl Header {
     }
 }
 
-impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> {
+impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
     /// An empty history. No room for a message, or for a byte, does not compile:
     ///
     /// ```compile_fail,E0080
@@ -136,13 +145,15 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         const {
             assert!(MESSAGES > 0, "no room for a single message");
             assert!(BYTES > 0, "no room for a single byte");
-            assert!(MESSAGES < u32::MAX as usize && BYTES < u32::MAX as usize, "positions have 32 bits");
+            let max = u32::MAX as usize;
+            assert!(MESSAGES < max && BYTES < max && PARTS < max, "positions have 32 bits");
         }
         let spans = ArrayTable::in_room([Span::EMPTY; MESSAGES]);
         Self {
-            index: IndexBuf::in_empty_tables(spans, OpenCallSlots::new()),
+            index: IndexBuf::in_empty_tables(spans, OpenCallSlots::new(), ResultTable::new()),
             headers: [Header::EMPTY; MESSAGES],
             cells: [Cell::EMPTY; MESSAGES],
+            part_cells: [Cell::EMPTY; PARTS],
             arena: [0; BYTES],
             len: 0,
             used: 0,
@@ -164,12 +175,14 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
 
     /// Adds a message.
     ///
-    /// An answer to no call is not stored and changes nothing ([`Placed::orphan`]); nor is one stored to a call that a
-    /// compaction has removed ([`Placed::hidden`]). A result inside a result is left out.
+    /// An answer to no call is not stored and changes nothing ([`Placed::orphan`]). Nor is a late answer stored whose call
+    /// a compaction has removed ([`Placed::hidden`]): where other histories hide it with its call, this one discards it,
+    /// and only its number is taken. A result inside a result is left out.
     ///
     /// # Errors
-    /// [`Full`] if there is no room for its bytes, for another message, or for its calls: more than [`OPEN_CALLS_MAX`]
-    /// that wait in this turn, or an id longer than [`CALL_ID_MAX`](crate::CALL_ID_MAX). Nothing is changed then.
+    /// [`Full`] if there is no room for its bytes, for another message, for another result of a tool (unless `PARTS` is
+    /// 0), or for its calls: more than [`OPEN_CALLS_MAX`] that wait in this turn, or an id longer than
+    /// [`CALL_ID_MAX`](crate::CALL_ID_MAX). Nothing is changed then.
     ///
     /// ```
     /// use epitome_core::message::SimpleMessage;
@@ -188,16 +201,17 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         if self.index.is_orphan(message) {
             return Ok(self.orphan());
         }
+        let ((tokens, result), seq) = (Self::count(message, counter), self.next_seq()?);
         let mut to = Writer::new(self.free_room()?);
-        write_message(message, usize::MAX, &mut to);
+        write_message(message, Self::form(result), &mut to);
         let bytes = to.finish()?;
-        let (seq, tokens) = (self.next_seq()?, count_message(message, counter));
-        let placed = self.index.push(message, tokens)?;
+        let placed = Self::place(&mut self.index, message, tokens, result)?;
         self.keep(placed, seq, tokens, bytes);
         Ok(placed)
     }
 
-    /// Decides what to keep. The verdicts stay here until something is added; [`compact`](Self::compact) acts on them.
+    /// Decides what to keep. The verdicts stay here until something is added; [`compact`](Self::compact) acts on them, or
+    /// [`compact_with`](Self::compact_with) if results of tools are to be elided.
     ///
     /// # Errors
     /// [`PlanError::Infeasible`] if what is protected does not fit the budget's window.
@@ -224,7 +238,8 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         strategy: &(impl Strategy + ?Sized),
     ) -> Result<Outcome<'_>, PlanError> {
         self.planned = false;
-        let outcome = plan(self.index.view(), budget, pass, strategy, &mut self.cells)?;
+        let scratch = Scratch::new(&mut self.cells).with_elisions(&mut self.part_cells);
+        let outcome = plan_with(self.index.view(), budget, pass, strategy, scratch)?;
         self.planned = matches!(outcome, Outcome::Planned(_));
         Ok(outcome)
     }
@@ -245,71 +260,6 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         (self.len, self.used, self.planned) = (0, 0, false);
     }
 
-    /// The messages as the model will see them: late answers directly after their call.
-    ///
-    /// ```
-    /// # use epitome_core::message::{MessageView, Role, SimpleMessage};
-    /// # use epitome_core::{BoundedHistory, ClassEstimator};
-    /// let mut history = BoundedHistory::<8, 64>::new();
-    /// history.push(&SimpleMessage::user("Hello"), &ClassEstimator::new())?;
-    /// assert!(history.messages().map(|message| message.role()).eq([Role::User]));
-    /// # Ok::<(), epitome_core::Full>(())
-    /// ```
-    pub fn messages(&self) -> impl Iterator<Item = ArenaMessage<'_>> {
-        self.index.view().projection().flatten().filter_map(|at| self.message(at as usize))
-    }
-
-    /// The messages with numbers in `range`, in the order in which they came: what a summary of them must cover.
-    ///
-    /// ```
-    /// # use epitome_core::attribution::SeqRange;
-    /// # use epitome_core::message::SimpleMessage;
-    /// # use epitome_core::{BoundedHistory, ClassEstimator, Seq};
-    /// let mut history = BoundedHistory::<8, 64>::new();
-    /// history.push(&SimpleMessage::user("Hello"), &ClassEstimator::new())?;
-    /// assert_eq!(history.messages_in(SeqRange { first: Seq(0), last: Seq(7) }).count(), 1);
-    /// # Ok::<(), epitome_core::Full>(())
-    /// ```
-    pub fn messages_in(&self, range: SeqRange) -> impl Iterator<Item = ArenaMessage<'_>> {
-        self.positions_in(range).filter_map(|at| self.message(at))
-    }
-
-    /// The conversation as the planner sees it.
-    #[must_use]
-    pub fn index(&self) -> Index<'_> {
-        self.index.view()
-    }
-
-    /// The size of what the model will see, in tokens.
-    #[must_use]
-    pub fn tokens(&self) -> u64 {
-        self.index.view().tokens()
-    }
-
-    /// The sequence number that the next message will get.
-    #[must_use]
-    pub const fn head(&self) -> Seq {
-        self.index.head()
-    }
-
-    /// How many messages there are.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there is no message.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// How many bytes of the arena are free.
-    #[must_use]
-    pub const fn free_bytes(&self) -> usize {
-        BYTES.saturating_sub(self.used)
-    }
-
     /// What becomes of an answer to no call: nothing.
     fn orphan(&self) -> Placed {
         let (anchor, turn) = (self.index.head(), self.index.view().turn());
@@ -324,6 +274,34 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
     /// The next sequence number, which has to fit a header.
     fn next_seq(&self) -> Result<u32, Full> {
         u32::try_from(self.index.head().0).map_err(|_| Full)
+    }
+
+    /// The size of a message, and within it that of its result, if results may be elided here.
+    fn count<M: MessageView + ?Sized>(
+        message: &M,
+        counter: &(impl TokenCounter + ?Sized),
+    ) -> (Tokens, Tokens) {
+        count_sized(message, counter)
+    }
+
+    /// How a message is written whose result has this size.
+    const fn form(result: Tokens) -> Form {
+        Form { text_max: usize::MAX, result: if PARTS == 0 { None } else { Some(result) } }
+    }
+
+    /// Puts a message in its group.
+    fn place<M: MessageView + ?Sized>(
+        index: &mut BoundedIndex<MESSAGES, PARTS>,
+        message: &M,
+        tokens: Tokens,
+        result: Tokens,
+    ) -> Result<Placed, Full> {
+        if PARTS == 0 {
+            index.push(message, tokens)
+        } else {
+            // The table takes the rows of results only.
+            index.push_with_parts(message, tokens, |_, _| result)
+        }
     }
 
     /// Keeps the record of `bytes` bytes that lies in the free room, for a message that the index has placed.
@@ -341,37 +319,20 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
             self.used = self.used.saturating_add(bytes);
         }
     }
-
-    fn message(&self, at: usize) -> Option<ArenaMessage<'_>> {
-        let header = self.headers().get(at)?;
-        ArenaMessage::read(self.record(at)?, header.seq(), header.tokens)
-    }
-
-    fn record(&self, at: usize) -> Option<&[u8]> {
-        let start = self.headers().get(at)?.start as usize;
-        let end = self.headers().get(at.saturating_add(1)).map_or(self.used, |next| next.start as usize);
-        self.arena.get(start..end)
-    }
-
-    fn headers(&self) -> &[Header] {
-        self.headers.get(..self.len).unwrap_or_default()
-    }
-
-    /// The positions of the messages with numbers in `range`.
-    fn positions_in(&self, range: SeqRange) -> core::ops::Range<usize> {
-        let before = |end: u64| self.headers().partition_point(|header| u64::from(header.seq) < end);
-        before(range.first.0)..before(range.last.0.saturating_add(1)).max(before(range.first.0))
-    }
 }
 
-impl<const MESSAGES: usize, const BYTES: usize> Default for BoundedHistory<MESSAGES, BYTES> {
+impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> Default
+    for BoundedHistory<MESSAGES, BYTES, PARTS>
+{
     fn default() -> Self {
         Self::new()
     }
 }
 
 /// No text: a history does not leak what was said into a log.
-impl<const MESSAGES: usize, const BYTES: usize> core::fmt::Debug for BoundedHistory<MESSAGES, BYTES> {
+impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> core::fmt::Debug
+    for BoundedHistory<MESSAGES, BYTES, PARTS>
+{
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("BoundedHistory")
             .field("messages", &self.len)

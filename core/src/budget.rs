@@ -5,7 +5,7 @@ use core::fmt;
 /// How large requests may become, when to compact, and down to where. In tokens.
 ///
 /// A budget can only be made with `goal < trigger <= window - reserve` and `min_reclaim <= trigger - goal`, so that a
-/// pass that reaches its goal ends the need for it.
+/// pass that reaches its goal ends the need for it. With the feature `serde`, what is read is checked in the same way.
 ///
 /// ```
 /// use epitome_core::Budget;
@@ -17,7 +17,7 @@ use core::fmt;
 /// # Ok::<(), epitome_core::BudgetError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Figures"))]
 pub struct Budget {
     window: u64,
     reserve: u64,
@@ -103,6 +103,31 @@ impl Budget {
     #[must_use]
     pub const fn is_due(&self, size: u64) -> bool {
         size > self.trigger
+    }
+}
+
+/// A budget as it is written down: its figures may contradict each other.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+struct Figures {
+    window: u64,
+    reserve: u64,
+    trigger: u64,
+    goal: Option<u64>,
+    min_reclaim: u64,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Figures> for Budget {
+    type Error = BudgetError;
+
+    fn try_from(figures: Figures) -> Result<Self, BudgetError> {
+        let budget = Self::builder().window(figures.window).reserve(figures.reserve).trigger(figures.trigger);
+        let budget = budget.min_reclaim(figures.min_reclaim);
+        match figures.goal {
+            Some(goal) => budget.goal(goal).build(),
+            None => budget.without_goal().build(),
+        }
     }
 }
 

@@ -1,71 +1,39 @@
 //! A decision while it is being written.
 
-use crate::index::{Group, GroupKind, Index};
+mod cell;
+mod hold;
+mod parts;
+mod refusal;
+mod replace;
+
+pub(crate) use cell::Clamps;
+pub use cell::{CLAMPS_MAX, Cell, Clamp, ELIDED_TOKENS_MAX, PartVerdict, Verdict};
+pub use hold::{Floors, floors};
+pub(crate) use parts::left_of;
+pub use refusal::Refusal;
+pub use replace::{Replacement, Writer};
+
+use crate::index::{Group, Index};
 use crate::strategy::Protection;
-use crate::{Budget, Tokens, Turn};
+use crate::{Budget, Turn};
 
-/// What becomes of a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
-#[non_exhaustive]
-pub enum Verdict {
-    /// It stays as it is.
-    Keep,
-    /// It is hidden.
-    Drop,
-}
-
-impl Verdict {
-    /// Its letter in a plan's string.
-    #[must_use]
-    pub const fn letter(self) -> char {
-        match self {
-            Self::Keep => 'K',
-            Self::Drop => 'D',
-        }
-    }
-}
-
-/// The memory for one group's verdict, one byte. A plan needs [`Index::span_count`] of them from its caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Cell(u8);
-
-impl Cell {
-    /// A cell before any verdict is written.
-    pub(crate) const EMPTY: Self = Self(0);
-
-    const DROP: u8 = 1;
-    const HELD: u8 = 1 << 1;
-    const HARD: u8 = 1 << 2;
-
-    pub(crate) const fn verdict(self) -> Verdict {
-        if self.0 & Self::DROP == 0 { Verdict::Keep } else { Verdict::Drop }
-    }
-
-    const fn has(self, bits: u8) -> bool {
-        self.0 & bits != 0
-    }
-}
-
-/// Why a group cannot be dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// There is no group with this number.
-    NoGroup,
-    /// It is protected: a standing instruction, a pin, open work, the task, the last request or the newest step.
-    Protected,
-    /// It is one of the newest steps, which go only before the request would not fit.
-    NewestStep,
-    /// It is dropped already.
-    Dropped,
-}
+use hold::{Hold, Rule};
 
 /// Verdicts in the making: the only place where they are written. Illegal ones are refused.
 #[derive(Debug)]
 pub struct Draft<'a> {
     index: Index<'a>,
+    /// One for each span; that of a group's leader counts.
     cells: &'a mut [Cell],
+    /// One for each part.
+    parts: &'a mut [Cell],
+    clamps: Clamps,
+    replacements: &'a mut [Replacement],
+    /// How many of them are in use, in the order of their groups.
+    replaced: usize,
+    /// What makes one of summaries that stand side by side, once there is any: a program that replaces nothing does not carry
+    /// it with it.
+    join: Option<fn(&mut Self)>,
     budget: Budget,
     tokens: u64,
     floors: Floors,
@@ -73,28 +41,34 @@ pub struct Draft<'a> {
     overflow: bool,
 }
 
-/// What a plan cannot go below, in tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Floors {
-    /// What is protected without exception.
-    pub hard: u64,
-    /// The same with the newest steps, which stay as long as the request fits: where a pass toward a goal ends.
-    pub goal: u64,
-}
-
 impl<'a> Draft<'a> {
-    /// A draft that keeps everything but orphans. `cells` has one cell for each span of the index.
+    /// A draft that keeps everything but orphans. `scratch` has cells enough for the index.
     pub(crate) fn new(
         index: Index<'a>,
-        cells: &'a mut [Cell],
+        scratch: Scratch<'a>,
         budget: Budget,
         protection: Protection,
-    ) -> Self {
-        let mut draft =
-            Self { index, cells, budget, tokens: index.tokens(), floors: Floors::default(), overflow: false };
+    ) -> Option<Self> {
+        let Scratch { cells, elisions, replacements } = scratch;
+        let (cells, rest) = cells.split_at_mut_checked(index.span_count())?;
+        let clamps = if elisions.is_some() { Clamps::NONE } else { Clamps::default() };
+        let parts = elisions.unwrap_or(rest).get_mut(..index.part_count())?;
+        parts.fill(Cell::EMPTY);
+        let mut draft = Self {
+            index,
+            cells,
+            parts,
+            clamps,
+            replacements,
+            replaced: 0,
+            join: None,
+            budget,
+            tokens: index.tokens(),
+            floors: Floors::default(),
+            overflow: false,
+        };
         draft.mark(protection);
-        draft
+        Some(draft)
     }
 
     /// Hides a group.
@@ -102,18 +76,16 @@ impl<'a> Draft<'a> {
     /// # Errors
     /// [`Refusal`] if that would not be legal; nothing is changed then.
     pub fn drop_group(&mut self, leader: u32) -> Result<(), Refusal> {
-        let span = self.index.span(leader).filter(|span| span.leader == leader).ok_or(Refusal::NoGroup)?;
-        let cell = self.cells.get(leader as usize).ok_or(Refusal::NoGroup)?;
+        let group = self.index.group(leader).ok_or(Refusal::NoGroup)?;
+        let cell = self.cell(leader).ok_or(Refusal::NoGroup)?;
         if cell.has(Cell::HARD) {
             return Err(Refusal::Protected);
         }
         if cell.has(Cell::HELD) && !self.overflow {
             return Err(Refusal::NewestStep);
         }
-        if cell.has(Cell::DROP) {
-            return Err(Refusal::Dropped);
-        }
-        self.hide(leader, Tokens(span.tokens));
+        self.check_kept(cell)?;
+        self.hide(&group);
         Ok(())
     }
 
@@ -134,7 +106,7 @@ impl<'a> Draft<'a> {
         let limit = self.budget.limit();
         for overflow in [false, true] {
             self.overflow = overflow;
-            self.drop_while(None, |draft| draft.tokens > limit);
+            self.drop_while(None, limit);
         }
         // It fits now: what is left of the newest steps stays, whoever comes next.
         self.overflow = false;
@@ -158,7 +130,7 @@ impl<'a> Draft<'a> {
         self.tokens
     }
 
-    /// What a plan cannot go below.
+    /// What a plan cannot go below: with whole groups alone both, with shortened parts the hard one.
     #[must_use]
     pub const fn floors(&self) -> Floors {
         self.floors
@@ -179,15 +151,14 @@ impl<'a> Draft<'a> {
     /// The verdict on a group, as it stands.
     #[must_use]
     pub fn verdict(&self, group: &Group<'_>) -> Verdict {
-        self.cells.get(group.leader() as usize).map_or(Verdict::Keep, |cell| cell.verdict())
+        self.cell(group.leader()).map_or(Verdict::Keep, Cell::verdict)
     }
 
     /// Whether a group is kept now and may be hidden.
     #[must_use]
     pub fn is_candidate(&self, group: &Group<'_>) -> bool {
-        let cell = self.cells.get(group.leader() as usize);
-        let barred = Cell::DROP | Cell::HARD | if self.overflow { 0 } else { Cell::HELD };
-        cell.is_some_and(|cell| !cell.has(barred))
+        let barred = self.barred();
+        self.cells.get(group.leader() as usize).is_some_and(|cell| !cell.has(barred))
     }
 
     /// Whether a group is protected without exception.
@@ -196,113 +167,138 @@ impl<'a> Draft<'a> {
         self.cells.get(group.leader() as usize).is_some_and(|cell| cell.has(Cell::HARD))
     }
 
-    pub(crate) fn into_cells(self) -> &'a [Cell] {
-        self.cells
+    /// Ends the writing: no summaries are left side by side.
+    pub(crate) fn settle(&mut self) {
+        if let Some(join) = self.join {
+            join(self);
+        }
+    }
+
+    pub(crate) fn into_verdicts(self) -> Verdicts<'a> {
+        let Self { cells, parts, clamps, replacements, replaced, .. } = self;
+        Verdicts { cells, parts, clamps, replacements: replacements.get(..replaced).unwrap_or_default() }
+    }
+
+    fn cell(&self, leader: u32) -> Option<Cell> {
+        self.cells.get(leader as usize).copied()
+    }
+
+    /// The marks of groups that may not be hidden now.
+    const fn barred(&self) -> u8 {
+        Cell::DROP | Cell::REPLACE | Cell::HARD | if self.overflow { 0 } else { Cell::HELD }
+    }
+
+    /// Refuses what has a verdict on the whole group.
+    fn check_kept(&self, cell: Cell) -> Result<(), Refusal> {
+        match cell.verdict() {
+            Verdict::Keep => Ok(()),
+            Verdict::Drop => Err(Refusal::Dropped),
+            Verdict::Replace => Err(Refusal::Replaced),
+        }
     }
 
     fn drop_oldest_before(&mut self, turn: Option<Turn>) {
-        self.drop_while(turn, |draft| !draft.is_goal_met());
+        self.drop_while(turn, self.budget.goal().unwrap_or(u64::MAX));
     }
 
-    fn drop_while(&mut self, before: Option<Turn>, more: impl Fn(&Self) -> bool) {
-        for group in self.index.groups() {
-            if !more(self) {
+    /// Hides groups until there are at most `target` tokens.
+    fn drop_while(&mut self, before: Option<Turn>, target: u64) {
+        let barred = self.barred();
+        let spans = self.index.spans;
+        for (at, span) in (0_u32..).zip(spans) {
+            if self.tokens <= target {
                 return;
             }
-            if before.is_none_or(|turn| group.turn() < turn) && self.is_candidate(&group) {
-                self.hide(group.leader(), group.tokens());
+            let Some(cell) = self.cells.get_mut(at as usize) else { return };
+            let spared = span.leader != at || before.is_some_and(|first| span.turn >= first);
+            if spared || cell.has(barred) {
+                continue;
             }
+            cell.set(Cell::DROP);
+            if cell.has(Cell::EDITED) {
+                self.forget_edits(at);
+            }
+            self.tokens = self.tokens.saturating_sub(u64::from(span.tokens));
         }
     }
 
     /// Hides a group that may be hidden.
-    fn hide(&mut self, leader: u32, tokens: Tokens) {
-        if let Some(cell) = self.cells.get_mut(leader as usize) {
-            cell.0 |= Cell::DROP;
-            self.tokens = self.tokens.saturating_sub(tokens.as_u64());
+    fn hide(&mut self, group: &Group<'_>) {
+        if let Some(cell) = self.cells.get_mut(group.leader() as usize) {
+            cell.set(Cell::DROP);
+            if cell.has(Cell::EDITED) {
+                self.forget_edits(group.leader());
+            }
+            self.tokens = self.tokens.saturating_sub(group.tokens().as_u64());
         }
     }
 
     /// Marks what is protected, and the orphans as hidden.
     fn mark(&mut self, protection: Protection) {
         let mut rule = Rule::new(self.index, protection);
-        self.cells.fill(Cell::default());
-        for group in self.index.groups() {
-            let Some(cell) = self.cells.get_mut(group.leader() as usize) else { continue };
-            match rule.hold(&group) {
-                Hold::Orphan => cell.0 = Cell::DROP,
-                Hold::Hard => cell.0 = Cell::HARD | Cell::HELD,
-                Hold::NewestStep => cell.0 = Cell::HELD,
-                Hold::No => {}
+        self.cells.fill(Cell::EMPTY);
+        // Over spans, because a group is large to hand out.
+        let leaders = (0_u32..).zip(self.index.spans).filter(|(at, span)| span.leader == *at);
+        for (at, span) in leaders {
+            let bits = match rule.hold(at, span) {
+                Hold::No => continue,
+                Hold::Orphan => Cell::DROP,
+                Hold::Hard => Cell::HARD | Cell::HELD,
+                Hold::NewestStep => Cell::HELD,
+            };
+            if let Some(cell) = self.cells.get_mut(at as usize) {
+                cell.set(bits);
             }
         }
         self.floors = rule.floors;
     }
 }
 
-/// What a plan of this index cannot go below.
-#[must_use]
-pub fn floors(index: Index<'_>, protection: Protection) -> Floors {
-    let mut rule = Rule::new(index, protection);
-    for group in index.groups() {
-        rule.hold(&group);
-    }
-    rule.floors
-}
-
-/// Why a group stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hold {
-    No,
-    /// It does not stay: it is never projected.
-    Orphan,
-    NewestStep,
-    Hard,
-}
-
-/// Says of each group, asked in order, whether and why it stays.
+/// Memory for a plan, brought by its caller.
+///
+/// ```
+/// use epitome_core::{Cell, Replacement, Scratch};
+///
+/// let (mut cells, mut replacements) = ([Cell::default(); 64], [Replacement::default(); 2]);
+/// let scratch = Scratch::new(&mut cells).with_replacements(&mut replacements);
+/// ```
 #[derive(Debug)]
-struct Rule {
-    protection: Protection,
-    first_user: Option<u32>,
-    last_user: Option<u32>,
-    /// How many steps are still to come.
-    steps: u32,
-    /// Whether only system messages have come.
-    leading: bool,
-    floors: Floors,
+pub struct Scratch<'a> {
+    cells: &'a mut [Cell],
+    /// If parts have cells of their own, which are for elisions alone.
+    elisions: Option<&'a mut [Cell]>,
+    replacements: &'a mut [Replacement],
 }
 
-impl Rule {
-    fn new(index: Index<'_>, protection: Protection) -> Self {
-        let first_user = index.totals.first_user.filter(|_| protection.first_user);
-        let (last_user, steps) = (index.totals.last_user, index.steps());
-        Self { protection, first_user, last_user, steps, leading: true, floors: Floors::default() }
+impl<'a> Scratch<'a> {
+    /// Memory for verdicts on groups and parts: at least [`Index::cell_count`] cells. There is none for replacements, so
+    /// that every [`Draft::replace`] is refused.
+    #[must_use]
+    pub const fn new(cells: &'a mut [Cell]) -> Self {
+        Self { cells, elisions: None, replacements: &mut [] }
     }
 
-    fn hold(&mut self, group: &Group<'_>) -> Hold {
-        let to_come = self.steps;
-        let named = match group.kind() {
-            GroupKind::Orphan => return Hold::Orphan,
-            GroupKind::Assistant | GroupKind::Exchange => {
-                self.steps = self.steps.saturating_sub(1);
-                to_come == 1
-            }
-            GroupKind::User => [self.first_user, self.last_user].contains(&Some(group.leader())),
-            GroupKind::System | GroupKind::Summary => false,
-        };
-        self.leading &= group.kind() == GroupKind::System;
-        let instruction = group.is_instruction() && (self.protection.system || self.leading);
-        let tokens = group.tokens().as_u64();
-        if named || instruction || group.is_pinned() || group.is_open() {
-            self.floors.hard = self.floors.hard.saturating_add(tokens);
-            self.floors.goal = self.floors.goal.saturating_add(tokens);
-            return Hold::Hard;
-        }
-        if group.is_step() && to_come <= self.protection.keep_steps {
-            self.floors.goal = self.floors.goal.saturating_add(tokens);
-            return Hold::NewestStep;
-        }
-        Hold::No
+    /// The same, with cells of their own for parts, which may be elided but not clamped.
+    #[must_use]
+    pub(crate) const fn with_elisions(mut self, cells: &'a mut [Cell]) -> Self {
+        self.elisions = Some(cells);
+        self
     }
+
+    /// The same, with room for so many spans of groups that are replaced.
+    #[must_use]
+    pub const fn with_replacements(mut self, replacements: &'a mut [Replacement]) -> Self {
+        self.replacements = replacements;
+        self
+    }
+}
+
+/// All verdicts of a draft, written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Verdicts<'a> {
+    pub(crate) cells: &'a [Cell],
+    pub(crate) parts: &'a [Cell],
+    pub(crate) clamps: Clamps,
+    /// In the order of their groups.
+    pub(crate) replacements: &'a [Replacement],
 }

@@ -2,8 +2,12 @@
 
 mod facts;
 mod group;
+mod part;
+mod project;
 mod push;
+mod recount;
 mod restore;
+mod seat;
 mod span;
 
 pub(crate) use facts::ResponseId;
@@ -11,20 +15,23 @@ pub(crate) use facts::may_answer;
 #[cfg(feature = "alloc")]
 pub(crate) use facts::{Answer, Facts, close, for_each_call};
 pub use group::{Group, GroupKind, Groups};
+pub use part::{IndexedPart, IndexedParts, NoParts, Part, PartKind, TEXT_PART_TOKENS_MIN, ToolName};
 pub use push::{IndexBuf, Placed};
 pub use restore::{RestoreError, Stored};
 pub use span::Span;
+pub(crate) use span::{Flags, NONE};
 
 use core::ops::Range;
 
 use crate::{Revision, Turn};
-use span::NONE;
 
 /// An index, borrowed: what plans are made from. It has no type parameter, wherever its tables live.
 #[derive(Debug, Clone, Copy)]
 pub struct Index<'a> {
     pub(crate) spans: &'a [Span],
-    pub(crate) totals: Totals,
+    pub(crate) parts: &'a [Part],
+    /// Not held here, because groups and parts that are handed out carry the index with them.
+    pub(crate) totals: &'a Totals,
 }
 
 /// Running sums and marks, kept up to date by every push.
@@ -99,10 +106,16 @@ impl<'a> Index<'a> {
         self.totals.revision
     }
 
-    /// How many spans there are, and so how many [`Cell`](crate::Cell)s a plan needs.
+    /// How many spans there are.
     #[must_use]
     pub const fn span_count(&self) -> usize {
         self.spans.len()
+    }
+
+    /// How many [`Cell`](crate::Cell)s a plan needs: one for each span and each part that may be shortened.
+    #[must_use]
+    pub const fn cell_count(&self) -> usize {
+        self.spans.len().saturating_add(self.parts.len())
     }
 
     /// The groups, in the order of their first messages.
@@ -135,12 +148,7 @@ impl<'a> Index<'a> {
         self,
         keep: impl Fn(u32, GroupKind) -> bool + 'a,
     ) -> impl Iterator<Item = usize> + 'a {
-        let kept = move |span: &Span| {
-            let leader = self.span(span.leader);
-            leader.is_some_and(|leader| keep(span.leader, leader.kind()))
-        };
-        let in_place = self.spans.iter().enumerate().filter(move |(_, span)| !span.is_late() && kept(span));
-        in_place.flat_map(move |(at, _)| core::iter::once(at).chain(self.late_answers(at)))
+        project::ProjectedSpans::new(self, keep)
     }
 
     /// The tokens of the messages of one span; of a leader, without those of its group's other spans.
@@ -150,17 +158,6 @@ impl<'a> Index<'a> {
         let others =
             group.spans().skip(1).filter_map(|at| self.spans.get(at)).map(|span| u64::from(span.tokens));
         u64::from(span.tokens).saturating_sub(others.sum())
-    }
-
-    /// The spans of late answers to calls of the span at `host`, oldest first.
-    pub(crate) fn late_answers(self, host: usize) -> impl Iterator<Item = usize> + 'a {
-        let last = self.spans.get(host).map_or(NONE, |span| span.next);
-        let first = self.span(last).map_or(NONE, |span| span.next);
-        let after = move |at: &u32| {
-            let next = if *at == last { NONE } else { self.span(*at)?.next };
-            (next != NONE).then_some(next)
-        };
-        core::iter::successors((first != NONE).then_some(first), after).map(|at| at as usize)
     }
 
     /// The positions of the messages of the span at `at`.

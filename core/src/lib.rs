@@ -38,13 +38,18 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
+//! Where plans may also shorten parts of messages (a tool's result, reasoning) or let a summary stand for a span of groups,
+//! push with [`IndexBuf::push_with_parts`], plan with [`plan_with`], and [fill](Plan::fill) the plan: the example there goes
+//! from the messages to the [`Edit`]s that a store has to write.
+//!
 //! This crate does not call models, read clocks, draw random numbers, allocate (without the `alloc` feature) or store
 //! anything. Owned messages, wire formats and stores live in `epitome-std`, the strategies in `epitome-compactors`.
 //!
 //! # Features
 //! - `alloc`: `Vec` as a table and [`OpenCallTree`], the unbounded memory for unanswered calls.
+//! - `defmt`: identifiers, amounts, outcomes and errors as `defmt` values, for devices.
 //! - `heapless`: `heapless::Vec` as a fixed-capacity table.
-//! - `serde`: identifiers and amounts as serde values.
+//! - `serde`: identifiers, amounts, budgets and what a ledger knows as serde values.
 #![no_std]
 #![warn(clippy::arithmetic_side_effects)]
 
@@ -58,12 +63,15 @@ mod bounded;
 mod budget;
 mod chat;
 mod count;
+#[cfg(feature = "defmt")]
+mod defmt;
 mod draft;
 pub mod estimate;
 mod ids;
 mod index;
 pub mod message;
 mod open_calls;
+mod pass;
 mod plan;
 mod profile;
 #[cfg(feature = "alloc")]
@@ -85,27 +93,37 @@ pub use bounded::{
 pub use budget::{Budget, BudgetBuilder, BudgetError, RESERVE_MAX, WINDOW_DEFAULT};
 pub use chat::write_openai_chat;
 pub use count::{
-    CALL_TOKENS, MESSAGE_TOKENS, NAME_TOKENS, count_message, count_part, count_parts, media_tokens,
+    Amount, CALL_TOKENS, Framing, ImageRule, MESSAGE_TOKENS, MediaRules, NAME_TOKENS, Rate, ToolFraming,
+    count_message, count_part, count_parts, measure_each, measure_message, measure_part, media_tokens,
 };
-pub use draft::{Cell, Draft, Floors, Refusal, Verdict, floors};
+pub use draft::{
+    CLAMPS_MAX, Cell, Clamp, Draft, ELIDED_TOKENS_MAX, Floors, PartVerdict, Refusal, Replacement, Scratch,
+    Verdict, Writer, floors,
+};
 pub use estimate::ClassEstimator;
 pub use ids::{Head, Revision, Seq, Turn};
-pub use index::{Group, GroupKind, Groups, Index, IndexBuf, Placed, RestoreError, Span, Stored};
+pub use index::{
+    Group, GroupKind, Groups, Index, IndexBuf, IndexedPart, IndexedParts, NoParts, Part, PartKind, Placed,
+    RestoreError, Span, Stored, TEXT_PART_TOKENS_MIN, ToolName,
+};
 #[cfg(feature = "alloc")]
 pub use open_calls::OpenCallTree;
-pub use open_calls::{CALL_ID_MAX, OpenCall, OpenCallSlots, OpenCalls};
+pub use open_calls::{CALL_ID_MAX, OpenCall, OpenCallSlots, OpenCalls, OpenKind};
+pub use pass::Pass;
 pub use plan::{
-    Contributor, Infeasible, Outcome, Pass, Plan, PlanError, StablePrefix, Unchanged, Verdicts, plan,
+    ClampGap, Contributor, Edit, FillError, Gap, Infeasible, Loss, LossKind, LossReport, Outcome, PartEdit,
+    Placeholders, Plan, PlanError, ReadyPlan, StablePrefix, StandIn, StandIns, SummaryEdit, SummaryGap,
+    Unchanged, Verdicts, plan, plan_with,
 };
 pub use profile::Profile;
 #[cfg(feature = "alloc")]
 pub use repair::{ABORTED, BRIDGE, BRIDGE_USER, Pending, Repair, Repairer, repair};
 pub use strategy::{KEEP_STEPS_MIN, Protection, Strategy};
 pub use table::{ArrayTable, Full, SliceTable, Table};
-pub use tokens::{Basis, TokenCounter, Tokens};
-pub use trigger::{Fired, Occasion, Pacing, Trigger, TriggerKind, TriggerView, Wait, WaitReason};
+pub use tokens::{Basis, TokenBounds, TokenCounter, Tokens};
+pub use trigger::{Fired, Pacing, Trigger, TriggerKind, TriggerView, Wait, WaitReason};
 pub use usage::{
-    AnthropicTokens, Correction, GeminiTokens, Ledger, ModelKey, OpenAiTokens, RequestHandle, Size, Spend,
-    Stamp, Tally, Usage,
+    AnthropicTokens, Correction, GeminiTokens, Ledger, ModelKey, OpenAiTokens, RequestHandle, SavedLedger,
+    Size, Spend, Stamp, Tally, Usage,
 };
 pub use validate::{Validator, Violation, ViolationKind};

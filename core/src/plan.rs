@@ -1,27 +1,28 @@
-//! A decision: what the next request will contain.
+//! A decision: what the next request will contain. An [`Index`] and a [`Strategy`] make a [`Plan`], and that with what stands
+//! in place of what it takes away is a [`ReadyPlan`]. The example of all of it is at [`plan_with`].
 
-use core::cmp::Reverse;
+mod error;
+mod loss;
+mod ready;
+
+pub use error::{Contributor, Infeasible, PlanError};
+pub use loss::{Loss, LossKind, LossReport};
+pub use ready::{
+    ClampGap, Edit, FillError, Gap, PartEdit, Placeholders, ReadyPlan, StandIn, StandIns, SummaryEdit,
+    SummaryGap,
+};
+
 use core::fmt;
 use core::ops::Range;
 
-use crate::draft::{Cell, Draft, Floors, Verdict};
-use crate::index::{Group, GroupKind, Index};
-use crate::{Budget, Strategy, Tokens};
-
-/// Why a pass is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Pass {
-    /// The trigger says so. A pass that frees less than the budget's `min_reclaim` is not worth it.
-    Proactive,
-    /// Somebody asked for it. Whatever it frees, it is made.
-    Manual,
-}
+use crate::draft::{self, Cell, Draft, Floors, PartVerdict, Scratch, Verdict};
+use crate::index::{Group, GroupKind, Index, IndexedPart};
+use crate::{Budget, Pass, Strategy};
 
 /// Decides what the next request will contain.
 ///
 /// Whether a pass is due is the caller's question ([`Budget::is_due`]). `cells` is memory for the verdicts: at least
-/// [`Index::span_count`] of them.
+/// [`Index::cell_count`] of them. There is none for summaries; with [`plan_with`] there is.
 ///
 /// # Errors
 /// [`PlanError::Infeasible`] if what is protected does not fit the window; [`PlanError::CellsTooFew`].
@@ -32,9 +33,106 @@ pub fn plan<'a>(
     strategy: &(impl Strategy + ?Sized),
     cells: &'a mut [Cell],
 ) -> Result<Outcome<'a>, PlanError> {
-    let needed = index.span_count();
-    let cells = cells.get_mut(..needed).ok_or(PlanError::CellsTooFew { needed })?;
-    let mut draft = Draft::new(index, cells, *budget, strategy.protection());
+    plan_with(index, budget, pass, strategy, Scratch::new(cells))
+}
+
+/// [`plan`] with memory for summaries too: the whole way from messages to what a store writes.
+///
+/// What a [`Plan`] puts in the place of messages and parts is still missing: [`Plan::fill`] takes it and gives a
+/// [`ReadyPlan`], whose [`edits`](ReadyPlan::edits) are what a store has to write.
+///
+/// ```
+/// use epitome_core::message::{SimpleMessage, ToolCallView};
+/// use epitome_core::{
+///     ArrayTable, Budget, Cell, ClassEstimator, Draft, Edit, IndexBuf, OpenCallSlots, Outcome, Part, PartKind, Pass,
+///     Placeholders, Replacement, Scratch, Span, StandIn, StandIns, Strategy, TokenCounter, Tokens, count_message,
+///     count_part, plan_with,
+/// };
+///
+/// /// Summarizes the first answer, and clears what tools returned.
+/// #[derive(Debug)]
+/// struct Example;
+///
+/// impl Strategy for Example {
+///     fn name(&self) -> &'static str {
+///         "example"
+///     }
+///
+///     fn plan(&self, draft: &mut Draft<'_>) {
+///         for part in draft.index().parts().filter(|part| part.kind() == PartKind::ToolResult) {
+///             // What is protected, or too small to be worth it, is refused.
+///             let _ = draft.elide(&part, Tokens(8));
+///         }
+///         let _ = draft.replace(1, 1, Tokens(12));
+///     }
+/// }
+///
+/// // Index: every message, once.
+/// let (spans, parts) = (ArrayTable::<Span, 16>::default(), ArrayTable::<Part, 16>::default());
+/// let mut index = IndexBuf::with_parts(spans, OpenCallSlots::<4>::new(), parts);
+/// let counter = ClassEstimator::new();
+/// let calls = [ToolCallView::new("c1", "list", "{}")];
+/// let long = "one.txt two.txt three.txt ".repeat(20);
+/// for message in [
+///     SimpleMessage::user("Compare all the files here."),
+///     SimpleMessage::assistant("I shall do so. First I have to know which files there are, and so I list them."),
+///     SimpleMessage::calls(&calls),
+///     SimpleMessage::result("c1", &long),
+///     SimpleMessage::assistant("There are sixty."),
+///     SimpleMessage::user("And which is the longest?"),
+///     SimpleMessage::assistant("One."),
+///     SimpleMessage::assistant("Two."),
+///     SimpleMessage::assistant("Three."),
+/// ] {
+///     let tokens = count_message(&message, &counter);
+///     index.push_with_parts(&message, tokens, |_, part| count_part(part, &counter))?;
+/// }
+/// let view = index.view();
+///
+/// // Draft and plan: verdicts, and what they come to at most.
+/// let (mut cells, mut replacements) = ([Cell::default(); 32], [Replacement::default(); 1]);
+/// let scratch = Scratch::new(&mut cells).with_replacements(&mut replacements);
+/// let budget = Budget::builder().window(1_000).trigger(500).without_goal().build()?;
+/// let Outcome::Planned(plan) = plan_with(view, &budget, Pass::Manual, &Example, scratch)? else { unreachable!() };
+/// assert_eq!(plan.verdicts().to_string(), "KREKKKKK");
+/// let bound = plan.tokens_after();
+///
+/// // Fill: the note that stands for every result, and the summary that a model has written.
+/// let note = StandIn::new("[cleared]", counter.count("[cleared]"));
+/// let summary = [StandIn::new("I list the files.", count_message(&SimpleMessage::assistant("I list the files."), &counter))];
+/// let stand_ins = StandIns::new(Placeholders::new().with_tool_result(note)).with_summaries(&summary);
+/// let ready = plan.fill(stand_ins)?;
+/// assert!(ready.tokens_after() <= bound);
+///
+/// // Edits: what a store writes, in one step.
+/// for edit in ready.edits() {
+///     match edit {
+///         Edit::Hide(positions) => assert_eq!(positions, 1..2),
+///         Edit::Summary(summary) => {
+///             assert_eq!((summary.position, summary.stand_in.text), (1, "I list the files."));
+///             assert!(summary.covers().flatten().eq([1]));
+///         }
+///         Edit::Part(part) => {
+///             assert_eq!((part.position, part.ordinal), (3, 0));
+///             assert_eq!(part.stand_in.map(|note| note.text), Some("[cleared]"));
+///         }
+///         _ => unreachable!(),
+///     }
+/// }
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_with<'a>(
+    index: Index<'a>,
+    budget: &Budget,
+    pass: Pass,
+    strategy: &(impl Strategy + ?Sized),
+    scratch: Scratch<'a>,
+) -> Result<Outcome<'a>, PlanError> {
+    let few = PlanError::CellsTooFew { needed: index.cell_count() };
+    let mut draft = Draft::new(index, scratch, *budget, strategy.protection()).ok_or(few)?;
     let floors = draft.floors();
     if floors.hard > budget.limit() {
         return Err(PlanError::Infeasible(Infeasible::new(&draft)));
@@ -43,12 +141,13 @@ pub fn plan<'a>(
         return Ok(Outcome::Unchanged(Unchanged::AtGoal));
     }
     strategy.plan(&mut draft);
+    draft.settle();
     let (before, after) = (index.tokens(), draft.tokens());
     let freed = before.saturating_sub(after);
     if freed == 0 {
         return Ok(Outcome::Unchanged(Unchanged::NothingToDrop));
     }
-    if pass == Pass::Proactive && freed < budget.min_reclaim() && before <= budget.limit() {
+    if freed < budget.min_reclaim() && pass.can_wait(before, budget) {
         return Ok(Outcome::Unchanged(Unchanged::TooLittle { freed }));
     }
     Ok(Outcome::Planned(Plan {
@@ -56,7 +155,7 @@ pub fn plan<'a>(
         budget: *budget,
         floors,
         tokens_after: after,
-        cells: draft.into_cells(),
+        verdicts: draft.into_verdicts(),
     }))
 }
 
@@ -97,14 +196,14 @@ impl Unchanged {
     }
 }
 
-/// A decision, as data: which groups the next request keeps, and what that costs.
+/// A decision, as data: which groups the next request keeps, which parts of them, and what that costs.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan<'a> {
     index: Index<'a>,
     budget: Budget,
     floors: Floors,
     tokens_after: u64,
-    cells: &'a [Cell],
+    verdicts: draft::Verdicts<'a>,
 }
 
 impl<'a> Plan<'a> {
@@ -120,7 +219,14 @@ impl<'a> Plan<'a> {
         self.verdict_at(group.leader())
     }
 
-    /// The verdicts on all groups, in order: displayed as a string like `KKDDK`.
+    /// The verdict on a part of a group that is kept.
+    #[must_use]
+    pub fn part_verdict(&self, part: &IndexedPart<'_>) -> PartVerdict {
+        let cell = self.verdicts.parts.get(part.at() as usize);
+        cell.map_or(PartVerdict::Keep, |cell| self.verdicts.clamps.verdict(*cell))
+    }
+
+    /// The verdicts on all groups, in order: displayed as a string like `KKDDERRK`.
     #[must_use]
     pub const fn verdicts(&self) -> Verdicts<'_, 'a> {
         Verdicts(self)
@@ -132,13 +238,14 @@ impl<'a> Plan<'a> {
         self.index.tokens()
     }
 
-    /// The size of the projection after, in tokens.
+    /// The size of the projection after, in tokens: at most that, because what stands in place of parts and groups counts
+    /// as all that it may have. Without such, just that.
     #[must_use]
     pub const fn tokens_after(&self) -> u64 {
         self.tokens_after
     }
 
-    /// What no plan with this protection could go below.
+    /// What no plan with this protection could go below: with whole groups alone both, with shortened parts the hard one.
     #[must_use]
     pub const fn floors(&self) -> Floors {
         self.floors
@@ -156,9 +263,24 @@ impl<'a> Plan<'a> {
         self.tokens_after <= self.budget.limit()
     }
 
-    /// The messages of the next request, in order, as ranges of positions.
+    /// How many groups stay, if perhaps shortened.
+    #[must_use]
+    pub fn groups_kept(&self) -> u32 {
+        let kept = self.index.groups().filter(|group| self.verdict(group) == Verdict::Keep);
+        u32::try_from(kept.count()).unwrap_or(u32::MAX)
+    }
+
+    /// How many messages stay, if perhaps shortened.
+    #[must_use]
+    pub fn messages_kept(&self) -> u32 {
+        let lengths = self.projection().map(|positions| positions.end.saturating_sub(positions.start));
+        lengths.fold(0, u32::saturating_add)
+    }
+
+    /// The messages of the next request that are there now, in order, as ranges of positions. Summaries are not among
+    /// them.
     pub fn projection(&self) -> impl Iterator<Item = Range<u32>> + use<'a> {
-        let (index, cells) = (self.index, self.cells);
+        let (index, cells) = (self.index, self.verdicts.cells);
         index.project(move |leader, _| {
             cells.get(leader as usize).is_none_or(|cell| cell.verdict() == Verdict::Keep)
         })
@@ -168,31 +290,70 @@ impl<'a> Plan<'a> {
     #[must_use]
     pub fn stable_prefix(&self) -> StablePrefix {
         let mut prefix = StablePrefix::default();
-        let visible = self.index.project_spans(|_, kind| kind != GroupKind::Orphan);
-        for at in visible.take_while(|at| self.leader_verdict(*at) == Verdict::Keep) {
+        for at in self.index.project_spans(|_, kind| kind != GroupKind::Orphan) {
+            let cell = self.index.spans.get(at).map_or(Cell::EMPTY, |span| self.cell(span.leader));
+            if cell.verdict() != Verdict::Keep {
+                return prefix;
+            }
             let positions = self.index.positions(at);
-            prefix.messages = prefix.messages.saturating_add(positions.end.saturating_sub(positions.start));
+            let edited = if cell.has(Cell::EDITED) { self.first_edit(positions.clone()) } else { None };
+            let end = edited.unwrap_or(positions.end);
+            prefix.messages = prefix.messages.saturating_add(end.saturating_sub(positions.start));
+            if edited.is_some() {
+                return prefix;
+            }
             prefix.tokens = prefix.tokens.saturating_add(self.index.own_tokens(at));
         }
         prefix
     }
 
-    fn leader_verdict(&self, at: usize) -> Verdict {
-        self.index.spans.get(at).map_or(Verdict::Keep, |span| self.verdict_at(span.leader))
+    /// What a provider's cache holds of the last request and cannot use for the next one, in tokens: all from the first
+    /// change on.
+    #[must_use]
+    pub fn lost_cache_tokens(&self) -> u64 {
+        self.tokens_before().saturating_sub(self.stable_prefix().tokens)
+    }
+
+    /// What it hides and shortens.
+    #[must_use]
+    pub fn loss(&self) -> LossReport {
+        LossReport::of(self)
+    }
+
+    /// The position of the first of these messages that has a shortened part.
+    fn first_edit(&self, positions: Range<u32>) -> Option<u32> {
+        let numbers = self.index.parts_in(positions);
+        let edited = |at: &usize| self.verdicts.parts.get(*at).is_some_and(|cell| *cell != Cell::EMPTY);
+        let first = numbers.into_iter().find(edited)?;
+        self.index.parts.get(first).map(crate::index::Part::position)
+    }
+
+    /// The parts that are shortened, with what becomes of them, in the order in which they came.
+    pub fn shortened(&self) -> impl Iterator<Item = (IndexedPart<'a>, PartVerdict)> + use<'a> {
+        let (index, plan) = (self.index, *self);
+        let parts = index.parts().map(move |part| (part, plan.part_verdict(&part)));
+        parts.filter(|(_, verdict)| *verdict != PartVerdict::Keep)
+    }
+
+    fn cell(&self, leader: u32) -> Cell {
+        self.verdicts.cells.get(leader as usize).copied().unwrap_or(Cell::EMPTY)
     }
 
     fn verdict_at(&self, leader: u32) -> Verdict {
-        self.cells.get(leader as usize).map_or(Verdict::Keep, |cell| cell.verdict())
+        self.cell(leader).verdict()
     }
 }
 
 impl PartialEq for Plan<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.index.spans == other.index.spans
+            && self.index.parts == other.index.parts
             && self.index.totals == other.index.totals
             && self.budget == other.budget
             && self.tokens_after == other.tokens_after
+            && self.verdicts.replacements == other.verdicts.replacements
             && self.index.groups().all(|group| self.verdict(&group) == other.verdict(&group))
+            && self.index.parts().all(|part| self.part_verdict(&part) == other.part_verdict(&part))
     }
 }
 
@@ -204,101 +365,16 @@ impl Eq for Plan<'_> {}
 pub struct StablePrefix {
     /// How many messages.
     pub messages: u32,
-    /// How many tokens.
+    /// How many tokens; where it ends within a run of messages of one group, without those of that run.
     pub tokens: u64,
 }
 
-/// Displays the verdicts of a plan, one letter a group: `K` keep, `D` drop.
+/// Displays the verdicts of a plan, one letter a group: `K` keep, `E` keep with shortened parts, `D` drop, `R` replace.
 #[derive(Debug, Clone, Copy)]
 pub struct Verdicts<'p, 'a>(&'p Plan<'a>);
 
 impl fmt::Display for Verdicts<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.index.groups().try_for_each(|group| write!(f, "{}", self.0.verdict(&group).letter()))
+        self.0.index.groups().try_for_each(|group| write!(f, "{}", self.0.cell(group.leader()).letter()))
     }
 }
-
-/// Why there is no plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// What is protected does not fit the window.
-    Infeasible(Infeasible),
-    /// The caller brought too little memory.
-    CellsTooFew {
-        /// How many cells are needed.
-        needed: usize,
-    },
-}
-
-/// What is protected does not fit the window: no compaction helps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Infeasible {
-    /// What is protected, in tokens.
-    pub floor: u64,
-    /// What a request may have: the window less the reserve.
-    pub limit: u64,
-    /// The largest groups that are protected, largest first.
-    pub largest: [Option<Contributor>; 3],
-}
-
-/// A protected group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Contributor {
-    /// The position of its first message.
-    pub position: u32,
-    /// What it is.
-    pub kind: GroupKind,
-    /// Its size.
-    pub tokens: Tokens,
-}
-
-impl Contributor {
-    /// The larger one is higher, and of equals the first.
-    const fn rank(&self) -> (Tokens, Reverse<u32>) {
-        (self.tokens, Reverse(self.position))
-    }
-}
-
-impl Infeasible {
-    fn new(draft: &Draft<'_>) -> Self {
-        let mut largest: [Option<Contributor>; 3] = [None; 3];
-        for group in draft.index().groups().filter(|group| draft.is_protected(group)) {
-            let position = draft.index().span(group.leader()).map_or(0, |span| span.first);
-            let mut rest = Contributor { position, kind: group.kind(), tokens: group.tokens() };
-            for place in &mut largest {
-                match place {
-                    Some(there) if there.rank() >= rest.rank() => {}
-                    Some(there) => core::mem::swap(there, &mut rest),
-                    None => {
-                        *place = Some(rest);
-                        break;
-                    }
-                }
-            }
-        }
-        Self { floor: draft.floors().hard, limit: draft.budget().limit(), largest }
-    }
-}
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::CellsTooFew { needed } => write!(f, "a plan needs {needed} cells"),
-            Self::Infeasible(Infeasible { floor, limit, largest }) => {
-                write!(
-                    f,
-                    "what is protected has {floor} tokens, and a request may have {limit}; the largest:"
-                )?;
-                for Contributor { position, kind, tokens } in largest.iter().flatten() {
-                    write!(f, " {} of {tokens} tokens at message {position};", kind.as_str())?;
-                }
-                f.write_str(" raise the window, or shorten these")
-            }
-        }
-    }
-}
-
-impl core::error::Error for PlanError {}

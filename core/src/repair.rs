@@ -10,8 +10,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use crate::index::{Answer, Facts, close, for_each_call};
-use crate::message::MessageView;
-use crate::open_calls::{OpenCall, OpenCallTree, OpenCalls};
+use crate::message::{MessageView, Role};
+use crate::open_calls::{OpenCall, OpenCallTree, OpenCalls, OpenKind};
 use crate::profile::{Instructions, Profile, Rules};
 use crate::shape::{Kind, Shape};
 use crate::{Seq, Turn};
@@ -57,11 +57,12 @@ pub enum Repair {
     BridgeAssistant,
 }
 
-/// What becomes of calls without a result at the end of the conversation.
+/// What becomes of calls without a result in the current turn. Those of earlier turns always get an aborted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "a tool is running or it is not")]
 pub enum Pending {
-    /// The tools of the last step may still be running: its calls stay as they are.
+    /// The tools of the current turn may still be running: its calls without a result stay as they are, those of its
+    /// earlier steps too. A turn begins where the user says something.
     Running,
     /// Nothing is running any more: they get an aborted result.
     Over,
@@ -79,7 +80,7 @@ pub enum Pending {
 /// - Left out are reasoning without what it led to, the calls' reasoning that other calls of the open turn lack, and signed
 ///   reasoning behind an edit ([`Repairer::with_edit`]) or behind a later message that is moved before it.
 ///
-/// Afterwards a [`Validator`](crate::Validator) of the same profile finds nothing, but for the pending calls that
+/// Afterwards a [`Validator`](crate::Validator) of the same profile finds nothing, but for the calls without a result that
 /// [`Pending::Running`] leaves. What is legal already is kept as it is, but for one case: where results stand anywhere, a
 /// result that could answer calls of several earlier turns, all of one id, is left out as nobody's. Each message must
 /// answer at most one call, as [`MessageView`] asks for.
@@ -133,11 +134,10 @@ struct Request<'a> {
     rows: &'a [Row],
     rules: &'a Rules,
     results: &'a BTreeMap<u32, Vec<u32>>,
-    /// For each message that called, its calls without a result, by their place in it.
-    unanswered: BTreeMap<u32, Vec<u32>>,
+    /// For each message that called, its calls that get an aborted result, by their place in it.
+    aborted: BTreeMap<u32, Vec<u32>>,
     /// The messages that lose their reasoning, whatever stands beside them.
     stripped: BTreeSet<u32>,
-    pending: Pending,
 }
 
 impl Repairer {
@@ -152,7 +152,9 @@ impl Repairer {
     /// Takes note of the next message.
     pub fn push<M: MessageView + ?Sized>(&mut self, message: &M) {
         let position = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
-        let facts = Facts::of(message, |id| self.open.find(id, self.turn));
+        // What profiles ask for is results: approvals stay where they stand.
+        let find = |kind, id: &[u8]| self.open.find(kind, id, self.turn).filter(|_| kind == OpenKind::Call);
+        let facts = Facts::of(message, find);
         if facts.begins_turn() {
             self.turn = self.turn.next();
         }
@@ -160,11 +162,17 @@ impl Repairer {
             close(&mut self.open, message, call);
             self.results.entry(call.span).or_default().push(position);
         }
-        self.rows.push(Row { shape: Shape::of(message), orphan: facts.answer == Answer::Orphan });
+        let stays = facts.approves && facts.role != Role::Tool;
+        self.rows.push(Row { shape: Shape::of(message), orphan: facts.answer == Answer::Orphan && !stays });
         let mut ordinal = 0;
         for_each_call(message, &mut |call| {
-            let open =
-                OpenCall { turn: self.turn, anchor: Seq(u64::from(position)), ordinal, span: position };
+            let open = OpenCall {
+                turn: self.turn,
+                anchor: Seq(u64::from(position)),
+                ordinal,
+                span: position,
+                tool: 0,
+            };
             // A tree has always room.
             let _ = self.open.open(call.id.as_bytes(), open);
             ordinal = ordinal.saturating_add(1);
@@ -174,11 +182,15 @@ impl Repairer {
     /// What to write, in order.
     #[must_use]
     pub fn finish(self, profile: Profile, pending: Pending) -> Vec<Repair> {
-        let mut unanswered = BTreeMap::<u32, Vec<u32>>::new();
-        self.open.for_each(&mut |_, call| unanswered.entry(call.span).or_default().push(call.ordinal));
+        let mut aborted = BTreeMap::<u32, Vec<u32>>::new();
+        self.open.for_each(&mut |_, call| {
+            if pending == Pending::Over || call.turn != self.turn {
+                aborted.entry(call.span).or_default().push(call.ordinal);
+            }
+        });
         let (rules, results) = (profile.rules(), &self.results);
         let stripped = thinking::stripped(&self.rows, rules, self.first_changed);
-        let request = Request { rows: &self.rows, rules, results, unanswered, stripped, pending };
+        let request = Request { rows: &self.rows, rules, results, aborted, stripped };
         let steps = pairing::pair(&request);
         let steps = thinking::drop_reasoning(&request, steps);
         grammar::arrange(&request, steps)

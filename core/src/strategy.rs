@@ -16,6 +16,13 @@ pub trait Strategy {
         Protection::default()
     }
 
+    /// Whether it never drops less because something is larger: raising the sizes of some groups, and the floors and the
+    /// total with them, never makes it keep a group that it dropped before. Sizes that are only known to lie between two
+    /// others then need no exact count where both lead to the same verdicts. `false` is always right.
+    fn is_monotone(&self) -> bool {
+        false
+    }
+
     /// Writes verdicts, from the oldest group on, until [`Draft::is_goal_met`] or there is nothing left to drop.
     fn plan(&self, draft: &mut Draft<'_>);
 }
@@ -29,6 +36,10 @@ impl<S: Strategy + ?Sized> Strategy for &S {
 
     fn protection(&self) -> Protection {
         (**self).protection()
+    }
+
+    fn is_monotone(&self) -> bool {
+        (**self).is_monotone()
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {

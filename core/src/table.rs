@@ -29,6 +29,9 @@ pub trait Table<T> {
     /// [`Full`] when there is no room.
     fn push(&mut self, value: T) -> Result<(), Full>;
 
+    /// Forgets all values from the number `len` on.
+    fn truncate(&mut self, len: usize);
+
     /// Forgets all values; the room remains.
     fn clear(&mut self);
 }
@@ -63,12 +66,23 @@ impl<T> Table<T> for SliceTable<'_, T> {
         Ok(())
     }
 
+    fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
     fn clear(&mut self) {
         self.len = 0;
     }
 }
 
-/// A table of at most `N` values, held in place.
+/// A table of at most `N` values, held in place. One without room does not compile, nor does a memory for no call:
+///
+/// ```compile_fail,E0080
+/// let table = epitome_core::ArrayTable::<u8, 0>::default();
+/// ```
+/// ```compile_fail,E0080
+/// let calls = epitome_core::OpenCallSlots::<0>::new();
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct ArrayTable<T, const N: usize> {
     room: [T; N],
@@ -104,6 +118,10 @@ impl<T, const N: usize> Table<T> for ArrayTable<T, N> {
         Ok(())
     }
 
+    fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
     fn clear(&mut self) {
         self.len = 0;
     }
@@ -124,6 +142,10 @@ impl<T> Table<T> for alloc::vec::Vec<T> {
         Ok(())
     }
 
+    fn truncate(&mut self, len: usize) {
+        Self::truncate(self, len);
+    }
+
     fn clear(&mut self) {
         Self::clear(self);
     }
@@ -141,6 +163,10 @@ impl<T, const N: usize> Table<T> for heapless::Vec<T, N> {
 
     fn push(&mut self, value: T) -> Result<(), Full> {
         Self::push(self, value).map_err(|_| Full)
+    }
+
+    fn truncate(&mut self, len: usize) {
+        Self::truncate(self, len);
     }
 
     fn clear(&mut self) {

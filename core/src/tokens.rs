@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::count::{Amount, Framing, MediaRules};
+
 /// An amount of tokens of one message or part. Sums of many are `u64`, because a saturated sum cannot be subtracted from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -64,13 +66,52 @@ impl Basis {
     }
 }
 
+/// What an amount of tokens lies between, both ends included.
+///
+/// ```
+/// use epitome_core::{TokenBounds, Tokens};
+///
+/// let bounds = TokenBounds::new(Tokens(3), Tokens(9));
+/// assert!(!bounds.is_exact());
+/// assert!(TokenBounds::exact(Tokens(5)).is_exact());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct TokenBounds {
+    /// The amount is at least this.
+    pub lower: Tokens,
+    /// The amount is at most this.
+    pub upper: Tokens,
+}
+
+impl TokenBounds {
+    /// At least `lower` and at most `upper`, which is raised to `lower` if it is less.
+    #[must_use]
+    pub const fn new(lower: Tokens, upper: Tokens) -> Self {
+        Self { lower, upper: if upper.0 < lower.0 { lower } else { upper } }
+    }
+
+    /// An amount that is known.
+    #[must_use]
+    pub const fn exact(tokens: Tokens) -> Self {
+        Self { lower: tokens, upper: tokens }
+    }
+
+    /// Whether only one amount is possible.
+    #[must_use]
+    pub const fn is_exact(self) -> bool {
+        self.lower.0 == self.upper.0
+    }
+}
+
 /// Turns text into an amount of tokens.
 ///
 /// *For callers*: counting is additive by convention. Count each part on its own and add; joined text is never counted,
 /// so a message's amount does not depend on its neighbours.
 ///
 /// *For implementers*: the same text always gives the same amount, no text panics, and text that looks like a special
-/// token (`<|endoftext|>`) is counted as the text it is.
+/// token (`<|endoftext|>`) is counted as the text it is. A counter that can bracket a text for much less than it takes to
+/// count it overrides [`TokenCounter::bounds`]; one that knows where counts add up overrides [`TokenCounter::last_cut`].
 pub trait TokenCounter {
     /// A stable name, stored beside every count: a count made under another name is not trusted.
     fn name(&self) -> &str;
@@ -81,13 +122,47 @@ pub trait TokenCounter {
     /// The amount of `text`.
     fn count(&self, text: &str) -> Tokens;
 
+    /// The amount of `text`, with how it is known: as [`TokenCounter::basis`] says, unless the counter has to give up on
+    /// this text and comes close to it in another way.
+    fn measure(&self, text: &str) -> Amount {
+        Amount::new(self.count(text), self.basis())
+    }
+
     /// The amount of `text` if it is at most `limit`; may stop reading as soon as it is known to be more.
     fn count_up_to(&self, text: &str, limit: Tokens) -> Option<Tokens> {
         let tokens = self.count(text);
         (tokens <= limit).then_some(tokens)
     }
+
+    /// What the provider adds around messages: [`Framing::OPENAI`] unless the counter knows better.
+    fn framing(&self) -> Framing {
+        Framing::OPENAI
+    }
+
+    /// What the provider makes of media: [`MediaRules::OPENAI`] unless the counter knows better.
+    ///
+    /// *For implementers*: counters with different framing or rules have different names, because a name stands for all
+    /// of a count. One that wraps another passes both on.
+    fn media_rules(&self) -> MediaRules {
+        MediaRules::OPENAI
+    }
+
+    /// What the amount of `text` lies between. By default the amount itself, which takes a count.
+    fn bounds(&self, text: &str) -> TokenBounds {
+        TokenBounds::exact(self.count(text))
+    }
+
+    /// The last position in `text`, more than `from` bytes in, where it can be cut: counted apart, the two sides have
+    /// what they have together, whatever is appended to `text`. By default none is known.
+    ///
+    /// *For implementers*: `from` may lie within a character, or behind the end.
+    fn last_cut(&self, text: &str, from: usize) -> Option<usize> {
+        let _ = (text, from);
+        None
+    }
 }
 
+#[deny(clippy::missing_trait_methods, reason = "what the counter knows must not get lost")]
 impl<C: TokenCounter + ?Sized> TokenCounter for &C {
     fn name(&self) -> &str {
         (**self).name()
@@ -101,7 +176,27 @@ impl<C: TokenCounter + ?Sized> TokenCounter for &C {
         (**self).count(text)
     }
 
+    fn measure(&self, text: &str) -> Amount {
+        (**self).measure(text)
+    }
+
     fn count_up_to(&self, text: &str, limit: Tokens) -> Option<Tokens> {
         (**self).count_up_to(text, limit)
+    }
+
+    fn framing(&self) -> Framing {
+        (**self).framing()
+    }
+
+    fn media_rules(&self) -> MediaRules {
+        (**self).media_rules()
+    }
+
+    fn bounds(&self, text: &str) -> TokenBounds {
+        (**self).bounds(text)
+    }
+
+    fn last_cut(&self, text: &str, from: usize) -> Option<usize> {
+        (**self).last_cut(text, from)
     }
 }

@@ -8,8 +8,9 @@ mod view;
 
 pub use fired::{Fired, TriggerKind};
 pub use pacing::{Pacing, Wait, WaitReason};
-pub use view::{Occasion, TriggerView};
+pub use view::TriggerView;
 
+use crate::Pass;
 use crate::budget::TRIGGER_DEFAULT;
 
 /// A condition on a conversation under which a pass is due. It says when to plan; a [`Budget`](crate::Budget)'s goal says
@@ -22,7 +23,7 @@ use crate::budget::TRIGGER_DEFAULT;
 ///
 /// ```
 /// use epitome_core::{
-///     ArrayTable, Budget, IndexBuf, Occasion, OpenCallSlots, Span, Trigger, TriggerKind, TriggerView,
+///     ArrayTable, Budget, IndexBuf, OpenCallSlots, Pass, Span, Trigger, TriggerKind, TriggerView,
 /// };
 ///
 /// const LARGE_OR_LONG: Trigger<'static> = Trigger::any(&[
@@ -40,7 +41,7 @@ use crate::budget::TRIGGER_DEFAULT;
 ///
 /// let view = TriggerView::new(index.view(), &budget, 100_000);
 /// assert!(!LARGE_OR_LONG.is_due(&view));
-/// assert!(LARGE_OR_LONG.is_due(&view.with_occasion(Occasion::Overflow)));
+/// assert!(LARGE_OR_LONG.is_due(&view.with_pass(Pass::Overflow)));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trigger<'a>(Condition<'a>);
@@ -141,13 +142,13 @@ impl<'a> Trigger<'a> {
         Self(Condition::Never)
     }
 
-    /// Somebody asks for a pass now: [`Occasion::Manual`].
+    /// Somebody asks for a pass now: [`Pass::Manual`].
     #[must_use]
     pub const fn manual() -> Self {
         Self(Condition::Manual)
     }
 
-    /// The provider has refused the request as too large: [`Occasion::Overflow`].
+    /// The provider has refused the request as too large: [`Pass::Overflow`].
     #[must_use]
     pub const fn overflow() -> Self {
         Self(Condition::Overflow)
@@ -197,10 +198,10 @@ impl<'a> Trigger<'a> {
             Condition::Always => return Fired::when(TriggerKind::Always, true),
             Condition::Never => return None,
             Condition::Manual => {
-                return Fired::when(TriggerKind::Manual, view.occasion() == Occasion::Manual);
+                return Fired::when(TriggerKind::Manual, view.pass() == Pass::Manual);
             }
             Condition::Overflow => {
-                return Fired::when(TriggerKind::Overflow, view.occasion() == Occasion::Overflow);
+                return Fired::when(TriggerKind::Overflow, view.pass() == Pass::Overflow);
             }
             Condition::All(triggers) => return all_fired(triggers, view),
             Condition::Any(triggers) => return triggers.iter().find_map(|trigger| trigger.fired(view)),

@@ -12,6 +12,6 @@ mod spend;
 mod tests;
 
 pub use correction::Correction;
-pub use ledger::{Ledger, ModelKey, RequestHandle, Size, Stamp};
+pub use ledger::{Ledger, ModelKey, RequestHandle, SavedLedger, Size, Stamp};
 pub use report::{AnthropicTokens, GeminiTokens, OpenAiTokens, Usage};
 pub use spend::{Spend, Tally};

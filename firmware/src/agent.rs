@@ -2,18 +2,21 @@
 
 use core::fmt::{self, Write};
 
-use epitome_compactors::Truncation;
+use epitome_compactors::{CLEARED, Pipeline, ToolResultClearing, Truncation};
 use epitome_core::attribution::SeqRange;
 use epitome_core::message::{MessageView, Role, SimpleMessage, ToolCallView};
 use epitome_core::{
-    Budget, ClassEstimator, Outcome, Pass, Placed, SummaryError, TokenCounter, count_message,
+    Budget, ClassEstimator, Outcome, Pass, Placed, Strategy, SummaryError, TokenCounter, count_message,
     write_openai_chat,
 };
 
 use crate::History;
 use crate::measure::{Clock, Cost};
 
-pub const ARENA_BYTES: usize = 10_928;
+pub const MESSAGES_MAX: usize = 96;
+pub const ARENA_BYTES: usize = 10_504;
+/// Of how many results a plan may take the content away; four come in a turn.
+pub const RESULTS_MAX: usize = 36;
 pub type Page = [u8; History::snapshot_bytes_max()];
 
 pub const SYSTEM: &str = "You run a greenhouse. Keep it between 18 and 24 degrees. Answer briefly.";
@@ -30,11 +33,11 @@ pub struct Agent<'a> {
     page: &'a mut Page,
     clock: &'a Clock,
     budget: Budget,
-    strategy: Truncation,
     /// What is to be summarized, as long as the summary is being written.
     asked: Option<SeqRange>,
     summarized: bool,
     turn: u32,
+    elided: usize,
     costs: Costs,
 }
 
@@ -52,8 +55,8 @@ impl<'a> Agent<'a> {
     pub fn new(history: &'a mut History, page: &'a mut Page, clock: &'a Clock) -> Self {
         // A token is some four bytes: the goal of tokens is reached before the bytes run out.
         let budget = Budget::builder().window(2_600).trigger(1_900).goal(1_100).build().unwrap_or_default();
-        let (strategy, costs) = (Truncation::new(), Costs::default());
-        Self { history, page, clock, budget, strategy, asked: None, summarized: false, turn: 0, costs }
+        let costs = Costs::default();
+        Self { history, page, clock, budget, asked: None, summarized: false, turn: 0, elided: 0, costs }
     }
 
     /// One turn: a request, two steps with calls and results, a streamed answer.
@@ -85,9 +88,18 @@ impl<'a> Agent<'a> {
         &self.costs
     }
 
+    /// How many results have been elided.
+    pub fn elided(&self) -> usize {
+        self.elided
+    }
+
     #[inline(never)]
     pub fn finish(&self) -> Done {
-        if self.summarized { Ok(()) } else { Err("the summary never came") }
+        match (self.summarized, self.elided) {
+            (false, _) => Err("the summary never came"),
+            (_, 0) => Err("no result was ever elided"),
+            _ => Ok(()),
+        }
     }
 
     /// Two calls, answered in the other order; of some turns the second tool does not answer in time.
@@ -157,12 +169,13 @@ impl<'a> Agent<'a> {
         if let Ok(placed) = placed {
             return Ok(placed);
         }
-        self.compact()?;
+        self.shrink()?;
         self.history.push(message, &ClassEstimator::new()).map_err(|_| "no room, also after a compaction")
     }
 
     fn make_room(&mut self, bytes: usize) -> Done {
-        if self.history.free_bytes() < bytes { self.compact() } else { Ok(()) }
+        let full = self.history.len() >= MESSAGES_MAX || self.history.index().part_count() >= RESULTS_MAX;
+        if full || self.history.free_bytes() < bytes { self.shrink() } else { Ok(()) }
     }
 
     fn compact_if_due(&mut self) -> Done {
@@ -172,25 +185,41 @@ impl<'a> Agent<'a> {
         if self.turn < SUMMARY_TURN || self.summarized { self.compact() } else { self.ask_for_summary() }
     }
 
-    #[inline(never)]
+    /// Old results go first, then the oldest messages.
     fn compact(&mut self) -> Done {
-        let after = self.plan()?.ok_or("nothing to drop")?;
+        let (clearing, truncation, budget) = (ToolResultClearing::new(), Truncation::new(), self.budget);
+        self.compact_by(&Pipeline::new(&[&clearing, &truncation]), &budget)
+    }
+
+    /// Makes room in the tables, however few tokens there are: half of them go.
+    #[inline(never)]
+    fn shrink(&mut self) -> Done {
+        let goal = self.history.tokens() / 2;
+        let budget = Budget::builder().window(2_600).trigger(1_900).goal(goal).build().unwrap_or_default();
+        self.compact_by(&Truncation::new(), &budget)
+    }
+
+    #[inline(never)]
+    fn compact_by(&mut self, strategy: &dyn Strategy, budget: &Budget) -> Done {
+        let after = self.plan(strategy, budget)?.ok_or("nothing to drop")?;
         let history = &mut *self.history;
-        let (done, cost) = self.clock.measure(|| history.compact());
+        let (done, cost) = self.clock.measure(|| history.compact_with(CLEARED, &ClassEstimator::new()));
         self.costs.compact.add(cost);
         let done = done.map_err(|_| "a plan was lost")?;
-        if done.tokens == 0 || done.bytes == 0 || self.history.tokens() != after {
+        // A note may be smaller than what the plan grants it.
+        let exact = done.results > 0 || self.history.tokens() == after;
+        if done.tokens == 0 || done.bytes == 0 || self.history.tokens() > after || !exact {
             return Err("a compaction did not free what was planned");
         }
+        self.elided += done.results;
         Ok(())
     }
 
     /// What the plan leaves, in tokens.
     #[inline(never)]
-    fn plan(&mut self) -> Result<Option<u64>, &'static str> {
+    fn plan(&mut self, strategy: &dyn Strategy, budget: &Budget) -> Result<Option<u64>, &'static str> {
         let groups = self.history.index().group_count().max(1);
         let history = &mut *self.history;
-        let (budget, strategy) = (&self.budget, &self.strategy);
         let (outcome, cost) = self.clock.measure(|| history.plan(budget, Pass::Manual, strategy));
         self.costs.plan.add(cost);
         self.costs.per_group_worst = self.costs.per_group_worst.max(cost / groups);
@@ -203,7 +232,8 @@ impl<'a> Agent<'a> {
 
     #[inline(never)]
     fn ask_for_summary(&mut self) -> Done {
-        self.plan()?.ok_or("nothing to summarize")?;
+        let budget = self.budget;
+        self.plan(&Truncation::new(), &budget)?.ok_or("nothing to summarize")?;
         self.asked = self.history.span_to_summarize();
         let span = self.asked.ok_or("no span to summarize")?;
         if self.history.messages_in(span).count() < 2 { Err("too short a span") } else { Ok(()) }
@@ -215,7 +245,8 @@ impl<'a> Agent<'a> {
         match self.history.summarize(span, SUMMARY, &ClassEstimator::new()) {
             Ok(done) if done.tokens > 0 && done.bytes > 0 => self.summarized = true,
             Ok(_) => return Err("a summary freed nothing"),
-            Err(SummaryError::NoMessages) => return Err("the span was gone"),
+            // Room was needed before the summary was there: it will be asked for again.
+            Err(SummaryError::NoMessages | SummaryError::NotWhole) => {}
             Err(_) => return Err("the summary was refused"),
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! What must hold after each turn.
 
+use epitome_compactors::CLEARED;
 use epitome_core::message::{MessageView, PartView, Role};
 use epitome_core::{ClassEstimator, OpenCallSlots, Profile, Validator};
 
@@ -8,6 +9,7 @@ use crate::agent::{Agent, Done, SYSTEM, counted, request};
 pub fn all(agent: &Agent<'_>, turn: u32) -> Done {
     is_legal(agent)?;
     is_counted(agent)?;
+    elides_only_old_results(agent)?;
     keeps_what_must_stay(agent, turn)
 }
 
@@ -43,6 +45,19 @@ fn is_counted(agent: &Agent<'_>) -> Done {
     if sum > agent.budget().limit() { Err("the request does not fit") } else { Ok(()) }
 }
 
+/// What is elided says so, to the model too; the newest results are whole.
+#[inline(never)]
+fn elides_only_old_results(agent: &Agent<'_>) -> Done {
+    let results = || agent.history.messages().filter(|message| message.role() == Role::Tool);
+    let old = results().count().saturating_sub(RESULTS_KEPT);
+    for (at, message) in results().enumerate() {
+        if message.is_elided() && (at >= old || !returns(&message, CLEARED)) {
+            return Err("a result was elided that should be whole, or without a note");
+        }
+    }
+    Ok(())
+}
+
 /// Instructions, the first request and the last one, word for word; messages in ascending order.
 #[inline(never)]
 fn keeps_what_must_stay(agent: &Agent<'_>, turn: u32) -> Done {
@@ -64,6 +79,18 @@ fn keeps_what_must_stay(agent: &Agent<'_>, turn: u32) -> Done {
     }
 }
 
+fn returns(message: &impl MessageView, text: &str) -> bool {
+    let mut same = false;
+    message.for_each_part(&mut |part| {
+        if let PartView::ToolResult(result) = part {
+            result.content.for_each_part(&mut |part| {
+                same = matches!(part, PartView::Text(said) if said == text);
+            });
+        }
+    });
+    same
+}
+
 fn says(message: &impl MessageView, role: Role, text: &str) -> bool {
     let mut same = false;
     message.for_each_part(&mut |part| same = matches!(part, PartView::Text(said) if said == text));
@@ -72,3 +99,5 @@ fn says(message: &impl MessageView, role: Role, text: &str) -> bool {
 
 /// The agent makes two calls a step; a validator holds a few such sets of slots on the stack.
 const CALLS_MAX: usize = 4;
+/// What clearing keeps by default.
+const RESULTS_KEPT: usize = 3;

@@ -18,14 +18,19 @@ use epitome_core::BoundedHistory;
 use agent::{Agent, Page};
 use measure::{Clock, Stack};
 
-/// What fits 16 KiB beside 96 headers, spans and verdicts.
-type History = BoundedHistory<96, 10_928>;
+/// What fits 16 KiB beside 96 headers and spans, the rows of results, and a verdict for each.
+type History = BoundedHistory<{ agent::MESSAGES_MAX }, { agent::ARENA_BYTES }, { agent::RESULTS_MAX }>;
 
 const _: () = assert!(History::ram_bytes() <= 16 * 1024, "the history outgrew its 16 KiB");
 
 const TURNS: u32 = 1_000;
 /// What a small device can spare.
 const STACK_BYTES_MAX: usize = 6 * 1024;
+
+/// The table of interrupts. None is used; without it the runtime would reserve room for 240.
+#[unsafe(link_section = ".vector_table.interrupts")]
+#[unsafe(no_mangle)]
+pub static __INTERRUPTS: [u32; 1] = [0];
 
 #[entry]
 fn main() -> ! {
@@ -46,11 +51,12 @@ fn main() -> ! {
     }
     let costs = agent.costs();
     hprintln!(
-        "firmware: {} turns, {} messages, {} compactions, {} B history ({} B arena); per append {} instructions \
+        "firmware: {} turns, {} messages, {} compactions, {} results elided, {} B history ({} B arena); per append {} instructions \
          (worst {}), per plan {} (worst {}, {} per group), per compaction {} (worst {}); stack {} B, heap 0 B",
         TURNS,
         costs.append.count(),
         costs.compact.count(),
+        agent.elided(),
         History::ram_bytes(),
         agent::ARENA_BYTES,
         costs.append.mean(),

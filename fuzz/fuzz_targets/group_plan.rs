@@ -1,6 +1,7 @@
 //! Any conversation, budget and strategy: a plan holds its invariants, is final, and survives a reload.
 #![no_main]
 
+use epitome_tests::applied::applied;
 use epitome_tests::invariants::Subject;
 use epitome_tests::live::{self, Heap};
 use epitome_tests::naive::Outcome;
@@ -19,6 +20,10 @@ const STRATEGIES: &[&str] = &[
     "window goal first_user=free",
     "window turns=2 | truncate",
     "truncate | window goal",
+    "clear keep=1 inputs=cleared",
+    "reasoning target=anthropic | clear | truncate",
+    "summarize recent=1 tokens=5",
+    "clear keep=1 | summarize recent=0 tokens=9",
 ];
 
 fuzz_target!(|bytes: &[u8]| {
@@ -35,11 +40,12 @@ fuzz_target!(|bytes: &[u8]| {
     let reloaded: Heap = live::restored(&scenario.messages, index.open_calls(), &placed, &all).unwrap();
     assert_eq!(live::everything(&reloaded), live::everything(&index));
     let Outcome::Planned(plan) = live::plan(index.view(), &scenario.request) else { return };
-    let mut visible = plan.projection.clone();
-    visible.sort_unstable();
-    let reloaded: Heap = live::restored(&scenario.messages, index.open_calls(), &placed, &visible).unwrap();
+    let stored = applied(&scenario.messages, index.view(), &scenario.request, false).unwrap();
+    let visible = &stored.visible;
+    let reloaded: Heap = live::restored(&stored.messages, index.open_calls(), &placed, visible).unwrap();
+    assert_eq!(reloaded.view().tokens(), stored.tokens);
     let projection = live::flat(reloaded.view().projection()).into_iter().map(|at| visible[at]);
-    assert!(projection.eq(plan.projection.iter().copied()));
+    assert!(projection.eq(plan.shown(&live::flat(index.view().projection()))));
     if scenario.request.budget.goal().is_some() {
         let again = live::plan(reloaded.view(), &scenario.request);
         assert!(matches!(again, Outcome::Unchanged(_)), "{again:?}");

@@ -1,6 +1,7 @@
 //! Any bytes: finding and reading a conversation is an answer or an error, and what is read is written back as it was.
 #![no_main]
 
+use epitome_std::wire::Format;
 use epitome_std::wire::document::{Piece, Pointer, conversation, each, utf8};
 use epitome_std::wire::openai_chat::{ChatView, read, write};
 use libfuzzer_sys::fuzz_target;
@@ -10,6 +11,7 @@ fuzz_target!(|bytes: &[u8]| {
     if let (Ok(pointer), Ok(elements)) = (Pointer::parse(text), each(text)) {
         elements.flatten().for_each(|element| drop(element.at(&pointer)));
     }
+    epitome_fuzz::round_trip(bytes, Format::OpenaiChat);
     let Ok(found) = conversation(text) else { return };
     let mut whole = Vec::new();
     found.splice((0..found.len()).map(Piece::Original), &mut whole).unwrap();

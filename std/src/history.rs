@@ -1,27 +1,65 @@
 //! Sessions that are kept: an append-only log, and compactions that hide parts of it.
 //!
 //! [`HistoryStore`] is the storage contract. Nothing is ever deleted by a compaction: a [`CompactionRecord`] says what
-//! is hidden and what stands there instead, and [`HistoryStore::load`] gives what is left: the *live projection*.
+//! is hidden or shortened and what stands there instead, and [`HistoryStore::load`] gives what is left: the *live projection*.
 
+#[cfg(any(feature = "postgres", feature = "redis", feature = "sqlite"))]
+mod bodies;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod edit;
 mod error;
+mod ext;
+mod fill;
+mod jsonl;
 mod live;
 mod memory;
 mod open;
+mod pending;
+mod planned;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod record;
+#[cfg(feature = "redis")]
+mod redis;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+mod remote;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod rows;
 mod rules;
+mod simple;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
+mod tail;
+mod time;
+mod url;
 mod visible;
 
+#[cfg(feature = "redis")]
+pub use self::redis::{RedisOptions, RedisStore};
+pub use edit::{MessageEdit, PartStandIn, shortened_messages};
 pub use error::{StoreError, StoreErrorKind};
+pub use ext::{Exported, HistoryStoreExt, Keep, Retained, check_export};
+pub use fill::{Notes, fill, fill_with, part_text};
+pub use jsonl::{CutTail, Fsync, JsonlOptions, JsonlStore};
 pub use live::{History, HistoryError};
 pub use memory::MemoryStore;
+pub(crate) use memory::Snapshot;
 pub use open::open_store;
+pub(crate) use pending::{Pending, PendingEdit};
+#[cfg(feature = "postgres")]
+pub use postgres::{Migrate, PostgresOptions, PostgresStore};
 pub use record::{Committed, CompactionRecord, RecordId, Summary, UnansweredCall};
+#[cfg(any(feature = "postgres", feature = "redis"))]
+pub use remote::RemoteOptions;
+pub use simple::{ByteStore, Saved, SimpleHistory};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 pub use store::{
-    Append, AppendToken, Appended, Entry, HistoryStore, Live, Loaded, LogPage, Logged, SessionId,
-    SessionInfo, TokenCount,
+    Append, AppendToken, Appended, Entry, HistoryStore, Live, Loaded, LogPage, Logged, LoggedAppend, Pruned,
+    SessionId, SessionInfo, TokenCount,
 };
+pub use time::Timestamp;
+pub use url::shown_url;
+pub(crate) use visible::{Visible, covered, joined};

@@ -4,7 +4,7 @@ mod attribution;
 mod part;
 mod text;
 
-pub use attribution::Attribution;
+pub use attribution::{Attribution, LABEL_EPHEMERAL, LABEL_IMPORTANT};
 pub use part::{
     Approval, ApprovalAnswer, CompactionPart, Media, MediaSource, Part, Reasoning, ToolCall, ToolResult,
     UnknownPart,
@@ -37,6 +37,8 @@ pub struct Message {
     response_id: Option<Str>,
     name: Option<Str>,
     wire: Option<WireText>,
+    incomplete: bool,
+    pruned: bool,
 }
 
 /// The text that a message was read from.
@@ -49,13 +51,23 @@ pub struct WireText {
     pub text: Str,
     /// Whether the message has been changed since: a writer then takes only what it does not know from the text.
     pub touched: bool,
+    /// Whether the message before it was read from the same record, so that a writer joins the two again: a record that
+    /// mixes results and a user's words is several messages, and the text of each is its own part of the record.
+    pub rejoin: bool,
 }
 
 impl WireText {
     /// The text of an unchanged message in `format`.
     #[must_use]
     pub const fn new(format: Str, text: Str) -> Self {
-        Self { format, text, touched: false }
+        Self { format, text, touched: false, rejoin: false }
+    }
+
+    /// The same, of a message that continues the record of the one before it.
+    #[must_use]
+    pub const fn with_rejoin(mut self, rejoin: bool) -> Self {
+        self.rejoin = rejoin;
+        self
     }
 }
 
@@ -64,7 +76,17 @@ impl Message {
     #[must_use]
     pub fn new(role: Role, parts: Vec<Part>) -> Self {
         let attribution = Attribution::caller(role.authority());
-        Self { role, parts, attribution, id: None, response_id: None, name: None, wire: None }
+        Self {
+            role,
+            parts,
+            attribution,
+            id: None,
+            response_id: None,
+            name: None,
+            wire: None,
+            incomplete: false,
+            pruned: false,
+        }
     }
 
     /// Instructions from the operator.
@@ -99,6 +121,13 @@ impl Message {
         self
     }
 
+    /// The same message with the caller's label; see [`Attribution::with_label`].
+    #[must_use]
+    pub fn with_label(mut self, label: impl Into<Str>) -> Self {
+        self.attribution = self.attribution.with_label(label);
+        self
+    }
+
     /// The same message with the provider's id of the message. It is not part of the wire text: no format that is read so
     /// far has it in its messages.
     #[must_use]
@@ -120,6 +149,14 @@ impl Message {
     pub fn with_name(mut self, name: impl Into<Str>) -> Self {
         self.name = Some(name.into());
         self.touched()
+    }
+
+    /// The same message, marked as cut off: it is what had arrived when its stream was left. The mark is stored, and it
+    /// is not part of the wire text.
+    #[must_use]
+    pub const fn with_incomplete(mut self, incomplete: bool) -> Self {
+        self.incomplete = incomplete;
+        self
     }
 
     /// The same message with other parts.
@@ -172,10 +209,58 @@ impl Message {
         self.name.as_deref()
     }
 
+    /// Whether it was cut off: see [`Message::with_incomplete`].
+    #[must_use]
+    pub const fn is_incomplete(&self) -> bool {
+        self.incomplete
+    }
+
+    /// Whether what it said has been deleted: see [`Message::into_pruned`].
+    #[must_use]
+    pub const fn is_pruned(&self) -> bool {
+        self.pruned
+    }
+
+    /// What is left of the message when what it said is deleted: its role, its attribution but for the label, and the ids
+    /// of what it answers. Nothing of it is sent or shown.
+    ///
+    /// ```
+    /// use epitome_std::message::Message;
+    ///
+    /// let left = Message::tool("call-1", "a long answer").into_pruned();
+    /// assert!(left.is_pruned() && !format!("{left:?}").contains("long"));
+    /// ```
+    #[must_use]
+    pub fn into_pruned(self) -> Self {
+        let answer = |part: Part| match part {
+            Part::ToolResult(ToolResult { call_id, .. }) => {
+                Some(Part::ToolResult(ToolResult::new(call_id, Vec::new())))
+            }
+            Part::ApprovalResponse(answer) => Some(Part::ApprovalResponse(answer)),
+            _ => None,
+        };
+        let mut attribution = self.attribution;
+        attribution.label = None;
+        let parts = self.parts.into_iter().filter_map(answer).collect();
+        Self { pruned: true, attribution, ..Self::new(self.role, parts) }
+    }
+
+    /// The same message, marked as what is left of a deleted one. For readers of stored messages.
+    pub(crate) const fn with_pruned(mut self, pruned: bool) -> Self {
+        self.pruned = pruned;
+        self
+    }
+
     /// The text that the message was read from, if a wire reader made it.
     #[must_use]
     pub const fn wire(&self) -> Option<&WireText> {
         self.wire.as_ref()
+    }
+
+    /// The same message as if nobody had read it from a text.
+    pub(crate) fn without_wire(mut self) -> Self {
+        self.wire = None;
+        self
     }
 
     fn touched(mut self) -> Self {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use epitome_core::attribution::{Retention, SourceKind};
 use epitome_core::message::Role;
-use epitome_core::{GroupKind, Placed};
+use epitome_core::{GroupKind, OpenCalls, OpenKind, Placed};
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 
@@ -48,6 +48,8 @@ impl Census {
         );
         self.count("hosted call", part(&|part| matches!(part, Part::HostedCall(_))));
         self.count("approval answer", part(&|part| matches!(part, Part::Approves(_))));
+        self.count("open request for approval", awaits(&index, true));
+        self.count("abandoned request for approval", awaits(&index, false));
         self.count("instructions in mid-conversation", instructed(messages));
         self.count("context", any(&|message| message.source == SourceKind::Context));
         self.count("summary", group(&|group| group.kind == GroupKind::Summary));
@@ -95,6 +97,7 @@ pub fn check<S: Strategy>(
 pub const NASTY: &[(&str, u64)] = &[
     ("abandoned call", 150),
     ("answer apart from its call", 150),
+    ("abandoned request for approval", 30),
     ("approval answer", 100),
     ("context", 110),
     ("empty id", 100),
@@ -109,6 +112,7 @@ pub const NASTY: &[(&str, u64)] = &[
     ("no parts", 90),
     ("one message", 30),
     ("open call", 120),
+    ("open request for approval", 15),
     ("orphan", 180),
     ("parallel calls", 220),
     ("pin", 110),
@@ -127,6 +131,16 @@ pub fn count() -> u32 {
     )]
     let cases = std::env::var("EPITOME_CASES");
     cases.ok().and_then(|cases| cases.parse().ok()).unwrap_or(256)
+}
+
+/// Whether a request for approval has no answer, in the current turn or an earlier one.
+fn awaits(index: &live::Heap, now: bool) -> bool {
+    let mut any = false;
+    let turn = index.view().turn();
+    index.open_calls().for_each(&mut |_, call| {
+        any |= call.kind() == OpenKind::Approval && (call.turn == turn) == now;
+    });
+    any
 }
 
 fn reused(messages: &[Message]) -> bool {

@@ -32,6 +32,17 @@ pub fn conversation(messages_max: usize) -> impl Strategy<Value = Vec<Message>> 
     (ops, scale).prop_map(|(ops, scale)| decode(&ops, scale))
 }
 
+/// Conversations whose calls are answered late more often than in their turn: tool uses whose age and whose group's age
+/// are far apart.
+pub fn late_conversation(messages_max: usize) -> impl Strategy<Value = Vec<Message>> {
+    let (user, calls, answers, late, reasons) = (0..36_u8, 56..100_u8, 100..140_u8, 140..160_u8, 190..202_u8);
+    let what = prop_oneof![3 => user, 4 => calls, 1 => answers, 6 => late, 1 => reasons, 1 => any::<u8>()];
+    let op = (what, any::<[u8; 3]>()).prop_map(|(what, [which, variant, size])| [what, which, variant, size]);
+    let scale = prop_oneof![2 => Just(Scale::Small), 2 => Just(Scale::Mixed), 1 => Just(Scale::Huge)];
+    let ops = proptest::collection::vec(op, 8..=messages_max);
+    (ops, scale).prop_map(|(ops, scale)| decode(&ops, scale))
+}
+
 fn op() -> impl Strategy<Value = Op> {
     any::<Op>()
 }
@@ -114,8 +125,9 @@ impl Speaker {
             }
             210..220 => self.context(variant, tokens),
             220..230 => self.summary(which, variant, tokens),
-            230..236 => self.push(Role::User, vec![Part::Approves(id(which))], tokens),
-            236..240 => self.assistant(vec![Part::Asks(id(which)), Part::Call(id(which))], variant, tokens),
+            230..233 => self.approve(id(which), variant, tokens),
+            233..236 => self.approve_one(which, variant, tokens),
+            236..240 => self.ask(which, variant, tokens),
             240..246 => self.push(role(which), Vec::new(), tokens),
             246..250 => self.breach(which, variant, tokens),
             250..=255 => {
@@ -175,6 +187,7 @@ impl Speaker {
     fn calls(&mut self, which: u8, variant: u8, tokens: u32) {
         let mut parts = Vec::new();
         match which / 32 {
+            0 if variant.is_multiple_of(4) => parts.push(Part::Signed),
             0 => parts.push(Part::Reasoning("Let me see.".into())),
             1 => parts.push(text(variant)),
             _ => {}
@@ -187,12 +200,40 @@ impl Speaker {
         self.assistant(parts, variant, tokens);
     }
 
+    /// Asks for approval, of a call that is made too or of what the provider would do itself.
+    fn ask(&mut self, which: u8, variant: u8, tokens: u32) {
+        let mut parts = vec![Part::Asks(id(which))];
+        if variant % 4 < 3 {
+            parts.push(Part::Call(id(which)));
+        }
+        self.assistant(parts, variant, tokens);
+    }
+
+    fn approve(&mut self, id: String, variant: u8, tokens: u32) {
+        let role = if variant % 8 == 3 { Role::Tool } else { Role::User };
+        self.push(role, vec![Part::Approves(id)], tokens);
+    }
+
+    /// Approves what was asked for, now or long ago; or asks, if nothing was.
+    fn approve_one(&mut self, which: u8, variant: u8, tokens: u32) {
+        let asked = self.said.iter().rev().flat_map(|message| &message.parts).filter_map(|part| match part {
+            Part::Asks(id) => Some(id.clone()),
+            _ => None,
+        });
+        let ids: Vec<String> = asked.take(3).collect();
+        match ids.get(usize::from(which) % ids.len().max(1)) {
+            Some(id) => self.approve(id.clone(), variant, tokens),
+            None => self.ask(which, variant, tokens),
+        }
+    }
+
     fn fresh_id(&mut self) -> String {
         self.fresh += 1;
         match self.fresh % 16 {
             7 => format!("{:0>46}", self.fresh),
             9 => format!("{:0>47}", self.fresh),
             11 => format!("{:0>64}", self.fresh),
+            3 | 12 => format!("search_{}", self.fresh),
             _ => format!("call_{}", self.fresh),
         }
     }
@@ -298,5 +339,7 @@ fn role(which: u8) -> Role {
 
 fn text(variant: u8) -> Part {
     let text = ["Fine.", "", "请看第三章。", "👩‍👩‍👧‍👦 ok 🙂", "ein\0 \u{202e}txt", "<|endoftext|>"];
-    Part::Text(text[usize::from(variant) % text.len()].into())
+    let text = text[usize::from(variant) % text.len()];
+    // Long enough to have a row of its own, if it also counts so much.
+    Part::Text(if variant % 5 == 4 { text.repeat(600) } else { text.into() })
 }

@@ -7,9 +7,10 @@ use epitome_core::message::Role;
 use epitome_core::{GroupKind, Pass, Pending, Profile, Strategy, ViolationKind, repair};
 
 use crate::live;
-use crate::message::{Message, repaired};
-use crate::naive::{Group, Naive, Planned, begins_turn, is_answer};
+use crate::message::{Message, Part, repaired};
+use crate::naive::{Group, Naive, Planned, begins_turn, claims_to_answer};
 use crate::scenario::Scenario;
+use crate::spec::Spec;
 
 /// A plan, and what it was made from.
 #[derive(Debug, Clone)]
@@ -36,13 +37,16 @@ pub const ALL: &[(&str, Check)] = &[
     ("2 whole groups", whole_groups),
     ("2 order", order),
     ("3 open work", open_work),
+    ("4 reasoning", reasoning),
     ("5 legality", legality),
     ("5 a user message", user_message),
     ("6 instructions", instructions),
     ("7 task", task),
+    ("8 summaries", summaries),
     ("9 progress", progress),
     ("11 pins", pins),
     ("14 tokens", tokens),
+    ("14 shortened", shortened),
     ("14 floors", floors),
 ];
 
@@ -70,17 +74,35 @@ impl<'a> Subject<'a> {
         ALL.iter().filter(|(_, check)| check(self).is_err()).map(|(name, _)| *name).collect()
     }
 
-    fn messages(&self, projection: &[usize]) -> Vec<Message> {
-        projection.iter().map(|at| self.scenario.messages[*at].clone()).collect()
+    /// The request, with summaries and with a note of the largest size in each place where a part is shortened.
+    fn request(&self) -> Vec<Message> {
+        let message = |at: &usize| {
+            if let Some((_, tokens)) =
+                self.plan.summaries.iter().find(|(covered, _)| covered.first() == Some(at))
+            {
+                return Message::summary(*tokens);
+            }
+            let mut message = self.scenario.messages[*at].clone();
+            for (_, ordinal, left) in self.plan.shortened.iter().rev().filter(|(own, ..)| own == at) {
+                let reasoning = message.parts[*ordinal].is_reasoning();
+                message.shorten(*ordinal, (!reasoning).then_some(*left));
+            }
+            message
+        };
+        self.plan.shown(&self.before).iter().map(message).collect()
     }
 
     fn holds(&self, at: usize) -> bool {
         self.plan.projection.contains(&at)
     }
 
+    fn holds_whole(&self, at: usize) -> bool {
+        self.holds(at) && !self.plan.shortened.iter().any(|(own, ..)| *own == at)
+    }
+
     fn all_held(&self, which: impl Fn(&Group) -> bool) -> Result<(), String> {
         let lost = self.groups.iter().filter(|group| group.kind != GroupKind::Orphan && which(group));
-        let mut lost = lost.filter(|group| !group.members.iter().all(|at| self.holds(*at)));
+        let mut lost = lost.filter(|group| !group.members.iter().all(|at| self.holds_whole(*at)));
         lost.next().map_or(Ok(()), |group| Err(format!("{group:?} is not held")))
     }
 
@@ -97,7 +119,7 @@ fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
 fn pairing(subject: &Subject<'_>) -> Result<(), String> {
     let projection = &subject.plan.projection;
     for (place, at) in projection.iter().enumerate() {
-        if !is_answer(&subject.scenario.messages[*at]) {
+        if !claims_to_answer(&subject.scenario.messages[*at]) {
             continue;
         }
         let call = subject.naive.answers[*at].ok_or(format!("{at} answers no call"))?;
@@ -110,7 +132,7 @@ fn pairing(subject: &Subject<'_>) -> Result<(), String> {
 }
 
 fn is_legal_once_repaired(subject: &Subject<'_>) -> Result<(), String> {
-    let request = subject.messages(&subject.plan.projection);
+    let request = subject.request();
     for profile in Profile::ALL {
         let repairs = repair(profile, &request, Pending::Over);
         let left = live::violations(profile, &repaired(&request, &repairs));
@@ -123,7 +145,14 @@ fn whole_groups(subject: &Subject<'_>) -> Result<(), String> {
     for (group, letter) in subject.groups.iter().zip(subject.plan.verdicts.chars()) {
         let all = group.members.iter().all(|at| subject.holds(*at));
         let none = !group.members.iter().any(|at| subject.holds(*at));
-        ensure(if letter == 'K' { all } else { none }, || format!("{letter} {group:?}"))?;
+        let own = subject.plan.shortened.iter().filter(|(at, ..)| group.members.contains(at));
+        let edited = own.count() > 0;
+        let as_said = match letter {
+            'K' => all && !edited,
+            'E' => all && edited,
+            _ => none && !edited,
+        };
+        ensure(as_said, || format!("{letter} {group:?}"))?;
     }
     Ok(())
 }
@@ -137,12 +166,58 @@ fn open_work(subject: &Subject<'_>) -> Result<(), String> {
     subject.all_held(|group| subject.naive.is_open(group))
 }
 
+/// That of the current turn stays; where the target binds it, all of what is old goes or none; where it wants it back, none.
+fn reasoning(subject: &Subject<'_>) -> Result<(), String> {
+    let messages = &subject.scenario.messages;
+    let gone =
+        subject.plan.shortened.iter().filter(|(at, part, _)| messages[*at].parts[*part].is_reasoning());
+    let gone: Vec<usize> = gone.map(|(at, ..)| *at).collect();
+    let now = gone.iter().find(|at| subject.naive.turns[**at] == subject.naive.turn);
+    ensure(now.is_none(), || format!("{now:?} is of the current turn"))?;
+    for (target, keep) in targets(&subject.scenario.request.spec) {
+        ensure(target != Profile::OpenaiResponses || gone.is_empty(), || {
+            format!("{gone:?} are wanted back")
+        })?;
+        let old = |at: &usize| {
+            let held =
+                messages[*at].role == Role::Assistant && messages[*at].source != SourceKind::Compaction;
+            let age = subject.naive.turn - subject.naive.turns[*at];
+            held && age >= keep.max(1) && messages[*at].parts.iter().any(Part::is_reasoning)
+        };
+        let left = subject.plan.projection.iter().find(|at| old(at) && !gone.contains(at));
+        let torn = target == Profile::Anthropic && !gone.is_empty() && left.is_some();
+        ensure(!torn, || format!("{gone:?} are gone, {left:?} is left"))?;
+        let called = gone.iter().find(|at| !messages[**at].calls().is_empty());
+        ensure(target != Profile::Deepseek || called.is_none(), || format!("{called:?} is wanted back"))?;
+    }
+    Ok(())
+}
+
+fn targets(spec: &Spec) -> Vec<(Profile, u32)> {
+    match spec {
+        Spec::Reasoning { target, keep } => vec![(*target, *keep)],
+        Spec::Pipeline(stages) => stages.iter().flat_map(targets).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// What stands instead is smaller.
+fn shortened(subject: &Subject<'_>) -> Result<(), String> {
+    let messages = &subject.scenario.messages;
+    let size = |at: usize, part: usize| messages[at].part_size(part).0;
+    let grown = subject.plan.shortened.iter().find(|(at, part, left)| {
+        let reasoning = messages[*at].parts[*part].is_reasoning();
+        *left >= size(*at, *part) && !(reasoning && *left == 0)
+    });
+    ensure(grown.is_none(), || format!("{grown:?} is not smaller"))
+}
+
 /// No violation that the request did not have before. That a call has no result is one violation, whether the request
 /// ends with it or goes on.
 fn legality(subject: &Subject<'_>) -> Result<(), String> {
     for profile in crate::naive::PROFILES {
-        let count = |projection: &[usize]| {
-            let found = live::violations(profile, &subject.messages(projection));
+        let count = |request: &[Message]| {
+            let found = live::violations(profile, request);
             let of = |kinds: &[ViolationKind]| found.iter().filter(|(_, kind)| kinds.contains(kind)).count();
             [
                 of(&[ViolationKind::OrphanResult]),
@@ -150,7 +225,9 @@ fn legality(subject: &Subject<'_>) -> Result<(), String> {
                 of(&[ViolationKind::UnansweredCall, ViolationKind::PendingCall]),
             ]
         };
-        let (before, after) = (count(&subject.before), count(&subject.plan.projection));
+        let whole: Vec<Message> =
+            subject.before.iter().map(|at| subject.scenario.messages[*at].clone()).collect();
+        let (before, after) = (count(&whole), count(&subject.request()));
         let fewer = before.iter().zip(&after).all(|(before, after)| after <= before);
         ensure(fewer, || format!("{}: {before:?} became {after:?}", profile.as_str()))?;
     }
@@ -183,8 +260,35 @@ fn task(subject: &Subject<'_>) -> Result<(), String> {
     let first = users.next();
     let last = users.next_back().or(first);
     let first = first.filter(|_| subject.scenario.request.spec.protection().first_user);
-    let kept = [first, last].into_iter().flatten().all(|at| subject.holds(at));
+    let kept = [first, last].into_iter().flatten().all(|at| subject.holds_whole(at));
     ensure(kept, || format!("{first:?} or {last:?} is lost"))
+}
+
+/// Each replaces whole groups marked so, at least one of them no summary, of more than it may have itself; what every
+/// such group says is in one. None nests: no summary stands next to what is replaced, but for one that may not be touched.
+fn summaries(subject: &Subject<'_>) -> Result<(), String> {
+    let groups: Vec<(&Group, char)> = subject.groups.iter().zip(subject.plan.verdicts.chars()).collect();
+    let covered = subject.plan.summaries.iter().flat_map(|(covered, _)| covered);
+    let marked = groups.iter().filter(|(_, letter)| *letter == 'R').flat_map(|(group, _)| &group.members);
+    let (mut covered, mut marked): (Vec<_>, Vec<_>) = (covered.collect(), marked.collect());
+    covered.sort_unstable();
+    marked.sort_unstable();
+    ensure(covered == marked, || format!("{covered:?} in summaries, {marked:?} replaced"))?;
+    let seen: Vec<_> = groups.iter().filter(|(_, letter)| *letter != 'D').collect();
+    for pair in seen.windows(2) {
+        let [(left, first), (right, second)] = pair else { continue };
+        let loose = |group: &Group| group.kind == GroupKind::Summary && !subject.naive.is_pinned(group);
+        let nests =
+            *first == 'R' && *second != 'R' && loose(right) || *second == 'R' && *first != 'R' && loose(left);
+        ensure(!nests, || format!("a summary stands beside a new one: {left:?}, {right:?}"))?;
+    }
+    for (covered, tokens) in &subject.plan.summaries {
+        let own = subject.groups.iter().filter(|group| covered.contains(&group.members[0]));
+        let says = own.clone().any(|group| group.kind != GroupKind::Summary);
+        let size: u64 = own.map(|group| subject.naive.tokens(group)).sum();
+        ensure(says && size > u64::from(*tokens), || format!("{tokens} for {size} tokens of {covered:?}"))?;
+    }
+    Ok(())
 }
 
 fn progress(subject: &Subject<'_>) -> Result<(), String> {
@@ -205,15 +309,26 @@ fn pins(subject: &Subject<'_>) -> Result<(), String> {
 
 /// The size that a plan states is that of its request.
 fn tokens(subject: &Subject<'_>) -> Result<(), String> {
-    let counted = subject.tokens_of(&subject.plan.projection);
+    let size = |at: usize, part: usize| u64::from(subject.scenario.messages[at].part_size(part).0);
+    let freed = subject
+        .plan
+        .shortened
+        .iter()
+        .map(|(at, part, left)| size(*at, *part).saturating_sub(u64::from(*left)));
+    let whole = subject.tokens_of(&subject.plan.projection);
+    let summaries = subject.plan.summaries.iter().map(|(_, tokens)| u64::from(*tokens));
+    let counted = whole.saturating_sub(freed.sum()) + summaries.sum::<u64>();
     ensure(counted == subject.plan.tokens_after, || format!("{counted}, not {}", subject.plan.tokens_after))
 }
 
-/// Every plan fits, and truncation reaches every goal that is not under the floor.
+/// The protected is in every plan. What goes all the way fits, and reaches every goal that is not under the floor.
 fn floors(subject: &Subject<'_>) -> Result<(), String> {
     let (hard, soft) = subject.plan.floors;
     let (budget, after) = (subject.scenario.request.budget, subject.plan.tokens_after);
     ensure(hard <= soft && hard <= after, || format!("floors {hard} and {soft}, but {after} after"))?;
+    if !subject.scenario.request.spec.goes_all_the_way() {
+        return Ok(());
+    }
     ensure(after <= budget.limit(), || format!("{after} of {} does not fit", budget.limit()))?;
     let missed = budget.goal().filter(|goal| soft <= *goal && after > *goal);
     ensure(missed.is_none(), || format!("{missed:?} missed, floor {soft}, {after} after"))

@@ -10,6 +10,8 @@
     reason = "test support: a panic is how it reports"
 )]
 
+pub mod applied;
+pub mod bounded;
 pub mod cases;
 pub mod generate;
 pub mod invariants;
@@ -18,4 +20,6 @@ pub mod message;
 pub mod naive;
 pub mod notation;
 pub mod scenario;
+pub mod script;
 pub mod spec;
+pub mod summarize;

@@ -1,20 +1,28 @@
 //! The code under test, made comparable: what an index and a plan say, as plain values.
 
+use epitome_core::message::PartView;
 use epitome_core::{
     ArrayTable, Cell, Full, GroupKind, Index, IndexBuf, OpenCallSlots, OpenCallTree, OpenCalls, Outcome,
-    Placed, PlanError, Profile, RestoreError, Revision, Seq, Span, Stored, Table, Tokens, Validator,
-    ViolationKind,
+    Part, PartVerdict, Placed, Plan, PlanError, Profile, Replacement, RestoreError, Revision, Scratch, Seq,
+    Span, Stored, Table, Tokens, Validator, ViolationKind, plan_with,
 };
 
 use crate::message::Message;
 use crate::naive::{self, Request};
 
 /// The index on the heap.
-pub type Heap = IndexBuf<Vec<Span>, OpenCallTree>;
+pub type Heap = IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>;
 /// An index in place, with room for any conversation of the properties.
-pub type Fixed = IndexBuf<ArrayTable<Span, 512>, OpenCallSlots<64>>;
+pub type Fixed = IndexBuf<ArrayTable<Span, 512>, OpenCallSlots<64>, ArrayTable<Part, 2048>>;
 /// The same in a vector of the heapless crate, with little room for calls.
-pub type Tight = IndexBuf<heapless::Vec<Span, 512>, OpenCallSlots<8>>;
+pub type Tight = IndexBuf<heapless::Vec<Span, 512>, OpenCallSlots<8>, heapless::Vec<Part, 2048>>;
+
+/// An empty index.
+#[must_use]
+pub fn empty<S: Table<Span> + Default, C: OpenCalls + Default, P: Table<Part> + Default>() -> IndexBuf<S, C, P>
+{
+    IndexBuf::with_parts(S::default(), C::default(), P::default())
+}
 
 /// What is known of a group from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,18 +45,29 @@ pub struct GroupFacts {
 /// Never: the heap has room.
 #[must_use]
 pub fn index_of(messages: &[Message]) -> (Heap, Vec<Placed>) {
-    let mut index = Heap::new();
-    let placed = messages.iter().map(|message| index.push(message, message.size()).expect("a heap has room"));
+    let mut index: Heap = empty();
+    let placed = messages.iter().map(|message| push(&mut index, message).expect("a heap has room"));
     let placed = placed.collect();
     (index, placed)
 }
 
+/// Pushes a message with its parts.
+///
+/// # Errors
+/// [`Full`] when there is no room.
+pub fn push<S: Table<Span>, C: OpenCalls, P: Table<Part>>(
+    index: &mut IndexBuf<S, C, P>,
+    message: &Message,
+) -> Result<Placed, Full> {
+    index.push_with_parts(message, message.size(), |at, _| message.part_size(at as usize))
+}
+
 /// Pushes messages until one finds no room; says how many were pushed.
-pub fn push_while_room<S: Table<Span>, C: OpenCalls>(
-    index: &mut IndexBuf<S, C>,
+pub fn push_while_room<S: Table<Span>, C: OpenCalls, P: Table<Part>>(
+    index: &mut IndexBuf<S, C, P>,
     messages: &[Message],
 ) -> usize {
-    messages.iter().take_while(|message| index.push(*message, message.size()) != Err(Full)).count()
+    messages.iter().take_while(|message| push(index, message) != Err(Full)).count()
 }
 
 /// The groups of an index.
@@ -66,7 +85,7 @@ pub fn groups(index: Index<'_>) -> Vec<GroupFacts> {
 
 /// All that an index and its memory for calls say.
 #[must_use]
-pub fn everything<S: Table<Span>, C: OpenCalls>(index: &IndexBuf<S, C>) -> String {
+pub fn everything<S: Table<Span>, C: OpenCalls, P: Table<Part>>(index: &IndexBuf<S, C, P>) -> String {
     let view = index.view();
     let mut calls = Vec::new();
     index.open_calls().for_each(&mut |id, call| calls.push((id.to_vec(), call)));
@@ -76,8 +95,10 @@ pub fn everything<S: Table<Span>, C: OpenCalls>(index: &IndexBuf<S, C>) -> Strin
 /// What a plan says, as the naive twin says it.
 #[must_use]
 pub fn plan(index: Index<'_>, request: &Request) -> naive::Outcome {
-    let mut cells = vec![Cell::default(); index.span_count()];
-    match epitome_core::plan(index, &request.budget, request.pass, &request.spec, &mut cells) {
+    let mut cells = vec![Cell::default(); index.cell_count()];
+    let mut room = vec![Replacement::default(); index.span_count()];
+    let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
+    match plan_with(index, &request.budget, request.pass, &request.spec, scratch) {
         Ok(Outcome::Unchanged(why)) => naive::Outcome::Unchanged(why.as_str()),
         Ok(Outcome::Planned(plan)) => naive::Outcome::Planned(naive::Planned {
             verdicts: plan.verdicts().to_string(),
@@ -86,6 +107,8 @@ pub fn plan(index: Index<'_>, request: &Request) -> naive::Outcome {
             stable: plan.stable_prefix().messages as usize,
             stable_tokens: (!is_any_full(index)).then(|| plan.stable_prefix().tokens),
             floors: (plan.floors().hard, plan.floors().goal),
+            shortened: shortened(&plan),
+            summaries: plan.summaries().map(|gap| (flat(gap.covers()), gap.allowance.0)).collect(),
         }),
         Err(PlanError::Infeasible(infeasible)) => {
             let largest = infeasible.largest.iter().flatten();
@@ -98,7 +121,21 @@ pub fn plan(index: Index<'_>, request: &Request) -> naive::Outcome {
     }
 }
 
-fn is_any_full(index: Index<'_>) -> bool {
+/// Message, place in it and size at most of each shortened part.
+fn shortened(plan: &Plan<'_>) -> Vec<(usize, usize, u32)> {
+    let left = |verdict| match verdict {
+        PartVerdict::Keep => unreachable!("a kept part is not shortened"),
+        PartVerdict::Elide(allowance) => allowance.0,
+        PartVerdict::Clamp(clamp) => clamp.tokens_max().0,
+        _ => unreachable!("a verdict of a new kind"),
+    };
+    let parts = plan.shortened();
+    parts.map(|(part, verdict)| (part.position() as usize, part.ordinal() as usize, left(verdict))).collect()
+}
+
+/// Whether a group has the highest amount, which stands for all that is higher.
+#[must_use]
+pub fn is_any_full(index: Index<'_>) -> bool {
     index.groups().any(|group| group.tokens() == Tokens::MAX)
 }
 
@@ -106,6 +143,15 @@ fn is_any_full(index: Index<'_>) -> bool {
 #[must_use]
 pub fn violations(profile: Profile, messages: &[Message]) -> Vec<(u32, ViolationKind)> {
     violations_with::<OpenCallTree>(profile, messages)
+}
+
+/// The same of a request that is not what the provider has seen before, from the message at `edit` on.
+///
+/// # Panics
+/// Never: a tree has room.
+#[must_use]
+pub fn violations_after(profile: Profile, edit: u32, messages: &[Message]) -> Vec<(u32, ViolationKind)> {
+    violations_of(Validator::<OpenCallTree>::new(profile).with_edit(edit), messages)
 }
 
 /// The same, with another memory for calls.
@@ -117,8 +163,14 @@ pub fn violations_with<C: OpenCalls + Default>(
     profile: Profile,
     messages: &[Message],
 ) -> Vec<(u32, ViolationKind)> {
+    violations_of(Validator::<C>::new(profile), messages)
+}
+
+fn violations_of<C: OpenCalls>(
+    mut validator: Validator<C>,
+    messages: &[Message],
+) -> Vec<(u32, ViolationKind)> {
     let mut found = Vec::new();
-    let mut validator = Validator::<C>::new(profile);
     for message in messages {
         validator
             .push(message, &mut |violation| found.push(naive::as_pair(violation)))
@@ -142,14 +194,18 @@ pub fn flat(ranges: impl Iterator<Item = core::ops::Range<u32>>) -> Vec<usize> {
 ///
 /// # Panics
 /// If there is no room for the hidden calls.
-pub fn restored<S: Table<Span> + Default, C: OpenCalls + Default>(
+pub fn restored<S: Table<Span> + Default, C: OpenCalls + Default, P: Table<Part> + Default>(
     messages: &[Message],
     calls: &impl OpenCalls,
     placed: &[Placed],
     visible: &[usize],
-) -> Result<IndexBuf<S, C>, RestoreError> {
-    let mut index = IndexBuf::<S, C>::new();
-    let is_visible = |anchor: Seq| visible.contains(&usize::try_from(anchor.0).unwrap());
+) -> Result<IndexBuf<S, C, P>, RestoreError> {
+    let mut index = empty::<S, C, P>();
+    // A summary stands at the number of the first message that it replaces.
+    let is_visible = |anchor: Seq| {
+        let at = usize::try_from(anchor.0).unwrap();
+        visible.contains(&at) && !messages[at].is_summary()
+    };
     for at in visible {
         let place = placed[*at];
         let seq = Seq(*at as u64);
@@ -157,7 +213,8 @@ pub fn restored<S: Table<Span> + Default, C: OpenCalls + Default>(
         let leader = leader.filter(|_| place.anchor != seq).map(|at| u32::try_from(at).unwrap());
         let (anchor, turn, orphan) = (place.anchor, place.turn, place.orphan);
         let stored = Stored { seq, leader, anchor, turn, tokens: messages[*at].size(), orphan };
-        index.restore(&messages[*at], &stored)?;
+        let size = |ordinal: u32, _: PartView<'_>| messages[*at].part_size(ordinal as usize);
+        index.restore_with_parts(&messages[*at], &stored, size)?;
     }
     calls.for_each(&mut |id, call| {
         if !is_visible(call.anchor) {

@@ -4,10 +4,10 @@ use core::fmt;
 
 use epitome_core::attribution::{AttributionView, Retention, SourceKind};
 use epitome_core::message::{
-    ApprovalAnswerView, ApprovalView, CallKind, MediaKind, MediaView, MessageView, PartView, Parts,
-    ReasoningView, Role, Text, ToolCallView, ToolResultView,
+    ApprovalAnswerView, ApprovalView, CallKind, CompactionView, MediaKind, MediaView, MessageView, PartView,
+    Parts, ReasoningView, Role, Text, ToolCallView, ToolResultView, UnknownView,
 };
-use epitome_core::{BRIDGE, BRIDGE_USER, Repair, Tokens};
+use epitome_core::{BRIDGE, BRIDGE_USER, OpenKind, Repair, Tokens};
 
 /// A message with its size.
 #[derive(Clone, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct Message {
     pub retention: Retention,
     /// Its size.
     pub tokens: u32,
+    /// The sizes of its parts, where some have been shortened.
+    pub sizes: Option<Vec<u32>>,
 }
 
 /// A piece of a message's content.
@@ -33,6 +35,14 @@ pub enum Part {
     Text(String),
     /// Readable reasoning.
     Reasoning(String),
+    /// Reasoning that has an id, as an item of its own.
+    Item,
+    /// Reasoning with a signature over all that precedes it.
+    Signed,
+    /// What a provider's compaction left.
+    Compacted,
+    /// Something that this version does not know.
+    Unknown,
     /// A call that the caller runs.
     Call(String),
     /// A call that the provider runs.
@@ -41,9 +51,9 @@ pub enum Part {
     Result(String),
     /// A picture.
     Image,
-    /// A question about a call.
+    /// A request for approval.
     Asks(String),
-    /// The answer to that question.
+    /// A person's answer to it.
     Approves(String),
 }
 
@@ -52,7 +62,7 @@ impl Message {
     #[must_use]
     pub fn new(role: Role, parts: Vec<Part>, tokens: u32) -> Self {
         let (source, retention) = (SourceKind::Caller, Retention::Normal);
-        Self { role, parts, response: None, source, retention, tokens }
+        Self { role, parts, response: None, source, retention, tokens, sizes: None }
     }
 
     /// What stands in the place of a result that never came.
@@ -68,10 +78,53 @@ impl Message {
         self
     }
 
+    /// A summary from outside.
+    #[must_use]
+    pub fn summary(tokens: u32) -> Self {
+        let said = vec![Part::Text("S.".to_owned())];
+        Self::new(Role::Assistant, said, tokens).with_source(SourceKind::Compaction)
+    }
+
+    /// Whether it is what a compaction left, and asks for nothing.
+    #[must_use]
+    pub fn is_summary(&self) -> bool {
+        self.source == SourceKind::Compaction && self.awaited().is_empty()
+    }
+
     /// Its size.
     #[must_use]
     pub const fn size(&self) -> Tokens {
         Tokens(self.tokens)
+    }
+
+    /// The size of the part at `ordinal`: made up, the same for all until one is shortened. What is left is framing.
+    #[must_use]
+    pub fn part_size(&self, ordinal: usize) -> Tokens {
+        let parts = u32::try_from(self.parts.len()).unwrap_or(u32::MAX);
+        let even = self.tokens.checked_div(parts).unwrap_or(0);
+        Tokens(self.sizes.as_ref().map_or(even, |sizes| sizes[ordinal]))
+    }
+
+    /// Lets a note of this size stand in the place of a part; reasoning goes without one.
+    ///
+    /// # Panics
+    /// If it has no such part.
+    pub fn shorten(&mut self, ordinal: usize, note: Option<u32>) {
+        let mut sizes: Vec<u32> = (0..self.parts.len()).map(|at| self.part_size(at).0).collect();
+        self.tokens = self.tokens - sizes[ordinal] + note.unwrap_or(0);
+        match (&self.parts[ordinal], note) {
+            (_, None) => {
+                self.parts.remove(ordinal);
+                sizes.remove(ordinal);
+            }
+            (part, Some(note)) => {
+                if !matches!(part, Part::Result(_) | Part::Call(_)) {
+                    self.parts[ordinal] = Part::Text("[-]".into());
+                }
+                sizes[ordinal] = note;
+            }
+        }
+        self.sizes = Some(sizes);
     }
 
     /// The ids of its calls that a result must follow, in order.
@@ -81,9 +134,27 @@ impl Message {
         let id = |part: &'_ Part| matches!(part, Part::Call(_)) && is_model;
         self.parts.iter().filter(|part| id(part)).filter_map(Part::id).collect()
     }
+
+    /// What an answer must follow: its calls and its requests for approval, by their ids, in order.
+    #[must_use]
+    pub fn awaited(&self) -> Vec<(OpenKind, &str)> {
+        let parts = self.parts.iter().filter(|_| self.role == Role::Assistant);
+        let awaited = parts.filter_map(|part| match part {
+            Part::Call(id) => Some((OpenKind::Call, id.as_str())),
+            Part::Asks(id) => Some((OpenKind::Approval, id.as_str())),
+            _ => None,
+        });
+        awaited.collect()
+    }
 }
 
 impl Part {
+    /// Whether it is what the model thought.
+    #[must_use]
+    pub const fn is_reasoning(&self) -> bool {
+        matches!(self, Self::Reasoning(_) | Self::Item | Self::Signed)
+    }
+
     fn id(&self) -> Option<&str> {
         match self {
             Self::Call(id)
@@ -91,7 +162,13 @@ impl Part {
             | Self::Result(id)
             | Self::Asks(id)
             | Self::Approves(id) => Some(id),
-            Self::Text(_) | Self::Reasoning(_) | Self::Image => None,
+            Self::Text(_)
+            | Self::Reasoning(_)
+            | Self::Item
+            | Self::Signed
+            | Self::Compacted
+            | Self::Unknown
+            | Self::Image => None,
         }
     }
 }
@@ -119,17 +196,24 @@ impl Parts for Message {
             visit(match part {
                 Part::Text(text) => PartView::Text(text),
                 Part::Reasoning(text) => PartView::Reasoning(ReasoningView::new(text)),
-                Part::Call(id) => PartView::ToolCall(ToolCallView::new(id, "read", "{}")),
+                Part::Item => PartView::Reasoning(ReasoningView::new("Hm.").with_id(Some("rs_1"))),
+                Part::Signed => PartView::Reasoning(ReasoningView::new("Hm.").with_opaque(Some("c2ln"))),
+                Part::Compacted => PartView::Compaction(CompactionView::new("p", "", Some("b3BhcXVl"))),
+                Part::Unknown => PartView::Unknown(UnknownView::new("p", "hologram", "{}")),
+                Part::Call(id) => {
+                    let tool = if id.starts_with('s') { "search" } else { "read" };
+                    PartView::ToolCall(ToolCallView::new(id, tool, "{}"))
+                }
                 Part::HostedCall(id) => {
                     PartView::ToolCall(ToolCallView::new(id, "search", "{}").with_kind(CallKind::Hosted))
                 }
                 Part::Result(id) => PartView::ToolResult(ToolResultView::new(id, &Text("done"))),
                 Part::Image => PartView::Media(MediaView::new(MediaKind::Image, "image/png")),
-                Part::Asks(id) => PartView::ApprovalRequest(ApprovalView::new("approval", id)),
-                Part::Approves(id) => PartView::ApprovalResponse(ApprovalAnswerView::new(
-                    ApprovalView::new("approval", id),
-                    true,
-                )),
+                // Often the id of a call too, which must not matter.
+                Part::Asks(id) => PartView::ApprovalRequest(ApprovalView::new(id, "")),
+                Part::Approves(id) => {
+                    PartView::ApprovalResponse(ApprovalAnswerView::new(ApprovalView::new(id, ""), true))
+                }
             });
         }
     }
@@ -168,7 +252,7 @@ pub fn repaired(messages: &[Message], repairs: &[Repair]) -> Vec<Message> {
             }
             Repair::DropReasoning { position } => {
                 let mut message = messages[position as usize].clone();
-                message.parts.retain(|part| !matches!(part, Part::Reasoning(_)));
+                message.parts.retain(|part| !part.is_reasoning());
                 out.push(message);
             }
             Repair::BridgeUser => out.push(bridge(Role::User, BRIDGE_USER)),

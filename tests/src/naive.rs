@@ -3,15 +3,21 @@
 //! Everything is computed anew from the list of messages, by the words of the design: four rules of grouping, drop the
 //! oldest and add up again, results after their call.
 
+mod join;
 mod legal;
 mod plan;
+mod protected;
+mod verdicts;
 
+pub use join::Summary;
 pub use legal::{PROFILES, as_pair, repair, violations};
-pub use plan::{Outcome, Planned, Protected, Request, plan};
+pub use plan::{Outcome, Planned, Request, plan};
+pub use protected::Protected;
+pub use verdicts::{Attempt, NaiveDraft, Shortened};
 
-use epitome_core::GroupKind;
 use epitome_core::attribution::{Retention, SourceKind};
 use epitome_core::message::Role;
+use epitome_core::{GroupKind, OpenKind};
 
 use crate::message::{Message, Part};
 
@@ -30,12 +36,12 @@ pub struct Naive<'a> {
     pub turn: u32,
 }
 
-/// A call: its message, and its place in it.
+/// A call or a request for approval: its message, and its place in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
     /// The message.
     pub message: usize,
-    /// Its place among the calls of the message.
+    /// Its place among what the message awaits.
     pub nth: usize,
 }
 
@@ -70,9 +76,9 @@ impl<'a> Naive<'a> {
     /// Rule 4: the first unanswered call, in call order, of the latest group of this turn that has one; else the only
     /// unanswered call of earlier turns.
     fn answered_call(&self, at: usize) -> Option<Call> {
-        let id = answer_id(&self.messages[at])?;
+        let answers = answers(&self.messages[at])?;
         let unanswered: Vec<Call> =
-            self.unanswered().into_iter().filter(|call| self.id_of(*call) == id).collect();
+            self.unanswered().into_iter().filter(|call| self.awaited(*call) == answers).collect();
         let now = unanswered.iter().filter(|call| self.turns[call.message] == self.turn);
         let latest = now.clone().map(|call| self.anchors[call.message]).max();
         match (latest, unanswered.as_slice()) {
@@ -105,18 +111,20 @@ impl<'a> Naive<'a> {
         (message.response.as_ref() == Some(response)).then_some(latest)
     }
 
-    /// The calls without an answer, in call order.
+    /// The calls and requests without an answer, in call order.
     #[must_use]
     pub fn unanswered(&self) -> Vec<Call> {
         let grouped = 0..self.anchors.len();
         let calls = grouped.flat_map(|message| {
-            (0..self.messages[message].calls().len()).map(move |nth| Call { message, nth })
+            (0..self.messages[message].awaited().len()).map(move |nth| Call { message, nth })
         });
         calls.filter(|call| !self.answers.contains(&Some(*call))).collect()
     }
 
-    fn id_of(&self, call: Call) -> &str {
-        self.messages[call.message].calls()[call.nth]
+    /// What a call or request awaits.
+    #[must_use]
+    pub fn awaited(&self, call: Call) -> (OpenKind, &str) {
+        self.messages[call.message].awaited()[call.nth]
     }
 
     fn members(&self, anchor: usize) -> impl DoubleEndedIterator<Item = usize> {
@@ -140,7 +148,7 @@ impl<'a> Naive<'a> {
         let first = &self.messages[anchor];
         let calls = self.members(anchor).any(|at| !self.messages[at].calls().is_empty());
         match first.role {
-            _ if is_answer(first) => GroupKind::Orphan,
+            _ if claims_to_answer(first) => GroupKind::Orphan,
             _ if first.source == SourceKind::Compaction => GroupKind::Summary,
             Role::System | Role::Developer => GroupKind::System,
             Role::User => GroupKind::User,
@@ -166,6 +174,12 @@ impl<'a> Naive<'a> {
     #[must_use]
     pub fn is_open(&self, group: &Group) -> bool {
         group.turn == self.turn && self.is_unanswered(group)
+    }
+
+    /// Whether nothing but the model's reasoning is in a message.
+    #[must_use]
+    pub fn only_reasons(&self, message: usize) -> bool {
+        self.messages[message].parts.iter().all(Part::is_reasoning)
     }
 
     /// Whether a message of a group is pinned.
@@ -195,6 +209,17 @@ impl<'a> Naive<'a> {
         out
     }
 
+    /// Whether these messages, in this order in a request, are one run of their group.
+    #[must_use]
+    pub fn is_one_run(&self, positions: &[usize]) -> bool {
+        let one = |pair: &[usize]| {
+            pair[0] + 1 == pair[1]
+                && self.anchors[pair[0]] == self.anchors[pair[1]]
+                && self.is_in_place(pair[0]) == self.is_in_place(pair[1])
+        };
+        positions.windows(2).all(one)
+    }
+
     /// Whether only messages of its own group, themselves in place, stand between an answer and its call.
     fn is_in_place(&self, at: usize) -> bool {
         let Some(call) = self.answers[at] else { return true };
@@ -210,7 +235,13 @@ impl<'a> Naive<'a> {
     }
 }
 
-/// Whether a message answers a call, or claims to.
+/// Whether a message answers something, or claims to.
+#[must_use]
+pub fn claims_to_answer(message: &Message) -> bool {
+    message.role == Role::Tool || answers(message).is_some()
+}
+
+/// Whether a message answers a call, or claims to. (Profiles have no rules for approvals.)
 #[must_use]
 pub fn is_answer(message: &Message) -> bool {
     message.role == Role::Tool || answer_id(message).is_some()
@@ -219,8 +250,19 @@ pub fn is_answer(message: &Message) -> bool {
 /// Whether a turn begins with a message: the caller's user says something.
 #[must_use]
 pub fn begins_turn(message: &Message) -> bool {
-    let speaks = message.parts.iter().any(|part| matches!(part, Part::Text(_) | Part::Image));
-    message.role == Role::User && message.source == SourceKind::Caller && speaks && !is_answer(message)
+    let speaks = message.parts.iter().any(|part| matches!(part, Part::Text(_) | Part::Image | Part::Unknown));
+    message.role == Role::User && message.source == SourceKind::Caller && speaks && answers(message).is_none()
+}
+
+/// What a message answers, by its id: the first result or approval in a tool's message or a user's.
+#[must_use]
+pub fn answers(message: &Message) -> Option<(OpenKind, &str)> {
+    let may_answer = matches!(message.role, Role::Tool | Role::User);
+    message.parts.iter().filter(|_| may_answer).find_map(|part| match part {
+        Part::Result(id) => Some((OpenKind::Call, id.as_str())),
+        Part::Approves(id) => Some((OpenKind::Approval, id.as_str())),
+        _ => None,
+    })
 }
 
 /// Which id a message answers: a result stands in a tool's message or a user's.
@@ -238,5 +280,5 @@ fn is_model(message: &Message) -> bool {
 }
 
 fn has_reasoning(message: &Message) -> bool {
-    message.parts.iter().any(|part| matches!(part, Part::Reasoning(_)))
+    message.parts.iter().any(Part::is_reasoning)
 }

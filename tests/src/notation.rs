@@ -4,7 +4,8 @@
 //! ids of calls (of `a`) or of the call that is answered (of others), and flags. Text is there where nothing else is.
 //! - ids: `""` is the empty one, and `x*65` an `x` 65 times
 //! - `pin`, `ephemeral`; `context`, `history`, `summary`: where it comes from; `response=ID`
-//! - `reasoning`, `hosted=ID`, `asks=ID`, `approves=ID`, `image`, `text`: a part; `empty`: no part at all
+//! - `reasoning`, `item` (reasoning with an id), `signed` (with a signature), `compacted` (what a provider's compaction
+//!   left), `unknown`, `hosted=ID`, `asks=ID`, `approves=ID`, `image`, `text`, `text=WORD`: a part; `empty`: no part at all
 
 use epitome_core::attribution::{Retention, SourceKind};
 use epitome_core::message::Role;
@@ -45,8 +46,13 @@ fn message(line: &str) -> Option<Message> {
             "hosted" => message.parts.extend([Part::HostedCall(id(value)), Part::Result(id(value))]),
             "asks" => message.parts.push(Part::Asks(id(value))),
             "approves" => message.parts.push(Part::Approves(id(value))),
+            "item" => message.parts.push(Part::Item),
+            "signed" => message.parts.push(Part::Signed),
+            "compacted" => message.parts.push(Part::Compacted),
+            "unknown" => message.parts.push(Part::Unknown),
             "image" => message.parts.push(Part::Image),
-            "text" => message.parts.push(Part::Text("Fine.".into())),
+            "text" if value.is_empty() => message.parts.push(Part::Text("Fine.".into())),
+            "text" => message.parts.push(Part::Text(value.into())),
             "empty" => empty = true,
             _ if role == Role::Assistant => message.parts.push(Part::Call(id(word))),
             _ => message.parts.push(Part::Result(id(word))),

@@ -1,13 +1,14 @@
 //! A conversation, a budget that bites, and a strategy.
 
 use epitome_compactors::{Strength, Window};
-use epitome_core::{Budget, Pass};
+use epitome_core::{Budget, Pass, Profile};
 use proptest::prelude::*;
 
 use crate::generate;
 use crate::message::Message;
 use crate::naive::Request;
 use crate::spec::Spec;
+use crate::summarize::Summarize;
 
 /// What a plan is asked of.
 #[derive(Debug, Clone)]
@@ -22,6 +23,22 @@ pub struct Scenario {
 pub fn scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
     (generate::conversation(messages_max), any::<[u8; 5]>(), spec())
         .prop_map(|(messages, figures, spec)| Scenario::new(messages, figures, spec))
+}
+
+/// Scenarios that clear tool results, often after reasoning that binds what follows it, and then truncate, with many late
+/// answers.
+pub fn late_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
+    let bound = (0..3_u32).prop_map(|keep| Spec::Reasoning { target: Profile::Anthropic, keep });
+    let stages = (bound, any::<bool>(), clear(), truncate()).prop_map(|(bound, reasons, clear, truncate)| {
+        if reasons { vec![bound, clear, truncate] } else { vec![clear, truncate] }
+    });
+    (generate::late_conversation(messages_max), any::<[u8; 5]>(), stages).prop_map(
+        |(messages, mut figures, stages)| {
+            // With a goal: without one truncation takes its share each time.
+            figures[2] ^= u8::from(figures[2].is_multiple_of(5));
+            Scenario::new(messages, figures, Spec::Pipeline(stages))
+        },
+    )
 }
 
 /// Scenarios, and what is said after the plan.
@@ -54,7 +71,7 @@ impl Scenario {
             Some(goal) => budget.goal(goal),
             None => budget.without_goal(),
         };
-        let pass = if pass % 2 == 0 { Pass::Manual } else { Pass::Proactive };
+        let pass = Pass::ALL[usize::from(pass) % Pass::ALL.len()];
         let budget = budget.build().expect("the figures fit together");
         Self { messages, request: Request { budget, pass, spec } }
     }
@@ -63,8 +80,29 @@ impl Scenario {
 /// Strategies with all their parameters.
 pub fn spec() -> impl Strategy<Value = Spec> {
     prop_oneof![
-        8 => truncate(),
-        8 => window(),
+        6 => truncate(),
+        6 => window(),
+        3 => clear(),
+        3 => reasoning(),
+        1 => Just(Spec::Ephemeral),
+        3 => summarize(),
+        1 => exchanges(),
+        2 => digest(),
+        1 => supersede(),
+        1 => context_window(),
+        1 => (supersede(), digest()).prop_map(|(first, second)| Spec::Pipeline(vec![first, second])),
+        1 => (digest(), truncate()).prop_map(|(first, second)| Spec::Pipeline(vec![first, second])),
+        1 => (supersede(), exchanges(), window()).prop_map(|(first, second, third)| {
+            Spec::Pipeline(vec![first, second, third])
+        }),
+        1 => (clear(), summarize()).prop_map(|(first, second)| Spec::Pipeline(vec![first, second])),
+        1 => summarize().prop_map(|second| Spec::Pipeline(vec![Spec::Ephemeral, second])),
+        2 => (0..600_u32).prop_map(|max| Spec::Clamp { max }),
+        2 => (clear(), truncate()).prop_map(|(first, second)| Spec::Pipeline(vec![first, second])),
+        2 => (clear(), 0..600_u32).prop_map(|(first, max)| Spec::Pipeline(vec![first, Spec::Clamp { max }])),
+        1 => (reasoning(), clear(), window()).prop_map(|(first, second, third)| {
+            Spec::Pipeline(vec![Spec::Ephemeral, first, second, third])
+        }),
         2 => (window(), truncate()).prop_map(|(first, second)| Spec::Pipeline(vec![first, second])),
         1 => (truncate(), window()).prop_map(|(first, second)| Spec::Pipeline(vec![first, second])),
         1 => truncate().prop_map(|only| Spec::Pipeline(vec![only])),
@@ -76,6 +114,48 @@ fn truncate() -> impl Strategy<Value = Spec> {
     (0..4_u32, prop::bool::weighted(0.7), prop::bool::weighted(0.7), strength).prop_map(
         |(recent, system, first_user, strength)| Spec::Truncate { recent, system, first_user, strength },
     )
+}
+
+fn clear() -> impl Strategy<Value = Spec> {
+    let exclude = prop_oneof![2 => Just(None), 1 => Just(Some("search".to_owned()))];
+    let at_least = prop_oneof![2 => Just(0), 1 => 0..100_u32];
+    let placeholder = prop_oneof![3 => 1..10_u32, 1 => 0..260_u32];
+    (0..4_u32, at_least, exclude, any::<bool>(), placeholder).prop_map(
+        |(keep, at_least, exclude, inputs, placeholder)| Spec::Clear {
+            keep,
+            at_least,
+            exclude,
+            inputs,
+            placeholder,
+        },
+    )
+}
+
+fn summarize() -> impl Strategy<Value = Spec> {
+    (0..4_u32, prop_oneof![4 => 1..20_u32, 1 => 0..400_u32])
+        .prop_map(|(recent, tokens)| Spec::Summarize(Summarize { recent, tokens }))
+}
+
+fn exchanges() -> impl Strategy<Value = Spec> {
+    (0..4_u32).prop_map(|keep| Spec::Exchanges { keep })
+}
+
+/// Mostly with room for a short one: small conversations have small exchanges.
+fn digest() -> impl Strategy<Value = Spec> {
+    (0..4_u32, 100..600_u32).prop_map(|(keep, chars)| Spec::Digest { keep, chars })
+}
+
+fn supersede() -> impl Strategy<Value = Spec> {
+    (0..20_u32).prop_map(|placeholder| Spec::Supersede { placeholder })
+}
+
+fn context_window() -> impl Strategy<Value = Spec> {
+    (0..4_000_u32, 0..400_u32).prop_map(|(window, output)| Spec::ContextWindow { window, output })
+}
+
+fn reasoning() -> impl Strategy<Value = Spec> {
+    (0..Profile::ALL.len(), 0..4_u32)
+        .prop_map(|(target, keep)| Spec::Reasoning { target: Profile::ALL[target], keep })
 }
 
 fn window() -> impl Strategy<Value = Spec> {

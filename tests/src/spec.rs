@@ -3,8 +3,13 @@
 use core::fmt;
 use core::str::FromStr;
 
-use epitome_compactors::{Pipeline, SlidingWindow, Strength, Truncation, Window};
-use epitome_core::{Draft, Protection, Strategy};
+use epitome_compactors::{
+    ContextWindow, EphemeralFirst, OversizedClamp, Pipeline, ReasoningClearing, SlidingWindow, Strength,
+    Supersede, ToolExchangeDigest, ToolExchangeDrop, ToolResultClearing, Truncation, Window,
+};
+use epitome_core::{Draft, IndexedPart, Profile, Protection, Strategy, Tokens, ToolName};
+
+use crate::summarize::Summarize;
 
 /// A strategy with its parameters, as a word and `name=value` pairs; `|` between the stages of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +32,59 @@ pub enum Spec {
         /// Whether the first user message stays.
         first_user: bool,
     },
+    /// `clear keep=3 at_least=0 exclude=search inputs=left placeholder=9`
+    Clear {
+        /// How many of the newest tool uses keep their results.
+        keep: u32,
+        /// What it must free, or it does nothing.
+        at_least: u32,
+        /// The tool whose results are never cleared.
+        exclude: Option<String>,
+        /// Whether arguments go too.
+        inputs: bool,
+        /// What the note may have.
+        placeholder: u32,
+    },
+    /// `reasoning target=gemini keep=1`
+    Reasoning {
+        /// Whose rules hold.
+        target: Profile,
+        /// How many of the newest turns keep theirs.
+        keep: u32,
+    },
+    /// `clamp max=1000`
+    Clamp {
+        /// What a part may have.
+        max: u32,
+    },
+    /// `ephemeral`
+    Ephemeral,
+    /// `summarize recent=3 tokens=20`
+    Summarize(Summarize),
+    /// `drop-exchanges keep=1`
+    Exchanges {
+        /// How many of the newest exchanges stay.
+        keep: u32,
+    },
+    /// `digest keep=1 chars=4096`
+    Digest {
+        /// How many of the newest exchanges stay.
+        keep: u32,
+        /// How long a digest may be.
+        chars: u32,
+    },
+    /// `supersede placeholder=9`: of the results of each tool the newest stays.
+    Supersede {
+        /// What the note may have.
+        placeholder: u32,
+    },
+    /// `context-window window=1000 output=100`
+    ContextWindow {
+        /// What the model takes.
+        window: u32,
+        /// What it answers.
+        output: u32,
+    },
     /// `window turns=4 | truncate`
     Pipeline(Vec<Self>),
 }
@@ -44,6 +102,49 @@ impl Spec {
         Self::Window { window, first_user: true }
     }
 
+    /// Clearing with its defaults.
+    #[must_use]
+    pub const fn clear() -> Self {
+        Self::Clear { keep: 3, at_least: 0, exclude: None, inputs: false, placeholder: 9 }
+    }
+
+    /// Whether it goes on until the request fits and the goal is met, if that can be. What a stage puts in the place of
+    /// others stays, whatever follows.
+    #[must_use]
+    pub fn goes_all_the_way(&self) -> bool {
+        match self {
+            Self::Pipeline(stages) => {
+                stages.iter().any(Self::goes_all_the_way) && !stages.iter().any(Self::replaces)
+            }
+            Self::ContextWindow { .. } => false,
+            one => one.takes_a_share(),
+        }
+    }
+
+    /// Whether it drops a share of what there is, each time that it is asked without a goal.
+    #[must_use]
+    pub fn takes_a_share(&self) -> bool {
+        match self {
+            Self::Truncate { .. } | Self::Window { .. } | Self::ContextWindow { .. } => true,
+            Self::Pipeline(stages) => stages.iter().any(Self::takes_a_share),
+            _ => false,
+        }
+    }
+
+    /// Whether stages come after one that replaces: what it puts in the place of others is theirs to drop in the next pass
+    /// only, so that a missed goal is gone after once more.
+    #[must_use]
+    pub fn goes_on_after_replacing(&self) -> bool {
+        match self {
+            Self::Pipeline(stages) => stages.iter().rev().skip(1).any(Self::replaces),
+            _ => false,
+        }
+    }
+
+    const fn replaces(&self) -> bool {
+        matches!(self, Self::Summarize(_) | Self::Digest { .. })
+    }
+
     /// Lends the strategy to `use_it`.
     fn with(&self, use_it: &mut dyn FnMut(&dyn Strategy)) {
         match self {
@@ -56,6 +157,29 @@ impl Spec {
             ),
             Self::Window { window, first_user } => {
                 use_it(&SlidingWindow::new(*window).preserve_first_user(*first_user));
+            }
+            Self::Clear { keep, at_least, exclude, inputs, placeholder } => {
+                let exclude: Vec<ToolName> = exclude.iter().map(|name| ToolName::new(name)).collect();
+                use_it(
+                    &ToolResultClearing::new()
+                        .keep(*keep)
+                        .clear_at_least(u64::from(*at_least))
+                        .exclude_tools(&exclude)
+                        .clear_inputs(*inputs)
+                        .placeholder(Tokens(*placeholder)),
+                );
+            }
+            Self::Reasoning { target, keep } => use_it(&ReasoningClearing::new(*target).keep_turns(*keep)),
+            Self::Clamp { max } => use_it(&OversizedClamp::new(Tokens(*max))),
+            Self::Ephemeral => use_it(&EphemeralFirst),
+            Self::Summarize(summarize) => use_it(summarize),
+            Self::Exchanges { keep } => use_it(&ToolExchangeDrop::new().keep(*keep)),
+            Self::Digest { keep, chars } => use_it(&ToolExchangeDigest::new().keep(*keep).chars_max(*chars)),
+            Self::Supersede { placeholder } => {
+                use_it(&Supersede::<_>::new(by_tool).placeholder(Tokens(*placeholder)));
+            }
+            Self::ContextWindow { window, output } => {
+                use_it(&ContextWindow::new(u64::from(*window), u64::from(*output)));
             }
             Self::Pipeline(stages) => {
                 let stages: Vec<&dyn Strategy> = stages.iter().map(|stage| stage as &dyn Strategy).collect();
@@ -76,6 +200,12 @@ impl Strategy for Spec {
         let mut protection = Protection::default();
         self.with(&mut |strategy| protection = strategy.protection());
         protection
+    }
+
+    fn is_monotone(&self) -> bool {
+        let mut monotone = false;
+        self.with(&mut |strategy| monotone = strategy.is_monotone());
+        monotone
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {
@@ -108,6 +238,26 @@ impl fmt::Display for Spec {
                 }
                 write!(f, " first_user={}", kept(*first_user))
             }
+            Self::Clear { keep, at_least, exclude, inputs, placeholder } => {
+                write!(f, "clear keep={keep} at_least={at_least}")?;
+                exclude.iter().try_for_each(|tool| write!(f, " exclude={tool}"))?;
+                let inputs = if *inputs { "cleared" } else { "left" };
+                write!(f, " inputs={inputs} placeholder={placeholder}")
+            }
+            Self::Reasoning { target, keep } => {
+                write!(f, "reasoning target={} keep={keep}", target.as_str())
+            }
+            Self::Clamp { max } => write!(f, "clamp max={max}"),
+            Self::Ephemeral => f.write_str("ephemeral"),
+            Self::Summarize(Summarize { recent, tokens }) => {
+                write!(f, "summarize recent={recent} tokens={tokens}")
+            }
+            Self::Exchanges { keep } => write!(f, "drop-exchanges keep={keep}"),
+            Self::Digest { keep, chars } => write!(f, "digest keep={keep} chars={chars}"),
+            Self::Supersede { placeholder } => write!(f, "supersede placeholder={placeholder}"),
+            Self::ContextWindow { window, output } => {
+                write!(f, "context-window window={window} output={output}")
+            }
             Self::Pipeline(stages) => {
                 let stages: Vec<String> = stages.iter().map(ToString::to_string).collect();
                 write!(f, "{}{}", if stages.len() == 1 { "| " } else { "" }, stages.join(" | "))
@@ -128,6 +278,15 @@ impl FromStr for Spec {
         let mut spec = match words.next() {
             Some("truncate") => Self::truncate(),
             Some("window") => Self::window(Window::Goal),
+            Some("clear") => Self::clear(),
+            Some("reasoning") => Self::Reasoning { target: Profile::Permissive, keep: 1 },
+            Some("clamp") => Self::Clamp { max: 1_000 },
+            Some("ephemeral") => Self::Ephemeral,
+            Some("summarize") => Self::Summarize(Summarize { recent: 3, tokens: 20 }),
+            Some("drop-exchanges") => Self::Exchanges { keep: 1 },
+            Some("digest") => Self::Digest { keep: 1, chars: 4_096 },
+            Some("supersede") => Self::Supersede { placeholder: 9 },
+            Some("context-window") => Self::ContextWindow { window: 1_000, output: 0 },
             other => return Err(format!("no strategy {other:?}")),
         };
         words.try_for_each(|word| spec.set(word))?;
@@ -157,10 +316,34 @@ impl Spec {
             (Self::Window { window, .. }, "groups") => *window = Window::Groups(number()?),
             (Self::Window { window, .. }, "tokens") => *window = Window::Tokens(u64::from(number()?)),
             (Self::Window { .. }, "goal") => {}
+            (Self::Clear { keep, .. } | Self::Reasoning { keep, .. }, "keep") => *keep = number()?,
+            (Self::Exchanges { keep } | Self::Digest { keep, .. }, "keep") => *keep = number()?,
+            (Self::Digest { chars, .. }, "chars") => *chars = number()?,
+            (Self::ContextWindow { window, .. }, "window") => *window = number()?,
+            (Self::ContextWindow { output, .. }, "output") => *output = number()?,
+            (Self::Summarize(summarize), "recent") => summarize.recent = number()?,
+            (Self::Summarize(summarize), "tokens") => summarize.tokens = number()?,
+            (Self::Clamp { max }, "max") => *max = number()?,
+            (Self::Clear { at_least, .. }, "at_least") => *at_least = number()?,
+            (Self::Clear { exclude, .. }, "exclude") => *exclude = Some(value.to_owned()),
+            (Self::Clear { inputs, .. }, "inputs") => *inputs = value == "cleared",
+            (Self::Clear { placeholder, .. } | Self::Supersede { placeholder }, "placeholder") => {
+                *placeholder = number()?;
+            }
+            (Self::Reasoning { target, .. }, "target") => {
+                *target = Profile::by_name(value).ok_or(format!("no target {value}"))?;
+            }
             _ => return Err(format!("no parameter {word}")),
         }
         Ok(())
     }
+}
+
+/// What the results of the same tool have in common.
+fn by_tool(part: &IndexedPart<'_>) -> Option<u64> {
+    let names = ["search", "read"];
+    let at = names.iter().position(|name| part.tool() == Some(ToolName::new(name)))?;
+    u64::try_from(at).ok()
 }
 
 const fn kept(stays: bool) -> &'static str {

@@ -9,7 +9,11 @@
 use std::fs;
 use std::path::Path;
 
-use epitome_core::{Budget, Cell, IndexBuf, OpenCallTree, OpenCalls, Pass, Profile, SliceTable, Span, Table};
+use epitome_core::{
+    Budget, Cell, IndexBuf, OpenCallTree, OpenCalls, Part, Pass, Profile, Replacement, Scratch, SliceTable,
+    Span, Table, ViolationKind, plan_with,
+};
+use epitome_tests::applied::applied;
 use epitome_tests::live::{self, Fixed, Heap};
 use epitome_tests::message::Message;
 use epitome_tests::naive::{self, Naive, Outcome, Request};
@@ -43,7 +47,14 @@ struct Case {
     min_reclaim: Option<u64>,
     /// One letter a group, or `unchanged: why`, or `infeasible`.
     verdicts: Option<String>,
-    /// Under `openai-chat`, of all that is visible.
+    /// The parts that an `E` shortens: message and place in it.
+    shortened: Option<String>,
+    /// Why the pass is made, if not because it is proactive or manual.
+    pass: Option<String>,
+    /// Whose rules `before` and `after` name breaches of.
+    #[serde(default = "openai_chat")]
+    profile: String,
+    /// Of all that is visible.
     #[serde(default)]
     before: Vec<String>,
     /// The same of what the plan leaves.
@@ -52,6 +63,10 @@ struct Case {
     /// Whether the fixed storage has no room for it.
     #[serde(default)]
     full: bool,
+}
+
+fn openai_chat() -> String {
+    "openai-chat".into()
 }
 
 const fn thousand() -> u64 {
@@ -65,11 +80,14 @@ fn every_case_on_every_storage() {
     for case in &cases {
         let messages = notation::parse(&case.transcript).unwrap();
         let mut room = vec![Span::default(); messages.len()];
-        let slice = IndexBuf::with_tables(SliceTable::new(&mut room), OpenCallTree::new());
+        let mut parts = vec![Part::default(); messages.iter().map(|message| message.parts.len()).sum()];
+        let parts = SliceTable::new(&mut parts);
+        let slice = IndexBuf::with_parts(SliceTable::new(&mut room), OpenCallTree::new(), parts);
+        let (heap, fixed): (Heap, Fixed) = (live::empty(), live::empty());
         let found = [
-            ("heap", run(Heap::new(), case, &messages)),
+            ("heap", run(heap, case, &messages)),
             ("slice", run(slice, case, &messages)),
-            ("fixed", run(Fixed::new(), case, &messages)),
+            ("fixed", run(fixed, case, &messages)),
         ];
         for (storage, result) in found {
             let full = case.full && storage == "fixed";
@@ -83,7 +101,7 @@ fn every_case_on_every_storage() {
         }
     }
     println!("{} cases", cases.len());
-    assert!(cases.len() >= 60, "{} cases are too few", cases.len());
+    assert!(cases.len() >= 150, "{} cases are too few", cases.len());
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
@@ -111,30 +129,43 @@ fn load() -> Vec<Case> {
     files.iter().flat_map(read).collect()
 }
 
-fn run<S: Table<Span>, C: OpenCalls>(
-    mut index: IndexBuf<S, C>,
+fn run<S: Table<Span>, C: OpenCalls, P: Table<Part>>(
+    mut index: IndexBuf<S, C, P>,
     case: &Case,
     messages: &[Message],
 ) -> Result<(), String> {
     for message in messages {
-        index.push(message, message.size()).map_err(|_| "full".to_owned())?;
+        live::push(&mut index, message).map_err(|_| "full".to_owned())?;
     }
     let view = index.view();
     if let Some(expected) = &case.groups {
         let groups: Vec<String> = live::groups(view).iter().map(|group| words(&group.positions)).collect();
         same("groups", &groups.join(" | "), expected)?;
     }
-    same("before", &breaches(messages, &live::flat(view.projection())), &case.before.join(", "))?;
+    let profile = Profile::by_name(&case.profile).ok_or("no such profile")?;
+    let before = breaches(messages, &live::flat(view.projection()), |all| live::violations(profile, all));
+    same("before", &before, &case.before.join(", "))?;
     let Some(expected) = &case.verdicts else { return Ok(()) };
     let request = case.request();
-    let mut cells = vec![Cell::default(); view.span_count()];
+    let mut cells = vec![Cell::default(); view.cell_count()];
     let outcome = live::plan(view, &request);
     same("twin", &format!("{outcome:?}"), &format!("{:?}", naive::plan(&Naive::new(messages), &request)))?;
-    let planned = epitome_core::plan(view, &request.budget, request.pass, &request.spec, &mut cells);
+    let mut room = vec![Replacement::default(); view.span_count()];
+    let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
+    let planned = plan_with(view, &request.budget, request.pass, &request.spec, scratch);
     match (&outcome, planned) {
         (Outcome::Planned(plan), Ok(_)) => {
             same("verdicts", &plan.verdicts, expected)?;
-            same("after", &breaches(messages, &plan.projection), &case.after.join(", "))
+            let parts: Vec<String> =
+                plan.shortened.iter().map(|(at, part, _)| format!("{at}.{part}")).collect();
+            if plan.verdicts.contains('E') || case.shortened.is_some() {
+                same("shortened", &parts.join(" "), case.shortened.as_deref().unwrap_or_default())?;
+            }
+            let edit = u32::try_from(plan.stable).unwrap();
+            let stored = applied(messages, view, &request, false).unwrap().messages;
+            let shown = plan.shown(&live::flat(view.projection()));
+            let after = breaches(&stored, &shown, |all| live::violations_after(profile, edit, all));
+            same("after", &after, &case.after.join(", "))
         }
         (Outcome::Unchanged(why), Ok(_)) => same("verdicts", &format!("unchanged: {why}"), expected),
         _ => same("verdicts", "infeasible", expected),
@@ -150,16 +181,22 @@ impl Case {
             Some(goal) => budget.goal(goal),
             None => budget.without_goal(),
         };
-        let pass = if self.min_reclaim.is_some() { Pass::Proactive } else { Pass::Manual };
+        let by_default = if self.min_reclaim.is_some() { Pass::Proactive } else { Pass::Manual };
+        let named = |name: &String| Pass::ALL.into_iter().find(|pass| pass.as_str() == name).unwrap();
+        let pass = self.pass.as_ref().map_or(by_default, named);
         let spec: Spec = self.strategy.as_deref().unwrap_or("truncate").parse().unwrap();
         Request { budget: budget.build().unwrap(), pass, spec }
     }
 }
 
 /// The violations of a request, by the positions of its messages in the conversation.
-fn breaches(messages: &[Message], projection: &[usize]) -> String {
+fn breaches(
+    messages: &[Message],
+    projection: &[usize],
+    violations: impl Fn(&[Message]) -> Vec<(u32, ViolationKind)>,
+) -> String {
     let request: Vec<Message> = projection.iter().map(|at| messages[*at].clone()).collect();
-    let found = live::violations(Profile::OpenaiChat, &request);
+    let found = violations(&request);
     let found = found.iter().map(|(at, kind)| format!("{} {}", projection[*at as usize], kind.as_str()));
     found.collect::<Vec<_>>().join(", ")
 }

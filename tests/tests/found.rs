@@ -1,16 +1,17 @@
 //! What the properties found, each as the smallest case of it.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
-use epitome_compactors::{Pipeline, SlidingWindow, Truncation, Window};
+use epitome_compactors::{Pipeline, ReasoningClearing, SlidingWindow, Truncation, Window};
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
 use epitome_core::{
-    Budget, Cell, GroupKind, IndexBuf, OpenCallSlots, Outcome, Pass, Pending, PlanError, Span, Strategy,
-    plan, repair,
+    Budget, Cell, GroupKind, IndexBuf, NoParts, OpenCallSlots, Outcome, Pass, Pending, PlanError, Profile,
+    Replacement, Span, Strategy, plan, repair,
 };
 use epitome_tests::live;
 use epitome_tests::message::{Message, Part, repaired};
-use epitome_tests::naive::violations;
+use epitome_tests::naive::{Attempt, violations};
+use epitome_tests::script::{Script, compare_attempts, planned};
 
 fn budget(limit: u64, goal: Option<u64>) -> Budget {
     let budget = Budget::builder().window(limit).reserve(0).trigger(limit).min_reclaim(0);
@@ -23,7 +24,7 @@ fn budget(limit: u64, goal: Option<u64>) -> Budget {
 
 fn verdicts(messages: &[Message], strategy: &dyn Strategy, budget: Budget) -> String {
     let (index, _) = live::index_of(messages);
-    let mut cells = vec![Cell::default(); index.view().span_count()];
+    let mut cells = vec![Cell::default(); index.view().cell_count()];
     match plan(index.view(), &budget, Pass::Manual, strategy, &mut cells) {
         Ok(Outcome::Planned(plan)) => plan.verdicts().to_string(),
         Ok(Outcome::Unchanged(why)) => why.as_str().to_owned(),
@@ -86,7 +87,7 @@ fn a_stable_prefix_counts_just_its_messages() {
     let request = [first, context, second, result(Role::Tool, "c2", 30)];
     let (index, _) = live::index_of(&request);
     let budget = budget(100, Some(61));
-    let mut cells = vec![Cell::default(); index.view().span_count()];
+    let mut cells = vec![Cell::default(); index.view().cell_count()];
     let outcome = plan(index.view(), &budget, Pass::Manual, &Truncation::new(), &mut cells).unwrap();
     let Outcome::Planned(plan) = outcome else { panic!("65 tokens are more than 61") };
     assert_eq!(plan.verdicts().to_string(), "KD");
@@ -155,8 +156,12 @@ fn a_reload_finds_the_room_that_live_had() {
         [says(Role::User, 5), calls("c1", 5), says(Role::User, 5), calls("c2", 5), says(Role::User, 5)];
     let mut index = IndexBuf::<Vec<Span>, OpenCallSlots<1>>::new();
     let placed: Vec<_> = request.iter().map(|message| index.push(message, message.size()).unwrap()).collect();
-    let reloaded =
-        live::restored::<Vec<Span>, OpenCallSlots<1>>(&request, index.open_calls(), &placed, &[0, 1, 3, 4]);
+    let reloaded = live::restored::<Vec<Span>, OpenCallSlots<1>, NoParts>(
+        &request,
+        index.open_calls(),
+        &placed,
+        &[0, 1, 3, 4],
+    );
     assert_eq!(reloaded.map(|index| index.view().messages()).unwrap(), 4);
 }
 
@@ -170,4 +175,85 @@ fn of_equal_contributors_the_first_comes_first() {
     let Err(PlanError::Infeasible(infeasible)) = planned else { panic!("all of it is protected") };
     let positions = infeasible.largest.map(|group| group.unwrap().position);
     assert_eq!(positions, [2, 0, 1]);
+}
+
+/// `KDDKDKKK`, and an `E` in the next pass: truncation dropped what had kept bound reasoning from being cleared.
+#[test]
+fn a_pipeline_does_in_one_pass_what_a_later_stage_makes_possible() {
+    let model = |parts| Message::new(Role::Assistant, parts, 20);
+    let request = [
+        says(Role::User, 10),
+        model(vec![Part::Signed]),
+        says(Role::User, 10),
+        model(vec![Part::Signed, Part::Text("Fine.".into())]),
+        says(Role::User, 10),
+        says(Role::Assistant, 10),
+        says(Role::User, 10),
+        says(Role::Assistant, 10),
+    ];
+    let stages: [&dyn Strategy; 2] = [&ReasoningClearing::new(Profile::Anthropic), &Truncation::new()];
+    assert_eq!(verdicts(&request, &Pipeline::new(&stages), budget(100, Some(5))), "KDDEDKKK");
+}
+
+/// What a script of verdicts comes to: its letters, its size, and each summary with what it covers and may have.
+fn scripted(messages: &[Message], attempts: &[Attempt]) -> (String, u64, Vec<(Vec<usize>, u32)>) {
+    let compared = compare_attempts(messages, attempts, &mut |_, _, _| {});
+    assert_eq!(compared, Ok(true), "what the twin says");
+    let index = live::index_of(messages).0;
+    let script = Script::new(attempts);
+    let (mut cells, mut room) =
+        (vec![Cell::default(); index.view().cell_count()], [Replacement::default(); 3]);
+    let plan = planned(index.view(), &script, &mut cells, &mut room).unwrap();
+    let summaries = plan.summaries().map(|gap| (live::flat(gap.covers()), gap.allowance.0)).collect();
+    (plan.verdicts().to_string(), plan.tokens_after(), summaries)
+}
+
+fn summary(tokens: u32) -> Message {
+    says(Role::System, tokens).with_source(SourceKind::Compaction)
+}
+
+/// Said by the model in steps that are among the newest, and by a user.
+fn ending() -> [Message; 4] {
+    [says(Role::User, 1), says(Role::Assistant, 1), says(Role::Assistant, 1), says(Role::Assistant, 1)]
+}
+
+/// `RRDDK` by the twin: it left a summary beside a new one, once the instructions between them were dropped.
+#[test]
+fn a_summary_from_before_joins_when_what_parted_it_goes() {
+    let mut request = vec![calls("call_1", 0), summary(0), result(Role::Tool, "call_1", 34)];
+    request.extend([result(Role::Tool, "stray_0", 0), says(Role::Developer, 0), summary(0)]);
+    request.extend(ending());
+    let attempts = [Attempt::Replace(0, 1, 0), Attempt::Drop(3)];
+    let covers = vec![0, 2, 1, 5];
+    assert_eq!(scripted(&request, &attempts), ("RRDDRKKKK".into(), 4, vec![(covers, 0)]));
+}
+
+/// Two summaries by the twin, though what stood between them was dropped.
+#[test]
+fn two_new_summaries_join_when_what_parted_them_goes() {
+    let mut request = vec![says(Role::User, 134), says(Role::User, 5), says(Role::User, 1_275)];
+    request.extend(ending());
+    let attempts = [Attempt::Replace(0, 0, 3), Attempt::Replace(2, 2, 4), Attempt::Drop(1)];
+    assert_eq!(scripted(&request, &attempts), ("RDRKKKK".into(), 11, vec![(vec![0, 2], 7)]));
+}
+
+/// 4,294,967,302 before: more than the summary may have.
+#[test]
+fn joined_summaries_count_as_what_one_amount_holds() {
+    let mut request = vec![summary(u32::MAX), says(Role::User, 5), says(Role::User, 100)];
+    request.extend(ending());
+    let attempts = [Attempt::Replace(2, 2, 3), Attempt::Drop(1)];
+    let size = u64::from(u32::MAX) + 4;
+    assert_eq!(scripted(&request, &attempts), ("RDRKKKK".into(), size, vec![(vec![0, 2], u32::MAX)]));
+}
+
+/// Its part was shortened in a message that the plan hid, and the plan's size was less than what was left.
+#[test]
+fn a_summary_that_joins_is_not_shortened() {
+    let mut old = calls("call_1", 10);
+    old.source = SourceKind::Compaction;
+    let mut request = vec![old, result(Role::Tool, "call_1", 90), says(Role::User, 5), says(Role::User, 100)];
+    request.extend(ending());
+    let attempts = [Attempt::Elide(0, 9), Attempt::Replace(2, 2, 3), Attempt::Drop(1)];
+    assert_eq!(scripted(&request, &attempts), ("RDRKKKK".into(), 26, vec![(vec![0, 1, 3], 22)]));
 }

@@ -7,9 +7,9 @@ use core::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use epitome_core::{Budget, Pass};
+use epitome_core::{Budget, GroupKind, Pass};
 use epitome_tests::generate::{Scale, seeded};
-use epitome_tests::live;
+use epitome_tests::live::{self, GroupFacts};
 use epitome_tests::message::Message;
 use epitome_tests::naive::{Outcome, Request, begins_turn};
 use epitome_tests::spec::Spec;
@@ -25,11 +25,28 @@ const STRATEGIES: &[&str] = &[
     "window tokens=1000",
     "window goal",
     "window turns=8 | truncate",
+    "clear",
+    "clear keep=0 inputs=cleared",
+    "clear at_least=100",
+    "reasoning target=gemini",
+    "reasoning target=anthropic",
+    "reasoning target=deepseek",
+    "ephemeral",
+    "clamp max=100",
+    "clear | truncate",
+    "drop-exchanges",
+    "digest",
+    "digest keep=4 chars=1000",
+    "supersede",
+    "supersede | clear | truncate",
+    "context-window window=4000 output=500",
+    "summarize recent=3 tokens=200",
+    "clear | summarize recent=3 tokens=200",
 ];
 
 /// Limit and goal, in percent of the size of the conversation; without a goal the strategy's own measure decides.
 const BUDGETS: &[(u64, Option<u64>)] =
-    &[(90, Some(75)), (90, Some(50)), (60, Some(25)), (60, Some(5)), (100, None)];
+    &[(90, Some(75)), (90, Some(50)), (60, Some(25)), (60, Some(10)), (60, Some(5)), (100, None)];
 
 /// How many messages, and of which scale.
 const CONVERSATIONS: &[(u64, usize, Scale)] = &[
@@ -64,7 +81,7 @@ fn the_grid_is_as_it_was() {
 
 fn grid() -> String {
     let mut grid = String::from(
-        "strategy, limit and goal in percent of the size: tokens after, groups kept, turns kept, messages that stand as they stood\n",
+        "strategy, limit and goal in percent of the size: tokens after, groups kept, user messages kept, exchanges with tools kept, messages that stand as they stood\n",
     );
     for (seed, count, scale) in CONVERSATIONS {
         let messages = seeded(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15), *count, *scale);
@@ -86,7 +103,7 @@ fn grid() -> String {
                 let budget = budget.build().expect("a goal under the limit");
                 let outcome = live::plan(view, &Request { budget, pass: Pass::Manual, spec });
                 let goal = goal.map_or("-".to_owned(), |goal| goal.to_string());
-                let row = row(&messages, &outcome);
+                let row = row(&messages, &live::groups(view), &outcome);
                 writeln!(grid, "{strategy:<40} {limit:>3} {goal:>3}  {row}").expect("a string grows");
             }
         }
@@ -94,16 +111,19 @@ fn grid() -> String {
     grid
 }
 
-fn row(messages: &[Message], outcome: &Outcome) -> String {
+fn row(messages: &[Message], groups: &[GroupFacts], outcome: &Outcome) -> String {
     match outcome {
         Outcome::Planned(plan) => {
-            let groups = plan.verdicts.chars().filter(|letter| *letter == 'K').count();
-            let turns = plan
+            let kept =
+                groups.iter().zip(plan.verdicts.chars()).filter(|(_, letter)| matches!(letter, 'K' | 'E'));
+            let exchanges = kept.clone().filter(|(group, _)| group.kind == GroupKind::Exchange).count();
+            let users = plan
                 .projection
                 .iter()
                 .filter_map(|at| messages.get(*at))
                 .filter(|message| begins_turn(message));
-            format!("{:>7} {groups:>5} {:>4} {:>5}", plan.tokens_after, turns.count(), plan.stable)
+            let (tokens, kept, users) = (plan.tokens_after, kept.count(), users.count());
+            format!("{tokens:>7} {kept:>5} {users:>4} {exchanges:>4} {:>5}", plan.stable)
         }
         Outcome::Unchanged(why) => format!("unchanged: {why}"),
         Outcome::Infeasible { floor, .. } => format!("infeasible: {floor}"),

@@ -196,6 +196,14 @@ impl HistoryStore for Stuttering {
         Ok(loaded)
     }
 
+    async fn appended(
+        &self,
+        session: &SessionId,
+        token: &AppendToken,
+    ) -> Result<Option<Appended>, StoreError> {
+        self.store.appended(session, token).await
+    }
+
     async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
         give_way().await;
         let done = self.store.commit(session, record).await;

@@ -1,7 +1,9 @@
 //! The same answers wherever the tables live; and a full table is an answer that changes nothing.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
-use epitome_core::{ArrayTable, IndexBuf, OpenCallSlots, OpenCallTree, OpenCalls, SliceTable, Span, Table};
+use epitome_core::{
+    ArrayTable, Full, IndexBuf, OpenCallSlots, OpenCallTree, OpenCalls, Part, SliceTable, Span, Table,
+};
 use epitome_tests::cases;
 use epitome_tests::generate::conversation;
 use epitome_tests::live::{self, Fixed, Tight};
@@ -17,17 +19,21 @@ fn every_table_gives_the_same_groups_and_plans() {
         let (heap, _) = live::index_of(&scenario.messages);
         let expected = (live::groups(heap.view()), live::plan(heap.view(), &scenario.request));
         let mut room = [Span::default(); 512];
-        let slice = IndexBuf::with_tables(SliceTable::new(&mut room), OpenCallTree::new());
+        let mut rows = [Part::default(); 2048];
+        let (spans, parts) = (SliceTable::new(&mut room), SliceTable::new(&mut rows));
+        let slice = IndexBuf::with_parts(spans, OpenCallTree::new(), parts);
         prop_assert_eq!(answers(slice, &scenario, usize::MAX), Some(expected.clone()));
-        let array = IndexBuf::<ArrayTable<Span, 512>, OpenCallTree>::new();
+        let array: IndexBuf<ArrayTable<Span, 512>, OpenCallTree, ArrayTable<Part, 2048>> = live::empty();
         prop_assert_eq!(answers(array, &scenario, usize::MAX), Some(expected.clone()));
-        let vector = IndexBuf::<heapless::Vec<Span, 512>, OpenCallTree>::new();
+        let vector: IndexBuf<heapless::Vec<Span, 512>, OpenCallTree, heapless::Vec<Part, 2048>> =
+            live::empty();
         prop_assert_eq!(answers(vector, &scenario, usize::MAX), Some(expected.clone()));
-        let fixed = answers(Fixed::new(), &scenario, 64);
+        let (fixed, tight): (Fixed, Tight) = (live::empty(), live::empty());
+        let fixed = answers(fixed, &scenario, 64);
         census.count("all fits in slots", fixed.is_some());
         census.count("an id too long for slots", ids(&scenario.messages).any(|id| id.len() > 64));
         prop_assert!(fixed.is_none_or(|fixed| fixed == expected));
-        let tight = answers(Tight::new(), &scenario, 8);
+        let tight = answers(tight, &scenario, 8);
         census.count("too much for 8 slots", tight.is_none());
         prop_assert!(tight.is_none_or(|tight| tight == expected));
         Ok(())
@@ -37,8 +43,8 @@ fn every_table_gives_the_same_groups_and_plans() {
 type Answers = (Vec<live::GroupFacts>, epitome_tests::naive::Outcome);
 
 /// Nothing if an id is too long, or more calls than `slots` wait at some time: then a call may be forgotten.
-fn answers<S: Table<Span>, C: OpenCalls>(
-    mut index: IndexBuf<S, C>,
+fn answers<S: Table<Span>, C: OpenCalls, P: Table<Part>>(
+    mut index: IndexBuf<S, C, P>,
     scenario: &Scenario,
     slots: usize,
 ) -> Option<Answers> {
@@ -46,27 +52,36 @@ fn answers<S: Table<Span>, C: OpenCalls>(
         return None;
     }
     for message in &scenario.messages {
-        let mut waiting = message.calls().len();
+        let mut waiting = message.awaited().len();
         index.open_calls().for_each(&mut |_, _| waiting += 1);
         if waiting > slots {
             return None;
         }
-        index.push(message, message.size()).unwrap();
+        live::push(&mut index, message).unwrap();
     }
     Some((live::groups(index.view()), live::plan(index.view(), &scenario.request)))
 }
 
 #[test]
 fn full_changes_nothing() {
-    let minimums = [("no room for a span", 150), ("no room for a call", 80), ("a call was forgotten", 5)];
+    let minimums = [
+        ("no room for a span", 150),
+        ("no room for a part", 150),
+        ("no room for a call", 80),
+        ("a call was forgotten", 5),
+    ];
     cases::check("full", (conversation(60), 1..7_usize), &minimums, |(messages, room), census| {
         let mut spans = vec![Span::default(); room * 3];
-        let few_spans = IndexBuf::with_tables(SliceTable::new(&mut spans), OpenCallTree::new());
+        let few_spans = IndexBuf::with_parts(SliceTable::new(&mut spans), OpenCallTree::new(), Vec::new());
         census.count("no room for a span", is_unchanged_when_full(few_spans, &messages)?);
         let mut spans = [Span::default(); 512];
-        let few_calls = IndexBuf::with_tables(SliceTable::new(&mut spans), OpenCallSlots::<2>::new());
+        let few_calls = OpenCallSlots::<2>::new();
+        let few_calls = IndexBuf::with_parts(SliceTable::new(&mut spans), few_calls, Vec::new());
         census.count("no room for a call", is_unchanged_when_full(few_calls, &messages)?);
-        let mut forgetful = IndexBuf::<Vec<Span>, OpenCallSlots<4>>::new();
+        let mut parts = vec![Part::default(); room * 2];
+        let few_parts = IndexBuf::with_parts(Vec::new(), OpenCallTree::new(), SliceTable::new(&mut parts));
+        census.count("no room for a part", is_unchanged_when_full(few_parts, &messages)?);
+        let mut forgetful: IndexBuf<Vec<Span>, OpenCallSlots<4>, Vec<Part>> = live::empty();
         let pushed = live::push_while_room(&mut forgetful, &messages);
         let (whole, _) = live::index_of(&messages[..pushed]);
         let forgot = live::groups(whole.view()) != live::groups(forgetful.view());
@@ -76,21 +91,22 @@ fn full_changes_nothing() {
 }
 
 /// Goes on with the next message each time: what follows must be as if the refused one had never been there.
-fn is_unchanged_when_full<S: Table<Span>, C: OpenCalls + Clone>(
-    mut index: IndexBuf<S, C>,
+fn is_unchanged_when_full<S: Table<Span>, C: OpenCalls + Clone, P: Table<Part>>(
+    mut index: IndexBuf<S, C, P>,
     messages: &[Message],
 ) -> Result<bool, TestCaseError> {
     let mut taken = Vec::new();
     for message in messages {
         let before = live::everything(&index);
-        match index.push(message, message.size()) {
+        match live::push(&mut index, message) {
             Ok(_) => taken.push(message.clone()),
-            Err(_) => prop_assert_eq!(live::everything(&index), before),
+            Err(Full) => prop_assert_eq!(live::everything(&index), before),
         }
     }
-    let mut anew = IndexBuf::<Vec<Span>, C>::with_tables(Vec::new(), emptied(index.open_calls()));
+    let calls = emptied(index.open_calls());
+    let mut anew = IndexBuf::with_parts(Vec::<Span>::new(), calls, Vec::<Part>::new());
     for message in &taken {
-        anew.push(message, message.size()).unwrap();
+        live::push(&mut anew, message).unwrap();
     }
     prop_assert_eq!(live::everything(&anew), live::everything(&index));
     Ok(taken.len() < messages.len())
@@ -103,5 +119,5 @@ fn emptied<C: OpenCalls + Clone>(calls: &C) -> C {
 }
 
 fn ids(messages: &[Message]) -> impl Iterator<Item = &str> {
-    messages.iter().flat_map(Message::calls)
+    messages.iter().flat_map(Message::awaited).map(|(_, id)| id)
 }

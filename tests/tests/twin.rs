@@ -1,7 +1,7 @@
 //! The code says what its naive twin says: groups, sums, floors, verdicts, projections, violations, repairs.
 #![expect(clippy::indexing_slicing, reason = "a panic is how a test reports")]
 
-use epitome_core::{OpenCallSlots, OpenCalls, Pending, repair};
+use epitome_core::{OpenCallSlots, OpenCalls, OpenKind, Pending, repair};
 use epitome_tests::cases::{self, NASTY};
 use epitome_tests::generate::conversation;
 use epitome_tests::live::{self, GroupFacts};
@@ -48,7 +48,10 @@ fn groups_and_sums() {
         for (at, placed) in placed.iter().enumerate() {
             prop_assert_eq!(placed.anchor.0 as usize, naive.anchors[at]);
             prop_assert_eq!(placed.turn.0, naive.turns[at]);
-            prop_assert_eq!(placed.orphan, naive::is_answer(&messages[at]) && naive.answers[at].is_none());
+            prop_assert_eq!(
+                placed.orphan,
+                naive::claims_to_answer(&messages[at]) && naive.answers[at].is_none()
+            );
         }
         Ok(())
     });
@@ -68,14 +71,14 @@ fn open_calls() {
         let naive = Naive::new(&messages);
         let mut calls = Vec::new();
         index.open_calls().for_each(&mut |id, call| {
-            calls.push((id.to_vec(), call.anchor.0 as usize, call.turn.0));
+            calls.push(((call.kind(), id.to_vec()), call.anchor.0 as usize, call.turn.0));
         });
-        let mut expected: Vec<(Vec<u8>, usize, u32)> = naive
+        let mut expected: Vec<((OpenKind, Vec<u8>), usize, u32)> = naive
             .unanswered()
             .into_iter()
             .map(|call| {
-                let id = messages[call.message].calls()[call.nth].as_bytes().to_vec();
-                (id, naive.anchors[call.message], naive.turns[call.message])
+                let (kind, id) = naive.awaited(call);
+                ((kind, id.as_bytes().to_vec()), naive.anchors[call.message], naive.turns[call.message])
             })
             .collect();
         expected.sort_by_key(|call| call.1);
@@ -86,8 +89,14 @@ fn open_calls() {
 
 #[test]
 fn plans() {
-    let outcomes =
-        [("planned", 160), ("infeasible", 25), ("at_goal", 50), ("nothing_to_drop", 50), ("too_little", 25)];
+    let outcomes = [
+        ("planned", 160),
+        ("replaced", 15),
+        ("infeasible", 25),
+        ("at_goal", 50),
+        ("nothing_to_drop", 50),
+        ("too_little", 25),
+    ];
     cases::check("plans", scenario(50), &[NASTY, &outcomes].concat(), |scenario, census| {
         census.conversation(&scenario.messages);
         let (index, _) = live::index_of(&scenario.messages);
@@ -98,6 +107,7 @@ fn plans() {
             naive::Outcome::Unchanged(why) => census.count(why, true),
             naive::Outcome::Planned(plan) => {
                 census.count("planned", true);
+                census.count("replaced", plan.verdicts.contains('R'));
                 census.count("nothing stands as it stood", plan.stable == 0);
             }
         }

@@ -5,10 +5,14 @@
 #![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
 
+use core::hint::black_box;
 use std::alloc::System;
+use std::time::Instant;
 
 use epitome::compactors::Truncation;
-use epitome::core::{Budget, Cell, IndexBuf, OpenCallTree, Outcome, Pass, Profile, Span, Validator, plan};
+use epitome::core::{
+    Budget, Cell, IndexBuf, OpenCallTree, Outcome, Pass, Profile, Span, Trigger, TriggerView, Validator, plan,
+};
 use epitome_benches::generated::{Messages, Pool, sizes};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -40,6 +44,18 @@ fn main() {
     });
     row("plan", asked, 0, "shows that a plan lives in its caller's cells; matters on devices without a heap");
 
+    let (trigger, budget) = (Trigger::default(), Budget::default());
+    let check = |size: u64| trigger.is_due(&TriggerView::new(view, &budget, black_box(size)));
+    let begun = Instant::now();
+    let asked = requests(|| assert!(!(0..CHECKS).any(|size| check(size % 100_000)), "nothing is due"));
+    let nanoseconds = begun.elapsed().as_nanos() / u128::from(CHECKS);
+    let why = format!(
+        "shows what is done before each call of a model that needs no compaction, {nanoseconds} ns each (<= 1,000: {}); \
+         matters because it is done before every one",
+        if nanoseconds <= 1_000 { "met" } else { "**missed**" }
+    );
+    row("untriggered check", asked, 0, &why);
+
     let asked = requests(|| {
         let mut validator = Validator::<OpenCallTree>::new(Profile::OpenaiChat);
         for message in &history {
@@ -63,5 +79,7 @@ fn row(step: &str, asked: usize, most: usize, why: &str) {
 }
 
 const MESSAGES: usize = 100_000;
+/// How often it is looked whether a compaction is due.
+const CHECKS: u64 = 1_000_000;
 /// Two tables that double until they hold everything.
 const GROWTH_MAX: usize = 40;

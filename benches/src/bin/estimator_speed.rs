@@ -40,15 +40,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// The sum of the best times of small groups of texts: other programs seldom interrupt all passes over one of them.
 fn best_of(count: impl Fn(&str) -> u64, texts: &[String]) -> Duration {
-    let pass = || {
+    let pass = |group: &[String]| {
         let start = Instant::now();
-        black_box(texts.iter().map(|text| count(black_box(text))).sum::<u64>());
+        black_box(group.iter().map(|text| count(black_box(text))).sum::<u64>());
         start.elapsed()
     };
-    (0..PASSES).map(|_| pass()).min().unwrap_or_default()
+    let best = |group| (0..PASSES).map(|_| pass(group)).min().unwrap_or_default();
+    texts.chunks(GROUP).map(best).sum()
 }
 
-const PASSES: usize = 5;
+const PASSES: usize = 10;
+const GROUP: usize = 32;
 const SOURCE_BYTES_MAX: usize = 500_000;
 const TEXTS_MAX: usize = 20_000;

@@ -1,34 +1,47 @@
 //! `epitome compact`: report what would stay of a transcript, or write it.
 
-use std::io::{self, Write as _};
+mod repair;
+mod summaries;
+mod why;
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use epitome::core::message::{PartView, Parts as _};
+use epitome::compactors::PromptedSummarizer;
 use epitome::core::{
-    ABORTED, Cell, Pending, Profile, Repair, Repairer, TokenCounter, Tokens, count_message, plan,
+    Cell, Index, Plan, Profile, Replacement, Scratch, StandIn, TokenCounter, count_message, plan_with,
 };
-use epitome::std::message::Message;
+use epitome::std::history::{Notes, PartStandIn, fill_with, part_text};
 use epitome::std::wire::document::Piece;
-use epitome::std::wire::openai_chat::{self, ChatView};
+use epitome::std::wire::{WireError, openai_chat};
 use serde::Serialize;
 
-use crate::args::CompactArgs;
+use crate::args::{BudgetArgs, CompactArgs};
 use crate::budget::Asked;
 use crate::commands::validate::profile;
 use crate::failure::{Failure, Result, code};
+use crate::filled::Filled;
+use crate::model;
 use crate::output;
-use crate::report::{Decided, Facts, Picture, RepairCounts, Report, Row, sum, table};
-use crate::scan;
+use crate::redact::Redactor;
+use crate::report::{Decided, Facts, Picture, Report, Row, sum, table};
+use crate::scan::{self, Counter, ESTIMATE, Scan};
 use crate::strategy::Strategies;
-use crate::transcript::{Input, Transcript};
+use crate::summarizer;
+use crate::transcript::{Input, Transcript, View};
 
 /// How to compact.
-#[derive(Debug)]
 struct Settings<'a> {
     args: &'a CompactArgs,
+    budget: BudgetArgs,
     strategies: Strategies,
     profile: Profile,
+    /// For what is not counted.
+    estimator: Counter,
+    /// Who writes summaries, if somebody does.
+    summarizer: Option<PromptedSummarizer>,
 }
 
 /// What came of one conversation.
@@ -38,18 +51,47 @@ struct Compacted {
     pieces: Option<Vec<OwnedPiece>>,
 }
 
+#[derive(Clone)]
 enum OwnedPiece {
     Original(usize),
+    /// The message with this index, with shortened parts: its text, where messages are texts of their own.
+    Shortened {
+        at: usize,
+        text: Option<String>,
+        tokens: u64,
+    },
     New(String),
 }
 
 pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
+    if args.output.is_none() && args.redact.is_asked() {
+        return Err(Failure::input("--redact is for the transcript that is written: add -o OUT"));
+    }
+    if args.summary.summarizer.is_some() && (args.redact.is_asked() || args.dry_run) {
+        let what = if args.dry_run {
+            "--dry-run sends nothing to anybody"
+        } else {
+            "--redact does not reach what is sent"
+        };
+        return Err(Failure::input(format!(
+            "{what}: leave it out, or --summarizer; --strategy tool-digest asks no model"
+        )));
+    }
+    let found = model::find(&args.plan.model)?;
     let settings = Settings {
         args,
+        budget: model::budget(found.as_ref(), &args.plan.budget),
         strategies: Strategies::parse(&args.plan.strategy)?,
         profile: writable(profile(&args.profile)?, args.repair)?,
+        estimator: model::counter(found.as_ref(), Some(ESTIMATE), ESTIMATE)?,
+        summarizer: summarizer::open(&args.summary, args.plan.model.model.as_deref())?,
     };
-    let counter = scan::counter(&args.plan.tokenizer)?;
+    if settings.strategies.summarize() && settings.summarizer.is_none() {
+        return Err(Failure::input(
+            "--strategy: a summary is written by a model: name one with --summarizer URL",
+        ));
+    }
+    let counter = model::counter(found.as_ref(), args.plan.tokenizer.as_deref(), ESTIMATE)?;
     let input = Input::open(&args.input)?;
     if args.input.each {
         return run_each(&settings, &*counter, &input);
@@ -81,7 +123,11 @@ fn writable(profile: Profile, repair: bool) -> Result<Profile> {
 }
 
 /// Compacts every conversation. One that is infeasible stays as it is, and the others are done all the same.
-fn run_each(settings: &Settings<'_>, counter: &dyn TokenCounter, input: &Input) -> Result<ExitCode> {
+fn run_each(
+    settings: &Settings<'_>,
+    counter: &(dyn TokenCounter + Send + Sync),
+    input: &Input,
+) -> Result<ExitCode> {
     let mut transcripts = input.each(&settings.args.input)?;
     let mut results = Vec::with_capacity(transcripts.len());
     for (at, transcript) in transcripts.iter_mut().enumerate() {
@@ -111,132 +157,137 @@ fn run_each(settings: &Settings<'_>, counter: &dyn TokenCounter, input: &Input) 
 fn compact(
     transcript: &mut Transcript<'_>,
     settings: &Settings<'_>,
-    counter: &dyn TokenCounter,
+    counter: &(dyn TokenCounter + Send + Sync),
 ) -> Result<Compacted> {
-    let (index, sizes) = scan::index(transcript, counter)?;
-    let view = index.view();
-    // What answers no call is part of the request until it is left out.
-    let own = sum(&sizes);
-    let asked = Asked::new(&settings.args.plan.budget, own)?;
-    let mut cells = vec![Cell::default(); view.span_count()];
-    let outcome = match asked.is_due(own) {
+    let (Scan { index, sizes, basis, uncounted, is_due }, asked) = scan(transcript, settings, counter)?;
+    let (view, own) = (index.view(), sum(&sizes));
+    let strategies = settings.strategies.about(|things| {
+        let messages = u32::try_from(transcript.len()).unwrap_or(u32::MAX);
+        (0..messages).try_for_each(|at| {
+            transcript.with_message(at as usize, |message| things.look_through(at, message))
+        })
+    })?;
+    let mut cells = vec![Cell::default(); view.cell_count()];
+    let mut room = vec![Replacement::default(); (view.group_count() as usize).div_ceil(2)];
+    let outcome = match is_due {
         false => None,
         true => {
             let (budget, pass) = (asked.budget, asked.pass());
-            let planned =
-                settings.strategies.with(|strategy| plan(view, &budget, pass, strategy, &mut cells));
+            let planned = {
+                let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
+                strategies.with(|strategy| plan_with(view, &budget, pass, strategy, scratch))
+            };
             Some(planned.map_err(|error| Failure::plan(&error, &budget))?)
         }
     };
     let decided = Decided::new(outcome.as_ref(), view, own, &asked);
+    let filled = match decided {
+        Decided::Planned(plan) => Some(filled(*plan, transcript, settings, counter)?),
+        _ => None,
+    };
     let mut report = Report::new(Facts {
         index: view,
         decided,
+        filled: filled.as_ref(),
         asked: &asked,
-        strategies: &settings.strategies,
+        strategies: &strategies,
         sizes: &sizes,
-        basis: counter.basis(),
+        basis,
+        uncounted,
         tokenizer: counter.name().to_owned(),
     });
+    if settings.args.why {
+        report.why = why::explain(view, &asked, &strategies, &report)?;
+    }
     transcript.pointer().clone_into(&mut report.path);
-    let mut pieces = decided.order(view).map(originals);
+    let order = decided.order(view).map(|order| in_order(view, order, filled.as_ref()));
+    let mut pieces = match (order, &filled) {
+        (Some(pieces), Some(filled)) => Some(shortened(pieces, filled, transcript, counter)?),
+        (pieces, _) => pieces,
+    };
     if settings.args.repair {
         let all = || originals(0..u32::try_from(transcript.len()).unwrap_or(u32::MAX));
-        let repaired = repair(&pieces.unwrap_or_else(all), transcript, settings.profile)?;
-        pieces = account(repaired, &sizes, counter, &mut report)?;
+        let repaired = repair::repair(&pieces.unwrap_or_else(all), transcript, settings.profile)?;
+        pieces = repair::account(repaired, &sizes, counter, &mut report)?;
     }
     Ok(Compacted { report, pieces })
+}
+
+/// All sizes of a conversation, or with `--lazy` those that matter; and what is asked of it.
+fn scan(
+    transcript: &mut Transcript<'_>,
+    settings: &Settings<'_>,
+    counter: &dyn TokenCounter,
+) -> Result<(Scan, Asked)> {
+    if settings.args.lazy {
+        // Only --keep asks for a share of the sizes, and it does not go with --lazy.
+        let asked = Asked::new(&settings.budget, 0)?;
+        let counters = (counter, &*settings.estimator as &dyn TokenCounter);
+        if let Some(scan) =
+            scan::lazily(transcript, counters, &asked, &settings.strategies, &settings.args.pin)?
+        {
+            return Ok((scan, asked));
+        }
+    }
+    scan::whole(transcript, counter, &settings.args.pin, |own| Asked::new(&settings.budget, own))
 }
 
 fn originals(order: impl IntoIterator<Item = u32>) -> Vec<OwnedPiece> {
     order.into_iter().map(|at| OwnedPiece::Original(at as usize)).collect()
 }
 
-/// Brings the report up to date with what a repair did. `None` if the transcript is written as it is.
-fn account(
-    (pieces, counts): (Vec<OwnedPiece>, RepairCounts),
-    sizes: &[Tokens],
-    counter: &dyn TokenCounter,
-    report: &mut Report,
-) -> Result<Option<Vec<OwnedPiece>>> {
-    report.repair = Some(counts);
-    report.messages_after = pieces.len() as u64;
-    report.tokens_after = 0;
-    for piece in &pieces {
-        report.tokens_after += match piece {
-            OwnedPiece::Original(at) => sizes.get(*at).map_or(0, |size| size.as_u64()),
-            OwnedPiece::New(text) => {
-                let message = openai_chat::read(text).map_err(|error| Failure::input(error.to_string()))?;
-                count_message(&message, counter).as_u64()
-            }
-        };
-    }
-    let same = |(at, piece): &(usize, &OwnedPiece)| matches!(piece, OwnedPiece::Original(from) if from == at);
-    let stable = pieces.iter().enumerate().take_while(same).count();
-    report.set_stable_prefix(stable, sizes);
-    report.set_goal_missed();
-    Ok(Some(pieces).filter(|pieces| stable < pieces.len() || pieces.len() < sizes.len()))
-}
-
-/// The messages of `order`, made legal.
-fn repair(
-    order: &[OwnedPiece],
-    transcript: &mut Transcript<'_>,
-    profile: Profile,
-) -> Result<(Vec<OwnedPiece>, RepairCounts)> {
-    let order: Vec<usize> = order.iter().filter_map(OwnedPiece::original).collect();
-    let mut counts = RepairCounts { left_out: order.len() as u64, ..RepairCounts::default() };
-    let mut newest = 0;
-    let mut pieces = Vec::with_capacity(order.len());
-    for step in repair_steps(&order, transcript, profile)? {
-        match step {
-            Repair::Abort { position, call } => {
-                let at = order.get(position as usize).copied().unwrap_or(0);
-                pieces.push(OwnedPiece::New(aborted(transcript, at, call)?));
-                counts.aborted += 1;
-            }
-            Repair::Keep(at) => {
-                counts.left_out -= 1;
-                counts.moved += u64::from(at < newest);
-                newest = newest.max(at);
-                pieces.push(OwnedPiece::Original(order.get(at as usize).copied().unwrap_or(0)));
-            }
-            other => {
-                return Err(Failure::input(format!("the repair {other:?} has no form in Chat Completions")));
-            }
-        }
-    }
-    Ok((pieces, counts))
-}
-
-fn repair_steps(order: &[usize], transcript: &mut Transcript<'_>, profile: Profile) -> Result<Vec<Repair>> {
-    let mut repairer = Repairer::default();
-    for at in order {
-        transcript.with_message(*at, |message| repairer.push(message))?;
-    }
-    // A file is at rest: nothing of it is still running.
-    Ok(repairer.finish(profile, Pending::Over))
-}
-
-/// The text of an aborted result for a call of the message at `at`.
-fn aborted(transcript: &mut Transcript<'_>, at: usize, call: u32) -> Result<String> {
-    let id = transcript.with_message(at, |message| call_id(message, call))?;
-    let message = Message::tool(id, ABORTED);
-    let text = openai_chat::write(&message).map_err(|error| Failure::input(error.to_string()))?;
-    Ok(text.into_owned())
-}
-
-fn call_id(message: &ChatView<'_>, wanted: u32) -> String {
-    let (mut seen, mut id) = (0, String::new());
-    message.for_each_part(&mut |part| {
-        if let PartView::ToolCall(call) = part {
-            if seen == wanted {
-                call.id.clone_into(&mut id);
-            }
-            seen += 1;
-        }
+/// The messages that stay, each summary in its place.
+fn in_order(view: Index<'_>, order: Vec<u32>, filled: Option<&Filled>) -> Vec<OwnedPiece> {
+    let Some(filled) = filled.filter(|filled| !filled.summaries.is_empty()) else { return originals(order) };
+    let stays: BTreeSet<u32> = order.into_iter().collect();
+    let pieces = view.projection().flatten().filter_map(|at| match filled.summaries.get(&at) {
+        Some(summary) => Some(OwnedPiece::New(summary.message.clone())),
+        None => stays.contains(&at).then_some(OwnedPiece::Original(at as usize)),
     });
-    id
+    pieces.collect()
+}
+
+/// The plan with notes in place of what it shortens, and with its summaries.
+fn filled(
+    plan: Plan<'_>,
+    transcript: &mut Transcript<'_>,
+    settings: &Settings<'_>,
+    counter: &(dyn TokenCounter + Send + Sync),
+) -> Result<Filled> {
+    let written = summaries::write(&plan, transcript, settings.summarizer.as_ref(), counter)?;
+    let stand_ins: Vec<_> = written.iter().map(|(text, tokens)| StandIn::new(text, *tokens)).collect();
+    let text = |position: u32, ordinal| {
+        let text = transcript.with_message(position as usize, |message| part_text(message, ordinal));
+        text.ok().flatten()
+    };
+    fill_with(plan, &Notes::default(), &stand_ins, counter, text, |ready| Filled::new(&ready))
+        .map_err(|error| Failure::input(format!("--strategy: {error}")))?
+}
+
+/// The same pieces, with the messages in them that the plan shortens written anew.
+fn shortened(
+    pieces: Vec<OwnedPiece>,
+    filled: &Filled,
+    transcript: &mut Transcript<'_>,
+    counter: &dyn TokenCounter,
+) -> Result<Vec<OwnedPiece>> {
+    transcript.shorten(&filled.edits);
+    let write = |piece: OwnedPiece| {
+        let OwnedPiece::Original(at) = piece else { return Ok(piece) };
+        let stand_ins = u32::try_from(at).ok().and_then(|at| filled.edits.get(&at));
+        let Some(stand_ins) = stand_ins else { return Ok(piece) };
+        let written = transcript.with_message(at, |view| {
+            let message = PartStandIn::apply(stand_ins, &view.to_message()?);
+            let text = match view {
+                View::Chat(_) => Some(openai_chat::write(&message)?.into_owned()),
+                View::Owned(_) => None,
+            };
+            Ok((text, count_message(&message, counter).as_u64()))
+        })?;
+        let (text, tokens) = written.map_err(|error: WireError| Failure::input(error.to_string()))?;
+        Ok(OwnedPiece::Shortened { at, text, tokens })
+    };
+    pieces.into_iter().map(write).collect()
 }
 
 /// Writes the file with what came of its conversations, if that was asked for.
@@ -249,7 +300,8 @@ fn write(
     let Some(path) = settings.args.output.as_deref().filter(|_| !settings.args.dry_run) else {
         return Ok(());
     };
-    output::write(path, |out| {
+    let mut redactor = Redactor::new(&settings.args.redact)?;
+    let mut splice = |out: &mut dyn Write| {
         input.splice(transcripts, out, |at, transcript, out| {
             match done.get(at).copied().flatten().and_then(|done| done.pieces.as_deref()) {
                 Some(pieces) => {
@@ -259,20 +311,28 @@ fn write(
                 None => transcript.copy(out),
             }
         })
-    })
+    };
+    let Some(redactor) = &mut redactor else { return output::write(path, |out| splice(out)) };
+    output::write(path, |out| {
+        let mut out = redactor.writer(out);
+        splice(&mut out)?;
+        out.finish()
+    })?;
+    redactor.found().tell();
+    Ok(())
 }
 
 impl OwnedPiece {
     fn as_piece(&self) -> Piece<'_> {
         match self {
-            Self::Original(at) => Piece::Original(*at),
-            Self::New(text) => Piece::New(text),
+            Self::Original(at) | Self::Shortened { at, text: None, .. } => Piece::Original(*at),
+            Self::New(text) | Self::Shortened { text: Some(text), .. } => Piece::New(text),
         }
     }
 
     const fn original(&self) -> Option<usize> {
         match self {
-            Self::Original(at) => Some(*at),
+            Self::Original(at) | Self::Shortened { at, .. } => Some(*at),
             Self::New(_) => None,
         }
     }

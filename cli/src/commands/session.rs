@@ -1,13 +1,18 @@
 //! `epitome session`: transcripts kept in a store, and compacted there.
 
 mod compact;
-mod delete;
+mod copy;
+mod erase;
+mod expand;
+mod export;
 mod import;
 mod line;
 mod list;
 mod log;
+mod prune;
 mod show;
 mod store;
+mod undo;
 
 use std::process::ExitCode;
 
@@ -18,13 +23,26 @@ use crate::output;
 pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
     let text = match &args.command {
         SessionCommand::List { store, json } => list::run(store, *json),
-        SessionCommand::Show(session) => show::run(session),
+        SessionCommand::Show { session, redact } => show::run(session, redact),
         SessionCommand::Import { input, session, append, tokenizer } => {
             import::run(input, session, *append, tokenizer)
         }
         SessionCommand::Compact { session, plan, dry_run } => compact::run(session, plan, *dry_run),
-        SessionCommand::Log(session) => return log::run(session).map(|()| ExitCode::SUCCESS),
-        SessionCommand::Delete(session) => delete::run(session),
+        SessionCommand::Log { session, redact } => {
+            return log::run(session, redact).map(|()| ExitCode::SUCCESS);
+        }
+        SessionCommand::Export { session, output } => {
+            return export::run(session, output).map(|()| ExitCode::SUCCESS);
+        }
+        SessionCommand::Copy { session, to, name } => copy::run(session, to.as_deref(), name.as_deref()),
+        SessionCommand::Expand { session, revision, redact } => {
+            return expand::run(session, *revision, redact).map(|()| ExitCode::SUCCESS);
+        }
+        SessionCommand::Uncompact { session, revision } => undo::run(session, *revision),
+        SessionCommand::Prune { session, through, dry_run, .. } => prune::run(session, *through, *dry_run),
+        SessionCommand::Fork { session, at, name } => copy::fork(session, *at, name),
+        SessionCommand::Verify(session) => copy::verify(session),
+        SessionCommand::Erase { session, dry_run } => erase::run(session, *dry_run),
     }?;
     output::say(&text)?;
     Ok(ExitCode::SUCCESS)

@@ -1,17 +1,22 @@
 //! `epitome stats`: what a transcript consists of, and what it costs.
 
+mod by;
+mod compare;
+mod session;
+
 use std::process::ExitCode;
 
-use epitome::core::message::{MessageView as _, PartView, Parts as _, Role};
-use epitome::core::{Basis, ClassEstimator, TokenCounter, Tokens, count_message, count_part};
+use epitome::core::message::{MessageView as _, PartView, Role};
+use epitome::core::{Basis, TokenCounter, Tokens, count_message, measure_each};
 use serde::Serialize;
 
 use crate::amount::{counted, grouped};
 use crate::args::StatsArgs;
 use crate::failure::{Failure, Result, code};
+use crate::model;
 use crate::output;
 use crate::report::{place_of, share};
-use crate::scan::{self, Index};
+use crate::scan::{self, ESTIMATE, Groups};
 use crate::transcript::{Input, Transcript};
 
 /// What one conversation consists of. Sizes are in tokens, by the exact counter unless they say otherwise.
@@ -32,6 +37,9 @@ struct Stats {
     by_role: Vec<Share>,
     by_kind: Vec<Share>,
     largest: Vec<Large>,
+    /// Of a session file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<session::Session>,
 }
 
 /// What one role or kind of part has.
@@ -50,11 +58,22 @@ struct Large {
     tokens: u32,
 }
 
+/// The counter that others are compared with.
+const REFERENCE: &str = "o200k_base";
 /// How many of the largest messages are named.
 const LARGEST: usize = 5;
 
 pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
-    let counter = scan::counter(&args.tokenizer)?;
+    if let Some(by) = args.by {
+        return by::run(args, by);
+    }
+    let found = model::find(&args.model)?;
+    if args.tokenizer.as_deref() == Some(compare::ALL) {
+        return compare::run(args, found.as_ref());
+    }
+    let counter = model::counter(found.as_ref(), args.tokenizer.as_deref(), REFERENCE)?;
+    // The estimate is for the same model: only its tokenizer is another.
+    let estimator = model::counter(found.as_ref(), Some(ESTIMATE), ESTIMATE)?;
     let input = Input::open(&args.input)?;
     let transcripts = match args.input.each {
         true => input.each(&args.input)?,
@@ -62,7 +81,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
     };
     let stats = transcripts
         .into_iter()
-        .map(|transcript| Stats::of(transcript, &*counter))
+        .map(|transcript| Stats::of(transcript, &*counter, &*estimator))
         .collect::<Result<Vec<_>>>()?;
     let text = match (args.json, stats.as_slice()) {
         (true, [only]) if !args.input.each => serde_json::to_string_pretty(only),
@@ -80,18 +99,24 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
 }
 
 impl Stats {
-    fn of(mut transcript: Transcript<'_>, counter: &dyn TokenCounter) -> Result<Self> {
-        let (mut index, mut at) = (Index::new(), 0);
+    fn of(
+        mut transcript: Transcript<'_>,
+        counter: &dyn TokenCounter,
+        estimator: &dyn TokenCounter,
+    ) -> Result<Self> {
+        let session = session::Session::of(&transcript);
+        let (mut index, mut at) = (Groups::new(), 0);
         let (mut roles, mut kinds) = (Shares::default(), Shares::default());
-        let (mut tokens, mut estimated) = (0, 0);
+        let (mut tokens, mut estimated, mut basis) = (0, 0, counter.basis());
         let mut largest = Vec::new();
         transcript.for_each(|message| {
-            let size = count_message(message, counter);
+            let amount = measure_each(message, counter, &mut |part, size| kinds.add(kind_of(part), size));
+            let size = amount.tokens;
+            basis = basis.min(amount.basis);
             scan::push(&mut index, message, size)?;
             tokens += size.as_u64();
-            estimated += count_message(message, &ClassEstimator::new()).as_u64();
+            estimated += count_message(message, estimator).as_u64();
             roles.add(message.role().as_str(), size);
-            message.for_each_part(&mut |part| kinds.add(kind_of(part), count_part(part, counter)));
             note_large(&mut largest, Large { message: at, role: message.role(), tokens: size.0 });
             at += 1;
             Ok(())
@@ -108,13 +133,14 @@ impl Stats {
             calls: kinds.count_of(CALL),
             orphan_results: orphans as u64,
             tokens,
-            token_basis: counter.basis(),
+            token_basis: basis,
             tokenizer: counter.name().to_owned(),
             tokens_estimated: estimated,
             estimate_error_percent: (error * 10.0).round() / 10.0,
             by_role: roles.0,
             by_kind: kinds.0,
             largest,
+            session,
         })
     }
 
@@ -153,6 +179,7 @@ impl Stats {
                 grouped(u64::from(*tokens))
             );
         }
+        text += &self.session.as_ref().map(session::Session::to_text).unwrap_or_default();
         text
     }
 }

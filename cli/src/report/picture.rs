@@ -33,6 +33,11 @@ impl Picture {
             let run = cell * groups.len() / cells..(cell + 1) * groups.len() / cells;
             line.push_str(self.cell(groups.get(run).unwrap_or_default()));
         }
+        let shortened = match (groups.iter().any(|group| group.verdict == 'E'), self.colour) {
+            (false, _) => "",
+            (true, true) => "  \x1b[36m▓\x1b[0m shortened",
+            (true, false) => "  ~ shortened",
+        };
         let legend = match self.colour {
             true => "\x1b[32m█\x1b[0m kept  \x1b[31m░\x1b[0m dropped",
             false => "# kept  . dropped",
@@ -46,12 +51,15 @@ impl Picture {
             0 | 1 => "a cell is a group".to_owned(),
             most => format!("a cell is up to {most} groups"),
         };
-        format!("{line}\n{legend}{mixed}; {scale}")
+        format!("{line}\n{legend}{shortened}{mixed}; {scale}")
     }
 
     fn cell(&self, run: &[GroupDetail]) -> &'static str {
         let dropped = run.iter().filter(|group| group.verdict == 'D').count();
+        let shortened = run.iter().any(|group| group.verdict == 'E');
         match (dropped, self.colour) {
+            (0, true) if shortened => "\x1b[36m▓\x1b[0m",
+            (0, false) if shortened => "~",
             (0, true) => "\x1b[32m█\x1b[0m",
             (0, false) => "#",
             (all, true) if all == run.len() => "\x1b[31m░\x1b[0m",

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Report, share};
+use super::{GroupCounts, Report, share};
 use crate::amount::{counted, grouped};
 use crate::failure::Failure;
 
@@ -93,7 +93,11 @@ const TITLE: &str = "conversation";
 fn result(report: &Report) -> String {
     let done = match report.unchanged_reason {
         Some(reason) => format!("unchanged: {}", reason.replace('_', " ")),
-        None => format!("{} of {} dropped", report.groups.dropped, counted(report.groups.total, "group")),
+        None => {
+            let GroupCounts { dropped, elided, total, .. } = report.groups;
+            let shortened = if elided > 0 { format!(", {elided} shortened") } else { String::new() };
+            format!("{dropped} of {} dropped{shortened}", counted(total, "group"))
+        }
     };
     if report.goal_missed { format!("{done}, goal missed") } else { done }
 }

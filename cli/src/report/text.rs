@@ -3,9 +3,11 @@
 use core::fmt::Write as _;
 
 use epitome::core::GroupKind;
+use epitome::core::attribution::SourceKind;
 
-use super::{Figures, Picture, RepairCounts, Report, share};
+use super::{Figures, GroupDetail, LossRow, Picture, RepairCounts, Report, WhyRow, share};
 use crate::amount::{counted, grouped};
+use crate::scan::Uncounted;
 
 impl Report {
     /// The report as people read it.
@@ -14,12 +16,21 @@ impl Report {
         let (basis, tokenizer) = (self.token_basis.as_str(), &self.tokenizer);
         let _ = writeln!(
             out,
-            "was       {}, {} ({basis} by {tokenizer}); {} in {}",
+            "was       {}, {}{} ({basis} by {tokenizer}); {} in {}",
             counted(self.messages_before, "message"),
+            self.about(),
             counted(self.tokens_before, "token"),
             counted(self.groups.total, "group"),
             counted(self.turns.into(), "turn")
         );
+        if let Some(Uncounted { messages, tokens_before_min, tokens_before_max, .. }) = self.uncounted {
+            let (least, most) = (grouped(tokens_before_min), grouped(tokens_before_max));
+            let _ = writeln!(
+                out,
+                "uncounted {} of them, whose sizes are estimates; it was {least} to {most} tokens",
+                grouped(messages)
+            );
+        }
         let _ = writeln!(out, "budget    {} (in tokens)", self.budget_line());
         let _ = writeln!(out, "strategy  {}", self.strategies.join(", then "));
         if let Some(reason) = self.unchanged_reason {
@@ -36,10 +47,18 @@ impl Report {
         if self.unchanged_reason.is_none() || self.is_repaired() {
             out += &self.outcome();
         }
+        if !self.loss.is_empty() {
+            let lost: Vec<_> = self.loss.iter().map(|row| row.to_text()).collect();
+            let _ = writeln!(out, "lost      {}", lost.join(", "));
+        }
         if self.unchanged_reason.is_none() {
             let _ = write!(out, "\n{}", self.by_kind());
         }
         let _ = writeln!(out, "\n{}", picture.draw(&self.groups_detail));
+        for WhyRow { first, last, verdict, because } in &self.why {
+            let place = if first == last { first.to_string() } else { format!("{first}-{last}") };
+            let _ = writeln!(out, "{verdict} {place:<11} {because}");
+        }
         out
     }
 
@@ -71,12 +90,18 @@ impl Report {
         )
     }
 
+    /// Before a figure that holds estimates among counts.
+    const fn about(&self) -> &'static str {
+        if self.uncounted.is_some() { "about " } else { "" }
+    }
+
     /// What there is now, and what of it a prompt cache still holds.
     fn outcome(&self) -> String {
         format!(
-            "now       {}, {}, {} of what it was{}\nstable    {}\n",
+            "now       {}, {}, {}{} of what it was{}\nstable    {}\n",
             counted(self.messages_after, "message"),
             counted(self.tokens_after, "token"),
+            self.about(),
             share(self.tokens_after, self.tokens_before),
             if self.unchanged_reason.is_none() { self.verdict_on_goal() } else { "" },
             match self.stable_prefix_messages {
@@ -105,7 +130,7 @@ impl Report {
             super::NOT_DUE => {
                 let trigger = self.budget.trigger.unwrap_or_default();
                 let (size, trigger) = (counted(self.tokens_before, "token"), grouped(trigger));
-                format!("{size} are not above the trigger of {trigger}")
+                format!("{}{size} are not above the trigger of {trigger}", self.about())
             }
             "at_goal" => "it is no larger than the goal".to_owned(),
             "nothing_to_drop" => {
@@ -117,16 +142,17 @@ impl Report {
         }
     }
 
-    /// How many groups of each kind are kept and dropped, and their tokens.
+    /// How many groups of each kind are kept, dropped and shortened, and their tokens: of the shortened what is left.
     fn by_kind(&self) -> String {
-        let verdicts = [('K', "kept"), ('D', "dropped"), ('E', "elided"), ('R', "replaced")];
+        let verdicts = [('K', "kept"), ('D', "dropped"), ('E', "shortened"), ('R', "replaced")];
         let shown = verdicts
             .into_iter()
             .filter(|(letter, _)| "KD".contains(*letter) || self.verdicts.contains(*letter));
         let shown: Vec<_> = shown.collect();
         let mut text = format!("{:<22}", "groups");
         for (_, name) in &shown {
-            let _ = write!(text, "{name:>9}{:>11}", "tokens");
+            let width = name.len().max(8).saturating_add(1);
+            let _ = write!(text, "{name:>width$}{:>11}", "tokens");
         }
         let rows = KINDS.into_iter().map(|(kind, name)| (Some(kind), name)).chain([(None, "all")]);
         for (kind, name) in rows {
@@ -135,14 +161,33 @@ impl Report {
                 continue;
             }
             let _ = write!(text, "\n{name:<22}");
-            for (letter, _) in &shown {
+            for (letter, name) in &shown {
+                let width = name.len().max(8).saturating_add(1);
                 let with =
                     || self.groups_detail.iter().filter(|group| is(group.kind) && group.verdict == *letter);
-                let tokens = with().map(|group| u64::from(group.tokens)).sum();
-                let _ = write!(text, "{:>9}{:>11}", grouped(with().count() as u64), grouped(tokens));
+                let size = |group: &GroupDetail| match letter {
+                    'E' => group.tokens_after,
+                    _ => u64::from(group.tokens),
+                };
+                let tokens = with().map(size).sum();
+                let _ = write!(text, "{:>width$}{:>11}", grouped(with().count() as u64), grouped(tokens));
             }
         }
         text + "\n"
+    }
+}
+
+impl LossRow {
+    fn to_text(self) -> String {
+        let kind = self.kind.replace('_', " ");
+        let source = match self.source {
+            SourceKind::Context => " of context",
+            SourceKind::History => " of history",
+            SourceKind::Tool => " of a tool",
+            SourceKind::Compaction => " of a compaction",
+            _ => "",
+        };
+        format!("{} {kind}{source} ({} tokens)", grouped(self.count.into()), grouped(self.tokens))
     }
 }
 

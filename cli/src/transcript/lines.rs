@@ -31,7 +31,7 @@ impl<'a> LineFile<'a> {
         Ok(Self { path, file, lines: Vec::new(), bytes: about.len(), modified: about.modified().ok() })
     }
 
-    pub(super) fn for_each(&mut self, mut visit: impl FnMut(&ChatView<'_>) -> Result<()>) -> Result<()> {
+    pub(super) fn for_each(&mut self, mut visit: impl FnMut(ChatView<'_>) -> Result<()>) -> Result<()> {
         self.seek(0).map_err(|error| Failure::io(self.path, &error))?;
         let wire = |error: WireError| Failure::wire(self.path, &error);
         let mut progress = Progress::new("reading", self.bytes);
@@ -45,7 +45,7 @@ impl<'a> LineFile<'a> {
             }
             let view = ChatView::parse(line.text());
             let view = view.or_else(|error| Err(wire(line.document().map_err(wire)?.place(error))))?;
-            visit(&view)?;
+            visit(view)?;
             progress.advance(line.text().len() as u64);
             let start = line.offset() as u64;
             self.lines.push(start..start + line.text().len() as u64);

@@ -14,11 +14,17 @@ fn refused(args: &[&str], parts: &[&str]) {
 fn unknown_names() {
     refused(
         &["--strategy", "trunkate"],
-        &["--strategy: there is no strategy \"trunkate\"; known: truncate, window"],
+        &["--strategy: there is no strategy \"trunkate\"; the nearest is truncate; known: truncate, window"],
     );
     refused(&["--strategy", "truncate,,window"], &["known: truncate, window"]);
-    refused(&["--strategy", "truncate:keep=3"], &["\"truncate:keep=3\"", "known: recent=N"]);
-    refused(&["--strategy", "window:turns=-1"], &["known: turns=N, groups=N, tokens=N"]);
+    refused(
+        &["--strategy", "truncate:kepe=3"],
+        &[
+            "truncate has no parameter \"kepe\"; the nearest is preserve-recent; known: preserve-recent, preserve-system",
+        ],
+    );
+    refused(&["--strategy", "window:turns=-1"], &["window: keep-turns cannot be \"-1\"; known: a number"]);
+    refused(&["--strategy", "tool-digest | truncate"], &["tool-digest has to come last"]);
     refused(
         &["--tokenizer", "gpt"],
         &["--tokenizer: ", "\"gpt\"; known: estimate, ", "o200k_base", "cl100k_base"],
@@ -75,15 +81,23 @@ fn amounts_that_make_no_sense() {
 
 #[test]
 fn help_says_what_there_is() {
-    for args in
-        [&["--help"][..], &["compact", "--help"], &["session", "--help"], &["session", "import", "--help"]]
-    {
+    for args in [
+        &["--help"][..],
+        &["compact", "--help"],
+        &["show", "--help"],
+        &["sessions", "--help"],
+        &["session", "--help"],
+        &["session", "import", "--help"],
+    ] {
         assert!(run(args).ok().contains("Usage: epitome "));
     }
     let codes = run(&["--help"]).ok().replace('\n', " ");
-    for part in
-        ["0 done", "1 validation found violations", "2 bad input or usage", "4 a file or store failed"]
-    {
+    for part in [
+        "0 done",
+        "1 validation found violations, or a search nothing",
+        "2 bad input or usage",
+        "4 a file or store failed",
+    ] {
         assert!(codes.contains(part), "{codes}");
     }
     assert!(run(&["--version"]).ok().starts_with("epitome "));

@@ -25,6 +25,7 @@ fn json_has_the_promised_fields() {
         "budget",
         "goal_missed",
         "strategies",
+        "loss",
         "verdicts",
         "groups_detail",
         "unchanged_reason",
@@ -35,7 +36,10 @@ fn json_has_the_promised_fields() {
     for name in ["window", "reserve", "trigger", "goal", "floor"] {
         assert!(report["budget"][name].is_u64(), "{name}");
     }
-    assert_eq!(keys(&report["groups_detail"][0]), ["first", "kind", "last", "tokens", "verdict"]);
+    assert_eq!(
+        keys(&report["groups_detail"][0]),
+        ["first", "kind", "last", "tokens", "tokens_after", "verdict"]
+    );
     assert_eq!(report["token_basis"], "estimated");
     assert_eq!(report["strategies"], serde_json::json!(["truncate"]));
     assert_eq!((&report["unchanged_reason"], &report["goal_missed"]), (&Value::Null, &Value::from(false)));
@@ -96,18 +100,19 @@ fn people_read_what_was_what_is_and_why() {
     let file = example("coding-agent.json");
     let said = run(&["compact", text(&file), "--keep", "50%"]).ok();
     let expected = "\
-was       74 messages, 13,061 tokens (estimated by estimate-v1); 37 groups in 9 turns
-budget    window 128,000 (default), reserve 8,192 (default), compact now, goal 6,530, floor 688 (in tokens)
+was       74 messages, 13,593 tokens (estimated by estimate-v2); 37 groups in 9 turns
+budget    window 128,000 (default), reserve 8,192 (default), compact now, goal 6,796, floor 701 (in tokens)
 strategy  truncate
-now       54 messages, 5,373 tokens, 41 % of what it was
-stable    the first 2 messages, 143 tokens, as before: a prompt cache keeps them
+now       54 messages, 5,483 tokens, 40 % of what it was
+stable    the first 2 messages, 149 tokens, as before: a prompt cache keeps them
+lost      1 user (20 tokens), 1 assistant (260 tokens), 6 exchange (7,830 tokens)
 
 groups                     kept     tokens  dropped     tokens
-instructions                  1         75        0          0
-user                          8        441        1         19
-assistant                     8      1,115        1        258
-calls with results           12      3,742        6      7,411
-all                          29      5,373        8      7,688
+instructions                  1         79        0          0
+user                          8        446        1         20
+assistant                     8      1,124        1        260
+calls with results           12      3,834        6      7,830
+all                          29      5,483        8      8,110
 
 ##........###########################
 # kept  . dropped; a cell is a group
@@ -115,7 +120,7 @@ all                          29      5,373        8      7,688
     assert_eq!(said.trim_end(), expected.trim_end(), "{said}");
     let unchanged = run(&["compact", text(&file)]).ok();
     assert!(
-        unchanged.contains("\nunchanged 13,061 tokens are not above the trigger of 100,000\n"),
+        unchanged.contains("\nunchanged 13,593 tokens are not above the trigger of 100,000\n"),
         "{unchanged}"
     );
     assert!(unchanged.contains("trigger 100,000 (default), goal 50,000 (default)"), "{unchanged}");
@@ -126,7 +131,7 @@ all                          29      5,373        8      7,688
     );
     let pressed = run(&["compact", text(&file), "--window", "600"]).ok();
     assert!(
-        pressed.contains("floor 688, or 356 where the window is too small for it (in tokens)"),
+        pressed.contains("floor 701, or 360 where the window is too small for it (in tokens)"),
         "{pressed}"
     );
     let repaired = run(&["compact", text(&fixture("call-without-result.json")), "--repair"]).ok();

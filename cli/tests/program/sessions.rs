@@ -33,7 +33,7 @@ fn an_imported_session_is_the_file_and_compacts_like_it() {
     let store = Store::new();
     let file = example("coding-agent.json");
     let said = store.session("import", "one", &[text(&file)]).ok();
-    assert_eq!(said, "74 messages imported into session \"one\", which shows 13,061 tokens now\n");
+    assert_eq!(said, "74 messages imported into session \"one\", which shows 13,593 tokens now\n");
     let other = store.session("import", "one", &[text(&example("support-chat.jsonl"))]).fails(2);
     assert_eq!(other, "epitome: session \"one\" has 74 messages already: give another name, or --append\n");
 
@@ -99,12 +99,13 @@ fn the_log_shows_what_is_hidden_until_it_is_deleted() {
             && said.ends_with("74 messages, 20 of them hidden: no request shows them\n")
     );
     let said = store.session("show", "one", &[]).ok();
-    assert!(said.ends_with("54 messages in 29 groups, 5,373 tokens; revision 1, 74 in the log\n"), "{said}");
+    assert!(said.ends_with("54 messages in 29 groups, 5,483 tokens; revision 1, 74 in the log\n"), "{said}");
 
     let said =
         store.session("import", "one", &[text(&example("support-chat.jsonl")), "--append", "--json"]).json();
     assert_eq!(said, json!({"session": "one", "imported": 18, "messages": 92}));
-    assert_eq!(store.session("delete", "one", &[]).ok(), "session \"one\" and its log are deleted\n");
+    let said = store.session("delete", "one", &[]).ok();
+    assert_eq!(said, "session \"one\" is deleted with its log: 92 messages, 20 of them hidden\n");
     assert_eq!(store.list(), json!([]));
 }
 
@@ -219,10 +220,20 @@ fn stores_that_cannot_be_used() {
     let folder = Folder::new();
     let list = |url: &str| run(&["session", "list", "--store", url]);
     for (url, part) in [
-        ("redis://user:hunter2-SECRET-text@host", "there is no store \"redis\"; expected sqlite:PATH"),
-        ("memory:", "a store in memory ends with this program; expected sqlite:PATH"),
-        ("store.db", "the store has no kind; expected sqlite:PATH"),
+        (
+            "mysql://user:hunter2-SECRET-text@host",
+            "there is no store \"mysql\"; expected sqlite:PATH, jsonl:DIR, postgres://.. or redis://HOST",
+        ),
+        (
+            "memory:",
+            "a store in memory ends with this program; expected sqlite:PATH, jsonl:DIR, postgres://.. or redis://HOST",
+        ),
+        ("store.db", "the store has no kind; expected sqlite:PATH, jsonl:DIR, postgres://.. or redis://HOST"),
+        #[cfg(not(feature = "redis"))]
+        ("redis://user:hunter2-SECRET-text@host", "build it with the feature `redis`"),
+        ("redis:hunter2-SECRET-text", "redis"),
         ("sqlite:", "a path must follow `sqlite:`"),
+        ("jsonl:", "a directory must follow `jsonl:`"),
     ] {
         assert!(list(url).fails(2).contains(part), "{url}");
     }

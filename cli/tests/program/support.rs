@@ -31,6 +31,11 @@ pub(crate) fn run<S: AsRef<str>>(args: &[S]) -> Done {
     Done::of(program(args).output().unwrap())
 }
 
+/// Runs this command, and says what came of it.
+pub(crate) fn done(command: &mut Command) -> Done {
+    Done::of(command.output().unwrap())
+}
+
 /// Runs the program with `input` as its standard input.
 pub(crate) fn run_with<S: AsRef<str>>(args: &[S], input: &[u8]) -> Done {
     let mut command = program(args);

@@ -164,3 +164,19 @@ impl<'a> Reader<'a> {
         Some(u64::from_le_bytes(self.bytes(8)?.try_into().ok()?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_more_than_64_bits_is_nobodys() {
+        let read = |bytes: &[u8]| Reader::new(bytes).number();
+        let nine = [0xFF; 9];
+        assert_eq!(read(&[&nine[..], &[1]].concat()), Some(u64::MAX));
+        assert_eq!(read(&[&nine[..], &[2]].concat()), None);
+        assert_eq!(read(&[&nine[..], &[0x81, 0]].concat()), None);
+        assert_eq!(read(&nine), None);
+        assert_eq!(read(&[0x80, 0]), Some(0));
+    }
+}

@@ -1,15 +1,15 @@
 //! A message larger than the room there is.
 
-use crate::TokenCounter;
 use crate::index::Placed;
 use crate::message::{MessageView, PartView};
 use crate::table::Full;
+use crate::{TokenCounter, Tokens};
 
 use super::BoundedHistory;
 use super::bytes::Writer;
-use super::encode::{CLAMP_MARKER, write_message};
+use super::encode::{CLAMP_MARKER, Form, write_message};
 
-impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> {
+impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
     /// Adds a message in at most `bytes_max` bytes, and no more than are free, shortening its texts if need be: of a
     /// text that is too long its head and its tail stay, with [`CLAMP_MARKER`] between, cut between characters. Calls
     /// are never shortened, because half of their arguments would be another call.
@@ -43,20 +43,20 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         if self.index.is_orphan(message) {
             return Ok(self.orphan());
         }
-        let room = self.free_room()?;
-        let text_max = text_max(message, room.len().min(bytes_max))?;
+        let (room, form) = (self.free_room()?, Self::form(Tokens::ZERO));
+        let text_max = text_max(message, form, room.len().min(bytes_max))?;
         let mut to = Writer::new(room);
-        write_message(message, text_max, &mut to);
+        write_message(message, Form { text_max, ..form }, &mut to);
         let bytes = to.finish()?;
         self.keep_written(bytes, counter)
     }
 }
 
 /// How long the texts of a message may be so that it fits `room`; `usize::MAX` if it fits as it is.
-fn text_max<M: MessageView + ?Sized>(message: &M, room: usize) -> Result<usize, Full> {
+fn text_max<M: MessageView + ?Sized>(message: &M, form: Form, room: usize) -> Result<usize, Full> {
     let fits = |text_max: usize| {
         let mut to = Writer::new(&mut []);
-        write_message(message, text_max, &mut to);
+        write_message(message, Form { text_max, ..form }, &mut to);
         to.written() <= room
     };
     if fits(usize::MAX) {

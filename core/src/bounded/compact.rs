@@ -2,13 +2,15 @@
 
 use core::fmt;
 
-use crate::draft::Verdict;
+use crate::draft::{Cell, Clamps, PartVerdict, Verdict};
 use crate::index::{RestoreError, Stored};
 use crate::open_calls::{OpenCall, OpenCallSlots, OpenCalls};
-use crate::{Revision, Seq};
+use crate::plan::StandIn;
+use crate::{Revision, Seq, TokenCounter, Tokens};
 
 use super::bytes::move_down;
-use super::{BoundedHistory, Header, OPEN_CALLS_MAX};
+use super::results::{ResultAt, first_result, move_with_note, note_bytes};
+use super::{ArenaMessage, BoundedHistory, Header, OPEN_CALLS_MAX};
 
 /// What a compaction has freed.
 ///
@@ -24,6 +26,8 @@ pub struct Compacted {
     pub tokens: u64,
     /// How many bytes of the arena are free again.
     pub bytes: usize,
+    /// How many results of tools have a note in their place now.
+    pub results: usize,
 }
 
 /// Nothing was compacted.
@@ -38,12 +42,21 @@ pub struct Compacted {
 pub enum CompactError {
     /// There is no plan of what is here now: none was made, or something was added since. Plan again.
     NoPlan,
+    /// The plan elides results of tools, which needs a note: [`BoundedHistory::compact_with`].
+    NoNote,
+    /// The note is empty or blank: providers refuse empty results.
+    Blank,
+    /// The note is larger than the plan grants, or takes more bytes than a result that it would replace. Shorten it.
+    NoteTooLarge,
 }
 
 impl fmt::Display for CompactError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoPlan => "there is no plan of what the history holds now: plan again",
+            Self::NoNote => "the plan elides results: compact with a note that stands in their place",
+            Self::Blank => "the note is blank",
+            Self::NoteTooLarge => "the note is larger than what it replaces: shorten it",
         })
     }
 }
@@ -53,14 +66,14 @@ impl core::error::Error for CompactError {}
 /// The calls without an answer that are remembered. Those whose group is gone are marked so.
 pub(super) type Calls = OpenCallSlots<OPEN_CALLS_MAX>;
 
-impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> {
+impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
     /// Makes the last [`plan`](Self::plan) so: deletes what it drops. The messages that stay keep their numbers, groups
     /// and order. The answers to calls that go will not be stored when they come.
     ///
     /// Takes one pass over the headers, moves each byte at most once, and needs no memory but some 800 bytes of stack.
     ///
     /// # Errors
-    /// [`CompactError::NoPlan`]: nothing is changed then.
+    /// [`CompactError::NoPlan`]; [`CompactError::NoNote`] if the plan also elides. Nothing is changed then.
     ///
     /// ```
     /// use epitome_core::{BoundedHistory, CompactError};
@@ -69,19 +82,91 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
     /// assert_eq!(history.compact(), Err(CompactError::NoPlan));
     /// ```
     pub fn compact(&mut self) -> Result<Compacted, CompactError> {
-        if !self.planned {
-            return Err(CompactError::NoPlan);
-        }
+        self.make_so(None)
+    }
+
+    /// The same, with `note` in the place of each result that the plan elides. The notes are there for good: what they
+    /// stand for is deleted.
+    ///
+    /// # Errors
+    /// [`CompactError`], checked before anything moves.
+    ///
+    /// ```
+    /// use epitome_core::message::{SimpleMessage, ToolCallView};
+    /// use epitome_core::{BoundedHistory, Budget, ClassEstimator, Draft, Pass, Strategy, Tokens};
+    ///
+    /// /// Elides every result that is not protected.
+    /// #[derive(Debug)]
+    /// struct Clear;
+    ///
+    /// impl Strategy for Clear {
+    ///     fn name(&self) -> &'static str {
+    ///         "clear"
+    ///     }
+    ///
+    ///     fn plan(&self, draft: &mut Draft<'_>) {
+    ///         for part in draft.index().parts() {
+    ///             let _ = draft.elide(&part, Tokens(9));
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let (counter, log) = (ClassEstimator::new(), "12:00 fan on, 12:05 fan off ".repeat(10));
+    /// // Room for eight results that may be elided.
+    /// let mut history = BoundedHistory::<16, 1024, 8>::new();
+    /// history.push(&SimpleMessage::user("Read the log."), &counter)?;
+    /// let calls = [ToolCallView::new("c1", "read_log", "{}")];
+    /// history.push(&SimpleMessage::calls(&calls), &counter)?;
+    /// history.push(&SimpleMessage::result("c1", &log), &counter)?;
+    /// history.push(&SimpleMessage::assistant("The fan works."), &counter)?;
+    /// let budget = Budget::builder().window(1_000).trigger(500).without_goal().build()?;
+    /// let _ = history.plan(&budget, Pass::Manual, &Clear)?;
+    /// let done = history.compact_with("[cleared]", &counter)?;
+    /// assert_eq!((done.messages, done.results), (0, 1));
+    /// assert!(done.bytes > 200 && history.messages().any(|message| message.is_elided()));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn compact_with(
+        &mut self,
+        note: &str,
+        counter: &(impl TokenCounter + ?Sized),
+    ) -> Result<Compacted, CompactError> {
+        self.make_so(Some(StandIn::new(note, counter.count(note))))
+    }
+
+    fn make_so(&mut self, note: Option<StandIn<'_>>) -> Result<Compacted, CompactError> {
+        self.check_note(note)?;
         let (len, used, tokens) = (self.len, self.used, self.tokens());
         let mut calls = Calls::new();
         self.calls_without(&mut calls, |call| !self.keeps_span(call.span as usize));
-        self.close_gaps();
+        let results = self.close_gaps(note.unwrap_or(StandIn::new("", Tokens::ZERO)));
         self.rebuild(&calls);
         Ok(Compacted {
             messages: len.saturating_sub(self.len),
             tokens: tokens.saturating_sub(self.tokens()),
             bytes: used.saturating_sub(self.used),
+            results,
         })
+    }
+
+    /// Whether there is a plan, and the note can stand wherever the plan has a place for it.
+    fn check_note(&self, note: Option<StandIn<'_>>) -> Result<(), CompactError> {
+        if !self.planned {
+            return Err(CompactError::NoPlan);
+        }
+        let bytes = note.map_or(0, |note| note_bytes(note.text));
+        for (part, cell) in self.index.view().parts.iter().zip(&self.part_cells) {
+            let PartVerdict::Elide(allowance) = Clamps::NONE.verdict(*cell) else { continue };
+            let note = note.ok_or(CompactError::NoNote)?;
+            if note.text.trim_ascii().is_empty() {
+                return Err(CompactError::Blank);
+            }
+            let place = self.record(part.position() as usize).and_then(first_result);
+            if note.tokens > allowance || !place.is_some_and(|at| at.has_room(bytes)) {
+                return Err(CompactError::NoteTooLarge);
+            }
+        }
+        Ok(())
     }
 
     /// Whether the plan keeps the group of the span at `at`.
@@ -103,18 +188,27 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         });
     }
 
-    /// Closes the gaps that the plan's dropped groups leave, in headers and arena.
-    fn close_gaps(&mut self) {
-        let (mut len, mut used) = (0_usize, 0_usize);
+    /// Closes the gaps that the plan's dropped groups and elided results leave, in headers and arena. Says how many results
+    /// were elided.
+    fn close_gaps(&mut self, note: StandIn<'_>) -> usize {
+        let (mut len, mut used, mut row, mut elided) = (0_usize, 0_usize, 0_usize, 0_usize);
         for span in 0..self.index.view().span_count() {
             if !self.keeps_span(span) {
                 continue;
             }
             for at in self.index.view().positions(span) {
                 let Some(mut header) = self.headers().get(at as usize).copied() else { continue };
-                let bytes = self.record(at as usize).map_or(0, <[u8]>::len);
+                let mut bytes = self.record(at as usize).map_or(0, <[u8]>::len);
                 let from = header.start as usize;
-                move_down(&mut self.arena, from..from.saturating_add(bytes), used);
+                let record = from..from.saturating_add(bytes);
+                if let Some(size) = self.elided_at(at, &mut row) {
+                    bytes = move_with_note(&mut self.arena, record, used, note.text);
+                    let others = header.tokens.0.saturating_sub(size.0);
+                    header.tokens = Tokens(others).saturating_add(note.tokens);
+                    elided = elided.saturating_add(1);
+                } else {
+                    move_down(&mut self.arena, record, used);
+                }
                 // Not above where it was, and so of 32 bits.
                 header.start = u32::try_from(used).unwrap_or(header.start);
                 if let Some(place) = self.headers.get_mut(len) {
@@ -125,6 +219,18 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
             }
         }
         (self.len, self.used) = (len, used);
+        elided
+    }
+
+    /// The size of the result of the message at `at`, if the plan elides it. Asked in ascending order; `row` is where the
+    /// last answer was found.
+    fn elided_at(&self, at: u32, row: &mut usize) -> Option<Tokens> {
+        let parts = self.index.view().parts;
+        while parts.get(*row).is_some_and(|part| part.position() < at) {
+            *row = row.saturating_add(1);
+        }
+        let part = parts.get(*row).filter(|part| part.position() == at)?;
+        self.part_cells.get(*row).filter(|cell| **cell != Cell::EMPTY).map(|_| part.tokens())
     }
 
     /// Puts the messages that are left back into the index, in the groups that they were given, at the next revision.
@@ -183,8 +289,19 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         let start = header.start as usize;
         let end = self.headers().get(at.saturating_add(1)).map_or(self.used, |next| next.start as usize);
         let record = self.arena.get(start..end).ok_or(RestoreError::Contradiction)?;
-        let message = super::ArenaMessage::read(record, header.seq(), header.tokens);
-        self.index.restore(&message.ok_or(RestoreError::Contradiction)?, &stored)
+        let message = ArenaMessage::read(record, header.seq(), header.tokens);
+        let message = message.ok_or(RestoreError::Contradiction)?;
+        if PARTS == 0 {
+            return self.index.restore(&message, &stored);
+        }
+        match message.first_result(record.len()) {
+            // It has been elided, or was stored where nothing is.
+            Some(ResultAt { size: None, .. }) => self.index.restore(&message, &stored),
+            found => {
+                let size = found.and_then(|at| at.size).unwrap_or(Tokens::ZERO);
+                self.index.restore_with_parts(&message, &stored, |_, _| size)
+            }
+        }
     }
 
     /// Remembers the hidden calls of the groups with these anchors.

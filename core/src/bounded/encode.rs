@@ -4,8 +4,10 @@
 //! head     role (3 bits) source (3) retention (2) | authority (3) extras (1)
 //! extras   response id? name? label? source id, count of covered ranges, first and last of each
 //! part     tag, then its fields: texts behind their length, texts that may be absent behind their length plus one
+//! result   tag, size in tokens if the tag says so (4 bytes), call id, length of its parts, its parts
 //! ```
 
+use crate::Tokens;
 use crate::attribution::{Authority, Retention, SourceKind};
 use crate::message::{CallKind, MediaKind, MediaView, MessageView, PartView, Role};
 
@@ -46,6 +48,12 @@ pub(super) mod tag {
     pub(crate) const APPROVED: u8 = 10;
     pub(crate) const COMPACTION: u8 = 11;
     pub(crate) const UNKNOWN: u8 = 12;
+    /// A result that may be elided: its size follows.
+    pub(crate) const SIZED_RESULT: u8 = 13;
+    pub(crate) const SIZED_ERROR_RESULT: u8 = 14;
+    /// A result that was elided: what stands there is a note.
+    pub(crate) const ELIDED_RESULT: u8 = 15;
+    pub(crate) const ELIDED_ERROR_RESULT: u8 = 16;
 }
 
 /// In the second byte of the head: the extras follow.
@@ -59,8 +67,22 @@ pub(super) mod extent {
     pub(crate) const LOW_DETAIL: u8 = 1 << 3;
 }
 
-/// Writes a message, each of its texts with at most `text_max` bytes.
-pub(super) fn write_message<M: MessageView + ?Sized>(message: &M, text_max: usize, to: &mut Writer<'_>) {
+/// How a message is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form {
+    /// How many bytes each of its texts has at most.
+    pub(super) text_max: usize,
+    /// How large its first result is, if that is written with it: four bytes.
+    pub(super) result: Option<Tokens>,
+}
+
+impl Form {
+    /// All texts whole, and no sizes.
+    pub(super) const PLAIN: Self = Self { text_max: usize::MAX, result: None };
+}
+
+/// Writes a message.
+pub(super) fn write_message<M: MessageView + ?Sized>(message: &M, form: Form, to: &mut Writer<'_>) {
     let attribution = message.attribution();
     let (response, name) = (message.response_id(), message.name());
     let (label, source_id, derived) = (attribution.label, attribution.source_id, attribution.derived_from);
@@ -84,7 +106,13 @@ pub(super) fn write_message<M: MessageView + ?Sized>(message: &M, text_max: usiz
             to.number(range.last.0);
         }
     }
-    message.for_each_part(&mut |part| write_part(part, text_max, to));
+    // What the model's message holds of results is a hosted tool's, and never elided.
+    let mut result = form.result.filter(|_| message.role() != Role::Assistant);
+    message.for_each_part(&mut |part| {
+        let is_result = matches!(part, PartView::ToolResult(_));
+        write_part(part, Form { result, ..form }, to);
+        result = result.filter(|_| !is_result);
+    });
 }
 
 /// The place of `value` among `all` of its kind.
@@ -96,9 +124,17 @@ fn code<T: PartialEq>(all: &[T], value: T, to: &mut Writer<'_>) -> u8 {
     })
 }
 
-fn write_part(part: PartView<'_>, text_max: usize, to: &mut Writer<'_>) {
+fn write_part(part: PartView<'_>, Form { text_max, result: size }: Form, to: &mut Writer<'_>) {
     if let PartView::ToolResult(result) = part {
-        to.byte(if result.is_error { tag::ERROR_RESULT } else { tag::RESULT });
+        to.byte(match (size.is_some(), result.is_error) {
+            (false, false) => tag::RESULT,
+            (false, true) => tag::ERROR_RESULT,
+            (true, false) => tag::SIZED_RESULT,
+            (true, true) => tag::SIZED_ERROR_RESULT,
+        });
+        if let Some(size) = size {
+            to.word(size.0);
+        }
         to.text(result.call_id);
         // Its content is a run of parts of known length. A result inside a result has no meaning on any wire, and is
         // left out, as it is when tokens are counted.

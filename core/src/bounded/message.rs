@@ -11,6 +11,7 @@ use super::bytes::Reader;
 use super::encode::{
     AUTHORITIES, DERIVED_RANGES_MAX, EXTRAS, MEDIA, RETENTIONS, ROLES, SOURCES, extent, tag,
 };
+use super::results::ResultAt;
 
 /// A message of a [`BoundedHistory`](super::BoundedHistory), borrowed from its arena.
 ///
@@ -86,6 +87,36 @@ impl<'a> ArenaMessage<'a> {
     #[must_use]
     pub const fn tokens(&self) -> Tokens {
         self.tokens
+    }
+
+    /// Whether it is the result of a tool that a compaction has elided: its content is a note.
+    #[must_use]
+    pub fn is_elided(&self) -> bool {
+        let mut from = Reader::new(self.parts.0);
+        core::iter::from_fn(|| read_part(&mut from))
+            .any(|part| matches!(part, Encoded::Result { what, .. } if what.elided))
+    }
+
+    /// Where its record, of `len` bytes, has its first result.
+    pub(super) fn first_result(&self, len: usize) -> Option<ResultAt> {
+        let mut from = Reader::new(self.parts.0);
+        loop {
+            let begun = from;
+            let place = |at: Reader<'_>| len.saturating_sub(at.rest().len());
+            if let Encoded::Result { what, .. } = read_part(&mut from)? {
+                let mut id = begun;
+                id.bytes(if what.size.is_some() { 5 } else { 1 })?;
+                let mut behind = id;
+                behind.text()?;
+                return Some(ResultAt {
+                    tag: place(begun),
+                    id: place(id)..place(behind),
+                    end: place(from),
+                    is_error: what.is_error,
+                    size: what.size,
+                });
+            }
+        }
     }
 
     /// Whether all of its parts can be read.
@@ -168,8 +199,8 @@ impl Parts for EncodedParts<'_> {
         while let Some(part) = read_part(&mut from) {
             match part {
                 Encoded::Flat(part) => visit(part),
-                Encoded::Result { call_id, content, is_error } => {
-                    let result = ToolResultView::new(call_id, &content).with_error(is_error);
+                Encoded::Result { call_id, content, what } => {
+                    let result = ToolResultView::new(call_id, &content).with_error(what.is_error);
                     visit(PartView::ToolResult(result));
                 }
             }
@@ -180,7 +211,32 @@ impl Parts for EncodedParts<'_> {
 /// A part that was read. A result's content is borrowed by its view, and so has to live beside it.
 enum Encoded<'a> {
     Flat(PartView<'a>),
-    Result { call_id: &'a str, content: EncodedParts<'a>, is_error: bool },
+    Result { call_id: &'a str, content: EncodedParts<'a>, what: ResultFacts },
+}
+
+/// What the tag of a result says, and its size.
+#[derive(Debug, Clone, Copy)]
+struct ResultFacts {
+    is_error: bool,
+    elided: bool,
+    size: Option<Tokens>,
+}
+
+impl ResultFacts {
+    /// `None` if it is the tag of another part, or its size is missing.
+    fn read(tag: u8, from: &mut Reader<'_>) -> Option<Self> {
+        let (is_error, elided, sized) = match tag {
+            tag::RESULT => (false, false, false),
+            tag::ERROR_RESULT => (true, false, false),
+            tag::SIZED_RESULT => (false, false, true),
+            tag::SIZED_ERROR_RESULT => (true, false, true),
+            tag::ELIDED_RESULT => (false, true, false),
+            tag::ELIDED_ERROR_RESULT => (true, true, false),
+            _ => return None,
+        };
+        let size = if sized { Some(Tokens(from.word()?)) } else { None };
+        Some(Self { is_error, elided, size })
+    }
 }
 
 fn read_part<'a>(from: &mut Reader<'a>) -> Option<Encoded<'a>> {
@@ -196,11 +252,6 @@ fn read_part<'a>(from: &mut Reader<'a>) -> Option<Encoded<'a>> {
             let (id, name, arguments) = (from.text()?, from.text()?, from.text()?);
             PartView::ToolCall(ToolCallView::new(id, name, arguments).with_kind(kind))
         }
-        tag::RESULT | tag::ERROR_RESULT => {
-            let (call_id, len) = (from.text()?, from.length()?);
-            let content = EncodedParts(from.bytes(len)?);
-            return Some(Encoded::Result { call_id, content, is_error: tag == tag::ERROR_RESULT });
-        }
         tag::MEDIA => PartView::Media(read_media(from)?),
         tag::APPROVAL_REQUEST => PartView::ApprovalRequest(read_approval(from)?),
         tag::DENIED | tag::APPROVED => {
@@ -210,7 +261,12 @@ fn read_part<'a>(from: &mut Reader<'a>) -> Option<Encoded<'a>> {
             PartView::Compaction(CompactionView::new(from.text()?, from.text()?, from.maybe()?))
         }
         tag::UNKNOWN => PartView::Unknown(UnknownView::new(from.text()?, from.text()?, from.text()?)),
-        _ => return None,
+        _ => {
+            let what = ResultFacts::read(tag, from)?;
+            let (call_id, len) = (from.text()?, from.length()?);
+            let content = EncodedParts(from.bytes(len)?);
+            return Some(Encoded::Result { call_id, content, what });
+        }
     };
     Some(Encoded::Flat(part))
 }

@@ -6,7 +6,7 @@
 //! ```text
 //! version  1 byte: 1
 //! length   u32, of all of it
-//! counts   u32 messages, u32 bytes of records, u32 unanswered calls
+//! counts   u32 messages, u32 bytes of records, u32 results that may be elided, u32 unanswered calls
 //! head     u64; revision u64
 //! headers  per message: u32 start, tokens, seq, anchor, turn
 //! records  as in the arena
@@ -55,7 +55,7 @@ impl fmt::Display for SnapshotError {
 
 impl core::error::Error for SnapshotError {}
 
-impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> {
+impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
     /// How long a snapshot of such a history can be.
     ///
     /// ```
@@ -104,7 +104,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
             to.get_mut(..len).and_then(|to| to.split_at_mut_checked(sealed)).ok_or(Full)?;
         let mut writer = Writer::new(body);
         writer.byte(VERSION);
-        for number in [len, self.len, self.used] {
+        for number in [len, self.len, self.used, self.index.view().part_count()] {
             writer.word(u32::try_from(number).map_err(|_| Full)?);
         }
         writer.word(calls);
@@ -140,7 +140,8 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
             return Err(SnapshotError::Version);
         }
         let counts = Counts::read(&mut reader).ok_or(SnapshotError::Corrupt)?;
-        if counts.messages > MESSAGES || counts.bytes > BYTES || counts.calls > OPEN_CALLS_MAX {
+        let few = PARTS > 0 && counts.results > PARTS;
+        if counts.messages > MESSAGES || counts.bytes > BYTES || counts.calls > OPEN_CALLS_MAX || few {
             return Err(SnapshotError::Full);
         }
         self.clear();
@@ -163,7 +164,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
             let span = if from.byte()? == 0 { 0 } else { OpenCall::HIDDEN };
             let (turn, anchor, ordinal) = (Turn(from.word()?), Seq(from.long()?), from.word()?);
             let id = from.text()?;
-            calls.open(id.as_bytes(), OpenCall { turn, anchor, ordinal, span }).ok()?;
+            calls.open(id.as_bytes(), OpenCall { turn, anchor, ordinal, span, tool: 0 }).ok()?;
         }
         if !from.is_empty() || !self.is_sound(counts.head) {
             return None;
@@ -188,6 +189,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
 struct Counts {
     messages: usize,
     bytes: usize,
+    results: usize,
     calls: usize,
     head: Seq,
     revision: Revision,
@@ -198,8 +200,9 @@ impl Counts {
         // The length has been looked at already.
         let _ = from.word()?;
         let mut count = || usize::try_from(from.word()?).ok();
-        let (messages, bytes, calls) = (count()?, count()?, count()?);
-        Some(Self { messages, bytes, calls, head: Seq(from.long()?), revision: Revision(from.long()?) })
+        let (messages, bytes, results, calls) = (count()?, count()?, count()?, count()?);
+        let (head, revision) = (Seq(from.long()?), Revision(from.long()?));
+        Some(Self { messages, bytes, results, calls, head, revision })
     }
 }
 
@@ -225,8 +228,8 @@ const NIBBLES: [u32; 16] = [
 
 const VERSION: u8 = 1;
 const CHECKSUM_BYTES: usize = 4;
-/// Version, length, three counts, head and revision, checksum.
-const FIXED_BYTES: usize = 1 + 4 + 12 + 16 + CHECKSUM_BYTES;
+/// Version, length, four counts, head and revision, checksum.
+const FIXED_BYTES: usize = 1 + 4 + 16 + 16 + CHECKSUM_BYTES;
 /// A call without its id: whether it is hidden, turn, anchor, ordinal, and the id's length, which is below 128.
 const CALL_BYTES: usize = 1 + 4 + 8 + 4 + 1;
 

@@ -4,13 +4,14 @@ use crate::attribution::AttributionView;
 use crate::index::Placed;
 use crate::message::{MessageView, PartView, Parts, Role};
 use crate::table::Full;
-use crate::{TokenCounter, count_message};
+use crate::{TokenCounter, Tokens};
 
 use super::bytes::{Writer, fill, move_down};
-use super::encode::{tag, write_message};
+use super::encode::{Form, tag, write_message};
+use super::results::note_size;
 use super::{ArenaMessage, BoundedHistory};
 
-impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> {
+impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
     /// Begins a message of the caller's in this role (the model's answer, usually), whose text comes piece by piece.
     ///
     /// # Errors
@@ -33,7 +34,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
     /// assert_eq!(history.len(), 1);
     /// # Ok::<(), epitome_core::Full>(())
     /// ```
-    pub fn begin(&mut self, role: Role) -> Result<Stream<'_, MESSAGES, BYTES>, Full> {
+    pub fn begin(&mut self, role: Role) -> Result<Stream<'_, MESSAGES, BYTES, PARTS>, Full> {
         // What comes before a text in a record depends on the text's length: the text is moved to its place at the end.
         if self.free_room()?.len() < TEXT_AT {
             return Err(Full);
@@ -44,14 +45,14 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
 
 /// A message whose text is still coming, begun by [`BoundedHistory::begin`]. Until [`Stream::finish`] the history is as
 /// it was; dropping it gives up the text.
-pub struct Stream<'h, const MESSAGES: usize, const BYTES: usize> {
-    history: &'h mut BoundedHistory<MESSAGES, BYTES>,
+pub struct Stream<'h, const MESSAGES: usize, const BYTES: usize, const PARTS: usize = 0> {
+    history: &'h mut BoundedHistory<MESSAGES, BYTES, PARTS>,
     role: Role,
     /// How many bytes of text have come.
     len: usize,
 }
 
-impl<const MESSAGES: usize, const BYTES: usize> Stream<'_, MESSAGES, BYTES> {
+impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> Stream<'_, MESSAGES, BYTES, PARTS> {
     /// Adds a piece of text.
     ///
     /// ```
@@ -103,7 +104,7 @@ impl<const MESSAGES: usize, const BYTES: usize> Stream<'_, MESSAGES, BYTES> {
         let (role, len) = (self.role, self.len);
         let room = self.room()?;
         let mut to = Writer::new(room);
-        write_message(&Bare(role), usize::MAX, &mut to);
+        write_message(&Bare(role), Form::PLAIN, &mut to);
         if len > 0 {
             to.byte(tag::TEXT);
             to.length(len);
@@ -119,13 +120,15 @@ impl<const MESSAGES: usize, const BYTES: usize> Stream<'_, MESSAGES, BYTES> {
     }
 }
 
-impl<const MESSAGES: usize, const BYTES: usize> core::fmt::Debug for Stream<'_, MESSAGES, BYTES> {
+impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> core::fmt::Debug
+    for Stream<'_, MESSAGES, BYTES, PARTS>
+{
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Stream").field("role", &self.role).field("len", &self.len).finish_non_exhaustive()
     }
 }
 
-impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> {
+impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
     /// Adds the message whose record of `bytes` bytes lies in the free room.
     pub(super) fn keep_written(
         &mut self,
@@ -134,12 +137,15 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
     ) -> Result<Placed, Full> {
         let (seq, end) = (self.next_seq()?, self.used.saturating_add(bytes));
         let record = self.arena.get(self.used..end).ok_or(Full)?;
-        let message = ArenaMessage::read(record, self.index.head(), crate::Tokens::ZERO).ok_or(Full)?;
+        let message = ArenaMessage::read(record, self.index.head(), Tokens::ZERO).ok_or(Full)?;
         if self.index.is_orphan(&message) {
             return Ok(self.orphan());
         }
-        let tokens = count_message(&message, counter);
-        let placed = self.index.push(&message, tokens)?;
+        let (tokens, result) = Self::count(&message, counter);
+        let placed = Self::place(&mut self.index, &message, tokens, result)?;
+        if PARTS > 0 {
+            note_size(self.arena.get_mut(self.used..end).unwrap_or_default(), result);
+        }
         self.keep(placed, seq, tokens, bytes);
         Ok(placed)
     }

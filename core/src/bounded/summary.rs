@@ -11,7 +11,7 @@ use crate::{TokenCounter, count_message};
 
 use super::bytes::{Writer, move_down};
 use super::compact::Calls;
-use super::encode::write_message;
+use super::encode::{Form, write_message};
 use super::{BoundedHistory, Compacted, Header};
 
 /// A summary cannot stand in place of these messages. Nothing is changed.
@@ -54,7 +54,7 @@ impl fmt::Display for SummaryError {
 
 impl core::error::Error for SummaryError {}
 
-impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> {
+impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
     /// What the last [`plan`](Self::plan) would delete and a summary could replace instead: of the runs of neighbours
     /// the one with most tokens, an older summary next to it included. `None` without a plan, or without such a run.
     ///
@@ -141,7 +141,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         (attribution.source, attribution.derived_from) = (SourceKind::Compaction, &derived);
         let summary = SimpleMessage::assistant(text).with_attribution(attribution);
         let mut measure = Writer::new(&mut []);
-        write_message(&summary, usize::MAX, &mut measure);
+        write_message(&summary, Form::PLAIN, &mut measure);
         let end = self.headers().get(covered.end).map_or(self.used, |next| next.start as usize);
         let bytes = end.saturating_sub(first.start as usize);
         let (tokens, freed) = (count_message(&summary, counter), self.covered_tokens(covered.clone()));
@@ -157,6 +157,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
             messages: covered.len().saturating_sub(1),
             tokens: freed.saturating_sub(tokens.as_u64()),
             bytes: removed,
+            results: 0,
         })
     }
 
@@ -241,7 +242,7 @@ impl<const MESSAGES: usize, const BYTES: usize> BoundedHistory<MESSAGES, BYTES> 
         let (from, used) = (header.start as usize, self.used);
         let end = self.headers().get(covered.end).map_or(used, |next| next.start as usize);
         let mut to = Writer::new(self.arena.get_mut(from..end).unwrap_or_default());
-        write_message(summary, usize::MAX, &mut to);
+        write_message(summary, Form::PLAIN, &mut to);
         let behind = from.saturating_add(to.written());
         move_down(&mut self.arena, end..used, behind);
         let freed = end.saturating_sub(behind);

@@ -1,5 +1,6 @@
-//! What a history of fixed capacity does, case by case; `core/tests/bounded.rs` has the property.
+//! What a history of fixed capacity does, case by case; `tests/tests/bounded.rs` has the property.
 
+mod results;
 mod snapshot;
 mod summary;
 mod text;

@@ -30,6 +30,8 @@ fn texts() -> Vec<String> {
         "—“…",
         "のア。",
         "的是不",
+        "的丒丣亁亃仐伌侫俴倳偞傏",
+        "ሀᚠ⠁ꀀ𝔸",
         "한국어",
         "😀🎉",
     ];
@@ -76,6 +78,70 @@ fn the_third_of_equal_bytes_is_a_repetition() {
 }
 
 #[test]
+fn a_drawn_line_is_a_repetition_from_its_third_character() {
+    let mut cells = Vec::new();
+    visit_cells("──────x", |cell| cells.push(cell));
+    assert_ne!(cells[3], cells[6]);
+    assert_eq!(cells[9..12], cells[12..15]);
+    assert!(cells[9..18].iter().all(|cell| cell % 32 == 1), "{cells:?}");
+}
+
+#[test]
+fn letters_count_by_their_place_in_a_word() {
+    let cell_of_last = |text: &str| {
+        let mut last = 0;
+        visit_cells(text, |cell| last = cell);
+        last
+    };
+    assert_ne!(cell_of_last("an"), cell_of_last("bcdean"));
+    assert_ne!(cell_of_last("bcdean"), cell_of_last("bcdefghian"));
+    assert_eq!(cell_of_last("bcdefghian"), cell_of_last("bcdefghijklmnopan"));
+    assert_eq!(cell_of_last("an"), cell_of_last("bcdefghi an"));
+}
+
+#[test]
+fn ideographs_with_nothing_common_near_have_cells_of_their_own() {
+    let cells = |text: &str| {
+        let mut cells = Vec::new();
+        visit_cells(text, |cell| cells.push(cell));
+        cells
+    };
+    // The rarest of each radical, in the order of the standard.
+    let rare = "丒丣亁亃仐伌侫俴倳偞傏";
+    let alone = cells(rare);
+    assert_eq!(alone.len(), 33);
+    assert!(alone[..24].iter().all(|cell| *cell < 512));
+    assert!(
+        alone[24..].chunks(3).all(|cells| cells[0] < 512 && cells[1] >= 512 && cells[2] >= 512),
+        "{alone:?}"
+    );
+    for near in ["的", "是", "過", "，", "a"] {
+        let beside = cells(&format!("{rare}{near}{rare}"));
+        assert!(beside[33 + near.len()..].iter().take(24).all(|cell| *cell < 512), "{near}");
+    }
+    // Running text never meets them.
+    let text = "今天天气很好，我们决定去公园散步，看看那里的花开了没有。";
+    assert!(cells(text).iter().all(|cell| *cell < 512));
+}
+
+#[test]
+fn rare_scripts_and_emoji_have_cells_of_their_own() {
+    let own = |text: &str| {
+        let mut cells = Vec::new();
+        visit_cells(text, |cell| cells.push(cell >= 512));
+        cells
+    };
+    for text in ["ሀ", "ᚠ", "⠁", "ꀀ"] {
+        assert_eq!(own(text), [false, true, true], "{text}");
+    }
+    for text in ["ก", "ế", "—", "─", "あ", "한", "ა"] {
+        assert_eq!(own(text), [false; 3], "{text}");
+    }
+    assert_eq!(own("😀"), [false, true, true, false]);
+    assert_eq!(own("𝔸"), [false, true, true, true]);
+}
+
+#[test]
 fn the_sum_of_the_cells_is_the_count() {
     for text in texts() {
         let mut weight = 0;
@@ -104,8 +170,12 @@ fn joined_text_is_estimated_as_its_parts() {
     for (left, right) in texts.iter().zip(texts.iter().skip(1)) {
         let joined = ESTIMATOR.count(&format!("{left}{right}"));
         let apart = ESTIMATOR.count(left).saturating_add(ESTIMATOR.count(right));
-        // Two bytes at the seam are seen in another context, each worth less than a token, and three sums are rounded.
-        assert!(joined.0.abs_diff(apart.0) <= 4, "{left:?} {right:?}");
+        // Behind the seam up to seven bytes are seen in another context (later in a word, or as a repetition), each worth
+        // less than a token, and three sums are rounded; rare ideographs are seen so a little longer.
+        let is_rare =
+            |text: &String| text.contains(['丒', '丣', '亁', '亃', '仐', '伌', '侫', '俴', '倳', '偞', '傏']);
+        let most = if is_rare(left) || is_rare(right) { 8 } else { 4 };
+        assert!(joined.0.abs_diff(apart.0) <= most, "{left:?} {right:?}");
     }
 }
 
@@ -126,7 +196,20 @@ fn amounts_saturate() {
 }
 
 #[test]
+fn the_cells_are_those_that_the_table_was_fitted_on() {
+    // Another name for other cells: counts are kept under it.
+    let mut hash = 0xCBF2_9CE4_8422_2325_u64;
+    let mut add =
+        |text: &str| visit_cells(text, |cell| hash = (hash ^ cell as u64).wrapping_mul(0x0100_0000_01B3));
+    texts().iter().for_each(|text| add(text));
+    for character in (0..=u32::from(char::MAX)).filter_map(char::from_u32) {
+        add(&format!("a{character}{character}的{character}abcde{character}"));
+    }
+    assert_eq!((ClassEstimator::NAME, hash), ("estimate-v2", 9_205_792_386_032_583_821));
+}
+
+#[test]
 fn the_counter_says_what_it_is() {
-    assert_eq!(ESTIMATOR.name(), "estimate-v1");
+    assert_eq!(ESTIMATOR.name(), "estimate-v2");
     assert_eq!(ESTIMATOR.basis(), Basis::Estimated);
 }

@@ -1,11 +1,14 @@
 //! What the index has to know of a message, read in one pass over its parts.
 
 use crate::attribution::{Retention, SourceKind};
-use crate::message::{CallKind, MessageView, PartView, Role, ToolCallView};
-use crate::open_calls::{OpenCall, OpenCalls};
+use crate::message::{CallKind, MessageView, PartView, Role};
+use crate::open_calls::{OpenCall, OpenCalls, OpenKind};
 
 use super::GroupKind;
+use super::part::{Part, Rows};
 use super::span::Flags;
+use crate::Turn;
+use crate::table::Table;
 
 /// The facts of one message that decide its group.
 #[derive(Debug, Clone, Copy)]
@@ -15,8 +18,15 @@ pub(crate) struct Facts {
     pub(crate) flags: Flags,
     /// Calls that a result must follow.
     pub(crate) calls: u32,
-    pub(crate) call_id_bytes: usize,
+    /// Requests for approval, which an answer must follow too.
+    pub(crate) requests: u32,
+    /// The longest id of the calls and requests.
+    pub(crate) id_bytes: usize,
     pub(crate) answer: Answer,
+    /// Whether it is an answer.
+    answered: bool,
+    /// Whether what it answers, or would answer, is a request for approval.
+    pub(crate) approves: bool,
     /// Whether it says something itself, beside answers and approvals.
     pub(crate) speaks: bool,
 }
@@ -32,40 +42,84 @@ pub(crate) enum Answer {
 }
 
 impl Facts {
-    /// `find` gives the open call that an answer with this id belongs to.
-    pub(crate) fn of<M: MessageView + ?Sized>(message: &M, find: impl Fn(&[u8]) -> Option<OpenCall>) -> Self {
+    /// `find` gives the open call or request that an answer with this id belongs to.
+    pub(crate) fn of<M: MessageView + ?Sized>(
+        message: &M,
+        find: impl Fn(OpenKind, &[u8]) -> Option<OpenCall>,
+    ) -> Self {
+        let mut facts = Self::before_parts(message);
+        // One reference is all that the visitor holds: with the fields apart each call would first gather them.
+        message.for_each_part(&mut |part| facts.read(part, &find));
+        facts
+    }
+
+    /// The same, and in the same pass a row for each part that a plan may shorten.
+    pub(super) fn with_rows<M: MessageView + ?Sized, P: Table<Part>>(
+        message: &M,
+        find: impl Fn(OpenKind, &[u8]) -> Option<OpenCall>,
+        rows: &mut Rows<'_, '_, P>,
+    ) -> Self {
+        let mut facts = Self::before_parts(message);
+        message.for_each_part(&mut |part| {
+            let answered = facts.answered;
+            facts.read(part, &find);
+            rows.add(&facts, part, answered);
+        });
+        facts
+    }
+
+    /// What is known of a message without a look at its parts.
+    fn before_parts<M: MessageView + ?Sized>(message: &M) -> Self {
         let (role, attribution) = (message.role(), message.attribution());
-        let mut facts = Self {
+        Self {
             role,
             source: attribution.source,
             flags: Flags::PINNED
                 .when(attribution.retention == Retention::Pinned)
                 .with(Flags::EPHEMERAL.when(attribution.retention == Retention::Ephemeral)),
             calls: 0,
-            call_id_bytes: 0,
+            requests: 0,
+            id_bytes: 0,
             answer: if role == Role::Tool { Answer::Orphan } else { Answer::No },
+            answered: false,
+            approves: false,
             speaks: false,
-        };
-        let mut answered = false;
-        message.for_each_part(&mut |part| match part {
-            PartView::ToolCall(call) if call.kind == CallKind::Function && role == Role::Assistant => {
-                facts.calls = facts.calls.saturating_add(1);
-                facts.call_id_bytes = facts.call_id_bytes.max(call.id.len());
+        }
+    }
+
+    fn read(&mut self, part: PartView<'_>, find: &impl Fn(OpenKind, &[u8]) -> Option<OpenCall>) {
+        let find = |kind, id: &str| find(kind, id.as_bytes()).map_or(Answer::Orphan, Answer::To);
+        match part {
+            PartView::ToolCall(call) if call.kind == CallKind::Function && self.role == Role::Assistant => {
+                self.calls = self.calls.saturating_add(1);
+                self.id_bytes = self.id_bytes.max(call.id.len());
             }
-            PartView::ToolResult(result) if may_answer(role) && !answered => {
-                answered = true;
-                facts.answer = find(result.call_id.as_bytes()).map_or(Answer::Orphan, Answer::To);
+            PartView::ToolResult(result) if may_answer(self.role) && !self.answered => {
+                self.answered = true;
+                self.answer = find(OpenKind::Call, result.call_id);
             }
-            PartView::Reasoning(_) => facts.flags = facts.flags.with(Flags::REASONING),
-            PartView::Text(_) | PartView::Media(_) | PartView::Unknown(_) => facts.speaks = true,
+            PartView::ApprovalRequest(request) if self.role == Role::Assistant => {
+                self.requests = self.requests.saturating_add(1);
+                self.id_bytes = self.id_bytes.max(request.id.len());
+            }
+            PartView::ApprovalResponse(response) if may_answer(self.role) && !self.answered => {
+                (self.answered, self.approves) = (true, true);
+                self.answer = find(OpenKind::Approval, response.approval.id);
+            }
+            PartView::Reasoning(_) => self.flags = self.flags.with(Flags::REASONING),
+            PartView::Text(_) | PartView::Media(_) | PartView::Unknown(_) => self.speaks = true,
             _ => {}
-        });
-        facts
+        }
     }
 
     /// Whether it is the model's, with calls that results must follow.
     pub(crate) const fn calls(&self) -> bool {
         self.calls > 0
+    }
+
+    /// Its calls and its requests for approval.
+    pub(crate) const fn awaits(&self) -> u32 {
+        self.calls.saturating_add(self.requests)
     }
 
     pub(crate) const fn is_instruction(&self) -> bool {
@@ -89,16 +143,43 @@ impl Facts {
         let is_users = self.role == Role::User && self.source == SourceKind::Caller;
         is_users && self.speaks && self.answer == Answer::No
     }
+
+    /// The turn that it is in, or begins, after `turn`.
+    pub(crate) fn next_turn(&self, turn: Turn) -> Turn {
+        if self.begins_turn() { turn.next() } else { turn }
+    }
 }
 
-/// Whether a result in a message of this role answers a call. In the model's message it is a hosted tool's, and
+/// Whether a result, or an approval, in a message of this role answers a call. In the model's message it is a hosted tool's, and
 /// instructions answer nothing.
 pub(crate) const fn may_answer(role: Role) -> bool {
     matches!(role, Role::Tool | Role::User)
 }
 
+/// Calls `visit` for each call and each request for approval of a message that an answer must follow, in order, with its
+/// id and the tool's name.
+pub(crate) fn for_each_awaited<M: MessageView + ?Sized>(
+    message: &M,
+    visit: &mut dyn FnMut(OpenKind, &str, &str),
+) {
+    if message.role() != Role::Assistant {
+        return;
+    }
+    message.for_each_part(&mut |part| match part {
+        PartView::ToolCall(call) if call.kind == CallKind::Function => {
+            visit(OpenKind::Call, call.id, call.name);
+        }
+        PartView::ApprovalRequest(request) => visit(OpenKind::Approval, request.id, ""),
+        _ => {}
+    });
+}
+
 /// Calls `visit` for each call of a message that a result must follow, in order.
-pub(crate) fn for_each_call<M: MessageView + ?Sized>(message: &M, visit: &mut dyn FnMut(ToolCallView<'_>)) {
+#[cfg(feature = "alloc")]
+pub(crate) fn for_each_call<M: MessageView + ?Sized>(
+    message: &M,
+    visit: &mut dyn FnMut(crate::message::ToolCallView<'_>),
+) {
     if message.role() != Role::Assistant {
         return;
     }
@@ -108,15 +189,22 @@ pub(crate) fn for_each_call<M: MessageView + ?Sized>(message: &M, visit: &mut dy
     });
 }
 
-/// Closes the call that a message answers.
+/// Closes the call, or the request for approval, that a message answers.
 pub(crate) fn close<M: MessageView + ?Sized>(calls: &mut impl OpenCalls, message: &M, call: OpenCall) {
-    let mut closed = false;
-    message.for_each_part(&mut |part| match part {
-        PartView::ToolResult(result) if !closed => {
-            calls.close(result.call_id.as_bytes(), call);
+    let mut closed = calls.close_known(call);
+    if closed {
+        return;
+    }
+    message.for_each_part(&mut |part| {
+        let id = match part {
+            PartView::ToolResult(result) => result.call_id,
+            PartView::ApprovalResponse(response) => response.approval.id,
+            _ => return,
+        };
+        if !closed {
+            calls.close(id.as_bytes(), call);
             closed = true;
         }
-        _ => {}
     });
 }
 

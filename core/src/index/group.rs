@@ -1,9 +1,13 @@
 //! Groups: the messages that are kept or removed together.
 
+use core::iter::Enumerate;
 use core::ops::Range;
+use core::slice;
 
+use super::project::GroupSpans;
 use super::span::Flags;
 use super::{Index, Span};
+use crate::attribution::SourceKind;
 use crate::{Tokens, Turn};
 
 /// What a group is.
@@ -60,6 +64,11 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
+    /// The group that the span at `at` leads, if it leads one.
+    const fn led(index: Index<'a>, at: usize, span: &'a Span) -> Option<Self> {
+        if span.leader as usize == at { Some(Self { index, at: span.leader, span }) } else { None }
+    }
+
     /// What it is.
     #[must_use]
     pub const fn kind(&self) -> GroupKind {
@@ -84,6 +93,11 @@ impl<'a> Group<'a> {
         self.span.has(Flags::PINNED)
     }
 
+    /// The span that leads it.
+    pub(crate) const fn span(&self) -> &'a Span {
+        self.span
+    }
+
     /// Whether it is a standing instruction of the caller: a system or developer message.
     #[must_use]
     pub const fn is_instruction(&self) -> bool {
@@ -105,16 +119,17 @@ impl<'a> Group<'a> {
     /// Whether it is the model's: a step, with the answers to its calls.
     #[must_use]
     pub const fn is_step(&self) -> bool {
-        self.span.is(GroupKind::Assistant) || self.span.is(GroupKind::Exchange)
+        self.span.is_step()
     }
 
-    /// Whether it has a call without an answer in the current turn: work in progress, never compacted.
+    /// Whether it has a call, or a request for approval, without an answer in the current turn: work in progress, never
+    /// compacted.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.span.unanswered() > 0 && self.span.turn.0 == self.index.totals.turn.0
     }
 
-    /// Whether it has a call without an answer in an earlier turn.
+    /// Whether it has a call, or a request for approval, without an answer in an earlier turn.
     #[must_use]
     pub const fn is_abandoned(&self) -> bool {
         self.span.unanswered() > 0 && self.span.turn.0 != self.index.totals.turn.0
@@ -126,21 +141,20 @@ impl<'a> Group<'a> {
         self.spans().map(move |at| index.positions(at))
     }
 
-    /// Its spans, in projection order, the leader first. Only the turn's latest step can grow, so the next one ends the
-    /// search.
-    pub(crate) fn spans(&self) -> impl Iterator<Item = usize> + use<'a> {
-        let (index, leader, turn) = (self.index, self.at, self.span.turn);
-        let split = if self.span.has(Flags::SPLIT) { index.spans.len() } else { 0 };
-        let later = ((leader as usize).saturating_add(1)..split)
-            .map_while(move |at| index.spans.get(at).map(|span| (at, span)))
-            .take_while(move |(at, span)| {
-                span.is_late()
-                    || span.turn == turn && index.group_at(*at).is_none_or(|group| !group.is_step())
-            })
-            .filter(move |(_, span)| !span.is_late() && span.leader == leader);
-        core::iter::once(leader as usize)
-            .chain(later.map(|(at, _)| at))
-            .flat_map(move |at| core::iter::once(at).chain(index.late_answers(at)))
+    /// Its spans, in projection order, the leader first.
+    pub(crate) const fn spans(&self) -> GroupSpans<'a> {
+        GroupSpans::new(self.index, self.at as usize, self.span.turn, self.span.has(Flags::SPLIT))
+    }
+
+    /// The index that it is of.
+    pub(crate) const fn index(&self) -> Index<'a> {
+        self.index
+    }
+
+    /// What kind of component added its first message.
+    #[must_use]
+    pub const fn source(&self) -> SourceKind {
+        self.span.source()
     }
 
     /// Its number within the index: where its verdict is written.
@@ -154,12 +168,12 @@ impl<'a> Group<'a> {
 #[derive(Debug, Clone)]
 pub struct Groups<'a> {
     index: Index<'a>,
-    spans: Range<u32>,
+    spans: Enumerate<slice::Iter<'a, Span>>,
 }
 
 impl<'a> Groups<'a> {
     pub(super) fn new(index: Index<'a>) -> Self {
-        Self { index, spans: 0..u32::try_from(index.spans.len()).unwrap_or(u32::MAX) }
+        Self { index, spans: index.spans.iter().enumerate() }
     }
 }
 
@@ -167,15 +181,24 @@ impl<'a> Iterator for Groups<'a> {
     type Item = Group<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let index = self.index;
-        self.spans.find_map(|at| index.group(at))
+        // A plain loop: compiled for size, an iterator's own is not inlined.
+        loop {
+            let (at, span) = self.spans.next()?;
+            if let Some(group) = Group::led(self.index, at, span) {
+                return Some(group);
+            }
+        }
     }
 }
 
 impl DoubleEndedIterator for Groups<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let index = self.index;
-        self.spans.by_ref().rev().find_map(|at| index.group(at))
+        loop {
+            let (at, span) = self.spans.next_back()?;
+            if let Some(group) = Group::led(self.index, at, span) {
+                return Some(group);
+            }
+        }
     }
 }
 

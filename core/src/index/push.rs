@@ -1,15 +1,18 @@
 //! Putting a message in its group: once, when it is appended, for good.
 
-use super::facts::{Answer, Facts, ResponseId, close, for_each_call};
+use super::facts::{Answer, Facts, ResponseId, close, for_each_awaited};
+use super::part::{NoParts, Part, Sizes, ToolName};
+use super::seat::{Last, Seat};
 use super::span::{Flags, NONE, Span};
 use super::{GroupKind, Index, Totals};
 use crate::attribution::SourceKind;
-use crate::message::{MessageView, Role};
-use crate::open_calls::{OpenCall, OpenCalls};
+use crate::message::{MessageView, PartView};
+use crate::open_calls::{OpenCall, OpenCalls, OpenKind};
 use crate::table::{Full, Table};
 use crate::{Seq, Tokens, Turn};
 
-/// An index that grows: its table of spans, and the memory for unanswered calls.
+/// An index that grows: its table of spans, the memory for unanswered calls and, where plans may shorten parts of
+/// messages, a table of parts ([`IndexBuf::with_parts`]).
 ///
 /// ```
 /// use epitome_core::{ArrayTable, IndexBuf, OpenCallSlots, Span, Tokens};
@@ -26,18 +29,19 @@ use crate::{Seq, Tokens, Turn};
 /// # Ok::<(), epitome_core::Full>(())
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct IndexBuf<S, C> {
+pub struct IndexBuf<S, C, P = NoParts> {
     pub(super) spans: S,
     pub(super) calls: C,
+    pub(super) parts: P,
     pub(super) totals: Totals,
     pub(super) next: Seq,
     /// The number after that of the last message in the index. It is not `next` where what followed is hidden.
     tail: Seq,
     /// How many calls have been opened: orders the calls of a group.
     pub(super) opened: u32,
-    last: Option<Last>,
+    pub(super) last: Option<Last>,
     /// The response id of the turn's latest step, if it has one.
-    response: Option<(Seat, ResponseId)>,
+    pub(super) response: Option<(Seat, ResponseId)>,
 }
 
 /// Where a message has been put.
@@ -56,40 +60,13 @@ pub struct Placed {
     pub hidden: bool,
 }
 
-/// A group, as long as messages may join it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seat {
-    pub(super) leader: u32,
-    pub(super) anchor: Seq,
-    pub(super) turn: Turn,
-}
-
-/// The last message of the model, as far as the next one's group depends on it.
-///
-/// It holds no `bool` and no `Option`, so that its own absence is all zero bytes: an empty index in a `static` lies in
-/// `.bss` and costs no flash.
-#[derive(Debug, Clone, Copy)]
-struct Last {
-    seq: Seq,
-    seat: Seat,
-    calls: u32,
-    /// How many response ids it has: none or one.
-    responses: u32,
-    response: ResponseId,
-}
-
-impl Last {
-    fn response(&self) -> Option<ResponseId> {
-        (self.responses > 0).then_some(self.response)
-    }
-}
-
-impl<S, C> IndexBuf<S, C> {
+impl<S, C, P> IndexBuf<S, C, P> {
     /// An empty index in these tables, which are empty: for a `static`.
-    pub(crate) const fn in_empty_tables(spans: S, calls: C) -> Self {
+    pub(crate) const fn in_empty_tables(spans: S, calls: C, parts: P) -> Self {
         Self {
             spans,
             calls,
+            parts,
             totals: Totals::ZERO,
             next: Seq(0),
             tail: Seq(0),
@@ -112,9 +89,37 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     /// An empty index in these tables.
     #[must_use]
     pub fn with_tables(spans: S, calls: C) -> Self {
+        Self::with_parts(spans, calls, NoParts)
+    }
+}
+
+impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
+    /// An empty index in these tables, of which the last is for the parts that plans may shorten.
+    ///
+    /// ```
+    /// use epitome_core::message::{SimpleMessage, ToolCallView};
+    /// use epitome_core::{ArrayTable, ClassEstimator, IndexBuf, OpenCallSlots, Part, PartKind, Span, ToolName};
+    /// use epitome_core::{count_message, count_part};
+    ///
+    /// let (spans, parts) = (ArrayTable::<Span, 8>::default(), ArrayTable::<Part, 8>::default());
+    /// let mut index = IndexBuf::with_parts(spans, OpenCallSlots::<4>::new(), parts);
+    /// let counter = ClassEstimator::new();
+    /// let calls = [ToolCallView::new("c1", "read", "{\"path\":\"a.txt\"}")];
+    /// for message in [SimpleMessage::user("Read it."), SimpleMessage::calls(&calls), SimpleMessage::result("c1", "one")] {
+    ///     let tokens = count_message(&message, &counter);
+    ///     index.push_with_parts(&message, tokens, |_, part| count_part(part, &counter))?;
+    /// }
+    /// let kinds: Vec<_> = index.view().parts().map(|part| (part.position(), part.kind())).collect();
+    /// assert_eq!(kinds, [(1, PartKind::ToolInput), (2, PartKind::ToolResult)]);
+    /// assert!(index.view().parts().all(|part| part.tool() == Some(ToolName::new("read"))));
+    /// # Ok::<(), epitome_core::Full>(())
+    /// ```
+    #[must_use]
+    pub fn with_parts(spans: S, calls: C, parts: P) -> Self {
         let totals = Totals::default();
         let (next, tail) = (Seq(0), Seq(0));
-        let mut index = Self { spans, calls, totals, next, tail, opened: 0, last: None, response: None };
+        let mut index =
+            Self { spans, calls, parts, totals, next, tail, opened: 0, last: None, response: None };
         index.clear();
         index
     }
@@ -124,24 +129,59 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     /// # Errors
     /// [`Full`] when a table has no room. Nothing is changed then.
     pub fn push<M: MessageView + ?Sized>(&mut self, message: &M, tokens: Tokens) -> Result<Placed, Full> {
-        let facts = Facts::of(message, |id| self.calls.find(id, self.totals.turn));
-        let new = New { facts, tokens, seq: self.next, turn: self.next_turn(&facts) };
-        self.check_room(&facts, new.turn)?;
+        self.push_in(message, tokens, None)
+    }
+
+    /// The same, with a row for each part that a plan may shorten.
+    ///
+    /// `sizes` says how large a part is, and is asked with its place among all parts of the message. It is what the
+    /// message's own size holds of it: [`count_part`](crate::count_part) by the same counter. Of a call it is asked for
+    /// the arguments, as a text.
+    ///
+    /// # Errors
+    /// [`Full`] when a table has no room, that of parts included. Nothing is changed then.
+    pub fn push_with_parts<M: MessageView + ?Sized>(
+        &mut self,
+        message: &M,
+        tokens: Tokens,
+        mut sizes: impl FnMut(u32, PartView<'_>) -> Tokens,
+    ) -> Result<Placed, Full> {
+        self.push_in(message, tokens, Some(&mut sizes))
+    }
+
+    fn push_in<M: MessageView + ?Sized>(
+        &mut self,
+        message: &M,
+        tokens: Tokens,
+        sizes: Option<Sizes<'_>>,
+    ) -> Result<Placed, Full> {
+        let (known, named, turn) = (self.parts.as_slice().len(), sizes.is_some(), self.totals.turn);
+        let (find, mut added) = (|calls: &C, kind, id: &[u8]| calls.find(kind, id, turn), Ok(()));
+        let facts = self.read(message, sizes, find, &mut added);
+        let new = New { facts: &facts, tokens, seq: self.next, turn: facts.next_turn(turn) };
+        if let Err(full) = added.and_then(|()| self.check_room(&facts, new.turn)) {
+            self.parts.truncate(known);
+            return Err(full);
+        }
         let seat = match facts.answer {
-            Answer::To(call) => self.answer(call, &new)?,
-            Answer::Orphan => self.lead(GroupKind::Orphan, &new)?,
+            Answer::To(call) => self.answer(call, &new),
+            Answer::Orphan => self.lead(GroupKind::Orphan, &new),
             Answer::No => match self.seat_of(message, &facts) {
-                Some(seat) => self.join(seat, &new)?,
-                None => self.lead(facts.kind(), &new)?,
+                Some(seat) => self.join(seat, &new),
+                None => self.lead(facts.kind(), &new),
             },
         };
-        self.finish(message, &new, seat)?;
+        if seat.map_or(true, |seat| seat.leader == NONE) {
+            self.parts.truncate(known);
+        }
+        let seat = seat?;
+        self.finish(message, &new, seat, named)?;
         Ok(self.placed(&new, seat))
     }
 
     /// Whether `message` would answer no call. Where orphans are kept out of the index, [`IndexBuf::skip`] takes its place.
     pub fn is_orphan<M: MessageView + ?Sized>(&self, message: &M) -> bool {
-        Facts::of(message, |id| self.calls.find(id, self.totals.turn)).answer == Answer::Orphan
+        Facts::of(message, |kind, id| self.calls.find(kind, id, self.totals.turn)).answer == Answer::Orphan
     }
 
     /// Gives the next sequence number to a message that does not enter the index.
@@ -153,6 +193,7 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     pub fn clear(&mut self) {
         self.spans.clear();
         self.calls.clear();
+        self.parts.clear();
         self.totals = Totals::default();
         (self.next, self.tail, self.opened) = (Seq(0), Seq(0), 0);
         (self.last, self.response) = (None, None);
@@ -161,7 +202,7 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     /// The index as plans see it.
     #[must_use]
     pub fn view(&self) -> Index<'_> {
-        Index { spans: self.spans.as_slice(), totals: self.totals }
+        Index { spans: self.spans.as_slice(), parts: self.parts.as_slice(), totals: &self.totals }
     }
 
     /// The calls without an answer.
@@ -176,45 +217,20 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
         self.next
     }
 
-    fn next_turn(&self, facts: &Facts) -> Turn {
-        if facts.begins_turn() { self.totals.turn.next() } else { self.totals.turn }
-    }
-
     pub(super) fn check_room(&self, facts: &Facts, turn: Turn) -> Result<(), Full> {
-        let calls = facts.calls as usize;
-        let fits = calls == 0 || self.calls.fits(calls, facts.call_id_bytes, turn);
+        let calls = facts.awaits() as usize;
+        let fits = calls == 0 || self.calls.fits(calls, facts.id_bytes, turn);
         if fits && self.totals.messages < NONE { Ok(()) } else { Err(Full) }
     }
 
-    /// Rule 3: the group that a message of the model joins, if it joins one.
-    fn seat_of<M: MessageView + ?Sized>(&self, message: &M, facts: &Facts) -> Option<Seat> {
-        if facts.role != Role::Assistant || facts.source == SourceKind::Compaction {
-            return None;
-        }
-        let response = message.response_id().map(ResponseId::new);
-        if let Some(last) = self.last.as_ref().filter(|last| last.seq.next() == self.next) {
-            let joins = match (last.response(), response) {
-                (Some(last), Some(response)) => last == response,
-                _ => (last.calls > 0 && facts.calls()) || self.has_reasoning(last.seat.leader),
-            };
-            if joins {
-                return Some(last.seat);
-            }
-        }
-        let (seat, latest) = self.response.as_ref()?;
-        (*latest == response?).then_some(*seat)
-    }
-
-    fn has_reasoning(&self, leader: u32) -> bool {
-        self.spans.as_slice().get(leader as usize).is_some_and(|span| span.has(Flags::REASONING))
-    }
-
+    // From here on inlined into both callers, pushing and restoring, unless the size of the program matters more.
     /// Makes a new group of the message.
-    pub(super) fn lead(&mut self, kind: GroupKind, new: &New) -> Result<Seat, Full> {
+    #[cfg_attr(feature = "alloc", inline(always))]
+    pub(super) fn lead(&mut self, kind: GroupKind, new: &New<'_>) -> Result<Seat, Full> {
         let at = self.len();
         let instruction =
             Flags::INSTRUCTION.when(new.facts.is_instruction() && new.facts.source == SourceKind::Caller);
-        let flags = new.facts.flags.with(instruction);
+        let flags = new.facts.flags.with(instruction).with(Flags::source(new.facts.source));
         let mut span = Span::new(self.totals.messages, at, new.turn, kind, flags);
         span.tokens = new.tokens.0;
         self.spans.push(span)?;
@@ -236,7 +252,8 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     }
 
     /// Adds a message of the model to a group.
-    pub(super) fn join(&mut self, seat: Seat, new: &New) -> Result<Seat, Full> {
+    #[cfg_attr(feature = "alloc", inline(always))]
+    pub(super) fn join(&mut self, seat: Seat, new: &New<'_>) -> Result<Seat, Full> {
         let continues = |span: &Span| span.leader == seat.leader && !span.is_late() && new.seq == self.tail;
         let adjacent = self.spans.as_slice().last().is_some_and(continues);
         if !adjacent {
@@ -253,7 +270,8 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     }
 
     /// Rule 4: adds an answer to the group of its call. It stands in place behind the call, or is late.
-    pub(super) fn answer(&mut self, call: OpenCall, new: &New) -> Result<Seat, Full> {
+    #[cfg_attr(feature = "alloc", inline(always))]
+    pub(super) fn answer(&mut self, call: OpenCall, new: &New<'_>) -> Result<Seat, Full> {
         let seat = |leader| Seat { leader, anchor: call.anchor, turn: call.turn };
         let Some(host) = self.spans.as_slice().get(call.span as usize).copied() else {
             return Ok(seat(NONE));
@@ -279,7 +297,7 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     }
 
     /// Adds a message's size to the run that it continues: the last. A leader has its group's size instead.
-    fn grow_run(&mut self, leader: u32, new: &New) {
+    fn grow_run(&mut self, leader: u32, new: &New<'_>) {
         let last = self.len().saturating_sub(1);
         if last != leader {
             self.edit(last, |run| run.tokens = run.tokens.saturating_add(new.tokens.0));
@@ -287,7 +305,7 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     }
 
     /// Adds a message's size and flags to its group's leader, and its size to the total.
-    fn grow_group(&mut self, leader: u32, new: &New, flags: Flags, kind: Option<GroupKind>) {
+    fn grow_group(&mut self, leader: u32, new: &New<'_>, flags: Flags, kind: Option<GroupKind>) {
         let mut grown = 0;
         self.edit(leader, |span| {
             let tokens = span.tokens.saturating_add(new.tokens.0);
@@ -302,15 +320,17 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     }
 
     /// What every message does once it has its place: its calls are opened, or the call it answers is closed.
+    #[cfg_attr(feature = "alloc", inline(always))]
     pub(super) fn finish<M: MessageView + ?Sized>(
         &mut self,
         message: &M,
-        new: &New,
+        new: &New<'_>,
         seat: Seat,
+        named: bool,
     ) -> Result<(), Full> {
         match new.facts.answer {
             Answer::To(call) => close(&mut self.calls, message, call),
-            _ if new.facts.calls() => self.open(message, seat)?,
+            _ if new.facts.awaits() > 0 => self.open(message, seat, named)?,
             _ => {}
         }
         if seat.leader != NONE {
@@ -323,38 +343,22 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
         Ok(())
     }
 
-    fn open<M: MessageView + ?Sized>(&mut self, message: &M, seat: Seat) -> Result<(), Full> {
+    /// `named` says whether results are to know their tools' names.
+    fn open<M: MessageView + ?Sized>(&mut self, message: &M, seat: Seat, named: bool) -> Result<(), Full> {
         let (span, mut result) = (self.len().saturating_sub(1), Ok(()));
-        for_each_call(message, &mut |call| {
-            let open = OpenCall { turn: seat.turn, anchor: seat.anchor, ordinal: self.opened, span };
-            result = result.and(self.calls.open(call.id.as_bytes(), open));
-            self.opened = self.opened.saturating_add(1);
+        for_each_awaited(message, &mut |kind, id, name| {
+            let mark = if kind == OpenKind::Approval { OpenCall::APPROVAL } else { 0 };
+            let ordinal = self.opened | mark;
+            let tool = if named && kind == OpenKind::Call { ToolName::new(name).bits() } else { 0 };
+            let open = OpenCall { turn: seat.turn, anchor: seat.anchor, ordinal, span, tool };
+            result = result.and(self.calls.open(id.as_bytes(), open));
+            self.opened = next_opened(self.opened);
             self.edit(seat.leader, Span::add_unanswered);
         });
         result
     }
 
-    /// Notes what the next message's group may depend on.
-    fn remember<M: MessageView + ?Sized>(&mut self, message: &M, new: &New, seat: Seat) {
-        if new.facts.role != Role::Assistant || new.facts.source == SourceKind::Compaction {
-            return;
-        }
-        let response = message.response_id().map(ResponseId::new);
-        self.last = Some(Last {
-            seq: new.seq,
-            seat,
-            calls: new.facts.calls,
-            responses: u32::from(response.is_some()),
-            response: response.unwrap_or(ResponseId::NONE),
-        });
-        if let Some(response) = response {
-            self.response = Some((seat, response));
-        } else if self.response.as_ref().is_some_and(|(latest, _)| *latest != seat) {
-            self.response = None;
-        }
-    }
-
-    fn placed(&self, new: &New, seat: Seat) -> Placed {
+    fn placed(&self, new: &New<'_>, seat: Seat) -> Placed {
         let answers = matches!(new.facts.answer, Answer::To(_));
         Placed {
             anchor: seat.anchor,
@@ -381,10 +385,15 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     }
 }
 
+/// The next of the numbers of calls. They leave the bit that marks requests for approval alone.
+pub(super) const fn next_opened(opened: u32) -> u32 {
+    if opened < OpenCall::ORDINAL_MAX { opened.saturating_add(1) } else { OpenCall::ORDINAL_MAX }
+}
+
 /// A message on its way into the index.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct New {
-    pub(super) facts: Facts,
+pub(super) struct New<'f> {
+    pub(super) facts: &'f Facts,
     pub(super) tokens: Tokens,
     pub(super) seq: Seq,
     pub(super) turn: Turn,

@@ -1,9 +1,11 @@
 //! Putting stored messages back in the groups that they were given, when a history is loaded.
 
-use super::facts::{Answer, Facts};
-use super::push::{IndexBuf, New, Seat};
-use super::{GroupKind, Span};
-use crate::message::MessageView;
+use super::facts::Answer;
+use super::part::Sizes;
+use super::push::{IndexBuf, New, next_opened};
+use super::seat::Seat;
+use super::{GroupKind, Part, Span};
+use crate::message::{MessageView, PartView};
 use crate::open_calls::{OpenCall, OpenCallSlots, OpenCalls};
 use crate::table::{Full, Table};
 use crate::{Revision, Seq, Tokens, Turn};
@@ -29,7 +31,7 @@ pub struct Stored {
     pub orphan: bool,
 }
 
-impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
+impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
     /// Puts a stored message back in the group that it was given when it was appended: nothing is decided anew.
     /// Messages come in ascending order; [`IndexBuf::resume`] ends the series.
     ///
@@ -41,9 +43,34 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
         message: &M,
         stored: &Stored,
     ) -> Result<(), RestoreError> {
-        let facts = Facts::of(message, |id| self.calls.find_in_group(id, stored.turn, stored.anchor));
-        let new = New { facts, tokens: stored.tokens, seq: stored.seq, turn: stored.turn };
-        self.check_room(&facts, stored.turn)?;
+        self.restore_in(message, stored, None)
+    }
+
+    /// The same, with a row for each part that a plan may shorten; see [`IndexBuf::push_with_parts`].
+    ///
+    /// # Errors
+    /// As [`IndexBuf::restore`].
+    pub fn restore_with_parts<M: MessageView + ?Sized>(
+        &mut self,
+        message: &M,
+        stored: &Stored,
+        mut sizes: impl FnMut(u32, PartView<'_>) -> Tokens,
+    ) -> Result<(), RestoreError> {
+        self.restore_in(message, stored, Some(&mut sizes))
+    }
+
+    fn restore_in<M: MessageView + ?Sized>(
+        &mut self,
+        message: &M,
+        stored: &Stored,
+        sizes: Option<Sizes<'_>>,
+    ) -> Result<(), RestoreError> {
+        let named = sizes.is_some();
+        let find = |calls: &C, kind, id: &[u8]| calls.find_in_group(kind, id, stored.turn, stored.anchor);
+        let mut added = Ok(());
+        let facts = self.read(message, sizes, find, &mut added);
+        added.and_then(|()| self.check_room(&facts, stored.turn))?;
+        let new = New { facts: &facts, tokens: stored.tokens, seq: stored.seq, turn: stored.turn };
         let seat = match (stored.leader, facts.answer) {
             (Some(_), Answer::To(call)) => self.answer(call, &new)?,
             (Some(first), Answer::No) => {
@@ -54,10 +81,11 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
             (None, Answer::No) => self.lead(facts.kind(), &new)?,
             _ => return Err(RestoreError::Contradiction),
         };
-        Ok(self.finish(message, &new, seat)?)
+        Ok(self.finish(message, &new, seat, named)?)
     }
 
-    /// Remembers a call that a compaction hides and that has no answer yet, so that a late answer finds its group.
+    /// Remembers a call, or a request for approval, that a compaction hides and that has no answer yet, so that a late
+    /// answer finds its group. `ordinal` is that of its [`OpenCall`].
     ///
     /// # Errors
     /// [`Full`] when there is no room for another call.
@@ -68,8 +96,8 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
         anchor: Seq,
         ordinal: u32,
     ) -> Result<(), Full> {
-        self.opened = self.opened.max(ordinal.saturating_add(1));
-        self.calls.open(id.as_bytes(), OpenCall { turn, anchor, ordinal, span: OpenCall::HIDDEN })
+        self.opened = self.opened.max(next_opened(ordinal & !OpenCall::APPROVAL));
+        self.calls.open(id.as_bytes(), OpenCall { turn, anchor, ordinal, span: OpenCall::HIDDEN, tool: 0 })
     }
 
     /// Ends a series of [`IndexBuf::restore`]: the next message gets the number `head`, in the history at `revision`.
@@ -86,7 +114,7 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     }
 }
 
-impl<S: Table<Span>, const N: usize> IndexBuf<S, OpenCallSlots<N>> {
+impl<S: Table<Span>, const N: usize, P: Table<Part>> IndexBuf<S, OpenCallSlots<N>, P> {
     /// Forgets the calls again that had been forgotten for want of a slot, and that a shorter history has room for.
     pub(crate) fn forget_calls_but(&mut self, known: &OpenCallSlots<N>) {
         self.calls.forget_all_but(known);

@@ -2,6 +2,7 @@
 
 use super::GroupKind;
 use crate::Turn;
+use crate::attribution::SourceKind;
 
 /// A run of consecutive messages of one group.
 ///
@@ -19,7 +20,8 @@ pub struct Span {
     pub(crate) turn: Turn,
     /// Late answers form a ring: of the span that called, the last of them; of each of them, the next.
     pub(crate) next: u32,
-    /// Kind (4 bits), flags (12 bits), and of a leader how many calls have no answer (16 bits, sticky when full).
+    /// Kind (4 bits), flags (12 bits), and of a leader how many calls and requests for approval have no answer
+    /// (16 bits, sticky when full).
     meta: u32,
 }
 
@@ -29,6 +31,11 @@ pub(crate) const NONE: u32 = u32::MAX;
 const _: () = assert!(size_of::<Span>() <= 24, "an index has at most 24 bytes per span");
 
 const KIND: u32 = 0xF;
+const _: () = assert!(
+    GroupKind::Assistant as u32 == 2 && GroupKind::Exchange as u32 == 3,
+    "what is the model's has one bit of difference"
+);
+const SOURCE_SHIFT: u32 = 11;
 const UNANSWERED_SHIFT: u32 = 16;
 const UNANSWERED_MAX: u32 = 0xFFFF;
 
@@ -46,8 +53,21 @@ impl Flags {
     /// A standing instruction of the caller.
     pub(crate) const INSTRUCTION: Self = Self(1 << 9);
 
-    /// Of a leader: messages of the model belong to its group that do not stand next to it.
+    /// Of a leader: messages of the model belong to its group that do not stand next to it. (The next three bits are the
+    /// source.)
     pub(crate) const SPLIT: Self = Self(1 << 10);
+
+    /// Where a leader's first message came from.
+    pub(crate) const fn source(source: SourceKind) -> Self {
+        let bits = match source {
+            SourceKind::Caller => 0,
+            SourceKind::History => 1,
+            SourceKind::Context => 2,
+            SourceKind::Tool => 3,
+            SourceKind::Compaction => 4,
+        };
+        Self(bits << SOURCE_SHIFT)
+    }
 
     pub(crate) const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -74,9 +94,31 @@ impl Span {
         GroupKind::from_bits(self.meta & KIND)
     }
 
+    /// Of a leader: where its first message came from.
+    pub(crate) const fn source(&self) -> SourceKind {
+        match (self.meta >> SOURCE_SHIFT) & 7 {
+            0 => SourceKind::Caller,
+            1 => SourceKind::History,
+            2 => SourceKind::Context,
+            3 => SourceKind::Tool,
+            _ => SourceKind::Compaction,
+        }
+    }
+
     /// Whether its kind is `kind`, without finding out which it is.
     pub(crate) const fn is(&self, kind: GroupKind) -> bool {
         self.meta & KIND == kind as u32
+    }
+
+    /// Whether it is the model's.
+    pub(crate) const fn is_step(&self) -> bool {
+        self.meta & KIND & !1 == GroupKind::Assistant as u32
+    }
+
+    /// Whether anything but its place may protect it: a pin, an instruction, calls without an answer.
+    pub(crate) const fn is_marked(&self) -> bool {
+        const MARKS: u32 = Flags::PINNED.with(Flags::INSTRUCTION).0 | UNANSWERED_MAX << UNANSWERED_SHIFT;
+        self.meta & MARKS != 0
     }
 
     pub(crate) const fn has(&self, flags: Flags) -> bool {

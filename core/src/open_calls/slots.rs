@@ -1,6 +1,6 @@
 //! A fixed number of unanswered calls, without a heap.
 
-use super::{OpenCall, OpenCalls, choose, first_in_group};
+use super::{OpenCall, OpenCalls, OpenKind, choose, first_in_group};
 use crate::table::Full;
 use crate::{Seq, Turn};
 
@@ -28,7 +28,7 @@ impl Slot {
     const EMPTY: Self = Self {
         id: [0; CALL_ID_MAX],
         id_len: 0,
-        call: OpenCall { turn: Turn(0), anchor: Seq(0), ordinal: 0, span: 0 },
+        call: OpenCall { turn: Turn(0), anchor: Seq(0), ordinal: 0, span: 0, tool: 0 },
     };
 
     fn id(&self) -> &[u8] {
@@ -48,15 +48,17 @@ impl<const N: usize> OpenCallSlots<N> {
         self.slots.get(..self.len).unwrap_or_default()
     }
 
-    fn with_id<'a>(&'a self, id: &'a [u8]) -> impl Iterator<Item = OpenCall> + 'a {
-        self.taken().iter().filter(move |slot| slot.id() == id).map(|slot| slot.call)
+    fn with_id<'a>(&'a self, kind: OpenKind, id: &'a [u8]) -> impl Iterator<Item = OpenCall> + 'a {
+        let same = move |slot: &&Slot| slot.call.kind() == kind && slot.id() == id;
+        self.taken().iter().filter(same).map(|slot| slot.call)
     }
 
     /// Forgets, of the calls of one group with one id, the oldest that are more than `known` has.
     pub(crate) fn forget_all_but(&mut self, known: &Self) {
         let mut at = 0_usize;
         while let Some(slot) = self.taken().get(at).copied() {
-            let same = |other: &&Slot| other.id() == slot.id() && other.call.anchor == slot.call.anchor;
+            let group = |call: OpenCall| (call.anchor, call.kind());
+            let same = |other: &&Slot| other.id() == slot.id() && group(other.call) == group(slot.call);
             let from_here = self.taken().iter().skip(at).filter(same).count();
             if from_here > known.taken().iter().filter(same).count() {
                 self.remove(at);
@@ -105,12 +107,12 @@ impl<const N: usize> OpenCalls for OpenCallSlots<N> {
         Ok(())
     }
 
-    fn find(&self, id: &[u8], turn: Turn) -> Option<OpenCall> {
-        choose(self.with_id(id), turn)
+    fn find(&self, kind: OpenKind, id: &[u8], turn: Turn) -> Option<OpenCall> {
+        choose(self.with_id(kind, id), turn)
     }
 
-    fn find_in_group(&self, id: &[u8], turn: Turn, anchor: Seq) -> Option<OpenCall> {
-        first_in_group(self.with_id(id), turn, anchor)
+    fn find_in_group(&self, kind: OpenKind, id: &[u8], turn: Turn, anchor: Seq) -> Option<OpenCall> {
+        first_in_group(self.with_id(kind, id), turn, anchor)
     }
 
     fn close(&mut self, id: &[u8], call: OpenCall) {

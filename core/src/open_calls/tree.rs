@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 
-use super::{OpenCall, OpenCalls, choose, first_in_group};
+use super::{OpenCall, OpenCalls, OpenKind, choose, first_in_group};
 use crate::table::Full;
 use crate::{Seq, Turn};
 
@@ -17,6 +17,8 @@ pub struct OpenCallTree {
     few: Vec<(Id, OpenCall)>,
     /// All calls from the first that was too many, until none is left.
     many: BTreeMap<Id, Calls>,
+    /// The same for requests for approval: ids of the two do not mix.
+    many_approvals: BTreeMap<Id, Calls>,
 }
 
 /// As many calls as are found faster one by one than in a tree.
@@ -34,18 +36,39 @@ impl OpenCallTree {
     /// No calls.
     #[must_use]
     pub const fn new() -> Self {
-        Self { few: Vec::new(), many: BTreeMap::new() }
+        Self { few: Vec::new(), many: BTreeMap::new(), many_approvals: BTreeMap::new() }
     }
 
-    fn few_with_id(&self, id: &[u8]) -> impl Iterator<Item = OpenCall> {
-        self.few.iter().filter(move |(other, _)| other.as_bytes() == id).map(|(_, call)| *call)
+    fn few_with_id(&self, kind: OpenKind, id: &[u8]) -> impl Iterator<Item = OpenCall> {
+        let same = move |(other, call): &&(Id, OpenCall)| call.kind() == kind && other.as_bytes() == id;
+        self.few.iter().filter(same).map(|(_, call)| *call)
+    }
+
+    /// Whether all calls are where few are.
+    fn is_few(&self) -> bool {
+        self.many.is_empty() && self.many_approvals.is_empty()
+    }
+
+    fn many_of(&self, kind: OpenKind) -> &BTreeMap<Id, Calls> {
+        match kind {
+            OpenKind::Call => &self.many,
+            OpenKind::Approval => &self.many_approvals,
+        }
+    }
+
+    fn many_of_mut(&mut self, kind: OpenKind) -> &mut BTreeMap<Id, Calls> {
+        match kind {
+            OpenKind::Call => &mut self.many,
+            OpenKind::Approval => &mut self.many_approvals,
+        }
     }
 
     fn add_to_many(&mut self, id: Id, call: OpenCall) {
-        match self.many.get_mut(id.as_bytes()) {
+        let many = self.many_of_mut(call.kind());
+        match many.get_mut(id.as_bytes()) {
             Some(calls) => calls.add(call),
             None => {
-                self.many.insert(id, Calls::One(call));
+                many.insert(id, Calls::One(call));
             }
         }
     }
@@ -57,7 +80,7 @@ impl OpenCalls for OpenCallTree {
     }
 
     fn open(&mut self, id: &[u8], call: OpenCall) -> Result<(), Full> {
-        if self.many.is_empty() && self.few.len() < FEW_MAX {
+        if self.is_few() && self.few.len() < FEW_MAX {
             self.few.push((Id::new(id), call));
             return Ok(());
         }
@@ -68,44 +91,65 @@ impl OpenCalls for OpenCallTree {
         Ok(())
     }
 
-    fn find(&self, id: &[u8], turn: Turn) -> Option<OpenCall> {
-        if self.many.is_empty() {
-            return choose(self.few_with_id(id), turn);
+    fn find(&self, kind: OpenKind, id: &[u8], turn: Turn) -> Option<OpenCall> {
+        if self.is_few() {
+            // Nearly always there is one, and it is it, whatever its turn.
+            let mut same = self.few_with_id(kind, id);
+            let first = same.next()?;
+            return if same.next().is_none() {
+                Some(first)
+            } else {
+                choose(self.few_with_id(kind, id), turn)
+            };
         }
-        self.many.get(id)?.find(turn)
+        self.many_of(kind).get(id)?.find(turn)
     }
 
-    fn find_in_group(&self, id: &[u8], turn: Turn, anchor: Seq) -> Option<OpenCall> {
-        if self.many.is_empty() {
-            return first_in_group(self.few_with_id(id), turn, anchor);
+    fn find_in_group(&self, kind: OpenKind, id: &[u8], turn: Turn, anchor: Seq) -> Option<OpenCall> {
+        if self.is_few() {
+            return first_in_group(self.few_with_id(kind, id), turn, anchor);
         }
-        self.many.get(id)?.find_in_group(turn, anchor)
+        self.many_of(kind).get(id)?.find_in_group(turn, anchor)
     }
 
     fn close(&mut self, id: &[u8], call: OpenCall) {
-        if self.many.is_empty() {
+        if self.is_few() {
             let at = self.few.iter().position(|(other, open)| *open == call && other.as_bytes() == id);
             at.map(|at| self.few.swap_remove(at));
-        } else if self.many.get_mut(id).is_some_and(|calls| calls.forget(call)) {
-            self.many.remove(id);
+            return;
         }
+        let many = self.many_of_mut(call.kind());
+        if many.get_mut(id).is_some_and(|calls| calls.forget(call)) {
+            many.remove(id);
+        }
+    }
+
+    fn close_known(&mut self, call: OpenCall) -> bool {
+        // The last number is that of all calls from there on.
+        if !self.is_few() || call.ordinal & OpenCall::ORDINAL_MAX == OpenCall::ORDINAL_MAX {
+            return false;
+        }
+        let at = self.few.iter().position(|(_, open)| *open == call);
+        at.map(|at| self.few.swap_remove(at));
+        at.is_some()
     }
 
     fn for_each(&self, visit: &mut dyn FnMut(&[u8], OpenCall)) {
         let mut in_order: Vec<_> = self.few.iter().map(|(id, call)| (id, *call)).collect();
-        for (id, calls) in &self.many {
+        for (id, calls) in self.many.iter().chain(&self.many_approvals) {
             match calls {
                 Calls::One(only) => in_order.push((id, *only)),
                 Calls::Many(calls) => in_order.extend(calls.iter().map(|call| (id, *call))),
             }
         }
-        in_order.sort_by_key(|(_, call)| (call.anchor, call.ordinal));
+        in_order.sort_by_key(|(_, call)| (call.anchor, call.ordinal & !OpenCall::APPROVAL));
         in_order.into_iter().for_each(|(id, call)| visit(id.as_bytes(), call));
     }
 
     fn clear(&mut self) {
         self.few.clear();
         self.many.clear();
+        self.many_approvals.clear();
     }
 }
 
@@ -149,7 +193,7 @@ impl Calls {
 
 /// The lowest call that the group at `anchor` can have.
 const fn first_of(turn: Turn, anchor: Seq) -> OpenCall {
-    OpenCall { turn, anchor, ordinal: 0, span: 0 }
+    OpenCall { turn, anchor, ordinal: 0, span: 0, tool: 0 }
 }
 
 /// The longest id that is held in place, in bytes: with its length it fills the room that a boxed id would waste.
@@ -233,7 +277,8 @@ mod tests {
             let (id, turn, anchor) = (ids[random(4) as usize], Turn(step / 40), Seq(u64::from(step / 9)));
             // Waves: more calls open than are closed, and then fewer.
             if random(10) < if step % 400 < 200 { 6 } else { 3 } && len < 64 {
-                let call = OpenCall { turn, anchor, ordinal: step, span: 0 };
+                let mark = if random(4) == 0 { OpenCall::APPROVAL } else { 0 };
+                let call = OpenCall { turn, anchor, ordinal: step | mark, span: 0, tool: 0 };
                 assert_eq!((tree.open(id, call), slots.open(id, call)), (Ok(()), Ok(())));
             } else {
                 let mut open = Vec::new();
@@ -244,9 +289,11 @@ mod tests {
                     slots.close(id, *call);
                 }
             }
-            assert_eq!(tree.find(id, turn), slots.find(id, turn));
-            let group = |calls: &dyn OpenCalls| calls.find_in_group(id, turn, anchor);
-            assert_eq!(group(&tree), group(&slots));
+            for kind in [OpenKind::Call, OpenKind::Approval] {
+                assert_eq!(tree.find(kind, id, turn), slots.find(kind, id, turn));
+                let group = |calls: &dyn OpenCalls| calls.find_in_group(kind, id, turn, anchor);
+                assert_eq!(group(&tree), group(&slots));
+            }
             let (mut left, mut right) = (Vec::new(), Vec::new());
             tree.for_each(&mut |id, call| left.push((id.to_vec(), call)));
             slots.for_each(&mut |id, call| right.push((id.to_vec(), call)));

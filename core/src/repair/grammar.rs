@@ -69,7 +69,8 @@ fn alternate_beside_tools(request: &Request<'_>, steps: &[Repair]) -> Vec<Repair
             (Some(Kind::Says), Some(Kind::Calls)) => at < last_turn || texts > 1,
             _ => false,
         };
-        if (before, kind) == (Some(Kind::Result), Some(Kind::User)) {
+        // Calls stand before the user only while they are running.
+        if let (Some(Kind::Result | Kind::Calls), Some(Kind::User)) = (before, kind) {
             out.push(Repair::BridgeAssistant);
         }
         out.push(merged_if(merges, *step));

@@ -2,28 +2,19 @@
 
 use alloc::vec::Vec;
 
-use super::{Pending, Repair, Request};
+use super::{Repair, Request};
 use crate::profile::{Instructions, Neighbours, Results};
 use crate::shape::Kind;
 
 /// All messages but orphans, in order: instructions first where they must be, results next to their calls where they must
 /// be, and an aborted one for each call without.
 pub(super) fn pair(request: &Request<'_>) -> Vec<Repair> {
-    let mut pairing = Pairing {
-        request,
-        last: request.paired().filter(|(_, kind)| speaks(request, *kind)).map(|(at, _)| at).last(),
-        run: Vec::new(),
-        out: instructions(request),
-    };
+    let mut pairing = Pairing { request, run: Vec::new(), out: instructions(request) };
     for (position, kind) in request.paired() {
         pairing.push(position, kind);
     }
     pairing.end_run();
     pairing.out
-}
-
-fn speaks(request: &Request<'_>, kind: Kind) -> bool {
-    kind != Kind::Result && !request.is_apart(kind)
 }
 
 /// The instructions that are sent apart.
@@ -41,8 +32,6 @@ fn instructions(request: &Request<'_>) -> Vec<Repair> {
 #[derive(Debug)]
 struct Pairing<'a> {
     request: &'a Request<'a>,
-    /// The last message beside results: calls at the end may be running.
-    last: Option<u32>,
     /// The latest messages of the model that are one turn.
     run: Vec<u32>,
     out: Vec<Repair>,
@@ -73,7 +62,7 @@ impl Pairing<'_> {
 
     /// Writes a turn of the model, its results where they must be next to it, and the aborted ones.
     fn end_run(&mut self) {
-        let Self { request, last, run, out } = self;
+        let Self { request, run, out } = self;
         out.extend(run.iter().map(|position| Repair::Keep(*position)));
         if request.rules.results == Results::Next {
             let of_call = |position| request.results.get(position).into_iter().flatten().copied();
@@ -81,12 +70,9 @@ impl Pairing<'_> {
             results.sort_unstable();
             out.extend(results.into_iter().map(Repair::Keep));
         }
-        let is_last = last.is_some_and(|last| run.contains(&last));
-        if request.pending == Pending::Over || !is_last {
-            for position in run.iter() {
-                let calls = request.unanswered.get(position).into_iter().flatten();
-                out.extend(calls.map(|call| Repair::Abort { position: *position, call: *call }));
-            }
+        for position in run.iter() {
+            let calls = request.aborted.get(position).into_iter().flatten();
+            out.extend(calls.map(|call| Repair::Abort { position: *position, call: *call }));
         }
         run.clear();
     }

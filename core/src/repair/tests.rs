@@ -179,6 +179,29 @@ fn running_calls_stay_open() {
     }
 }
 
+/// Several steps of one turn, each with calls that run beside each other: none of them is given up, and what has come is
+/// put where it belongs. The call of the turn before is given up.
+#[test]
+fn running_calls_of_all_steps_stay_open() {
+    let cases = [
+        ("u ac1 u ac1c2 t2 ac3 ac4c5 t5 a", "0 1 !1.0 2 3 4 5 6 7 8"),
+        ("u ac1c2 t1 a ac2 u1", "0 1 2 3 4"),
+        ("u ac1 s ac2 d t1", "0 1 5 2 3 4"),
+        // An answer to an approval begins no turn.
+        ("u ac1 uy ac2", "0 1 2 3"),
+        ("ac1 ac2", "0 1"),
+        ("u ac1 ac2 t2 u", "0 1 !1.0 2 3 4"),
+    ];
+    for (conversation, expected) in cases {
+        let messages = TestMessage::parse_all(conversation);
+        let steps = repair(Profile::OpenaiChat, None, &messages, Pending::Running);
+        assert_eq!(written(&steps), expected, "{conversation}");
+        // Once nothing runs any more, no call is left without.
+        let over = repair(Profile::OpenaiChat, None, &messages, Pending::Over);
+        assert_eq!(validate(Profile::OpenaiChat, None, &apply(&messages, &over)), []);
+    }
+}
+
 /// A merge takes a message as it is.
 #[test]
 fn no_profile_both_merges_and_drops_reasoning() {

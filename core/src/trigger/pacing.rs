@@ -2,13 +2,13 @@
 
 use core::fmt;
 
-use super::{Occasion, TriggerView};
+use super::TriggerView;
 
 /// Spaces proactive passes, and rests after failures. Time is a count that only grows, of turns or of steps: there is no
 /// clock.
 ///
-/// A pass that was asked for, and one that cannot wait ([`TriggerView::is_urgent`]), is never held back. A pass that
-/// changes nothing is neither a success nor a failure.
+/// A pass that was asked for, or that the request needs to fit ([`Pass::can_wait`](crate::Pass::can_wait)), is never held
+/// back. A pass that changes nothing is neither a success nor a failure.
 ///
 /// ```
 /// use epitome_core::{ArrayTable, Budget, IndexBuf, OpenCallSlots, Pacing, Span, TriggerView, WaitReason};
@@ -76,7 +76,7 @@ impl Pacing {
     /// # Errors
     /// [`Wait`] if it is too early. Nothing needs to be done: ask again at the next occasion.
     pub fn permits(&self, now: u32, view: &TriggerView<'_>) -> Result<(), Wait> {
-        if view.occasion() == Occasion::Manual || view.is_urgent() {
+        if !view.can_wait() {
             return Ok(());
         }
         let tripped = self.failures_max > 0 && self.failures >= self.failures_max;

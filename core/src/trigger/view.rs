@@ -1,6 +1,6 @@
 //! What a trigger looks at.
 
-use crate::{Budget, Group, GroupKind, Index};
+use crate::{Budget, Group, GroupKind, Index, Pass};
 
 /// A conversation at the moment when somebody asks whether a pass is due: before a run, before a call, after a run.
 #[derive(Debug, Clone, Copy)]
@@ -9,28 +9,15 @@ pub struct TriggerView<'a> {
     budget: &'a Budget,
     size: u64,
     token_count: u64,
-    occasion: Occasion,
-}
-
-/// Why somebody asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum Occasion {
-    /// It is time to look: nothing has happened but what the index shows.
-    #[default]
-    Check,
-    /// A person or the program asks for a pass.
-    Manual,
-    /// The provider has refused the request as too large.
-    Overflow,
+    pass: Pass,
 }
 
 impl<'a> TriggerView<'a> {
     /// The conversation of `index`, whose next request has `size` tokens ([`Ledger::size`](crate::Ledger::size)). No
-    /// report, and an ordinary check.
+    /// report, and nobody has asked for a pass.
     #[must_use]
     pub const fn new(index: Index<'a>, budget: &'a Budget, size: u64) -> Self {
-        Self { index, budget, size, token_count: 0, occasion: Occasion::Check }
+        Self { index, budget, size, token_count: 0, pass: Pass::Proactive }
     }
 
     /// The same, with the input tokens of the latest report ([`Tally::token_count`](crate::Tally::token_count)).
@@ -40,10 +27,10 @@ impl<'a> TriggerView<'a> {
         self
     }
 
-    /// The same on another occasion.
+    /// The same, when a pass was asked for.
     #[must_use]
-    pub const fn with_occasion(mut self, occasion: Occasion) -> Self {
-        self.occasion = occasion;
+    pub const fn with_pass(mut self, pass: Pass) -> Self {
+        self.pass = pass;
         self
     }
 
@@ -71,16 +58,16 @@ impl<'a> TriggerView<'a> {
         self.token_count
     }
 
-    /// Why somebody asks.
+    /// Why a pass would be made.
     #[must_use]
-    pub const fn occasion(&self) -> Occasion {
-        self.occasion
+    pub const fn pass(&self) -> Pass {
+        self.pass
     }
 
-    /// Whether a pass cannot wait: the provider refused the request, or it has more than the budget's limit.
+    /// Whether the pass may be held back ([`Pass::can_wait`]).
     #[must_use]
-    pub fn is_urgent(&self) -> bool {
-        self.occasion == Occasion::Overflow || self.size > self.budget.limit()
+    pub const fn can_wait(&self) -> bool {
+        self.pass.can_wait(self.size, self.budget)
     }
 
     /// How many turns are left in the index. Groups are in the order of their turns: each is counted once.

@@ -115,6 +115,7 @@ impl fmt::Display for Correction {
 /// What has been learned of a counter: fading sums of what was reported and counted, so that a large request weighs more
 /// than a small one, whose framing is most of it, and a recent one more than an old one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Learned {
     reported: u64,
     counted: u64,

@@ -46,8 +46,16 @@ use crate::{Basis, Budget, Head, Revision, TokenCounter};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Ledger {
-    model: ModelKey,
+    known: SavedLedger,
     budget: Budget,
+}
+
+/// What a [`Ledger`] knows, as plain data: kept with a session, it outlives the process ([`Ledger::save`],
+/// [`Ledger::restore`]). With the feature `serde` it is a serde value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SavedLedger {
+    model: ModelKey,
     anchor: Option<Anchor>,
     learned: Learned,
     /// How many requests have begun: orders them.
@@ -62,19 +70,26 @@ pub struct Ledger {
 
 /// A request and what was reported of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Anchor {
     reported: u64,
     counted: u64,
     stamp: Stamp,
 }
 
+impl Anchor {
+    /// Whether a request made at `stamp` begins with what the reported one had: nothing was edited or taken back.
+    fn holds_at(&self, stamp: Stamp) -> bool {
+        self.stamp.revision == stamp.revision && self.stamp.head <= stamp.head
+    }
+}
+
 impl Ledger {
     /// A ledger without a report.
     #[must_use]
     pub fn new(model: ModelKey, budget: Budget) -> Self {
-        Self {
+        let known = SavedLedger {
             model,
-            budget,
             anchor: None,
             learned: Learned::default(),
             begun: 0,
@@ -82,15 +97,51 @@ impl Ledger {
             recorded: 0,
             spend: Spend::default(),
             compaction_spend: Spend::default(),
-        }
+        };
+        Self { known, budget }
+    }
+
+    /// Goes on from what was saved, as if the process had gone on. If `model` is another model or counter than the saved
+    /// one, this is [`Ledger::set_model`]: only what was spent is left.
+    ///
+    /// What was saved is believed only as far as it holds together: it may have been edited by hand.
+    ///
+    /// ```
+    /// use epitome_core::{Basis, Budget, ClassEstimator, Head, Ledger, ModelKey, Revision, Stamp, Usage};
+    ///
+    /// let (model, stamp) = (ModelKey::new("gpt-5.1", &ClassEstimator::new()), Stamp::new(Revision(0), Head::default()));
+    /// let mut ledger = Ledger::new(model, Budget::default());
+    /// let request = ledger.begin_request(1_000, stamp);
+    /// ledger.record(request, &Usage::new(1_200, 80));
+    ///
+    /// let restored = Ledger::restore(ledger.save(), model, Budget::default());
+    /// assert_eq!((restored.size(1_000, stamp).tokens, restored.size(1_000, stamp).basis), (1_200, Basis::Reported));
+    /// let other = ModelKey::new("gpt-5.1-mini", &ClassEstimator::new());
+    /// let restored = Ledger::restore(ledger.save(), other, Budget::default());
+    /// assert_eq!((restored.size(1_000, stamp).tokens, restored.spend().input), (1_000, 1_200));
+    /// ```
+    #[must_use]
+    pub fn restore(mut saved: SavedLedger, model: ModelKey, budget: Budget) -> Self {
+        saved.former = saved.former.min(saved.begun);
+        saved.recorded = saved.recorded.min(saved.begun);
+        let mut ledger = Self { known: saved, budget };
+        ledger.set_model(model, budget);
+        ledger
+    }
+
+    /// What it knows, to be restored later. A request that is on its way is not in it: its report is lost with the
+    /// process.
+    #[must_use]
+    pub const fn save(&self) -> SavedLedger {
+        self.known
     }
 
     /// Takes note of a request about to be sent: `counted` tokens by the counter, made from the history at `stamp`.
     /// A request without a report leaves no trace; its handle is dropped.
     #[must_use = "the report on this request is recorded with the handle"]
     pub const fn begin_request(&mut self, counted: u64, stamp: Stamp) -> RequestHandle {
-        self.begun = self.begun.saturating_add(1);
-        RequestHandle { number: self.begun, counted, stamp }
+        self.known.begun = self.known.begun.saturating_add(1);
+        RequestHandle { number: self.known.begun, counted, stamp }
     }
 
     /// Takes note of the report on a request. It always counts as spend. It is what later sizes are measured from if it
@@ -99,34 +150,46 @@ impl Ledger {
     /// One that says nothing of the input changes no size; nor does one on a request that began before the model was
     /// changed.
     pub fn record(&mut self, request: RequestHandle, usage: &Usage) {
-        self.spend.add(usage);
-        if request.number <= self.former || !usage.has_input() {
+        self.known.spend.add(usage);
+        if request.number <= self.known.former || !usage.has_input() {
             return;
         }
         let size = usage.request_size();
         if let Some(reported) = size {
-            self.learned.add(reported, request.counted);
+            self.known.learned.add(reported, request.counted);
         }
-        if request.number > self.recorded {
-            self.recorded = request.number;
-            self.anchor =
+        if request.number > self.known.recorded {
+            self.known.recorded = request.number;
+            self.known.anchor =
                 size.map(|reported| Anchor { reported, counted: request.counted, stamp: request.stamp });
         }
     }
 
     /// Takes note of the usage of a compaction's own calls: it is paid for, but the size of nothing.
     pub const fn record_compaction(&mut self, usage: &Usage) {
-        self.compaction_spend.add(usage);
+        self.known.compaction_spend.add(usage);
     }
 
     /// Goes on with another model or counter, or with another budget. What was reported and learned of another model or
-    /// counter is forgotten; what was spent is not.
+    /// counter is forgotten; what was spent is not. Another model has another window: keep the
+    /// [`BudgetBuilder`](crate::BudgetBuilder), whose figures that were not given follow from the window.
+    ///
+    /// ```
+    /// use epitome_core::{Budget, BudgetError, ClassEstimator, Ledger, ModelKey};
+    ///
+    /// let figures = Budget::builder().reserve(4_000);
+    /// let mut ledger = Ledger::new(ModelKey::new("large", &ClassEstimator::new()), figures.build()?);
+    /// assert_eq!((ledger.budget().trigger(), ledger.budget().limit()), (100_000, 124_000));
+    /// ledger.set_model(ModelKey::new("small", &ClassEstimator::new()), figures.window(32_000).build()?);
+    /// assert_eq!((ledger.budget().trigger(), ledger.budget().limit()), (24_960, 28_000));
+    /// # Ok::<(), BudgetError>(())
+    /// ```
     pub fn set_model(&mut self, model: ModelKey, budget: Budget) {
-        if self.model != model {
-            (self.anchor, self.learned) = (None, Learned::default());
-            self.former = self.begun;
+        if self.known.model != model {
+            (self.known.anchor, self.known.learned) = (None, Learned::default());
+            self.known.former = self.known.begun;
         }
-        (self.model, self.budget) = (model, budget);
+        (self.known.model, self.budget) = (model, budget);
     }
 
     /// The size of the next request: `counted` tokens by the counter, to be made from the history at `stamp`. At most
@@ -134,7 +197,7 @@ impl Ledger {
     #[must_use]
     pub fn size(&self, counted: u64, stamp: Stamp) -> Size {
         let correction = self.correction();
-        let Some(anchor) = self.anchor.filter(|anchor| anchor.stamp.revision == stamp.revision) else {
+        let Some(anchor) = self.known.anchor.filter(|anchor| anchor.holds_at(stamp)) else {
             return Size { tokens: correction.reported_from(counted), basis: self.basis() };
         };
         if counted == anchor.counted && stamp == anchor.stamp {
@@ -160,13 +223,13 @@ impl Ledger {
     /// How far the counter has been off; one before any report.
     #[must_use]
     pub const fn correction(&self) -> Correction {
-        self.learned.correction()
+        self.known.learned.correction()
     }
 
     /// The model and counter that it measures.
     #[must_use]
     pub const fn model(&self) -> ModelKey {
-        self.model
+        self.known.model
     }
 
     /// The budget of that model.
@@ -178,18 +241,18 @@ impl Ledger {
     /// What the requests have cost, without those of compactions.
     #[must_use]
     pub const fn spend(&self) -> Spend {
-        self.spend
+        self.known.spend
     }
 
     /// What compactions have cost.
     #[must_use]
     pub const fn compaction_spend(&self) -> Spend {
-        self.compaction_spend
+        self.known.compaction_spend
     }
 
     /// How an amount of the counter is known: a correction makes an estimate of it.
     fn basis(&self) -> Basis {
-        if self.correction() == Correction::ONE { self.model.basis } else { Basis::Estimated }
+        if self.correction() == Correction::ONE { self.known.model.basis } else { Basis::Estimated }
     }
 }
 
@@ -204,6 +267,7 @@ pub struct RequestHandle {
 
 /// What a request was made from: the log up to `head`, as `revision` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Stamp {
     /// How often what the log shows has been changed: by commits, prunes and late answers.
@@ -233,9 +297,10 @@ pub struct Size {
 
 /// A model and the counter that counts for it. Reports under one key say nothing about another.
 ///
-/// It holds a digest of both names, which costs no memory of unknown length; two keys that were wrongly taken for one
-/// would share a correction until the next reports.
+/// It holds a digest of both names (FNV-1a, the same in every release), which costs no memory of unknown length; two keys
+/// that were wrongly taken for one would share a correction until the next reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ModelKey {
     digest: u64,
     basis: Basis,

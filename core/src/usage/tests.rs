@@ -6,6 +6,8 @@ mod convergence;
 mod ledger;
 mod properties;
 mod report;
+#[cfg(feature = "serde")]
+mod saved;
 
 use std::string::String;
 

@@ -2,7 +2,7 @@
 
 use super::{Violation, ViolationKind};
 use crate::message::{CallKind, MessageView, PartView, Role};
-use crate::open_calls::{OpenCall, OpenCalls};
+use crate::open_calls::{OpenCall, OpenCalls, OpenKind};
 use crate::profile::{Neighbours, Results, Rules};
 use crate::shape::Kind;
 use crate::table::Full;
@@ -56,7 +56,8 @@ impl<C: OpenCalls> Pairing<C> {
     }
 
     fn open(&mut self, id: &[u8], at: u32) -> Result<(), Full> {
-        let call = OpenCall { turn: Turn(0), anchor: Seq(u64::from(at)), ordinal: self.ordinal, span: at };
+        let call =
+            OpenCall { turn: Turn(0), anchor: Seq(u64::from(at)), ordinal: self.ordinal, span: at, tool: 0 };
         self.ordinal = self.ordinal.saturating_add(1);
         self.open.open(id, call)
     }
@@ -81,10 +82,10 @@ impl<C: OpenCalls> Pairing<C> {
     }
 
     fn answer(&mut self, id: &[u8], at: u32, found: &mut dyn FnMut(Violation)) -> Result<(), Full> {
-        if let Some(call) = self.open.claim(id, Turn(0)) {
+        if let Some(call) = self.open.claim(OpenKind::Call, id, Turn(0)) {
             return self.answered.open(id, call);
         }
-        let second = self.answered.find(id, Turn(0)).is_some();
+        let second = self.answered.find(OpenKind::Call, id, Turn(0)).is_some();
         let kind = if second { ViolationKind::DuplicateResult } else { ViolationKind::OrphanResult };
         found(Violation::new(at, kind));
         Ok(())

@@ -25,6 +25,10 @@ pub enum StoreErrorKind {
     Corrupt,
     /// The store cannot be reached or written: repeat later, with the same token.
     Unavailable,
+    /// What was asked for has been deleted for good: do without it.
+    Pruned,
+    /// The store cannot do this at all: use another store, or do without.
+    Unsupported,
 }
 
 impl StoreError {

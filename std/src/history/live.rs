@@ -4,15 +4,17 @@ use core::fmt;
 use std::sync::Arc;
 
 use epitome_core::{
-    Budget, Cell, Head, Index, Outcome, Pass, Plan, PlanError, Revision, Seq, Strategy, TokenCounter, plan,
+    Budget, Cell, FillError, Head, Index, Outcome, Pass, Plan, PlanError, ReadyPlan, Revision, Seq, StandIn,
+    Strategy, TokenCounter, plan,
 };
 
 use super::visible::Visible;
 use super::{
-    Append, AppendToken, Appended, CompactionRecord, HistoryStore, Live, Loaded, SessionId, StoreError,
-    StoreErrorKind,
+    Append, AppendToken, Appended, CompactionRecord, HistoryStore, Live, Loaded, Notes, Pending, SessionId,
+    StoreError, StoreErrorKind, Timestamp, fill_with, part_text,
 };
-use crate::message::{Message, Str};
+use crate::message::{Message, Part, Str};
+use crate::tokens::CachedCounter;
 
 /// A session in use: what its next request would contain, and the store that keeps all of it.
 ///
@@ -28,9 +30,15 @@ pub struct History {
     store: Arc<dyn HistoryStore>,
     session: SessionId,
     counter: Arc<dyn TokenCounter + Send + Sync>,
+    /// Counts what another counter has counted when it was stored, at the first load and not again at each.
+    recounter: CachedCounter,
     visible: Visible,
     /// Whether the store may have more than is visible here.
     in_doubt: bool,
+    /// Whether only the last turn is here, which is enough to append.
+    tail_only: bool,
+    /// Says when something is appended.
+    clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
 impl History {
@@ -43,9 +51,47 @@ impl History {
         session: SessionId,
         counter: Arc<dyn TokenCounter + Send + Sync>,
     ) -> Result<Self, StoreError> {
-        let mut history = Self { store, session, counter, visible: Visible::new(), in_doubt: true };
+        Self::begin(store, session, counter, false).await
+    }
+
+    /// The same with the last turn only: to append to, at the cost of that turn. What needs more loads it.
+    pub(crate) async fn open_tail(
+        store: Arc<dyn HistoryStore>,
+        session: SessionId,
+        counter: Arc<dyn TokenCounter + Send + Sync>,
+    ) -> Result<Self, StoreError> {
+        Self::begin(store, session, counter, true).await
+    }
+
+    async fn begin(
+        store: Arc<dyn HistoryStore>,
+        session: SessionId,
+        counter: Arc<dyn TokenCounter + Send + Sync>,
+        tail_only: bool,
+    ) -> Result<Self, StoreError> {
+        let recounter = CachedCounter::new(counter.clone(), RECOUNTS_MAX);
+        let visible = Visible::new();
+        let (in_doubt, clock) = (true, Arc::new(Timestamp::now));
+        let mut history = Self { store, session, counter, recounter, visible, in_doubt, tail_only, clock };
         history.reload().await?;
         Ok(history)
+    }
+
+    /// The same with another clock than the system's, which says when something is appended.
+    #[must_use]
+    pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Whether all that is visible is here.
+    pub(crate) const fn is_whole(&self) -> bool {
+        !self.tail_only
+    }
+
+    /// What was appended under `token`, if something was.
+    pub(crate) async fn appended(&self, token: &AppendToken) -> Result<Option<Appended>, StoreError> {
+        self.store.appended(&self.session, token).await
     }
 
     /// Loads the session again, to see what other handles have done.
@@ -54,11 +100,15 @@ impl History {
     /// As [`History::open`]. This then shows what it showed before.
     pub async fn reload(&mut self) -> Result<(), StoreError> {
         self.in_doubt = true;
-        let loaded = match self.store.load(&self.session).await {
+        let loaded = match self.tail_only {
+            true => self.store.tail(&self.session).await,
+            false => self.store.load(&self.session).await,
+        };
+        let loaded = match loaded {
             Err(error) if error.kind() == StoreErrorKind::NotFound => Loaded::new(Seq(0), Revision(0)),
             loaded => loaded?,
         };
-        self.visible = Visible::of(loaded, &*self.counter).map_err(|error| {
+        self.visible = Visible::of(loaded, &self.recounter).map_err(|error| {
             let context = format!("session {:?} cannot be put together", self.session.as_str());
             StoreError::new(StoreErrorKind::Corrupt, context).with_source(error)
         })?;
@@ -78,11 +128,31 @@ impl History {
         token: &AppendToken,
         messages: Vec<Message>,
     ) -> Result<Appended, StoreError> {
+        self.append_telling(token, messages, &mut |_| {}).await
+    }
+
+    /// [`History::append`] of many messages, which tells `progress` from time to time how many are counted. They are
+    /// counted on all cores, by threads of its own, before the first is stored; the executor's thread waits.
+    ///
+    /// # Errors
+    /// As [`History::append`].
+    pub async fn append_telling(
+        &mut self,
+        token: &AppendToken,
+        messages: Vec<Message>,
+        progress: &mut (dyn FnMut(usize) + Send),
+    ) -> Result<Appended, StoreError> {
         self.settle().await?;
         self.in_doubt = true;
+        let answers = self.tail_only && messages.iter().any(answers_something);
+        if answers && self.visible.place(messages.clone(), &*self.counter, &mut |_| {}).looks_back() {
+            self.tail_only = false;
+            self.reload().await?;
+            self.in_doubt = true;
+        }
         let head = self.head();
-        let placing = self.visible.place(messages, &*self.counter);
-        let append = Append::new(token, head, placing.entries());
+        let placing = self.visible.place(messages, &*self.counter, progress);
+        let append = Append::new(token, head, placing.entries()).at(Some((self.clock)()));
         let answer = self.store.append(&self.session, &append).await;
         if answer.as_ref().is_ok_and(move |appended| placing.accept(*appended)) {
             self.in_doubt = false;
@@ -103,23 +173,68 @@ impl History {
         strategy: &(impl Strategy + ?Sized),
         cells: &'a mut Vec<Cell>,
     ) -> Result<Outcome<'a>, PlanError> {
-        cells.resize(self.index().span_count(), Cell::default());
+        cells.resize(self.index().cell_count(), Cell::default());
         plan(self.index(), budget, pass, strategy, cells)
     }
 
-    /// What a plan of this history does to the stored session.
+    /// Fills a plan of this history with `notes`, and with what is left of clamped parts; `then` gets what is ready. A plan
+    /// that has summaries needs [`History::fill_with`].
+    ///
+    /// # Errors
+    /// As [`fill`](super::fill).
+    pub fn fill<'a, T>(
+        &self,
+        plan: Plan<'a>,
+        notes: &Notes,
+        then: impl FnOnce(ReadyPlan<'a, '_>) -> T,
+    ) -> Result<T, FillError> {
+        self.fill_with(plan, notes, &[], then)
+    }
+
+    /// The same with the summaries that stand in the place of groups, in the order of [`Plan::summaries`].
+    ///
+    /// # Errors
+    /// As [`fill_with`].
+    pub fn fill_with<'a, T>(
+        &self,
+        plan: Plan<'a>,
+        notes: &Notes,
+        summaries: &[StandIn<'_>],
+        then: impl FnOnce(ReadyPlan<'a, '_>) -> T,
+    ) -> Result<T, FillError> {
+        let text = |position: u32, ordinal| {
+            let live = self.live().get(position as usize)?;
+            part_text(&live.entry.message, ordinal)
+        };
+        fill_with(plan, notes, summaries, &*self.counter, text, then)
+    }
+
+    /// What a plan of this history does to the stored session: hidden messages, summaries and shortened parts, for one
+    /// commit.
+    ///
+    /// The text of a summary becomes a message of the model as it is; it stands at the lowest number that it covers, has
+    /// no more authority than a model's own words and the least of what it covers, and says what it is derived from.
     #[must_use]
-    pub fn record(&self, plan: &Plan<'_>, strategy: &str) -> CompactionRecord {
-        CompactionRecord {
-            parent: self.revision(),
-            head: self.head(),
-            hides: self.visible.hidden_by(plan),
-            summaries: Vec::new(),
-            unanswered: self.visible.unanswered_under(plan),
-            strategy: Str::from(strategy),
-            tokens_before: plan.tokens_before(),
-            tokens_after: plan.tokens_after(),
-        }
+    pub fn record(&self, ready: &ReadyPlan<'_, '_>, strategy: &str) -> CompactionRecord {
+        let mut record = self.visible.record(ready, &*self.counter);
+        record.strategy = Str::from(strategy);
+        record
+    }
+
+    /// The record of what was decided elsewhere, as far as it fits what is visible here; `None` if nothing of it does.
+    pub(crate) fn record_pending(&self, pending: &Pending) -> Option<CompactionRecord> {
+        self.visible.record_pending(pending)
+    }
+
+    /// Who counts what is appended.
+    #[must_use]
+    pub fn counter(&self) -> &(dyn TokenCounter + Send + Sync) {
+        &*self.counter
+    }
+
+    /// What is visible, with its groups.
+    pub(crate) const fn visible(&self) -> &Visible {
+        &self.visible
     }
 
     /// Commits a record: from then on the session shows what the record leaves, here and wherever it is loaded.
@@ -128,16 +243,18 @@ impl History {
     /// As [`HistoryStore::commit`]. After `Conflict`, this has loaded what others did: plan anew. An error of a load may
     /// also come after the record was committed: repeat the call with this record, which is then known.
     pub async fn commit(&mut self, record: &CompactionRecord) -> Result<Revision, StoreError> {
+        self.tail_only = false;
         self.settle().await?;
         self.in_doubt = true;
         let committed = self.store.commit(&self.session, record).await;
         self.reload_after(committed).await
     }
 
-    /// Plans a pass and, if there is something to do, commits it.
+    /// Plans a pass and, if there is something to do, fills it with the default [`Notes`] and commits it. Strategies that
+    /// summarize have no room for summaries here.
     ///
     /// # Errors
-    /// [`HistoryError`]: there is no plan, or the store refused it, and the session is then as it was; or it was
+    /// [`HistoryError`]: there is no plan, it cannot be filled, or the store refused it, and the session is then as it was; or it was
     /// committed, and could not be loaded after that. Either way the same call again plans on what is then stored.
     pub async fn compact(
         &mut self,
@@ -149,7 +266,9 @@ impl History {
         let mut cells = Vec::new();
         let record = match self.plan(budget, pass, strategy, &mut cells)? {
             Outcome::Unchanged(_) => return Ok(None),
-            Outcome::Planned(plan) => self.record(&plan, strategy.name()),
+            Outcome::Planned(plan) => {
+                self.fill(plan, &Notes::default(), |ready| self.record(&ready, strategy.name()))?
+            }
         };
         self.commit(&record).await?;
         Ok(Some(record))
@@ -197,6 +316,13 @@ impl History {
     }
 }
 
+/// How many texts' recounts are remembered: of more than a window holds, in half a megabyte.
+const RECOUNTS_MAX: usize = 4_096;
+
+fn answers_something(message: &Message) -> bool {
+    message.parts().iter().any(|part| matches!(part, Part::ToolResult(_) | Part::ApprovalResponse(_)))
+}
+
 impl fmt::Debug for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("History")
@@ -214,6 +340,8 @@ impl fmt::Debug for History {
 pub enum HistoryError {
     /// There is no plan.
     Plan(PlanError),
+    /// Something that was to stand in place of a part is longer than the strategy allows.
+    Fill(FillError),
     /// The store refused.
     Store(StoreError),
 }
@@ -221,6 +349,12 @@ pub enum HistoryError {
 impl From<PlanError> for HistoryError {
     fn from(error: PlanError) -> Self {
         Self::Plan(error)
+    }
+}
+
+impl From<FillError> for HistoryError {
+    fn from(error: FillError) -> Self {
+        Self::Fill(error)
     }
 }
 
@@ -234,6 +368,7 @@ impl fmt::Display for HistoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plan(error) => error.fmt(f),
+            Self::Fill(error) => error.fmt(f),
             Self::Store(error) => error.fmt(f),
         }
     }

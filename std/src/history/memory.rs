@@ -8,10 +8,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use epitome_core::{Head, Revision, Seq, Turn};
 
-use super::rules::{self, Anchor, VisibleMessage, VisibleSummary};
+mod image;
+mod read;
+mod snapshot;
+mod undo;
+
+pub(crate) use snapshot::Snapshot;
+
+use super::rules::{self, Anchor, Restored, VisibleMessage, VisibleSummary};
 use super::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryStore, Live, Loaded, LogPage,
-    Logged, RecordId, SessionId, SessionInfo, StoreError, StoreErrorKind, UnansweredCall,
+    Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryStore, Loaded, LogPage,
+    LoggedAppend, Pruned, RecordId, SessionId, SessionInfo, StoreError, Timestamp, TokenCount,
+    UnansweredCall,
 };
 use crate::wire::stored;
 
@@ -78,6 +86,22 @@ impl HistoryStore for MemoryStore {
         self.sessions().get(session).ok_or_else(|| rules::not_found("load"))?.load()
     }
 
+    async fn tail(&self, session: &SessionId) -> Result<Loaded, StoreError> {
+        self.sessions().get(session).ok_or_else(|| rules::not_found("load"))?.tail()
+    }
+
+    async fn appended(
+        &self,
+        session: &SessionId,
+        token: &AppendToken,
+    ) -> Result<Option<Appended>, StoreError> {
+        Ok(self
+            .sessions()
+            .get(session)
+            .and_then(|session| session.receipt(token))
+            .map(|logged| logged.appended))
+    }
+
     async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
         let id = stored::record_id(record).map_err(rules::not_storable)?;
         self.sessions().get_mut(session).ok_or_else(|| rules::not_found("commit"))?.commit(record, id)
@@ -94,6 +118,32 @@ impl HistoryStore for MemoryStore {
         limit: u32,
     ) -> Result<Vec<Committed>, StoreError> {
         Ok(self.sessions().get(session).ok_or_else(|| rules::not_found("records"))?.records(after, limit))
+    }
+
+    async fn uncompact(&self, session: &SessionId, made: Revision) -> Result<Revision, StoreError> {
+        self.sessions().get_mut(session).ok_or_else(|| rules::not_found("uncompact"))?.uncompact(made)
+    }
+
+    async fn prune(&self, session: &SessionId, through: Revision) -> Result<Pruned, StoreError> {
+        self.sessions().get_mut(session).ok_or_else(|| rules::not_found("prune"))?.prune(through)
+    }
+
+    async fn prunes(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Pruned>, StoreError> {
+        Ok(self.sessions().get(session).ok_or_else(|| rules::not_found("prunes"))?.prunes(after, limit))
+    }
+
+    async fn appends(
+        &self,
+        session: &SessionId,
+        from: Seq,
+        limit: u32,
+    ) -> Result<Vec<LoggedAppend>, StoreError> {
+        Ok(self.sessions().get(session).ok_or_else(|| rules::not_found("appends"))?.appends(from, limit))
     }
 
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
@@ -114,9 +164,12 @@ struct Session {
     log: Vec<Slot>,
     live: BTreeMap<Seq, Place>,
     live_tokens: u64,
-    receipts: HashMap<AppendToken, Appended>,
+    appends: Vec<LoggedAppend>,
+    /// Which of the appends has a token.
+    receipts: HashMap<AppendToken, u32>,
     /// By revision.
     records: Vec<Kept>,
+    prunes: Vec<Pruned>,
     unanswered: BTreeMap<(Seq, u32), UnansweredCall>,
 }
 
@@ -124,29 +177,47 @@ struct Session {
 struct Slot {
     entry: Entry,
     hidden_by: Option<Revision>,
+    /// Boxed: few messages have it, and there is a place for it in all.
+    shortened: Option<Box<Restored>>,
+    /// Which of the prunes has deleted what it said, counted from 1.
+    pruned: u32,
 }
 
 struct Kept {
     committed: Committed,
     id: RecordId,
-    /// The record's summaries as entries. Visible or not, they stay with their record.
-    summaries: Vec<Entry>,
+    /// The record's summaries. Visible or not, they stay with their record.
+    summaries: Vec<KeptSummary>,
+}
+
+struct KeptSummary {
+    entry: Entry,
+    hidden_by: Option<Revision>,
+    pruned: bool,
 }
 
 /// Where a visible message is kept.
 #[derive(Clone, Copy)]
 enum Place {
     Log,
-    Summary { record: usize, summary: usize },
+    /// Numbers of four bytes: there is one of these for each visible message.
+    Summary {
+        record: u32,
+        summary: u32,
+    },
 }
 
 impl Session {
     fn append(&mut self, append: &Append<'_>) -> Result<Appended, StoreError> {
-        let Append { token, head, entries } = *append;
-        if let Some(receipt) = self.receipts.get(token) {
-            let known = self.slots(receipt.first, receipt.head).iter().map(|slot| &slot.entry.message);
-            let same = known.eq(entries.iter().map(|entry| &entry.message));
-            return if same { Ok(*receipt) } else { Err(rules::token_reused()) };
+        let Append { token, head, entries, time } = *append;
+        if let Some(LoggedAppend { appended, .. }) = self.receipt(token) {
+            let known = self.slots(appended.first, appended.head);
+            let same = known.iter().any(|slot| slot.entry.message.is_pruned())
+                || known
+                    .iter()
+                    .map(|slot| &slot.entry.message)
+                    .eq(entries.iter().map(|entry| &entry.message));
+            return if same { Ok(*appended) } else { Err(rules::token_reused()) };
         }
         let first = self.head();
         if head != first {
@@ -156,20 +227,29 @@ impl Session {
             let slot = self.slot(anchor)?;
             Ok(Anchor { anchor: slot.entry.anchor, hidden_by: slot.hidden_by })
         })?;
+        // By a quarter, not to twice of it: a server keeps many sessions that are never appended to again.
+        if self.log.capacity().saturating_sub(self.log.len()) < entries.len() {
+            self.log.reserve_exact(entries.len().max(self.log.len() / 4));
+        }
         for ((seq, entry), hidden_by) in (first.0..).map(Seq).zip(entries).zip(placement.hidden_by) {
             if hidden_by.is_some() {
                 self.settle(entry);
             } else if !entry.orphan {
                 self.live.insert(seq, Place::Log);
             }
-            self.log.push(Slot { entry: entry.clone(), hidden_by });
+            self.log.push(Slot { entry: entry.clone(), hidden_by, shortened: None, pruned: 0 });
         }
         self.live_tokens = self.live_tokens.saturating_add(placement.live_tokens);
         if placement.moves_revision {
             self.revision = self.revision.next();
         }
         let appended = Appended::new(first, self.head(), self.revision);
-        self.receipts.insert(token.clone(), appended);
+        let time = Timestamp::after(time, self.appends.last().and_then(|last| last.time));
+        if self.appends.len() == self.appends.capacity() {
+            self.appends.reserve_exact((self.appends.len() / 4).max(1));
+        }
+        self.receipts.insert(token.clone(), u32::try_from(self.appends.len()).unwrap_or(u32::MAX));
+        self.appends.push(LoggedAppend::new(token.clone(), appended, time));
         Ok(appended)
     }
 
@@ -177,7 +257,7 @@ impl Session {
     fn settle(&mut self, entry: &Entry) {
         let group = (entry.anchor, 0)..=(entry.anchor, u32::MAX);
         let mut calls = self.unanswered.range(group);
-        let answered = calls.find(|(_, call)| entry.call_id() == Some(&*call.id)).map(|(place, _)| *place);
+        let answered = calls.find(|(_, call)| call.is_answered_by(entry)).map(|(place, _)| *place);
         if let Some(place) = answered {
             self.unanswered.remove(&place);
         }
@@ -191,60 +271,40 @@ impl Session {
         let (messages, summaries) = self.visible()?;
         let edit = rules::edit(record, &messages, &summaries)?;
         let shown = self.summary_entries(record)?;
-
         let revision = self.revision.next();
+        let shortened = self.shortened(record, revision)?;
+        rules::check_groups(record, &messages)?;
+
         for seq in &edit.messages {
             self.live.remove(seq);
-            if let Some(slot) = usize::try_from(seq.0).ok().and_then(|index| self.log.get_mut(index)) {
+            if let Some(slot) = self.slot_mut(*seq) {
                 slot.hidden_by = Some(revision);
             }
         }
         for key in &edit.summaries {
-            self.live.remove(key);
+            if let Some(summary) = self.live.remove(key).and_then(|place| self.summary_mut(place)) {
+                summary.hidden_by = Some(revision);
+            }
         }
-        for (summary, entry) in shown.iter().enumerate() {
-            self.live.insert(entry.anchor, Place::Summary { record: self.records.len(), summary });
+        for (seq, shortened) in shortened {
+            if let Some(slot) = self.slot_mut(seq) {
+                slot.shortened = Some(Box::new(shortened));
+            }
         }
+        let number = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
+        for (summary, entry) in (0..).zip(&shown) {
+            self.live.insert(entry.anchor, Place::Summary { record: number, summary });
+        }
+        let summary = |entry| KeptSummary { entry, hidden_by: None, pruned: false };
+        let summaries = shown.into_iter().map(summary).collect();
         for call in &record.unanswered {
             self.unanswered.insert((call.anchor, call.ordinal), call.clone());
         }
         let committed = Committed::new(revision, record.clone());
-        self.records.push(Kept { committed, id, summaries: shown });
+        self.records.push(Kept { committed, id, summaries });
         self.live_tokens = edit.live_tokens;
         self.revision = revision;
         Ok(revision)
-    }
-
-    fn load(&self) -> Result<Loaded, StoreError> {
-        let mut loaded = Loaded::new(self.head(), self.revision);
-        for (key, place) in &self.live {
-            let entry = self.entry(*key, *place)?.clone();
-            loaded.live.push(match place {
-                Place::Log => Live::new(*key, entry),
-                Place::Summary { .. } => {
-                    let covers = entry.message.attribution().derived_from.clone();
-                    Live::summary(*key, entry, covers)
-                }
-            });
-        }
-        loaded.unanswered = self.unanswered.values().cloned().collect();
-        Ok(loaded)
-    }
-
-    fn log(&self, range: Range<Seq>, limit: u32) -> LogPage {
-        let end = range.end.min(Seq(range.start.0.saturating_add(u64::from(limit))));
-        let messages: Vec<Logged> = (range.start.0..)
-            .map(Seq)
-            .zip(self.slots(range.start, end))
-            .map(|(seq, slot)| Logged::new(seq, slot.entry.clone(), slot.hidden_by))
-            .collect();
-        let end = Seq(range.start.0.saturating_add(messages.len() as u64));
-        LogPage::new(messages, rules::next_page(end, range.end, self.head()))
-    }
-
-    fn records(&self, after: Option<Revision>, limit: u32) -> Vec<Committed> {
-        let from = self.records.partition_point(|kept| Some(kept.committed.revision) <= after);
-        self.records.iter().skip(from).take(limit as usize).map(|kept| kept.committed.clone()).collect()
     }
 
     fn record_at(&self, revision: Revision) -> Option<&Kept> {
@@ -252,13 +312,9 @@ impl Session {
         self.records.get(at)
     }
 
-    fn info(&self, id: &SessionId) -> SessionInfo {
-        let mut info = SessionInfo::new(id.clone());
-        info.head = self.head();
-        info.revision = self.revision;
-        info.live_messages = self.live.len() as u64;
-        info.live_tokens = self.live_tokens;
-        info
+    fn summary_mut(&mut self, place: Place) -> Option<&mut KeptSummary> {
+        let Place::Summary { record, summary } = place else { return None };
+        self.records.get_mut(record as usize)?.summaries.get_mut(summary as usize)
     }
 
     fn head(&self) -> Head {
@@ -267,6 +323,10 @@ impl Session {
 
     fn slot(&self, seq: Seq) -> Result<&Slot, StoreError> {
         usize::try_from(seq.0).ok().and_then(|index| self.log.get(index)).ok_or_else(lost)
+    }
+
+    fn slot_mut(&mut self, seq: Seq) -> Option<&mut Slot> {
+        usize::try_from(seq.0).ok().and_then(|index| self.log.get_mut(index))
     }
 
     /// The logged messages from `first` to before `end`, as far as the log goes.
@@ -279,7 +339,9 @@ impl Session {
         match place {
             Place::Log => Ok(&self.slot(key)?.entry),
             Place::Summary { record, summary } => {
-                self.records.get(record).and_then(|record| record.summaries.get(summary)).ok_or_else(lost)
+                let record = self.records.get(record as usize);
+                let summary = record.and_then(|record| record.summaries.get(summary as usize));
+                summary.map(|summary| &summary.entry).ok_or_else(lost)
             }
         }
     }
@@ -288,7 +350,10 @@ impl Session {
         let (mut messages, mut summaries) = (Vec::new(), Vec::new());
         for (key, place) in &self.live {
             let entry = self.entry(*key, *place)?;
-            let tokens = entry.count.tokens;
+            let tokens = match place {
+                Place::Log => self.slot(*key)?.shown().tokens,
+                Place::Summary { .. } => entry.count.tokens,
+            };
             match place {
                 Place::Log => messages.push(VisibleMessage { seq: *key, anchor: entry.anchor, tokens }),
                 Place::Summary { .. } => {
@@ -298,6 +363,21 @@ impl Session {
             }
         }
         Ok((messages, summaries))
+    }
+
+    /// What a record that makes `revision` lets stand in place of messages' parts.
+    fn shortened(
+        &self,
+        record: &CompactionRecord,
+        revision: Revision,
+    ) -> Result<Vec<(Seq, Restored)>, StoreError> {
+        let shorten = |edit: &super::MessageEdit| {
+            let slot = self.slot(edit.seq)?;
+            let before = slot.shortened.as_ref().map_or(&[][..], |shortened| &shortened.stand_ins);
+            let stand_ins = rules::shorten(edit, &slot.entry.message, before, slot.shown())?;
+            Ok((edit.seq, Restored { by: revision, stand_ins, count: edit.count.clone() }))
+        };
+        record.edits.iter().map(shorten).collect()
     }
 
     /// A summary is a group of its own, in the turn of the first message that it covers.
@@ -310,7 +390,14 @@ impl Session {
     }
 }
 
+impl Slot {
+    /// The size of the message as it is shown.
+    fn shown(&self) -> &TokenCount {
+        self.shortened.as_ref().map_or(&self.entry.count, |shortened| &shortened.count)
+    }
+}
+
 /// No sequence of calls leads here.
 fn lost() -> StoreError {
-    StoreError::new(StoreErrorKind::Corrupt, "a message of the log is missing")
+    rules::corrupt("a message of the log is missing")
 }

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use super::rules::invalid;
-use super::{HistoryStore, MemoryStore, StoreError};
+use super::{HistoryStore, JsonlStore, MemoryStore, StoreError};
 
 /// Opens the store that `url` names. Blocks while it does so.
 ///
 /// | url | store |
 /// |---|---|
 /// | `memory:` | a new [`MemoryStore`] |
+/// | `jsonl:DIR` | the files in the directory `DIR`, made if there is none: a [`JsonlStore`] |
 /// | `sqlite:PATH` | the SQLite file at `PATH`, created if there is none (feature `sqlite`) |
+/// | `postgres://USER:PASSWORD@HOST:PORT/DATABASE` | tables in that database, made if there are none (feature `postgres`); `postgresql://` is the same |
+/// | `redis://..`, `rediss://..` | the Redis server there, over TLS with the second (feature `redis`) |
 ///
 /// ```
 /// let store = epitome_std::history::open_store("memory:")?;
@@ -24,13 +27,18 @@ pub fn open_store(url: &str) -> Result<Arc<dyn HistoryStore>, StoreError> {
     match url.split_once(':') {
         Some(("memory", "")) => Ok(Arc::new(MemoryStore::new())),
         Some(("memory", _)) => Err(invalid("open: nothing may stand after `memory:`")),
+        Some(("jsonl", "")) => Err(invalid("open: a directory must follow `jsonl:`")),
+        Some(("jsonl", folder)) => Ok(Arc::new(JsonlStore::open(folder)?)),
         Some(("sqlite", path)) => open_sqlite(path),
+        Some(("postgres" | "postgresql", _)) => open_postgres(url),
+        Some(("redis" | "rediss", _)) => open_redis(url),
         Some((scheme, _)) => Err(invalid(format!("open: no store is named {scheme:?}; known are {KNOWN}"))),
         None => Err(invalid(format!("open: the url names no store; known are {KNOWN}"))),
     }
 }
 
-const KNOWN: &str = "`memory:` and `sqlite:PATH`";
+const KNOWN: &str =
+    "`memory:`, `jsonl:DIR`, `sqlite:PATH`, `postgres://..`, `redis://HOST` and `rediss://HOST`";
 
 #[cfg(feature = "sqlite")]
 fn open_sqlite(path: &str) -> Result<Arc<dyn HistoryStore>, StoreError> {
@@ -43,4 +51,24 @@ fn open_sqlite(path: &str) -> Result<Arc<dyn HistoryStore>, StoreError> {
 #[cfg(not(feature = "sqlite"))]
 fn open_sqlite(_: &str) -> Result<Arc<dyn HistoryStore>, StoreError> {
     Err(invalid("open: this build has no SQLite; build it with the feature `sqlite`"))
+}
+
+#[cfg(feature = "postgres")]
+fn open_postgres(url: &str) -> Result<Arc<dyn HistoryStore>, StoreError> {
+    Ok(Arc::new(super::PostgresStore::open(url)?))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn open_postgres(_: &str) -> Result<Arc<dyn HistoryStore>, StoreError> {
+    Err(invalid("open: this build has no Postgres; build it with the feature `postgres`"))
+}
+
+#[cfg(feature = "redis")]
+fn open_redis(url: &str) -> Result<Arc<dyn HistoryStore>, StoreError> {
+    Ok(Arc::new(super::RedisStore::open(url, super::RedisOptions::default())?))
+}
+
+#[cfg(not(feature = "redis"))]
+fn open_redis(_: &str) -> Result<Arc<dyn HistoryStore>, StoreError> {
+    Err(invalid("open: this build has no Redis; build it with the feature `redis`"))
 }

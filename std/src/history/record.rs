@@ -3,12 +3,12 @@
 use core::fmt;
 
 use epitome_core::attribution::SeqRange;
-use epitome_core::{Head, Revision, Seq, Turn};
+use epitome_core::{Head, OpenCall, Revision, Seq, Turn};
 
-use super::TokenCount;
+use super::{Entry, MessageEdit, TokenCount};
 use crate::message::{Message, Str};
 
-/// What one compaction did: which messages it hides, and what stands there instead. Nothing is deleted.
+/// What one compaction did: which messages it hides or shortens, and what stands there instead. Nothing is deleted.
 ///
 /// A record edits only what is visible at its parent revision, and it hides whole groups.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +22,8 @@ pub struct CompactionRecord {
     pub hides: Vec<SeqRange>,
     /// The messages that stand in place of hidden ones.
     pub summaries: Vec<Summary>,
+    /// The messages that stay, with shortened parts: in the order of their numbers, none of them hidden.
+    pub edits: Vec<MessageEdit>,
     /// The unanswered calls among the hidden messages, so that an answer that comes late still finds its group.
     pub unanswered: Vec<UnansweredCall>,
     /// What made the plan, for people who read the log: strategy names.
@@ -41,6 +43,7 @@ impl CompactionRecord {
             head,
             hides: Vec::new(),
             summaries: Vec::new(),
+            edits: Vec::new(),
             unanswered: Vec::new(),
             strategy: Str::default(),
             tokens_before: 0,
@@ -57,13 +60,22 @@ pub struct Committed {
     pub revision: Revision,
     /// What it did.
     pub record: CompactionRecord,
+    /// The revision that undid it; `None` while it holds.
+    pub undone_by: Option<Revision>,
 }
 
 impl Committed {
     /// The record that made `revision`.
     #[must_use]
     pub const fn new(revision: Revision, record: CompactionRecord) -> Self {
-        Self { revision, record }
+        Self { revision, record, undone_by: None }
+    }
+
+    /// The same, undone.
+    #[must_use]
+    pub const fn undone(mut self, by: Option<Revision>) -> Self {
+        self.undone_by = by;
+        self
     }
 }
 
@@ -87,7 +99,7 @@ impl Summary {
     }
 }
 
-/// A hidden call that has no answer yet.
+/// A hidden call, or request for approval, that has no answer yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnansweredCall {
@@ -97,7 +109,7 @@ pub struct UnansweredCall {
     pub anchor: Seq,
     /// The turn of its group.
     pub turn: Turn,
-    /// Its place among the calls of its group.
+    /// Its place among the calls of its group, as [`OpenCall`] has it: a request for approval is marked in it.
     pub ordinal: u32,
 }
 
@@ -106,6 +118,13 @@ impl UnansweredCall {
     #[must_use]
     pub const fn new(id: Str, anchor: Seq, turn: Turn, ordinal: u32) -> Self {
         Self { id, anchor, turn, ordinal }
+    }
+
+    /// Whether `answer` answers it.
+    pub(super) fn is_answered_by(&self, answer: &Entry) -> bool {
+        let (turn, anchor, ordinal) = (self.turn, self.anchor, self.ordinal);
+        let kind = OpenCall { turn, anchor, ordinal, span: OpenCall::HIDDEN, tool: 0 }.kind();
+        anchor == answer.anchor && answer.answers() == Some((kind, self.id.as_str()))
     }
 }
 
@@ -118,6 +137,12 @@ impl RecordId {
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
+    }
+
+    /// The id that this is the text of: 32 hexadecimal digits.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let id = uuid::Uuid::try_parse(text).ok().filter(|_| text.len() == 32)?;
+        Some(Self(id.into_bytes()))
     }
 
     /// Its bytes.

@@ -1,35 +1,26 @@
 //! What a store checks and decides, the same for every store. Nothing here reads or writes one.
 
+mod place;
+mod undo;
+
+use core::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use epitome_core::attribution::SeqRange;
+use epitome_core::message::CallKind;
 use epitome_core::{Head, Revision, Seq, Tokens};
 
-use super::{CompactionRecord, Entry, RecordId, StoreError, StoreErrorKind, Summary};
-use crate::message::Part;
+pub(super) use self::place::{Anchor, Placement, place};
+pub(super) use self::undo::{
+    Restored, Undoing, bare_record, check_prune, check_uncompact, live, nothing_pruned, pruned_before,
+    restored_edits,
+};
+use super::edit::merged;
+use super::{
+    CompactionRecord, MessageEdit, PartStandIn, RecordId, StoreError, StoreErrorKind, Summary, TokenCount,
+};
+use crate::message::{Message, Part};
 use crate::wire::stored::StoredError;
-
-/// What a store knows of a stored message that an entry names as its anchor.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Anchor {
-    /// The first message of that message's own group: itself, if entries may name it.
-    pub(super) anchor: Seq,
-    /// The revision that hid it.
-    pub(super) hidden_by: Option<Revision>,
-}
-
-/// Where appended entries go.
-#[derive(Debug)]
-pub(super) struct Placement {
-    /// For each entry the revision that hides it from the start.
-    pub(super) hidden_by: Vec<Option<Revision>>,
-    /// Whether the append moves the revision.
-    pub(super) moves_revision: bool,
-    /// How many of the entries are visible.
-    pub(super) live_messages: u64,
-    /// How many tokens those have.
-    pub(super) live_tokens: u64,
-}
 
 /// A visible message, as a commit sees it.
 #[derive(Debug, Clone, Copy)]
@@ -60,60 +51,6 @@ pub(super) struct Edit {
     pub(super) live_tokens: u64,
 }
 
-/// Places `entries`, the first of which gets the number `first`. `stored` finds a message of the log before them.
-pub(super) fn place(
-    first: Seq,
-    entries: &[Entry],
-    mut stored: impl FnMut(Seq) -> Result<Anchor, StoreError>,
-) -> Result<Placement, StoreError> {
-    if entries.is_empty() {
-        return Err(invalid("append: there is nothing to append"));
-    }
-    let mut placement =
-        Placement { hidden_by: Vec::new(), moves_revision: false, live_messages: 0, live_tokens: 0 };
-    for (seq, entry) in (first.0..).map(Seq).zip(entries) {
-        check_answer(entry)?;
-        let group = anchor_of(first, seq, entry, entries, &mut stored)?;
-        if group.anchor != entry.anchor {
-            return Err(invalid(format!("append: {} is not the first message of a group", entry.anchor)));
-        }
-        // An orphan is in the log only: it is neither visible nor ever hidden.
-        let hidden_by = group.hidden_by.filter(|_| !entry.orphan);
-        if hidden_by.is_none() && !entry.orphan {
-            placement.live_messages = placement.live_messages.saturating_add(1);
-            placement.live_tokens = placement.live_tokens.saturating_add(entry.count.tokens.as_u64());
-        }
-        placement.hidden_by.push(hidden_by);
-        placement.moves_revision |= entry.late && !entry.orphan;
-    }
-    Ok(placement)
-}
-
-fn anchor_of(
-    first: Seq,
-    seq: Seq,
-    entry: &Entry,
-    entries: &[Entry],
-    stored: &mut impl FnMut(Seq) -> Result<Anchor, StoreError>,
-) -> Result<Anchor, StoreError> {
-    if entry.anchor > seq {
-        return Err(invalid(format!("append: the anchor {} lies after its message {seq}", entry.anchor)));
-    }
-    let Some(offset) = entry.anchor.0.checked_sub(first.0) else { return stored(entry.anchor) };
-    let leader = usize::try_from(offset).ok().and_then(|offset| entries.get(offset));
-    Ok(Anchor { anchor: leader.map_or(seq, |leader| leader.anchor), hidden_by: None })
-}
-
-/// A message answers one call, and is in that call's group: a reader has split what answers several.
-fn check_answer(entry: &Entry) -> Result<(), StoreError> {
-    let is_result = |part: &&Part| matches!(part, Part::ToolResult(_));
-    let results = entry.message.parts().iter().filter(is_result).count();
-    if results > 1 && entry.call_id().is_some() {
-        return Err(invalid("append: a message answers more than one call; split it"));
-    }
-    Ok(())
-}
-
 /// Decides whether `record` may be committed now. `Some` is the answer to a repetition. `known` is the record that made
 /// the revision after `record.parent`.
 pub(super) fn check_commit(
@@ -136,6 +73,7 @@ pub(super) fn check_commit(
         return Err(invalid(format!("commit: made from head {}, the session is at {head}", record.head)));
     }
     check_hides(record)?;
+    check_edits(record)?;
     check_summaries(&record.hides, &record.summaries)?;
     match record.unanswered.iter().find(|call| !hides(&record.hides, call.anchor)) {
         Some(call) => Err(invalid(format!("commit: the unanswered call of {} is not hidden", call.anchor))),
@@ -152,13 +90,74 @@ fn check_hides(record: &CompactionRecord) -> Result<(), StoreError> {
         free = range.last.next().next();
     }
     match record.hides.last() {
-        None => Err(invalid("commit: the record hides nothing")),
+        None if record.edits.is_empty() => Err(invalid("commit: the record hides nothing and edits nothing")),
         Some(range) if range.last >= record.head => Err(invalid(format!(
             "commit: hides up to {}, but was made from head {}",
             range.last, record.head
         ))),
-        Some(_) => Ok(()),
+        _ => Ok(()),
     }
+}
+
+fn check_edits(record: &CompactionRecord) -> Result<(), StoreError> {
+    let mut free = Seq(0);
+    for edit in &record.edits {
+        let seq = edit.seq;
+        if seq < free {
+            return Err(invalid("commit: the edited messages are not in order, or one is named twice"));
+        }
+        if seq >= record.head {
+            return Err(invalid(format!("commit: edits {seq}, but was made from head {}", record.head)));
+        }
+        if hides(&record.hides, seq) {
+            return Err(invalid(format!("commit: edits message {seq}, and hides it")));
+        }
+        let ascends = |pair: &[PartStandIn]| matches!(pair, [one, next] if one.ordinal < next.ordinal);
+        if edit.stand_ins.is_empty() || !edit.stand_ins.windows(2).all(ascends) {
+            return Err(invalid(format!(
+                "commit: the edited parts of message {seq} are not in order, or none"
+            )));
+        }
+        free = seq.next();
+    }
+    Ok(())
+}
+
+/// Decides what stands in place of a visible message's parts after `edit`. `message` is the one of the log, with `before`
+/// in place of its parts and `shown` as its size.
+pub(super) fn shorten(
+    edit: &MessageEdit,
+    message: &Message,
+    before: &[PartStandIn],
+    shown: &TokenCount,
+) -> Result<Vec<PartStandIn>, StoreError> {
+    let seq = edit.seq;
+    // Of a message that was pruned before it came here, in an import, nothing is left to be looked at.
+    let looked_at = if message.is_pruned() { &[][..] } else { &edit.stand_ins[..] };
+    for PartStandIn { ordinal, text } in looked_at {
+        let part = usize::try_from(*ordinal).ok().and_then(|at| message.parts().get(at));
+        let part = part.ok_or_else(|| invalid(format!("commit: message {seq} has no part {ordinal}")))?;
+        let fits = match (part, text) {
+            (Part::Reasoning(_), None) => true,
+            (Part::ToolCall(call), Some(text)) => call.kind == CallKind::Function && !text.is_empty(),
+            (Part::Text(_) | Part::ToolResult(_) | Part::Media(_), Some(text)) => !text.trim().is_empty(),
+            _ => false,
+        };
+        if !fits {
+            return Err(invalid(format!("commit: part {ordinal} of message {seq} cannot become that")));
+        }
+    }
+    // Sealed reasoning counts as nothing. Amounts of two counters cannot be compared.
+    let may_be_equal = edit.stand_ins.iter().all(|stand_in| stand_in.text.is_none());
+    let smaller = match edit.count.tokens.cmp(&shown.tokens) {
+        Ordering::Less => true,
+        Ordering::Equal => may_be_equal,
+        Ordering::Greater => false,
+    };
+    if edit.count.counter == shown.counter && !smaller {
+        return Err(invalid(format!("commit: what stands in message {seq} is not smaller")));
+    }
+    Ok(merged(before, &edit.stand_ins))
 }
 
 fn check_summaries(hidden: &[SeqRange], summaries: &[Summary]) -> Result<(), StoreError> {
@@ -204,12 +203,21 @@ pub(super) fn edit(
         if hides(&record.hides, message.seq) {
             edit.messages.push(message.seq);
         } else {
-            edit.shows(message.tokens);
+            edit.shows(edited(record, message.seq).map_or(message.tokens, |edit| edit.count.tokens));
         }
     }
+    if let Some(unseen) = record
+        .edits
+        .iter()
+        .find(|edit| messages.binary_search_by_key(&edit.seq, |message| message.seq).is_err())
+    {
+        return Err(invalid(format!("commit: edits message {}, which is not visible", unseen.seq)));
+    }
+    let mut covered = Vec::new();
     for summary in summaries {
         if summary.covers.iter().all(|range| hides_all(&record.hides, *range)) {
             edit.summaries.push(summary.key);
+            covered.extend_from_slice(&summary.covers);
         } else if summary.covers.iter().any(|range| hides_some(&record.hides, *range)) {
             return Err(invalid(format!("commit: hides a part of what the summary {} covers", summary.key)));
         } else {
@@ -219,10 +227,19 @@ pub(super) fn edit(
     for summary in &record.summaries {
         edit.shows(summary.count.tokens);
     }
-    check_visible(&record.hides, &edit)?;
-    // Last, as it may be a conflict: a record that is wrong in itself is not worth another try.
-    check_groups(record, messages)?;
-    Ok(edit)
+    covered.sort_unstable();
+    check_visible(&record.hides, &edit.messages, &covered)?;
+    match record.unanswered.iter().find(|call| edit.messages.binary_search(&call.anchor).is_err()) {
+        Some(call) => {
+            Err(invalid(format!("commit: the unanswered call of {} is hidden already", call.anchor)))
+        }
+        None => Ok(edit),
+    }
+}
+
+fn edited(record: &CompactionRecord, seq: Seq) -> Option<&MessageEdit> {
+    let at = record.edits.binary_search_by_key(&seq, |edit| edit.seq).ok()?;
+    record.edits.get(at)
 }
 
 impl Edit {
@@ -234,7 +251,9 @@ impl Edit {
 
 /// Groups are hidden whole. One that has grown since the record was made is a conflict: hiding the new message would
 /// hide what nobody has looked at.
-fn check_groups(record: &CompactionRecord, messages: &[VisibleMessage]) -> Result<(), StoreError> {
+///
+/// This is asked last, as it may be a conflict: a record that is wrong in itself is not worth another try.
+pub(super) fn check_groups(record: &CompactionRecord, messages: &[VisibleMessage]) -> Result<(), StoreError> {
     let is_hidden = |message: &&VisibleMessage| hides(&record.hides, message.seq);
     let hidden: BTreeSet<Seq> = messages.iter().filter(is_hidden).map(|message| message.anchor).collect();
     let left = messages.iter().find(|message| !is_hidden(message) && hidden.contains(&message.anchor));
@@ -248,13 +267,13 @@ fn check_groups(record: &CompactionRecord, messages: &[VisibleMessage]) -> Resul
     }
 }
 
-fn check_visible(ranges: &[SeqRange], edit: &Edit) -> Result<(), StoreError> {
-    let lies_in = |keys: &[Seq], range: SeqRange| {
-        let at = keys.partition_point(|key| *key < range.first);
-        keys.get(at).is_some_and(|key| range.contains(*key))
+/// `messages` are hidden, and so is what the summaries that are hidden stand for: `covered`, in which there may be gaps.
+fn check_visible(ranges: &[SeqRange], messages: &[Seq], covered: &[SeqRange]) -> Result<(), StoreError> {
+    let holds_one = |range: SeqRange| {
+        let at = messages.partition_point(|seq| *seq < range.first);
+        messages.get(at).is_some_and(|seq| range.contains(*seq))
     };
-    match ranges.iter().find(|range| !lies_in(&edit.messages, **range) && !lies_in(&edit.summaries, **range))
-    {
+    match ranges.iter().find(|range| !holds_one(**range) && !hides_some(covered, **range)) {
         Some(range) => {
             Err(invalid(format!("commit: nothing from {} to {} is visible", range.first, range.last)))
         }
@@ -295,8 +314,17 @@ pub(super) fn not_found(operation: &str) -> StoreError {
     StoreError::new(StoreErrorKind::NotFound, format!("{operation}: there is no such session"))
 }
 
+pub(super) fn unsupported(operation: &str) -> StoreError {
+    StoreError::new(StoreErrorKind::Unsupported, format!("{operation}: this store cannot do that"))
+}
+
 pub(super) fn not_storable(error: StoredError) -> StoreError {
     invalid("a message has no stored form").with_source(error)
+}
+
+/// What is stored is not what the store has written.
+pub(super) fn corrupt(context: impl Into<String>) -> StoreError {
+    StoreError::new(StoreErrorKind::Corrupt, context)
 }
 
 pub(super) fn invalid(context: impl Into<String>) -> StoreError {

@@ -4,11 +4,13 @@ mod append;
 mod commit;
 mod failure;
 mod open;
+mod prune;
 mod read;
 mod row;
 mod sql;
 #[cfg(test)]
 mod tests;
+mod undo;
 mod worker;
 
 use core::fmt;
@@ -21,9 +23,10 @@ use epitome_core::{Revision, Seq};
 use self::append::AppendJob;
 use self::commit::CommitJob;
 use self::worker::{Access, Worker};
+use super::rows::StoredRecord;
 use super::{
-    Append, Appended, Committed, CompactionRecord, HistoryStore, Loaded, LogPage, SessionId, SessionInfo,
-    StoreError,
+    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, Loaded, LogPage, LoggedAppend,
+    Pruned, SessionId, SessionInfo, StoreError,
 };
 
 /// Keeps sessions in one SQLite file, on any executor.
@@ -60,8 +63,9 @@ use super::{
 /// answer lost.
 ///
 /// *Durability*: what is acknowledged survives the end of the process and a loss of power, as far as the drive keeps
-/// its promises: WAL mode with `synchronous = FULL`, so the log is on the disk before the answer is given. Text of
-/// deleted sessions may stay in unused pages of the file.
+/// its promises: WAL mode with `synchronous = FULL`, so the log is on the disk before the answer is given. What is pruned or
+/// deleted is written over in the file (`secure_delete`); what the write-ahead log and the drive itself still have of it
+/// is theirs.
 ///
 /// *Dropping* it: what was sent is still done, then the thread closes the file and ends, and dropping waits for
 /// that: it blocks for as long as the last write takes.
@@ -71,7 +75,8 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file at `path`, or creates it, readable by its owner only. Blocks while it does so.
+    /// Opens the file at `path`, or creates it, readable by its owner only. A file of an older version is brought up to
+    /// date. Blocks while it does so.
     ///
     /// # Errors
     /// `Invalid` if the file is a directory, another program's database, or written by a newer version; `Corrupt` if
@@ -84,7 +89,8 @@ impl SqliteStore {
     /// What would change it is `Unavailable`. Blocks while it does so.
     ///
     /// # Errors
-    /// As [`SqliteStore::open`]; `Unavailable` if there is no file, `Invalid` if it is empty.
+    /// As [`SqliteStore::open`]; `Unavailable` if there is no file, `Invalid` if it is empty or an older version
+    /// wrote it.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Ok(Self { worker: Worker::start(open::open_read_only(path.as_ref())?)?, access: Access::Read })
     }
@@ -127,6 +133,22 @@ impl HistoryStore for SqliteStore {
         self.worker.call("load", Access::Read, load).await?.into_loaded()
     }
 
+    async fn tail(&self, session: &SessionId) -> Result<Loaded, StoreError> {
+        let session = session.clone();
+        let tail = move |connection: &_| read::tail(connection, &session);
+        Ok(self.worker.call("load", Access::Read, tail).await?.into_loaded()?.into_last_turn())
+    }
+
+    async fn appended(
+        &self,
+        session: &SessionId,
+        token: &AppendToken,
+    ) -> Result<Option<Appended>, StoreError> {
+        let (session, token) = (session.clone(), token.clone());
+        let find = move |connection: &_| append::find(connection, &session, &token);
+        self.worker.call("appended", Access::Read, find).await
+    }
+
     async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
         self.writable("commit")?;
         let commit = CommitJob::new(session, record)?;
@@ -148,7 +170,43 @@ impl HistoryStore for SqliteStore {
         let session = session.clone();
         let records = move |connection: &_| read::records(connection, &session, after, limit);
         let stored = self.worker.call("records", Access::Read, records).await?;
-        stored.into_iter().map(read::StoredRecord::into_committed).collect()
+        stored.into_iter().map(StoredRecord::into_committed).collect()
+    }
+
+    async fn uncompact(&self, session: &SessionId, made: Revision) -> Result<Revision, StoreError> {
+        self.writable("uncompact")?;
+        let session = session.clone();
+        let undo = move |connection: &_| undo::uncompact(connection, &session, made);
+        self.worker.call("uncompact", Access::Write, undo).await
+    }
+
+    async fn prune(&self, session: &SessionId, through: Revision) -> Result<Pruned, StoreError> {
+        self.writable("prune")?;
+        let session = session.clone();
+        let prune = move |connection: &_| prune::prune(connection, &session, through);
+        self.worker.call("prune", Access::Write, prune).await
+    }
+
+    async fn prunes(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Pruned>, StoreError> {
+        let session = session.clone();
+        let list = move |connection: &_| prune::list(connection, &session, after, limit);
+        self.worker.call("prunes", Access::Read, list).await
+    }
+
+    async fn appends(
+        &self,
+        session: &SessionId,
+        from: Seq,
+        limit: u32,
+    ) -> Result<Vec<LoggedAppend>, StoreError> {
+        let session = session.clone();
+        let list = move |connection: &_| append::list(connection, &session, from, limit);
+        self.worker.call("appends", Access::Read, list).await
     }
 
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {

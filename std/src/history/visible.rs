@@ -1,90 +1,95 @@
 //! What a session shows: its visible messages with their groups and sizes.
 
 use epitome_core::attribution::SeqRange;
+use epitome_core::message::PartView;
 use epitome_core::{
-    Index, IndexBuf, OpenCall, OpenCallTree, OpenCalls, Plan, RestoreError, Revision, Seq, Span, Stored,
-    TokenCounter, Verdict, count_message,
+    Amount, Group, Index, IndexBuf, OpenCall, OpenCallTree, OpenCalls, Part, RestoreError, Revision, Seq,
+    Span, Stored, TokenCounter, Tokens, Turn,
 };
 
 use super::{Appended, Entry, Live, Loaded, TokenCount, UnansweredCall};
 use crate::message::{Message, Str};
+use crate::tokens::{can_be_shortened, measure_all_with_parts};
 
-/// The visible messages of a session, grouped.
-pub(super) struct Visible {
-    index: IndexBuf<Vec<Span>, OpenCallTree>,
+/// The visible messages of a session, grouped. A run has one too, of all that it sends.
+pub(crate) struct Visible {
+    index: IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>,
     /// By position in the index; keys ascend.
     live: Vec<Live>,
     unanswered: Vec<UnansweredCall>,
 }
 
-type Counter = dyn TokenCounter + Send + Sync;
+pub(super) type Counter = dyn TokenCounter + Send + Sync;
 
 impl Visible {
     /// Nothing.
-    pub(super) fn new() -> Self {
-        Self { index: IndexBuf::new(), live: Vec::new(), unanswered: Vec::new() }
+    pub(crate) fn new() -> Self {
+        Self::unindexed(Vec::new(), Vec::new())
     }
 
     /// What was loaded, in the groups that were stored; counted again where another counter has counted.
-    pub(super) fn of(loaded: Loaded, counter: &Counter) -> Result<Self, RestoreError> {
-        let mut visible = Self { index: IndexBuf::new(), live: loaded.live, unanswered: loaded.unanswered };
-        for live in &mut visible.live {
-            if live.entry.count.counter != counter.name() {
-                live.entry.count = count(&live.entry.message, counter);
-            }
-        }
+    pub(crate) fn of(loaded: Loaded, counter: &Counter) -> Result<Self, RestoreError> {
+        let mut visible = Self::unindexed(loaded.live, loaded.unanswered);
+        recount(&mut visible.live, counter);
         visible.rebuild(loaded.head, loaded.revision)?;
         Ok(visible)
     }
 
+    fn unindexed(live: Vec<Live>, unanswered: Vec<UnansweredCall>) -> Self {
+        let index = IndexBuf::with_parts(Vec::new(), OpenCallTree::new(), Vec::new());
+        Self { index, live, unanswered }
+    }
+
     /// Groups and counts messages on their way into the log. They are to be seen here until the answer is dropped,
     /// and stay only if it is accepted.
-    pub(super) fn place(&mut self, messages: Vec<Message>, counter: &Counter) -> Placing<'_> {
+    pub(crate) fn place(
+        &mut self,
+        messages: Vec<Message>,
+        counter: &Counter,
+        progress: &mut (dyn FnMut(usize) + Send),
+    ) -> Placing<'_> {
+        let sizes = measure_all_with_parts(&messages, counter, progress);
         let (head, revision) = (self.index.head(), self.index().revision());
         let before = Before { head, revision, live: self.live.len(), unanswered: self.unanswered.clone() };
         let mut placing = Placing { visible: self, entries: Vec::new(), before: Some(before) };
-        for message in messages {
-            let entry = placing.visible.place_one(message, counter);
+        for (message, (size, part_tokens)) in messages.into_iter().zip(sizes) {
+            let entry = placing.visible.place_one(message, named(size, counter), part_tokens);
             placing.entries.push(entry);
         }
         placing
     }
 
-    pub(super) fn live(&self) -> &[Live] {
+    pub(crate) fn live(&self) -> &[Live] {
         &self.live
     }
 
-    pub(super) fn index(&self) -> Index<'_> {
+    pub(crate) fn index(&self) -> Index<'_> {
         self.index.view()
     }
 
-    pub(super) const fn head(&self) -> Seq {
+    pub(crate) const fn head(&self) -> Seq {
         self.index.head()
     }
 
-    /// The log's messages that `plan` drops: ascending, none overlapping, none adjacent.
-    pub(super) fn hidden_by(&self, plan: &Plan<'_>) -> Vec<SeqRange> {
-        let dropped = plan.index().groups().filter(|group| plan.verdict(group) == Verdict::Drop);
-        let positions = dropped.flat_map(|group| group.positions().flatten().collect::<Vec<_>>());
-        let live = positions.filter_map(|position| self.live.get(position as usize));
-        let mut ranges: Vec<_> = live.flat_map(covered).collect();
-        ranges.sort_unstable();
-        ranges.dedup_by(|next, last| {
-            let joins = next.first <= last.last.next();
-            if joins {
-                last.last = last.last.max(next.last);
-            }
-            joins
-        });
-        ranges
+    /// The messages that the groups of which `hides` holds stand for: ascending, none overlapping, none adjacent.
+    pub(crate) fn covered_where(&self, hides: impl Fn(&Group<'_>) -> bool) -> Vec<SeqRange> {
+        let view = self.index.view();
+        let hidden = view.groups().filter(|group| hides(group));
+        joined(hidden.flat_map(|group| self.covered_by(&group)).collect())
     }
 
-    /// The unanswered calls that `plan` drops.
-    pub(super) fn unanswered_under(&self, plan: &Plan<'_>) -> Vec<UnansweredCall> {
+    /// The messages that a group stands for.
+    pub(crate) fn covered_by(&self, group: &Group<'_>) -> Vec<SeqRange> {
+        let live = group.positions().flatten().filter_map(|position| self.live.get(position as usize));
+        live.flat_map(covered).collect()
+    }
+
+    /// The unanswered calls of the groups of which `hides` holds.
+    pub(crate) fn unanswered_where(&self, hides: impl Fn(&Group<'_>) -> bool) -> Vec<UnansweredCall> {
         let mut calls = Vec::new();
         self.index.open_calls().for_each(&mut |id, call: OpenCall| {
-            let group = plan.index().group_of(call.span);
-            if group.is_some_and(|group| plan.verdict(&group) == Verdict::Drop) {
+            let group = self.index.view().group_of(call.span);
+            if group.is_some_and(|group| hides(&group)) {
                 let id = Str::from(String::from_utf8_lossy(id).into_owned());
                 calls.push(UnansweredCall::new(id, call.anchor, call.turn, call.ordinal));
             }
@@ -92,17 +97,61 @@ impl Visible {
         calls
     }
 
-    fn place_one(&mut self, message: Message, counter: &Counter) -> Entry {
+    /// Calls `visit` for each call without an answer.
+    pub(crate) fn for_each_open_call(&self, visit: &mut dyn FnMut(&[u8], OpenCall)) {
+        self.index.open_calls().for_each(visit);
+    }
+
+    /// Whether `message` would answer no call.
+    pub(crate) fn is_orphan(&self, message: &Message) -> bool {
+        self.index.is_orphan(message)
+    }
+
+    /// Goes on under another revision.
+    pub(crate) const fn set_revision(&mut self, revision: Revision) {
+        self.index.resume(self.index.head(), revision);
+    }
+
+    /// The hidden calls that have no answer.
+    pub(crate) fn unanswered(&self) -> &[UnansweredCall] {
+        &self.unanswered
+    }
+
+    /// Puts what another index shows behind what this one shows, in the groups that it has there. Numbers and turns are
+    /// moved behind those that are here.
+    pub(crate) fn extend(&mut self, other: &Self, counter: &Counter) -> Result<(), RestoreError> {
+        let (head, turn, revision) = (self.head(), self.index().turn(), self.index().revision());
+        let seq = |seq: Seq| Seq(seq.0.saturating_add(head.0));
+        let turn = |its: Turn| Turn(its.0.saturating_add(turn.0));
+        let here = self.live.len();
+        for live in &other.live {
+            let mut live = live.clone();
+            let entry = &mut live.entry;
+            (live.key, entry.anchor, entry.turn) = (seq(live.key), seq(entry.anchor), turn(entry.turn));
+            for range in &mut live.covers {
+                *range = SeqRange { first: seq(range.first), last: seq(range.last) };
+            }
+            self.live.push(live);
+        }
+        recount(self.live.get_mut(here..).unwrap_or_default(), counter);
+        self.unanswered.extend(other.unanswered.iter().map(|call| {
+            UnansweredCall::new(call.id.clone(), seq(call.anchor), turn(call.turn), call.ordinal)
+        }));
+        self.rebuild(seq(other.head()), revision)
+    }
+
+    fn place_one(&mut self, message: Message, count: TokenCount, part_tokens: Vec<Tokens>) -> Entry {
         let (seq, turn) = (self.index.head(), self.index.view().turn());
-        let count = count(&message, counter);
         let mut entry = Entry::new(message, seq, turn, count);
+        entry.part_tokens = part_tokens;
         if self.index.is_orphan(&entry.message) {
             self.index.skip();
             entry.orphan = true;
             return entry;
         }
         // Tables on the heap have always room.
-        if let Ok(placed) = self.index.push(&entry.message, entry.count.tokens) {
+        let sizes = |ordinal, _: PartView<'_>| size_of(&entry.part_tokens, ordinal);
+        if let Ok(placed) = self.index.push_with_parts(&entry.message, entry.count.tokens, sizes) {
             (entry.anchor, entry.turn, entry.late) = (placed.anchor, placed.turn, placed.late);
             if placed.hidden {
                 self.forget_unanswered(&entry);
@@ -115,9 +164,7 @@ impl Visible {
 
     /// A hidden call has its answer.
     fn forget_unanswered(&mut self, answer: &Entry) {
-        let id = answer.call_id();
-        let of_group = |call: &UnansweredCall| call.anchor == answer.anchor && Some(&*call.id) == id;
-        if let Some(at) = self.unanswered.iter().position(of_group) {
+        if let Some(at) = self.unanswered.iter().position(|call| call.is_answered_by(answer)) {
             self.unanswered.remove(at);
         }
     }
@@ -126,14 +173,15 @@ impl Visible {
     fn rebuild(&mut self, head: Seq, revision: Revision) -> Result<(), RestoreError> {
         self.index.clear();
         for live in &self.live {
-            let Entry { anchor, turn, count, orphan, .. } = &live.entry;
+            let Entry { anchor, turn, count, part_tokens, orphan, .. } = &live.entry;
             let leads = *anchor == live.key;
             let leader =
                 if leads { None } else { self.live.binary_search_by_key(anchor, |live| live.key).ok() };
             let leader = leader.and_then(|at| u32::try_from(at).ok());
             let (seq, anchor, turn, orphan) = (live.key, *anchor, *turn, *orphan);
             let stored = Stored { seq, leader, anchor, turn, tokens: count.tokens, orphan };
-            self.index.restore(&live.entry.message, &stored)?;
+            let sizes = |ordinal, _: PartView<'_>| size_of(part_tokens, ordinal);
+            self.index.restore_with_parts(&live.entry.message, &stored, sizes)?;
         }
         for call in &self.unanswered {
             // Trees have always room.
@@ -149,7 +197,7 @@ impl Visible {
 ///
 /// An index takes a message in constant time and cannot be forked in less than its length, so the way back is the slow
 /// one.
-pub(super) struct Placing<'a> {
+pub(crate) struct Placing<'a> {
     visible: &'a mut Visible,
     entries: Vec<Entry>,
     /// The way back; `None` once accepted.
@@ -168,6 +216,20 @@ impl Placing<'_> {
     /// What goes into the log.
     pub(super) fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// Whether some of them answer what is not of the turn in which they stand, as far as can be seen here.
+    pub(super) fn looks_back(&self) -> bool {
+        self.entries.iter().any(|entry| entry.late || entry.orphan)
+    }
+
+    /// Keeps the messages: nobody else has to agree.
+    pub(crate) fn keep(mut self) {
+        let late = self.entries.iter().any(|entry| entry.late && !entry.orphan);
+        let before = self.before.take();
+        let revision = before.map_or_else(|| self.visible.index().revision(), |before| before.revision);
+        let (head, revision) = (self.visible.head(), if late { revision.next() } else { revision });
+        self.visible.index.resume(head, revision);
     }
 
     /// Keeps the messages, if the store has done what they were placed for and nobody has come in between.
@@ -199,12 +261,45 @@ impl Drop for Placing<'_> {
     }
 }
 
-fn count(message: &Message, counter: &Counter) -> TokenCount {
-    TokenCount::new(count_message(message, counter), counter.basis(), Str::from(counter.name()))
+/// The size of a part. All that can be shortened have been measured.
+fn size_of(part_tokens: &[Tokens], ordinal: u32) -> Tokens {
+    part_tokens.get(ordinal as usize).copied().unwrap_or(Tokens::ZERO)
+}
+
+/// Counts again what another counter has counted, and the parts of what has come without their sizes.
+fn recount(live: &mut [Live], counter: &Counter) {
+    let is_stale = |entry: &Entry| {
+        entry.count.counter != counter.name()
+            || (entry.part_tokens.is_empty() && can_be_shortened(&entry.message))
+    };
+    let stale: Vec<_> = live.iter_mut().map(|live| &mut live.entry).filter(|entry| is_stale(entry)).collect();
+    let messages: Vec<_> = stale.iter().map(|entry| &entry.message).collect();
+    let sizes = measure_all_with_parts(&messages, counter, |_| {});
+    for (entry, (size, part_tokens)) in stale.into_iter().zip(sizes) {
+        (entry.count, entry.part_tokens) = (named(size, counter), part_tokens);
+    }
+}
+
+/// A size, with the name of what counted it.
+pub(super) fn named(size: Amount, counter: &Counter) -> TokenCount {
+    TokenCount::new(size.tokens, size.basis, Str::from(counter.name()))
+}
+
+/// Ranges in ascending order, none overlapping, none adjacent.
+pub(crate) fn joined(mut ranges: Vec<SeqRange>) -> Vec<SeqRange> {
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, last| {
+        let joins = next.first <= last.last.next();
+        if joins {
+            last.last = last.last.max(next.last);
+        }
+        joins
+    });
+    ranges
 }
 
 /// The log's messages that a visible one stands for: what a summary covers, or itself.
-fn covered(live: &Live) -> Vec<SeqRange> {
+pub(crate) fn covered(live: &Live) -> Vec<SeqRange> {
     match live.covers.as_slice() {
         [] => vec![SeqRange { first: live.key, last: live.key }],
         covers => covers.to_vec(),

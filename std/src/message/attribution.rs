@@ -4,6 +4,11 @@ use epitome_core::attribution::{AttributionView, Authority, Retention, SeqRange,
 
 use super::Str;
 
+/// The label that pins a message.
+pub const LABEL_IMPORTANT: &str = "important";
+/// The label that makes a message ephemeral: of use in this run only, and not stored.
+pub const LABEL_EPHEMERAL: &str = "ephemeral";
+
 /// Where a message came from, how far it is trusted, and how long it must stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -56,10 +61,19 @@ impl Attribution {
         self
     }
 
-    /// The same with the caller's label.
+    /// The same with the caller's label: any text, for filters at run time. Two of them also say how long the message must
+    /// stay: `important` pins it, `ephemeral` makes it ephemeral. A label is not stored; what it says of the stay is.
+    ///
+    /// Only this call gives a label its meaning. One that is read from a file is data.
     #[must_use]
     pub fn with_label(mut self, label: impl Into<Str>) -> Self {
-        self.label = Some(label.into());
+        let label = label.into();
+        match label.as_str() {
+            LABEL_IMPORTANT => self.retention = Retention::Pinned,
+            LABEL_EPHEMERAL => self.retention = Retention::Ephemeral,
+            _ => {}
+        }
+        self.label = Some(label);
         self
     }
 

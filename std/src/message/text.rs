@@ -2,29 +2,46 @@
 
 use core::fmt;
 use core::ops::{Deref, Range};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Text that is held once and shared: a whole of its own, or a slice of the text that a message was read from.
 #[derive(Clone)]
 pub struct Str {
     whole: Arc<str>,
-    range: Range<usize>,
+    /// Where it begins and ends in `whole`. Four bytes each, because a message holds many of these.
+    start: u32,
+    /// [`TO_THE_END`], or the place.
+    end: u32,
 }
 
+/// The end of a text, wherever that is.
+const TO_THE_END: u32 = u32::MAX;
+
+const _: () = assert!(size_of::<Str>() <= 24, "a message holds many of these");
+
 impl Str {
-    /// The part `range` of `whole`, without a copy.
+    /// The part `range` of `whole`, without a copy unless it lies behind the first four gigabytes.
     ///
     /// `None` when the range does not lie in the text or cuts a character.
     #[must_use]
     pub fn slice_of(whole: &Arc<str>, range: Range<usize>) -> Option<Self> {
-        whole.get(range.clone())?;
-        Some(Self { whole: Arc::clone(whole), range })
+        let text = whole.get(range.clone())?;
+        let end = u32::try_from(range.end).ok().filter(|end| *end != TO_THE_END);
+        let (Ok(start), Some(end)) = (u32::try_from(range.start), end) else {
+            return Some(Self::from(Arc::<str>::from(text)));
+        };
+        Some(Self { whole: Arc::clone(whole), start, end })
     }
 
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        self.whole.get(self.range.clone()).unwrap_or_default()
+        let start = self.start as usize;
+        let text = match self.end {
+            TO_THE_END => self.whole.get(start..),
+            end => self.whole.get(start..end as usize),
+        };
+        text.unwrap_or_default()
     }
 }
 
@@ -44,19 +61,24 @@ impl AsRef<str> for Str {
 
 impl Default for Str {
     fn default() -> Self {
-        Self::from("")
+        // Held once: most messages have several texts that say nothing.
+        Self::from(Arc::clone(&EMPTY))
     }
 }
 
+static EMPTY: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(""));
+
 impl From<Arc<str>> for Str {
     fn from(whole: Arc<str>) -> Self {
-        let range = 0..whole.len();
-        Self { whole, range }
+        Self { whole, start: 0, end: TO_THE_END }
     }
 }
 
 impl From<&str> for Str {
     fn from(text: &str) -> Self {
+        if text.is_empty() {
+            return Self::default();
+        }
         Self::from(Arc::<str>::from(text))
     }
 }
@@ -109,5 +131,31 @@ impl serde::Serialize for Str {
 impl<'de> serde::Deserialize<'de> for Str {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         <std::borrow::Cow<'de, str>>::deserialize(deserializer).map(|text| Self::from(Arc::<str>::from(text)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_is_what_the_range_names() {
+        let whole: Arc<str> = Arc::from("aä𝄞");
+        for start in 0..=whole.len() + 1 {
+            for end in 0..=whole.len() + 1 {
+                let slice = Str::slice_of(&whole, start..end);
+                assert_eq!(slice.as_deref(), whole.get(start..end), "{start}..{end}");
+            }
+        }
+        assert_eq!(Str::from(Arc::clone(&whole)), "aä𝄞");
+        assert_eq!(Arc::strong_count(&whole), 1);
+    }
+
+    #[test]
+    fn a_slice_holds_the_whole_and_copies_nothing() {
+        let whole: Arc<str> = Arc::from("a longer text");
+        let slice = Str::slice_of(&whole, 2..8).unwrap();
+        assert_eq!(slice, "longer");
+        assert_eq!(slice.as_ptr(), whole[2..8].as_ptr());
     }
 }

@@ -3,8 +3,10 @@
 use core::fmt;
 use std::collections::HashSet;
 
-use epitome_core::{Basis, TokenCounter, Tokens};
+use epitome_core::{Amount, Basis, TokenBounds, TokenCounter, Tokens};
 use tiktoken_rs::CoreBPE;
+
+use super::cut;
 
 /// Counts with one of OpenAI's encodings, exactly as a request with that text is counted (framing not included).
 ///
@@ -12,7 +14,8 @@ use tiktoken_rs::CoreBPE;
 ///
 /// Text that looks like a special token is counted as the text it is. One kind of text may not be counted exactly: a run
 /// of about a million whitespace characters, which the regular expression of `o200k_base` cannot split, is counted in
-/// parts of 65,536 characters, and each seam may be off by a token or two. Spaces alone are exact at any length.
+/// parts of 65,536 characters, and each seam may be off by a token or two; [`TokenCounter::measure`] then says that it is
+/// [`Basis::Estimated`].
 #[derive(Clone, Copy)]
 pub struct Tiktoken {
     name: &'static str,
@@ -36,10 +39,6 @@ impl Tiktoken {
     #[must_use]
     pub const fn cl100k_base() -> Self {
         Self { name: "cl100k_base", encoding: tiktoken_rs::cl100k_base_singleton }
-    }
-
-    fn count_u64(self, text: &str) -> u64 {
-        self.try_count(text).unwrap_or_else(|| parts(text).map(|part| self.count_halving(part)).sum())
     }
 
     /// `None` where the regular expression that splits text gives up: on a very long run of whitespace.
@@ -72,18 +71,29 @@ impl TokenCounter for Tiktoken {
     }
 
     fn count(&self, text: &str) -> Tokens {
-        Tokens::from_u64(self.count_u64(text))
+        self.measure(text).tokens
+    }
+
+    fn measure(&self, text: &str) -> Amount {
+        match self.try_count(text) {
+            Some(count) => Amount::new(Tokens::from_u64(count), Basis::Counted),
+            None => {
+                let count = parts(text).map(|part| self.count_halving(part)).fold(0, u64::saturating_add);
+                Amount::new(Tokens::from_u64(count), Basis::Estimated)
+            }
+        }
     }
 
     fn count_up_to(&self, text: &str, limit: Tokens) -> Option<Tokens> {
-        let mut sum = 0_u64;
-        for paragraph in paragraphs(text) {
-            sum = sum.saturating_add(self.count_u64(paragraph));
-            if Tokens::from_u64(sum) > limit {
-                return None;
-            }
-        }
-        Some(Tokens::from_u64(sum))
+        cut::count_up_to(text, limit, |part| self.count(part))
+    }
+
+    fn bounds(&self, text: &str) -> TokenBounds {
+        cut::bounds(text)
+    }
+
+    fn last_cut(&self, text: &str, from: usize) -> Option<usize> {
+        cut::last_cut(text, from)
     }
 }
 
@@ -91,23 +101,6 @@ impl fmt::Debug for Tiktoken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Tiktoken").field(&self.name).finish()
     }
-}
-
-/// `text` in parts of at least [`PARAGRAPH_BYTES_MIN`] that are counted apart exactly as together: cut between a newline
-/// and an ASCII letter. Both encodings end a piece there: no pattern that takes a newline goes on with a letter, and none
-/// that takes a letter begins with a newline.
-fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    core::iter::from_fn(move || {
-        let bytes = rest.as_bytes();
-        let end = (PARAGRAPH_BYTES_MIN..bytes.len()).find(|&at| match bytes.get(at - 1..=at) {
-            Some([b'\n', next]) => next.is_ascii_alphabetic(),
-            _ => false,
-        });
-        let (paragraph, after) = rest.split_at_checked(end.unwrap_or(rest.len()))?;
-        rest = after;
-        (!paragraph.is_empty()).then_some(paragraph)
-    })
 }
 
 /// `text` cut inside runs of whitespace, after every [`RUN_CHARS_MAX`] characters of a run. Such a run is one or two
@@ -129,8 +122,6 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 
 /// A multiple of the longest token of spaces, so that a cut in spaces falls between two tokens.
 const RUN_CHARS_MAX: usize = 65_536;
-/// How much is counted between two looks at the limit.
-const PARAGRAPH_BYTES_MIN: usize = 4096;
 
 #[cfg(test)]
 mod tests;

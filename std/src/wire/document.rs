@@ -16,6 +16,7 @@
 
 mod conversation;
 mod lines;
+mod looks;
 mod pointer;
 mod route;
 
@@ -29,6 +30,7 @@ use super::{WireError, WireErrorKind};
 pub use conversation::{Conversation, Layout, Piece};
 pub use lines::{Line, LineKind, Lines, TextLines, lines, looks_like_jsonl};
 pub use pointer::Pointer;
+pub(crate) use route::{is_message, refusal};
 
 /// The text of `bytes`, without the byte order mark that some programs put before it.
 ///
@@ -61,12 +63,16 @@ fn utf8_error(bytes: &[u8], rest: &[u8], error: Utf8Error, (start, line): (usize
 /// # Errors
 /// As [`Document::parse`] and [`Document::conversation`]; for JSONL as [`Conversation::from_lines`].
 pub fn conversation(text: &str) -> Result<Conversation<'_>, WireError> {
-    // One line with one message is what a log of messages looks like after the first.
-    let one_line = || !json::trim(text).contains('\n') && route::is_message(text);
-    match looks_like_jsonl(text) || one_line() {
+    match is_lines(text) {
         true => Conversation::from_lines(text),
         false => Document::parse(text)?.conversation(),
     }
+}
+
+/// Whether `text` is read line by line: as JSONL, or as one line with one message, which is what a log of messages looks
+/// like after the first.
+pub(crate) fn is_lines(text: &str) -> bool {
+    looks_like_jsonl(text) || !json::trim(text).contains('\n') && is_message(text)
 }
 
 /// The values that `text` holds: the elements of a JSON array, or the lines of JSONL.
@@ -112,6 +118,12 @@ impl<'a> Document<'a> {
             Ok(()) => Ok(document),
             Err(error) => Err(error.positioned(whole, origin.line).shifted(origin.offset)),
         }
+    }
+
+    /// The value that `text` is, which is known to be one.
+    pub(crate) fn known(text: &'a str) -> Self {
+        let range = json::range_of(text, json::trim(text));
+        Self { whole: text, range, path: Pointer::default(), origin: Origin { offset: 0, line: 1 } }
     }
 
     /// The value at `pointer` in this one.

@@ -34,13 +34,15 @@ pub enum WireErrorKind {
     NotFound,
     /// The JSON is not of the expected form.
     Shape,
+    /// Several formats fit, and read the text differently.
+    Ambiguous,
     /// An object has the same key twice, so that readers disagree on what it says.
     DuplicateKey,
     /// A message's role is none that the format has.
     UnknownRole,
     /// The format has no way to say what the message says.
     Unsupported,
-    /// Reading failed before the text was complete.
+    /// Reading or writing failed before the text was complete.
     Io,
 }
 
@@ -124,9 +126,13 @@ impl WireError {
     }
 
     pub(crate) fn io(source: std::io::Error) -> Self {
-        let mut error = Self::new(WireErrorKind::Io, "reading failed");
-        error.source = Some(source);
-        error
+        Self::new(WireErrorKind::Io, "reading failed").because(source)
+    }
+
+    /// The same error, caused by `source`.
+    pub(crate) fn because(mut self, source: std::io::Error) -> Self {
+        self.source = Some(source);
+        self
     }
 
     /// The same error with what else to say appended.
@@ -150,6 +156,7 @@ impl WireErrorKind {
         match self {
             Self::Truncated => "it was cut off: get the rest of it",
             Self::DuplicateKey => "remove one of the two",
+            Self::Ambiguous => "say which it is",
             Self::Unsupported => "write it in another format or remove that part",
             _ => "",
         }

@@ -186,7 +186,7 @@ fn describe_object(text: &str) -> String {
 /// Enough keys to recognise an object by on one line.
 const KEYS_MAX: usize = 8;
 
-fn duplicate(name: &str) -> WireError {
+pub(crate) fn duplicate(name: &str) -> WireError {
     WireError::new(WireErrorKind::DuplicateKey, format!("the key {} appears twice", quoted(name)))
 }
 

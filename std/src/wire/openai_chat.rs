@@ -32,7 +32,7 @@ mod content;
 mod encode;
 mod fields;
 mod owned;
-mod places;
+mod room;
 mod write;
 
 use std::borrow::Cow;
@@ -43,17 +43,21 @@ use epitome_core::message::{
 };
 
 use self::content::Content;
-use self::fields::{ChatCall, Fields, call_id, calls, optional_text, present};
+use self::fields::{ChatCall, Fields, call_id, calls};
 use super::WireError;
 use super::document;
+use super::expect::{optional_text, present};
 use super::json::{self, Kind};
 use crate::message::Message;
 
+pub(crate) use content::split_data_url;
 pub use owned::read;
+
+pub(crate) use room::{ROOM, read_element};
 pub use write::write;
 
 /// The format's name in [`WireText`](crate::message::WireText).
-pub const FORMAT: &str = "openai-chat";
+pub const FORMAT: &str = super::Format::OpenaiChat.as_str();
 
 /// One message, borrowed from its text: nothing is copied but texts with escapes.
 ///

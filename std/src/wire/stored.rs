@@ -11,7 +11,7 @@
 //! # Ok::<(), stored::StoredError>(())
 //! ```
 //!
-//! Every text begins with its version, counted from 1. A reader ignores fields that it does not know, so a release may
+//! Every text begins with its version, counted from 1; 2 is that of records that shorten parts of messages. A reader ignores fields that it does not know, so a release may
 //! add optional fields; whatever a reader must understand (a kind of part, another meaning) raises the version. A writer
 //! writes the lowest version that a message needs, so that an older release reads what it can understand.
 //!
@@ -36,9 +36,11 @@ use epitome_core::message::Role;
 use serde::{Deserialize, Serialize};
 
 pub use self::record::{decode_record, encode_record, record_id};
+#[cfg(any(feature = "postgres", feature = "redis", feature = "sqlite"))]
+pub(crate) use self::record::{decode_stand_ins, encode_stand_ins};
 
 use self::part::StoredPart;
-use super::openai_chat;
+use super::{agent_framework, openai_chat};
 use crate::message::{Attribution, Message, Part, Str, WireText};
 
 /// The stored form of `message`.
@@ -102,8 +104,11 @@ impl fmt::Display for StoredError {
 
 impl Error for StoredError {}
 
-/// The version that this release writes, and the highest that it reads.
-pub const VERSION: u64 = 1;
+/// The highest version that this release writes and reads: that of records that shorten parts of messages.
+pub const VERSION: u64 = 2;
+
+/// The version of everything else.
+const FIRST_VERSION: u64 = 1;
 
 /// How deep tool results may be nested in a message. Providers nest once; the JSON reader gives up after about 40.
 pub const NESTING_MAX: usize = 16;
@@ -114,7 +119,10 @@ type Reader = fn(&str) -> Option<Message>;
 /// The formats whose messages may be stored as their wire text alone.
 ///
 /// A reader must never be removed again, nor give another message for a text that it has read before.
-const READERS: &[(&str, Reader)] = &[(openai_chat::FORMAT, |text| openai_chat::read(text).ok())];
+const READERS: &[(&str, Reader)] = &[
+    (openai_chat::FORMAT, |text| openai_chat::read(text).ok()),
+    (agent_framework::FORMAT, agent_framework::read_alone),
+];
 
 fn reader(format: &str) -> Option<Reader> {
     READERS.iter().find(|(name, _)| *name == format).map(|(_, reader)| *reader)
@@ -136,22 +144,28 @@ struct StoredMessage {
     name: Option<Str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     wire: Option<StoredWire>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    incomplete: bool,
+    /// A message whose text was deleted.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pruned: bool,
 }
 
 impl StoredMessage {
     fn of(message: &Message, readers: fn(&str) -> Option<Reader>) -> Result<Self, StoredError> {
         check(message)?;
-        let attr = StoredAttribution::of(message.attribution());
+        let (attr, incomplete) = (StoredAttribution::of(message.attribution()), message.is_incomplete());
         let wire = message.wire().map(StoredWire::of);
         if let Some(read) = derived(message, readers) {
             let beside = |id: Option<&str>, read: Option<&str>| id.filter(|_| id != read).map(Str::from);
             let id = beside(message.id(), read.id());
             let response_id = beside(message.response_id(), read.response_id());
-            let (role, parts, name) = (None, None, None);
-            return Ok(Self { v: VERSION, role, parts, attr, id, response_id, name, wire });
+            let (v, role, parts, name) = (FIRST_VERSION, None, None, None);
+            let pruned = false;
+            return Ok(Self { v, role, parts, attr, id, response_id, name, wire, incomplete, pruned });
         }
         Ok(Self {
-            v: VERSION,
+            v: FIRST_VERSION,
             role: Some(message.role()),
             parts: Some(message.parts().iter().map(StoredPart::of).collect()),
             attr,
@@ -159,6 +173,8 @@ impl StoredMessage {
             response_id: message.response_id().map(Str::from),
             name: message.name().map(Str::from),
             wire,
+            incomplete,
+            pruned: message.is_pruned(),
         })
     }
 
@@ -168,10 +184,13 @@ impl StoredMessage {
             let wire = self.wire.ok_or(StoredError::Malformed { column: 0 })?;
             let read = readers(&wire.format).and_then(|read| read(&wire.text));
             let message = read.ok_or(StoredError::Unread { format: wire.format })?;
-            return Ok(with_ids(message.with_attribution(attribution), self.id, self.response_id));
+            let message = message.with_attribution(attribution).with_incomplete(self.incomplete);
+            return Ok(with_ids(message, self.id, self.response_id));
         };
         let parts = parts.into_iter().map(StoredPart::into_part).collect();
-        let message = Message::new(role, parts).with_attribution(attribution);
+        let message =
+            Message::new(role, parts).with_attribution(attribution).with_incomplete(self.incomplete);
+        let message = message.with_pruned(self.pruned);
         let mut message = with_ids(message, self.id, self.response_id);
         if let Some(name) = self.name {
             message = message.with_name(name);
@@ -189,6 +208,7 @@ fn derived(message: &Message, readers: fn(&str) -> Option<Reader>) -> Option<Mes
     let read = readers(&wire.format).and_then(|read| read(&wire.text))?;
     let (id, response_id) = (message.id().map(Str::from), message.response_id().map(Str::from));
     let whole = with_ids(read.clone(), id, response_id).with_attribution(message.attribution().clone());
+    let whole = whole.with_incomplete(message.is_incomplete());
     (whole == *message).then_some(read)
 }
 
@@ -267,15 +287,22 @@ struct StoredWire {
     text: Str,
     #[serde(default, skip_serializing_if = "is_default")]
     touched: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    rejoin: bool,
 }
 
 impl StoredWire {
     fn of(wire: &WireText) -> Self {
-        Self { format: wire.format.clone(), text: wire.text.clone(), touched: wire.touched }
+        Self {
+            format: wire.format.clone(),
+            text: wire.text.clone(),
+            touched: wire.touched,
+            rejoin: wire.rejoin,
+        }
     }
 
     fn into_wire(self) -> WireText {
-        WireText { format: self.format, text: self.text, touched: self.touched }
+        WireText { format: self.format, text: self.text, touched: self.touched, rejoin: self.rejoin }
     }
 }
 
@@ -299,7 +326,7 @@ fn from_json<'a, T: Versioned + Deserialize<'a>>(text: &'a str) -> Result<T, Sto
     let read = serde_json::from_str::<T>(text);
     // The version is looked at alone only if the rest made no sense, so that a long text is read once.
     let (lowest, highest) = match &read {
-        Ok(value) => value.versions().fold((VERSION, VERSION), |(low, high), v| (low.min(v), high.max(v))),
+        Ok(value) => value.versions().fold((VERSION, 1), |(low, high), v| (low.min(v), high.max(v))),
         Err(_) => {
             serde_json::from_str::<VersionOnly>(text).map_or((VERSION, VERSION), |only| (only.v, only.v))
         }

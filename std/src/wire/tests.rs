@@ -1,5 +1,9 @@
 //! What holds for any conversation, and for every recorded one that is at hand.
 
+mod conversions;
+mod formats;
 mod generate;
+mod nasty;
 mod properties;
 mod recorded;
+mod sessions;

@@ -1,4 +1,4 @@
-//! Every sentence of the storage contract, on every store.
+//! Every sentence of the storage contract, on every store; and what is true of each store's files.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -9,28 +9,39 @@
 /// Runs each scenario on a fresh store of each kind.
 macro_rules! on_every_store {
     ($($scenario:ident),* $(,)?) => {
-        mod memory {
-            $(#[test] fn $scenario() { super::$scenario(&epitome_std::history::MemoryStore::new()); })*
-        }
+        on_every_store! { memory: $($scenario),* }
+        on_every_store! { simple: $($scenario),* }
+        on_every_store! { jsonl: $($scenario),* }
         #[cfg(feature = "sqlite")]
-        mod sqlite {
+        on_every_store! { sqlite: $($scenario),* }
+    };
+    ($store:ident: $($scenario:ident),*) => {
+        mod $store {
             $(#[test] fn $scenario() {
-                let directory = tempfile::tempdir().unwrap();
-                let store = epitome_std::history::SqliteStore::open(directory.path().join("store.db")).unwrap();
-                super::$scenario(&store);
+                let subject = crate::subjects::$store();
+                let opened = epitome_std::history::conformance::Subject::open(&subject, stringify!($scenario));
+                super::$scenario(&*futures::executor::block_on(opened).unwrap());
             })*
         }
     };
 }
 
-mod appends;
-mod commits;
-mod late_answers;
 #[cfg(feature = "sqlite")]
-mod model;
-mod sessions;
+mod counts;
+mod every_store;
+mod faults;
+mod jsonl_files;
+mod moving;
+#[cfg(feature = "postgres")]
+mod postgres_refusals;
+#[cfg(feature = "postgres")]
+mod postgres_server;
+#[cfg(feature = "postgres")]
+mod postgres_tables;
+mod retention;
+mod simple;
 #[cfg(feature = "sqlite")]
 mod sqlite_file;
+mod subjects;
 mod support;
-#[cfg(feature = "sqlite")]
-mod twin;
+mod urls;

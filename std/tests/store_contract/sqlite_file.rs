@@ -154,8 +154,8 @@ fn a_newer_schema_is_refused() {
     let directory = directory();
     let path = directory.path().join("store.db");
     fill(&SqliteStore::open(&path).unwrap(), 1);
-    Connection::open(&path).unwrap().pragma_update(None, "user_version", 2).unwrap();
-    open_fails(&path, Invalid, "newer version: schema 2");
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 4).unwrap();
+    open_fails(&path, Invalid, "newer version: schema 4");
 }
 
 #[test]
@@ -180,8 +180,9 @@ fn a_damaged_file_is_corrupt() {
     assert_eq!(done, Ok(0));
     let whole = fs::read(&path).unwrap();
 
+    // Behind the pages that the schema needs.
     let mut scribbled = whole.clone();
-    scribbled[4096..].fill(0xa5);
+    scribbled[64 * 4096..].fill(0xa5);
     let path = directory.path().join("scribbled.db");
     fs::write(&path, scribbled).unwrap();
     let store = SqliteStore::open(&path).unwrap();

@@ -94,8 +94,8 @@ pub fn repair(profile: Profile, messages: &[Message], pending: Pending) -> Vec<R
             let results = pairs.iter().filter(|pair| pair.0 == at).map(|pair| pair.2);
             out.extend(results.map(|result| Repair::Keep(position(result))));
         }
-        let is_last = messages[at + 1..].iter().all(is_answer);
-        if pending == Pending::Over || !is_last {
+        let runs = pending == Pending::Running && !messages[at + 1..].iter().any(begins_turn);
+        if !runs {
             let missing = (0..message.calls().len())
                 .filter(|nth| !pairs.iter().any(|pair| (pair.0, pair.1) == (at, *nth)));
             out.extend(missing.map(|nth| Repair::Abort { position: position(at), call: position(nth) }));

@@ -1,10 +1,15 @@
 //! Plans by the words of the strategies: drop one group, add everything up again, ask whether it is enough.
 
-use epitome_compactors::{Strength, Window};
-use epitome_core::attribution::SourceKind;
-use epitome_core::{Budget, GroupKind, Pass, Strategy};
+mod clear;
+mod digest;
+mod summarize;
 
-use super::{Group, Naive, begins_turn};
+use epitome_compactors::{Strength, Window};
+use epitome_core::{Budget, GroupKind, Pass};
+
+use super::protected::is_step;
+use super::verdicts::parts_of;
+use super::{Group, Naive, Protected, Shortened, Summary};
 use crate::spec::Spec;
 
 /// What is asked for.
@@ -49,39 +54,25 @@ pub struct Planned {
     pub stable_tokens: Option<u64>,
     /// What cannot be dropped, and the same with the newest steps.
     pub floors: (u64, u64),
+    /// Message, place in it, and size at most of each part that is shortened.
+    pub shortened: Vec<(usize, usize, u32)>,
+    /// The messages that each summary replaces, group by group, and what it may have.
+    pub summaries: Vec<(Vec<usize>, u32)>,
 }
 
-/// What is protected, group by group.
-#[derive(Debug, Clone)]
-pub struct Protected {
-    /// Without exception.
-    pub hard: Vec<bool>,
-    /// As long as the request fits.
-    pub held: Vec<bool>,
-}
-
-impl Protected {
-    /// What `spec` protects.
+impl Planned {
+    /// The messages of the request with its summaries, each at the first message that it replaces; `before` is the request
+    /// without the plan.
     #[must_use]
-    pub fn new(naive: &Naive<'_>, groups: &[Group], spec: &Spec) -> Self {
-        let protection = spec.protection();
-        let steps: Vec<usize> = (0..groups.len()).filter(|at| is_step(&groups[*at])).collect();
-        let begins = |at: &usize| begins_turn(&naive.messages[groups[*at].members[0]]);
-        let first_user = (0..groups.len()).find(begins).filter(|_| protection.first_user);
-        let last_user = (0..groups.len()).rfind(begins);
-        let hard = (0..groups.len()).map(|at| {
-            let group = &groups[at];
-            let leads =
-                groups[..at].iter().all(|group| matches!(group.kind, GroupKind::System | GroupKind::Orphan));
-            let caller = naive.messages[group.members[0]].source == SourceKind::Caller;
-            let instruction = group.kind == GroupKind::System && caller && (protection.system || leads);
-            let task = first_user == Some(at) || last_user == Some(at) || steps.last() == Some(&at);
-            let kept = instruction || task || naive.is_pinned(group) || naive.is_open(group);
-            kept && group.kind != GroupKind::Orphan
-        });
-        let newest: Vec<usize> = steps.iter().rev().take(protection.keep_steps as usize).copied().collect();
-        let held = (0..groups.len()).map(|at| newest.contains(&at));
-        Self { hard: hard.collect(), held: held.collect() }
+    pub fn shown(&self, before: &[usize]) -> Vec<usize> {
+        let place = |at: usize| before.iter().position(|other| *other == at);
+        let mut shown = self.projection.clone();
+        for first in self.summaries.iter().filter_map(|(covered, _)| covered.first()) {
+            let behind = |at: &usize| place(*at) > place(*first);
+            let at = shown.iter().position(behind).unwrap_or(shown.len());
+            shown.insert(at, *first);
+        }
+        shown
     }
 }
 
@@ -91,7 +82,9 @@ pub fn plan(naive: &Naive<'_>, request: &Request) -> Outcome {
     let groups = naive.groups();
     let protected = Protected::new(naive, &groups, &request.spec);
     let dropped = groups.iter().map(|group| group.kind == GroupKind::Orphan).collect();
-    let mut draft = Draft { naive, groups, protected, dropped, budget: request.budget };
+    let parts = (0..naive.messages.len()).flat_map(|at| parts_of(naive, at)).collect();
+    let mut draft =
+        Draft { naive, groups, protected, dropped, parts, summaries: Vec::new(), budget: request.budget };
     let floors = draft.floors();
     if floors.0 > request.budget.limit() {
         return Outcome::Infeasible { floor: floors.0, largest: draft.largest() };
@@ -101,6 +94,7 @@ pub fn plan(naive: &Naive<'_>, request: &Request) -> Outcome {
     }
     let before = draft.tokens();
     draft.run(&request.spec);
+    draft.join_summaries();
     let freed = before - draft.tokens();
     if freed == 0 {
         return Outcome::Unchanged("nothing_to_drop");
@@ -118,6 +112,8 @@ struct Draft<'a> {
     groups: Vec<Group>,
     protected: Protected,
     dropped: Vec<bool>,
+    parts: Vec<Shortened>,
+    summaries: Vec<Summary>,
     budget: Budget,
 }
 
@@ -146,12 +142,47 @@ impl Draft<'_> {
                 self.fit();
                 self.open_on_a_turn();
             }
-            Spec::Pipeline(stages) => {
-                for (at, stage) in stages.iter().enumerate() {
-                    if at == 0 || self.budget.goal().is_none() || !self.is_goal_met() {
-                        self.run(stage);
+            Spec::Clear { keep, at_least, exclude, inputs, placeholder } => {
+                let exclude = exclude.as_deref();
+                self.clear_results((*keep, *inputs, *placeholder), u64::from(*at_least), exclude);
+            }
+            Spec::Reasoning { target, keep } => self.clear_reasoning(*target, *keep),
+            Spec::Clamp { max } => self.clamp_oversized(*max),
+            Spec::Ephemeral => self.drop_ephemeral(),
+            Spec::Summarize(summarize) => self.summarize(summarize.recent, summarize.tokens),
+            Spec::Exchanges { keep } => self.drop_exchanges(*keep as usize),
+            Spec::Digest { keep, chars } => self.digest(*keep as usize, u64::from(*chars)),
+            Spec::Supersede { placeholder } => self.supersede(*placeholder),
+            Spec::ContextWindow { window, output } => {
+                let share =
+                    |percent: u32| u64::from(window.saturating_sub(*output)) * u64::from(percent) / 100;
+                for again in [false, true] {
+                    if again && (self.budget.goal().is_none() || self.is_goal_met()) {
+                        return;
+                    }
+                    self.clear_results((3, false, 9), share(5), None);
+                    let goes_on = self.budget.goal().is_none() || !self.is_goal_met();
+                    if goes_on && self.tokens() > share(80) {
+                        self.run(&Spec::truncate());
                     }
                 }
+            }
+            Spec::Pipeline(stages) => {
+                self.run_stages(stages);
+                // What is left of a missed goal may have waited for what a later stage dropped.
+                for _ in 1..stages.len() {
+                    if self.budget.goal().is_some() && !self.is_goal_met() {
+                        self.run_stages(stages);
+                    }
+                }
+            }
+        }
+    }
+
+    fn run_stages(&mut self, stages: &[Spec]) {
+        for (at, stage) in stages.iter().enumerate() {
+            if at == 0 || self.budget.goal().is_none() || !self.is_goal_met() {
+                self.run(stage);
             }
         }
     }
@@ -168,9 +199,14 @@ impl Draft<'_> {
     fn fit(&mut self) {
         while self.tokens() > self.budget.limit() {
             let at = (0..self.groups.len()).find(|at| self.may_drop(*at)).or_else(|| {
-                (0..self.groups.len()).find(|at| !self.dropped[*at] && !self.protected.hard[*at])
+                (0..self.groups.len()).find(|at| !self.is_gone(*at) && !self.protected.hard[*at])
             });
-            self.dropped[at.expect("the floor fits")] = true;
+            // The floor fits; what a stage before has put in the place of others need not.
+            let Some(at) = at else {
+                assert!(!self.summaries.is_empty(), "the floor fits");
+                return;
+            };
+            self.dropped[at] = true;
         }
     }
 
@@ -194,7 +230,7 @@ impl Draft<'_> {
     /// The groups of the window: those of the oldest turn from which on everything fits; where no turn does, those from
     /// the oldest group from which on everything fits.
     fn window(&self, window: Window) -> Vec<usize> {
-        let visible = |at: &usize| !self.dropped[*at] && self.groups[*at].kind != GroupKind::System;
+        let visible = |at: &usize| !self.is_gone(*at) && self.groups[*at].kind != GroupKind::System;
         let from = |first: usize| (first..self.groups.len()).filter(visible).collect::<Vec<usize>>();
         let since = |turn: u32| {
             let groups = (0..self.groups.len()).filter(visible);
@@ -226,7 +262,7 @@ impl Draft<'_> {
             |draft: &Self, at: &usize| !draft.dropped[*at] && draft.groups[*at].kind != GroupKind::System;
         while let Some(first) = (0..self.groups.len()).find(|at| stays(self, at)) {
             let group = &self.groups[first];
-            if !is_step(group) || group.turn == 0 || !self.may_drop(first) {
+            if self.is_replaced(first) || !is_step(group) || group.turn == 0 || !self.may_drop(first) {
                 return;
             }
             self.dropped[first] = true;
@@ -234,12 +270,33 @@ impl Draft<'_> {
     }
 
     fn may_drop(&self, at: usize) -> bool {
-        !self.dropped[at] && !self.protected.hard[at] && !self.protected.held[at]
+        !self.is_gone(at) && !self.protected.hard[at] && !self.protected.held[at]
+    }
+
+    fn is_replaced(&self, at: usize) -> bool {
+        self.summaries.iter().any(|summary| summary.groups.contains(&at))
+    }
+
+    fn is_gone(&self, at: usize) -> bool {
+        self.dropped[at] || self.is_replaced(at)
     }
 
     fn tokens(&self) -> u64 {
-        let kept = (0..self.groups.len()).filter(|at| !self.dropped[*at]);
-        kept.map(|at| self.naive.tokens(&self.groups[at])).sum()
+        let kept = (0..self.groups.len()).filter(|at| !self.is_gone(*at));
+        let all: u64 = kept.map(|at| self.naive.tokens(&self.groups[at])).sum();
+        let summaries: u64 = self.summaries.iter().map(|summary| u64::from(summary.tokens)).sum();
+        all + summaries
+            - self.shortened().map(|part| u64::from(part.tokens - part.left.unwrap_or(0))).sum::<u64>()
+    }
+
+    /// The parts that have a verdict, of groups that are kept.
+    fn shortened(&self) -> impl Iterator<Item = &Shortened> {
+        self.parts.iter().filter(|part| part.left.is_some() && !self.is_gone(self.group_of(part)))
+    }
+
+    fn group_of(&self, part: &Shortened) -> usize {
+        let own = |group: &Group| group.members.contains(&part.message);
+        self.groups.iter().position(own).expect("each is in a group")
     }
 
     fn is_goal_met(&self) -> bool {
@@ -265,27 +322,47 @@ impl Draft<'_> {
     }
 
     fn finish(self, floors: (u64, u64)) -> Planned {
-        let letters = self.dropped.iter().map(|dropped| if *dropped { 'D' } else { 'K' });
+        let edited = |at| self.shortened().any(|part| self.group_of(part) == at);
+        let letter = |at: usize| match self.dropped[at] {
+            true => 'D',
+            false if self.is_replaced(at) => 'R',
+            false if edited(at) => 'E',
+            false => 'K',
+        };
         let kept = |anchor: usize| {
-            (0..self.groups.len()).any(|at| self.groups[at].members[0] == anchor && !self.dropped[at])
+            (0..self.groups.len()).any(|at| self.groups[at].members[0] == anchor && !self.is_gone(at))
         };
         let visible = self.naive.visible();
         let before = self.naive.projection(&|anchor| visible.contains(&anchor));
         let projection = self.naive.projection(&kept);
-        let same = before.iter().zip(&projection).take_while(|(before, after)| before == after);
-        let size = |(at, _): (&usize, _)| u64::from(self.naive.messages[*at].tokens);
+        let edited = |at: &usize| self.shortened().any(|part| part.message == *at);
+        let same =
+            before.iter().zip(&projection).take_while(|(before, after)| before == after && !edited(before));
+        let stable = same.count();
         let full = |group| self.naive.tokens(group) == u64::from(u32::MAX);
+        // An edit within a run of a group: of that run nothing counts.
+        let cut = projection.get(stable).filter(|at| before.get(stable) == Some(at));
+        let whole = (0..stable)
+            .rev()
+            .take_while(|at| cut.is_some() && self.naive.is_one_run(&projection[*at..=stable]));
+        let size = |at: &usize| u64::from(self.naive.messages[*at].tokens);
+        let stable_tokens = projection[..stable - whole.count()].iter().map(size).sum();
         Planned {
-            verdicts: letters.collect(),
+            verdicts: (0..self.groups.len()).map(letter).collect(),
             tokens_after: self.tokens(),
-            stable: same.clone().count(),
-            stable_tokens: (!self.groups.iter().any(full)).then(|| same.map(size).sum()),
+            stable,
+            stable_tokens: (!self.groups.iter().any(full)).then_some(stable_tokens),
+            shortened: self
+                .shortened()
+                .map(|part| (part.message, part.ordinal, part.left.unwrap_or(0)))
+                .collect(),
+            summaries: self
+                .summaries
+                .iter()
+                .map(|summary| summary.covered(self.naive, &self.groups))
+                .collect(),
             projection,
             floors,
         }
     }
-}
-
-fn is_step(group: &Group) -> bool {
-    matches!(group.kind, GroupKind::Assistant | GroupKind::Exchange)
 }

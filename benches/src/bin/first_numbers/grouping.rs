@@ -4,11 +4,11 @@ use core::error::Error;
 use core::hint::black_box;
 use core::time::Duration;
 
-use epitome::compactors::Truncation;
+use epitome::compactors::{ToolResultClearing, Truncation};
 use epitome::core::message::MessageView;
 use epitome::core::{
-    Budget, Cell, Index, IndexBuf, OpenCallTree, Outcome, Pass, Pending, Plan, Profile, Repair, Span, Tokens,
-    Validator, Violation, ViolationKind, plan, repair,
+    Budget, Cell, Index, IndexBuf, OpenCallTree, Outcome, Part, Pass, Pending, Placed, Plan, Profile, Repair,
+    Revision, Seq, Span, Stored, Tokens, Validator, Violation, ViolationKind, plan, repair,
 };
 use epitome_benches::generated::{Message, Pool, sizes as sizes_of};
 
@@ -16,6 +16,7 @@ use crate::table::{Table, grouped, median, ms, ns_each, ratio};
 use crate::{Sizes, history};
 
 type Grouped = IndexBuf<Vec<Span>, OpenCallTree>;
+type Parted = IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>;
 
 pub(crate) fn run(history: &[Message<'_>], sizes: &Sizes, table: &mut Table) {
     let (count, tokens) = (history.len(), sizes_of(history));
@@ -91,6 +92,54 @@ pub(crate) fn growth(pool: &Pool, sizes: &Sizes, table: &mut Table) {
         "shows the cost of a plan against the sum of one field of tables as large; matters because a plan should \
          cost no more than the memory it must look at",
     );
+    let visible = sizes.growth[0];
+    let (long, short) =
+        (Visible::new(&longest, &tokens, visible), Visible::new(&longest[..visible], &tokens, visible));
+    let times = [&short, &long].map(|shown| median(sizes.rounds * 9, || shown.project_and_validate()));
+    table.row(
+        &format!("project and validate {} visible of {}, of {}", grouped(visible), grouped(visible), grouped(longest.len())),
+        &format!("{}, {}", ms(times[0]), ms(times[1])),
+        Some(("the last <= 1.5x the one before", ratio(times[1], times[0]) <= 1.5)),
+        "shows a request made of what a store loads of a long session; matters because a model call must cost what is \
+         visible, not what was ever said",
+    );
+}
+
+/// What a store loads of a history whose older part is hidden.
+struct Visible<'h, 't> {
+    messages: &'h [Message<'t>],
+    index: Grouped,
+}
+
+impl<'h, 't> Visible<'h, 't> {
+    /// The last `visible` messages, or a few less: from the first group that begins there.
+    fn new(history: &'h [Message<'t>], tokens: &[Tokens], visible: usize) -> Self {
+        let mut whole = Grouped::new();
+        let placed: Vec<_> = history
+            .iter()
+            .zip(tokens)
+            .map(|(message, tokens)| whole.push(message, *tokens).unwrap())
+            .collect();
+        let from = history.len() - visible;
+        let reaches_back = |at: &usize| (*at..history.len()).any(|later| placed[later].anchor.0 < *at as u64);
+        let from = (from..).find(|at| !reaches_back(at)).unwrap();
+        let mut index = Grouped::new();
+        for at in from..history.len() {
+            let Placed { anchor, turn, orphan, .. } = placed[at];
+            let leader = (anchor.0 < at as u64).then(|| anchor.0 as u32 - from as u32);
+            let stored = Stored { seq: Seq(at as u64), leader, anchor, turn, tokens: tokens[at], orphan };
+            index.restore(&history[at], &stored).unwrap();
+        }
+        index.resume(Seq(history.len() as u64), Revision(1));
+        let shown = Self { messages: &history[from..], index };
+        assert!(shown.messages.len() + 20 >= visible && shown.project_and_validate() == 0);
+        shown
+    }
+
+    /// Counts violations.
+    fn project_and_validate(&self) -> usize {
+        violations(self.index.view().projection().flatten().map(|at| &self.messages[at as usize]))
+    }
 }
 
 fn point(messages: &[Message<'_>], tokens: &[Tokens], rounds: usize) -> Point {
@@ -125,6 +174,15 @@ pub(crate) fn once(what: &str, messages: usize) -> Result<(), Box<dyn Error>> {
     };
     match what {
         "group" => {}
+        "parts" => {
+            let parted = group_with_parts(&history, &tokens);
+            println!("{} parts", parted.view().part_count());
+        }
+        "clear" => {
+            let parted = group_with_parts(&history, &tokens);
+            println!("{} parts", parted.view().part_count());
+            black_box(cleared(parted.view()));
+        }
         "plan" => {
             black_box(planned(index.view(), |plan| plan.tokens_after()));
         }
@@ -137,7 +195,7 @@ pub(crate) fn once(what: &str, messages: usize) -> Result<(), Box<dyn Error>> {
         "repair" => {
             black_box(repair(Profile::OpenaiChat, &history, Pending::Running));
         }
-        _ => return Err("once: nothing, group, plan, prefix, validate or repair".into()),
+        _ => return Err("once: nothing, group, parts, plan, clear, prefix, validate or repair".into()),
     }
     println!("{} messages, {} spans", history.len(), index.view().span_count());
     Ok(())
@@ -151,6 +209,26 @@ fn group(messages: &[Message<'_>], tokens: &[Tokens]) -> Grouped {
         index.push(message, *tokens).unwrap();
     }
     index
+}
+
+/// The same with a row for each part that a plan may shorten. Their sizes are known, as those of the messages are.
+#[inline(never)]
+fn group_with_parts(messages: &[Message<'_>], tokens: &[Tokens]) -> Parted {
+    let mut index = Parted::with_parts(Vec::new(), OpenCallTree::new(), Vec::new());
+    for (message, tokens) in messages.iter().zip(tokens) {
+        index.push_with_parts(message, *tokens, |_, _| *tokens).unwrap();
+    }
+    index
+}
+
+/// Clears all old tool results, and says what is left.
+#[inline(never)]
+fn cleared(index: Index<'_>) -> u64 {
+    let mut cells = vec![Cell::default(); index.cell_count()];
+    match plan(index, &Budget::default(), Pass::Manual, &ToolResultClearing::new(), &mut cells).unwrap() {
+        Outcome::Planned(plan) => plan.tokens_after(),
+        Outcome::Unchanged(why) => panic!("there are old results, but: {why:?}"),
+    }
 }
 
 /// Plans as a caller does, with cells of its own, and asks something of the plan.

@@ -8,6 +8,18 @@ pub(crate) fn synthetic(seed: u64) -> Vec<File> {
     let emoji: Vec<char> = ('\u{1F300}'..='\u{1F64F}').chain('\u{1F680}'..='\u{1F6C0}').collect();
     let boxes: Vec<char> = ('\u{2500}'..='\u{257F}').collect();
     let ideographs: Vec<char> = ('\u{4E00}'..='\u{9FA5}').collect();
+    // Ethiopic, Cherokee, Canadian syllables, runes, Khmer, Mongolian, Braille, Coptic, Yi, mathematical letters, hieroglyphs.
+    let blocks =
+        [0x1200..0x1357, 0x13A0..0x13F5, 0x1401..0x1670, 0x16A0..0x16EA, 0x1780..0x17B3, 0x1820..0x1878];
+    let more = [
+        0x2801..0x2900,
+        0x2C80..0x2CE4,
+        0xA000..0xA48C,
+        0x1D400..0x1D455,
+        0x13000..0x13100,
+        0x20000..0x20100,
+    ];
+    let rare: Vec<char> = blocks.into_iter().chain(more).flatten().filter_map(char::from_u32).collect();
     let alphabet = |text: &str| text.chars().collect::<Vec<char>>();
     let (lower, upper, digits) =
         ("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", alphabet("0123456789"));
@@ -29,6 +41,7 @@ pub(crate) fn synthetic(seed: u64) -> Vec<File> {
         file("emoji", 60, || random.text(&emoji, 1, 30)),
         file("emoji and spaces", 30, || spaced(&random.text(&emoji, 1, 30))),
         file("box drawing", 30, || random.text(&boxes, 1, 200)),
+        file("rare scripts", 40, || random.text(&rare, 1, 200)),
         file("random ideographs", 40, || random.text(&ideographs, 1, 300)),
     ]
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use epitome_benches::corpus::Kind;
 
+use crate::class::Class;
 use crate::solve::Weights;
 use crate::{Sample, SampledFile};
 
@@ -31,6 +32,109 @@ pub(crate) fn print_each(files: &[SampledFile], weights: &Weights) {
     eprintln!("{}\n", errors.collect::<Vec<_>>().join(", "));
 }
 
+/// A line for each JSON file with strings of 300 tokens or more: the error of its total, beside chars/4 and bytes/4. Then
+/// a line for all transcripts among them: those that name their source (`source__file.json`).
+pub(crate) fn print_files<'a>(files: impl Iterator<Item = (&'a SampledFile, &'a Weights)>) {
+    eprintln!("\n| transcript | tokens | estimate, % | chars/4, % | bytes/4, % |\n|---|---|---|---|---|");
+    let strings =
+        files.filter(|(file, _)| file.kind == Kind::JsonStrings && file.total.tokens >= FILE_TOKENS_SMALL);
+    let mut transcripts = Vec::new();
+    for (file, weights) in strings {
+        let total = &file.total;
+        let errors =
+            [error_of(file, weights), error(total.chars / 4.0, total), error(total.bytes / 4.0, total)];
+        let [estimate, chars, bytes] = errors.map(|error| 100.0 * error);
+        eprintln!("| {} | {} | {estimate:+.1} | {chars:+.1} | {bytes:+.1} |", file.name, total.tokens);
+        if file.name.rsplit('/').next().is_some_and(|name| name.contains("__")) {
+            transcripts.push(errors);
+        }
+    }
+    let columns: Vec<_> = (0..3).map(|at| summary(transcripts.iter().map(|errors| errors[at]))).collect();
+    eprintln!("| {} transcripts | | {} |", transcripts.len(), columns.join(" | "));
+}
+
+/// The size of errors (median, 95th percentile) and their range.
+fn summary(errors: impl Iterator<Item = f64>) -> String {
+    let errors = sorted(errors.collect());
+    let sizes = sorted(errors.iter().map(|error| error.abs()).collect());
+    let percent = |values: &[f64], place| 100.0 * percentile(values, place);
+    format!(
+        "{:.1}, {:.1}, {:+.1} to {:+.1}",
+        percent(&sizes, 50),
+        percent(&sizes, 95),
+        percent(&errors, 0),
+        percent(&errors, 100)
+    )
+}
+
+/// One line: the error of each language's total.
+pub(crate) fn print_languages<'a>(files: impl Iterator<Item = (&'a SampledFile, &'a Weights)>) {
+    let mut sums = BTreeMap::<&str, (f64, f64)>::new();
+    for (file, weights) in files.filter(|(file, _)| file.kind == Kind::Language) {
+        let (estimate, tokens) = sums.entry(file.name.split('/').next().unwrap_or_default()).or_default();
+        *estimate += (1.0 + error_of(file, weights)) * file.total.tokens;
+        *tokens += file.total.tokens;
+    }
+    let errors = sums
+        .iter()
+        .map(|(name, (estimate, tokens))| format!("{name} {:+.0}", 100.0 * (estimate / tokens - 1.0)));
+    eprintln!("\nLanguages, %: {}", errors.collect::<Vec<_>>().join(", "));
+}
+
+/// A line for each class of message in transcripts: the mean absolute error of a message of 10 tokens or more, of the
+/// estimate, chars/4 and bytes/4; and of messages of 30 tokens or more the range of the estimate's errors, and how many of
+/// them are within a fifth.
+pub(crate) fn print_classes<'a>(files: impl Iterator<Item = (&'a SampledFile, &'a Weights)>) {
+    let mut rows = BTreeMap::<Class, Messages>::new();
+    for (file, weights) in files.filter(|(file, _)| file.kind == Kind::JsonStrings) {
+        for sample in file.samples.iter().filter(|sample| sample.tokens >= MESSAGE_TOKENS_MIN) {
+            rows.entry(sample.class).or_default().push(sample, weights);
+        }
+    }
+    eprintln!(
+        "\n| class | messages | estimate, mean absolute % | chars/4 | bytes/4 | of 30 tokens or more | p5 .. p50 .. p95, % | within 20 % |\n|---|---|---|---|---|---|---|---|"
+    );
+    for (class, row) in rows {
+        row.print(&format!("{class:?}"));
+    }
+    eprintln!();
+}
+
+/// The messages of a class.
+#[derive(Default)]
+struct Messages {
+    count: f64,
+    /// Of the sizes of the errors: of the estimate, chars/4 and bytes/4.
+    sums: [f64; 3],
+    /// The errors of the estimate of long ones.
+    long: Vec<f64>,
+}
+
+impl Messages {
+    fn push(&mut self, sample: &Sample, weights: &Weights) {
+        self.count += 1.0;
+        let estimates = [weights.estimate(sample), sample.chars / 4.0, sample.bytes / 4.0];
+        let errors = estimates.map(|estimate| error(estimate, sample));
+        self.sums.iter_mut().zip(errors).for_each(|(sum, error)| *sum += error.abs());
+        if sample.tokens >= TEXT_TOKENS_MIN {
+            self.long.push(errors[0]);
+        }
+    }
+
+    fn print(self, class: &str) {
+        let [estimate, chars, bytes] = self.sums.map(|sum| 100.0 * sum / self.count);
+        let long = sorted(self.long);
+        let [low, middle, high] = [5, 50, 95].map(|place| 100.0 * percentile(&long, place));
+        let within = long.iter().filter(|error| error.abs() <= 0.2).count() as f64 / long.len() as f64;
+        eprintln!(
+            "| {class} | {} | {estimate:.1} | {chars:.1} | {bytes:.1} | {} | {low:+.1} .. {middle:+.1} .. {high:+.1} | {:.1} % |",
+            self.count,
+            long.len(),
+            100.0 * within
+        );
+    }
+}
+
 #[derive(Default)]
 struct Row {
     /// Error of the total and name, by file.
@@ -54,10 +158,7 @@ impl Row {
         let sizes = sorted(self.files.iter().map(|(error, _)| error.abs()).collect());
         let (texts, chars, bytes) =
             (sorted(self.texts.clone()), sorted(self.chars.clone()), sorted(self.bytes.clone()));
-        let percent = |values: &[f64], place: usize| {
-            let at = values.len().saturating_sub(1) * place / 100;
-            format!("{:+.1}", 100.0 * values.get(at).copied().unwrap_or_default())
-        };
+        let percent = |values: &[f64], place| format!("{:+.1}", 100.0 * percentile(values, place));
         eprintln!(
             "| {name} | {} | {} / {} | {:+.1} .. {:+.1} | {} .. {} .. {} | {} .. {} | {} .. {} |",
             self.files.len(),
@@ -101,9 +202,16 @@ fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
+/// Of sorted values the one that `place` percent of them are below.
+fn percentile(values: &[f64], place: usize) -> f64 {
+    values.get(values.len().saturating_sub(1) * place / 100).copied().unwrap_or_default()
+}
+
 const HEADER: &str = "| kind | files | total: median / p95 of size, % | total: lowest .. highest, % | text: p5 .. p50 .. p95, % | chars/4, % | bytes/4, % |
 |---|---|---|---|---|---|---|";
 /// Below it, one odd line decides the error of a file.
 const FILE_TOKENS_SMALL: f64 = 300.0;
 /// Below it, the error of a text is mostly rounding.
 const TEXT_TOKENS_MIN: f64 = 30.0;
+/// Below it, one token more or less is too much of a message.
+const MESSAGE_TOKENS_MIN: f64 = 10.0;

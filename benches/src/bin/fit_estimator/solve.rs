@@ -2,7 +2,7 @@
 
 use epitome_core::estimate::{CELLS_COUNT, WEIGHT_OF_ONE};
 
-use crate::Sample;
+use crate::{Sample, UPWARD};
 
 /// The normal equations of a set of samples. Sets add and subtract, so a fold is left out without reading again.
 #[derive(Clone)]
@@ -22,7 +22,7 @@ impl Equations {
 
     pub(crate) fn add_sample(&mut self, sample: &Sample, importance: f64) {
         for &(cell, count) in &sample.cells {
-            self.right[cell] += importance * count * sample.tokens;
+            self.right[cell] += importance * count * sample.tokens * UPWARD;
             let row = &mut self.left[cell * CELLS_COUNT..][..CELLS_COUNT];
             sample.cells.iter().for_each(|&(other, times)| row[other] += importance * count * times);
         }
@@ -47,15 +47,15 @@ impl Equations {
     fn by_column(&self) -> Vec<f64> {
         let mut columns = Self::new();
         for cell in 0..CELLS_COUNT {
-            columns.right[cell % COLUMNS] += self.right[cell];
+            columns.right[column(cell)] += self.right[cell];
             for other in 0..CELLS_COUNT {
-                columns.left[cell % COLUMNS * CELLS_COUNT + other % COLUMNS] +=
+                columns.left[column(cell) * CELLS_COUNT + column(other)] +=
                     self.left[cell * CELLS_COUNT + other];
             }
         }
         let mut weights = vec![0.3; CELLS_COUNT];
         columns.descend(&mut weights, &vec![0.3; CELLS_COUNT], |weight| weight.clamp(0.0, LARGEST));
-        (0..CELLS_COUNT).map(|cell| weights[cell % COLUMNS]).collect()
+        (0..CELLS_COUNT).map(|cell| weights[column(cell)]).collect()
     }
 
     /// Coordinate descent: sets one weight after the other to its best value given the others.
@@ -105,7 +105,15 @@ impl Weights {
              pub(super) const WEIGHTS: [u8; CELLS] = [\n",
         );
         for (row, weights) in self.0.chunks(COLUMNS).enumerate() {
-            source += &format!("    // after classes {} and {}\n", 2 * row, 2 * row + 1);
+            source += &match row {
+                0..16 => format!("    // after classes {} and {}\n", 2 * row, 2 * row + 1),
+                16..19 => format!(
+                    "    // after classes {} and {}, in the middle of words\n",
+                    2 * row - 10,
+                    2 * row - 9
+                ),
+                _ => format!("    // after classes {} and {}, late in words\n", 2 * row - 16, 2 * row - 15),
+            };
             for half in weights.chunks(COLUMNS / 2) {
                 let numbers: Vec<String> = half.iter().map(|weight| format!("{weight:3}")).collect();
                 source += &format!("    {},\n", numbers.join(", "));
@@ -113,6 +121,11 @@ impl Weights {
         }
         source + "];\n"
     }
+}
+
+/// The class of byte that a cell is for.
+const fn column(cell: usize) -> usize {
+    cell % COLUMNS
 }
 
 const COLUMNS: usize = 32;

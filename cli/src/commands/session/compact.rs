@@ -1,7 +1,7 @@
 //! `epitome session compact`.
 
 use epitome::core::{Basis, TokenCounter, count_message};
-use epitome::std::history::{CompactionRecord, History};
+use epitome::std::history::{CompactionRecord, History, Notes};
 use futures::executor::block_on;
 
 use super::line::to_json;
@@ -9,13 +9,22 @@ use super::store::{Counter, Missing, More, Store, for_each_page, history, in_sto
 use crate::args::{OneSessionArgs, PlanArgs};
 use crate::budget::Asked;
 use crate::failure::{Failure, Result};
+use crate::filled::Filled;
+use crate::model;
 use crate::report::{Decided, Facts, Picture, Report};
-use crate::scan;
+use crate::scan::ESTIMATE;
 use crate::strategy::Strategies;
 
 pub(super) fn run(args: &OneSessionArgs, plan_args: &PlanArgs, dry_run: bool) -> Result<String> {
     let strategies = Strategies::parse(&plan_args.strategy)?;
-    let counter: Counter = scan::counter(&plan_args.tokenizer)?.into();
+    if strategies.replace() {
+        return Err(Failure::input(
+            "--strategy: a stored session is given no summary or digest here: take one that drops or shortens",
+        ));
+    }
+    let found = model::find(&plan_args.model)?;
+    let counter: Counter = model::counter(found.as_ref(), plan_args.tokenizer.as_deref(), ESTIMATE)?.into();
+    let budget = model::budget(found.as_ref(), &plan_args.budget);
     let store = open(&args.store, Missing::Refuse)?;
     let mut history = history(store.clone(), args, counter.clone())?;
     // A share is of all that was said, so that the same command twice asks for the same.
@@ -23,7 +32,13 @@ pub(super) fn run(args: &OneSessionArgs, plan_args: &PlanArgs, dry_run: bool) ->
         Some(_) => logged_tokens(&store, args, &*counter)?,
         None => history.index().tokens(),
     };
-    let asked = Asked::new(&plan_args.budget, own)?;
+    let asked = Asked::new(&budget, own)?;
+    let strategies = strategies.about(|things| {
+        for (position, live) in (0_u32..).zip(history.live()) {
+            things.look_through(position, &live.entry.message);
+        }
+        Ok(())
+    })?;
     let (report, record) = plan(&history, &asked, &strategies)?;
     if let Some(record) = record.filter(|_| !dry_run) {
         block_on(history.commit(&record)).map_err(|error| in_store(&args.store, error))?;
@@ -45,22 +60,31 @@ fn plan(history: &History, asked: &Asked, strategies: &Strategies) -> Result<Pla
         ),
     };
     let decided = Decided::new(outcome.as_ref(), view, view.tokens(), asked);
+    let filled = match decided {
+        Decided::Planned(plan) => Some(
+            history
+                .fill(*plan, &Notes::default(), |ready| {
+                    let record = history.record(&ready, &strategies.names().join(","));
+                    Filled::new(&ready).map(|filled| (filled, record))
+                })
+                .map_err(|error| Failure::input(format!("--strategy: {error}")))??,
+        ),
+        _ => None,
+    };
+    let (filled, record) = filled.unzip();
     let sizes: Vec<_> = history.live().iter().map(|live| live.entry.count.tokens).collect();
     let counted = history.live().first().map(|live| live.entry.count.clone());
     let report = Report::new(Facts {
         index: view,
         decided,
+        filled: filled.as_ref(),
         asked,
         strategies,
         sizes: &sizes,
-        basis: counted.as_ref().map_or(Basis::Estimated, |count| count.basis),
+        basis: history.live().iter().map(|live| live.entry.count.basis).min().unwrap_or(Basis::Estimated),
+        uncounted: None,
         tokenizer: counted.map_or_else(String::new, |count| count.counter.to_string()),
     });
-    let plan = match decided {
-        Decided::Planned(plan) => Some(plan),
-        _ => None,
-    };
-    let record = plan.map(|plan| history.record(plan, &strategies.names().join(",")));
     Ok((report, record))
 }
 

@@ -1,23 +1,31 @@
 //! `epitome session import`: a transcript's messages, appended to a session.
 
+use std::fs::File;
+use std::io::{BufReader, Read as _, Seek as _};
+
 use epitome::core::{Basis, Seq, Tokens, Turn};
-use epitome::std::history::{Append, AppendToken, Entry, History, StoreErrorKind, TokenCount};
+use epitome::std::history::{
+    Append, AppendToken, Entry, History, HistoryStoreExt as _, StoreErrorKind, TokenCount, check_export,
+};
 use epitome::std::message::Message;
-use epitome::std::wire::openai_chat;
 use futures::executor::block_on;
 use sha2::{Digest as _, Sha256};
 
 use super::line::to_json;
-use super::store::{Missing, Store, id, in_store, open};
+use super::store::{Missing, Store, id, in_store, open, refused};
 use crate::amount::counted;
 use crate::args::{InputArgs, OneSessionArgs};
 use crate::failure::{Failure, Result};
+use crate::progress::Progress;
 use crate::scan;
 use crate::transcript::Input;
 
 /// Appends the conversation of `input`, unless the session began with this very import: who repeats one whose end was
 /// not seen gets it once.
 pub(super) fn run(input: &InputArgs, args: &OneSessionArgs, append: bool, tokenizer: &str) -> Result<String> {
+    if let Some(restored) = restore(input, args, append)? {
+        return Ok(restored);
+    }
     let (messages, digest) = read(input, args)?;
     let counter = scan::counter(tokenizer)?;
     let store = open(&args.store, Missing::Create)?;
@@ -26,7 +34,9 @@ pub(super) fn run(input: &InputArgs, args: &OneSessionArgs, append: bool, tokeni
     let mut count = messages.len() as u64;
     if history.head() == Seq(0) || append {
         let token = token(&digest, history.head());
-        block_on(history.append(&token, messages)).map_err(stored)?;
+        let mut progress = Progress::of_messages("counting", count);
+        let mut tell = |counted: usize| progress.reach(counted as u64);
+        block_on(history.append_telling(&token, messages, &mut tell)).map_err(stored)?;
     } else if is_done(&store, args, &token(&digest, Seq(0)), messages)? {
         count = 0;
     } else {
@@ -52,6 +62,43 @@ pub(super) fn run(input: &InputArgs, args: &OneSessionArgs, append: bool, tokeni
     })
 }
 
+/// Makes a session of an exported one; `None` if the file is no export. It is read to its end before anything is stored.
+fn restore(input: &InputArgs, args: &OneSessionArgs, append: bool) -> Result<Option<String>> {
+    let path = &input.file;
+    let Ok(mut file) = File::open(path) else { return Ok(None) };
+    let mut first = [0; EXPORT.len()];
+    // What cannot be looked at twice is no export.
+    let is_file = file.metadata().is_ok_and(|file| file.is_file());
+    if !is_file || file.read_exact(&mut first).is_err() || first != *EXPORT {
+        return Ok(None);
+    }
+    if append {
+        return Err(Failure::input("--append: an export is a whole session; give --session another name"));
+    }
+    if args.session.is_empty() {
+        return Err(Failure::input("--session: a session needs a name"));
+    }
+    let rewind = |mut file: &File| file.rewind().map_err(|error| Failure::io(path, &error));
+    rewind(&file)?;
+    check_export(&mut BufReader::new(&file)).map_err(|error| Failure::from(error).during(path.display()))?;
+    rewind(&file)?;
+    let store = open(&args.store, Missing::Create)?;
+    let done = block_on(store.import(&id(args), &mut BufReader::new(&file)));
+    let done = done.map_err(|error| refused(&args.store, error))?;
+    let (messages, records) = (done.head.0, done.records);
+    Ok(Some(if args.json {
+        to_json(&serde_json::json!({
+            "session": args.session, "imported": messages, "messages": messages, "compactions": records,
+        }))?
+    } else {
+        let (messages, records) = (counted(messages, "message"), counted(records, "compaction"));
+        format!("session {:?} is what was exported: {messages}, {records}", args.session)
+    }))
+}
+
+/// What an export begins with.
+const EXPORT: &[u8; 20] = br#"{"epitome_session":{"#;
+
 /// The messages, and the digest of their texts.
 fn read(input: &InputArgs, args: &OneSessionArgs) -> Result<(Vec<Message>, String)> {
     let source = Input::open(input)?;
@@ -66,7 +113,7 @@ fn read(input: &InputArgs, args: &OneSessionArgs) -> Result<(Vec<Message>, Strin
         let text = message.text();
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
-        messages.push(openai_chat::read(text).map_err(|error| Failure::wire(source.path(), &error))?);
+        messages.push(message.to_message().map_err(|error| Failure::wire(source.path(), &error))?);
         Ok(())
     })?;
     let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();

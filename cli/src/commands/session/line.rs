@@ -1,5 +1,7 @@
 //! Messages on the way out: on one line for people, as Chat Completions for programs.
 
+use std::borrow::Cow;
+
 use epitome::core::Seq;
 use epitome::core::attribution::Retention;
 use epitome::core::message::{PartView, Parts as _};
@@ -10,6 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::amount::grouped;
 use crate::failure::{Failure, Result, code};
+use crate::redact::Redactor;
 
 /// How much of a message's text a line shows.
 const PREVIEW_CHARS: usize = 60;
@@ -35,6 +38,14 @@ pub(super) fn line(seq: Seq, message: &Message, tokens: u32, note: &str) -> Stri
     let pinned = if message.attribution().retention == Retention::Pinned { " pinned" } else { "" };
     let role = message.role().as_str();
     format!("{seq:>6}  {role:<10}{:>9}  {note:<14}{short}{pinned}", grouped(u64::from(tokens)))
+}
+
+/// The message, without secrets if that is asked for.
+pub(super) fn redact_message<'a>(message: &'a Message, redactor: Option<&mut Redactor>) -> Cow<'a, Message> {
+    match redactor {
+        Some(redactor) => Cow::Owned(redactor.message(message.clone())),
+        None => Cow::Borrowed(message),
+    }
 }
 
 /// A message as Chat Completions writes it.

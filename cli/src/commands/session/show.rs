@@ -1,24 +1,36 @@
 //! `epitome session show`: what the next request would contain.
 
-use super::line::{line, raw, to_json};
+use super::line::{line, raw, redact_message, to_json};
 use super::store::{Missing, history, open};
 use crate::amount::{counted, grouped};
-use crate::args::OneSessionArgs;
+use crate::args::{OneSessionArgs, RedactArgs};
 use crate::failure::Result;
+use crate::redact::Redactor;
 use crate::scan;
 
-pub(super) fn run(args: &OneSessionArgs) -> Result<String> {
+pub(super) fn run(args: &OneSessionArgs, redact: &RedactArgs) -> Result<String> {
+    let mut redactor = Redactor::new(redact)?;
+    let text = text(args, redactor.as_mut())?;
+    if let Some(redactor) = redactor {
+        redactor.found().tell();
+    }
+    Ok(text)
+}
+
+fn text(args: &OneSessionArgs, mut redactor: Option<&mut Redactor>) -> Result<String> {
     let store = open(&args.store, Missing::Refuse)?;
     let history = history(store, args, scan::counter("estimate")?.into())?;
     if args.json {
         let messages: Vec<_> = history.projection().map(raw).collect::<Result<_>>()?;
-        return to_json(&messages);
+        let text = to_json(&messages)?;
+        return Ok(redactor.map_or_else(|| text.clone(), |redactor| redactor.json(&text)));
     }
     let index = history.index();
     let mut text = String::new();
     for position in index.projection().flatten() {
         if let Some(live) = history.live().get(position as usize) {
-            text += &line(live.key, &live.entry.message, live.entry.count.tokens.0, "");
+            let message = redact_message(&live.entry.message, redactor.as_deref_mut());
+            text += &line(live.key, &message, live.entry.count.tokens.0, "");
             text.push('\n');
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use epitome::core::{Seq, TokenCounter};
 use epitome::std::history::{
-    History, HistoryStore, Logged, SessionId, StoreError, StoreErrorKind, open_store,
+    History, HistoryStore, Logged, SessionId, StoreError, StoreErrorKind, open_store, shown_url,
 };
 use futures::executor::block_on;
 
@@ -28,18 +28,26 @@ pub(super) enum Missing {
 /// The store of this URL.
 pub(super) fn open(args: &StoreArgs, missing: Missing) -> Result<Store> {
     let url = &args.store;
-    let Some(path) = url.strip_prefix("sqlite:") else {
-        let what = match url.split_once(':') {
-            Some(("memory", _)) => "a store in memory ends with this program".to_owned(),
-            // What stands after a scheme may hold a password: it is not repeated.
-            Some((scheme, _)) => format!("there is no store {scheme:?}"),
-            None => "the store has no kind".to_owned(),
-        };
-        return Err(Failure::input(format!("--store: {what}; expected sqlite:PATH")));
+    let kind = url.split_once(':');
+    let path = match kind {
+        Some(("sqlite" | "jsonl", path)) => path,
+        Some(("postgres" | "postgresql" | "redis" | "rediss", _)) => {
+            return open_store(url).map_err(|error| in_store(args, error));
+        }
+        _ => {
+            let what = match kind {
+                Some(("memory", _)) => "a store in memory ends with this program".to_owned(),
+                // What stands after a scheme may hold a password: it is not repeated.
+                Some((scheme, _)) => format!("there is no store {scheme:?}"),
+                None => "the store has no kind".to_owned(),
+            };
+            let expected = "expected sqlite:PATH, jsonl:DIR, postgres://.. or redis://HOST";
+            return Err(Failure::input(format!("--store: {what}; {expected}")));
+        }
     };
     if missing == Missing::Refuse && !path.is_empty() && !Path::new(path).exists() {
         return Err(Failure::input(format!(
-            "--store: there is no file {path}; `epitome session import` creates it"
+            "--store: there is no {path}; `epitome session import` creates it"
         )));
     }
     open_store(url).map_err(|error| in_store(args, error))
@@ -47,7 +55,23 @@ pub(super) fn open(args: &StoreArgs, missing: Missing) -> Result<Store> {
 
 /// What went wrong in the store, with its name.
 pub(super) fn in_store(args: &StoreArgs, error: impl Into<Failure>) -> Failure {
-    error.into().during(&args.store)
+    error.into().during(shown(args))
+}
+
+/// The store's name, without a password in it.
+fn shown(args: &StoreArgs) -> String {
+    match args.store.split_once(':') {
+        Some(("sqlite" | "jsonl", _)) => args.store.clone(),
+        _ => shown_url(&args.store),
+    }
+}
+
+/// The same, of what others were asked to make: that it is there already is the command line's fault.
+pub(super) fn refused(args: &StoreArgs, error: StoreError) -> Failure {
+    match error.kind() {
+        StoreErrorKind::Conflict => Failure::input(error.to_string()).during(shown(args)),
+        _ => in_store(args, error),
+    }
 }
 
 pub(super) fn id(args: &OneSessionArgs) -> SessionId {
@@ -55,7 +79,7 @@ pub(super) fn id(args: &OneSessionArgs) -> SessionId {
 }
 
 pub(super) fn no_session(args: &OneSessionArgs) -> Failure {
-    let (id, store) = (&args.session, &args.store.store);
+    let (id, store) = (&args.session, shown(&args.store));
     Failure::input(format!(
         "there is no session {id:?} in {store}; `epitome session list --store {store}` lists them"
     ))

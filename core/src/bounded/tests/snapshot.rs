@@ -29,6 +29,7 @@ fn damage_to_a_snapshot_is_found() {
     other.restore(&page).unwrap();
     assert_eq!(state(&other), state(&history));
     assert_eq!(BoundedHistory::<4, 768>::new().restore(&page), Err(SnapshotError::Full));
+    assert_eq!(BoundedHistory::<24, 8>::new().restore(&page), Err(SnapshotError::Full));
     assert!(history.snapshot(&mut page[..len - 1]).is_err());
 }
 
@@ -53,4 +54,53 @@ fn a_forged_snapshot_is_refused_or_sound() {
             }
         }
     }
+}
+
+/// Headers that contradict each other are found, each contradiction alone.
+#[test]
+fn headers_that_contradict_each_other_are_refused() {
+    // Behind version, length, four counts, head and revision stand five words a message.
+    const HEADERS: usize = 1 + 4 + 16 + 16;
+    let (start, seq, anchor) = (0, 2, 3);
+    let mut history = History::new();
+    rounds(&mut history, 3);
+    let mut page = [0; History::snapshot_bytes_max()];
+    let len = history.snapshot(&mut page).unwrap();
+    let forge = |message: usize, word: usize, value: u32| {
+        let (mut page, at) = (page, HEADERS + message * 20 + word * 4);
+        let old = u32::from_le_bytes(page[at..at + 4].try_into().unwrap());
+        page[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        let sum = crate::bounded::snapshot::crc32(&page[..len - 4]);
+        page[len - 4..len].copy_from_slice(&sum.to_le_bytes());
+        (old, History::new().restore(&page))
+    };
+    // As it was, to see that the words are where they should be.
+    assert_eq!((forge(1, seq, 1), forge(2, anchor, 2)), ((1, Ok(())), (2, Ok(()))));
+    for (message, word, value) in
+        [(0, start, 1), (2, start, 0), (1, seq, 0), (1, seq, 3), (5, seq, 6), (0, anchor, 1), (5, anchor, 6)]
+    {
+        let (old, restored) = forge(message, word, value);
+        assert_ne!(old, value);
+        assert_eq!(restored, Err(SnapshotError::Corrupt), "word {word} of message {message} is {value}");
+    }
+}
+
+/// Numbers have 32 bits in a header: the last one is used, and after that the history is full for good.
+#[test]
+fn the_numbers_of_messages_come_to_an_end() {
+    let mut history = History::new();
+    push(&mut history, &SimpleMessage::user("Hello"));
+    let mut page = [0; History::snapshot_bytes_max()];
+    let len = history.snapshot(&mut page).unwrap();
+    // The head stands behind the version, the length and four counts.
+    page[21..29].copy_from_slice(&u64::from(u32::MAX).to_le_bytes());
+    let sum = crate::bounded::snapshot::crc32(&page[..len - 4]);
+    page[len - 4..len].copy_from_slice(&sum.to_le_bytes());
+    history.restore(&page).unwrap();
+    assert_eq!(history.head(), Seq(u64::from(u32::MAX)));
+    push(&mut history, &SimpleMessage::assistant("The last."));
+    assert_eq!(history.messages().last().unwrap().seq(), Seq(u64::from(u32::MAX)));
+    let before = state(&history);
+    let one_more = history.push(&SimpleMessage::user("One more"), &ClassEstimator::new());
+    assert_eq!((one_more, state(&history)), (Err(Full), before));
 }

@@ -29,6 +29,17 @@ fn a_span_next_to_a_summary_takes_it_in() {
     assert_eq!(history.span_to_summarize(), Some(range(2, 5)));
 }
 
+/// Of several runs the one with most tokens is named, wherever it stands.
+#[test]
+fn of_several_runs_the_largest_is_named() {
+    for (dropped, best) in [(&[2, 3, 4, 5, 7][..], range(2, 5)), (&[2, 4, 5, 6, 7][..], range(4, 7))] {
+        let mut history = History::new();
+        rounds(&mut history, 7);
+        assert!(matches!(history.plan(&budget(), Pass::Manual, &Only(dropped)), Ok(Outcome::Planned(_))));
+        assert_eq!(history.span_to_summarize(), Some(best));
+    }
+}
+
 #[test]
 fn a_summary_is_refused_with_its_reason() {
     use SummaryError::{Blank, NotWhole, Protected, TooLarge};

@@ -1,7 +1,7 @@
 //! When each condition holds, and which one is said to have fired.
 
 use super::{Buf, index, words};
-use crate::{Budget, Occasion, Trigger, TriggerKind, TriggerView};
+use crate::{Budget, Pass, Trigger, TriggerKind, TriggerView};
 
 fn due(trigger: Trigger<'_>, letters: &str) -> bool {
     let (index, budget) = (index(letters), Budget::default());
@@ -58,10 +58,10 @@ fn calls_and_their_age() {
 }
 
 #[test]
-fn occasions() {
+fn passes() {
     let (index, budget) = (Buf::new(), Budget::default());
     let check = TriggerView::new(index.view(), &budget, 0);
-    let (manual, overflow) = (check.with_occasion(Occasion::Manual), check.with_occasion(Occasion::Overflow));
+    let (manual, overflow) = (check.with_pass(Pass::Manual), check.with_pass(Pass::Overflow));
     let due = |trigger: Trigger<'_>| [check, manual, overflow].map(|view| trigger.is_due(&view));
     assert_eq!(due(Trigger::always()), [true, true, true]);
     assert_eq!(due(Trigger::never()), [false, false, false]);

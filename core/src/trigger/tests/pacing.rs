@@ -1,7 +1,21 @@
 //! How often passes are permitted.
 
 use super::Buf;
-use crate::{Budget, Occasion, Pacing, TriggerView, WaitReason};
+use crate::{Budget, Cell, Draft, Outcome, Pacing, Pass, Strategy, TriggerView, WaitReason, plan};
+
+/// Drops the oldest step, whatever the goal.
+#[derive(Debug)]
+struct One;
+
+impl Strategy for One {
+    fn name(&self) -> &'static str {
+        "one"
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        let _ = draft.drop_group(1);
+    }
+}
 
 const PROACTIVE: u64 = 100_001;
 
@@ -55,11 +69,32 @@ fn what_cannot_wait_does_not() {
     (0..3).for_each(|_| pacing.failed(1));
     let check = TriggerView::new(index.view(), &budget, PROACTIVE);
     assert!(pacing.permits(1, &check).is_err());
-    assert!(pacing.permits(1, &check.with_occasion(Occasion::Manual)).is_ok());
-    assert!(pacing.permits(1, &check.with_occasion(Occasion::Overflow)).is_ok());
+    assert!(pacing.permits(1, &check.with_pass(Pass::Manual)).is_ok());
+    assert!(pacing.permits(1, &check.with_pass(Pass::Overflow)).is_ok());
     let limit = budget.limit();
     assert!(pacing.permits(1, &TriggerView::new(index.view(), &budget, limit)).is_err());
     assert!(pacing.permits(1, &TriggerView::new(index.view(), &budget, limit + 1)).is_ok());
+}
+
+/// The plan and the pacing let the same passes through.
+#[test]
+fn a_plan_waits_exactly_when_the_pacing_does() {
+    let index = super::index("uaaaaaaa");
+    let mut pacing = Pacing::default();
+    pacing.compacted(1);
+    // 80 tokens, of which the strategy frees 10: less than it must.
+    for (window, fits) in [(80, true), (79, false)] {
+        let budget = Budget::builder().window(window).reserve(0).trigger(75).goal(60);
+        let strict = budget.min_reclaim(15).build().unwrap();
+        for pass in Pass::ALL {
+            let view = TriggerView::new(index.view(), &strict, 80).with_pass(pass);
+            let mut cells = [Cell::default(); 8];
+            let outcome = plan(index.view(), &strict, pass, &One, &mut cells).unwrap();
+            let planned = matches!(outcome, Outcome::Planned(_));
+            assert_eq!(planned, !(fits && pass == Pass::Proactive), "{} in {window}", pass.as_str());
+            assert_eq!(pacing.permits(2, &view).is_ok(), planned);
+        }
+    }
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! Appending.
 
-use epitome_core::{Head, Revision, Seq};
+use epitome_core::{Head, OpenKind, Revision, Seq};
 use rusqlite::{Connection, OptionalExtension};
-use sha2::{Digest, Sha256};
 
-use super::failure::{Failure, corrupt};
-use super::row::{SessionRow, int, number};
+use super::failure::Failure;
+use super::row::{create_session, find_session, number, save_session, time};
 use super::sql;
-use crate::history::rules::{self, Anchor};
-use crate::history::{Append, AppendToken, Appended, Entry, SessionId, StoreError};
-use crate::wire::stored;
+use crate::history::bodies::Bodies;
+use crate::history::rows::{SessionRow, int, part_tokens_text, stored_time};
+use crate::history::rules::{self, Anchor, corrupt};
+use crate::history::{Append, AppendToken, Appended, Entry, LoggedAppend, SessionId, StoreError, Timestamp};
 
 /// An append with everything about it that can be made before its turn comes.
 #[derive(Debug)]
@@ -18,29 +18,19 @@ pub(super) struct AppendJob {
     token: AppendToken,
     head: Head,
     entries: Vec<Entry>,
-    bodies: Vec<String>,
-    digest: [u8; 32],
+    bodies: Bodies,
+    time: Option<Timestamp>,
 }
 
 impl AppendJob {
     pub(super) fn new(session: &SessionId, append: &Append<'_>) -> Result<Self, StoreError> {
-        let Append { token, head, entries } = *append;
-        let bodies = entries
-            .iter()
-            .map(|entry| stored::encode(&entry.message).map_err(rules::not_storable))
-            .collect::<Result<Vec<_>, _>>()?;
-        Ok(Self {
-            session: session.clone(),
-            token: token.clone(),
-            head,
-            entries: entries.to_vec(),
-            digest: digest(&bodies),
-            bodies,
-        })
+        let Append { token, head, entries, time } = *append;
+        let (session, token) = (session.clone(), token.clone());
+        Ok(Self { session, token, head, entries: entries.to_vec(), bodies: Bodies::of(entries)?, time })
     }
 
     pub(super) fn run(&self, connection: &Connection) -> Result<Appended, Failure> {
-        let found = SessionRow::find(connection, &self.session)?;
+        let found = find_session(connection, &self.session)?;
         if let Some(row) = found
             && let Some(appended) = self.receipt(connection, row.id)?
         {
@@ -56,47 +46,46 @@ impl AppendJob {
         })?;
         let mut row = match found {
             Some(row) => row,
-            None => SessionRow::create(connection, &self.session)?,
+            None => create_session(connection, &self.session)?,
         };
         self.insert(connection, row.id, first, &placement.hidden_by)?;
 
-        row.head = Seq(first.0.saturating_add(self.entries.len() as u64));
-        row.live_messages = row.live_messages.saturating_add(placement.live_messages);
-        row.live_tokens = row.live_tokens.saturating_add(placement.live_tokens);
-        if placement.moves_revision {
-            row.revision = row.revision.next();
-        }
-        row.save(connection)?;
+        row.append(self.entries.len(), &placement, self.time);
+        save_session(connection, &row)?;
         let appended = Appended::new(first, row.head, row.revision);
-        self.keep_receipt(connection, row.id, appended)?;
+        self.keep_receipt(connection, &row, appended)?;
         Ok(appended)
     }
 
     /// The answer given to this token before.
     fn receipt(&self, connection: &Connection, session: i64) -> Result<Option<Appended>, Failure> {
-        let seen = connection
-            .prepare_cached(sql::TOKEN)?
-            .query_row((session, self.token.as_str().as_bytes()), |row| {
-                let appended =
-                    Appended::new(Seq(number(row, 1)?), Seq(number(row, 2)?), Revision(number(row, 3)?));
-                Ok((row.get::<_, Vec<u8>>(0)?, appended))
-            })
-            .optional()?;
-        match seen {
-            Some((digest, appended)) if digest == self.digest => Ok(Some(appended)),
-            Some(_) => Err(rules::token_reused().into()),
+        match receipt(connection, session, &self.token)? {
+            Some((digest, appended)) if digest == self.bodies.digest => Ok(Some(appended)),
+            Some((_, appended)) => {
+                let mut pruned = connection.prepare_cached(sql::PRUNED_IN)?;
+                match pruned.exists((session, int(appended.first.0), int(appended.head.0)))? {
+                    true => Ok(Some(appended)),
+                    false => Err(rules::token_reused().into()),
+                }
+            }
             None => Ok(None),
         }
     }
 
-    fn keep_receipt(&self, connection: &Connection, session: i64, appended: Appended) -> Result<(), Failure> {
+    fn keep_receipt(
+        &self,
+        connection: &Connection,
+        row: &SessionRow,
+        appended: Appended,
+    ) -> Result<(), Failure> {
         connection.prepare_cached(sql::NEW_TOKEN)?.execute((
-            session,
+            row.id,
             self.token.as_str().as_bytes(),
-            self.digest,
+            self.bodies.digest,
             int(appended.first.0),
             int(appended.head.0),
             int(appended.revision.0),
+            stored_time(row.appended),
         ))?;
         Ok(())
     }
@@ -111,7 +100,7 @@ impl AppendJob {
         let mut message = connection.prepare_cached(sql::NEW_MESSAGE)?;
         let mut text = connection.prepare_cached(sql::NEW_BODY)?;
         for (((seq, entry), body), hidden_by) in
-            (int(first.0)..).zip(&self.entries).zip(&self.bodies).zip(hidden_by)
+            (int(first.0)..).zip(&self.entries).zip(&self.bodies.texts).zip(hidden_by)
         {
             message.execute((
                 session,
@@ -125,7 +114,7 @@ impl AppendJob {
                 entry.orphan,
                 hidden_by.map(|revision| int(revision.0)),
             ))?;
-            text.execute((session, seq, body))?;
+            text.execute((session, seq, body, part_tokens_text(&entry.part_tokens)))?;
             if hidden_by.is_some() {
                 settle(connection, session, entry)?;
             }
@@ -134,11 +123,55 @@ impl AppendJob {
     }
 }
 
+/// What was appended under a token.
+pub(super) fn find(
+    connection: &Connection,
+    session: &SessionId,
+    token: &AppendToken,
+) -> Result<Option<Appended>, Failure> {
+    let Some(row) = find_session(connection, session)? else { return Ok(None) };
+    Ok(receipt(connection, row.id, token)?.map(|(_, appended)| appended))
+}
+
+pub(super) fn list(
+    connection: &Connection,
+    session: &SessionId,
+    from: Seq,
+    limit: u32,
+) -> Result<Vec<LoggedAppend>, Failure> {
+    let session = find_session(connection, session)?.ok_or_else(|| rules::not_found("appends"))?;
+    let mut statement = connection.prepare_cached(sql::APPENDS)?;
+    let mut rows = statement.query((session.id, int(from.0), limit))?;
+    let mut appends = Vec::new();
+    while let Some(row) = rows.next()? {
+        let token =
+            String::from_utf8(row.get(0)?).map_err(|_| corrupt("appends: an append's token is no text"))?;
+        let appended = Appended::new(Seq(number(row, 1)?), Seq(number(row, 2)?), Revision(number(row, 3)?));
+        appends.push(LoggedAppend::new(AppendToken::new(token), appended, time(row, 4)?));
+    }
+    Ok(appends)
+}
+
+/// The digest of what was appended under a token, and the answer.
+fn receipt(
+    connection: &Connection,
+    session: i64,
+    token: &AppendToken,
+) -> rusqlite::Result<Option<(Vec<u8>, Appended)>> {
+    let mut statement = connection.prepare_cached(sql::TOKEN)?;
+    let seen = statement.query_row((session, token.as_str().as_bytes()), |row| {
+        let appended = Appended::new(Seq(number(row, 1)?), Seq(number(row, 2)?), Revision(number(row, 3)?));
+        Ok((row.get(0)?, appended))
+    });
+    seen.optional()
+}
+
 /// Takes the call that a hidden entry answers off the list of the unanswered ones: the first with its id.
 fn settle(connection: &Connection, session: i64, entry: &Entry) -> Result<(), Failure> {
-    if let Some(id) = entry.call_id() {
+    if let Some((kind, id)) = entry.answers() {
         let mut answer = connection.prepare_cached(sql::ANSWER)?;
-        answer.execute((session, int(entry.anchor.0), id.as_bytes()))?;
+        let approval = kind == OpenKind::Approval;
+        answer.execute((session, int(entry.anchor.0), id.as_bytes(), approval))?;
     }
     Ok(())
 }
@@ -154,14 +187,4 @@ fn find_anchor(connection: &Connection, session: i64, seq: Seq) -> Result<Anchor
     };
     let found = find().map_err(|error| Failure::from(error).of("append"))?;
     found.ok_or_else(|| corrupt("append: a message of the log is missing"))
-}
-
-/// Tells appends under one token apart: by their messages, which alone are the caller's.
-fn digest(bodies: &[String]) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    for body in bodies {
-        hash.update((body.len() as u64).to_le_bytes());
-        hash.update(body);
-    }
-    hash.finalize().into()
 }

@@ -4,62 +4,56 @@ use epitome_core::attribution::SeqRange;
 use epitome_core::{Revision, Seq, Tokens};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::failure::{Failure, corrupt};
-use super::row::{SessionRow, covers, int, number};
+use super::failure::Failure;
+use super::row::{self, find_session, number, save_session};
 use super::sql;
-use crate::history::rules::{self, VisibleMessage, VisibleSummary};
-use crate::history::{CompactionRecord, RecordId, SessionId, StoreError};
-use crate::wire::stored;
+use crate::history::bodies::RecordBodies;
+use crate::history::rows::{SessionRow, count, covers, covers_text, int, shortened};
+use crate::history::rules::{self, VisibleMessage, VisibleSummary, corrupt};
+use crate::history::{CompactionRecord, MessageEdit, RecordId, SessionId, StoreError, TokenCount};
 
 /// A commit with everything about it that can be made before its turn comes.
 #[derive(Debug)]
 pub(super) struct CommitJob {
     session: SessionId,
     record: CompactionRecord,
-    id: RecordId,
-    /// The record without its summaries, which have rows of their own.
-    body: String,
-    summaries: Vec<String>,
+    bodies: RecordBodies,
 }
 
 impl CommitJob {
     pub(super) fn new(session: &SessionId, record: &CompactionRecord) -> Result<Self, StoreError> {
-        let id = stored::record_id(record).map_err(rules::not_storable)?;
-        let summaries = record
-            .summaries
-            .iter()
-            .map(|summary| stored::encode(&summary.message).map_err(rules::not_storable))
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut bare = record.clone();
-        bare.summaries.clear();
-        let body = stored::encode_record(&bare).map_err(rules::not_storable)?;
-        Ok(Self { session: session.clone(), record: record.clone(), id, body, summaries })
+        Ok(Self { session: session.clone(), record: record.clone(), bodies: RecordBodies::of(record)? })
     }
 
     pub(super) fn run(&self, connection: &Connection) -> Result<Revision, Failure> {
-        let found = SessionRow::find(connection, &self.session)?;
+        let found = find_session(connection, &self.session)?;
         let mut row = found.ok_or_else(|| rules::not_found("commit"))?;
         let known = record_at(connection, row.id, self.record.parent.next())?;
-        if let Some(made) = rules::check_commit(&self.record, self.id, known, row.revision, row.head)? {
+        if let Some(made) = rules::check_commit(&self.record, self.bodies.id, known, row.revision, row.head)?
+        {
             return Ok(made);
         }
         let messages = rows(connection, sql::VISIBLE_MESSAGES, row.id, visible_message)?;
         let summaries = rows(connection, sql::VISIBLE_SUMMARIES, row.id, visible_summary)?;
         let edit = rules::edit(&self.record, &messages, &summaries)?;
+        let stand_ins = self.record.edits.iter().map(|edit| shorten(connection, row.id, edit));
+        let stand_ins = stand_ins.collect::<Result<Vec<_>, _>>()?;
+        rules::check_groups(&self.record, &messages)?;
 
         row.revision = row.revision.next();
         row.live_messages = edit.live_messages;
         row.live_tokens = edit.live_tokens;
         hide(connection, &row, &self.record.hides, &edit)?;
+        insert_edits(connection, &row, &self.record.edits, &stand_ins)?;
         self.show(connection, &row)?;
-        row.save(connection)?;
+        save_session(connection, &row)?;
         Ok(row.revision)
     }
 
     fn show(&self, connection: &Connection, row: &SessionRow) -> Result<(), Failure> {
         let revision = int(row.revision.0);
         let mut insert = connection.prepare_cached(sql::NEW_SUMMARY)?;
-        for (summary, body) in self.record.summaries.iter().zip(&self.summaries) {
+        for (summary, body) in self.record.summaries.iter().zip(&self.bodies.summaries) {
             let key = int(summary.key.0);
             // A summary is in the turn of the first message that it covers.
             let turn: u32 =
@@ -85,8 +79,8 @@ impl CommitJob {
                 call.id.as_bytes(),
             ))?;
         }
-        let id = self.id.as_bytes().as_slice();
-        connection.prepare_cached(sql::NEW_RECORD)?.execute((row.id, revision, id, &self.body))?;
+        let id = self.bodies.id.as_bytes().as_slice();
+        connection.prepare_cached(sql::NEW_RECORD)?.execute((row.id, revision, id, &self.bodies.text))?;
         Ok(())
     }
 }
@@ -127,7 +121,53 @@ fn hide(
     }
 }
 
-fn rows<T>(
+/// What stands in place of a message's parts after `edit`, over what stands there already, as it is stored.
+fn shorten(connection: &Connection, session: i64, edit: &MessageEdit) -> Result<String, Failure> {
+    let mut statement = connection.prepare_cached(sql::EDITED)?;
+    let mut rows = statement.query((session, int(edit.seq.0)))?;
+    let lost = || corrupt(format!("commit: the text of message {} is missing", edit.seq));
+    let found = rows.next()?.ok_or_else(lost)?;
+    let body: String = found.get::<_, Option<String>>(3)?.ok_or_else(lost)?;
+    shortened(edit, &body, row::edit(found, 4)?, || {
+        let basis: String = found.get(1)?;
+        Ok(count(Tokens(found.get(0)?), &basis, found.get(2)?)?)
+    })
+}
+
+fn insert_edits(
+    connection: &Connection,
+    row: &SessionRow,
+    edits: &[MessageEdit],
+    stand_ins: &[String],
+) -> Result<(), Failure> {
+    for (edit, stand_ins) in edits.iter().zip(stand_ins) {
+        insert_edit(connection, row.id, edit.seq, row.revision, &edit.count, stand_ins)?;
+    }
+    Ok(())
+}
+
+/// Keeps what stands in place of a message's parts since `revision`.
+pub(super) fn insert_edit(
+    connection: &Connection,
+    session: i64,
+    seq: Seq,
+    revision: Revision,
+    count: &TokenCount,
+    stand_ins: &str,
+) -> Result<(), Failure> {
+    connection.prepare_cached(sql::NEW_EDIT)?.execute((
+        session,
+        int(seq.0),
+        int(revision.0),
+        count.tokens.0,
+        count.basis.as_str(),
+        count.counter.as_str(),
+        stand_ins,
+    ))?;
+    Ok(())
+}
+
+pub(super) fn rows<T>(
     connection: &Connection,
     sql: &str,
     session: i64,
@@ -142,18 +182,12 @@ fn rows<T>(
     Ok(found)
 }
 
-fn visible_message(row: &Row<'_>) -> Result<VisibleMessage, Failure> {
+pub(super) fn visible_message(row: &Row<'_>) -> Result<VisibleMessage, Failure> {
     let (seq, anchor) = (Seq(number(row, 0)?), Seq(number(row, 1)?));
     Ok(VisibleMessage { seq, anchor, tokens: Tokens(row.get(2)?) })
 }
 
-fn visible_summary(row: &Row<'_>) -> Result<VisibleSummary, Failure> {
+pub(super) fn visible_summary(row: &Row<'_>) -> Result<VisibleSummary, Failure> {
     let text: String = row.get(2)?;
     Ok(VisibleSummary { key: Seq(number(row, 0)?), covers: covers(&text)?, tokens: Tokens(row.get(1)?) })
-}
-
-/// `[[first,last],..]`
-fn covers_text(ranges: &[SeqRange]) -> Result<String, Failure> {
-    let pairs: Vec<[u64; 2]> = ranges.iter().map(|range| [range.first.0, range.last.0]).collect();
-    Ok(serde_json::to_string(&pairs).map_err(|_| rules::invalid("commit: the coverage cannot be written"))?)
 }

@@ -71,10 +71,6 @@ fn meaning(code: Option<ErrorCode>) -> (StoreErrorKind, &'static str) {
     }
 }
 
-pub(super) fn corrupt(context: impl Into<String>) -> StoreError {
-    StoreError::new(StoreErrorKind::Corrupt, context)
-}
-
 pub(super) fn unavailable(context: impl Into<String>) -> StoreError {
     StoreError::new(StoreErrorKind::Unavailable, context)
 }

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
-use super::failure::{Failure, corrupt, unavailable};
-use super::sql::{APPLICATION_ID, SCHEMA, SCHEMA_VERSION};
-use crate::history::rules::invalid;
+use super::failure::{Failure, unavailable};
+use super::sql::{APPLICATION_ID, SCHEMA, SCHEMA_VERSION, UPGRADES};
+use crate::history::rules::{corrupt, invalid};
 use crate::history::{StoreError, StoreErrorKind};
 
 /// How long an operation waits for another process that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// More than the number of statements there are: none is ever prepared twice.
-const STATEMENTS_MAX: usize = 64;
+const STATEMENTS_MAX: usize = 96;
 
 /// How often the change to WAL is tried: each time it fails, another of those who open a new file has come further.
 const WAL_ATTEMPTS_MAX: usize = 32;
@@ -73,7 +73,14 @@ pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
 fn checked(connection: Connection) -> Result<Connection, Failure> {
     prepare(&connection)?;
     match identify_alone(&connection)? {
-        Identity::Ours => Ok(connection),
+        Identity::Ours { version: SCHEMA_VERSION } => Ok(connection),
+        Identity::Ours { version } => {
+            let context = format!(
+                "open: written by an older version: schema {version}, this one has {SCHEMA_VERSION}; open it for \
+                 writing once, which brings it up to date"
+            );
+            Err(invalid(context).into())
+        }
         Identity::Empty => Err(invalid("open: the file is empty; open it for writing first").into()),
     }
 }
@@ -140,6 +147,8 @@ fn prepare(connection: &Connection) -> Result<(), Failure> {
     // The file's own schema may not run functions of ours that have side effects.
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    // What is deleted is for good: it does not stay in unused parts of pages.
+    connection.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
     Ok(())
 }
 
@@ -154,9 +163,17 @@ fn set_up(connection: &Connection) -> Result<(), Failure> {
 
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     // Another process may have been faster.
-    if identify(&transaction)? == Identity::Empty {
-        transaction.execute_batch(SCHEMA)?;
-        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    let version = match identify(&transaction)? {
+        Identity::Ours { version } => version,
+        Identity::Empty => {
+            transaction.execute_batch(SCHEMA)?;
+            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+            1
+        }
+    };
+    if version < SCHEMA_VERSION {
+        let done = usize::try_from(version.saturating_sub(1)).unwrap_or_default();
+        UPGRADES.iter().skip(done).try_for_each(|upgrade| transaction.execute_batch(upgrade))?;
         transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(transaction.commit()?)
@@ -180,7 +197,7 @@ fn use_wal(connection: &Connection) -> Result<(), Failure> {
 #[derive(Debug, PartialEq, Eq)]
 enum Identity {
     Empty,
-    Ours,
+    Ours { version: i64 },
 }
 
 /// Another process may be creating the schema: all that is read is of one moment.
@@ -194,7 +211,7 @@ fn identify(connection: &Connection) -> Result<Identity, Failure> {
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     match (application, version, tables) {
         (0, 0, 0) => Ok(Identity::Empty),
-        (APPLICATION_ID, 1..=SCHEMA_VERSION, 1..) => Ok(Identity::Ours),
+        (APPLICATION_ID, version @ 1..=SCHEMA_VERSION, 1..) => Ok(Identity::Ours { version }),
         (APPLICATION_ID, version, _) if version > SCHEMA_VERSION => Err(StoreError::new(
             StoreErrorKind::Invalid,
             format!(

@@ -2,53 +2,56 @@
 
 use core::ops::Range;
 
-use epitome_core::{Head, Revision, Seq, Tokens, Turn};
+use epitome_core::{Revision, Seq, Tokens, Turn};
 use rusqlite::{Connection, ToSql};
 
-use super::failure::{Failure, corrupt};
-use super::row::{MessageRow, SessionRow, count, int, number, session_info};
+use super::failure::Failure;
+use super::row::{find_session, logged, message, number, optional, session_info};
 use super::sql;
-use crate::history::{
-    Committed, Loaded, LogPage, Logged, SessionId, SessionInfo, StoreError, Summary, UnansweredCall, rules,
+use crate::history::rows::{
+    MessageRow, SessionRow, StoredPage, StoredProjection, StoredRecord, StoredSummary, int, last_turn_begins,
 };
+use crate::history::rules::{self, corrupt};
+use crate::history::tail::last_turn;
+use crate::history::{SessionId, SessionInfo, UnansweredCall};
 use crate::message::Str;
-use crate::wire::stored;
-
-/// A live projection as it is stored.
-#[derive(Debug)]
-pub(super) struct StoredProjection {
-    head: Head,
-    revision: Revision,
-    rows: Vec<MessageRow>,
-    unanswered: Vec<UnansweredCall>,
-}
 
 pub(super) fn load(connection: &Connection, session: &SessionId) -> Result<StoredProjection, Failure> {
-    let session = SessionRow::find(connection, session)?.ok_or_else(|| rules::not_found("load"))?;
-    let mut rows = messages(connection, sql::LIVE_MESSAGES, &[&session.id])?;
-    rows.extend(messages(connection, sql::LIVE_SUMMARIES, &[&session.id])?);
+    let session = find_session(connection, session)?.ok_or_else(|| rules::not_found("load"))?;
+    projection(connection, &session, Seq(0))
+}
+
+/// The projection from where the last turn begins.
+pub(super) fn tail(connection: &Connection, session: &SessionId) -> Result<StoredProjection, Failure> {
+    let session = find_session(connection, session)?.ok_or_else(|| rules::not_found("load"))?;
+    let begin = |sql| -> rusqlite::Result<Option<(Seq, Turn)>> {
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut rows = statement.query([session.id])?;
+        let (mut failed, mut next) = (None, || {
+            let row = rows.next()?;
+            row.map(|row| Ok((Seq(number(row, 0)?), Turn(row.get(1)?), row.get(2)?))).transpose()
+        });
+        let newest_first = core::iter::from_fn(|| {
+            next().unwrap_or_else(|error| {
+                failed = Some(error);
+                None
+            })
+        });
+        let begin = last_turn(newest_first);
+        failed.map_or(Ok(begin), Err)
+    };
+    let from = last_turn_begins(begin(sql::TURNS)?, begin(sql::SUMMARY_TURNS)?, session.head);
+    projection(connection, &session, from)
+}
+
+fn projection(connection: &Connection, session: &SessionRow, from: Seq) -> Result<StoredProjection, Failure> {
+    let bounds: [&dyn ToSql; 2] = [&session.id, &int(from.0)];
+    let mut rows = messages(connection, sql::LIVE_MESSAGES, &bounds)?;
+    rows.extend(messages(connection, sql::LIVE_SUMMARIES, &bounds)?);
     // Two ascending runs: the sort merges them.
     rows.sort_by_key(|row| row.key);
     let unanswered = unanswered(connection, session.id)?;
     Ok(StoredProjection { head: session.head, revision: session.revision, rows, unanswered })
-}
-
-impl StoredProjection {
-    pub(super) fn into_loaded(self) -> Result<Loaded, StoreError> {
-        let mut loaded = Loaded::new(self.head, self.revision);
-        loaded.unanswered = self.unanswered;
-        for row in self.rows {
-            loaded.live.push(row.into_live()?);
-        }
-        Ok(loaded)
-    }
-}
-
-/// A page of the log as it is stored.
-#[derive(Debug)]
-pub(super) struct StoredPage {
-    rows: Vec<MessageRow>,
-    next: Option<Seq>,
 }
 
 pub(super) fn log(
@@ -57,41 +60,14 @@ pub(super) fn log(
     range: &Range<Seq>,
     limit: u32,
 ) -> Result<StoredPage, Failure> {
-    let session = SessionRow::find(connection, session)?.ok_or_else(|| rules::not_found("log"))?;
+    let session = find_session(connection, session)?.ok_or_else(|| rules::not_found("log"))?;
     // The log has no gaps, so the end of a page is known beforehand.
     let end = range.end.min(Seq(range.start.0.saturating_add(u64::from(limit))));
     let bounds: [&dyn ToSql; 3] = [&session.id, &int(range.start.0), &int(end.0)];
-    let rows = messages(connection, sql::LOG, &bounds)?;
+    let mut statement = connection.prepare_cached(sql::LOG)?;
+    let rows: Vec<_> = statement.query_map(bounds, logged)?.collect::<Result<_, _>>()?;
     let end = Seq(range.start.0.saturating_add(rows.len() as u64));
     Ok(StoredPage { rows, next: rules::next_page(end, range.end, session.head) })
-}
-
-impl StoredPage {
-    pub(super) fn into_page(self) -> Result<LogPage, StoreError> {
-        let logged = |row: MessageRow| {
-            let (seq, hidden_by) = (row.key, row.hidden_by);
-            Ok(Logged::new(seq, row.into_entry()?, hidden_by))
-        };
-        let messages = self.rows.into_iter().map(logged).collect::<Result<_, StoreError>>()?;
-        Ok(LogPage::new(messages, self.next))
-    }
-}
-
-/// A record as it is stored: its summaries have rows of their own.
-#[derive(Debug)]
-pub(super) struct StoredRecord {
-    revision: Revision,
-    body: String,
-    summaries: Vec<StoredSummary>,
-}
-
-#[derive(Debug)]
-struct StoredSummary {
-    key: Seq,
-    tokens: Tokens,
-    basis: String,
-    counter: String,
-    body: String,
 }
 
 pub(super) fn records(
@@ -100,7 +76,7 @@ pub(super) fn records(
     after: Option<Revision>,
     limit: u32,
 ) -> Result<Vec<StoredRecord>, Failure> {
-    let session = SessionRow::find(connection, session)?.ok_or_else(|| rules::not_found("records"))?;
+    let session = find_session(connection, session)?.ok_or_else(|| rules::not_found("records"))?;
     // No record makes the revision 0.
     let after = after.unwrap_or_default();
     let mut statement = connection.prepare_cached(sql::RECORDS)?;
@@ -109,7 +85,8 @@ pub(super) fn records(
     while let Some(row) = rows.next()? {
         let revision = Revision(number(row, 0)?);
         let summaries = summaries(connection, session.id, revision)?;
-        records.push(StoredRecord { revision, body: row.get(1)?, summaries });
+        let undone_by = optional(row, 2)?.map(Revision);
+        records.push(StoredRecord { revision, body: row.get(1)?, undone_by, summaries });
     }
     Ok(records)
 }
@@ -125,20 +102,6 @@ fn summaries(
         Ok(StoredSummary { key, tokens, basis: row.get(2)?, counter: row.get(3)?, body: row.get(4)? })
     })?;
     summaries.collect()
-}
-
-impl StoredRecord {
-    pub(super) fn into_committed(self) -> Result<Committed, StoreError> {
-        let unread =
-            |error| corrupt(format!("the record of {} cannot be read", self.revision)).with_source(error);
-        let mut record = stored::decode_record(&self.body).map_err(unread)?;
-        for summary in self.summaries {
-            let message = stored::decode(&summary.body).map_err(unread)?;
-            let count = count(summary.tokens, &summary.basis, summary.counter)?;
-            record.summaries.push(Summary::new(summary.key, message, count));
-        }
-        Ok(Committed::new(self.revision, record))
-    }
 }
 
 pub(super) fn list(
@@ -165,7 +128,7 @@ pub(super) fn delete(connection: &Connection, session: &SessionId) -> Result<boo
 }
 
 fn messages(connection: &Connection, sql: &str, bounds: &[&dyn ToSql]) -> rusqlite::Result<Vec<MessageRow>> {
-    connection.prepare_cached(sql)?.query_map(bounds, MessageRow::read)?.collect()
+    connection.prepare_cached(sql)?.query_map(bounds, message)?.collect()
 }
 
 fn unanswered(connection: &Connection, session: i64) -> Result<Vec<UnansweredCall>, Failure> {

@@ -1,12 +1,13 @@
 //! Where the conversation is, when it is not where somebody looked.
 
 use super::conversation::MESSAGES;
+use super::looks::{foreign, looks_like};
 use super::{Document, Pointer};
 use crate::wire::WireError;
 use crate::wire::json::{self, Kind};
 
 /// Whether `text` is an object with `role`.
-pub(super) fn is_message(text: &str) -> bool {
+pub(crate) fn is_message(text: &str) -> bool {
     Kind::of(text) == Kind::Object && has(text, "role")
 }
 
@@ -16,8 +17,9 @@ pub(super) fn is_conversation(text: &str) -> bool {
 }
 
 /// The error for a value that is no conversation: what it is, what was expected, and where to look.
-pub(super) fn refusal(document: &Document<'_>) -> WireError {
-    let advice = advice(document);
+pub(crate) fn refusal(document: &Document<'_>) -> WireError {
+    let (at, text) = (document.path(), document.text());
+    let advice = foreign(text).or_else(|| advice(document)).or_else(|| looks_like(at, text));
     // Where nothing else can be said, an array is told by what it holds.
     let inside = first(document.text()).filter(|item| advice.is_none() && Kind::of(item) == Kind::Object);
     let inside = inside.map(|item| format!(", the first {}", json::describe(item))).unwrap_or_default();
@@ -94,7 +96,7 @@ fn search(text: &str, levels: usize) -> Option<Route> {
 }
 
 /// The members of an object, or the first element of an array: the others are most likely of the same form.
-fn children<'a>(at: &Pointer, text: &'a str) -> Vec<(Pointer, &'a str)> {
+pub(super) fn children<'a>(at: &Pointer, text: &'a str) -> Vec<(Pointer, &'a str)> {
     let mut found = Vec::new();
     match Kind::of(text) {
         Kind::Array => found.extend(first(text).map(|value| (at.join("0"), value))),
@@ -148,7 +150,7 @@ fn has(text: &str, name: &str) -> bool {
 }
 
 /// How far below a place a conversation is looked for: the history of a run in a list of runs, under a key or two.
-const LEVELS: usize = 4;
+pub(super) const LEVELS: usize = 4;
 
 /// Enough keys of one object to look under; a table with thousands of them is not where a conversation is.
 const CHILDREN_MAX: usize = 64;

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use epitome_core::message::{MediaExtent, MediaKind, MediaView, PartView, Parts, UnknownView};
 
 use super::FORMAT;
-use super::fields::{expect_object, expect_text, optional_text, present};
+use crate::media::pixels_of_base64;
 use crate::wire::WireError;
+use crate::wire::expect::{expect_object, expect_text, optional_text, present};
 use crate::wire::json::{self, Kind};
 
 /// The content of a message or of a tool result. Empty texts are no parts.
@@ -33,6 +34,8 @@ pub(super) struct ChatMedia<'a> {
     pub(super) mime: Cow<'a, str>,
     pub(super) source: ChatSource<'a>,
     pub(super) low_detail: bool,
+    /// Width and height of an image, where its bytes are here.
+    pub(super) pixels: Option<(u32, u32)>,
 }
 
 /// Where the bytes of a media part are.
@@ -127,9 +130,13 @@ impl<'a> ChatMedia<'a> {
         };
         Ok(match data.starts_with("data:") {
             true => Self::of_url(MediaKind::Audio, data),
-            false => {
-                Self { kind: MediaKind::Audio, mime, source: ChatSource::Base64(data), low_detail: false }
-            }
+            false => Self {
+                kind: MediaKind::Audio,
+                mime,
+                source: ChatSource::Base64(data),
+                low_detail: false,
+                pixels: None,
+            },
         })
     }
 
@@ -145,7 +152,13 @@ impl<'a> ChatMedia<'a> {
                 None => return Err(WireError::shape("a file needs `file_data` or `file_id`")),
             },
         };
-        Ok(Self { kind: MediaKind::Document, mime: Cow::Borrowed(""), source, low_detail: false })
+        Ok(Self {
+            kind: MediaKind::Document,
+            mime: Cow::Borrowed(""),
+            source,
+            low_detail: false,
+            pixels: None,
+        })
     }
 
     /// Media at `url`, or in it.
@@ -162,18 +175,28 @@ impl<'a> ChatMedia<'a> {
                 None => (Cow::Owned(mime_of(&url).to_owned()), ChatSource::Uri(Cow::Owned(url))),
             },
         };
-        Self { kind, mime, source, low_detail: false }
+        let pixels = Self::pixels_of(kind, &source);
+        Self { kind, mime, source, low_detail: false, pixels }
     }
 
     pub(super) const fn extent(&self) -> MediaExtent {
         let mut extent = MediaExtent::UNKNOWN;
         extent.low_detail = self.low_detail;
+        extent.pixels = self.pixels;
         extent
+    }
+
+    /// The size of an image that is in the message, from its first bytes.
+    fn pixels_of(kind: MediaKind, source: &ChatSource<'_>) -> Option<(u32, u32)> {
+        match (kind, source) {
+            (MediaKind::Image, ChatSource::Base64(data)) => pixels_of_base64(data),
+            _ => None,
+        }
     }
 }
 
 /// Media type and base64 of `data:image/png;base64,..`.
-fn split_data_url(url: &str) -> Option<(&str, &str)> {
+pub(crate) fn split_data_url(url: &str) -> Option<(&str, &str)> {
     let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
     let mime = head.strip_suffix(";base64")?;
     // Parameters, such as a charset, would not survive being written again: then it stays a URL.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use epitome_core::message::Role;
 
 use crate::wire::error::quoted;
+use crate::wire::expect::{expect_object, expect_text, optional_text, present};
 use crate::wire::json::{self, Kind};
 use crate::wire::{WireError, WireErrorKind};
 
@@ -192,41 +193,6 @@ impl<'a> ChatCall<'a> {
             if Kind::of(raw) == Kind::Text { json::decode(raw) } else { Cow::Borrowed(raw) }
         });
         Ok(Self { id, name, arguments })
-    }
-}
-
-/// What `read` makes of the value of `key` in the object `text`, if there is one that is not null.
-pub(super) fn present<'a, T>(
-    text: &str,
-    value: Option<&'a str>,
-    key: &str,
-    read: impl FnOnce(&'a str) -> Result<T, WireError>,
-) -> Result<Option<T>, WireError> {
-    match value.filter(|value| *value != "null") {
-        Some(value) => json::nested(text, value, format_args!("/{key}"), read).map(Some),
-        None => Ok(None),
-    }
-}
-
-pub(super) fn optional_text<'a>(
-    text: &str,
-    value: Option<&'a str>,
-    key: &str,
-) -> Result<Option<Cow<'a, str>>, WireError> {
-    present(text, value, key, expect_text)
-}
-
-pub(super) fn expect_text(raw: &str) -> Result<Cow<'_, str>, WireError> {
-    match Kind::of(raw) {
-        Kind::Text => Ok(json::decode(raw)),
-        _ => Err(WireError::shape(format!("expected a text, found {}", json::describe(raw)))),
-    }
-}
-
-pub(super) fn expect_object(raw: &str, what: &str) -> Result<(), WireError> {
-    match Kind::of(raw) {
-        Kind::Object => Ok(()),
-        _ => Err(WireError::shape(format!("expected {what} (an object), found {}", json::describe(raw)))),
     }
 }
 

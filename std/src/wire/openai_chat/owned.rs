@@ -10,7 +10,7 @@ use crate::message::{
     Media, MediaSource, Message, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart, WireText,
 };
 use crate::wire::WireError;
-use crate::wire::json;
+use crate::wire::expect::share;
 
 /// The message that `text` is. Its text is copied once, and every part without escapes is a slice of that copy.
 ///
@@ -18,12 +18,17 @@ use crate::wire::json;
 /// As [`ChatView::parse`].
 pub fn read(text: &str) -> Result<Message, WireError> {
     let whole: Arc<str> = Arc::from(text);
-    let view = ChatView::parse(&whole)?;
-    let mut message = Message::new(view.role, view.to_parts(&whole));
+    read_in(&whole, &whole)
+}
+
+/// The message that `text` is, a slice of `whole`: every part without escapes is a slice of it too.
+pub(crate) fn read_in(whole: &Arc<str>, text: &str) -> Result<Message, WireError> {
+    let view = ChatView::parse(text)?;
+    let mut message = Message::new(view.role, view.to_parts(whole));
     if let Some(name) = &view.name {
-        message = message.with_name(share(&whole, name));
+        message = message.with_name(share(whole, name));
     }
-    Ok(message.with_wire(WireText::new(NAME.clone(), Str::from(Arc::clone(&whole)))))
+    Ok(message.with_wire(WireText::new(NAME.clone(), share(whole, text))))
 }
 
 impl ChatView<'_> {
@@ -74,16 +79,6 @@ impl ChatMedia<'_> {
         media.extent = self.extent();
         media
     }
-}
-
-/// `text` as a slice of `whole` if it is one, else as a text of its own.
-fn share(whole: &Arc<str>, text: &str) -> Str {
-    let slice = match whole.as_bytes().as_ptr_range().contains(&text.as_ptr()) {
-        true => Str::slice_of(whole, json::range_of(whole, text)),
-        false if text.is_empty() => Str::slice_of(whole, 0..0),
-        false => None,
-    };
-    slice.unwrap_or_else(|| Str::from(text))
 }
 
 /// The format's name, shared by all messages.

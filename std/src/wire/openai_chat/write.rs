@@ -8,11 +8,11 @@ use epitome_core::message::Role;
 use super::content::for_each_item;
 use super::encode::{self, kind_of, unsupported};
 use super::fields::Fields;
-use super::places::Places;
 use super::{FORMAT, read};
 use crate::message::{Message, Part, ToolCall};
 use crate::wire::WireError;
 use crate::wire::json::{self, Kind, patch, quote, rebuild};
+use crate::wire::places::Places;
 
 /// A member's new value; `None` removes it.
 type Change = (&'static str, Option<String>);

@@ -5,9 +5,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    StoredError, StoredMessage, StoredRange, VERSION, Versioned, encode, from_json, reader, to_json,
+    FIRST_VERSION, StoredError, StoredMessage, StoredRange, VERSION, Versioned, encode, from_json, reader,
+    to_json,
 };
-use crate::history::{CompactionRecord, RecordId, Summary, TokenCount, UnansweredCall};
+use crate::history::{
+    CompactionRecord, MessageEdit, PartStandIn, RecordId, Summary, TokenCount, UnansweredCall,
+};
 use crate::message::Str;
 
 /// The stored form of `record`.
@@ -30,7 +33,7 @@ pub fn decode_record(text: &str) -> Result<CompactionRecord, StoredError> {
 ///
 /// The first 16 bytes of the SHA-256 of the revision and the head, and then of three sections, each begun by how many
 /// entries it has, so that none can be taken for another: the hidden ranges, the summaries' keys and stored forms, and
-/// edits of parts, of which there are none yet. Notes for people (the strategy's name, sizes) are not part of it.
+/// the edited messages' numbers and stand-ins. Notes for people (the strategy's name, sizes) are not part of it.
 ///
 /// # Errors
 /// [`StoredError::TooDeep`], as [`encode_record`].
@@ -51,14 +54,27 @@ pub fn record_id(record: &CompactionRecord) -> Result<RecordId, StoredError> {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
     }
-    hash.update(EDITS.to_le_bytes());
+    hash_edits(&mut hash, &record.edits);
     let digest: [u8; 32] = hash.finalize().into();
     let id = digest.first_chunk::<16>().copied().unwrap_or_default();
     Ok(RecordId::from_bytes(id))
 }
 
-/// How many parts a record edits: no release does so yet.
-const EDITS: u64 = 0;
+fn hash_edits(hash: &mut Sha256, edits: &[MessageEdit]) {
+    hash.update((edits.len() as u64).to_le_bytes());
+    for edit in edits {
+        hash.update(edit.seq.0.to_le_bytes());
+        hash.update((edit.stand_ins.len() as u64).to_le_bytes());
+        for PartStandIn { ordinal, text } in &edit.stand_ins {
+            hash.update(ordinal.to_le_bytes());
+            // What is taken out is not the same as what is replaced by an empty text.
+            hash.update([u8::from(text.is_some())]);
+            let text = text.as_deref().unwrap_or_default();
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text);
+        }
+    }
+}
 
 #[derive(Serialize, Deserialize)]
 struct StoredRecord {
@@ -68,6 +84,8 @@ struct StoredRecord {
     hides: Vec<StoredRange>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     summaries: Vec<StoredSummary>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    edits: Vec<StoredEdit>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unanswered: Vec<StoredUnanswered>,
     strategy: Str,
@@ -83,6 +101,19 @@ struct StoredSummary {
     basis: Basis,
     counter: Str,
 }
+
+#[derive(Serialize, Deserialize)]
+struct StoredEdit {
+    seq: u64,
+    stand_ins: Vec<StoredStandIn>,
+    tokens: u32,
+    basis: Basis,
+    counter: Str,
+}
+
+/// `[ordinal, text]`, or `[ordinal, null]`.
+#[derive(Serialize, Deserialize)]
+struct StoredStandIn(u32, Option<Str>);
 
 #[derive(Serialize, Deserialize)]
 struct StoredUnanswered {
@@ -103,11 +134,12 @@ impl Versioned for StoredRecord {
 impl StoredRecord {
     fn of(record: &CompactionRecord) -> Result<Self, StoredError> {
         Ok(Self {
-            v: VERSION,
+            v: if record.edits.is_empty() { FIRST_VERSION } else { VERSION },
             parent: record.parent.0,
             head: record.head.0,
             hides: record.hides.iter().copied().map(StoredRange::of).collect(),
             summaries: record.summaries.iter().map(StoredSummary::of).collect::<Result<_, _>>()?,
+            edits: record.edits.iter().map(StoredEdit::of).collect(),
             unanswered: record.unanswered.iter().map(StoredUnanswered::of).collect(),
             strategy: record.strategy.clone(),
             tokens_before: record.tokens_before,
@@ -125,6 +157,7 @@ impl StoredRecord {
                 .into_iter()
                 .map(StoredSummary::into_summary)
                 .collect::<Result<_, _>>()?,
+            edits: self.edits.into_iter().map(StoredEdit::into_edit).collect(),
             unanswered: self.unanswered.into_iter().map(StoredUnanswered::into_unanswered).collect(),
             strategy: self.strategy,
             tokens_before: self.tokens_before,
@@ -148,6 +181,43 @@ impl StoredSummary {
         let count = TokenCount::new(Tokens(self.tokens), self.basis, self.counter);
         Ok(Summary::new(Seq(self.key), self.message.into_message(reader)?, count))
     }
+}
+
+impl StoredEdit {
+    fn of(edit: &MessageEdit) -> Self {
+        Self {
+            seq: edit.seq.0,
+            stand_ins: to_stored(&edit.stand_ins),
+            tokens: edit.count.tokens.0,
+            basis: edit.count.basis,
+            counter: edit.count.counter.clone(),
+        }
+    }
+
+    fn into_edit(self) -> MessageEdit {
+        let count = TokenCount::new(Tokens(self.tokens), self.basis, self.counter);
+        MessageEdit::new(Seq(self.seq), from_stored(self.stand_ins), count)
+    }
+}
+
+fn to_stored(stand_ins: &[PartStandIn]) -> Vec<StoredStandIn> {
+    stand_ins.iter().map(|stand_in| StoredStandIn(stand_in.ordinal, stand_in.text.clone())).collect()
+}
+
+fn from_stored(stored: Vec<StoredStandIn>) -> Vec<PartStandIn> {
+    stored.into_iter().map(|StoredStandIn(ordinal, text)| PartStandIn::new(ordinal, text)).collect()
+}
+
+/// What stands in place of a message's parts, for a store that keeps it beside the message: `[[ordinal,text],..]`.
+#[cfg(any(feature = "postgres", feature = "redis", feature = "sqlite"))]
+pub(crate) fn encode_stand_ins(stand_ins: &[PartStandIn]) -> Result<String, StoredError> {
+    to_json(&to_stored(stand_ins))
+}
+
+/// What [`encode_stand_ins`] wrote.
+#[cfg(any(feature = "postgres", feature = "redis", feature = "sqlite"))]
+pub(crate) fn decode_stand_ins(text: &str) -> Result<Vec<PartStandIn>, StoredError> {
+    serde_json::from_str(text).map(from_stored).map_err(|error| super::malformed(&error))
 }
 
 impl StoredUnanswered {

@@ -7,7 +7,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::*;
-use crate::history::{CompactionRecord, Summary, TokenCount, UnansweredCall};
+use crate::history::{CompactionRecord, MessageEdit, PartStandIn, Summary, TokenCount, UnansweredCall};
 use crate::message::{
     Approval, ApprovalAnswer, CompactionPart, Media, MediaSource, Reasoning, ToolCall, ToolResult,
     UnknownPart,
@@ -141,8 +141,43 @@ fn a_record_is_written_as_version_1_says() {
     );
     assert_eq!(encode_record(&record()).unwrap(), text);
     assert_eq!(decode_record(text).unwrap(), record());
-    let newer = text.replacen(r#""message":{"v":1"#, r#""message":{"v":2"#, 1);
-    assert_eq!(decode_record(&newer), Err(StoredError::Version { found: 2 }));
+    let newer = text.replacen(r#""message":{"v":1"#, r#""message":{"v":3"#, 1);
+    assert_eq!(decode_record(&newer), Err(StoredError::Version { found: 3 }));
+}
+
+fn editing_record() -> CompactionRecord {
+    let mut record = CompactionRecord::new(Revision(4), Seq(12));
+    let count = TokenCount::new(Tokens(7), Basis::Counted, "o200k_base".into());
+    let stand_ins = vec![PartStandIn::new(0, None), PartStandIn::new(2, Some("{}".into()))];
+    record.edits = vec![MessageEdit::new(Seq(3), stand_ins, count)];
+    record
+}
+
+#[test]
+fn a_record_that_shortens_parts_is_written_as_version_2_says() {
+    let text = concat!(
+        r#"{"v":2,"parent":4,"head":12,"hides":[],"#,
+        r#""edits":[{"seq":3,"stand_ins":[[0,null],[2,"{}"]],"tokens":7,"basis":"counted","counter":"o200k_base"}],"#,
+        r#""strategy":"","tokens_before":0,"tokens_after":0}"#
+    );
+    assert_eq!(encode_record(&editing_record()).unwrap(), text);
+    assert_eq!(decode_record(text).unwrap(), editing_record());
+    let id = record_id(&editing_record()).unwrap();
+    let changes: [fn(&mut MessageEdit); 5] = [
+        |edit| edit.seq = Seq(4),
+        |edit| edit.stand_ins[0].text = Some("".into()),
+        |edit| edit.stand_ins[1].text = Some("[]".into()),
+        |edit| edit.stand_ins[1].ordinal = 1,
+        |edit| edit.stand_ins.truncate(1),
+    ];
+    for change in changes {
+        let mut other = editing_record();
+        change(&mut other.edits[0]);
+        assert_ne!(record_id(&other).unwrap(), id);
+    }
+    let mut same = editing_record();
+    same.edits[0].count.tokens = Tokens(8);
+    assert_eq!(record_id(&same).unwrap(), id, "sizes are notes");
 }
 
 #[test]
@@ -379,7 +414,9 @@ fn message() -> impl Strategy<Value = Message> {
             message = message.with_name(name);
         }
         match wire {
-            Some((format, text, touched)) => message.with_wire(WireText { format, text, touched }),
+            Some((format, text, touched)) => {
+                message.with_wire(WireText { format, text, touched, rejoin: touched })
+            }
             None => message,
         }
     })

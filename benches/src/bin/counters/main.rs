@@ -1,0 +1,140 @@
+//! What counting costs, beside its targets, as a Markdown table.
+//!
+//! `counters` takes a few minutes; `--smoke` runs the same cases on small inputs. Every case asserts that its results are
+//! right before it is timed. What is compared takes turns, so that a busy machine is as busy for both, and the middle of the
+//! rounds is taken; `benches/counters_instructions.sh` has the same ratios in instructions, which no other program disturbs.
+//! What depends on a fresh process (loading a vocabulary, the first pass) is measured in child processes of this program.
+
+#![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a measurement that cannot be made ends the run"
+)]
+
+mod clock;
+mod fresh;
+mod growing;
+mod lazy;
+mod once;
+#[path = "../first_numbers/table.rs"]
+#[expect(dead_code, reason = "its other clocks and units are for the program that it belongs to")]
+mod table;
+
+use core::error::Error;
+
+use epitome::core::{ClassEstimator, TokenCounter};
+use epitome::std::tokens::{FastTiktoken, Tiktoken};
+use epitome_benches::generated::{Message, Messages, Pool};
+use epitome_benches::nasty::Nasty;
+
+use clock::Rounds;
+use table::{Table, mb_per_second};
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy)]
+struct Sizes {
+    /// Messages whose texts are counted by both counters.
+    counted: usize,
+    /// Messages of the history that is planned.
+    planned: usize,
+    /// The largest of the long texts, in bytes.
+    long: usize,
+    rounds: usize,
+}
+
+const FULL: Sizes = Sizes { counted: 8_000, planned: 100_000, long: 1 << 20, rounds: 7 };
+const SMOKE: Sizes = Sizes { counted: 300, planned: 3_000, long: 64 << 10, rounds: 1 };
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let sizes = match arguments.as_slice() {
+        [] => FULL,
+        ["--smoke"] => SMOKE,
+        ["--fresh", name, messages] => return fresh::child(name, messages.parse()?),
+        ["--once", what, size] => return Ok(once::run(what, size.parse()?)?),
+        _ => return Err("usage: counters [--smoke]".into()),
+    };
+    let (mut table, pool) = (Table::default(), Pool::new());
+    let texts = texts(&pool, sizes.counted);
+    fresh::run(&sizes, &mut table)?;
+    warm(&texts, &sizes, &mut table);
+    growing::run(&texts, &sizes, &mut table);
+    lazy::run(&pool, &sizes, &mut table);
+    worst(&sizes, &mut table);
+    println!("{table}");
+    Ok(())
+}
+
+/// The texts of a made-up history, each on its own.
+fn texts(pool: &Pool, messages: usize) -> Vec<&str> {
+    Messages::new(pool, SEED).take(messages).map(|message: Message<'_>| message.text()).collect()
+}
+
+/// All counters over the same texts.
+fn warm(texts: &[&str], sizes: &Sizes, table: &mut Table) {
+    let bytes = texts.iter().map(|text| text.len()).sum();
+    for (fast, reference) in [
+        (FastTiktoken::o200k_base(), Tiktoken::o200k_base()),
+        (FastTiktoken::cl100k_base(), Tiktoken::cl100k_base()),
+    ] {
+        let pass =
+            |counter: &dyn TokenCounter| texts.iter().map(|text| counter.count(text).as_u64()).sum::<u64>();
+        assert_eq!(pass(&fast), pass(&reference));
+        let rounds = Rounds::of(
+            sizes.rounds,
+            [
+                &mut || pass(&fast),
+                &mut || pass(&reference),
+                // So short that it is done some times over.
+                &mut || (0..ESTIMATES).map(|_| pass(&ClassEstimator::new())).sum(),
+            ],
+        );
+        let speed = |call| mb_per_second(bytes, rounds.median(call));
+        let (times, estimate_times) = (rounds.ratio(1, 0), rounds.ratio(1, 2) * ESTIMATES as f64);
+        table.row(
+            &format!("{} warm, {:.1} MB in {} texts", fast.name(), bytes as f64 / 1e6, texts.len()),
+            &format!("{:.0} MB/s; tiktoken-rs {:.1} MB/s; {times:.1}x", speed(0), speed(1)),
+            Some((">= 4x", times >= 4.0)),
+            "shows the fast counter and the reference on one thread; matters because every message is counted once",
+        );
+        table.row(
+            &format!("estimator against {}", fast.name()),
+            &format!("{:.0} MB/s; {estimate_times:.0}x", speed(2) * ESTIMATES as f64),
+            Some((">= 25x", estimate_times >= 25.0)),
+            "shows the estimator and the reference on one thread; matters where nothing exact is needed",
+        );
+    }
+}
+
+/// Long texts, mostly without a place to cut them: the time of each kind at one size and at twice that.
+fn worst(sizes: &Sizes, table: &mut Table) {
+    let counter = FastTiktoken::o200k_base();
+    let (mut slowest, mut steepest) = ((0.0, ""), (0.0, ""));
+    for kind in Nasty::LONG {
+        let text = Nasty::new(SEED).long(kind, sizes.long);
+        let half = &text[..text.floor_char_boundary(text.len() / 2)];
+        let rounds = Rounds::of(
+            sizes.rounds,
+            [&mut || counter.count(&text).as_u64(), &mut || counter.count(half).as_u64()],
+        );
+        let time = rounds.median(0).as_secs_f64() / text.len() as f64 * 1e6;
+        slowest = if time > slowest.0 { (time, kind) } else { slowest };
+        let growth = rounds.ratio(0, 1);
+        steepest = if growth > steepest.0 { (growth, kind) } else { steepest };
+    }
+    table.row(
+        &format!("worst of {} kinds of text of {:.1} MB", Nasty::LONG.len(), sizes.long as f64 / 1e6),
+        &format!(
+            "{:.2} s/MB ({}); twice the text takes at most {:.2}x the time ({})",
+            slowest.0, slowest.1, steepest.0, steepest.1
+        ),
+        Some(("linear: <= 2.6x", steepest.0 <= 2.6)),
+        "shows text that is one endless piece; matters because one paste must not stop an agent",
+    );
+}
+
+/// How often the estimator does what is timed.
+const ESTIMATES: usize = 8;
+const SEED: u64 = 1;

@@ -1,0 +1,144 @@
+//! A process that writes and is killed while it does so: what it was told is done is there, and nothing is half there.
+
+use core::time::Duration;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use epitome::core::{Revision, Seq};
+use epitome::std::history::conformance::fixtures::{record, summarized, summary};
+use epitome::std::history::{CompactionRecord, Entry, HistoryStore, SessionId, StoreErrorKind};
+use futures::executor::block_on;
+
+use crate::sessions::{Dice, append, counters, for_each_logged, fresh, open, said};
+
+/// How many messages one append brings, and how many one commit hides anew.
+const BATCH: u64 = 3;
+
+/// How many messages a session gets before the next one begins: checking reads it whole.
+const MESSAGES_MAX: u64 = 600;
+
+/// Appends, hides all that older appends have brought behind one summary, and says after each what is acknowledged.
+pub(crate) fn child(url: &str, session: &str) {
+    let (store, session) = (open(url), SessionId::new(session));
+    let (mut head, mut revision) = counters(&*store, &session);
+    loop {
+        head = append(&*store, &session, &head.to_string(), head, &entries(head)).unwrap();
+        say(head, revision);
+        let commit = compaction(revision, head);
+        revision = block_on(store.commit(&session, &commit)).unwrap().0;
+        say(head, revision);
+    }
+}
+
+fn entries(head: u64) -> Vec<Entry> {
+    (head..head + BATCH).map(said).collect()
+}
+
+/// The record that makes the revision after `revision`: it replaces the summary of the one before.
+fn compaction(revision: u64, head: u64) -> CompactionRecord {
+    let covers = (0, (revision + 1) * BATCH - 1);
+    summarized(record(revision, head, &[covers]), &[&[covers]])
+}
+
+fn say(head: u64, revision: u64) {
+    let mut out = std::io::stdout();
+    writeln!(out, "acknowledged {head} {revision}").unwrap();
+    out.flush().unwrap();
+}
+
+/// Kills so many children, and looks at what each has left.
+pub(crate) fn prove(url: &str, kills: u64) {
+    let mut session = fresh("crash");
+    let (mut acknowledged, mut unsaid, mut head) = (0, 0, 0);
+    for kill in 0..kills {
+        if head >= MESSAGES_MAX {
+            block_on(open(url).delete(&session)).unwrap();
+            session = fresh("crash");
+        }
+        let (said, writes) = killed(url, &session, &Dice::new(kill));
+        acknowledged += writes;
+        // A child begins with an append; then commits and appends take turns.
+        let next = if writes % 2 == 0 { (said.0 + BATCH, said.1) } else { (said.0, said.1 + 1) };
+        let found = check(url, &session, said, next);
+        unsaid += u64::from(found != said);
+        head = found.0;
+    }
+    block_on(open(url).delete(&session)).unwrap();
+    println!(
+        "crash: {kills} kills, {acknowledged} acknowledged writes all there; {unsaid} times the last write was whole \
+         without having been acknowledged, never half"
+    );
+    assert!(acknowledged >= kills, "the children were killed before they wrote anything");
+}
+
+/// Lets a child write and kills it at a random moment. What it has acknowledged last, head and revision, and how often it has.
+fn killed(url: &str, session: &SessionId, dice: &Dice) -> ((u64, u64), u64) {
+    let before = counters(&*open(url), session);
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["crash-child", url, session.as_str()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let (mut said, mut writes, kill_after) = (before, 0, 1 + dice.below(8));
+    for line in lines.map_while(Result::ok) {
+        let (head, revision) = line.strip_prefix("acknowledged ").and_then(|it| it.split_once(' ')).unwrap();
+        said = (head.parse().unwrap(), revision.parse().unwrap());
+        writes += 1;
+        if writes == kill_after {
+            kill_within(&mut child, Duration::from_micros(dice.below(4_000)));
+        }
+    }
+    let status = child.wait().unwrap();
+    assert!(status.code().is_none(), "the child has ended by itself: {status}");
+    (said, writes)
+}
+
+/// Kills after `delay`. It is shorter than what a scheduler can be asked for, so this waits busily.
+fn kill_within(child: &mut Child, delay: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < delay {
+        core::hint::spin_loop();
+    }
+    child.kill().unwrap();
+}
+
+/// The session is whole after the last acknowledged write, or after the one that came next. Returns which.
+fn check(url: &str, session: &SessionId, acknowledged: (u64, u64), unsaid: (u64, u64)) -> (u64, u64) {
+    let store = open(url);
+    let loaded = match block_on(store.load(session)) {
+        Err(error) if error.kind() == StoreErrorKind::NotFound && acknowledged.0 == 0 => return (0, 0),
+        loaded => loaded.unwrap(),
+    };
+    let found = (loaded.head.0, loaded.revision.0);
+    assert!(found == acknowledged || found == unsaid, "{found:?} after {acknowledged:?}");
+    let (head, revision) = found;
+    let hidden = revision * BATCH;
+    let keys: Vec<u64> = loaded.live.iter().map(|live| live.key.0).collect();
+    assert_eq!(keys, (0..head).filter(|seq| *seq >= hidden || *seq == 0).collect::<Vec<_>>());
+    if revision > 0 {
+        assert_eq!(loaded.live[0].entry.message, summary(&[(0, hidden - 1)]).message);
+    }
+    let mut next = 0;
+    for_each_logged(&*store, session, |logged| {
+        assert_eq!((logged.seq, &logged.entry), (Seq(next), &said(next)));
+        let by = (next < hidden).then(|| Revision(next / BATCH + 1));
+        assert_eq!(logged.hidden_by, by, "{next} of {head}");
+        next += 1;
+    });
+    assert_eq!(next, head);
+    check_repetitions(&*store, session, found);
+    found
+}
+
+/// Who has lost the last answers repeats the calls, and nothing is done twice.
+fn check_repetitions(store: &dyn HistoryStore, session: &SessionId, (head, revision): (u64, u64)) {
+    let records = block_on(store.records(session, None, u32::MAX)).unwrap();
+    assert_eq!(records.len() as u64, revision);
+    if let (Some(last), Some(first)) = (records.last(), head.checked_sub(BATCH)) {
+        assert_eq!(block_on(store.commit(session, &last.record)).unwrap(), last.revision);
+        assert_eq!(append(store, session, &first.to_string(), first, &entries(first)).unwrap(), head);
+    }
+    assert_eq!(counters(store, session), (head, revision));
+}

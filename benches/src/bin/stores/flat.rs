@@ -1,0 +1,211 @@
+//! What a session costs that has 200 visible messages, whatever has been said in it before.
+
+use core::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use epitome::core::Seq;
+use epitome::std::history::conformance::fixtures::{count, user};
+use epitome::std::history::{Entry, HistoryStore, SessionId};
+use futures::executor::block_on;
+use wait4::Wait4;
+
+use crate::sessions::{append, for_each_logged, fresh, hide, in_its_turn, open};
+
+/// How many messages are visible.
+const VISIBLE: u64 = 200;
+
+/// How many messages are appended at once while a session is filled.
+const FILL: u64 = 1_000;
+
+/// How many compactions the session has that is looked at for them.
+const COMPACTIONS: u64 = 1_000;
+
+/// A session with all its visible messages.
+struct Filled {
+    name: String,
+    session: SessionId,
+    head: u64,
+    revision: u64,
+}
+
+/// Medians.
+struct Figures {
+    load: Duration,
+    append: Duration,
+    commit: Duration,
+    cold: Option<Duration>,
+}
+
+pub(crate) fn measure(url: &str, sizes: &[u64], rounds: u32) {
+    let store = open(url);
+    let mut sessions: Vec<Filled> = sizes.iter().map(|size| filled(&*store, *size)).collect();
+    sessions.push(compacted(&*store));
+    // What is said is the same in all, and so is what they cost.
+    let texts = |filled: &Filled| -> Vec<_> {
+        let live = block_on(store.load(&filled.session)).unwrap().live;
+        live.into_iter().map(|live| live.entry.message).collect()
+    };
+    let first = texts(&sessions[0]);
+    assert_eq!(first.len() as u64, VISIBLE);
+    assert!(sessions.iter().all(|filled| texts(filled) == first));
+    let is_kept = url != "memory:";
+    let mut figures: Vec<Figures> =
+        sessions.iter_mut().map(|filled| figures(&*store, filled, rounds)).collect();
+    // One after the other, several times: a disk is not the same from one moment to the next.
+    let (batches, singles) = (0..9).map(|_| batched(&*store)).unzip();
+    let (batch, singles) = (median(batches), median(singles));
+    if is_kept {
+        drop(store);
+        for (filled, figures) in sessions.iter().zip(&mut figures) {
+            figures.cold = Some(cold(url, &filled.session));
+        }
+        streamed(url, &sessions[sizes.len() - 1]);
+    }
+    table(&sessions, &figures);
+    println!("100 single appends over a batch of 100: {:.1} (>= 8 wanted)", ratio(singles, batch));
+    if is_kept {
+        let store = open(url);
+        for filled in sessions {
+            block_on(store.delete(&filled.session)).unwrap();
+        }
+    }
+}
+
+/// The message `seq` of a session of `size` messages: the newest say the same whatever the size is.
+fn said(seq: u64, size: u64) -> Entry {
+    let mut entry = in_its_turn(user(size - seq), seq);
+    entry.anchor = Seq(seq);
+    entry
+}
+
+fn filled(store: &dyn HistoryStore, size: u64) -> Filled {
+    let (session, mut revision, mut hidden) = (fresh("flat"), 0, 0);
+    for first in (0..size).step_by(usize::try_from(FILL).unwrap()) {
+        let head = size.min(first + FILL);
+        let entries: Vec<Entry> = (first..head).map(|seq| said(seq, size)).collect();
+        append(store, &session, &first.to_string(), first, &entries).unwrap();
+        if head - hidden > VISIBLE {
+            let last = head - VISIBLE - 1;
+            revision = hide(store, &session, (revision, head), (hidden, last)).unwrap();
+            hidden = last + 1;
+        }
+    }
+    Filled { name: format!("{size} stored"), session, head: size, revision }
+}
+
+/// A session with many compactions, each of one message.
+fn compacted(store: &dyn HistoryStore) -> Filled {
+    let (session, size) = (fresh("compacted"), VISIBLE + COMPACTIONS);
+    let entries: Vec<Entry> = (0..size).map(|seq| said(seq, size)).collect();
+    append(store, &session, "all", 0, &entries).unwrap();
+    for revision in 0..COMPACTIONS {
+        hide(store, &session, (revision, size), (revision, revision)).unwrap();
+    }
+    Filled { name: format!("{COMPACTIONS} compactions"), session, head: size, revision: COMPACTIONS }
+}
+
+fn figures(store: &dyn HistoryStore, filled: &mut Filled, rounds: u32) -> Figures {
+    let (mut loads, mut appends, mut commits) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let (loaded, took) = timed(|| block_on(store.load(&filled.session)).unwrap());
+        assert_eq!(loaded.live.len() as u64, VISIBLE);
+        loads.push(took);
+        let (head, entries) = (filled.head, [in_its_turn(user(filled.head), filled.head)]);
+        let (appended, took) =
+            timed(|| append(store, &filled.session, &format!("one {head}"), head, &entries).unwrap());
+        appends.push(took);
+        filled.head = appended;
+        let oldest = loaded.live[0].key.0;
+        let at = (filled.revision, filled.head);
+        let (made, took) = timed(|| hide(store, &filled.session, at, (oldest, oldest)).unwrap());
+        commits.push(took);
+        filled.revision = made;
+    }
+    Figures { load: median(loads), append: median(appends), commit: median(commits), cold: None }
+}
+
+/// Appends a hundred messages at once, and one by one.
+fn batched(store: &dyn HistoryStore) -> (Duration, Duration) {
+    let (one, many) = (fresh("batch"), fresh("singles"));
+    let entries: Vec<Entry> = (0..100).map(user).collect();
+    let (_, batch) = timed(|| append(store, &one, "all", 0, &entries).unwrap());
+    let ((), singles) = timed(|| {
+        for (head, entry) in (0..).zip(&entries) {
+            append(store, &many, &head.to_string(), head, core::slice::from_ref(entry)).unwrap();
+        }
+    });
+    let live = |session| block_on(store.load(session)).unwrap().live;
+    assert_eq!(live(&one), live(&many));
+    assert_eq!(live(&one)[0].entry.count, count(10));
+    for session in [one, many] {
+        block_on(store.delete(&session)).unwrap();
+    }
+    (batch, singles)
+}
+
+/// How long a fresh handle takes until it has loaded the session.
+fn cold(url: &str, session: &SessionId) -> Duration {
+    timed(|| block_on(open(url).load(session)).unwrap().live.len()).1
+}
+
+/// Reads the whole log in a process of its own, and says how much memory that took.
+fn streamed(url: &str, filled: &Filled) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let output = command.args(["peak", url, filled.session.as_str()]).output().unwrap();
+    assert!(output.status.success());
+    let peak: u64 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
+    let mib = peak as f64 / 1_048_576.0;
+    println!("streaming the log of {}: peak memory {mib:.0} MiB (<= 64 wanted)", filled.name);
+}
+
+/// Prints the largest resident set of a process that streams. In a process of its own, because a child counts what its
+/// parent held when it was forked.
+pub(crate) fn peak(url: &str, session: &str) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let child = command.args(["stream", url, session]).stdout(Stdio::null()).spawn().unwrap();
+    let used = child.wait4().unwrap();
+    assert!(used.status.success());
+    println!("{}", used.rusage.maxrss);
+}
+
+pub(crate) fn stream(url: &str, session: &str) {
+    let (store, session, mut next) = (open(url), SessionId::new(session), 0);
+    for_each_logged(&*store, &session, |logged| {
+        assert_eq!(logged.seq, Seq(next));
+        next += 1;
+    });
+    assert!(next > VISIBLE);
+}
+
+fn table(sessions: &[Filled], figures: &[Figures]) {
+    println!("| session | load | append | commit | cold open and load |");
+    println!("|---|---|---|---|---|");
+    let first = &figures[0];
+    for (filled, it) in sessions.iter().zip(figures) {
+        let cell = |took: Duration, of: Duration| {
+            format!("{:.0} us ({:.2}x)", took.as_secs_f64() * 1e6, ratio(took, of))
+        };
+        let cold = match (it.cold, first.cold) {
+            (Some(cold), Some(of)) => cell(cold, of),
+            _ => "-".to_owned(),
+        };
+        let (load, append) = (cell(it.load, first.load), cell(it.append, first.append));
+        println!("| {} | {load} | {append} | {} | {cold} |", filled.name, cell(it.commit, first.commit));
+    }
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let began = Instant::now();
+    let done = work();
+    (done, began.elapsed())
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn ratio(one: Duration, other: Duration) -> f64 {
+    one.as_secs_f64() / other.as_secs_f64()
+}

@@ -1,0 +1,156 @@
+//! The command line of `session`.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand};
+
+use super::{InputArgs, PlanArgs, RedactArgs};
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SessionArgs {
+    #[command(subcommand)]
+    pub(crate) command: SessionCommand,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StoreArgs {
+    /// Where the sessions are kept: sqlite:PATH (a file), jsonl:DIR (a directory), or postgres://.. or redis://.. (a server; only
+    /// where the program was built with it)
+    #[arg(long, value_name = "URL")]
+    pub(crate) store: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct OneSessionArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// The session's name
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: String,
+    /// Report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// List the sessions
+    List {
+        #[command(flatten)]
+        store: StoreArgs,
+        /// Report as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what the next request would contain; with --json, as Chat Completions messages
+    Show {
+        #[command(flatten)]
+        session: OneSessionArgs,
+        #[command(flatten)]
+        redact: RedactArgs,
+    },
+    /// Append a transcript to a session, or restore one from a file that `export` wrote; to repeat the import that it began
+    /// with changes nothing
+    Import {
+        #[command(flatten)]
+        input: InputArgs,
+        #[command(flatten)]
+        session: OneSessionArgs,
+        /// Append even if the session has messages already
+        #[arg(long)]
+        append: bool,
+        /// Who counts: estimate, o200k_base, cl100k_base, o200k_harmony
+        #[arg(long, value_name = "T", default_value = "estimate")]
+        tokenizer: String,
+    },
+    /// Compact a session: nothing is deleted, the log keeps all of it
+    Compact {
+        #[command(flatten)]
+        session: OneSessionArgs,
+        #[command(flatten)]
+        plan: PlanArgs,
+        /// Report only
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Show the full log, with what hides each message; with --json, a line per message
+    Log {
+        #[command(flatten)]
+        session: OneSessionArgs,
+        #[command(flatten)]
+        redact: RedactArgs,
+    },
+    /// Write a session with everything that belongs to it to a file, for `import` into any store
+    Export {
+        #[command(flatten)]
+        session: OneSessionArgs,
+        /// The file; - is standard output
+        #[arg(short, long, value_name = "OUT")]
+        output: PathBuf,
+    },
+    /// Make the same session in another store, or under another name
+    Copy {
+        #[command(flatten)]
+        session: OneSessionArgs,
+        /// The other store, named as --store is [default: the same]
+        #[arg(long, value_name = "URL")]
+        to: Option<String>,
+        /// The other name [default: the same]
+        #[arg(long = "as", value_name = "ID")]
+        name: Option<String>,
+    },
+    /// Show what a compaction has hidden or shortened, as it was said; with --json, a line per message
+    Expand {
+        #[command(flatten)]
+        session: OneSessionArgs,
+        /// The revision that the compaction made: log has it behind each message
+        #[arg(long, value_name = "N")]
+        revision: u64,
+        #[command(flatten)]
+        redact: RedactArgs,
+    },
+    /// Undo the latest compaction: what it hid is shown again
+    Uncompact {
+        #[command(flatten)]
+        session: OneSessionArgs,
+        /// The revision that it made, so that a repetition undoes no other one [default: the latest that holds]
+        #[arg(long, value_name = "N")]
+        revision: Option<u64>,
+    },
+    /// Delete for good what was said in hidden messages; what is shown stays, and so do places and sizes
+    Prune {
+        #[command(flatten)]
+        session: OneSessionArgs,
+        /// What this revision or an earlier one has hidden
+        #[arg(long, value_name = "N", conflicts_with = "all", required_unless_present = "all")]
+        through: Option<u64>,
+        /// All that is hidden
+        #[arg(long)]
+        all: bool,
+        /// Say how much that is, and delete nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Begin another session with the first messages of this one
+    Fork {
+        #[command(flatten)]
+        session: OneSessionArgs,
+        /// How many messages go along: those before the number N
+        #[arg(long, value_name = "N")]
+        at: u64,
+        /// The name of the other session
+        #[arg(long = "as", value_name = "ID")]
+        name: String,
+    },
+    /// Check that a session is what was done in it
+    Verify(OneSessionArgs),
+    /// Delete a session with everything that belongs to it
+    #[command(visible_alias = "delete")]
+    Erase {
+        #[command(flatten)]
+        session: OneSessionArgs,
+        /// Say how much that is, and delete nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
+}

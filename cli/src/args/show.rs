@@ -1,0 +1,37 @@
+//! The command line of `show`.
+
+use clap::Args as ClapArgs;
+use regex::Regex;
+
+use super::{InputArgs, RedactArgs};
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// Only this turn; turn 0 is what stands before the first request
+    #[arg(long, value_name = "N")]
+    pub(crate) turn: Option<u32>,
+    /// Only messages in which this regular expression matches: texts, reasoning, arguments, results, names and ids; exit 1
+    /// if there is none. (?i) before it ignores case
+    #[arg(long, value_name = "RE", value_parser = pattern)]
+    pub(crate) grep: Option<Regex>,
+    /// Wait for more: show what a session file grows by, until Ctrl-C or until the file is gone
+    #[arg(long, conflicts_with = "each")]
+    pub(crate) follow: bool,
+    /// All of every call and result
+    #[arg(long)]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) redact: RedactArgs,
+}
+
+fn pattern(text: &str) -> Result<Regex, String> {
+    Regex::new(text).map_err(|error| match error {
+        // Its own words draw the place on several lines.
+        regex::Error::Syntax(why) => {
+            why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+        }
+        other => other.to_string(),
+    })
+}

@@ -1,0 +1,36 @@
+//! The summaries and digests that a plan asks for.
+
+use epitome::compactors::{PromptedSummarizer, Summarizer, SummaryWriter};
+use epitome::core::{Plan, TokenCounter, Tokens};
+use epitome::std::message::Message;
+use epitome::std::wire::WireError;
+use futures::executor::block_on;
+
+use crate::failure::{Failure, Result, code};
+use crate::transcript::Transcript;
+
+/// Has them written, in the order of the plan.
+pub(super) fn write(
+    plan: &Plan<'_>,
+    transcript: &mut Transcript<'_>,
+    summarizer: Option<&PromptedSummarizer>,
+    counter: &(dyn TokenCounter + Send + Sync),
+) -> Result<Vec<(String, Tokens)>> {
+    if plan.summaries().next().is_none() {
+        return Ok(Vec::new());
+    }
+    let mut messages: Vec<Message> = Vec::with_capacity(transcript.len());
+    transcript.for_each(|message| {
+        let message = message.to_message();
+        messages.push(message.map_err(|error: WireError| Failure::input(error.to_string()))?);
+        Ok(())
+    })?;
+    let messages: Vec<&Message> = messages.iter().collect();
+    let summarizer = summarizer.map(|summarizer| summarizer as &dyn Summarizer);
+    let writer = SummaryWriter::new(counter).with_summarizer(summarizer);
+    let written = plan.summaries().map(|gap| {
+        block_on(writer.write(&gap, &messages))
+            .map_err(|error| Failure::new(code::IO, format!("--summarizer: {error}")))
+    });
+    written.collect()
+}

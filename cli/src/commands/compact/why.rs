@@ -1,0 +1,148 @@
+//! `epitome compact --why`: what decided on each group.
+
+use core::cell::RefCell;
+
+use epitome::core::attribution::SourceKind;
+use epitome::core::{
+    Cell, Draft, Group, GroupKind, Index, Outcome, Protection, Replacement, Scratch, Strategy, Turn,
+    plan_with,
+};
+
+use crate::budget::Asked;
+use crate::failure::{Failure, Result};
+use crate::report::{NOT_DUE, Report, WhyRow};
+use crate::strategy::Strategies;
+
+/// Says of each group why it became what it became.
+pub(super) fn explain(
+    index: Index<'_>,
+    asked: &Asked,
+    strategies: &Strategies,
+    report: &Report,
+) -> Result<Vec<WhyRow>> {
+    let due = report.unchanged_reason != Some(NOT_DUE);
+    let holds = holds(index, asked, strategies)?;
+    let rounds = if due { rounds(index, asked, strategies)? } else { Vec::new() };
+    let rows = index.groups().zip(&report.groups_detail).enumerate().map(|(at, (group, detail))| {
+        let hold = holds.get(at).copied().unwrap_or(Hold::Free);
+        // The first of the strategies that came to this verdict; else it was the last, in its second round.
+        let own = rounds.iter().position(|letters| letters.get(at) == Some(&detail.verdict));
+        let stage = own.or(rounds.len().checked_sub(1)).and_then(|stage| strategies.names().get(stage));
+        let because = match detail.verdict {
+            'K' if !due => "nothing is due".to_owned(),
+            'K' => kept(index, &group, hold, strategies.with(|strategy| strategy.protection()), report),
+            _ if group.kind() == GroupKind::Orphan => "it answers no call".to_owned(),
+            verdict => format!("{}: {}", stage.map_or("", String::as_str), taken(stage, verdict)),
+        };
+        WhyRow { first: detail.first, last: detail.last, verdict: detail.verdict, because }
+    });
+    Ok(rows.collect())
+}
+
+/// What a strategy takes, by its name.
+fn taken(stage: Option<&String>, verdict: char) -> &'static str {
+    let name = stage.map_or("", |stage| stage.split(':').next().unwrap_or_default());
+    match (name, verdict) {
+        ("truncate", _) => "among the oldest, until there was room",
+        ("window", _) => "before the window",
+        ("tool-results", _) | ("context-window", 'E') => "results older than the newest uses of tools",
+        ("supersede", _) => "the same call was made again later",
+        ("tool-drop", _) => "an older use of tools",
+        ("tool-digest", _) => "an older use of tools, told in the digest",
+        ("reasoning", _) => "reasoning of an older turn",
+        ("clamp", _) => "larger than a part may be",
+        ("ephemeral", _) => "meant for one run",
+        ("summarize", 'D') => "it comes again with the next run",
+        (_, 'R') => "among the oldest, told in the summary",
+        _ => "among the oldest, until there was room",
+    }
+}
+
+/// Why a group was not taken.
+fn kept(index: Index<'_>, group: &Group<'_>, hold: Hold, protection: Protection, report: &Report) -> String {
+    let asks = |group: &Group<'_>| group.kind() == GroupKind::User && group.source() == SourceKind::Caller;
+    let opens = |turn: Turn| {
+        let opening = index.groups().find(|other| asks(other) && other.turn() == turn);
+        opening.is_some_and(|opening| opening.leader() == group.leader())
+    };
+    let newest = index.groups().rev().find(Group::is_step);
+    match hold {
+        Hold::Protected if group.is_pinned() => "pinned".to_owned(),
+        Hold::Protected if group.is_open() => "it waits for an answer".to_owned(),
+        Hold::Protected if group.is_instruction() => "an instruction".to_owned(),
+        Hold::Protected if protection.first_user && opens(Turn(1)) => {
+            "the first request of the user".to_owned()
+        }
+        Hold::Protected if opens(index.turn()) => "the last request of the user".to_owned(),
+        Hold::Protected if newest.is_some_and(|newest| newest.leader() == group.leader()) => {
+            "the newest step".to_owned()
+        }
+        Hold::Protected => "protected".to_owned(),
+        Hold::NewestStep => format!(
+            "one of the newest {} steps, which stay as long as the request fits",
+            protection.keep_steps
+        ),
+        Hold::Free if report.budget.goal.is_some() && !report.goal_missed => {
+            "the goal was met without it".to_owned()
+        }
+        Hold::Free => "no strategy takes it".to_owned(),
+    }
+}
+
+/// What holds a group before any strategy looks at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hold {
+    Free,
+    Protected,
+    NewestStep,
+}
+
+/// Looks at what is protected and does nothing.
+struct Look<'a> {
+    protection: Protection,
+    holds: &'a RefCell<Vec<Hold>>,
+}
+
+impl Strategy for Look<'_> {
+    fn name(&self) -> &'static str {
+        "look"
+    }
+
+    fn protection(&self) -> Protection {
+        self.protection
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        let holds = draft.index().groups().map(|group| match draft.is_protected(&group) {
+            true => Hold::Protected,
+            false if draft.is_candidate(&group) || group.kind() == GroupKind::Orphan => Hold::Free,
+            false => Hold::NewestStep,
+        });
+        *self.holds.borrow_mut() = holds.collect();
+    }
+}
+
+fn holds(index: Index<'_>, asked: &Asked, strategies: &Strategies) -> Result<Vec<Hold>> {
+    let holds = RefCell::new(Vec::new());
+    let look = Look { protection: strategies.with(|strategy| strategy.protection()), holds: &holds };
+    let mut cells = vec![Cell::default(); index.cell_count()];
+    let looked = plan_with(index, &asked.budget, asked.pass(), &look, Scratch::new(&mut cells));
+    looked.map_err(|error| Failure::plan(&error, &asked.budget))?;
+    Ok(holds.into_inner())
+}
+
+/// The verdicts of the first strategy, of the first two, and so on.
+fn rounds(index: Index<'_>, asked: &Asked, strategies: &Strategies) -> Result<Vec<Vec<char>>> {
+    let letters = |stages: usize| {
+        let mut cells = vec![Cell::default(); index.cell_count()];
+        let mut room = vec![Replacement::default(); (index.group_count() as usize).div_ceil(2)];
+        let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
+        let planned = strategies
+            .with_first(stages, |strategy| plan_with(index, &asked.budget, asked.pass(), strategy, scratch));
+        match planned.map_err(|error| Failure::plan(&error, &asked.budget))? {
+            Outcome::Planned(plan) => Ok(plan.verdicts().to_string().chars().collect()),
+            Outcome::Unchanged(_) => Ok(Vec::new()),
+        }
+    };
+    (1..=strategies.names().len()).map(letters).collect()
+}

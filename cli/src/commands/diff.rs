@@ -1,0 +1,235 @@
+//! `epitome diff`: two transcripts side by side.
+
+use core::fmt::Write as _;
+use core::hash::{Hash as _, Hasher as _};
+use std::collections::HashMap;
+use std::hash::DefaultHasher;
+use std::process::ExitCode;
+
+use epitome::core::message::{MessageView, PartView, Parts, Role};
+use epitome::core::{ClassEstimator, count_message};
+use serde::Serialize;
+
+use crate::amount::{counted, grouped};
+use crate::args::{DiffArgs, InputArgs};
+use crate::failure::{Failure, Result, code};
+use crate::output;
+use crate::transcript::Input;
+use crate::visible::{line, without_base64};
+
+/// A message, as far as it is compared and shown.
+#[derive(Debug)]
+struct Side {
+    role: Role,
+    tokens: u64,
+    /// Of all that it says.
+    whole: u64,
+    /// Of what a shortened message still has: its role, its ids, or its beginning.
+    frame: u64,
+    beginning: String,
+}
+
+/// One row: a message of the one, of the other, or of both.
+#[derive(Debug, Serialize)]
+struct Row {
+    /// `=` the same, `~` changed, `<` only in the first, `>` only in the second.
+    sign: char,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    a: Option<Place>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    b: Option<Place>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Place {
+    at: usize,
+    role: &'static str,
+    tokens: u64,
+    #[serde(skip)]
+    beginning: String,
+}
+
+/// Both, compared.
+#[derive(Debug, Serialize)]
+struct Comparison {
+    same: usize,
+    changed: usize,
+    only_a: usize,
+    only_b: usize,
+    tokens_a: u64,
+    tokens_b: u64,
+    /// How many messages at the beginning are the same: what a prompt cache keeps.
+    stable_prefix_messages: usize,
+    rows: Vec<Row>,
+}
+
+pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode> {
+    let other = InputArgs { file: args.other.clone(), ..args.input.clone() };
+    let (a, b) = (sides(&args.input)?, sides(&other)?);
+    let compared = compare(&a, &b);
+    let text = match args.json {
+        true => serde_json::to_string_pretty(&compared)
+            .map_err(|error| Failure::new(code::IO, error.to_string()))?,
+        false => compared.to_text(),
+    };
+    output::say(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn sides(args: &InputArgs) -> Result<Vec<Side>> {
+    let input = Input::open(args)?;
+    let (mut all, counter) = (Vec::new(), ClassEstimator::new());
+    input.conversation(args)?.for_each(|message| {
+        let tokens = count_message(message, &counter).as_u64();
+        all.push(Side::new(message, tokens));
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+impl Side {
+    fn new(message: &impl MessageView, tokens: u64) -> Self {
+        let (mut whole, mut ids, mut beginning) = (DefaultHasher::new(), DefaultHasher::new(), String::new());
+        let mut named = false;
+        message.role().as_str().hash(&mut whole);
+        message.role().as_str().hash(&mut ids);
+        visit(message, &mut |part| {
+            match part {
+                PartView::ToolCall(call) => (call.id, call.name).hash(&mut ids),
+                PartView::ToolResult(result) => result.call_id.hash(&mut ids),
+                _ => {}
+            }
+            named |= matches!(part, PartView::ToolCall(_) | PartView::ToolResult(_));
+            said(part, &mut whole, &mut beginning);
+        });
+        if !named {
+            beginning.chars().take(FRAME_CHARS).for_each(|one| one.hash(&mut ids));
+        }
+        Self { role: message.role(), tokens, whole: whole.finish(), frame: ids.finish(), beginning }
+    }
+
+    fn place(&self, at: usize) -> Place {
+        Place { at, role: self.role.as_str(), tokens: self.tokens, beginning: self.beginning.clone() }
+    }
+}
+
+/// So much of a text says which one it is, if no id does.
+const FRAME_CHARS: usize = 24;
+/// So much of a text is shown.
+const SHOWN_CHARS: usize = 28;
+
+/// All parts, and those in results too.
+fn visit(parts: &(impl Parts + ?Sized), see: &mut dyn FnMut(PartView<'_>)) {
+    parts.for_each_part(&mut |part| {
+        see(part);
+        if let PartView::ToolResult(result) = part {
+            result.content.for_each_part(see);
+        }
+    });
+}
+
+/// Adds what a part says.
+fn said(part: PartView<'_>, whole: &mut DefaultHasher, beginning: &mut String) {
+    match part {
+        PartView::Text(text) => {
+            ("text", text).hash(whole);
+            begin(beginning, text);
+        }
+        PartView::Reasoning(reasoning) => ("reasoning", reasoning.text, reasoning.opaque).hash(whole),
+        PartView::ToolCall(call) => {
+            ("call", call.id, call.name, call.arguments).hash(whole);
+            begin(beginning, call.name);
+        }
+        PartView::ToolResult(result) => ("result", result.call_id, result.is_error).hash(whole),
+        // Of whatever else there is, all that is known.
+        other => format!("{other:?}").hash(whole),
+    }
+}
+
+fn begin(beginning: &mut String, text: &str) {
+    if beginning.chars().count() < FRAME_CHARS.max(SHOWN_CHARS) {
+        let space = if beginning.is_empty() { "" } else { " " };
+        beginning.push_str(space);
+        beginning.extend(text.chars().take(FRAME_CHARS.max(SHOWN_CHARS)));
+    }
+}
+
+/// Goes through both at once: what the second has of the first is found in its order, which compaction keeps.
+fn compare(a: &[Side], b: &[Side]) -> Comparison {
+    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
+    a.iter().enumerate().for_each(|(at, side)| places.entry(side.whole).or_default().push(at));
+    let (mut rows, mut begun, mut new) = (Vec::with_capacity(a.len().max(b.len())), 0, Vec::new());
+    for (at, side) in b.iter().enumerate() {
+        let own = places.get(&side.whole).map_or(&[][..], Vec::as_slice);
+        let next = own.get(own.partition_point(|place| *place < begun)).copied();
+        let Some((next, same)) = next.and_then(|next| Some((next, a.get(next)?))) else {
+            new.push(at);
+            continue;
+        };
+        between(a, begun..next, b, &core::mem::take(&mut new), &mut rows);
+        rows.push(Row { sign: '=', a: Some(same.place(next)), b: Some(side.place(at)) });
+        begun = next + 1;
+    }
+    between(a, begun..a.len(), b, &new, &mut rows);
+    let count = |sign| rows.iter().filter(|row| row.sign == sign).count();
+    let sum = |sides: &[Side]| sides.iter().map(|side| side.tokens).sum();
+    Comparison {
+        same: count('='),
+        changed: count('~'),
+        only_a: count('<'),
+        only_b: count('>'),
+        tokens_a: sum(a),
+        tokens_b: sum(b),
+        stable_prefix_messages: rows.iter().take_while(|row| row.sign == '=').count(),
+        rows,
+    }
+}
+
+/// What stands between two messages that are the same: changed where the frame is, else of one side only.
+fn between(a: &[Side], old: core::ops::Range<usize>, b: &[Side], new: &[usize], rows: &mut Vec<Row>) {
+    let mut left = old.peekable();
+    for at in new {
+        let Some(side) = b.get(*at) else { continue };
+        let changed = left.clone().find(|old| a.get(*old).is_some_and(|old| old.frame == side.frame));
+        while let Some(gone) = left.next_if(|old| changed.is_some_and(|changed| *old < changed)) {
+            rows.extend(a.get(gone).map(|side| Row { sign: '<', a: Some(side.place(gone)), b: None }));
+        }
+        let was = changed.and_then(|_| left.next()).and_then(|was| Some(a.get(was)?.place(was)));
+        let sign = if was.is_some() { '~' } else { '>' };
+        rows.push(Row { sign, a: was, b: Some(side.place(*at)) });
+    }
+    rows.extend(left.filter_map(|at| Some(Row { sign: '<', a: Some(a.get(at)?.place(at)), b: None })));
+}
+
+impl Comparison {
+    fn to_text(&self) -> String {
+        let mut out = String::new();
+        for row in &self.rows {
+            let [a, b] = [&row.a, &row.b].map(|place| place.as_ref().map_or_else(String::new, cell));
+            let text = format!("{a:<WIDTH$} {} {b}", row.sign);
+            let _ = writeln!(out, "{}", text.trim_end());
+        }
+        let _ = write!(
+            out,
+            "\n{} the same, {} changed, {} only in the first, {} only in the second; {} to {} (estimated); the first {} \
+             as before",
+            self.same,
+            self.changed,
+            self.only_a,
+            self.only_b,
+            grouped(self.tokens_a),
+            counted(self.tokens_b, "token"),
+            counted(self.stable_prefix_messages as u64, "message"),
+        );
+        out
+    }
+}
+
+/// A column is so wide: number, role, tokens, and the beginning of what is said.
+const WIDTH: usize = 5 + 1 + 9 + 1 + 7 + 2 + SHOWN_CHARS;
+
+fn cell(place: &Place) -> String {
+    // A long run without a space is a blob; and what a terminal obeys is shown.
+    let text: String = line(&without_base64(&place.beginning)).chars().take(SHOWN_CHARS).collect();
+    format!("{:>5} {:<9} {:>7}  {text}", place.at, place.role, grouped(place.tokens))
+}

@@ -1,0 +1,66 @@
+//! `epitome session copy`, `fork` and `verify`.
+
+use epitome::core::Seq;
+use epitome::std::history::{HistoryStoreExt as _, SessionId, StoreError, StoreErrorKind};
+use futures::executor::block_on;
+use serde_json::json;
+
+use super::line::to_json;
+use super::store::{Missing, id, no_session, open, refused};
+use crate::amount::counted;
+use crate::args::{OneSessionArgs, StoreArgs};
+use crate::failure::{Failure, Result};
+
+pub(super) fn run(args: &OneSessionArgs, to: Option<&str>, name: Option<&str>) -> Result<String> {
+    let store = open(&args.store, Missing::Refuse)?;
+    let other = StoreArgs { store: to.unwrap_or(&args.store.store).to_owned() };
+    let name = name.unwrap_or(&args.session);
+    if other.store == args.store.store && name == args.session {
+        return Err(Failure::input(
+            "--to, --as: a session is no copy of itself; name another store or session",
+        ));
+    }
+    exists(args, block_on(store.tail(&id(args))))?;
+    let target = open(&other, Missing::Create)?;
+    let copied = block_on(store.copy(&id(args), &*target, &SessionId::new(name)));
+    let copied = copied.map_err(|error| refused(&other, error))?;
+    if args.json {
+        return to_json(&json!({
+            "session": name, "store": other.store, "messages": copied.head.0, "compactions": copied.records,
+        }));
+    }
+    let (messages, records) = (counted(copied.head.0, "message"), counted(copied.records, "compaction"));
+    Ok(format!("session {:?} copied to {name:?} in {}: {messages}, {records}", args.session, other.store))
+}
+
+pub(super) fn fork(args: &OneSessionArgs, at: u64, name: &str) -> Result<String> {
+    let store = open(&args.store, Missing::Refuse)?;
+    if name.is_empty() {
+        return Err(Failure::input("--as: a session needs a name"));
+    }
+    exists(args, block_on(store.fork(&id(args), Seq(at), &SessionId::new(name))))?;
+    if args.json {
+        return to_json(&json!({ "session": name, "messages": at }));
+    }
+    Ok(format!("session {name:?} begins with the first {} of {:?}", counted(at, "message"), args.session))
+}
+
+pub(super) fn verify(args: &OneSessionArgs) -> Result<String> {
+    let store = open(&args.store, Missing::Refuse)?;
+    let verified = exists(args, block_on(store.verify(&id(args))))?;
+    if args.json {
+        return to_json(&json!({
+            "session": args.session, "messages": verified.head.0, "compactions": verified.records,
+        }));
+    }
+    let (messages, records) = (counted(verified.head.0, "message"), counted(verified.records, "compaction"));
+    Ok(format!("session {:?} is what was done in it: {messages}, {records}", args.session))
+}
+
+/// The answer about a session that must be there.
+pub(super) fn exists<T>(args: &OneSessionArgs, answer: core::result::Result<T, StoreError>) -> Result<T> {
+    answer.map_err(|error| match error.kind() {
+        StoreErrorKind::NotFound => no_session(args),
+        _ => refused(&args.store, error),
+    })
+}

@@ -1,0 +1,36 @@
+//! `epitome session erase`.
+
+use epitome::core::Seq;
+use futures::executor::block_on;
+
+use super::line::to_json;
+use super::store::{Missing, More, for_each_page, id, in_store, no_session, open};
+use crate::amount::{counted, grouped};
+use crate::args::OneSessionArgs;
+use crate::failure::Result;
+
+/// Deletes a session, and says how much that was. One that cannot be read is deleted all the same.
+pub(super) fn run(args: &OneSessionArgs, dry_run: bool) -> Result<String> {
+    let store = open(&args.store, Missing::Refuse)?;
+    let info = block_on(store.tail(&id(args)));
+    let mut hidden = 0;
+    let read = for_each_page(&store, args, |page| {
+        hidden += page.iter().filter(|logged| logged.hidden_by.is_some()).count() as u64;
+        Ok(More::Wanted)
+    });
+    if dry_run {
+        read?;
+    }
+    let messages = info.map_or(Seq(0), |tail| tail.head).0;
+    if !dry_run && !block_on(store.delete(&id(args))).map_err(|error| in_store(&args.store, error))? {
+        return Err(no_session(args));
+    }
+    if args.json {
+        return to_json(&serde_json::json!({
+            "session": args.session, "deleted": !dry_run, "messages": messages, "hidden": hidden,
+        }));
+    }
+    let (verb, session) = (if dry_run { "would be" } else { "is" }, &args.session);
+    let (messages, hidden) = (counted(messages, "message"), grouped(hidden));
+    Ok(format!("session {session:?} {verb} deleted with its log: {messages}, {hidden} of them hidden"))
+}

@@ -1,0 +1,37 @@
+//! `epitome session expand`: what a compaction has hidden or shortened.
+
+use epitome::core::{Revision, Seq};
+use epitome::std::history::HistoryStoreExt as _;
+use futures::executor::block_on;
+
+use super::copy::exists;
+use super::log::log_line;
+use super::store::{Missing, PAGE, id, open};
+use crate::amount::counted;
+use crate::args::{OneSessionArgs, RedactArgs};
+use crate::failure::Result;
+use crate::output::{self, Audience};
+use crate::redact::Redactor;
+
+pub(super) fn run(args: &OneSessionArgs, revision: u64, redact: &RedactArgs) -> Result<()> {
+    let mut redactor = Redactor::new(redact)?;
+    let store = open(&args.store, Missing::Refuse)?;
+    let (mut next, mut messages) = (Some(Seq(0)), 0);
+    while let Some(from) = next {
+        let page = exists(args, block_on(store.expand(&id(args), Revision(revision), from, PAGE)))?;
+        messages += page.messages.len() as u64;
+        let lines = page.messages.iter().map(|logged| log_line(logged, args.json, redactor.as_mut()));
+        let lines = lines.collect::<Result<Vec<_>>>()?;
+        if !lines.is_empty() && output::say(&lines.join("\n"))? == Audience::Gone {
+            break;
+        }
+        next = page.next;
+    }
+    if !args.json {
+        output::say(&format!("{}, hidden or cut by {revision}", counted(messages, "message")))?;
+    }
+    if let Some(redactor) = redactor {
+        redactor.found().tell();
+    }
+    Ok(())
+}

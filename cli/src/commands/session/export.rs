@@ -1,0 +1,49 @@
+//! `epitome session export`.
+
+use std::io;
+use std::path::Path;
+
+use epitome::std::history::{HistoryStoreExt as _, StoreErrorKind};
+use futures::executor::block_on;
+
+use super::line::to_json;
+use super::store::{Missing, id, in_store, no_session, open};
+use crate::amount::counted;
+use crate::args::OneSessionArgs;
+use crate::failure::Result;
+use crate::output;
+
+/// Writes the session, and says on standard output how much that was unless it goes there itself.
+pub(super) fn run(args: &OneSessionArgs, path: &Path) -> Result<()> {
+    let store = open(&args.store, Missing::Refuse)?;
+    let mut done = None;
+    let written = output::write(path, |out| {
+        let exported = block_on(store.export(&id(args), out));
+        let failed = exported.as_ref().err().map(|_| io::Error::other("the session cannot be exported"));
+        done = Some(exported);
+        failed.map_or(Ok(()), Err)
+    });
+    let exported = match done {
+        Some(Err(error)) if error.kind() == StoreErrorKind::NotFound => return Err(no_session(args)),
+        // What cannot be written is told with the file's name.
+        Some(Err(error)) if error.kind() != StoreErrorKind::Unavailable => {
+            return Err(in_store(&args.store, error));
+        }
+        Some(Ok(exported)) => written.map(|()| exported)?,
+        _ => return written,
+    };
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    let text = if args.json {
+        to_json(&serde_json::json!({
+            "session": args.session, "messages": exported.head.0, "revision": exported.revision.0,
+            "compactions": exported.records,
+        }))?
+    } else {
+        let (messages, records) =
+            (counted(exported.head.0, "message"), counted(exported.records, "compaction"));
+        format!("session {:?} exported: {messages}, {records}", args.session)
+    };
+    output::say(&text).map(|_| ())
+}

@@ -1,0 +1,201 @@
+//! `epitome show`: a conversation as people read it.
+
+mod filter;
+mod follow;
+mod message;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use epitome::core::count_message;
+use epitome::std::wire::ToolCompaction;
+
+use crate::amount::{counted, grouped};
+use crate::args::ShowArgs;
+use crate::failure::{Failure, Result, code};
+use crate::output::{self, Audience};
+use crate::redact::Redactor;
+use crate::report::place_of;
+use crate::scan::{self, Counter, ESTIMATE, Groups};
+use crate::transcript::{Input, Transcript, View};
+use crate::visible::line;
+
+use filter::Filter;
+use message::{Length, Shown};
+
+pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
+    if args.follow {
+        return follow::run(args);
+    }
+    let input = Input::open(&args.input)?;
+    let mut transcripts = match args.input.each {
+        true => input.each(&args.input)?,
+        false => vec![input.conversation(&args.input)?],
+    };
+    let mut screen = Screen::new(args)?;
+    let mut all = transcripts.iter_mut().enumerate();
+    let said = all.try_for_each(|(at, transcript)| {
+        if args.input.each {
+            screen.say(&format!("=== {}\n", line(&place_of(at, transcript.pointer()))))?;
+        }
+        screen.conversation(transcript)
+    });
+    if screen.audience == Audience::Gone {
+        return Ok(ExitCode::SUCCESS);
+    }
+    said?;
+    if let ([transcript], false) = (transcripts.as_slice(), args.input.each) {
+        mention_others(transcript);
+    }
+    screen.end()
+}
+
+/// What is shown, and what was.
+struct Screen<'a> {
+    filter: Filter<'a>,
+    redactor: Option<Redactor>,
+    length: Length,
+    shown: u64,
+    /// The last turn that there is.
+    turn: u32,
+    audience: Audience,
+}
+
+impl<'a> Screen<'a> {
+    fn new(args: &'a ShowArgs) -> Result<Self> {
+        Ok(Self {
+            filter: Filter::new(args),
+            redactor: Redactor::new(&args.redact)?,
+            length: if args.full { Length::Full } else { Length::Short },
+            shown: 0,
+            turn: 0,
+            audience: Audience::Listening,
+        })
+    }
+
+    /// Shows what is asked for of a conversation.
+    fn conversation(&mut self, transcript: &mut Transcript<'_>) -> Result<()> {
+        let compactions = compactions(transcript).to_vec();
+        let mut compactions = compactions.iter().peekable();
+        let mut numbers = Numbers::new()?;
+        transcript.for_each(|view| {
+            let shown = numbers.shown(view)?;
+            let mut before = Vec::new();
+            while let Some(found) = compactions.next_if(|found| found.at <= shown.at) {
+                before.push(found);
+            }
+            self.message(shown, &before)
+        })?;
+        match self.filter.is_open() {
+            true => compactions.try_for_each(|found| self.say(&compaction(found))),
+            false => Ok(()),
+        }
+    }
+
+    /// Shows a message, if it is asked for, behind what the tool compacted before it.
+    fn message(&mut self, mut shown: Shown, before: &[&ToolCompaction]) -> Result<()> {
+        self.turn = self.turn.max(shown.turn);
+        if let Some(redactor) = &mut self.redactor {
+            shown.message = redactor.message(shown.message);
+        }
+        if !self.filter.takes(&shown) {
+            return Ok(());
+        }
+        if !self.filter.is_search() {
+            before.iter().try_for_each(|found| self.say(&compaction(found)))?;
+        }
+        self.shown += 1;
+        self.say(&shown.to_text(self.length))
+    }
+
+    /// Says what was redacted, where it is in nobody's way.
+    fn tell(&self) {
+        if let Some(redactor) = &self.redactor {
+            redactor.found().tell();
+        }
+    }
+
+    /// Says `text`. An error without words ends a reading that nobody listens to any more.
+    fn say(&mut self, text: &str) -> Result<()> {
+        self.audience = output::say(text)?;
+        match self.audience {
+            Audience::Listening => Ok(()),
+            Audience::Gone => Err(Failure::stdout(&io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+
+    /// The exit code, once everything is said that there is.
+    fn end(&self) -> Result<ExitCode> {
+        self.tell();
+        match self.filter.turn() {
+            _ if self.shown > 0 => Ok(ExitCode::SUCCESS),
+            Some(turn) if turn > self.turn => {
+                Err(Failure::input(format!("--turn {turn}: the last turn is {}", self.turn)))
+            }
+            Some(0) if !self.filter.is_search() => {
+                Err(Failure::input("--turn 0: nothing stands before the first request, which is turn 1"))
+            }
+            _ => Ok(ExitCode::from(code::VIOLATIONS)),
+        }
+    }
+}
+
+/// Numbers and counts the messages of one conversation.
+struct Numbers {
+    index: Groups,
+    counter: Counter,
+    next: usize,
+}
+
+impl Numbers {
+    fn new() -> Result<Self> {
+        Ok(Self { index: Groups::new(), counter: scan::counter(ESTIMATE)?, next: 0 })
+    }
+
+    fn shown(&mut self, view: &View<'_>) -> Result<Shown> {
+        let tokens = count_message(view, &*self.counter);
+        let placed = scan::place(&mut self.index, view, tokens)?;
+        let message = view.to_message().map_err(|error| Failure::input(error.to_string()))?;
+        let at = self.next;
+        self.next += 1;
+        Ok(Shown { at, turn: placed.turn.0, tokens: tokens.0, orphan: placed.orphan, message })
+    }
+}
+
+fn compactions<'a>(transcript: &Transcript<'a>) -> &'a [ToolCompaction] {
+    match transcript {
+        Transcript::Read(read) => read.conversation().map_or(&[], |conversation| &conversation.compactions),
+        _ => &[],
+    }
+}
+
+/// A compaction that the tool made which wrote the file.
+fn compaction(found: &ToolCompaction) -> String {
+    let dropped = found
+        .dropped
+        .map_or_else(|| "an unknown number of messages".to_owned(), |dropped| counted(dropped, "message"));
+    let mut text = format!("~~~ compacted by the tool that wrote it: {dropped} dropped");
+    for (what, tokens) in [("before", found.tokens_before), ("after", found.tokens_after)] {
+        if let Some(tokens) = tokens {
+            text += &format!(", {} tokens {what}", grouped(tokens));
+        }
+    }
+    if !found.trigger.is_empty() {
+        text += &format!(" ({})", line(&found.trigger));
+    }
+    text + "\n"
+}
+
+/// Says, where it is in nobody's way, that the file has more.
+fn mention_others(transcript: &Transcript<'_>) {
+    let Transcript::Read(read) = transcript else { return };
+    let others = read.others().count() as u64;
+    if others > 0 {
+        let others = counted(others, "other conversation");
+        // Nobody who does not read it misses it.
+        let _ = writeln!(
+            io::stderr().lock(),
+            "epitome: the file has {others}; `epitome stats` lists them, --leaf takes one"
+        );
+    }
+}

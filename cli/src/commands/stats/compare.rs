@@ -1,0 +1,219 @@
+//! `epitome stats --tokenizer all`: what every counter makes of a transcript, and how far it is off.
+
+use std::process::ExitCode;
+
+use epitome::core::{
+    Basis, Budget, Head, Ledger, ModelKey, Revision, Stamp, TokenCounter, Tokens, Usage, measure_message,
+};
+use epitome::std::models::{Model, ModelCounter};
+use epitome::std::tokens::UnknownCounter;
+use serde::Serialize;
+
+use super::REFERENCE;
+use crate::amount::{counted, grouped};
+use crate::args::StatsArgs;
+use crate::failure::{Failure, Result, code};
+use crate::model;
+use crate::output;
+use crate::report::place_of;
+use crate::request::Request;
+use crate::scan::{self, Counter, ESTIMATE};
+use crate::transcript::{Input, Transcript};
+
+/// The name that asks for all counters.
+pub(super) const ALL: &str = "all";
+
+/// What the counters make of one conversation.
+#[derive(Debug, Serialize)]
+struct Comparison {
+    path: String,
+    messages: u64,
+    reference: &'static str,
+    counters: Vec<Row>,
+    /// What the provider reported of the request, if the file says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reported_input: Option<u64>,
+    /// How many tokens the provider has seen where the estimator saw one, in the reports up to this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    correction: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    counter: String,
+    tokens: u64,
+    basis: Basis,
+    error_percent: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_to_report_percent: Option<f64>,
+}
+
+pub(super) fn run(args: &StatsArgs, found: Option<&Model>) -> Result<ExitCode> {
+    let counters = counters(found)?;
+    let estimator = model::counter(found, Some(ESTIMATE), ESTIMATE)?;
+    let mut ledger = Ledger::new(
+        ModelKey::new(found.map_or("", |model| model.name.as_str()), &*estimator),
+        Budget::default(),
+    );
+    let input = Input::open(&args.input)?;
+    let transcripts = match args.input.each {
+        true => input.each(&args.input)?,
+        false => vec![input.conversation(&args.input)?],
+    };
+    let mut all = Vec::with_capacity(transcripts.len());
+    for transcript in transcripts {
+        all.push(compare(transcript, &counters, &mut ledger)?);
+    }
+    let text = match (args.json, all.as_slice()) {
+        (true, [only]) if !args.input.each => serde_json::to_string_pretty(only),
+        (true, all) => serde_json::to_string_pretty(all),
+        (false, [only]) if !args.input.each => Ok(only.to_text()),
+        (false, all) => {
+            let texts = all
+                .iter()
+                .enumerate()
+                .map(|(at, one)| format!("{}\n{}", place_of(at, &one.path), one.to_text()));
+            Ok(texts.collect::<Vec<_>>().join("\n"))
+        }
+    };
+    output::say(&text.map_err(|error| Failure::new(code::IO, error.to_string()))?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The estimator first, then the rules of thumb, then every exact counter there is.
+fn counters(found: Option<&Model>) -> Result<Vec<Counter>> {
+    let mut all: Vec<Counter> =
+        vec![scan::counter(ESTIMATE)?, Box::new(Quarter::Chars), Box::new(Quarter::Bytes)];
+    for name in UnknownCounter::KNOWN {
+        let counter = scan::counter(name)?;
+        if counter.basis() == Basis::Counted && !all.iter().any(|other| other.name() == counter.name()) {
+            all.push(counter);
+        }
+    }
+    Ok(match found {
+        Some(model) => {
+            all.into_iter().map(|inner| Box::new(ModelCounter::over(inner, model)) as Counter).collect()
+        }
+        None => all,
+    })
+}
+
+fn compare(mut transcript: Transcript<'_>, counters: &[Counter], ledger: &mut Ledger) -> Result<Comparison> {
+    let request = Request::around(&transcript)?;
+    let mut sizes = Vec::with_capacity(counters.len());
+    for counter in counters {
+        let amount = request.overhead(&**counter)?;
+        sizes.push((amount.tokens.as_u64(), amount.basis));
+    }
+    let mut messages = 0;
+    transcript.for_each(|message| {
+        messages += 1;
+        for (counter, (tokens, basis)) in counters.iter().zip(&mut sizes) {
+            let amount = measure_message(message, &**counter);
+            *tokens += amount.tokens.as_u64();
+            *basis = amount.basis.min(*basis);
+        }
+        Ok(())
+    })?;
+    let reference = counters.iter().position(|counter| counter.name().starts_with(REFERENCE));
+    let reference = reference.and_then(|at| sizes.get(at)).map_or(0, |size| size.0);
+    let reported = request.usage.as_ref().and_then(|usage| usage.input_total);
+    let row = |counter: &str, tokens, basis| Row {
+        counter: counter.to_owned(),
+        tokens,
+        basis,
+        error_percent: error(tokens, reference),
+        error_to_report_percent: reported.map(|reported| error(tokens, reported)),
+    };
+    let named = counters.iter().zip(&sizes);
+    let mut rows: Vec<Row> =
+        named.map(|(counter, (tokens, basis))| row(counter.name(), *tokens, *basis)).collect();
+    let estimate = sizes.first().map_or(0, |size| size.0);
+    // Learned from the reports before this one; there is nothing to say before the first.
+    if ledger.spend().reports > 0 {
+        let size = ledger.size(estimate, Stamp::new(Revision(u64::MAX), Head::default()));
+        rows.insert(1, row("calibrated", size.tokens, size.basis));
+    }
+    let learned = request.usage.as_ref().map(|usage| learn(ledger, estimate, usage));
+    Ok(Comparison {
+        path: transcript.pointer().to_owned(),
+        messages,
+        reference: REFERENCE,
+        counters: rows,
+        reported_input: reported,
+        correction: learned,
+    })
+}
+
+/// Records a report; the correction after it.
+fn learn(ledger: &mut Ledger, estimate: u64, usage: &Usage) -> f64 {
+    let request = ledger.begin_request(estimate, Stamp::new(Revision(0), Head::default()));
+    ledger.record(request, usage);
+    f64::from(ledger.correction().per_mille()) / 1_000.0
+}
+
+/// How far `tokens` are off `reference`, in percent with one digit.
+fn error(tokens: u64, reference: u64) -> f64 {
+    let error = if reference == 0 { 0.0 } else { (tokens as f64 / reference as f64 - 1.0) * 100.0 };
+    (error * 10.0).round() / 10.0
+}
+
+impl Comparison {
+    fn to_text(&self) -> String {
+        let mut text = format!("{}; errors against {}", counted(self.messages, "message"), self.reference);
+        if let Some(reported) = self.reported_input {
+            text += &format!(" and the {} that the provider reported", grouped(reported));
+        }
+        text += "\n\n";
+        let width = self.counters.iter().map(|row| row.counter.len()).max().unwrap_or(0).max(12);
+        text += &format!("{:<width$}{:>12}  {:<10}{:>10}", "counter", "tokens", "basis", "error");
+        text += if self.reported_input.is_some() { "  to report" } else { "" };
+        for row in &self.counters {
+            text += &format!(
+                "\n{:<width$}{:>12}  {:<10}{:>+8.1} %",
+                row.counter,
+                grouped(row.tokens),
+                row.basis.as_str(),
+                row.error_percent
+            );
+            if let Some(error) = row.error_to_report_percent {
+                text += &format!("{error:>+9.1} %");
+            }
+        }
+        if let Some(correction) = self.correction {
+            text += &format!(
+                "\n\nThe provider has seen {correction:.3} tokens for each of the estimate's so far."
+            );
+        }
+        text.push('\n');
+        text
+    }
+}
+
+/// The rules of thumb.
+#[derive(Debug, Clone, Copy)]
+enum Quarter {
+    Chars,
+    Bytes,
+}
+
+impl TokenCounter for Quarter {
+    fn name(&self) -> &str {
+        match self {
+            Self::Chars => "chars/4",
+            Self::Bytes => "bytes/4",
+        }
+    }
+
+    fn basis(&self) -> Basis {
+        Basis::Estimated
+    }
+
+    fn count(&self, text: &str) -> Tokens {
+        let length = match self {
+            Self::Chars => text.chars().count(),
+            Self::Bytes => text.len(),
+        };
+        Tokens::from_u64(length.div_ceil(4) as u64)
+    }
+}

@@ -1,0 +1,103 @@
+//! What a session file holds besides the conversation that goes on.
+
+use epitome::std::wire::{Conversation, Relation};
+use serde::Serialize;
+
+use crate::amount::{counted, grouped};
+use crate::transcript::Transcript;
+
+/// A session file: its other conversations, and what the tool that wrote it compacted itself.
+#[derive(Debug, Serialize, Default)]
+pub(super) struct Session {
+    /// What the tool compacted, the oldest first.
+    compactions: Vec<Compaction>,
+    /// The other conversations: branches, side chains, other runs.
+    others: Vec<Other>,
+}
+
+#[derive(Debug, Serialize)]
+struct Compaction {
+    /// The message before which it happened.
+    before_message: usize,
+    trigger: String,
+    messages_dropped: Option<u64>,
+    tokens_before: Option<u64>,
+    tokens_after: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Other {
+    /// What `--leaf` takes.
+    id: String,
+    relation: &'static str,
+    label: String,
+    path: String,
+    messages: usize,
+}
+
+impl Session {
+    /// What stands beside `transcript` in its file; `None` if there is nothing.
+    pub(super) fn of(transcript: &Transcript<'_>) -> Option<Self> {
+        let Transcript::Read(read) = transcript else { return None };
+        let compactions = read.conversation().map_or(&[][..], |conversation| &conversation.compactions);
+        let compactions = compactions.iter().map(|found| Compaction {
+            before_message: found.at,
+            trigger: found.trigger.as_str().to_owned(),
+            messages_dropped: found.dropped,
+            tokens_before: found.tokens_before,
+            tokens_after: found.tokens_after,
+        });
+        let session =
+            Self { compactions: compactions.collect(), others: read.others().map(Other::of).collect() };
+        Some(session).filter(|session| !session.compactions.is_empty() || !session.others.is_empty())
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        let mut text = String::new();
+        if !self.compactions.is_empty() {
+            text += "\ncompacted by the tool that wrote it\n";
+        }
+        for found in &self.compactions {
+            let dropped = found.messages_dropped.map_or_else(
+                || "an unknown number of messages".to_owned(),
+                |dropped| counted(dropped, "message"),
+            );
+            text += &format!("  before message {}: {dropped} dropped", found.before_message);
+            for (what, tokens) in [("before", found.tokens_before), ("after", found.tokens_after)] {
+                if let Some(tokens) = tokens {
+                    text += &format!(", {} tokens {what}", grouped(tokens));
+                }
+            }
+            if !found.trigger.is_empty() {
+                text += &format!(" ({})", found.trigger.escape_debug());
+            }
+            text.push('\n');
+        }
+        if !self.others.is_empty() {
+            text += "\nother conversations of the file; --leaf ID takes one that has an id\n";
+        }
+        for Other { id, relation, label, path, messages } in &self.others {
+            let names = [id, label, path].into_iter().filter(|name| !name.is_empty());
+            let names: Vec<_> = names.map(|name| name.escape_debug().to_string()).collect();
+            text += &format!("  {relation:<12}{:>6}  {}\n", messages, names.join("  "));
+        }
+        text
+    }
+}
+
+impl Other {
+    fn of(conversation: &Conversation) -> Self {
+        let relation = match conversation.relation {
+            Relation::SideChain(_) => "side chain",
+            Relation::Branch(_) => "branch",
+            _ => "other run",
+        };
+        Self {
+            id: conversation.id.as_str().to_owned(),
+            relation,
+            label: conversation.label.as_str().to_owned(),
+            path: conversation.path.clone(),
+            messages: conversation.entries.len(),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! A plan with notes in place of what it shortens: what it writes, and what that comes to.
+
+use std::collections::BTreeMap;
+
+use epitome::core::{Edit, ReadyPlan};
+use epitome::std::history::{PartStandIn, shortened_messages};
+use epitome::std::message::Message;
+use epitome::std::wire::openai_chat;
+
+use crate::failure::{Failure, Result};
+
+/// What a filled plan does to messages that stay.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Filled {
+    /// The size of the conversation after it.
+    pub(crate) tokens_after: u64,
+    /// By position: what stands in place of the message's parts.
+    pub(crate) edits: BTreeMap<u32, Vec<PartStandIn>>,
+    /// By the position where each stands.
+    pub(crate) summaries: BTreeMap<u32, WrittenSummary>,
+    /// By leader: how much smaller the group is.
+    freed: BTreeMap<u32, u64>,
+    /// By leader: what stands in the place of this group and of those behind it.
+    replaced: BTreeMap<u32, u64>,
+}
+
+/// A summary, written.
+#[derive(Debug, Clone)]
+pub(crate) struct WrittenSummary {
+    /// As a message of Chat Completions.
+    pub(crate) message: String,
+}
+
+impl Filled {
+    pub(crate) fn new(ready: &ReadyPlan<'_, '_>) -> Result<Self> {
+        let left = ready.edits().filter_map(|edit| match edit {
+            Edit::Part(part) => Some(part.stand_in.map_or(0, |stand_in| stand_in.tokens.as_u64())),
+            _ => None,
+        });
+        let mut freed = BTreeMap::new();
+        for ((part, _), left) in ready.plan().shortened().zip(left) {
+            *freed.entry(part.leader()).or_default() += part.tokens().as_u64().saturating_sub(left);
+        }
+        let (mut summaries, mut replaced) = (BTreeMap::new(), BTreeMap::new());
+        let written = ready.edits().filter_map(|edit| match edit {
+            Edit::Summary(summary) => Some((summary.position, summary.stand_in)),
+            _ => None,
+        });
+        for (gap, (position, stand_in)) in ready.plan().summaries().zip(written) {
+            let message = openai_chat::write(&Message::assistant(stand_in.text))
+                .map_err(|error| Failure::input(error.to_string()))?
+                .into_owned();
+            summaries.insert(position, WrittenSummary { message });
+            replaced.insert(gap.first.leader(), stand_in.tokens.as_u64());
+        }
+        Ok(Self {
+            tokens_after: ready.tokens_after(),
+            edits: shortened_messages(ready).into_iter().collect(),
+            summaries,
+            freed,
+            replaced,
+        })
+    }
+
+    /// What stands in the place of the group and of those behind it.
+    pub(crate) fn replaced(&self, leader: u32) -> u64 {
+        self.replaced.get(&leader).copied().unwrap_or_default()
+    }
+
+    /// How many tokens fewer the group has.
+    pub(crate) fn freed(&self, leader: u32) -> u64 {
+        self.freed.get(&leader).copied().unwrap_or_default()
+    }
+}

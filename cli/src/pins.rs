@@ -1,0 +1,156 @@
+//! What is pinned on the command line: `--pin 12`, `--pin 3-5`, `--pin id:call_7`, `--pin source:handbook`.
+
+use core::str::FromStr;
+
+use epitome::core::attribution::{AttributionView, Retention};
+use epitome::core::message::{MessageView, PartView, Parts, Role};
+
+use crate::failure::{Failure, Result};
+
+/// Which messages stay, whatever is asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Pin {
+    text: String,
+    which: Which,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Which {
+    /// Those at these positions, counted from 0.
+    At(u64, u64),
+    /// Those that call, answer or are what has this id.
+    Id(String),
+    /// Those that this component added.
+    Source(String),
+}
+
+impl FromStr for Pin {
+    type Err = String;
+
+    fn from_str(text: &str) -> core::result::Result<Self, String> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let at = [first, last].map(|number| number.parse::<u64>().ok());
+        let which = match (text.split_once(':'), at) {
+            (Some(("id", id)), _) if !id.is_empty() => Which::Id(id.to_owned()),
+            (Some(("source", source)), _) if !source.is_empty() => Which::Source(source.to_owned()),
+            (None, [Some(first), Some(last)]) if first <= last => Which::At(first, last),
+            _ => return Err("expected a message's number (12), a range (3-5), id:ID or source:NAME".into()),
+        };
+        Ok(Self { text: text.to_owned(), which })
+    }
+}
+
+impl Pin {
+    fn holds(&self, at: usize, message: &impl MessageView) -> bool {
+        match &self.which {
+            Which::At(first, last) => (*first..=*last).contains(&(at as u64)),
+            Which::Id(id) => message.response_id() == Some(id) || names(message, id),
+            Which::Source(source) => message.attribution().source_id == source,
+        }
+    }
+}
+
+/// What is pinned of one conversation.
+#[derive(Debug)]
+pub(crate) struct Pins<'a> {
+    pins: &'a [Pin],
+    /// Which of them hold something.
+    met: Vec<bool>,
+    /// How many messages there were.
+    at: usize,
+}
+
+impl<'a> Pins<'a> {
+    pub(crate) fn new(pins: &'a [Pin]) -> Self {
+        Self { pins, met: vec![false; pins.len()], at: 0 }
+    }
+
+    /// The next message, pinned if it was or is now.
+    pub(crate) fn next<'m, M: MessageView>(&mut self, message: &'m M) -> Pinned<'m, M> {
+        let mut pinned = false;
+        for (pin, met) in self.pins.iter().zip(&mut self.met) {
+            let holds = pin.holds(self.at, message);
+            *met |= holds;
+            pinned |= holds;
+        }
+        self.at += 1;
+        Pinned { message, pinned }
+    }
+
+    /// Each pin has held something.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.pins.iter().zip(&self.met).find(|(_, met)| !**met) {
+            Some((pin, _)) => Err(Failure::input(format!("--pin {}: there is no such message", pin.text))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a call, a result or an approval of the message has this id.
+fn names(message: &impl MessageView, id: &str) -> bool {
+    let mut named = false;
+    message.for_each_part(&mut |part| {
+        named |= match part {
+            PartView::ToolCall(call) => call.id == id,
+            PartView::ToolResult(result) => result.call_id == id,
+            PartView::ApprovalRequest(request) => request.id == id,
+            PartView::ApprovalResponse(response) => response.approval.id == id,
+            PartView::Reasoning(reasoning) => reasoning.id == Some(id),
+            _ => false,
+        };
+    });
+    named
+}
+
+/// A message that is pinned if it was, or is now.
+#[derive(Debug)]
+pub(crate) struct Pinned<'a, M> {
+    message: &'a M,
+    pinned: bool,
+}
+
+impl<M: MessageView> Parts for Pinned<'_, M> {
+    fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        self.message.for_each_part(visit);
+    }
+}
+
+impl<M: MessageView> MessageView for Pinned<'_, M> {
+    fn role(&self) -> Role {
+        self.message.role()
+    }
+
+    fn attribution(&self) -> AttributionView<'_> {
+        let mut attribution = self.message.attribution();
+        if self.pinned {
+            attribution.retention = Retention::Pinned;
+        }
+        attribution
+    }
+
+    fn response_id(&self) -> Option<&str> {
+        self.message.response_id()
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.message.name()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_an_id_or_a_source() {
+        let which = |text: &str| text.parse::<Pin>().map(|pin| pin.which);
+        assert_eq!(which("12"), Ok(Which::At(12, 12)));
+        assert_eq!(which("3-5"), Ok(Which::At(3, 5)));
+        assert_eq!(which("id:a:b-c"), Ok(Which::Id("a:b-c".into())));
+        assert_eq!(which("source:handbook"), Ok(Which::Source("handbook".into())));
+        for wrong in ["", "-1", "5-3", "1-", "id:", "source:", "call:x", "x", "18446744073709551616", "1-2-3"]
+        {
+            assert!(which(wrong).unwrap_err().contains("expected a message's number"), "{wrong}");
+        }
+    }
+}

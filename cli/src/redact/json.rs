@@ -1,0 +1,148 @@
+//! JSON on its way out, with secrets taken out of its string literals.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use super::Redactor;
+
+/// Passes JSON, or lines of it, on to a writer; of the text it holds the one string that it is in.
+#[derive(Debug)]
+pub(crate) struct Writer<'r, W> {
+    redactor: &'r mut Redactor,
+    out: W,
+    depth: u8,
+    /// The string literal that has begun, its quote included.
+    literal: Vec<u8>,
+    /// Whether the last byte of the literal was a backslash that escapes the next.
+    escaped: bool,
+    /// The string that ended last, if nothing but white space has followed: a key, if a colon comes.
+    last: Option<String>,
+    /// The key of the value that comes.
+    key: Option<String>,
+}
+
+impl<'r, W: Write> Writer<'r, W> {
+    pub(super) const fn new(redactor: &'r mut Redactor, out: W) -> Self {
+        Self::within(redactor, out, 0)
+    }
+
+    /// The same for a text that is itself in a text.
+    pub(super) const fn within(redactor: &'r mut Redactor, out: W, depth: u8) -> Self {
+        Self { redactor, out, depth, literal: Vec::new(), escaped: false, last: None, key: None }
+    }
+
+    /// Writes what is left, which is something only if the JSON has ended too early.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        let rest = core::mem::take(&mut self.literal);
+        let rest = String::from_utf8_lossy(&rest).into_owned();
+        let new = self.redactor.text(&rest);
+        self.out.write_all(new.as_deref().unwrap_or(&rest).as_bytes())?;
+        self.out.flush()
+    }
+
+    /// Passes on `bytes`, which are outside of strings.
+    fn structure(&mut self, bytes: &[u8]) -> io::Result<()> {
+        for byte in bytes {
+            match byte {
+                b' ' | b'\t' | b'\r' | b'\n' => {}
+                b':' => self.key = self.last.take(),
+                _ => (self.key, self.last) = (None, None),
+            }
+        }
+        self.out.write_all(bytes)
+    }
+
+    /// Passes on the literal, which is whole.
+    fn end(&mut self) -> io::Result<()> {
+        let bytes = core::mem::take(&mut self.literal);
+        let Ok(literal) = core::str::from_utf8(&bytes) else { return self.out.write_all(&bytes) };
+        let Some(text) = decoded(literal) else {
+            let new = self.redactor.text(literal);
+            return self.out.write_all(new.as_deref().unwrap_or(literal).as_bytes());
+        };
+        let new = self.redactor.nested(self.key.take().as_deref(), &text, self.depth);
+        match new {
+            Some(new) => {
+                serde_json::to_writer(&mut self.out, &new).map_err(io::Error::from)?;
+            }
+            None => self.out.write_all(&bytes)?,
+        }
+        // Longer than any key: it need not be held.
+        self.last = (text.len() <= KEY_BYTES_MAX).then(|| text.into_owned());
+        self.literal = bytes;
+        self.literal.clear();
+        Ok(())
+    }
+
+    /// Takes of `bytes`, which are in a string, what belongs to it; what is left.
+    fn string<'b>(&mut self, bytes: &'b [u8]) -> io::Result<&'b [u8]> {
+        for (at, byte) in bytes.iter().enumerate() {
+            match (self.escaped, byte) {
+                (true, _) => self.escaped = false,
+                (false, b'\\') => self.escaped = true,
+                (false, b'"') => {
+                    let (inside, rest) = bytes.split_at(at + 1);
+                    self.literal.extend_from_slice(inside);
+                    self.end()?;
+                    return Ok(rest);
+                }
+                _ => {}
+            }
+        }
+        self.literal.extend_from_slice(bytes);
+        Ok(&[])
+    }
+}
+
+impl<W: Write> Write for Writer<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            if !self.literal.is_empty() {
+                rest = self.string(rest)?;
+                continue;
+            }
+            let quote = rest.iter().position(|byte| *byte == b'"').unwrap_or(rest.len());
+            let (outside, inside) = rest.split_at(quote);
+            self.structure(outside)?;
+            rest = inside;
+            if let Some((quote, after)) = rest.split_first() {
+                self.literal.push(*quote);
+                rest = after;
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Names that say what a value is are short.
+const KEY_BYTES_MAX: usize = 256;
+
+/// The text of a string literal. Half a surrogate pair, which is no text, is U+FFFD: where the literal has to be written
+/// anew, that is written.
+fn decoded(literal: &str) -> Option<Cow<'_, str>> {
+    if let Ok(text) = serde_json::from_str::<Cow<'_, str>>(literal) {
+        return Some(text);
+    }
+    let mut whole = String::with_capacity(literal.len());
+    let mut rest = literal;
+    while let Some((before, escape)) = rest.split_once('\\') {
+        whole += before;
+        let is_half = escape.get(..2).is_some_and(|start| matches!(start, "ud" | "uD"))
+            && escape
+                .as_bytes()
+                .get(2)
+                .is_some_and(|digit| matches!(digit, b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F'));
+        let length = if is_half { 5 } else { escape.chars().next().map_or(0, char::len_utf8) };
+        let (escape, after) = escape.split_at_checked(length)?;
+        whole.push('\\');
+        whole += if is_half { "ufffd" } else { escape };
+        rest = after;
+    }
+    whole += rest;
+    serde_json::from_str::<String>(&whole).ok().map(Cow::Owned)
+}

@@ -1,0 +1,91 @@
+//! What stands around the messages of a conversation in a file: the tools of its request, the report on it.
+
+use epitome::core::{Amount, AnthropicTokens, GeminiTokens, OpenAiTokens, TokenCounter, Tokens, Usage};
+use epitome::std::models::measure_tools;
+use epitome::std::wire::document::{Document, Pointer};
+use serde_json::Value;
+
+use crate::failure::{Failure, Result};
+use crate::transcript::Transcript;
+
+/// A request, without its messages.
+#[derive(Debug, Default)]
+pub(crate) struct Request {
+    /// `tools`, as they are written.
+    tools: Option<String>,
+    /// What the provider reported of it.
+    pub(crate) usage: Option<Usage>,
+}
+
+impl Request {
+    /// What the objects say that hold the messages: `tools` of the innermost, and the nearest `usage`, beside the messages
+    /// or in the `response` to them.
+    pub(crate) fn around(transcript: &Transcript<'_>) -> Result<Self> {
+        let Transcript::Memory { path, conversation } = transcript else { return Ok(Self::default()) };
+        let wire = |error| Failure::wire(path, &error);
+        let document = Document::parse(conversation.whole()).map_err(wire)?;
+        let mut request = Self::default();
+        let mut place = conversation.path().as_str();
+        while let Some((above, _)) = place.rsplit_once('/') {
+            let object = Pointer::parse(above).and_then(|pointer| document.at(&pointer)).map_err(wire)?;
+            if request.tools.is_none() {
+                request.tools = object
+                    .at(&Pointer::parse("/tools").map_err(wire)?)
+                    .ok()
+                    .map(|tools| tools.text().to_owned());
+            }
+            for report in ["/usage", "/usageMetadata", "/response/usage", "/response/usageMetadata"] {
+                let found = Pointer::parse(report).and_then(|pointer| object.at(&pointer));
+                request.usage = request.usage.or_else(|| usage(found.ok()?.text()));
+            }
+            place = above;
+        }
+        Ok(request)
+    }
+
+    /// What the request has beside its messages.
+    pub(crate) fn overhead(&self, counter: &dyn TokenCounter) -> Result<Amount> {
+        let framing = counter.framing();
+        let tools = match self.tools.as_deref().filter(|tools| *tools != "null") {
+            Some(tools) => {
+                measure_tools(tools, counter).map_err(|error| Failure::input(format!("`tools`: {error}")))?
+            }
+            None => Amount::new(Tokens::ZERO, counter.basis()),
+        };
+        let basis = tools.basis.min(framing.basis);
+        Ok(Amount::new(tools.tokens.saturating_add(Tokens(framing.request)), basis))
+    }
+}
+
+/// A report, in whichever vendor's words; `None` if it says nothing of the input.
+fn usage(text: &str) -> Option<Usage> {
+    let report: Value = serde_json::from_str(text).ok()?;
+    let number = |pointer: &str| report.pointer(pointer).and_then(Value::as_u64);
+    let usage = if report.get("promptTokenCount").is_some() {
+        Usage::gemini(GeminiTokens {
+            prompt: number("/promptTokenCount"),
+            tool_use_prompt: number("/toolUsePromptTokenCount"),
+            candidates: number("/candidatesTokenCount"),
+            thoughts: number("/thoughtsTokenCount"),
+            total: number("/totalTokenCount"),
+            cached: number("/cachedContentTokenCount"),
+        })
+    } else if report.get("cache_read_input_tokens").is_some()
+        || report.get("cache_creation_input_tokens").is_some()
+    {
+        Usage::anthropic(AnthropicTokens {
+            input: number("/input_tokens"),
+            cache_read: number("/cache_read_input_tokens"),
+            cache_creation: number("/cache_creation_input_tokens"),
+            output: number("/output_tokens"),
+        })
+    } else {
+        Usage::openai(OpenAiTokens {
+            input: number("/prompt_tokens").or_else(|| number("/input_tokens")),
+            output: number("/completion_tokens").or_else(|| number("/output_tokens")),
+            total: number("/total_tokens"),
+            ..OpenAiTokens::NONE
+        })
+    };
+    usage.input_total.map(|_| usage)
+}

@@ -1,0 +1,182 @@
+//! The model that writes summaries: an endpoint that speaks Chat Completions.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use epitome::compactors::{Instructions, PromptedSummarizer};
+use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
+use epitome::std::run::ModelResponse;
+use epitome::std::wire::openai_chat;
+use epitome::std::wire::usage::reported;
+use serde_json::Value;
+
+use crate::args::SummaryArgs;
+use crate::failure::{Failure, Result};
+
+/// Where the key stands. It is a variable of its own, so that no key is sent to an address that it is not for.
+const KEY: &str = "EPITOME_SUMMARIZER_KEY";
+
+/// Who writes summaries, if somebody was named.
+pub(crate) fn open(args: &SummaryArgs, model: Option<&str>) -> Result<Option<PromptedSummarizer>> {
+    let Some(url) = &args.summarizer else { return Ok(None) };
+    let model = args.summary_model.as_deref().or(model).ok_or_else(|| {
+        Failure::input("--summarizer: which model writes? --summary-model M, or --model M if it is the same")
+    })?;
+    let key = std::env::var_os(KEY)
+        .filter(|key| !key.is_empty())
+        .map(|key| key.into_string().map_err(|_| Failure::input(format!("{KEY} is not UTF-8"))));
+    let client = Client { url: endpoint(url)?, key: key.transpose()?, http: http::agent()? };
+    let mut summarizer = PromptedSummarizer::new(Arc::new(client)).with_model(model);
+    if let Some(window) = args.summary_window {
+        summarizer = summarizer.with_window(window);
+    }
+    if let Some(prompt) = &args.summary_prompt {
+        summarizer = summarizer.with_instructions(match prompt.as_str() {
+            "brief" => Instructions::Brief,
+            "structured" => Instructions::Structured,
+            own => Instructions::custom(own.to_owned()),
+        });
+    }
+    Ok(Some(summarizer))
+}
+
+/// The address of the resource: of a base like `https://api.openai.com/v1`, what is below it.
+fn endpoint(url: &str) -> Result<String> {
+    let url = url.trim_end_matches('/');
+    if !url.starts_with("https://") && !url.starts_with("http://") {
+        return Err(Failure::input("--summarizer: expected an address like https://api.openai.com/v1"));
+    }
+    Ok(if url.ends_with(RESOURCE) { url.to_owned() } else { format!("{url}{RESOURCE}") })
+}
+
+const RESOURCE: &str = "/chat/completions";
+
+/// Speaks Chat Completions.
+struct Client {
+    url: String,
+    key: Option<String>,
+    http: http::Agent,
+}
+
+#[async_trait]
+impl ChatClient for Client {
+    async fn complete(&self, request: &ChatRequest<'_>) -> core::result::Result<ModelResponse, ClientError> {
+        let messages = request.messages.iter().map(|message| Ok(openai_chat::write(message)?.into_owned()));
+        let messages = messages.collect::<core::result::Result<Vec<String>, ClientError>>()?.join(",");
+        let body = format!(r#"{{"model":{},"messages":[{messages}]}}"#, Value::from(request.model));
+        let (status, answer) = http::post(&self.http, &self.url, self.key.as_deref(), body)?;
+        let answer: core::result::Result<Value, _> = serde_json::from_str(&answer);
+        if !(200..300).contains(&status) {
+            let why = answer.ok().map(|answer| told(&answer)).unwrap_or_default();
+            return Err(format!("the endpoint answers with status {status}{why}").into());
+        }
+        let answer = answer.map_err(|_| "the endpoint answers with something that is not JSON")?;
+        let message = answer.pointer("/choices/0/message").ok_or("the answer has no choices[0].message")?;
+        let message = openai_chat::read(&message.to_string())?;
+        let response = ModelResponse::new(vec![message]);
+        Ok(match reported(&answer.to_string())? {
+            Some(usage) => response.with_usage(usage),
+            None => response,
+        })
+    }
+}
+
+/// The kind of an error that the endpoint tells of. Its message may hold what was said.
+fn told(answer: &Value) -> String {
+    let words = ["/error/type", "/error/code"].map(|at| answer.pointer(at).and_then(Value::as_str));
+    let plain = |word: &&str| {
+        word.len() <= 64 && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    words.into_iter().flatten().find(plain).map(|word| format!(" ({word})")).unwrap_or_default()
+}
+
+#[cfg(feature = "http")]
+mod http {
+    //! Over HTTP.
+
+    use core::time::Duration;
+
+    use epitome::std::agent::ClientError;
+
+    use crate::failure::Result;
+
+    pub(super) type Agent = ureq::Agent;
+
+    /// How long one answer is waited for.
+    const TIMEOUT: Duration = Duration::from_secs(300);
+    /// What an answer may have: many times what a summary has.
+    const ANSWER_BYTES_MAX: u64 = 8 << 20;
+
+    #[expect(clippy::unnecessary_wraps, reason = "a program without the feature has no agent")]
+    pub(super) fn agent() -> Result<Agent> {
+        // A redirection would take the key elsewhere.
+        let config = Agent::config_builder()
+            .timeout_global(Some(TIMEOUT))
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .http_status_as_error(false);
+        Ok(config.build().new_agent())
+    }
+
+    pub(super) fn post(
+        agent: &Agent,
+        url: &str,
+        key: Option<&str>,
+        body: String,
+    ) -> core::result::Result<(u16, String), ClientError> {
+        let mut request = agent.post(url).header("content-type", "application/json");
+        if let Some(key) = key {
+            request = request.header("authorization", format!("Bearer {key}"));
+        }
+        let mut response = request.send(body)?;
+        let status = response.status().as_u16();
+        let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
+        Ok((status, text))
+    }
+}
+
+#[cfg(not(feature = "http"))]
+mod http {
+    //! Nobody to ask.
+
+    use epitome::std::agent::ClientError;
+
+    use crate::failure::{Failure, Result};
+
+    pub(super) enum Agent {}
+
+    pub(super) fn agent() -> Result<Agent> {
+        Err(Failure::input("--summarizer: this program was built without the feature http"))
+    }
+
+    pub(super) fn post(
+        agent: &Agent,
+        _: &str,
+        _: Option<&str>,
+        _: String,
+    ) -> core::result::Result<(u16, String), ClientError> {
+        match *agent {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_base_or_the_resource() {
+        for url in ["https://h/v1", "https://h/v1/", "https://h/v1/chat/completions"] {
+            assert_eq!(endpoint(url).unwrap(), "https://h/v1/chat/completions");
+        }
+        assert!(endpoint("api.openai.com").unwrap_err().message().contains("expected an address"));
+    }
+
+    #[test]
+    fn only_the_kind_of_an_error_is_repeated() {
+        let error = json!({"error": {"message": "you said hunter2", "type": "invalid_request_error"}});
+        assert_eq!(told(&error), " (invalid_request_error)");
+        assert_eq!(told(&json!({"error": {"type": "you said hunter2"}})), "");
+    }
+}

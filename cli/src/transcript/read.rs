@@ -1,0 +1,167 @@
+//! Conversations of other formats than Chat Completions: read whole.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use epitome::std::history::PartStandIn;
+use epitome::std::message::Message;
+use epitome::std::wire::document::{self, Document, Piece, Pointer};
+use epitome::std::wire::{
+    Conversation, Entry, Format, ReadOptions, Transcript, WireError, WireErrorKind, detect, openai_chat,
+    read, write_back,
+};
+
+use crate::args::InputArgs;
+
+/// One conversation of a transcript, and what is to become of it.
+#[derive(Debug)]
+pub(crate) struct ReadConversation<'a> {
+    transcript: &'a Transcript,
+    at: usize,
+    /// `None` if it stays as it is.
+    kept: Option<Vec<Entry>>,
+    /// By index: what stands in place of a message's parts when it is written.
+    shortened: BTreeMap<u32, Vec<PartStandIn>>,
+}
+
+/// The transcript that `text` is, if it is of another format than Chat Completions. What is of no known format is left to
+/// the reader of those, which says where a conversation is.
+pub(super) fn other_format(text: &str, args: &InputArgs) -> Result<Option<Transcript>, WireError> {
+    let mut options = ReadOptions::default();
+    options.each = args.each;
+    options.leaf.clone_from(&args.leaf);
+    options.at = args.at.as_deref().map(Pointer::parse).transpose()?;
+    match args.from.0 {
+        Some(Format::OpenaiChat) => {}
+        Some(format) => return read(text, &options.with_from(format)).map(Some),
+        None if looks_other(text, &options) => match read(text, &options) {
+            Ok(found) if found.conversations().iter().any(is_other) => return Ok(Some(found)),
+            Err(error) if error.kind() == WireErrorKind::Ambiguous => return Err(error),
+            _ => {}
+        },
+        None => {}
+    }
+    // A response holds its messages where the reader of requests does not look.
+    if !text.contains("\"choices\"") || document::looks_like_jsonl(text) {
+        return Ok(None);
+    }
+    let found = read(text, &options.with_from(Format::OpenaiChat)).ok();
+    Ok(found.filter(is_response))
+}
+
+/// Whether something in the text is, or may be, of another format. What is read as Chat Completions is not held twice.
+fn looks_other(text: &str, options: &ReadOptions) -> bool {
+    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+    let other = |text: &str| match detect(text) {
+        Ok(found) => found.format != Format::OpenaiChat,
+        Err(error) => error.kind() == WireErrorKind::Ambiguous,
+    };
+    let at = |document: &Document<'_>| match &options.at {
+        Some(at) => document.at(at).is_ok_and(|there| other(there.text())),
+        None => other(document.text()),
+    };
+    match (options.each, &options.at) {
+        (true, _) => document::each(text).is_ok_and(|mut each| each.any(|one| one.is_ok_and(|one| at(&one)))),
+        (false, Some(_)) => Document::parse(text).is_ok_and(|document| at(&document)),
+        (false, None) => other(text),
+    }
+}
+
+fn is_other(conversation: &Conversation) -> bool {
+    conversation.format != Format::OpenaiChat
+}
+
+fn is_response(transcript: &Transcript) -> bool {
+    transcript.conversations().iter().any(|conversation| conversation.path.contains("/choices/"))
+}
+
+impl<'a> ReadConversation<'a> {
+    pub(super) fn active(transcript: &'a Transcript) -> Option<Self> {
+        let at = transcript.conversations().iter().position(|conversation| conversation.active)?;
+        Some(Self::new(transcript, at))
+    }
+
+    const fn new(transcript: &'a Transcript, at: usize) -> Self {
+        Self { transcript, at, kept: None, shortened: BTreeMap::new() }
+    }
+
+    pub(super) fn all(transcript: &'a Transcript) -> Vec<super::Transcript<'a>> {
+        let each = 0..transcript.conversations().len();
+        each.map(|at| super::Transcript::Read(Self::new(transcript, at))).collect()
+    }
+
+    pub(super) fn pointer(&self) -> &'a str {
+        self.conversation().map_or("", |conversation| conversation.path.as_str())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.conversation().map_or(0, |conversation| conversation.entries.len())
+    }
+
+    pub(super) fn messages(&self) -> impl Iterator<Item = &'a Message> {
+        self.conversation().into_iter().flat_map(Conversation::messages)
+    }
+
+    /// Lets these stand in place of parts of its messages, when everything is written.
+    pub(super) fn shorten(&mut self, edits: &BTreeMap<u32, Vec<PartStandIn>>) {
+        self.shortened.clone_from(edits);
+    }
+
+    /// Makes these pieces its messages, when everything is written.
+    pub(super) fn keep(&mut self, pieces: &[Piece<'_>]) -> io::Result<()> {
+        let entries = self.conversation().map_or(&[][..], |conversation| &conversation.entries);
+        let kept = pieces.iter().map(|piece| match piece {
+            Piece::Original(at) => {
+                let entry = entries.get(*at).ok_or_else(|| io::Error::other("no such message"))?;
+                Ok(self.shortened_entry(*at, entry.clone()))
+            }
+            Piece::New(text) => openai_chat::read(text).map(Entry::new).map_err(io::Error::other),
+            other => Err(io::Error::other(format!("{other:?} cannot be written"))),
+        });
+        self.kept = Some(kept.collect::<io::Result<_>>()?);
+        Ok(())
+    }
+
+    fn shortened_entry(&self, at: usize, entry: Entry) -> Entry {
+        match u32::try_from(at).ok().and_then(|at| self.shortened.get(&at)) {
+            Some(stand_ins) => {
+                let message = PartStandIn::apply(stand_ins, entry.message());
+                entry.with_message(message)
+            }
+            None => entry,
+        }
+    }
+
+    /// Writes the text with what is to become of its conversations.
+    pub(super) fn write_all(
+        transcript: &Transcript,
+        found: &[super::Transcript<'_>],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut changed = transcript.clone();
+        for one in found {
+            let super::Transcript::Read(ReadConversation { at, kept: Some(kept), .. }) = one else {
+                continue;
+            };
+            if let Some(conversation) = changed.conversations_mut().get_mut(*at) {
+                conversation.entries.clone_from(kept);
+            }
+        }
+        write_back(&changed, out).map_err(io::Error::other)
+    }
+
+    /// The other conversations of the text: branches, side chains, other runs.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &'a Conversation> {
+        let own = self.at;
+        self.transcript
+            .conversations()
+            .iter()
+            .enumerate()
+            .filter(move |(at, _)| *at != own)
+            .map(|(_, one)| one)
+    }
+
+    pub(crate) fn conversation(&self) -> Option<&'a Conversation> {
+        self.transcript.conversations().get(self.at)
+    }
+}

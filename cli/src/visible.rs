@@ -1,0 +1,166 @@
+//! Texts of a transcript, made safe for a terminal: nothing in them moves the cursor, changes a colour, hides or turns
+//! around what is beside it.
+
+use core::fmt::Write as _;
+
+/// `text` on one line: breaks and tabs are shown too.
+pub(crate) fn line(text: &str) -> String {
+    shown(text, |_| false)
+}
+
+/// `text` on its lines: breaks and tabs stay.
+pub(crate) fn lines(text: &str) -> String {
+    shown(&text.replace("\r\n", "\n"), |one| matches!(one, '\n' | '\t'))
+}
+
+fn shown(text: &str, stays: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for one in text.chars() {
+        match one {
+            _ if stays(one) => out.push(one),
+            '\0'..='\x1f' | '\x7f' => out.push(picture(one)),
+            _ if is_obeyed(one) => {
+                // Writing into a text does not fail.
+                let _ = write!(out, "{}", one.escape_unicode());
+            }
+            _ => out.push(one),
+        }
+    }
+    out
+}
+
+/// The symbol of a control character: `␛` for escape.
+fn picture(control: char) -> char {
+    match control {
+        '\x7f' => '\u{2421}',
+        _ => char::from_u32(PICTURES + u32::from(control)).unwrap_or(char::REPLACEMENT_CHARACTER),
+    }
+}
+
+/// Where the symbols of the control characters begin: Unicode's block Control Pictures.
+const PICTURES: u32 = 0x2400;
+
+/// What is not a control character of ASCII, and is obeyed or not seen all the same: the later controls, breaks of lines and
+/// paragraphs, marks that turn the direction of writing (<https://trojansource.codes>), and characters without a width in
+/// which a text can be hidden. Joiners stay: scripts and emoji are written with them.
+const fn is_obeyed(one: char) -> bool {
+    matches!(
+        one,
+        '\u{80}'..='\u{9f}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+/// `text` with its runs of base64 as their size: nobody reads them, and a terminal is full of one.
+pub(crate) fn without_base64(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut rest, mut run) = (text, 0);
+    while let Some(next) = rest.get(run..).and_then(|rest| rest.chars().next()) {
+        if is_base64(next) {
+            run += next.len_utf8();
+            continue;
+        }
+        rest = close(rest, run, next.len_utf8(), &mut out);
+        run = 0;
+    }
+    close(rest, run, 0, &mut out);
+    out
+}
+
+/// Adds the run at the beginning of `rest` and the `more` bytes behind it to `out`; what is left.
+fn close<'a>(rest: &'a str, run: usize, more: usize, out: &mut String) -> &'a str {
+    let (blob, after) = rest.split_at_checked(run).unwrap_or((rest, ""));
+    match is_blob(blob) {
+        true => *out += &format!("[{} of base64]", crate::amount::counted(blob.len() as u64, "character")),
+        false => out.push_str(blob),
+    }
+    let (passed, left) = after.split_at_checked(more).unwrap_or((after, ""));
+    out.push_str(passed);
+    left
+}
+
+const fn is_base64(one: char) -> bool {
+    matches!(one, 'A'..='Z' | 'a'..='z' | '0'..='9' | '+' | '/' | '=' | '-' | '_')
+}
+
+/// Whether a run is longer than any word or path, and has all three kinds of characters that base64 is made of.
+fn is_blob(run: &str) -> bool {
+    let has = |kind: fn(&u8) -> bool| run.bytes().any(|byte| kind(&byte));
+    run.len() >= BLOB_CHARS_MIN
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_digit)
+}
+
+/// Longer than hashes, keys and paths are; an icon of 16 by 16 pixels is longer.
+const BLOB_CHARS_MIN: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+
+        #[test]
+        fn any_text_is_safe_and_what_is_safe_stays(text in any::<String>(), odd in "[\\x00-\\x1f\\u{202a}-\\u{202e}a \n\t]{0,9}") {
+            let text = format!("{odd}{text}");
+            let (one, all) = (line(&text), lines(&text));
+            prop_assert!(!one.chars().any(|one| one.is_control() || is_obeyed(one)));
+            prop_assert!(!all.chars().any(|one| !matches!(one, '\n' | '\t') && (one.is_control() || is_obeyed(one))));
+            // What was made safe is safe.
+            prop_assert_eq!((line(&one), lines(&all)), (one.clone(), all));
+        }
+
+        #[test]
+        fn only_runs_of_base64_are_cut(words in prop::collection::vec("[a-zA-Z0-9+/=_é .,-]{0,40}", 0..9), long in 0_usize..9) {
+            let blob = "aB3+".repeat(80);
+            let mut with = words.clone();
+            with.insert(long.min(words.len()), format!(" {blob} "));
+            let (plain, with) = (words.join("\n"), with.join("\n"));
+            prop_assert_eq!(without_base64(&plain), plain);
+            prop_assert_eq!(without_base64(&with), with.replace(&blob, "[320 characters of base64]"));
+        }
+    }
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_is_left() {
+        let nasty: String = (0..=0x1f_u32)
+            .chain(0x7f..=0x9f)
+            .chain([0x61c, 0x200b, 0x202e, 0x2028, 0x2066, 0xfeff, 0xe0041])
+            .filter_map(char::from_u32)
+            .collect();
+        for shown in [line(&nasty), lines(&nasty)] {
+            let left: Vec<char> = shown.chars().filter(|one| one.is_control() || is_obeyed(*one)).collect();
+            assert!(left.iter().all(|one| matches!(one, '\n' | '\t')), "{left:?}");
+        }
+        assert_eq!(line("a\u{1b}[31mb\n\u{7f}"), "a␛[31mb␊␡");
+        assert_eq!(lines("a\r\nb\rc\t\u{202e}"), "a\nb␍c\t\\u{202e}");
+        // What people write stays as it is.
+        for said in ["naïve 日本語 👩‍💻 ½", "می\u{200c}خواهم"] {
+            assert_eq!((line(said), lines(said)), (said.to_owned(), said.to_owned()));
+        }
+    }
+
+    #[test]
+    fn base64_is_a_size() {
+        let blob = "iVBORw0KGgo/+A".repeat(30);
+        let text = format!("see data:image/png;base64,{blob}) and 日本");
+        assert_eq!(without_base64(&text), "see data:image/png;base64,[420 characters of base64]) and 日本");
+        assert_eq!(without_base64(&blob), "[420 characters of base64]");
+        for stays in ["", "short", &"a".repeat(900), &"lower/and-dashes_1".repeat(40)] {
+            assert_eq!(without_base64(stays), *stays);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Transcripts of other formats than Chat Completions, and conversion between them.
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, SECRET, read, run, run_with, text};
+
+/// A request to Anthropic with a call, its result and words beside it.
+fn anthropic() -> String {
+    let messages = json!([
+        {"role": "user", "content": "Go"},
+        {"role": "assistant", "content": [
+            {"type": "thinking", "thinking": SECRET, "signature": "sealed"},
+            {"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "a", "content": SECRET.repeat(40)},
+            {"type": "text", "text": "And?"}]},
+        {"role": "assistant", "content": "Done"},
+        {"role": "user", "content": "More"},
+        {"role": "assistant", "content": "Done again"},
+        {"role": "user", "content": "Even more"},
+        {"role": "assistant", "content": "Again"},
+    ]);
+    json!({"system": "S", "messages": messages, "max_tokens": 9}).to_string()
+}
+
+#[test]
+fn stats_and_validate_read_what_the_file_looks_like() {
+    let folder = Folder::new();
+    let path = folder.file("in.json", anthropic());
+    let stats = run(&["stats", text(&path), "--json"]).json();
+    assert_eq!((&stats["messages"], &stats["calls"], &stats["turns"]), (&json!(10), &json!(1), &json!(4)));
+    let valid = run(&["validate", text(&path), "--profile", "anthropic"]).ok();
+    assert!(valid.contains("valid under anthropic"), "{valid}");
+    let refused = run(&["validate", text(&path), "--from", "openai-responses"]).fails(2);
+    assert!(refused.contains("expected a text or an array of items"), "{refused}");
+}
+
+#[test]
+fn a_compacted_request_keeps_its_form() {
+    let folder = Folder::new();
+    let path = folder.file("in.json", anthropic());
+    let out = folder.path("out.json");
+    run(&["compact", text(&path), "--keep", "30%", "-o", text(&out)]).ok();
+    let (before, after) = (anthropic(), read(&out));
+    assert!(after.len() < before.len() && after.contains("\"system\":\"S\""), "{after}");
+    run(&["validate", text(&out), "--profile", "anthropic", "--from", "anthropic"]).ok();
+    // What has not to change is the same text.
+    run(&["compact", text(&path), "-o", text(&out)]).ok();
+    assert_eq!(read(&out), before);
+}
+
+#[test]
+fn a_conversion_is_legal_and_its_losses_are_told() {
+    let folder = Folder::new();
+    let path = folder.file("in.json", anthropic());
+    for to in ["openai-chat", "openai-responses", "gemini"] {
+        let done = run(&["convert", text(&path), "--to", to, "--json"]);
+        assert_eq!(done.code, 0);
+        let losses: Value = serde_json::from_str(&done.err).unwrap();
+        assert_eq!(losses["by_kind"]["sealed-reasoning"], 1, "{losses}");
+        assert!(!done.out.contains("sealed"), "{to}");
+        run_with(&["validate", "-", "--profile", to, "--from", to], done.out.as_bytes()).ok();
+    }
+    let plain = run_with(&["convert", "-", "--to", "gemini"], br#"[{"role":"user","content":"Hi"}]"#);
+    assert_eq!(plain.err, "nothing was lost\n");
+    assert_eq!(plain.out, "{\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"Hi\"}]}]}\n");
+}
+
+#[test]
+fn several_conversations_are_lines() {
+    let line = r#"{"body": {"system": "S", "messages": [{"role": "user", "content": "Hi"}]}}"#;
+    let folder = Folder::new();
+    let path = folder.file("in.jsonl", format!("{line}\n{line}\n"));
+    let done = run(&["convert", text(&path), "--each", "--at", "/body", "--to", "openai-chat"]);
+    assert_eq!(done.out.lines().count(), 2);
+    assert_eq!(done.err, "nothing was lost\n");
+}
+
+#[test]
+fn what_fits_several_formats_is_refused() {
+    let unsure = br#"[{"role":"user","content":[{"type":"novel"}]}]"#;
+    let refused = run_with(&["stats", "-"], unsure).fails(2);
+    assert!(refused.contains("several formats fit") && refused.contains("--from"), "{refused}");
+    run_with(&["stats", "-", "--from", "anthropic"], unsure).ok();
+    let unknown = run(&["convert", "-", "--to", "codex"]).fails(2);
+    assert!(unknown.contains("known: openai-chat"), "{unknown}");
+}

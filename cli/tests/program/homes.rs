@@ -1,0 +1,206 @@
+//! `sessions` and `latest`: what agents have left in a home.
+
+use core::time::Duration;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde_json::{Value, json};
+
+use super::support::*;
+
+/// A home, and the folder of a project in it.
+struct Home {
+    folder: Folder,
+}
+
+impl Home {
+    fn new() -> Self {
+        let folder = Folder::new();
+        fs::create_dir_all(folder.path("work/shop")).unwrap();
+        fs::create_dir_all(folder.path("idle")).unwrap();
+        Self { folder }
+    }
+
+    fn project(&self) -> PathBuf {
+        fs::canonicalize(self.folder.path("work/shop")).unwrap()
+    }
+
+    /// A file, last written so many seconds after 1970.
+    fn file(&self, name: &str, content: &str, written: u64) -> PathBuf {
+        let path = self.folder.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_modified(UNIX_EPOCH + Duration::from_secs(written)).unwrap();
+        path
+    }
+
+    /// Runs the program in `folder`, with this home.
+    fn run_in(&self, folder: &Path, args: &[&str]) -> Done {
+        let mut command = program(args);
+        command.current_dir(folder).env("HOME", self.folder.path(""));
+        for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"] {
+            command.env_remove(name);
+        }
+        done(&mut command)
+    }
+
+    fn run(&self, args: &[&str]) -> Done {
+        self.run_in(&self.folder.path("idle"), args)
+    }
+}
+
+fn claude(cwd: &Path, said: &[&str]) -> String {
+    let line = |(at, said): (usize, &&str)| {
+        let parent = at.checked_sub(1).map(|before| format!("u{before}"));
+        let message = json!({"role": "user", "content": said});
+        let line = json!({"parentUuid": parent, "isSidechain": false, "cwd": cwd, "sessionId": "claude-session",
+            "type": "user", "message": message, "uuid": format!("u{at}"), "timestamp": "2026-01-01T00:00:00Z"});
+        format!("{line}\n")
+    };
+    said.iter().enumerate().map(line).collect()
+}
+
+fn codex(cwd: &Path) -> String {
+    let item =
+        json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "codex asks"}]});
+    let lines = [
+        json!({"timestamp": "t", "type": "session_meta", "payload": {"id": "codex-session", "cwd": cwd}}),
+        json!({"timestamp": "t", "type": "response_item", "payload": item}),
+    ];
+    lines.map(|line| format!("{line}\n")).concat()
+}
+
+fn gemini() -> String {
+    let message = json!({"id": "1", "timestamp": "t", "type": "user", "content": "gemini asks"});
+    let head = r#"{"sessionId": "gemini-session", "projectHash": "h", "startTime": "t", "lastUpdated": "t", "messages": "#;
+    format!("{head}[{message}]}}")
+}
+
+const CODEX: &str = ".codex/sessions/2026/01/02/rollout-2026-01-02T00-00-00-codex-session.jsonl";
+
+/// A session of each agent, the newest of Gemini CLI; and what is none.
+fn three(home: &Home) -> [PathBuf; 3] {
+    let shop = home.project();
+    home.file(".claude/projects/-work-shop/agent-1.jsonl", &claude(&shop, &["sub-agent"]), 9_000);
+    home.file(".claude/projects/-work-shop/deep/x.jsonl", &claude(&shop, &["too deep"]), 9_000);
+    home.file(".claude/projects/-work-shop/notes.txt", "no session", 9_000);
+    home.file(".gemini/tmp/abc/logs.json", "[]", 9_000);
+    home.file(".codex/sessions/2026/01/02/other.jsonl", "{}", 9_000);
+    home.file(".gemini/tmp/abc/.project_root", "/elsewhere\n", 9_000);
+    [
+        home.file(".gemini/tmp/abc/chats/session-1.json", &gemini(), 3_000),
+        home.file(CODEX, &codex(Path::new("/elsewhere/part")), 2_000),
+        home.file(".claude/projects/-work-shop/c.jsonl", &claude(&shop, &["one", "two"]), 1_000),
+    ]
+}
+
+#[test]
+fn sessions_are_listed_newest_first() {
+    let home = Home::new();
+    let paths = three(&home);
+    let rows = home.run(&["sessions", "--json"]).json();
+    let row = |at: usize| {
+        ["tool", "project", "id", "messages", "last_written", "path"].map(|name| rows[at][name].clone())
+    };
+    let row_of = |tool, project: &str, id, messages: u64, written, path: &Path| {
+        [json!(tool), json!(project), json!(id), json!(messages), json!(written), json!(path)]
+    };
+    assert_eq!(rows.as_array().unwrap().len(), 3, "{rows}");
+    let (time, shop) = (|minute| format!("1970-01-01T00:{minute}Z"), home.project());
+    assert_eq!(row(0), row_of("gemini-cli", "/elsewhere", "gemini-session", 1, time("50:00"), &paths[0]));
+    assert_eq!(row(1), row_of("codex", "/elsewhere/part", "codex-session", 1, time("33:20"), &paths[1]));
+    assert_eq!(row(2), row_of("claude-code", text(&shop), "claude-session", 2, time("16:40"), &paths[2]));
+
+    let said = home.run(&["sessions", "--limit", "1"]).ok();
+    assert!(
+        said.starts_with("1970-01-01 00:50  gemini-cli         1 message  /elsewhere\n    gemini-session\n"),
+        "{said}"
+    );
+    assert!(said.ends_with("; 2 older: --limit 0 lists all\n"), "{said}");
+    let ids = |project: &str| {
+        let rows = home.run(&["sessions", "--json", "--project", project]).json();
+        rows.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("/elsewhere"), ["gemini-session", "codex-session"]);
+    assert_eq!(
+        (ids("part"), ids("shop"), ids("../work/shop")),
+        (
+            vec!["codex-session".to_owned()],
+            vec!["claude-session".to_owned()],
+            vec!["claude-session".to_owned()],
+        )
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_listed_as_such() {
+    let home = Home::new();
+    three(&home);
+    let broken = home.file(".claude/projects/p\u{1b}[31m/b.jsonl", &format!("{{\"{SECRET}\n{SECRET}"), 5_000);
+    let rows = home.run(&["sessions", "--json"]).json();
+    assert_eq!((rows.as_array().unwrap().len(), &rows[0]["path"]), (4, &json!(broken)));
+    assert_eq!(rows[0]["messages"], Value::Null);
+    assert!(rows[0]["error"].as_str().unwrap().contains("line 1"), "{rows}");
+    let said = home.run(&["sessions"]).ok();
+    assert!(said.contains("unreadable  (no project)\n    b\n"), "{said}");
+    assert!(said.contains("␛[31m") && !said.contains('\u{1b}') && !said.contains(SECRET), "{said}");
+}
+
+#[test]
+fn a_home_without_sessions_is_told() {
+    let home = Home::new();
+    let said = home.run(&["sessions"]).fails(1);
+    for part in ["no sessions in ", ".claude/projects", ".codex/sessions", ".gemini/tmp", "CODEX_HOME"] {
+        assert!(said.contains(part), "{said}");
+    }
+    let said = home.run(&["stats", "latest"]).fails(2);
+    assert!(said.starts_with("epitome: latest: no sessions in "), "{said}");
+    three(&home);
+    let said = home.run(&["sessions", "--project", "nowhere"]).fails(1);
+    assert!(said.contains("no sessions of the project nowhere in"), "{said}");
+}
+
+#[test]
+fn latest_is_the_newest_of_the_project_or_of_all() {
+    let home = Home::new();
+    let [gemini, codex, claude] = three(&home);
+    let took = |done: Done, path: &Path, said: &str| {
+        assert!(done.err.starts_with(&format!("epitome: latest is {} (", text(path))), "{}", done.err);
+        assert!(done.out.contains(said), "{}{}", done.err, done.out);
+        assert_eq!(done.code, 0);
+    };
+    took(home.run(&["show", "latest"]), &gemini, "gemini asks");
+    took(home.run_in(&home.project(), &["show", "latest"]), &claude, "two");
+    took(home.run(&["show", "latest", "--project", "/elsewhere/part"]), &codex, "codex asks");
+    took(home.run(&["stats", "latest", "--project", "shop"]), &claude, "2 messages, ");
+    took(home.run(&["convert", "latest", "--to", "openai-chat"]), &gemini, "gemini asks");
+    took(home.run(&["compact", "latest", "--keep", "50%"]), &gemini, "was       1 message");
+
+    let own = home.file("idle/latest", r#"[{"role":"user","content":"a file of that name"}]"#, 1);
+    took(home.run(&["show", "latest"]), &gemini, "gemini asks");
+    let said = home.run(&["show", "./latest"]).ok();
+    assert!(said.contains("a file of that name"));
+    let said = home.run(&["show", text(&own), "--project", "shop"]).fails(2);
+    assert!(said.contains("give `latest` as FILE"), "{said}");
+}
+
+#[test]
+fn agents_may_have_other_homes() {
+    let home = Home::new();
+    three(&home);
+    let other = Home::new();
+    other.file("projects/p/o.jsonl", &claude(&other.project(), &["other"]), 7_000);
+    other.file("sessions/2026/01/02/rollout-1.jsonl", &codex(Path::new("/o")), 6_000);
+    other.file(".gemini/tmp/p/chats/session-2.json", &gemini(), 5_000);
+    let mut command = program(&["sessions", "--json"]);
+    for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"] {
+        command.env(name, other.folder.path(""));
+    }
+    let rows = done(command.env("HOME", home.folder.path(""))).json();
+    let all = rows.as_array().unwrap();
+    let inside = |row: &Value| row["path"].as_str().unwrap().starts_with(text(&other.folder.path("")));
+    assert!(all.len() == 3 && all.iter().all(inside), "{rows}");
+    assert_eq!(all[2]["project"], "p", "without a note, the folder's name");
+}

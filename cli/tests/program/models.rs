@@ -1,0 +1,86 @@
+//! `--model`, `--models` and `--tokenizer all`.
+
+use serde_json::{Value, json};
+
+use super::support::*;
+
+#[test]
+fn a_model_brings_its_window_and_its_counter_unless_they_are_given() {
+    let folder = Folder::new();
+    let file = folder.file("in.json", serde_json::to_string(&messages(3)).unwrap());
+    let budget = |args: &[&str]| report(&file, args)["budget"].clone();
+    let gpt = budget(&["--model", "openai/gpt-4-turbo-2024-04-09"]);
+    assert_eq!((&gpt["window"], &gpt["reserve"]), (&json!(128_000), &json!(4_096)));
+    let tokenizer = |args: &[&str]| report(&file, args)["tokenizer"].as_str().unwrap().to_owned();
+    // Its tools are framed otherwise than the default, so its counts have a name of their own.
+    assert_eq!(tokenizer(&["--model", "gpt-4-turbo"]), "cl100k_base@gpt-4-turbo");
+    let given = ["--model", "gpt-4-turbo", "--window", "9000", "--tokenizer", "o200k_base"];
+    assert_eq!(budget(&given)["window"], 9_000);
+    assert_eq!(tokenizer(&given), "o200k_base@gpt-4-turbo");
+    let claude = report(&file, &["--model", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"]);
+    assert!(claude["tokenizer"].as_str().unwrap().ends_with("@claude-sonnet-4-5"));
+    assert_eq!(claude["budget"]["window"], 200_000);
+}
+
+#[test]
+fn an_unknown_model_is_answered_with_the_nearest_and_own_rows_are_taken() {
+    let folder = Folder::new();
+    let file = folder.file("in.json", serde_json::to_string(&messages(1)).unwrap());
+    let wrong = run(&["compact", text(&file), "--model", "gpt-4p"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("did you mean gpt-4o"), "{}", wrong.err);
+    let rows = folder.file("own.csv", "house,qwen,,50000,,,none,,\n");
+    let own = report(&file, &["--model", "house", "--models", text(&rows)]);
+    assert_eq!(own["budget"]["window"], 50_000);
+    let rows = folder.file("bad.csv", "# ours\nhouse,qwen,,lots,,,none,,\n");
+    let wrong = run(&["stats", text(&file), "--model", "house", "--models", text(&rows)]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("line 2 of the table of models"), "{}", wrong.err);
+    let missing = run(&["stats", text(&file), "--model", "house", "--models", "/nowhere/models.csv"]);
+    assert_eq!(missing.code, 4);
+    assert_eq!(run(&["stats", text(&file), "--tokenizer", "abacus"]).code, 2);
+}
+
+#[test]
+fn all_counters_stand_beside_the_reference() {
+    let folder = Folder::new();
+    let file = folder.file("in.json", serde_json::to_string(&messages(3)).unwrap());
+    let all = run(&["stats", text(&file), "--tokenizer", "all", "--json"]).json();
+    let counters = all["counters"].as_array().unwrap();
+    let of = |name: &str| counters.iter().find(|row| row["counter"] == name).unwrap_or(&Value::Null);
+    assert_eq!(of("o200k_base")["error_percent"], 0.0);
+    assert_eq!(of("o200k_base")["basis"], "counted");
+    assert_eq!(of("chars/4")["basis"], "estimated");
+    for name in ["bytes/4", "cl100k_base", "o200k_harmony"] {
+        assert!(of(name)["tokens"].as_u64().unwrap() > 100, "{name}");
+    }
+    // The recipe's three tokens for the beginning of the reply are part of a request, not of its messages.
+    let counted = run(&["stats", text(&file), "--json"]).json()["tokens"].as_u64().unwrap();
+    assert_eq!(of("o200k_base")["tokens"], counted + 3);
+    assert!(all.get("reported_input").is_none() && of("calibrated").is_null());
+}
+
+#[test]
+fn reports_in_the_file_calibrate_the_estimate_of_what_follows() {
+    let folder = Folder::new();
+    let messages = messages(3);
+    let file = folder.file("plain.json", json!({"messages": messages}).to_string());
+    let estimate =
+        run(&["stats", text(&file), "--tokenizer", "estimate", "--json"]).json()["tokens"].as_u64().unwrap();
+    // The provider sees half as much again.
+    let reported = estimate * 3 / 2;
+    let run_of = json!({"body": {"messages": messages}, "response": {"usage": {"prompt_tokens": reported}}});
+    let file = folder.file("runs.jsonl", format!("{run_of}\n{run_of}\n"));
+    let said = run(&["stats", text(&file), "--each", "--at", "/body", "--tokenizer", "all"]).ok();
+    assert!(said.contains("errors against o200k_base") && said.contains("chars/4"), "{said}");
+    let rows = |name: &str| -> Vec<Vec<String>> {
+        let rows = said.lines().filter(|line| line.starts_with(name));
+        rows.map(|row| row.split_whitespace().map(|word| word.replace(',', "")).collect()).collect()
+    };
+    // Nothing was reported before the first request.
+    let calibrated = rows("calibrated");
+    assert_eq!(calibrated.len(), 1, "{said}");
+    let tokens: u64 = calibrated[0][1].parse().unwrap();
+    assert!(tokens.abs_diff(reported) <= 10 && calibrated[0][2] == "estimated", "{said}");
+    assert!(said.contains("The provider has seen 1."), "{said}");
+}

@@ -1,0 +1,286 @@
+//! The compactor that a run calls.
+
+mod again;
+mod attempt;
+mod written;
+
+use core::fmt;
+use core::time::Duration;
+use std::boxed::Box;
+use std::format;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use async_trait::async_trait;
+use epitome_core::{Budget, Pass, Strategy, Unchanged};
+use epitome_std::compaction::{CompactionCx, CompactionOutcome, Compactor};
+use epitome_std::history::{CompactionRecord, Live, Notes, StoreErrorKind};
+use epitome_std::message::Str;
+use epitome_std::session::{SessionError, SessionErrorKind};
+use tracing::debug;
+
+use crate::summary::DEADLINE;
+use crate::{EphemeralFirst, MadeStrategy, StrategySpec, Summarizer, Things};
+use again::Again;
+use attempt::Attempt;
+use written::Written;
+
+/// What is tried.
+enum Rule {
+    /// A strategy that needs to know no message.
+    Fixed(Box<dyn Strategy + Send + Sync>),
+    /// One that may have to, and is made anew for each pass.
+    Spec(StrategySpec),
+}
+
+impl Rule {
+    fn of(spec: StrategySpec) -> Self {
+        match spec.needs_things() {
+            true => Self::Spec(spec),
+            false => Self::Fixed(Box::new(spec.strategy(Things::default()))),
+        }
+    }
+
+    /// The strategy for a history as it is now.
+    fn strategy(&self, live: &[Live]) -> Made<'_> {
+        match self {
+            Self::Fixed(strategy) => Made::Fixed(&**strategy),
+            Self::Spec(spec) => {
+                let mut things = Things::default();
+                for (position, live) in (0_u32..).zip(live) {
+                    things.look_through(position, &live.entry.message);
+                }
+                Made::Spec(spec.strategy(things))
+            }
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Fixed(strategy) => strategy.name(),
+            Self::Spec(spec) => spec.strategy(Things::default()).name(),
+        }
+    }
+}
+
+/// A strategy for one pass.
+enum Made<'a> {
+    Fixed(&'a (dyn Strategy + Send + Sync)),
+    Spec(MadeStrategy),
+}
+
+impl Made<'_> {
+    fn rule(&self) -> &(dyn Strategy + Send + Sync) {
+        match self {
+            Self::Fixed(strategy) => *strategy,
+            Self::Spec(strategy) => strategy,
+        }
+    }
+}
+
+/// Makes a compactor of a strategy: plans, has summaries written, checks them, and commits, in one step.
+///
+/// *If somebody else changes the session meanwhile*: an append is no matter. After another compaction or a late answer the
+/// same verdicts are given again, with what was written for them, if what they are about is as it was; only otherwise it
+/// plans anew. After three such conflicts the next is an error.
+///
+/// *If a summary cannot be had* (the summarizer fails, panics, does not answer in time, or writes something that cannot stand
+/// there), or the strategy finds nothing to take, or the request would not fit after it, the next of the fallbacks is tried.
+/// Without one, the error is returned and the history is as it was; what would not fit is committed all the same.
+///
+/// *If the provider has refused the request*, what is committed fits; or there is an error that says by how much it would not.
+///
+/// *Proactively* it does nothing for less than a twentieth of what there is: each pass voids the provider's cache.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use epitome_compactors::{DigestSummarizer, Engine, Summarization, Truncation};
+/// use epitome_std::compaction::{AutoCompaction, Compactor};
+///
+/// let engine = Engine::new(Summarization::new())
+///     .with_summarizer(Arc::new(DigestSummarizer))
+///     .with_fallback(Truncation::new());
+/// assert_eq!(engine.name(), "summarize");
+/// let auto = AutoCompaction::new(Arc::new(engine));
+/// ```
+pub struct Engine {
+    name: Str,
+    /// What is tried, in this order.
+    rules: Vec<Rule>,
+    summarizer: Option<Arc<dyn Summarizer>>,
+    deadline: Duration,
+    notes: Notes,
+}
+
+/// How often it begins anew because somebody else has changed the session.
+const CONFLICTS_MAX: usize = 3;
+
+impl Engine {
+    /// A compactor that follows `strategy`. It has no summarizer.
+    pub fn new(strategy: impl Strategy + Send + Sync + 'static) -> Self {
+        Self {
+            name: Str::from(strategy.name()),
+            rules: Vec::from([Rule::Fixed(Box::new(strategy))]),
+            summarizer: None,
+            deadline: DEADLINE,
+            notes: Notes::default(),
+        }
+    }
+
+    /// A compactor that follows what `spec` says, with whatever it has to know of the messages.
+    ///
+    /// ```
+    /// use epitome_compactors::Engine;
+    /// use epitome_std::compaction::Compactor;
+    ///
+    /// let engine = Engine::of("supersede | tool-results:keep=5".parse()?);
+    /// assert_eq!(engine.name(), "pipeline");
+    /// # Ok::<(), epitome_compactors::SpecError>(())
+    /// ```
+    #[must_use]
+    pub fn of(spec: StrategySpec) -> Self {
+        let rule = Rule::of(spec);
+        let mut engine = Self::new(EphemeralFirst);
+        (engine.name, engine.rules) = (Str::from(rule.name()), Vec::from([rule]));
+        engine
+    }
+
+    /// The same with whoever writes the summaries that the strategy asks for.
+    #[must_use]
+    pub fn with_summarizer(mut self, summarizer: Arc<dyn Summarizer>) -> Self {
+        self.summarizer = Some(summarizer);
+        self
+    }
+
+    /// The same with a strategy that is tried when those before it have failed.
+    #[must_use]
+    pub fn with_fallback(mut self, strategy: impl Strategy + Send + Sync + 'static) -> Self {
+        self.rules.push(Rule::Fixed(Box::new(strategy)));
+        self
+    }
+
+    /// How long it waits for one summary, which may take several calls: ten minutes by default. What was paid until then is
+    /// lost.
+    #[must_use]
+    pub const fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// The same with other notes in place of what is cleared.
+    #[must_use]
+    pub fn with_notes(mut self, notes: Notes) -> Self {
+        self.notes = notes;
+        self
+    }
+
+    /// The record of the first rule that leads to a request that fits; if none does, of the first that leads to any.
+    async fn ready(
+        &self,
+        cx: &mut CompactionCx<'_>,
+        written: &mut Written,
+    ) -> Result<Result<(CompactionRecord, Again), &'static str>, SessionError> {
+        let (budget, pass, live) = (*cx.budget(), cx.pass(), cx.request().cloned());
+        let (mut too_large, mut failed, mut unchanged) = (None, None, None);
+        for rule in &self.rules {
+            let attempt =
+                Attempt { engine: self, history: cx.history(), budget, pass, live: live.as_deref() };
+            let made = rule.strategy(attempt.history.live());
+            match attempt.make(made.rule(), written).await {
+                Ok(Ok(ready)) if ready.0.tokens_after <= budget.limit() => return Ok(Ok(ready)),
+                Ok(Ok(ready)) => {
+                    debug!(rule = rule.name(), tokens = ready.0.tokens_after, "the request would not fit");
+                    too_large = too_large.or(Some(ready));
+                }
+                // It has nothing to take; another one may have.
+                Ok(Err(NOTHING)) => unchanged = unchanged.or(Some(NOTHING)),
+                Ok(Err(why)) => return Ok(Err(why)),
+                Err(error) => {
+                    debug!(rule = rule.name(), kind = ?error.kind(), "a rule has failed");
+                    failed = failed.or(Some(error));
+                }
+            }
+        }
+        match (too_large, failed) {
+            (Some((record, _)), _) if pass == Pass::Overflow => Err(does_not_fit(&record, &budget)),
+            (Some(ready), _) => Ok(Ok(ready)),
+            (None, Some(error)) => Err(error),
+            (None, None) => Ok(Err(unchanged.unwrap_or(NOTHING))),
+        }
+    }
+}
+
+/// What a plan says that has found nothing to take.
+const NOTHING: &str = Unchanged::NothingToDrop.as_str();
+
+fn does_not_fit(record: &CompactionRecord, budget: &Budget) -> SessionError {
+    let (after, limit) = (record.tokens_after, budget.limit());
+    let context =
+        format!("{}: the request would have {after} tokens, and {limit} fit", record.strategy.as_str());
+    SessionError::new(SessionErrorKind::Infeasible, context)
+}
+
+#[async_trait]
+impl Compactor for Engine {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
+        let mut written = Written::default();
+        let done = self.compact_writing(cx, &mut written).await;
+        written.into_usage().into_iter().for_each(|usage| cx.spent(usage));
+        done
+    }
+}
+
+impl Engine {
+    async fn compact_writing(
+        &self,
+        cx: &mut CompactionCx<'_>,
+        written: &mut Written,
+    ) -> Result<CompactionOutcome, SessionError> {
+        let before = cx.measure();
+        let mut again = None::<Again>;
+        let mut conflicts = 0;
+        loop {
+            let rebased = match again.take() {
+                Some(again) => {
+                    let (budget, pass, live) = (*cx.budget(), cx.pass(), cx.request().cloned());
+                    let attempt =
+                        Attempt { engine: self, history: cx.history(), budget, pass, live: live.as_deref() };
+                    attempt.rebase(&again, written).await
+                }
+                None => None,
+            };
+            let (record, verdicts) = match rebased {
+                Some(ready) => ready,
+                None => match self.ready(cx, written).await? {
+                    Ok(ready) => ready,
+                    Err(why) => return Ok(CompactionOutcome::Unchanged(why.into())),
+                },
+            };
+            match cx.history().commit(&record).await {
+                Ok(_) => {
+                    debug!(compactor = self.name(), conflicts, "compacted");
+                    return Ok(CompactionOutcome::Compacted(cx.result_since(before)));
+                }
+                Err(error) if error.kind() == StoreErrorKind::Conflict && conflicts < CONFLICTS_MAX => {
+                    debug!(compactor = self.name(), conflicts, "somebody else was there first");
+                    (conflicts, again) = (conflicts.saturating_add(1), Some(verdicts));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("rules", &self.rules.iter().map(|rule| rule.name()).collect::<Vec<_>>())
+            .field("summarizer", &self.summarizer)
+            .finish_non_exhaustive()
+    }
+}

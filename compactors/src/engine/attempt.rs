@@ -1,0 +1,129 @@
+//! From a strategy to a record that can be committed.
+
+use std::format;
+use std::string::String;
+use std::vec::Vec;
+
+use epitome_core::{
+    Budget, Cell, Outcome, Pass, Plan, Replacement, Scratch, StandIn, Strategy, SummaryGap, Tokens, plan_with,
+};
+use epitome_std::compaction::LiveRequest;
+use epitome_std::history::{CompactionRecord, History, Live};
+use epitome_std::message::Message;
+use epitome_std::session::{SessionError, SessionErrorKind};
+
+use super::Engine;
+use super::again::{Again, Key, key_of};
+use super::written::Written;
+use crate::{SummaryError, SummaryWriter};
+
+/// A proactive pass frees at least this share of what there is.
+const GAIN_MIN: u64 = 20;
+
+/// A pass over a history as it is now.
+pub(super) struct Attempt<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) history: &'a History,
+    pub(super) budget: Budget,
+    pub(super) pass: Pass,
+    pub(super) live: Option<&'a LiveRequest>,
+}
+
+/// A record and the verdicts that it was made of; or why there is none.
+pub(super) type Made = Result<Result<(CompactionRecord, Again), &'static str>, SessionError>;
+
+impl Attempt<'_> {
+    /// Plans, fills and records.
+    pub(super) async fn make(&self, rule: &(dyn Strategy + Send + Sync), written: &mut Written) -> Made {
+        let index = self.history.index();
+        let mut cells = Vec::new();
+        cells.resize(index.cell_count(), Cell::default());
+        // Two never stand side by side.
+        let mut replacements = Vec::new();
+        replacements.resize((index.group_count() as usize).div_ceil(2), Replacement::default());
+        let scratch = Scratch::new(&mut cells).with_replacements(&mut replacements);
+        let plan = match plan_with(index, &self.budget, self.pass, rule, scratch) {
+            Ok(Outcome::Planned(plan)) => plan,
+            Ok(Outcome::Unchanged(why)) => return Ok(Err(why.as_str())),
+            Err(error) => {
+                let context = format!("{}: there is no plan", rule.name());
+                return Err(SessionError::new(SessionErrorKind::Infeasible, context).with_source(error));
+            }
+        };
+        if self.is_not_worth_it(&plan) {
+            return Ok(Err("too_little"));
+        }
+        let again = Again::of(&plan, self.history.live(), rule);
+        let record = self.filled(plan, rule.name(), written).await?;
+        Ok(Ok((record, again)))
+    }
+
+    /// Gives the verdicts of a plan again, if what they are about is as it was and they are still legal.
+    pub(super) async fn rebase(
+        &self,
+        again: &Again,
+        written: &mut Written,
+    ) -> Option<(CompactionRecord, Again)> {
+        let (record, verdicts) = self.make(&again.on(self.history)?, written).await.ok()?.ok()?;
+        let fits = record.tokens_after <= self.budget.limit();
+        (fits && verdicts == *again).then_some((record, verdicts))
+    }
+
+    fn is_not_worth_it(&self, plan: &Plan<'_>) -> bool {
+        let before = plan.tokens_before();
+        let freed = before.saturating_sub(plan.tokens_after());
+        self.pass.can_wait(before, &self.budget) && freed.saturating_mul(GAIN_MIN) < before
+    }
+
+    async fn filled(
+        &self,
+        plan: Plan<'_>,
+        rule: &str,
+        written: &mut Written,
+    ) -> Result<CompactionRecord, SessionError> {
+        let mut texts: Vec<(String, Tokens)> = Vec::new();
+        let messages: Vec<&Message> = self.history.live().iter().map(|live| &live.entry.message).collect();
+        for gap in plan.summaries() {
+            let text = match written.known(&self.keys(&gap), gap.allowance) {
+                Some(known) => known,
+                None => self.write(&gap, &messages, written).await.map_err(|error| {
+                    let context = format!("{rule}: there is no summary");
+                    SessionError::new(SessionErrorKind::Unavailable, context).with_source(error)
+                })?,
+            };
+            texts.push(text);
+        }
+        let summaries: Vec<_> = texts.iter().map(|(text, tokens)| StandIn::new(text, *tokens)).collect();
+        let record = |ready: epitome_core::ReadyPlan<'_, '_>| self.history.record(&ready, rule);
+        self.history.fill_with(plan, &self.engine.notes, &summaries, record).map_err(|error| {
+            let context = format!("{rule}: the plan cannot be filled");
+            SessionError::new(SessionErrorKind::Invalid, context).with_source(error)
+        })
+    }
+
+    /// Has a summary written.
+    async fn write(
+        &self,
+        gap: &SummaryGap<'_>,
+        messages: &[&Message],
+        written: &mut Written,
+    ) -> Result<(String, Tokens), SummaryError> {
+        let writer = SummaryWriter::new(self.history.counter())
+            .with_summarizer(self.engine.summarizer.as_deref())
+            .with_deadline(self.engine.deadline)
+            .with_live(self.live)
+            .with_costs(written.costs());
+        let (text, tokens) = writer.write(gap, messages).await?;
+        written.remember(self.keys(gap), &text, tokens);
+        Ok((text, tokens))
+    }
+
+    fn live_of<'s>(&'s self, gap: &SummaryGap<'s>) -> impl Iterator<Item = &'s Live> {
+        let positions = gap.covers().flatten();
+        positions.filter_map(|position| self.history.live().get(position as usize))
+    }
+
+    fn keys(&self, gap: &SummaryGap<'_>) -> Vec<Key> {
+        self.live_of(gap).map(key_of).collect()
+    }
+}

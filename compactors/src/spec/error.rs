@@ -1,0 +1,166 @@
+//! What is wrong with the text of a strategy.
+
+use core::error::Error;
+use core::fmt;
+use std::borrow::ToOwned as _;
+use std::string::String;
+use std::vec::Vec;
+
+/// What is wrong with the text of a strategy, and what it may be instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// There is nothing in the place of this stage, counted from 1.
+    Empty {
+        /// Which.
+        stage: usize,
+    },
+    /// There are more stages than may be.
+    TooManyStages {
+        /// How many may be.
+        max: usize,
+    },
+    /// No strategy has this name.
+    UnknownStrategy {
+        /// The name, or its beginning.
+        name: String,
+        /// The name that it is nearest to.
+        nearest: Option<&'static str>,
+        /// All names.
+        known: Vec<&'static str>,
+    },
+    /// The strategy has no such parameter.
+    UnknownParameter {
+        /// The strategy.
+        strategy: &'static str,
+        /// The name, or its beginning.
+        name: String,
+        /// The name that it is nearest to.
+        nearest: Option<&'static str>,
+        /// All names.
+        known: Vec<&'static str>,
+    },
+    /// The parameter cannot have this value.
+    Value {
+        /// The strategy.
+        strategy: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+        /// What was said, or its beginning.
+        given: String,
+        /// The word that it is nearest to.
+        nearest: Option<&'static str>,
+        /// What it may be.
+        expected: String,
+    },
+    /// The parameter is there twice.
+    Twice {
+        /// The strategy.
+        strategy: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+    },
+    /// The parameter has to be there.
+    Missing {
+        /// The strategy.
+        strategy: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+    },
+    /// Only one of two parameters may be there.
+    NotTogether {
+        /// The strategy.
+        strategy: &'static str,
+        /// The one.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
+    },
+    /// The strategy puts summaries in the place of what was said, and has to come last: what follows would drop them in the
+    /// pass after.
+    NotLast {
+        /// The strategy.
+        strategy: &'static str,
+    },
+    /// A document that is neither text nor a table with the name of a strategy, nor a list of such.
+    Form {
+        /// What it should be.
+        expected: &'static str,
+    },
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty { stage } => write!(f, "stage {stage} is empty; known: {}", Known(&super::names())),
+            Self::TooManyStages { max } => write!(f, "there are more than {max} stages"),
+            Self::UnknownStrategy { name, nearest, known } => {
+                write!(f, "there is no strategy {name:?}{}; known: {}", Nearest(*nearest), Known(known))
+            }
+            Self::UnknownParameter { strategy, name, nearest, known } => {
+                let (nearest, known) = (Nearest(*nearest), Known(known));
+                write!(f, "{strategy} has no parameter {name:?}{nearest}; known: {known}")
+            }
+            Self::Value { strategy, parameter, given, nearest, expected } => {
+                let nearest = Nearest(*nearest);
+                write!(f, "{strategy}: {parameter} cannot be {given:?}{nearest}; known: {expected}")
+            }
+            Self::Twice { strategy, parameter } => write!(f, "{strategy}: {parameter} is there twice"),
+            Self::Missing { strategy, parameter } => {
+                write!(f, "{strategy} needs its {parameter}: {strategy}:{parameter}=...")
+            }
+            Self::NotTogether { strategy, one, other } => {
+                write!(f, "{strategy}: take {one} or {other}, not both")
+            }
+            Self::NotLast { strategy } => write!(
+                f,
+                "{strategy} has to come last: what follows it would drop its summaries in the pass after"
+            ),
+            Self::Form { expected } => write!(f, "expected {expected}"),
+        }
+    }
+}
+
+impl Error for SpecError {}
+
+struct Nearest(Option<&'static str>);
+
+impl fmt::Display for Nearest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |nearest| write!(f, "; the nearest is {nearest}"))
+    }
+}
+
+struct Known<'a>(&'a [&'static str]);
+
+impl fmt::Display for Known<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => f.write_str("none"),
+            known => f.write_str(&known.join(", ")),
+        }
+    }
+}
+
+/// Of these the one with the fewest changes to what was given; there is always one if there are any.
+pub(super) fn nearest(
+    given: &str,
+    known: impl IntoIterator<Item = (&'static str, &'static str)>,
+) -> Option<&'static str> {
+    // What comes from outside may be long, and the measure is quadratic.
+    let given = beginning(given);
+    let by_distance =
+        known.into_iter().map(|(spelled, name)| (strsim::damerau_levenshtein(&given, spelled), name));
+    by_distance.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+}
+
+/// So much of what was given is repeated.
+const GIVEN_CHARS_MAX: usize = 64;
+
+/// What was given, or its beginning.
+pub(super) fn beginning(given: &str) -> String {
+    match given.char_indices().nth(GIVEN_CHARS_MAX) {
+        Some((end, _)) => given.get(..end).unwrap_or_default().to_owned() + "...",
+        None => given.to_owned(),
+    }
+}

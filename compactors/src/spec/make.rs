@@ -1,0 +1,206 @@
+//! From what is said to a strategy.
+
+use core::fmt;
+use std::boxed::Box;
+use std::string::String;
+use std::vec::Vec;
+
+use epitome_core::{Draft, IndexedPart, Profile, Protection, Strategy, Tokens, ToolName};
+
+use super::{Stage, Things, table};
+use crate::{
+    ContextWindow, EphemeralFirst, OversizedClamp, Pipeline, ReasoningClearing, SlidingWindow, Strength,
+    Summarization, Supersede, ToolExchangeDigest, ToolExchangeDrop, ToolResultClearing, Truncation, Window,
+};
+
+/// The strategy that a [`StrategySpec`](super::StrategySpec) describes.
+pub struct MadeStrategy {
+    stages: Vec<Box<dyn Strategy + Send + Sync>>,
+}
+
+impl MadeStrategy {
+    pub(super) fn new(stages: &[Stage], things: Things) -> Self {
+        let things = std::sync::Arc::new(things);
+        Self { stages: stages.iter().map(|stage| made(stage, &things)).collect() }
+    }
+
+    /// The first `stages` of it alone; all of it, if there are no more.
+    #[must_use]
+    pub fn first(&self, stages: usize) -> impl Strategy {
+        First { all: self, stages }
+    }
+
+    /// All stages as one.
+    fn with<T>(&self, run: impl FnOnce(&dyn Strategy) -> T) -> T {
+        self.with_first(usize::MAX, run)
+    }
+
+    fn with_first<T>(&self, count: usize, run: impl FnOnce(&dyn Strategy) -> T) -> T {
+        let stages: Vec<&dyn Strategy> =
+            self.stages.iter().take(count).map(|stage| &**stage as &dyn Strategy).collect();
+        match stages.as_slice() {
+            [only] => run(*only),
+            stages => run(&Pipeline::new(stages)),
+        }
+    }
+}
+
+/// Some of the stages of another.
+struct First<'a> {
+    all: &'a MadeStrategy,
+    stages: usize,
+}
+
+impl Strategy for First<'_> {
+    fn name(&self) -> &'static str {
+        self.all.with_first(self.stages, |strategy| strategy.name())
+    }
+
+    /// That of all: what none of them may touch.
+    fn protection(&self) -> Protection {
+        self.all.protection()
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        self.all.with_first(self.stages, |strategy| strategy.plan(draft));
+    }
+}
+
+impl fmt::Debug for MadeStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.stages.iter().map(|stage| stage.name())).finish()
+    }
+}
+
+impl Strategy for MadeStrategy {
+    fn name(&self) -> &'static str {
+        self.with(|strategy| strategy.name())
+    }
+
+    fn protection(&self) -> Protection {
+        self.with(|strategy| strategy.protection())
+    }
+
+    fn is_monotone(&self) -> bool {
+        self.with(|strategy| strategy.is_monotone())
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        self.with(|strategy| strategy.plan(draft));
+    }
+}
+
+/// Sets what is said; the rest is the strategy's own default.
+macro_rules! set {
+    ($made:ident, $said:expr, $setter:ident) => {
+        if let Some(said) = $said {
+            $made = $made.$setter(said);
+        }
+    };
+}
+
+fn made(stage: &Stage, things: &std::sync::Arc<Things>) -> Box<dyn Strategy + Send + Sync> {
+    match stage.row.name {
+        table::WINDOW => Box::new(window(stage)),
+        table::TOOL_RESULTS => Box::new(tool_results(stage)),
+        table::TOOL_DROP => {
+            let mut made = ToolExchangeDrop::new();
+            set!(made, stage.count("keep"), keep);
+            Box::new(made)
+        }
+        table::TOOL_DIGEST => {
+            let mut made = ToolExchangeDigest::new();
+            set!(made, stage.count("keep"), keep);
+            set!(made, stage.count("chars-max"), chars_max);
+            Box::new(made)
+        }
+        table::REASONING => {
+            let profile = stage.word("profile").and_then(Profile::by_name).unwrap_or(Profile::Permissive);
+            let mut made = ReasoningClearing::new(profile);
+            set!(made, stage.count("keep-turns"), keep_turns);
+            Box::new(made)
+        }
+        table::CLAMP => {
+            Box::new(OversizedClamp::new(Tokens(stage.count("max-part-tokens").unwrap_or(u32::MAX))))
+        }
+        table::SUPERSEDE => supersede(stage, things),
+        table::EPHEMERAL => Box::new(EphemeralFirst),
+        table::SUMMARIZE => {
+            let mut made = Summarization::new();
+            set!(made, stage.count("preserve-recent"), preserve_recent);
+            set!(made, stage.count("summary-tokens-max").map(Tokens), summary_tokens_max);
+            set!(made, stage.switch("preserve-first-user"), preserve_first_user);
+            Box::new(made)
+        }
+        table::CONTEXT_WINDOW => {
+            let [window, output] = ["window", "max-output"].map(|name| stage.number(name).unwrap_or(0));
+            let made = ContextWindow::new(window, output);
+            Box::new(if stage.switch("summarize") == Some(true) { made.summarize() } else { made })
+        }
+        _ => Box::new(truncation(stage)),
+    }
+}
+
+fn truncation(stage: &Stage) -> Truncation {
+    let mut made = Truncation::new();
+    set!(made, stage.count("preserve-recent"), preserve_recent);
+    set!(made, stage.switch("preserve-system"), preserve_system);
+    set!(made, stage.switch("preserve-first-user"), preserve_first_user);
+    let strength = stage.word("strength").map(|word| match word {
+        "light" => Strength::Light,
+        "aggressive" => Strength::Aggressive,
+        _ => Strength::Moderate,
+    });
+    set!(made, strength, strength);
+    made
+}
+
+fn window(stage: &Stage) -> SlidingWindow {
+    let turns = stage.count("keep-turns").map(Window::Turns);
+    let groups = || stage.count("keep-groups").map(Window::Groups);
+    let tokens = || stage.number("keep-tokens").map(Window::Tokens);
+    let mut made = SlidingWindow::new(turns.or_else(groups).or_else(tokens).unwrap_or(Window::Goal));
+    set!(made, stage.switch("preserve-first-user"), preserve_first_user);
+    made
+}
+
+fn tool_results(stage: &Stage) -> ToolResults {
+    let mut clearing = ToolResultClearing::new();
+    set!(clearing, stage.count("keep"), keep);
+    set!(clearing, stage.number("clear-at-least"), clear_at_least);
+    set!(clearing, stage.switch("clear-inputs"), clear_inputs);
+    set!(clearing, stage.number("placeholder").map(Tokens::from_u64), placeholder);
+    ToolResults { clearing, excluded: names(stage.tools("exclude-tools")) }
+}
+
+fn supersede(stage: &Stage, things: &std::sync::Arc<Things>) -> Box<dyn Strategy + Send + Sync> {
+    let (things, only) = (std::sync::Arc::clone(things), names(stage.tools("only-tools")));
+    let key = move |part: &IndexedPart<'_>| {
+        let counts = only.is_empty() || part.tool().is_some_and(|tool| only.contains(&tool));
+        if counts { things.of(part) } else { None }
+    };
+    let mut made = Supersede::<_>::new(key);
+    set!(made, stage.number("placeholder").map(Tokens::from_u64), placeholder);
+    Box::new(made)
+}
+
+fn names(tools: &[String]) -> Vec<ToolName> {
+    tools.iter().map(|name| ToolName::new(name)).collect()
+}
+
+/// The clearing of tool results, with the tools that it spares.
+struct ToolResults {
+    clearing: ToolResultClearing<'static>,
+    excluded: Vec<ToolName>,
+}
+
+impl Strategy for ToolResults {
+    fn name(&self) -> &'static str {
+        self.clearing.name()
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        let clearing: ToolResultClearing<'_> = self.clearing;
+        clearing.exclude_tools(&self.excluded).plan(draft);
+    }
+}

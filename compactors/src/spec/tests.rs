@@ -1,0 +1,200 @@
+//! What is written is read again, in three forms; what is wrong is refused with what is nearest.
+
+use std::format;
+use std::string::{String, ToString as _};
+use std::vec::Vec;
+
+use epitome_core::{Profile, Strategy as _};
+use proptest::prelude::*;
+
+use super::table::{Kind, STAGES, StageRow};
+use super::*;
+
+fn refused(text: &str) -> String {
+    text.parse::<StrategySpec>().unwrap_err().to_string()
+}
+
+#[test]
+fn stages_and_parameters_are_read_in_any_spelling() {
+    let spec = |text: &str| text.parse::<StrategySpec>().unwrap();
+    let full = "tool-results:keep=5:clear-at-least=900:exclude-tools=search:exclude-tools=ask:clear-inputs";
+    assert_eq!(spec("tool_results:inputs:spare=search:keep=5:spare=ask:at-least=900").to_string(), full);
+    assert_eq!(
+        spec("truncate:recent=4, window:turns=8,window").stages(),
+        ["truncate:preserve-recent=4", "window:keep-turns=8", "window"]
+    );
+    assert_eq!(spec("truncate:strength=conservative"), spec(" truncate : strength = light "));
+    assert_eq!(spec("window:first-user=false").to_string(), "window:preserve-first-user=false");
+    assert_eq!(spec("truncate"), StrategySpec::default());
+    assert_eq!(spec("truncate:recent=4294967296").to_string(), "truncate:preserve-recent=4294967295");
+    assert_eq!(spec(r"supersede:only=a\:b\|c\,\\").to_string(), r"supersede:only-tools=a\:b\|c\,\\");
+    assert!(spec("ephemeral | summarize").summarizes() && !spec("tool-digest").summarizes());
+    assert!(spec("context-window:window=9:output=1:summarize").summarizes());
+    assert!(spec("supersede | truncate").needs_things() && !spec("truncate").needs_things());
+}
+
+#[test]
+fn what_is_wrong_names_what_is_nearest() {
+    for (text, message) in [
+        ("", "stage 1 is empty; known: truncate, window, tool-results"),
+        ("truncate | ", "stage 2 is empty"),
+        ("truncate,,window", "stage 2 is empty"),
+        ("trunkate", "there is no strategy \"trunkate\"; the nearest is truncate; known: truncate, window"),
+        (
+            "tool-results:kep=3",
+            "tool-results has no parameter \"kep\"; the nearest is keep; known: keep, clear",
+        ),
+        ("tool-results:", "tool-results has no parameter \"\""),
+        ("ephemeral:keep=1", "ephemeral has no parameter \"keep\"; known: none"),
+        ("truncate:recent=x", "truncate: preserve-recent cannot be \"x\"; known: a number"),
+        ("truncate:recent=-1", "truncate: preserve-recent cannot be \"-1\""),
+        ("truncate:recent=+1", "truncate: preserve-recent cannot be \"+1\""),
+        ("window:turns", "window: keep-turns cannot be \"\""),
+        ("window:tokens=18446744073709551616", "window: keep-tokens cannot be"),
+        (
+            "truncate:strength=moderat",
+            "truncate: strength cannot be \"moderat\"; the nearest is moderate; known: light",
+        ),
+        ("truncate:system=no", "truncate: preserve-system cannot be \"no\"; known: true, false"),
+        ("tool-results:spare=", "tool-results: exclude-tools cannot be \"\"; known: the name of a tool"),
+        ("tool-results:keep=1:keep=1", "tool-results: keep is there twice"),
+        ("truncate:recent=1:preserve_recent=1", "truncate: preserve-recent is there twice"),
+        ("clamp", "clamp needs its max-part-tokens: clamp:max-part-tokens=..."),
+        ("reasoning:keep=1", "reasoning needs its profile"),
+        ("window:turns=1:groups=2", "window: take keep-turns or keep-groups, not both"),
+        ("summarize | truncate", "summarize has to come last"),
+        ("tool-digest | summarize", "tool-digest has to come last"),
+        ("context-window:window=9:output=1:summarize | truncate", "context-window has to come last"),
+    ] {
+        let refused = refused(text);
+        assert!(refused.starts_with(message), "{text}: {refused}");
+    }
+    assert!(refused(&"truncate|".repeat(20)).starts_with("there are more than 16 stages"));
+    assert!(refused(&"ä".repeat(100_000)).len() < 500, "what was given is not repeated at length");
+}
+
+#[test]
+fn a_document_of_another_form_is_refused() {
+    for (json, message) in [
+        ("3", "expected a table with the name of a strategy"),
+        ("[]", "stage 1 is empty"),
+        ("[[]]", "expected a table"),
+        ("{}", "expected a name at"),
+        (r#"{"strategy": 3}"#, "expected a name at"),
+        (r#"{"strategy": "truncat"}"#, "there is no strategy \"truncat\"; the nearest is truncate"),
+        (
+            r#"{"strategy": "truncate", "recnt": 3}"#,
+            "truncate has no parameter \"recnt\"; the nearest is preserve-recent",
+        ),
+        (r#"{"strategy": "tool-results", "keep": 1.5}"#, "tool-results: keep cannot be"),
+        (r#"{"strategy": "tool-results", "keep": -1}"#, "tool-results: keep cannot be"),
+        (r#"{"strategy": "tool-results", "keep": null}"#, "tool-results: keep cannot be"),
+        (r#"{"strategy": "tool-results", "spare": [3]}"#, "tool-results: exclude-tools cannot be"),
+        (r#"{"strategy": "tool-results", "inputs": 1}"#, "tool-results: clear-inputs cannot be \"1\""),
+    ] {
+        let refused = serde_json::from_str::<StrategySpec>(json).unwrap_err().to_string();
+        assert!(refused.starts_with(message), "{json}: {refused}");
+    }
+}
+
+#[test]
+fn every_row_makes_its_strategy() {
+    let made = |row: &StageRow| {
+        let said = row.parameters.iter().filter(|parameter| parameter.must).map(|parameter| {
+            let value = if let Kind::Word(words) = parameter.kind { words[0][0] } else { "7" };
+            format!(":{}={value}", parameter.name)
+        });
+        let text = said.fold(row.name.to_string(), |text, said| text + &said);
+        text.parse::<StrategySpec>().unwrap().strategy(Things::default()).name()
+    };
+    let names: Vec<_> = STAGES.iter().map(made).collect();
+    let expected = [
+        "truncate",
+        "window",
+        "clear_tool_results",
+        "drop_tool_exchanges",
+        "digest_tool_exchanges",
+        "clear_reasoning",
+        "clamp_oversized",
+        "supersede",
+        "ephemeral_first",
+        "summarize",
+        "context_window",
+    ];
+    assert_eq!(names, expected);
+    let profiles = STAGES.iter().flat_map(|row| row.parameters).find(|parameter| parameter.name == "profile");
+    let Kind::Word(words) = &profiles.unwrap().kind else { panic!("words") };
+    assert_eq!(words.iter().map(|word| word[0]).collect::<Vec<_>>(), Profile::ALL.map(Profile::as_str));
+}
+
+/// Any strategy with any of its parameters, as text in any order and spelling.
+fn stage(last: bool) -> impl Strategy<Value = String> {
+    let rows: Vec<_> =
+        STAGES.iter().filter(|row| last || !matches!(row.name, "summarize" | "tool-digest")).collect();
+    (prop::sample::select(rows), any::<u64>(), any::<[bool; 6]>(), "[a-z:|,\\\\ =ä]{1,6}").prop_map(
+        move |(row, number, which, tool)| {
+            let mut alternative = false;
+            let mut text = row.name.to_string();
+            for (parameter, said) in row.parameters.iter().zip(which) {
+                let excluded = parameter.alternative && alternative;
+                alternative |= parameter.alternative && said;
+                if !(said || parameter.must) || excluded || parameter.name == "summarize" && !last {
+                    continue;
+                }
+                let name = parameter.short.filter(|_| number % 2 == 0).unwrap_or(parameter.name);
+                text += &match &parameter.kind {
+                    Kind::Count => format!(":{name}={}", number >> 32),
+                    Kind::Tokens => format!(":{name}={number}"),
+                    Kind::Switch => format!(":{name}={}", number % 3 == 0),
+                    Kind::Word(words) => {
+                        format!(":{name}={}", words[(number as usize).checked_rem(words.len()).unwrap()][0])
+                    }
+                    Kind::Tools => format!(":{name}={}:{name}=x", parse::escaped(&tool)),
+                };
+            }
+            text
+        },
+    )
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct File {
+    strategy: StrategySpec,
+}
+
+fn config() -> ProptestConfig {
+    #[expect(clippy::disallowed_methods, reason = "how long to look is not a matter of behaviour")]
+    let cases = std::env::var("EPITOME_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig { cases: cases.unwrap_or(256), ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn what_is_written_is_read_again(stages in (prop::collection::vec(stage(false), 0..4), stage(true))) {
+        let (mut stages, last) = stages;
+        stages.push(last);
+        let spec: StrategySpec = stages.join(" | ").parse().unwrap();
+        prop_assert_eq!(spec.stages().len(), stages.len());
+        prop_assert_eq!(&spec.to_string().parse::<StrategySpec>().unwrap(), &spec);
+        let json = serde_json::to_string(&spec).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<StrategySpec>(&json).unwrap(), &spec);
+        // TOML has no numbers over 2^63.
+        if let Ok(toml) = toml::to_string(&File { strategy: spec.clone() }) {
+            prop_assert_eq!(toml::from_str::<File>(&toml).unwrap().strategy, spec);
+        }
+    }
+
+    #[test]
+    fn no_text_panics(text in r#"(truncate|window|tool-results|summarize|:|=|\||,|\\|keep|spare|[0-9]{1,22}|\PC|[ \n"{}\[\]]){0,24}"#) {
+        if let Ok(spec) = text.parse::<StrategySpec>() {
+            prop_assert_eq!(spec.to_string().parse::<StrategySpec>().unwrap(), spec);
+        }
+        let _ = serde_json::from_str::<StrategySpec>(&text);
+        let quoted = serde_json::to_string(&text).unwrap();
+        let _ = serde_json::from_str::<StrategySpec>(&quoted);
+        let field = format!("{{\"strategy\": \"tool-results\", {quoted}: {quoted}}}");
+        let _ = serde_json::from_str::<StrategySpec>(&field);
+    }
+}

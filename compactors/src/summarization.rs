@@ -1,0 +1,177 @@
+//! Let a summary stand in the place of what was said long ago.
+
+use epitome_core::attribution::SourceKind;
+use epitome_core::{Draft, Group, GroupKind, Protection, Strategy, Tokens, Turn, Verdict};
+
+use crate::stretch::Stretch;
+
+/// Lets one summary stand in the place of the oldest groups.
+///
+/// *Keeps*: what [`Protection`] names, and the newest turns as long as the goal can be met without them. *Replaces*: one
+/// span, the oldest that is large enough to meet the goal, or the largest there is; a summary that is already there is part
+/// of it, so that summaries never nest. What comes again within the span is dropped: what is ephemeral, and context.
+/// Instructions are never summarized. *Cost*: two passes over the groups. *Stable prefix*: up to the span, which usually begins behind
+/// the first user message.
+///
+/// It chooses the span and what the summary may have; whoever fills the plan writes it, or has a model write it. It needs
+/// memory for one replacement: see [`plan_with`](epitome_core::plan_with). Where pins and instructions cut what is old into
+/// several spans, one is replaced in a pass.
+///
+/// Without a goal it replaces all that is older than the newest turns, as far as that is one span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Summarization {
+    preserve_recent: u32,
+    summary_tokens_max: Tokens,
+    protection: Protection,
+}
+
+/// How many of the newest turns are spared as long as the goal can be met without them.
+const PRESERVE_RECENT: u32 = 3;
+
+/// What a summary may have at most: the structured summaries of agents that publish theirs have one to two thousand
+/// tokens, and identifiers come on top.
+const SUMMARY_TOKENS_MAX: Tokens = Tokens(4_000);
+
+/// Below this a summary has no room for a sentence in each of its sections.
+const SUMMARY_TOKENS_MIN: u64 = 48;
+
+/// What there is to gain, at least: for what is new a summary has this share of it at most. What a summary has said before
+/// may be said as long again, so that it does not lose half of it with each pass.
+const SHRINKS_TO: u64 = 2;
+
+impl Default for Summarization {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Summarization {
+    /// With three recent turns preserved, and summaries of at most 4,000 tokens.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            preserve_recent: PRESERVE_RECENT,
+            summary_tokens_max: SUMMARY_TOKENS_MAX,
+            protection: Protection::default(),
+        }
+    }
+
+    /// Spares this many of the newest turns, if the goal can be met without them.
+    #[must_use]
+    pub const fn preserve_recent(mut self, turns: u32) -> Self {
+        self.preserve_recent = turns;
+        self
+    }
+
+    /// What a summary may have, in tokens, as a message. It also has at most half of the messages that it replaces, and as
+    /// much as the summary among them had.
+    #[must_use]
+    pub const fn summary_tokens_max(mut self, tokens: Tokens) -> Self {
+        self.summary_tokens_max = tokens;
+        self
+    }
+
+    /// Preserves the first user message or not.
+    #[must_use]
+    pub const fn preserve_first_user(mut self, stays: bool) -> Self {
+        self.protection = self.protection.with_first_user(stays);
+        self
+    }
+
+    /// What the summary of a stretch may have; nothing if it is not worth it.
+    fn allowance(&self, stretch: &Stretch) -> Option<Tokens> {
+        let Stretch { work, summaries, .. } = stretch;
+        let allowance = summaries.saturating_add(work / SHRINKS_TO).min(self.summary_tokens_max.as_u64());
+        (*work > 0 && allowance >= SUMMARY_TOKENS_MIN && allowance < stretch.tokens())
+            .then(|| Tokens::from_u64(allowance))
+    }
+
+    /// The span to replace.
+    fn choose(&self, draft: &Draft<'_>) -> Option<Stretch> {
+        let first_spared =
+            Turn(draft.index().turn().0.saturating_add(1).saturating_sub(self.preserve_recent));
+        let spares_all = draft.budget().goal().is_none();
+        let (mut stretch, mut largest, mut enough) = (None::<Stretch>, None::<Stretch>, false);
+        for group in draft.index().groups() {
+            match Place::of(draft, &group) {
+                Place::Unseen => continue,
+                Place::Summary if enough => {}
+                _ if enough => return stretch,
+                Place::Barred => {
+                    stretch = None;
+                    continue;
+                }
+                _ if spares_all && group.turn() >= first_spared => break,
+                Place::Summary | Place::Work => {}
+            }
+            let grown =
+                stretch.map_or_else(|| Stretch::of(draft, &group), |stretch| stretch.with(draft, &group));
+            stretch = Some(grown);
+            if let Some(allowance) = self.allowance(&grown) {
+                if largest.is_none_or(|largest| grown.tokens() > largest.tokens()) {
+                    largest = stretch;
+                }
+                let freed = grown.tokens().saturating_sub(allowance.as_u64());
+                enough = !spares_all && freed >= draft.must_free();
+            }
+        }
+        if enough { stretch } else { largest }
+    }
+}
+
+impl Strategy for Summarization {
+    fn name(&self) -> &'static str {
+        "summarize"
+    }
+
+    fn protection(&self) -> Protection {
+        self.protection
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        // One summary in a pass, also where a pipeline comes here twice: each is paid for.
+        if draft.index().groups().any(|group| draft.verdict(&group) == Verdict::Replace) {
+            return;
+        }
+        let Some(stretch) = self.choose(draft) else { return };
+        let Some(allowance) = self.allowance(&stretch) else { return };
+        for at in stretch.first..=stretch.last {
+            if draft.index().group(at).is_some_and(|group| is_passing(&group)) {
+                // What the stretch holds of these may be dropped; that is why they are in it.
+                let _ = draft.drop_group(at);
+            }
+        }
+        // If it is refused, nothing is lost but the context between, which the next stretch brings again.
+        let _ = draft.replace(stretch.first, stretch.last, allowance);
+    }
+}
+
+/// What a group is to a span.
+enum Place {
+    /// It is not seen, or need not be: it may stand within a span.
+    Unseen,
+    /// It may be replaced, but is not worth it alone.
+    Summary,
+    /// It may be replaced.
+    Work,
+    /// It ends a span.
+    Barred,
+}
+
+impl Place {
+    fn of(draft: &Draft<'_>, group: &Group<'_>) -> Self {
+        match group.kind() {
+            GroupKind::Orphan => Self::Unseen,
+            _ if draft.verdict(group) == Verdict::Drop => Self::Unseen,
+            _ if !draft.is_candidate(group) => Self::Barred,
+            _ if is_passing(group) => Self::Unseen,
+            GroupKind::Summary => Self::Summary,
+            _ => Self::Work,
+        }
+    }
+}
+
+/// Whether a group is there for a while only: nothing is lost with it that does not come again.
+fn is_passing(group: &Group<'_>) -> bool {
+    group.kind() == GroupKind::System || group.is_ephemeral() || group.source() == SourceKind::Context
+}

@@ -1,0 +1,22 @@
+//! Summaries: who writes them, of what, and what makes one good enough to stand in the place of what was said.
+
+mod digest;
+mod identifiers;
+mod instructions;
+mod prompted;
+mod summarizer;
+mod text;
+mod transcript;
+mod write;
+
+pub use digest::DigestSummarizer;
+pub use instructions::Instructions;
+pub use prompted::PromptedSummarizer;
+pub use summarizer::{Summarizer, SummaryError, SummaryRequest};
+pub use write::SummaryWriter;
+
+pub(crate) use summarizer::Costs;
+pub(crate) use write::DEADLINE;
+
+use identifiers::Identifiers;
+use text::{Earlier, checked, composed};

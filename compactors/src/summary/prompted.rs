@@ -1,0 +1,290 @@
+//! A summary by a model.
+
+use core::fmt;
+use std::boxed::Box;
+use std::format;
+use std::string::String;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use async_trait::async_trait;
+use epitome_core::message::CallKind;
+use epitome_core::{MESSAGE_TOKENS, Tokens, WINDOW_DEFAULT, measure_message};
+use epitome_std::agent::{ChatClient, ChatRequest};
+use epitome_std::message::{Message, Part};
+use serde_json::{Map, Value};
+
+use super::transcript::{write_group, write_tagged};
+use super::{Instructions, Summarizer, SummaryError, SummaryRequest, checked};
+
+/// Asks a model for the summary, through the caller's own client.
+///
+/// It is asked beside the conversation: one system message with the [`Instructions`], and one user message with the
+/// previous summary, if there is one, and a transcript of what came since, in which nothing that was said can open or close
+/// a piece of it. There are no tools in the request. What does not fit the summarizer's window is summarized in several
+/// calls, each with the summary so far, eight at most; texts are shortened before that would not be enough. An answer that
+/// is too long is asked for again, once.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use async_trait::async_trait;
+/// use epitome_compactors::{Instructions, PromptedSummarizer};
+/// use epitome_std::agent::{ChatClient, ChatRequest, ClientError};
+/// use epitome_std::message::Message;
+/// use epitome_std::run::ModelResponse;
+///
+/// struct Client;
+///
+/// #[async_trait]
+/// impl ChatClient for Client {
+///     async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+///         // ... send `request` ...
+///         Ok(ModelResponse::new(vec![Message::assistant("Goal: to ship.")]))
+///     }
+/// }
+///
+/// let summarizer = PromptedSummarizer::new(Arc::new(Client)).with_model("small-and-fast").with_window(64_000);
+/// ```
+pub struct PromptedSummarizer {
+    client: Arc<dyn ChatClient>,
+    model: String,
+    window: u64,
+    instructions: Instructions,
+    options: Map<String, Value>,
+    prefix: bool,
+}
+
+/// How many calls one summary takes at most.
+const PASSES_MAX: usize = 8;
+/// Texts of a transcript are cut to this in any case: what tools return is long, and its middle says least.
+const TEXT_BYTES_MAX: usize = 16_384;
+/// Texts are not cut to less than this.
+const TEXT_BYTES_MIN: usize = 64;
+
+impl PromptedSummarizer {
+    /// Asks `client`, for its default model, in a window of 128,000 tokens.
+    #[must_use]
+    pub fn new(client: Arc<dyn ChatClient>) -> Self {
+        Self {
+            client,
+            model: String::new(),
+            window: WINDOW_DEFAULT,
+            instructions: Instructions::default(),
+            options: Map::new(),
+            prefix: false,
+        }
+    }
+
+    /// The same with a model of its own, which need not be the agent's.
+    #[must_use]
+    pub fn with_model(mut self, model: impl Into<String>) -> Self {
+        self.model = model.into();
+        self
+    }
+
+    /// The same with another window, in tokens: what the model takes, its answer included.
+    #[must_use]
+    pub const fn with_window(mut self, tokens: u64) -> Self {
+        self.window = tokens;
+        self
+    }
+
+    /// The same with other instructions.
+    #[must_use]
+    pub fn with_instructions(mut self, instructions: Instructions) -> Self {
+        self.instructions = instructions;
+        self
+    }
+
+    /// The same with options for the client, such as a temperature.
+    #[must_use]
+    pub fn with_options(mut self, options: Map<String, Value>) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// The same, which asks within the conversation where it can: before a call of the same model it sends what is sent
+    /// anyway, up to the end of what is to be summarized, and the instructions behind it. That begins byte for byte as the
+    /// last request did, tools and options included, so that the provider's prompt cache is paid for once.
+    ///
+    /// Where there is no such request, where it is for another model, or where what is asked does not fit beside it, the model
+    /// is asked beside the conversation; so it is if it refuses, calls a tool, or says too much.
+    #[must_use]
+    pub const fn within_conversation(mut self) -> Self {
+        self.prefix = true;
+        self
+    }
+
+    /// What is left of the window for a transcript, with a previous summary as long as one may be.
+    fn room(&self, request: &SummaryRequest<'_>) -> u64 {
+        let told = self.instructions.text(true, request.allowance);
+        let previous = request.previous.map_or(Tokens(0), |text| request.counter.count(text));
+        let known = previous.max(request.allowance);
+        // What is counted piece by piece may have a little more as a whole.
+        let others = [request.counter.count(&told), known, request.allowance];
+        let others = others.iter().map(|tokens| tokens.as_u64()).sum::<u64>().saturating_add(TAGS_TOKENS);
+        self.window.saturating_sub(others).saturating_mul(15) / 16
+    }
+
+    /// The transcript, in pieces that fit.
+    fn pieces(&self, request: &SummaryRequest<'_>) -> Result<Vec<String>, SummaryError> {
+        let room = self.room(request);
+        let at = |max| pieces_of(request, room, max).filter(|pieces| pieces.len() <= PASSES_MAX);
+        if let Some(pieces) = at(TEXT_BYTES_MAX) {
+            return Ok(pieces);
+        }
+        // Whether it can be done at all is known before it is tried how.
+        let mut fits = at(TEXT_BYTES_MIN).ok_or(SummaryError::DoesNotFit { room })?;
+        let (mut short, mut long) = (TEXT_BYTES_MIN, TEXT_BYTES_MAX);
+        while long / 2 > short {
+            let middle = short.midpoint(long);
+            match at(middle) {
+                Some(pieces) => (fits, short) = (pieces, middle),
+                None => long = middle,
+            }
+        }
+        Ok(fits)
+    }
+
+    async fn ask(
+        &self,
+        of: &SummaryRequest<'_>,
+        previous: Option<&str>,
+        transcript: &str,
+        allowance: Tokens,
+    ) -> Result<String, SummaryError> {
+        let mut asked = String::new();
+        if let Some(previous) = previous {
+            write_tagged("summary", previous, &mut asked);
+        }
+        asked.push_str(&format!("<transcript>\n{transcript}</transcript>"));
+        let told = self.instructions.text(previous.is_some(), allowance);
+        let size = [told.as_str(), &asked].map(|text| of.counter.count(text).as_u64()).iter().sum::<u64>();
+        let framing = u64::from(MESSAGE_TOKENS).saturating_mul(2).saturating_add(of.allowance.as_u64());
+        if size.saturating_add(framing) > self.window {
+            return Err(SummaryError::DoesNotFit { room: self.room(of) });
+        }
+        let messages = [Message::system(told), Message::user(asked)];
+        let request = ChatRequest::without_tools(&messages, &self.options, &self.model);
+        self.answer(of, &request).await
+    }
+
+    /// What the model says to a request.
+    async fn answer(
+        &self,
+        of: &SummaryRequest<'_>,
+        request: &ChatRequest<'_>,
+    ) -> Result<String, SummaryError> {
+        let response = self.client.complete(request).await.map_err(SummaryError::Failed)?;
+        response.usage.into_iter().for_each(|usage| of.spent(usage));
+        let parts = || response.messages.iter().flat_map(|message| message.parts());
+        if parts().any(|part| matches!(part, Part::ToolCall(_))) {
+            return Err(SummaryError::ToolCall);
+        }
+        let texts =
+            parts().filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None });
+        let text: Vec<_> = texts.collect();
+        checked(&text.join("\n")).map(String::from)
+    }
+
+    /// Asks within the conversation; `None` where that cannot be, or has led to nothing.
+    async fn ask_within(&self, of: &SummaryRequest<'_>) -> Option<String> {
+        let live = of.live.filter(|_| self.prefix)?;
+        if !self.model.is_empty() && self.model != live.model.as_str() {
+            return None;
+        }
+        let mut messages = up_to_span(of, &live.messages)?;
+        messages.push(Message::user(self.instructions.within(of.previous.is_some(), of.allowance)));
+        let sizes = messages.iter().map(|message| measure_message(message, of.counter).tokens.as_u64());
+        let tools = live.tools.iter().flat_map(|tool| {
+            let parameters = format!("{}", tool.parameters);
+            [tool.name.as_str(), tool.description.as_str(), &parameters]
+                .map(|text| of.counter.count(text).as_u64())
+        });
+        let framing =
+            TAGS_TOKENS.saturating_mul(live.tools.len() as u64).saturating_add(of.allowance.as_u64());
+        if sizes.chain(tools).sum::<u64>().saturating_add(framing) > self.window {
+            return None;
+        }
+        let request =
+            ChatRequest::without_tools(&messages, &live.options, &live.model).with_tools(&live.tools);
+        let text = self.answer(of, &request).await.ok()?;
+        (of.counter.count(&text) <= of.allowance).then_some(text)
+    }
+}
+
+/// What is sent, up to the end of what is to be summarized, if all calls in it have their results; `None` where the span
+/// is not found as it is, because its last message is sent otherwise.
+fn up_to_span(of: &SummaryRequest<'_>, sent: &[Message]) -> Option<Vec<Message>> {
+    let last = of.groups.last()?.last()?;
+    let end = sent.iter().rposition(|message| message == *last)?;
+    let begin = sent.get(..=end)?;
+    let parts = || begin.iter().flat_map(|message| message.parts());
+    let calls =
+        parts().filter(|part| matches!(part, Part::ToolCall(call) if call.kind == CallKind::Function));
+    let results = parts().filter(|part| matches!(part, Part::ToolResult(_)));
+    (calls.count() == results.count()).then(|| begin.to_vec())
+}
+
+/// What the tags around the pieces of a request and its two messages may have.
+const TAGS_TOKENS: u64 = 64;
+
+/// The groups in pieces of at most `room` tokens, no group in two of them; `None` if one is larger.
+fn pieces_of(request: &SummaryRequest<'_>, room: u64, max: usize) -> Option<Vec<String>> {
+    let (mut pieces, mut piece, mut size) = (Vec::new(), String::new(), 0_u64);
+    for group in request.groups {
+        let mut text = String::new();
+        write_group(group, max, &mut text);
+        let tokens = request.counter.count(&text).as_u64();
+        if tokens > room {
+            return None;
+        }
+        if size.saturating_add(tokens) > room {
+            pieces.push(core::mem::take(&mut piece));
+            size = 0;
+        }
+        piece.push_str(&text);
+        size = size.saturating_add(tokens);
+    }
+    pieces.push(piece);
+    Some(pieces)
+}
+
+#[async_trait]
+impl Summarizer for PromptedSummarizer {
+    fn name(&self) -> &str {
+        if self.model.is_empty() { "prompted" } else { &self.model }
+    }
+
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<String, SummaryError> {
+        if let Some(text) = self.ask_within(request).await {
+            return Ok(text);
+        }
+        let allowance = request.allowance;
+        let mut so_far = request.previous.map(String::from);
+        for transcript in self.pieces(request)? {
+            let mut asked = allowance;
+            let mut text = self.ask(request, so_far.as_deref(), &transcript, asked).await?;
+            if request.counter.count(&text) > allowance {
+                asked = Tokens(allowance.0 / 2);
+                text = self.ask(request, so_far.as_deref(), &transcript, asked).await?;
+            }
+            let tokens = request.counter.count(&text);
+            if tokens > allowance {
+                return Err(SummaryError::TooLarge { tokens, allowance });
+            }
+            so_far = Some(text);
+        }
+        Ok(so_far.unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for PromptedSummarizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PromptedSummarizer")
+            .field("model", &self.model)
+            .field("window", &self.window)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,181 @@
+//! The trait.
+
+use core::error::Error;
+use core::fmt;
+use std::boxed::Box;
+use std::string::String;
+use std::sync::{Mutex, PoisonError};
+use std::vec::Vec;
+
+use async_trait::async_trait;
+use epitome_core::{TokenCounter, Tokens, Usage};
+use epitome_std::compaction::LiveRequest;
+use epitome_std::message::Message;
+
+/// Writes what stands in the place of a span of messages.
+///
+/// *For implementers*: what comes back is prose. The header, the line that says whether the last request was answered, and
+/// the list of identifiers are added by the [`Engine`](crate::Engine), which also checks the prose: it must not be empty,
+/// must not look like a call of a tool, and must not have more than the request allows.
+///
+/// *Concurrency*: one summarizer serves any number of sessions at once.
+///
+/// *Cancel safety*: if the future is dropped, nothing is committed.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use epitome_compactors::{Summarizer, SummaryError, SummaryRequest};
+///
+/// /// Says how many messages there were.
+/// #[derive(Debug)]
+/// struct Counting;
+///
+/// #[async_trait]
+/// impl Summarizer for Counting {
+///     fn name(&self) -> &str {
+///         "counting"
+///     }
+///
+///     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<String, SummaryError> {
+///         let messages: usize = request.groups.iter().map(Vec::len).sum();
+///         Ok(format!("{messages} messages, left out."))
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait Summarizer: Send + Sync + fmt::Debug {
+    /// Names it in errors and events.
+    fn name(&self) -> &str;
+
+    /// Writes the summary of a span. What it costs is told by [`SummaryRequest::spent`], as soon as it is paid for.
+    ///
+    /// # Errors
+    /// [`SummaryError`]. The history is left as it is.
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<String, SummaryError>;
+}
+
+/// What is to be summarized.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct SummaryRequest<'a> {
+    /// The prose of the summary that the span begins with, if it does: to be brought up to date, not summarized again.
+    pub previous: Option<&'a str>,
+    /// The messages of the span in order, group by group: calls stand with their results.
+    pub groups: &'a [Vec<&'a Message>],
+    /// What the prose may have, in tokens.
+    pub allowance: Tokens,
+    /// Counts tokens.
+    pub counter: &'a (dyn TokenCounter + Send + Sync),
+    /// The request that would be sent next, if the summary is for one: what its messages begin with stands in a prompt cache.
+    pub live: Option<&'a LiveRequest>,
+    costs: Option<&'a Costs>,
+}
+
+/// What was paid for a summary, whatever came of it.
+pub(crate) type Costs = Mutex<Vec<Usage>>;
+
+impl<'a> SummaryRequest<'a> {
+    /// A request for a summary of these groups in at most `allowance` tokens, counted by `counter`.
+    #[must_use]
+    pub const fn new(
+        groups: &'a [Vec<&'a Message>],
+        allowance: Tokens,
+        counter: &'a (dyn TokenCounter + Send + Sync),
+    ) -> Self {
+        Self { previous: None, groups, allowance, counter, live: None, costs: None }
+    }
+
+    /// The same, of what came after the summary `previous`.
+    #[must_use]
+    pub const fn with_previous(mut self, previous: Option<&'a str>) -> Self {
+        self.previous = previous;
+        self
+    }
+
+    /// The same, for the request that would be sent next.
+    #[must_use]
+    pub const fn with_live(mut self, live: Option<&'a LiveRequest>) -> Self {
+        self.live = live;
+        self
+    }
+
+    pub(crate) const fn with_costs(mut self, costs: &'a Costs) -> Self {
+        self.costs = Some(costs);
+        self
+    }
+
+    /// Tells what the provider reported of a call. The session's ledger counts it as spent, also if there is no summary in
+    /// the end.
+    pub fn spent(&self, usage: Usage) {
+        if let Some(costs) = self.costs {
+            // Where another thread has panicked, what it had told is still right.
+            costs.lock().unwrap_or_else(PoisonError::into_inner).push(usage);
+        }
+    }
+}
+
+/// No text: what was said stays out of logs.
+impl fmt::Debug for SummaryRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SummaryRequest")
+            .field("previous", &self.previous.is_some())
+            .field("groups", &self.groups.len())
+            .field("allowance", &self.allowance)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no summary. It holds no message text.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SummaryError {
+    /// The model could not be asked, or did not answer.
+    Failed(Box<dyn Error + Send + Sync>),
+    /// It did not answer in time.
+    TimedOut,
+    /// It panicked.
+    Panicked,
+    /// There was no text in the answer.
+    Empty,
+    /// The answer calls a tool, or is written as if it did.
+    ToolCall,
+    /// The answer is longer than it may be.
+    TooLarge {
+        /// What it has, in tokens.
+        tokens: Tokens,
+        /// What it may have.
+        allowance: Tokens,
+    },
+    /// What is to be summarized cannot be brought into the summarizer's window in as many calls as it may make.
+    DoesNotFit {
+        /// What the window leaves for the transcript, in tokens.
+        room: u64,
+    },
+}
+
+impl fmt::Display for SummaryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(why) => write!(f, "the summarizer failed: {why}"),
+            Self::TimedOut => f.write_str("the summarizer did not answer in time"),
+            Self::Panicked => f.write_str("the summarizer panicked"),
+            Self::Empty => f.write_str("the summary is empty"),
+            Self::ToolCall => f.write_str("the summary calls a tool"),
+            Self::TooLarge { tokens, allowance } => {
+                write!(f, "the summary has {} tokens, of at most {}", tokens.0, allowance.0)
+            }
+            Self::DoesNotFit { room } => {
+                write!(f, "the span does not fit the summarizer's window, which leaves {room} tokens for it")
+            }
+        }
+    }
+}
+
+impl Error for SummaryError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Failed(why) => Some(&**why),
+            _ => None,
+        }
+    }
+}

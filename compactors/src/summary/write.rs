@@ -1,0 +1,244 @@
+//! From a gap in a plan to the text that stands there.
+
+use core::fmt;
+use core::panic::AssertUnwindSafe;
+use core::pin::pin;
+use core::time::Duration;
+use std::collections::BTreeSet;
+use std::string::String;
+use std::vec::Vec;
+
+use epitome_core::attribution::SourceKind;
+use epitome_core::message::Role;
+use epitome_core::{SummaryGap, TokenCounter, Tokens, Writer, measure_message};
+use epitome_std::compaction::LiveRequest;
+use epitome_std::message::{Message, Part};
+use futures::FutureExt as _;
+use futures::future::{Either, select};
+
+use super::{Costs, DigestSummarizer, Earlier, Identifiers, Summarizer, SummaryError, SummaryRequest};
+use super::{checked, composed};
+
+/// Has the summaries of a plan written and makes of each what it must be: the prose of a [`Summarizer`] between its header and
+/// what is known without one. An [`Engine`](crate::Engine) does so for the histories that it compacts; this is for messages
+/// that are in none.
+///
+/// ```
+/// use epitome_compactors::{DigestSummarizer, Summarization, SummaryWriter};
+/// use epitome_core::{
+///     Budget, Cell, ClassEstimator, IndexBuf, OpenCallTree, Outcome, Pass, Replacement, Scratch, Span, count_message,
+///     plan_with,
+/// };
+/// use epitome_std::message::Message;
+///
+/// let counter = ClassEstimator::new();
+/// let said = |turn: usize| [format!("And part {turn}?"), "It is as it should be. ".repeat(30)];
+/// let messages: Vec<_> =
+///     (0..9).flat_map(said).enumerate().map(|(at, text)| if at % 2 == 0 { Message::user(text) } else { Message::assistant(text) }).collect();
+/// let mut index = IndexBuf::<Vec<Span>, OpenCallTree>::new();
+/// for message in &messages {
+///     index.push(message, count_message(message, &counter))?;
+/// }
+/// let (mut cells, mut room) = (vec![Cell::default(); index.view().cell_count()], [Replacement::default(); 1]);
+/// let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
+/// let budget = Budget::builder().window(4_000).trigger(2_000).without_goal().build()?;
+/// let strategy = Summarization::new();
+/// let Outcome::Planned(plan) = plan_with(index.view(), &budget, Pass::Manual, &strategy, scratch)? else { unreachable!() };
+/// let gap = plan.summaries().next().unwrap();
+/// let writer = SummaryWriter::new(&counter).with_summarizer(Some(&DigestSummarizer));
+/// let all: Vec<&Message> = messages.iter().collect();
+/// let (text, tokens) = futures::executor::block_on(writer.write(&gap, &all))?;
+/// assert!(text.starts_with("[Conversation Summary]\n") && tokens <= gap.allowance);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct SummaryWriter<'a> {
+    summarizer: Option<&'a dyn Summarizer>,
+    deadline: Duration,
+    counter: &'a (dyn TokenCounter + Send + Sync),
+    live: Option<&'a LiveRequest>,
+    costs: Option<&'a Costs>,
+}
+
+/// How long a summary is waited for: for several long answers of a slow model.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(600);
+
+/// Nobody is asked to say something in less.
+const PROSE_MIN: Tokens = Tokens(16);
+
+/// Of what a summary may have, identifiers get at most this share.
+const IDENTIFIERS_SHARE: u32 = 4;
+
+impl<'a> SummaryWriter<'a> {
+    /// For plans whose index was filled by this counter. Without a summarizer only digests are written.
+    #[must_use]
+    pub const fn new(counter: &'a (dyn TokenCounter + Send + Sync)) -> Self {
+        Self { summarizer: None, deadline: DEADLINE, counter, live: None, costs: None }
+    }
+
+    /// The same with whoever writes what is no digest, if somebody does.
+    #[must_use]
+    pub const fn with_summarizer(mut self, summarizer: Option<&'a dyn Summarizer>) -> Self {
+        self.summarizer = summarizer;
+        self
+    }
+
+    /// How long one summary is waited for: ten minutes by default.
+    #[must_use]
+    pub const fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// The same, for the request that would be sent next.
+    #[must_use]
+    pub const fn with_live(mut self, live: Option<&'a LiveRequest>) -> Self {
+        self.live = live;
+        self
+    }
+
+    pub(crate) const fn with_costs(mut self, costs: &'a Costs) -> Self {
+        self.costs = Some(costs);
+        self
+    }
+
+    /// Writes what is to stand in a gap of a plan, and says how many tokens it has as a message of the model. `messages` are
+    /// those of the plan's index, each at its position.
+    ///
+    /// # Errors
+    /// [`SummaryError`], also if the summarizer panics or does not answer in time.
+    ///
+    /// # Cancel safety
+    /// What was paid until then is lost, and nothing else.
+    pub async fn write(
+        &self,
+        gap: &SummaryGap<'_>,
+        messages: &[&Message],
+    ) -> Result<(String, Tokens), SummaryError> {
+        let Covered { earlier, identifiers, groups } = covered(gap, messages);
+        let listed = identifiers.best(Tokens(gap.allowance.0 / IDENTIFIERS_SHARE), self.counter);
+        let answered = is_answered(gap, messages, earlier.answered);
+        let size = |text: &str| measure_message(&Message::assistant(text), self.counter).tokens;
+        // With a word for prose: what stands around it anyway.
+        let around = size(&composed("x", answered, &listed));
+        let allowance = Tokens(gap.allowance.0.saturating_sub(around.0));
+        if allowance < PROSE_MIN {
+            return Err(SummaryError::TooLarge { tokens: around, allowance: gap.allowance });
+        }
+        let previous = Some(earlier.prose.as_str()).filter(|prose| !prose.is_empty());
+        let mut request = SummaryRequest::new(&groups, allowance, self.counter)
+            .with_previous(previous)
+            .with_live(self.live);
+        if let Some(costs) = self.costs {
+            request = request.with_costs(costs);
+        }
+        let answer = self.ask(gap.writer, &request).await?;
+        let text = composed(checked(&answer)?, answered, &listed);
+        let tokens = size(&text);
+        if tokens > gap.allowance {
+            return Err(SummaryError::TooLarge { tokens, allowance: gap.allowance });
+        }
+        Ok((text, tokens))
+    }
+
+    /// Asks the summarizer, which may fail in any way; or nobody, for a digest.
+    async fn ask(&self, writer: Writer, request: &SummaryRequest<'_>) -> Result<String, SummaryError> {
+        let summarizer: &dyn Summarizer = match (writer, self.summarizer) {
+            (Writer::Digest, _) => &DigestSummarizer,
+            (_, Some(summarizer)) => summarizer,
+            (_, None) => return Err(SummaryError::Failed("there is no summarizer".into())),
+        };
+        let asked = AssertUnwindSafe(async { summarizer.summarize(request).await }).catch_unwind();
+        match select(pin!(asked), futures_timer::Delay::new(self.deadline)).await {
+            Either::Left((answer, _)) => answer.unwrap_or(Err(SummaryError::Panicked)),
+            Either::Right(_) => Err(SummaryError::TimedOut),
+        }
+    }
+}
+
+impl fmt::Debug for SummaryWriter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SummaryWriter")
+            .field("summarizer", &self.summarizer)
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is visible of the span.
+fn covered<'m>(gap: &SummaryGap<'_>, messages: &[&'m Message]) -> Covered<'m> {
+    let (mut covered, mut looked_at) = (Covered::default(), Vec::new());
+    for group in gap.groups() {
+        let mut own = Vec::new();
+        for message in group.positions().flatten().filter_map(|at| messages.get(at as usize).copied()) {
+            // In a run, where the span need not be stored yet, nothing but its attribution tells a summary.
+            if message.attribution().source == SourceKind::Compaction {
+                let earlier = Earlier::of(message);
+                covered.identifiers = covered.identifiers.with(earlier.identifiers.clone());
+                // What others stand before is not what came before.
+                if own.is_empty() && covered.groups.is_empty() && covered.earlier.prose.is_empty() {
+                    covered.earlier = earlier;
+                    continue;
+                }
+            } else {
+                looked_at.push(message);
+            }
+            own.push(message);
+        }
+        if !own.is_empty() {
+            covered.groups.push(own);
+        }
+    }
+    covered.identifiers.look_through(looked_at.into_iter());
+    covered
+}
+
+/// Whether the last request of a user in the span was answered, in it or behind it; without one, as it was `before`.
+/// It is read from the log, because models take an old request for an open one.
+fn is_answered(gap: &SummaryGap<'_>, messages: &[&Message], before: Option<bool>) -> Option<bool> {
+    let within: BTreeSet<u32> = gap.covers().flatten().collect();
+    let asks_at = |position: &u32| messages.get(*position as usize).is_some_and(|message| asks(message));
+    let asked = within.iter().copied().rfind(asks_at);
+    let begin = match (asked, before) {
+        (Some(asked), _) => asked.saturating_add(1),
+        (None, Some(false)) => within.first().copied()?,
+        (None, known) => return known,
+    };
+    let later = messages.get(begin as usize..).unwrap_or_default();
+    let until = later.iter().take_while(|message| !asks(message));
+    // The last word counts: what is said before another call is no answer yet.
+    let speaks = |message: &&&Message| message.role() == Role::Assistant && !is_added(message);
+    Some(until.filter(speaks).last().is_some_and(|message| answers(message)))
+}
+
+/// What is visible of a span.
+#[derive(Default)]
+struct Covered<'a> {
+    /// The summary that it begins with, if it does.
+    earlier: Earlier,
+    /// Of the summaries in it and of its messages.
+    identifiers: Identifiers,
+    /// What it holds beside, group by group.
+    groups: Vec<Vec<&'a Message>>,
+}
+
+/// Whether a component has added a message, rather than somebody said it.
+fn is_added(message: &Message) -> bool {
+    matches!(message.attribution().source, SourceKind::Context | SourceKind::Compaction)
+}
+
+/// Whether a message is what a user asks.
+fn asks(message: &Message) -> bool {
+    message.role() == Role::User && !is_added(message) && !message.parts().iter().all(is_result)
+}
+
+const fn is_result(part: &Part) -> bool {
+    matches!(part, Part::ToolResult(_))
+}
+
+/// Whether a message of the model says something and calls nothing.
+fn answers(message: &Message) -> bool {
+    let calls = message.parts().iter().any(|part| matches!(part, Part::ToolCall(_)));
+    let says = message.parts().iter().any(|part| matches!(part, Part::Text(text) if !text.trim().is_empty()));
+    says && !calls
+}

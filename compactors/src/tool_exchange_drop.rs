@@ -1,0 +1,67 @@
+//! Drop what was done with tools long ago.
+
+use epitome_core::{Draft, Group, GroupKind, Strategy, Verdict};
+
+/// Drops exchanges with tools, calls and results together, oldest first.
+///
+/// *Keeps*: everything else, the newest exchanges, and what is protected. *Drops*: older exchanges, until the goal is met;
+/// without a goal all of them. *Cost*: two passes over the groups. *Stable prefix*: up to the first exchange that it drops.
+///
+/// The model forgets what it has done; where it need only forget what came of it, take
+/// [`ToolResultClearing`](crate::ToolResultClearing).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToolExchangeDrop {
+    keep: u32,
+}
+
+/// How many of the newest exchanges stay.
+const KEEP: u32 = 1;
+
+impl Default for ToolExchangeDrop {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ToolExchangeDrop {
+    /// With the newest exchange kept.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { keep: KEEP }
+    }
+
+    /// How many of the newest exchanges stay.
+    #[must_use]
+    pub const fn keep(mut self, exchanges: u32) -> Self {
+        self.keep = exchanges;
+        self
+    }
+}
+
+impl Strategy for ToolExchangeDrop {
+    fn name(&self) -> &'static str {
+        "drop_tool_exchanges"
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        let shown = draft.index().groups().filter(|group| is_exchange(draft, group)).count();
+        let old = shown.saturating_sub(self.keep as usize);
+        let mut seen = 0_usize;
+        for group in draft.index().groups() {
+            let goes_on = draft.budget().goal().is_none() || !draft.is_goal_met();
+            if seen == old || !goes_on {
+                return;
+            }
+            if is_exchange(draft, &group) {
+                seen = seen.saturating_add(1);
+                // What is protected stays.
+                let _ = draft.drop_group(group.leader());
+            }
+        }
+    }
+}
+
+/// Whether a group is an exchange that is seen.
+pub(crate) fn is_exchange(draft: &Draft<'_>, group: &Group<'_>) -> bool {
+    group.kind() == GroupKind::Exchange && draft.verdict(group) == Verdict::Keep
+}

@@ -1,0 +1,202 @@
+//! Clear what tools returned long ago.
+
+use epitome_core::{Draft, Group, IndexedPart, PartKind, Strategy, Tokens, ToolName, Verdict};
+
+/// Lets a note stand in the place of old tool results; the calls stay, so that the model knows what it has done.
+///
+/// *Keeps*: all groups, and the results of the newest tool uses. *Clears*: the results of all older tool uses, and their
+/// arguments if it is told to. The unit is one tool use: of five parallel ones the two oldest may be cleared, and their
+/// group stays. *Cost*: one pass over the parts, two with `clear_at_least`. *Stable prefix*: up to the first result that it clears.
+///
+/// It clears the tool uses that the documented context editing of Anthropic's API clears (`clear_tool_uses_20250919`):
+/// all but the newest `keep`, those of excluded tools never, and none at all if all of them together would free less than
+/// `clear_at_least`. Uses of excluded tools count among the newest. The differences: what a plan may not touch stays (the
+/// newest step, pins, groups with unanswered calls); a result that is no larger than the note stays, which would free
+/// nothing; and arguments are cleared when all results of their group are old.
+///
+/// ```
+/// use epitome_compactors::ToolResultClearing;
+/// use epitome_core::{Tokens, ToolName};
+///
+/// const NEVER: &[ToolName] = &[ToolName::new("web_search")];
+/// const CLEARING: ToolResultClearing =
+///     ToolResultClearing::new().keep(5).clear_at_least(5_000).exclude_tools(NEVER).clear_inputs(true);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToolResultClearing<'a> {
+    keep: u32,
+    clear_at_least: u64,
+    exclude_tools: &'a [ToolName],
+    clear_inputs: bool,
+    placeholder: Tokens,
+}
+
+/// How many of the newest tool uses keep their results, as in the documented rules.
+const KEEP: u32 = 3;
+
+/// The note that stands for a cleared result, if the caller has no other.
+pub const CLEARED: &str = "[cleared]";
+
+/// What a note may have by default: [`CLEARED`] by any tokenizer, because none makes more tokens than there are bytes.
+pub(crate) const PLACEHOLDER_TOKENS: Tokens = Tokens(CLEARED.len() as u32);
+
+/// What cleared arguments may have: `{}`.
+const INPUT_TOKENS: Tokens = Tokens(2);
+
+impl Default for ToolResultClearing<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'a> ToolResultClearing<'a> {
+    /// With the three newest tool uses kept, no least amount, no tool excluded, and arguments left alone.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            keep: KEEP,
+            clear_at_least: 0,
+            exclude_tools: &[],
+            clear_inputs: false,
+            placeholder: PLACEHOLDER_TOKENS,
+        }
+    }
+
+    /// How many of the newest tool uses keep their results.
+    #[must_use]
+    pub const fn keep(mut self, tool_uses: u32) -> Self {
+        self.keep = tool_uses;
+        self
+    }
+
+    /// How many tokens it must free, or it clears nothing: each clearing voids the provider's cache from there on.
+    #[must_use]
+    pub const fn clear_at_least(mut self, tokens: u64) -> Self {
+        self.clear_at_least = tokens;
+        self
+    }
+
+    /// The tools whose results are never cleared.
+    #[must_use]
+    pub const fn exclude_tools(mut self, tools: &'a [ToolName]) -> Self {
+        self.exclude_tools = tools;
+        self
+    }
+
+    /// Clears the arguments of the calls too, or not.
+    #[must_use]
+    pub const fn clear_inputs(mut self, too: bool) -> Self {
+        self.clear_inputs = too;
+        self
+    }
+
+    /// What the note may have that stands for a result; at most
+    /// [`ELIDED_TOKENS_MAX`](epitome_core::ELIDED_TOKENS_MAX).
+    #[must_use]
+    pub const fn placeholder(mut self, tokens: Tokens) -> Self {
+        self.placeholder = tokens;
+        self
+    }
+
+    /// The number of the first part that belongs to the newest tool uses; nothing if no use is older.
+    fn first_kept(&self, draft: &Draft<'_>) -> Option<u32> {
+        let (index, mut kept, mut first) = (draft.index(), 0, u32::MAX);
+        // From the newest on: few have to be looked at.
+        for at in (0..u32::try_from(index.part_count()).unwrap_or(u32::MAX)).rev() {
+            if !index.part(at).is_some_and(|part| is_use(draft, &part)) {
+                continue;
+            }
+            if kept == self.keep {
+                return Some(first);
+            }
+            (kept, first) = (kept.saturating_add(1), at);
+        }
+        None
+    }
+
+    /// Calls `visit` for each part to clear, with what may stand in its place, as far as its tool lets it be cleared.
+    ///
+    /// Written in loops, because it has to fit a device: chained iterators make it three times as large.
+    fn for_each_old(
+        &self,
+        draft: &mut Draft<'_>,
+        first_kept: u32,
+        visit: &mut dyn FnMut(&mut Draft<'_>, &IndexedPart<'_>, Tokens),
+    ) {
+        let index = draft.index();
+        for part in index.parts() {
+            if part.at() >= first_kept {
+                break;
+            }
+            if part.kind() == PartKind::ToolResult && self.may_clear(&part) {
+                visit(draft, &part, self.placeholder);
+            }
+        }
+        if !self.clear_inputs {
+            return;
+        }
+        for group in index.groups() {
+            if are_old(&group, first_kept) {
+                for_each_part(&group, &mut |part| {
+                    if part.kind() == PartKind::ToolInput && self.may_clear(part) {
+                        visit(draft, part, INPUT_TOKENS);
+                    }
+                });
+            }
+        }
+    }
+
+    fn may_clear(&self, part: &IndexedPart<'_>) -> bool {
+        part.tool().is_none_or(|tool| !self.exclude_tools.contains(&tool))
+    }
+}
+
+impl Strategy for ToolResultClearing<'_> {
+    fn name(&self) -> &'static str {
+        "clear_tool_results"
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        let Some(first_kept) = self.first_kept(draft) else { return };
+        if self.clear_at_least > 0 {
+            let mut freed = 0_u64;
+            self.for_each_old(draft, first_kept, &mut |draft, part, allowance| {
+                if draft.may_elide(part, allowance) {
+                    let less = part.tokens().as_u64().saturating_sub(allowance.as_u64());
+                    freed = freed.saturating_add(less);
+                }
+            });
+            if freed < self.clear_at_least {
+                return;
+            }
+        }
+        self.for_each_old(draft, first_kept, &mut |draft, part, allowance| {
+            // What is protected, or no larger than its note, stays.
+            let _ = draft.elide(part, allowance);
+        });
+    }
+}
+
+/// Whether all results of a group are older than the newest tool uses. Of which call a result is cannot be told from the
+/// parts: a group's calls are old when all its results are.
+fn are_old(group: &Group<'_>, first_kept: u32) -> bool {
+    let (mut old, mut new) = (false, false);
+    for_each_part(group, &mut |part| {
+        if part.kind() == PartKind::ToolResult {
+            (old, new) = (old || part.at() < first_kept, new || part.at() >= first_kept);
+        }
+    });
+    old && !new
+}
+
+fn for_each_part<'i>(group: &Group<'i>, visit: &mut dyn FnMut(&IndexedPart<'i>)) {
+    for part in group.parts() {
+        visit(&part);
+    }
+}
+
+/// Whether a part is the result of a tool use that is seen.
+fn is_use(draft: &Draft<'_>, part: &IndexedPart<'_>) -> bool {
+    part.kind() == PartKind::ToolResult
+        && part.group().is_some_and(|group| draft.verdict(&group) == Verdict::Keep)
+}

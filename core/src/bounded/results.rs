@@ -1,0 +1,136 @@
+//! Results of tools, and the notes that stand in their place.
+
+use core::ops::Range;
+
+use crate::count::measure_each;
+use crate::index::{Part, PartKind};
+use crate::message::{MessageView, PartView};
+use crate::table::{ArrayTable, Full, Table};
+use crate::{TokenCounter, Tokens};
+
+use super::ArenaMessage;
+use super::bytes::{Writer, move_down};
+use super::encode::tag;
+
+/// The rows of results; other parts have none. With room for no result it takes any number of them and keeps none, so that
+/// plans keep or drop whole groups.
+#[derive(Debug, Clone)]
+pub(super) struct ResultTable<const PARTS: usize>(ArrayTable<Part, PARTS>);
+
+impl<const PARTS: usize> ResultTable<PARTS> {
+    pub(super) const fn new() -> Self {
+        Self(ArrayTable::in_room([Part::EMPTY; PARTS]))
+    }
+}
+
+impl<const PARTS: usize> Table<Part> for ResultTable<PARTS> {
+    fn as_slice(&self) -> &[Part] {
+        self.0.as_slice()
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [Part] {
+        self.0.as_mut_slice()
+    }
+
+    fn push(&mut self, part: Part) -> Result<(), Full> {
+        if PARTS == 0 || part.kind() != PartKind::ToolResult { Ok(()) } else { self.0.push(part) }
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// The size of a message, and within it that of its first result.
+pub(super) fn count_sized<M: MessageView + ?Sized>(
+    message: &M,
+    counter: &(impl TokenCounter + ?Sized),
+) -> (Tokens, Tokens) {
+    let mut result = None;
+    let message = measure_each(message, counter, &mut |part, size| {
+        if matches!(part, PartView::ToolResult(_)) {
+            result = result.or(Some(size));
+        }
+    });
+    (message.tokens, result.unwrap_or(Tokens::ZERO))
+}
+
+/// Where a record has its first result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ResultAt {
+    /// Its first byte.
+    pub(super) tag: usize,
+    /// The id of its call, with the length before it.
+    pub(super) id: Range<usize>,
+    /// Where what follows it begins.
+    pub(super) end: usize,
+    pub(super) is_error: bool,
+    /// If it may be elided.
+    pub(super) size: Option<Tokens>,
+}
+
+impl ResultAt {
+    /// Whether a note that takes `bytes` fits where the content and the size are now.
+    pub(super) const fn has_room(&self, bytes: usize) -> bool {
+        bytes <= self.end.saturating_sub(self.id.end).saturating_add(SIZE_BYTES)
+    }
+}
+
+/// Writes the size of a result that was written without one, if it may be elided.
+pub(super) fn note_size(record: &mut [u8], size: Tokens) {
+    let Some(at) = first_result(record).filter(|at| at.size.is_some()) else { return };
+    if let Some((_, place)) = record.split_at_mut_checked(at.tag.saturating_add(1)) {
+        Writer::new(place).word(size.0);
+    }
+}
+
+/// Moves a record down to `to`, with a note in the place of its first result, for which it has room. Returns the new length.
+pub(super) fn move_with_note(arena: &mut [u8], record: Range<usize>, to: usize, note: &str) -> usize {
+    let Some(at) = arena.get(record.clone()).and_then(first_result) else {
+        move_down(arena, record.clone(), to);
+        return record.len();
+    };
+    let from = |offset: usize| record.start.saturating_add(offset);
+    move_down(arena, record.start..from(at.tag), to);
+    let tagged = to.saturating_add(at.tag);
+    let tag = if at.is_error { tag::ELIDED_ERROR_RESULT } else { tag::ELIDED_RESULT };
+    if let Some(place) = arena.get_mut(tagged) {
+        *place = tag;
+    }
+    let id = tagged.saturating_add(1);
+    move_down(arena, from(at.id.start)..from(at.id.end), id);
+    let content = id.saturating_add(at.id.len());
+    let mut writer = Writer::new(arena.get_mut(content..from(at.end)).unwrap_or_default());
+    write_note(note, &mut writer);
+    let behind = content.saturating_add(writer.written());
+    move_down(arena, from(at.end)..record.end, behind);
+    behind.saturating_add(record.end.saturating_sub(from(at.end))).saturating_sub(to)
+}
+
+/// How many bytes a note takes in the place of a result's content.
+pub(super) fn note_bytes(note: &str) -> usize {
+    let mut measure = Writer::new(&mut []);
+    write_note(note, &mut measure);
+    measure.written()
+}
+
+/// The content of a result that is nothing but a note.
+fn write_note(note: &str, to: &mut Writer<'_>) {
+    let mut measure = Writer::new(&mut []);
+    measure.text(note);
+    to.length(measure.written().saturating_add(1));
+    to.byte(tag::TEXT);
+    to.text(note);
+}
+
+/// Where a record has its first result, if it has one.
+pub(super) fn first_result(record: &[u8]) -> Option<ResultAt> {
+    ArenaMessage::read(record, crate::Seq(0), Tokens::ZERO)?.first_result(record.len())
+}
+
+/// Of a size in a record.
+const SIZE_BYTES: usize = 4;

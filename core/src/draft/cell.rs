@@ -1,0 +1,176 @@
+//! Verdicts, one byte each.
+
+use crate::Tokens;
+use crate::bounded::CLAMP_MARKER;
+
+/// What becomes of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum Verdict {
+    /// It stays, if perhaps with shortened parts.
+    Keep,
+    /// It is hidden.
+    Drop,
+    /// It is hidden, and a summary of it and its neighbours stands in its place.
+    Replace,
+}
+
+impl Verdict {
+    /// Its letter in a plan's string; `E` there is a group that is kept with shortened parts.
+    #[must_use]
+    pub const fn letter(self) -> char {
+        match self {
+            Self::Keep => 'K',
+            Self::Drop => 'D',
+            Self::Replace => 'R',
+        }
+    }
+}
+
+/// What becomes of a part of a group that is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum PartVerdict {
+    /// It stays as it is.
+    Keep,
+    /// A note of at most so many tokens stands in its place. Reasoning goes without one.
+    Elide(Tokens),
+    /// Its head and its tail stay.
+    Clamp(Clamp),
+}
+
+/// How much of a part stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[expect(clippy::exhaustive_structs, reason = "two ends are all that is left of it")]
+pub struct Clamp {
+    /// Tokens at its beginning.
+    pub head: Tokens,
+    /// Tokens at its end.
+    pub tail: Tokens,
+}
+
+impl Clamp {
+    /// What a clamped part has at most: both ends and [`CLAMP_MARKER`](crate::CLAMP_MARKER) between them.
+    #[must_use]
+    pub const fn tokens_max(self) -> Tokens {
+        self.head.saturating_add(self.tail).saturating_add(MARKER_TOKENS_MAX)
+    }
+}
+
+/// No tokenizer makes more tokens than there are bytes.
+const MARKER_TOKENS_MAX: Tokens = Tokens(CLAMP_MARKER.len() as u32);
+
+/// The longest note that stands for an elided part, in tokens: an allowance fits into a byte with the other verdicts. A
+/// note says that something was there; what says more is a summary.
+pub const ELIDED_TOKENS_MAX: Tokens = Tokens(250);
+
+/// How many different sizes of clamps a plan may have. Strategies have one each.
+pub const CLAMPS_MAX: usize = 4;
+
+/// The sizes of the clamps of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Clamps {
+    sizes: [Clamp; CLAMPS_MAX],
+    len: u8,
+    /// Whether there is no room for any.
+    closed: bool,
+}
+
+impl Clamps {
+    /// No room for any.
+    pub(crate) const NONE: Self =
+        Self { sizes: [Clamp { head: Tokens(0), tail: Tokens(0) }; CLAMPS_MAX], len: 0, closed: true };
+
+    /// The number of a size, which is added if need be. `None` if there are too many.
+    pub(super) fn number(&mut self, clamp: Clamp) -> Option<u8> {
+        if self.closed {
+            return None;
+        }
+        let known = self.sizes.iter().take(usize::from(self.len)).position(|known| *known == clamp);
+        if let Some(known) = known {
+            return u8::try_from(known).ok();
+        }
+        *self.sizes.get_mut(usize::from(self.len))? = clamp;
+        self.len = self.len.saturating_add(1);
+        self.len.checked_sub(1)
+    }
+
+    /// The verdict that a part's cell holds.
+    pub(crate) fn verdict(&self, cell: Cell) -> PartVerdict {
+        match cell.0 {
+            0 => PartVerdict::Keep,
+            elided @ 1..CLAMPED => PartVerdict::Elide(Tokens(u32::from(elided.saturating_sub(1)))),
+            clamped => {
+                let size = self.sizes.get(usize::from(clamped.saturating_sub(CLAMPED)));
+                size.map_or(PartVerdict::Keep, |size| PartVerdict::Clamp(*size))
+            }
+        }
+    }
+}
+
+/// The memory for one verdict, on a group or on a part: one byte. A plan needs [`Index::cell_count`] of them from its
+/// caller.
+///
+/// [`Index::cell_count`]: crate::Index::cell_count
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cell(u8);
+
+/// Cells of parts: nothing, an allowance and one more, or from here on the number of a clamp.
+const CLAMPED: u8 = 252;
+const _: () =
+    assert!(CLAMPED as u32 == ELIDED_TOKENS_MAX.0 + 2 && CLAMPS_MAX == (u8::MAX - CLAMPED) as usize + 1);
+
+impl Cell {
+    /// A cell before any verdict is written.
+    pub(crate) const EMPTY: Self = Self(0);
+
+    pub(super) const DROP: u8 = 1;
+    pub(crate) const HELD: u8 = 1 << 1;
+    pub(super) const HARD: u8 = 1 << 2;
+    pub(super) const REPLACE: u8 = 1 << 3;
+    /// A part of the group is elided or clamped.
+    pub(crate) const EDITED: u8 = 1 << 4;
+
+    /// Of a group.
+    pub(crate) const fn verdict(self) -> Verdict {
+        match (self.has(Self::DROP), self.has(Self::REPLACE)) {
+            (true, _) => Verdict::Drop,
+            (false, true) => Verdict::Replace,
+            (false, false) => Verdict::Keep,
+        }
+    }
+
+    /// Its letter in a plan's string.
+    pub(crate) const fn letter(self) -> char {
+        match self.verdict() {
+            Verdict::Keep if self.has(Self::EDITED) => 'E',
+            verdict => verdict.letter(),
+        }
+    }
+
+    pub(crate) const fn has(self, bits: u8) -> bool {
+        self.0 & bits != 0
+    }
+
+    pub(super) const fn set(&mut self, bits: u8) {
+        self.0 |= bits;
+    }
+
+    pub(super) const fn unset(&mut self, bits: u8) {
+        self.0 &= !bits;
+    }
+
+    /// Of a part.
+    pub(super) fn elided(allowance: Tokens) -> Option<Self> {
+        let byte = u8::try_from(allowance.0.checked_add(1)?).ok()?;
+        (byte < CLAMPED).then_some(Self(byte))
+    }
+
+    /// Of a part.
+    pub(super) const fn clamped(number: u8) -> Self {
+        Self(CLAMPED.saturating_add(number))
+    }
+}

@@ -1,0 +1,231 @@
+//! Spans of groups that one summary replaces.
+
+use super::{Cell, Draft, Refusal, Verdict};
+use crate::Tokens;
+use crate::index::{Group, GroupKind};
+
+/// The memory for one span of groups that a summary replaces. A plan needs as many of them from its caller as it is to
+/// have summaries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Replacement {
+    /// The number of its first group.
+    pub(crate) first: u32,
+    /// The number of its last group.
+    pub(crate) last: u32,
+    /// What the summary may have, as a message.
+    pub(crate) allowance: Tokens,
+    pub(crate) writer: Writer,
+}
+
+/// Who writes a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Writer {
+    /// Somebody who can tell what matters: a model.
+    #[default]
+    Summarizer,
+    /// Nobody: a digest is put together from beginnings of what was said.
+    Digest,
+}
+
+impl Draft<'_> {
+    /// Lets one summary, a message of at most `allowance` tokens, stand in the place of all visible groups from `first` to
+    /// `last`, both by their numbers.
+    ///
+    /// A summary that stands next to the span has to be part of it, so that summaries never nest; and what the span holds
+    /// may be neither protected nor an instruction. Where what stands between two summaries is dropped later, they become
+    /// one when the plan is made: it covers what both cover, and may have what both have.
+    ///
+    /// # Errors
+    /// [`Refusal`] if that would not be legal; nothing is changed then.
+    pub fn replace(&mut self, first: u32, last: u32, allowance: Tokens) -> Result<(), Refusal> {
+        self.replace_by(Writer::Summarizer, first, last, allowance)
+    }
+
+    /// The same, with the summary written by `writer`.
+    ///
+    /// # Errors
+    /// [`Refusal`] if that would not be legal; nothing is changed then.
+    pub fn replace_by(
+        &mut self,
+        writer: Writer,
+        first: u32,
+        last: u32,
+        allowance: Tokens,
+    ) -> Result<(), Refusal> {
+        let tokens = self.check_span(first, last)?;
+        if tokens <= allowance.as_u64() {
+            return Err(Refusal::NotSmaller);
+        }
+        self.add_replacement(Replacement { first, last, allowance, writer })?;
+        self.join = Some(Self::join_summaries);
+        let index = self.index;
+        for group in (first..=last).filter_map(|at| index.group(at)) {
+            if self.verdict(&group) == Verdict::Keep {
+                self.cover(&group);
+            }
+        }
+        self.tokens = self.tokens.saturating_add(allowance.as_u64());
+        Ok(())
+    }
+
+    /// Takes a kept group out of the request: a summary covers it.
+    fn cover(&mut self, group: &Group<'_>) {
+        self.forget_edits(group.leader());
+        if let Some(cell) = self.cells.get_mut(group.leader() as usize) {
+            cell.set(Cell::REPLACE);
+        }
+        self.tokens = self.tokens.saturating_sub(group.tokens().as_u64());
+    }
+
+    /// What a group has now, in tokens: less than [`Group::tokens`] if parts of it are shortened, at most that of all that
+    /// may stand in their place. It does not ask whether the group is kept.
+    #[must_use]
+    pub fn tokens_left(&self, group: &Group<'_>) -> u64 {
+        self.cell(group.leader()).map_or(0, |cell| self.tokens_of(group, cell))
+    }
+
+    /// What the groups of a legal span have now, together.
+    fn check_span(&self, first: u32, last: u32) -> Result<u64, Refusal> {
+        let ends = [first, last].map(|end| self.index.group(end));
+        let [Some(_), Some(end)] = ends else { return Err(Refusal::NoGroup) };
+        let (mut tokens, mut summarized) = (0_u64, false);
+        for group in (first..=last).filter_map(|at| self.index.group(at)) {
+            let cell = self.cell(group.leader()).ok_or(Refusal::NoGroup)?;
+            match cell.verdict() {
+                // What is dropped is not visible, and so no part of the span; but the span begins and ends with itself.
+                Verdict::Drop if ![first, end.leader()].contains(&group.leader()) => continue,
+                _ => self.check_kept(cell)?,
+            }
+            if cell.has(Cell::HARD) {
+                return Err(Refusal::Protected);
+            }
+            if cell.has(Cell::HELD) && !self.overflow {
+                return Err(Refusal::NewestStep);
+            }
+            if group.kind() == GroupKind::System {
+                return Err(Refusal::Instructions);
+            }
+            summarized |= group.kind() != GroupKind::Summary;
+            tokens = tokens.saturating_add(self.tokens_of(&group, cell));
+        }
+        if !summarized {
+            return Err(Refusal::OnlySummaries);
+        }
+        let before = (0..first).rev().find_map(|at| self.visible(at));
+        let spans = u32::try_from(self.index.span_count()).unwrap_or(u32::MAX);
+        let after = (last.saturating_add(1)..spans).find_map(|at| self.visible(at));
+        if [before, after].into_iter().flatten().any(|beside| self.is_loose_summary(&beside)) {
+            return Err(Refusal::SummaryBeside);
+        }
+        Ok(tokens)
+    }
+
+    /// Makes one summary of those that stand side by side: what stood between them may have been dropped after they were
+    /// asked for. One from before that nothing protects becomes part of it, and brings what it has.
+    #[cold]
+    fn join_summaries(&mut self) {
+        let (index, mut run, mut joined, mut next) = (self.index, None::<Run>, 0, 0);
+        for group in index.groups() {
+            match self.verdict(&group) {
+                Verdict::Drop => {}
+                Verdict::Keep if !self.is_loose_summary(&group) => self.close(run.take(), &mut joined),
+                _ => {
+                    let known = self.replacements.get(next).copied();
+                    let own = known.filter(|known| next < self.replaced && known.first == group.leader());
+                    next = next.saturating_add(usize::from(own.is_some()));
+                    let has = match own {
+                        Some(own) => own.allowance.as_u64(),
+                        None if self.verdict(&group) == Verdict::Keep => self.tokens_left(&group),
+                        None => 0,
+                    };
+                    run = Some(Run::with(run, group.leader(), own, has));
+                }
+            }
+        }
+        self.close(run, &mut joined);
+        self.replaced = joined;
+    }
+
+    /// Writes what a run of summaries comes to, if one of them is new.
+    fn close(&mut self, run: Option<Run>, joined: &mut usize) {
+        let Some(Run { replacement, asked: Some(asked) }) = run else { return };
+        let index = self.index;
+        for group in (replacement.first..=replacement.last).filter_map(|at| index.group(at)) {
+            if self.verdict(&group) == Verdict::Keep {
+                self.cover(&group);
+            }
+        }
+        // One amount holds less than the sum of two may be: then the request shrinks by the rest.
+        self.tokens = self.tokens.saturating_sub(asked).saturating_add(replacement.allowance.as_u64());
+        // There are never more runs than replacements that were read.
+        if let Some(place) = self.replacements.get_mut(*joined) {
+            *place = replacement;
+            *joined = joined.saturating_add(1);
+        }
+    }
+
+    /// The group at `at`, if one is and something of it will be seen.
+    fn visible(&self, at: u32) -> Option<Group<'_>> {
+        self.index.group(at).filter(|group| self.verdict(group) != Verdict::Drop)
+    }
+
+    /// Whether a group is, or will be, a summary that nothing protects.
+    fn is_loose_summary(&self, group: &Group<'_>) -> bool {
+        let replaced = self.verdict(group) == Verdict::Replace;
+        replaced || group.kind() == GroupKind::Summary && !self.is_protected(group)
+    }
+
+    /// What a kept group has now.
+    fn tokens_of(&self, group: &Group<'_>, cell: Cell) -> u64 {
+        if !cell.has(Cell::EDITED) {
+            return group.tokens().as_u64();
+        }
+        let freed = group.parts().map(|part| {
+            let left = super::parts::left_of(self.part_verdict(&part), part.tokens());
+            part.tokens().as_u64().saturating_sub(left.as_u64())
+        });
+        group.tokens().as_u64().saturating_sub(freed.sum())
+    }
+
+    /// Adds a replacement in its place among the others.
+    fn add_replacement(&mut self, new: Replacement) -> Result<(), Refusal> {
+        let end = self.replaced.checked_add(1).ok_or(Refusal::NoRoom)?;
+        let room = self.replacements.get_mut(..end).ok_or(Refusal::NoRoom)?;
+        let at =
+            room.get(..self.replaced).map_or(0, |known| known.partition_point(|one| one.first < new.first));
+        let mut carried = new;
+        for place in room.iter_mut().skip(at) {
+            core::mem::swap(place, &mut carried);
+        }
+        self.replaced = end;
+        Ok(())
+    }
+}
+
+/// Groups in a row that are, or will be, summaries.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    replacement: Replacement,
+    /// What the summaries that were asked for in it have together, if one was.
+    asked: Option<u64>,
+}
+
+impl Run {
+    /// The run with the next group, which brings what it `has`; `own` is the replacement that begins with it.
+    fn with(run: Option<Self>, at: u32, own: Option<Replacement>, has: u64) -> Self {
+        let begun = Replacement { first: at, last: at, allowance: Tokens::ZERO, writer: Writer::Digest };
+        let Self { mut replacement, mut asked } = run.unwrap_or(Self { replacement: begun, asked: None });
+        if let Some(own) = own {
+            asked = Some(asked.unwrap_or(0).saturating_add(has));
+            if own.writer == Writer::Summarizer {
+                replacement.writer = Writer::Summarizer;
+            }
+        }
+        replacement.last = at;
+        let more = Tokens(u32::try_from(has).unwrap_or(u32::MAX));
+        replacement.allowance = replacement.allowance.saturating_add(more);
+        Self { replacement, asked }
+    }
+}

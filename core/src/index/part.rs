@@ -1,0 +1,394 @@
+//! One row of the table of parts: what a plan may shorten without removing its group.
+
+use core::ops::Range;
+
+use super::facts::{Answer, Facts};
+use super::{Group, Index, IndexBuf, Span};
+use crate::Tokens;
+use crate::attribution::SourceKind;
+use crate::message::{CallKind, MessageView, PartView, Role};
+use crate::open_calls::{OpenCall, OpenCalls, OpenKind};
+use crate::table::{Full, Table};
+
+/// A text counts as huge, and has a row of its own, from this size on. A shorter one is not worth shortening: its head,
+/// its tail and the marker between them are about as long.
+pub const TEXT_PART_TOKENS_MIN: Tokens = Tokens(512);
+
+/// No tokenizer makes more tokens than there are bytes: most texts need not be counted.
+pub(super) const TEXT_PART_BYTES_MIN: usize = TEXT_PART_TOKENS_MIN.0 as usize;
+
+/// A part that a plan may elide or clamp.
+///
+/// Its fields are private: a row is made by an index and read through [`IndexedPart`]. It is public so that a caller can
+/// bring the memory of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Part {
+    /// The position of its message.
+    message: u32,
+    /// Its own size, without the framing of the message.
+    tokens: u32,
+    /// Its place in the message (12 bits), kind (3 bits), whether a tool failed (1 bit), and its tool's name (16 bits); of
+    /// reasoning in the place of the name, whether its message holds nothing else.
+    packed: u32,
+}
+
+const _: () = assert!(size_of::<Part>() <= 12, "an index has at most 12 bytes per elidable part");
+
+const ORDINAL_MAX: u32 = 0xFFF;
+const KIND_SHIFT: u32 = 12;
+const ERROR: u32 = 1 << 15;
+const TOOL_SHIFT: u32 = 16;
+/// Of reasoning, which no tool is named with.
+const ALONE: u32 = 1 << TOOL_SHIFT;
+
+impl Part {
+    /// What fills the room of a table that is empty.
+    pub(crate) const EMPTY: Self = Self { message: 0, tokens: 0, packed: 0 };
+
+    pub(crate) const fn tokens(&self) -> Tokens {
+        Tokens(self.tokens)
+    }
+
+    pub(crate) const fn position(&self) -> u32 {
+        self.message
+    }
+
+    pub(crate) const fn kind(&self) -> PartKind {
+        PartKind::from_bits((self.packed >> KIND_SHIFT) & 7)
+    }
+}
+
+/// What a part is that may be shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum PartKind {
+    /// What a tool returned: all content of the result.
+    ToolResult,
+    /// The arguments of a call, without the tool's name.
+    ToolInput,
+    /// What the model thought.
+    Reasoning,
+    /// An image, a sound, a video or a document.
+    Media,
+    /// A text of at least [`TEXT_PART_TOKENS_MIN`].
+    Text,
+}
+
+impl PartKind {
+    const fn from_bits(bits: u32) -> Self {
+        match bits {
+            0 => Self::ToolResult,
+            1 => Self::ToolInput,
+            2 => Self::Reasoning,
+            3 => Self::Media,
+            _ => Self::Text,
+        }
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ToolResult => "tool_result",
+            Self::ToolInput => "tool_input",
+            Self::Reasoning => "reasoning",
+            Self::Media => "media",
+            Self::Text => "text",
+        }
+    }
+}
+
+/// A tool's name as a part knows it: 16 bits of a digest. Two names that share them are one to a strategy that spares a
+/// tool: it spares a tool too many, never one too few.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ToolName(u16);
+
+impl ToolName {
+    /// The name, for comparison.
+    ///
+    /// ```
+    /// use epitome_core::ToolName;
+    ///
+    /// const SEARCH: ToolName = ToolName::new("web_search");
+    /// assert_eq!(SEARCH, ToolName::new("web_search"));
+    /// assert_ne!(SEARCH, ToolName::new("read_file"));
+    /// ```
+    #[must_use]
+    pub const fn new(name: &str) -> Self {
+        // FNV-1a, folded. Zero stands for no name.
+        let (mut hash, mut rest) = (0x811c_9dc5_u32, name.as_bytes());
+        while let [first, others @ ..] = rest {
+            hash = (hash ^ *first as u32).wrapping_mul(0x0100_0193);
+            rest = others;
+        }
+        let folded = ((hash >> 16) ^ hash) as u16;
+        Self(if folded == 0 { 1 } else { folded })
+    }
+
+    pub(crate) const fn bits(self) -> u16 {
+        self.0
+    }
+}
+
+/// No table of parts: a history whose plans only keep or remove whole groups needs no memory for them.
+#[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::exhaustive_structs, reason = "it is empty for good")]
+pub struct NoParts;
+
+impl Table<Part> for NoParts {
+    fn as_slice(&self) -> &[Part] {
+        &[]
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [Part] {
+        &mut []
+    }
+
+    fn push(&mut self, _: Part) -> Result<(), Full> {
+        Ok(())
+    }
+
+    fn truncate(&mut self, _: usize) {}
+
+    fn clear(&mut self) {}
+}
+
+/// A part that a plan may shorten, at its place in an index.
+#[derive(Debug, Clone, Copy)]
+pub struct IndexedPart<'a> {
+    index: Index<'a>,
+    at: u32,
+    leader: u32,
+    part: &'a Part,
+}
+
+impl<'a> IndexedPart<'a> {
+    /// Its number within the index: where its verdict is written.
+    #[must_use]
+    pub const fn at(&self) -> u32 {
+        self.at
+    }
+
+    /// The number of its group.
+    #[must_use]
+    pub const fn leader(&self) -> u32 {
+        self.leader
+    }
+
+    /// Its group.
+    #[must_use]
+    pub fn group(&self) -> Option<Group<'a>> {
+        self.index.group(self.leader)
+    }
+
+    /// The position of its message.
+    #[must_use]
+    pub const fn position(&self) -> u32 {
+        self.part.message
+    }
+
+    /// Its place among all parts of its message, from 0.
+    #[must_use]
+    pub const fn ordinal(&self) -> u32 {
+        self.part.packed & ORDINAL_MAX
+    }
+
+    /// What it is.
+    #[must_use]
+    pub const fn kind(&self) -> PartKind {
+        self.part.kind()
+    }
+
+    /// Its own size, without the framing of its message.
+    #[must_use]
+    pub const fn tokens(&self) -> Tokens {
+        Tokens(self.part.tokens)
+    }
+
+    /// Whether it is the result of a tool that failed.
+    #[must_use]
+    pub const fn is_error(&self) -> bool {
+        self.part.packed & ERROR != 0
+    }
+
+    /// The tool that was called. A result has it from its call; the answer to a call that was hidden when the history
+    /// was loaded has none.
+    #[must_use]
+    pub const fn tool(&self) -> Option<ToolName> {
+        match ((self.part.packed >> TOOL_SHIFT) as u16, self.kind()) {
+            (0, _) | (_, PartKind::Reasoning) => None,
+            (bits, _) => Some(ToolName(bits)),
+        }
+    }
+
+    /// Whether it is reasoning in a message that holds nothing else.
+    pub(crate) fn is_all_of_its_message(&self) -> bool {
+        self.kind() == PartKind::Reasoning && self.part.packed & ALONE != 0
+    }
+}
+
+/// The elidable parts of an index, in the order of their messages.
+#[derive(Debug, Clone)]
+pub struct IndexedParts<'a> {
+    index: Index<'a>,
+    parts: Range<usize>,
+    /// The span of the part before.
+    span: usize,
+}
+
+impl<'a> Iterator for IndexedParts<'a> {
+    type Item = IndexedPart<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.parts.next()?;
+        let part = self.index.parts.get(at)?;
+        // Both tables ascend, so that spans are walked once for all parts.
+        let begun = |span: &Span| span.first <= part.message;
+        while self.index.spans.get(self.span.saturating_add(1)).is_some_and(begun) {
+            self.span = self.span.saturating_add(1);
+        }
+        let leader = self.index.spans.get(self.span)?.leader;
+        Some(IndexedPart { index: self.index, at: u32::try_from(at).ok()?, leader, part })
+    }
+}
+
+impl<'a> Index<'a> {
+    /// How many parts may be shortened, as far as the index was told of them.
+    #[must_use]
+    pub const fn part_count(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The parts that may be shortened, in the order in which they came. A walk over all costs one step for each span and
+    /// part.
+    #[must_use]
+    pub const fn parts(&self) -> IndexedParts<'a> {
+        IndexedParts { index: *self, parts: 0..self.parts.len(), span: 0 }
+    }
+
+    /// The part at `at`; found by a binary search for its span.
+    #[must_use]
+    pub fn part(self, at: u32) -> Option<IndexedPart<'a>> {
+        let part = self.parts.get(at as usize)?;
+        let span = self.spans.partition_point(|span| span.first <= part.message).checked_sub(1)?;
+        Some(IndexedPart { index: self, at, leader: self.spans.get(span)?.leader, part })
+    }
+
+    /// The numbers of the parts of the messages at `positions`.
+    pub(crate) fn parts_in(self, positions: Range<u32>) -> Range<usize> {
+        let before = |position: u32| self.parts.partition_point(|part| part.message < position);
+        before(positions.start)..before(positions.end)
+    }
+}
+
+impl<'a> Group<'a> {
+    /// Its parts that may be shortened, in projection order.
+    pub fn parts(&self) -> impl Iterator<Item = IndexedPart<'a>> + use<'a> {
+        let (index, leader) = (self.index(), self.leader());
+        let numbers = self.positions().flat_map(move |positions| index.parts_in(positions));
+        numbers.filter_map(move |at| {
+            let part = index.parts.get(at)?;
+            Some(IndexedPart { index, at: u32::try_from(at).ok()?, leader, part })
+        })
+    }
+}
+
+/// Says how large a part is: its place in the message, and the part; of a call, its arguments as text.
+pub(super) type Sizes<'s> = &'s mut dyn FnMut(u32, PartView<'_>) -> Tokens;
+
+/// The rows of one message's parts, made while its parts are read.
+pub(super) struct Rows<'t, 's, P> {
+    table: &'t mut P,
+    sizes: Sizes<'s>,
+    /// The position of the message.
+    position: u32,
+    /// How many parts of the message have been read.
+    ordinal: u32,
+    /// Whether all of them were reasoning.
+    alone: bool,
+    result: Result<(), Full>,
+}
+
+impl<'t, 's, P: Table<Part>> Rows<'t, 's, P> {
+    /// For a message at `position`; none if it is one whose parts stay whole.
+    pub(super) fn of<M: MessageView + ?Sized>(
+        message: &M,
+        position: u32,
+        table: &'t mut P,
+        sizes: Sizes<'s>,
+    ) -> Option<Self> {
+        let (role, source) = (message.role(), message.attribution().source);
+        if matches!(role, Role::System | Role::Developer) || source == SourceKind::Compaction {
+            return None;
+        }
+        let alone = role == Role::Assistant;
+        Some(Self { table, sizes, position, ordinal: 0, alone, result: Ok(()) })
+    }
+
+    /// Adds the row of the next part, if it has one. `facts` has read this part; `answered` says whether an earlier part of the
+    /// message was the answer that it is.
+    pub(super) fn add(&mut self, facts: &Facts, part: PartView<'_>, answered: bool) {
+        let at = self.ordinal;
+        self.ordinal = at.saturating_add(1);
+        self.alone &= matches!(part, PartView::Reasoning(_));
+        let is_model = facts.role == Role::Assistant;
+        let (kind, error, tool, sized) = match (part, facts.answer) {
+            (PartView::ToolResult(answer), Answer::To(call)) if !answered => {
+                (PartKind::ToolResult, answer.is_error, call.tool, part)
+            }
+            (PartView::ToolCall(call), _) if is_model && call.kind == CallKind::Function => {
+                let arguments = PartView::Text(call.arguments);
+                (PartKind::ToolInput, false, ToolName::new(call.name).bits(), arguments)
+            }
+            (PartView::Reasoning(_), _) if is_model => (PartKind::Reasoning, false, 0, part),
+            (PartView::Media(_), _) => (PartKind::Media, false, 0, part),
+            (PartView::Text(text), _) if text.len() >= TEXT_PART_BYTES_MIN => {
+                (PartKind::Text, false, 0, part)
+            }
+            _ => return,
+        };
+        let tokens = (self.sizes)(at, sized);
+        if at > ORDINAL_MAX || kind == PartKind::Text && tokens < TEXT_PART_TOKENS_MIN {
+            return;
+        }
+        let error = if error { ERROR } else { 0 };
+        let packed = at | (kind as u32) << KIND_SHIFT | error | u32::from(tool) << TOOL_SHIFT;
+        let row = Part { message: self.position, tokens: tokens.0, packed };
+        self.result = self.result.and_then(|()| self.table.push(row));
+    }
+
+    /// Ends the message: what is all reasoning is marked so.
+    fn end(self) -> Result<(), Full> {
+        if self.alone {
+            let own =
+                self.table.as_mut_slice().iter_mut().rev().take_while(|part| part.message == self.position);
+            own.for_each(|part| part.packed |= ALONE);
+        }
+        self.result
+    }
+}
+
+impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
+    /// Reads a message, and adds the rows of its parts: all of them, or none if there is no room, which `added` then says.
+    /// `find` gives the open call or request that an answer belongs to.
+    #[cfg_attr(feature = "alloc", inline(always))]
+    pub(super) fn read<M: MessageView + ?Sized>(
+        &mut self,
+        message: &M,
+        sizes: Option<Sizes<'_>>,
+        find: impl Fn(&C, OpenKind, &[u8]) -> Option<OpenCall>,
+        added: &mut Result<(), Full>,
+    ) -> Facts {
+        let (known, calls) = (self.parts.as_slice().len(), &self.calls);
+        let find = |kind, id: &[u8]| find(calls, kind, id);
+        let rows = sizes.and_then(|sizes| Rows::of(message, self.totals.messages, &mut self.parts, sizes));
+        let Some(mut rows) = rows else { return Facts::of(message, find) };
+        let facts = Facts::with_rows(message, find, &mut rows);
+        *added = rows.end();
+        if added.is_err() || facts.answer == Answer::Orphan {
+            self.parts.truncate(known);
+        }
+        facts
+    }
+}

@@ -1,0 +1,84 @@
+//! Which group the next message of the model joins.
+
+use super::facts::{Facts, ResponseId};
+use super::part::Part;
+use super::push::{IndexBuf, New};
+use super::span::{Flags, Span};
+use crate::attribution::SourceKind;
+use crate::message::{MessageView, Role};
+use crate::open_calls::OpenCalls;
+use crate::table::Table;
+use crate::{Seq, Turn};
+
+/// A group, as long as messages may join it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seat {
+    pub(super) leader: u32,
+    pub(super) anchor: Seq,
+    pub(super) turn: Turn,
+}
+
+/// The last message of the model, as far as the next one's group depends on it.
+///
+/// It holds no `bool` and no `Option`, so that its own absence is all zero bytes: an empty index in a `static` lies in
+/// `.bss` and costs no flash.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Last {
+    seq: Seq,
+    seat: Seat,
+    calls: u32,
+    /// How many response ids it has: none or one.
+    responses: u32,
+    response: ResponseId,
+}
+
+impl Last {
+    fn response(&self) -> Option<ResponseId> {
+        (self.responses > 0).then_some(self.response)
+    }
+}
+
+impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
+    /// Rule 3: the group that a message of the model joins, if it joins one.
+    pub(super) fn seat_of<M: MessageView + ?Sized>(&self, message: &M, facts: &Facts) -> Option<Seat> {
+        if facts.role != Role::Assistant || facts.source == SourceKind::Compaction {
+            return None;
+        }
+        let response = message.response_id().map(ResponseId::new);
+        if let Some(last) = self.last.as_ref().filter(|last| last.seq.next() == self.next) {
+            let joins = match (last.response(), response) {
+                (Some(last), Some(response)) => last == response,
+                _ => (last.calls > 0 && facts.calls()) || self.has_reasoning(last.seat.leader),
+            };
+            if joins {
+                return Some(last.seat);
+            }
+        }
+        let (seat, latest) = self.response.as_ref()?;
+        (*latest == response?).then_some(*seat)
+    }
+
+    fn has_reasoning(&self, leader: u32) -> bool {
+        self.spans.as_slice().get(leader as usize).is_some_and(|span| span.has(Flags::REASONING))
+    }
+
+    /// Notes what the next message's group may depend on.
+    pub(super) fn remember<M: MessageView + ?Sized>(&mut self, message: &M, new: &New<'_>, seat: Seat) {
+        if new.facts.role != Role::Assistant || new.facts.source == SourceKind::Compaction {
+            return;
+        }
+        let response = message.response_id().map(ResponseId::new);
+        self.last = Some(Last {
+            seq: new.seq,
+            seat,
+            calls: new.facts.calls,
+            responses: u32::from(response.is_some()),
+            response: response.unwrap_or(ResponseId::NONE),
+        });
+        if let Some(response) = response {
+            self.response = Some((seat, response));
+        } else if self.response.as_ref().is_some_and(|(latest, _)| *latest != seat) {
+            self.response = None;
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Why there is no plan.
+
+use core::cmp::Reverse;
+use core::fmt;
+
+use crate::Tokens;
+use crate::draft::Draft;
+use crate::index::GroupKind;
+
+/// Why there is no plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// What is protected does not fit the window.
+    Infeasible(Infeasible),
+    /// The caller brought too little memory.
+    CellsTooFew {
+        /// How many cells are needed.
+        needed: usize,
+    },
+}
+
+/// What is protected does not fit the window: no compaction helps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Infeasible {
+    /// What is protected without exception, in tokens: [`Floors::hard`](crate::Floors::hard). Of it no part may be
+    /// shortened either, so that no strategy could do better.
+    pub floor: u64,
+    /// What a request may have: the window less the reserve.
+    pub limit: u64,
+    /// The largest groups that are protected, largest first.
+    pub largest: [Option<Contributor>; 3],
+}
+
+/// A protected group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Contributor {
+    /// The position of its first message.
+    pub position: u32,
+    /// What it is.
+    pub kind: GroupKind,
+    /// Its size.
+    pub tokens: Tokens,
+}
+
+impl Contributor {
+    /// The larger one is higher, and of equals the first.
+    const fn rank(&self) -> (Tokens, Reverse<u32>) {
+        (self.tokens, Reverse(self.position))
+    }
+}
+
+impl Infeasible {
+    pub(super) fn new(draft: &Draft<'_>) -> Self {
+        let mut largest: [Option<Contributor>; 3] = [None; 3];
+        for group in draft.index().groups().filter(|group| draft.is_protected(group)) {
+            let position = draft.index().span(group.leader()).map_or(0, |span| span.first);
+            let mut rest = Contributor { position, kind: group.kind(), tokens: group.tokens() };
+            for place in &mut largest {
+                match place {
+                    Some(there) if there.rank() >= rest.rank() => {}
+                    Some(there) => core::mem::swap(there, &mut rest),
+                    None => {
+                        *place = Some(rest);
+                        break;
+                    }
+                }
+            }
+        }
+        Self { floor: draft.floors().hard, limit: draft.budget().limit(), largest }
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CellsTooFew { needed } => write!(f, "a plan needs {needed} cells"),
+            Self::Infeasible(Infeasible { floor, limit, largest }) => {
+                write!(
+                    f,
+                    "what is protected has {floor} tokens, and a request may have {limit}; the largest:"
+                )?;
+                for Contributor { position, kind, tokens } in largest.iter().flatten() {
+                    write!(f, " {} of {tokens} tokens at message {position};", kind.as_str())?;
+                }
+                f.write_str(" raise the window, or shorten these")
+            }
+        }
+    }
+}
+
+impl core::error::Error for PlanError {}

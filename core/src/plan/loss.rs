@@ -1,0 +1,138 @@
+//! What a plan takes away, as figures: no message text.
+
+use core::fmt;
+
+use super::Plan;
+use crate::attribution::SourceKind;
+use crate::draft::{Cell, Verdict, left_of};
+use crate::index::{GroupKind, PartKind};
+
+/// What is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum LossKind {
+    /// A whole group of this kind.
+    Group(GroupKind),
+    /// A part, or what is shortened of it, of a group that is kept.
+    Part(PartKind),
+}
+
+impl LossKind {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Group(kind) => kind.as_str(),
+            Self::Part(kind) => kind.as_str(),
+        }
+    }
+}
+
+/// One row of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// What.
+    pub kind: LossKind,
+    /// Where it came from: what added its group's first message.
+    pub source: SourceKind,
+    /// How many.
+    pub count: u32,
+    /// How large they were; of parts, how much smaller they become at least.
+    pub tokens: u64,
+}
+
+/// What a plan takes away: one row for each kind and source that has lost something.
+///
+/// Displayed, it is one line such as `2 exchange (420 tokens), 1 tool_result of context (90 tokens)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LossReport {
+    /// By kind, and within it by source.
+    rows: [[(u32, u64); SOURCES.len()]; KINDS.len()],
+    newest_steps: u32,
+}
+
+const KINDS: [LossKind; 10] = [
+    LossKind::Group(GroupKind::System),
+    LossKind::Group(GroupKind::User),
+    LossKind::Group(GroupKind::Assistant),
+    LossKind::Group(GroupKind::Exchange),
+    LossKind::Group(GroupKind::Summary),
+    LossKind::Part(PartKind::ToolResult),
+    LossKind::Part(PartKind::ToolInput),
+    LossKind::Part(PartKind::Reasoning),
+    LossKind::Part(PartKind::Media),
+    LossKind::Part(PartKind::Text),
+];
+
+const SOURCES: [SourceKind; 5] =
+    [SourceKind::Caller, SourceKind::History, SourceKind::Context, SourceKind::Tool, SourceKind::Compaction];
+
+impl LossReport {
+    pub(super) fn of(plan: &Plan<'_>) -> Self {
+        let mut report = Self { rows: [[(0, 0); SOURCES.len()]; KINDS.len()], newest_steps: 0 };
+        for group in plan.index.groups() {
+            // Orphans are in no request, so that they cannot be lost from one.
+            if plan.verdict(&group) != Verdict::Keep && group.kind() != GroupKind::Orphan {
+                report.add(LossKind::Group(group.kind()), group.source(), group.tokens().as_u64());
+                let held = plan.cell(group.leader()).has(Cell::HELD);
+                report.newest_steps = report.newest_steps.saturating_add(u32::from(held));
+            }
+        }
+        for (part, verdict) in plan.shortened() {
+            let source = part.group().map_or(SourceKind::Caller, |group| group.source());
+            let left = left_of(verdict, part.tokens()).as_u64();
+            report.add(LossKind::Part(part.kind()), source, part.tokens().as_u64().saturating_sub(left));
+        }
+        report
+    }
+
+    /// What is lost, by kind and source.
+    pub fn rows(&self) -> impl Iterator<Item = Loss> {
+        let rows = KINDS.iter().zip(&self.rows).flat_map(|(kind, of_kind)| {
+            let sources = SOURCES.iter().zip(of_kind);
+            sources.map(|(source, (count, tokens))| Loss {
+                kind: *kind,
+                source: *source,
+                count: *count,
+                tokens: *tokens,
+            })
+        });
+        rows.filter(|row| row.count > 0)
+    }
+
+    /// How many of the newest steps are hidden, which stay as long as the request fits.
+    #[must_use]
+    pub const fn newest_steps(&self) -> u32 {
+        self.newest_steps
+    }
+
+    fn add(&mut self, kind: LossKind, source: SourceKind, tokens: u64) {
+        let row = KINDS.iter().zip(&mut self.rows).find(|(known, _)| **known == kind).map(|(_, row)| row);
+        let cell = row.and_then(|row| SOURCES.iter().zip(row).find(|(known, _)| **known == source));
+        if let Some((_, (count, sum))) = cell {
+            *count = count.saturating_add(1);
+            *sum = sum.saturating_add(tokens);
+        }
+    }
+}
+
+impl fmt::Display for LossReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for Loss { kind, source, count, tokens } in self.rows() {
+            write!(f, "{separator}{count} {}", kind.as_str())?;
+            match source {
+                SourceKind::Caller => {}
+                SourceKind::History => f.write_str(" of history")?,
+                SourceKind::Context => f.write_str(" of context")?,
+                SourceKind::Tool => f.write_str(" of a tool")?,
+                SourceKind::Compaction => f.write_str(" of a compaction")?,
+            }
+            write!(f, " ({tokens} tokens)")?;
+            separator = ", ";
+        }
+        if separator.is_empty() { f.write_str("nothing") } else { Ok(()) }
+    }
+}

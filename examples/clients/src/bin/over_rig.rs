@@ -1,0 +1,106 @@
+//! An agent over any model of rig: its messages are made of Epitome's, and what it answers is read back.
+//!
+//! The model is a value that rig erases, `DynModel<Completion>`: whichever provider and transport it was made with.
+
+use async_trait::async_trait;
+use epitome::core::message::Role;
+use epitome::core::{OpenAiTokens, Usage};
+use epitome::std::agent::{Agent, ChatClient, ChatRequest, ClientError};
+use epitome::std::message::{Message, Part, ToolCall};
+use epitome::std::run::ModelResponse;
+use rig_core::DynModel;
+use rig_core::completion::message::{AssistantMessage, CallId, ToolName};
+use rig_core::completion::{AssistantContent, CompletionRequest, Message as RigMessage, ToolDefinition};
+use rig_core::operation::Completion;
+
+struct Rig(DynModel<Completion>);
+
+#[async_trait]
+impl ChatClient for Rig {
+    async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+        let mut asked = CompletionRequest::new("");
+        asked.chat_history = request.messages.iter().map(to_rig).collect::<Result<_, _>>()?;
+        for tool in request.tools {
+            let (name, description) = (ToolName::new(tool.name.as_str())?, tool.description.to_string());
+            asked.tools.push(ToolDefinition { name, description, parameters: tool.parameters.clone() });
+        }
+        let answer = self.0.call(asked).await?;
+        let message = Message::new(Role::Assistant, answer.choice.iter().filter_map(from_rig).collect());
+        let mut tokens = OpenAiTokens::NONE;
+        (tokens.input, tokens.output) = (answer.usage.input_tokens, answer.usage.output_tokens);
+        (tokens.cached, tokens.total) = (answer.usage.cached_input_tokens, answer.usage.total_tokens);
+        Ok(ModelResponse::new(vec![message]).with_usage(Usage::openai(tokens)))
+    }
+}
+
+/// A message as rig has it. What it has no form for is an error: nothing is left out in silence.
+fn to_rig(message: &Message) -> Result<RigMessage, ClientError> {
+    let text = |parts: &[Part]| {
+        let texts = parts.iter().map(|part| match part {
+            Part::Text(text) => Ok(text.as_str()),
+            _ => Err(ClientError::from("a part that is no text")),
+        });
+        Ok::<_, ClientError>(texts.collect::<Result<Vec<_>, _>>()?.join("\n\n"))
+    };
+    Ok(match (message.role(), message.parts()) {
+        (Role::System | Role::Developer, parts) => RigMessage::system(text(parts)?),
+        (Role::Tool, [Part::ToolResult(result)]) => {
+            // The name is asked for when the message is sent on; results are known by their calls.
+            let name = ToolName::new(message.name().unwrap_or("tool"))?;
+            RigMessage::tool_result(CallId::from_wire(result.call_id.as_str()), name, text(&result.parts)?)
+        }
+        (Role::Assistant, parts) => {
+            let content = parts.iter().map(|part| match part {
+                Part::Text(text) => Ok(AssistantContent::text(text.as_str())),
+                Part::ToolCall(call) => {
+                    let arguments = serde_json::from_str(&call.arguments)?;
+                    Ok(AssistantContent::tool_call(
+                        call.id.as_str(),
+                        ToolName::new(call.name.as_str())?,
+                        arguments,
+                    ))
+                }
+                _ => Err(ClientError::from("a part that is no text and no call")),
+            });
+            RigMessage::Assistant(AssistantMessage::new(content.collect::<Result<_, ClientError>>()?))
+        }
+        (_, parts) => RigMessage::user(text(parts)?),
+    })
+}
+
+fn from_rig(content: &AssistantContent) -> Option<Part> {
+    match content {
+        AssistantContent::Text(text) => Some(Part::Text(text.text.as_str().into())),
+        AssistantContent::ToolCall(call) => {
+            let arguments = call.function.arguments_value().to_string();
+            Some(Part::ToolCall(ToolCall::new(
+                call.id.wire().into_owned(),
+                call.function.name.as_str(),
+                arguments,
+            )))
+        }
+        _ => None,
+    }
+}
+
+/// What connects them: an agent over a model.
+#[must_use]
+pub fn agent(model: DynModel<Completion>) -> Agent {
+    Agent::new("assistant", Rig(model))
+}
+
+fn main() -> Result<(), ClientError> {
+    let call = Part::ToolCall(ToolCall::new("c1", "weather", r#"{"city":"Oslo"}"#));
+    let messages = [
+        Message::system("Be brief."),
+        Message::user("Rain?"),
+        Message::new(Role::Assistant, vec![Part::Text("Let me look.".into()), call]),
+        Message::tool("c1", "rain"),
+    ];
+    let theirs = messages.iter().map(to_rig).collect::<Result<Vec<_>, _>>()?;
+    let RigMessage::Assistant(said) = &theirs[2] else { return Err("an answer of the model".into()) };
+    let parts: Vec<Part> = said.content.iter().filter_map(from_rig).collect();
+    assert_eq!(parts, messages[2].parts(), "there and back");
+    println!("{} messages of rig", theirs.len());
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! Any operations: a history of fixed capacity holds what a list holds, and its snapshots survive whatever happens to them.
+#![no_main]
+
+use epitome_tests::bounded::{Pair, operations};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    // A history has room for 24 messages: what is longer finds nothing that this does not.
+    if bytes.len() <= 5 * 100 {
+        let mut pair = Pair::default();
+        operations(bytes).iter().for_each(|op| pair.apply(op));
+    }
+});

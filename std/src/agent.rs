@@ -1,0 +1,217 @@
+//! An agent: a client, and what all its runs share. A thin convenience over [`Run`](crate::run::Run).
+//!
+//! The client is the caller's: [`ChatClient`] has one method, and another one for answers that arrive piece by piece. The
+//! agent asks it, lets the caller's closure run tools, and asks again, until the model has nothing more to call.
+//!
+//! One agent serves any number of sessions at once. It holds nothing of any of them.
+//!
+//! ```
+//! use async_trait::async_trait;
+//! use epitome_std::agent::{Agent, ChatClient, ChatRequest, ClientError};
+//! use epitome_std::message::Message;
+//! use epitome_std::run::{ModelResponse, RunOptions};
+//!
+//! /// Says how many messages it was sent.
+//! struct Counting;
+//!
+//! #[async_trait]
+//! impl ChatClient for Counting {
+//!     async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+//!         let text = format!("{} messages", request.messages.len());
+//!         Ok(ModelResponse::new(vec![Message::assistant(text)]))
+//!     }
+//! }
+//!
+//! # futures::executor::block_on(async {
+//! let agent = Agent::new("assistant", Counting);
+//! let mut session = agent.create_session(None, None);
+//! agent.run(&mut session, "Hello, my name is Alice!", &RunOptions::default()).await?;
+//! let outcome = agent.run(&mut session, "What's my name?", &RunOptions::default()).await?;
+//! assert_eq!(outcome.response.messages, [Message::assistant("3 messages")]);
+//! # Ok::<(), epitome_std::run::RunError>(())
+//! # }).unwrap();
+//! ```
+
+mod call;
+mod client;
+mod input;
+mod shared;
+mod tools;
+
+use core::fmt;
+use std::sync::Arc;
+
+use crate::compaction::{CompactionOptions, CompactionResult, Compactor};
+use crate::provider::{ClosureProvider, ProviderWarning};
+use crate::run::{self, RunSettings};
+use crate::session::{AgentSession, ServiceSessionId, SessionError};
+
+pub use client::{ChatClient, ChatRequest, ClientError, DeltaSink};
+pub use input::Input;
+pub use shared::{Concurrency, SharedSession};
+pub use tools::{ToolFuture, ToolOutput};
+
+use self::tools::ToolRunner;
+
+/// A client, and what all its runs share. A clone shares both.
+///
+/// ```
+/// # use async_trait::async_trait;
+/// # use epitome_std::agent::{Agent, ChatClient, ChatRequest, ClientError, ToolOutput};
+/// # use epitome_std::message::{Message, Part, ToolCall};
+/// # use epitome_std::run::{ModelResponse, RunOptions};
+/// # use epitome_core::message::Role;
+/// /// Calls a tool once, and then says what it said.
+/// struct Curious;
+///
+/// #[async_trait]
+/// impl ChatClient for Curious {
+///     async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+///         let said = if request.messages.len() == 1 {
+///             Message::new(Role::Assistant, vec![Part::ToolCall(ToolCall::new("c1", "time", "{}"))])
+///         } else {
+///             Message::assistant("It is noon.")
+///         };
+///         Ok(ModelResponse::new(vec![said]))
+///     }
+/// }
+///
+/// # futures::executor::block_on(async {
+/// let agent = Agent::new("assistant", Curious)
+///     .with_tool_runner(|call| Box::pin(async move { ToolOutput::new(format!("{}: 12:00", call.name.as_str())) }));
+/// let mut session = agent.create_session(Some("s-1"), None);
+/// let outcome = agent.run(&mut session, "What time is it?", &RunOptions::default()).await?;
+/// assert_eq!(outcome.response.messages.len(), 3, "the call, its result and the answer");
+/// # Ok::<(), epitome_std::run::RunError>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Agent {
+    settings: Arc<RunSettings>,
+    client: Arc<dyn ChatClient>,
+    tool_runner: Option<Arc<ToolRunner>>,
+    tool_rounds_max: u32,
+    concurrency: Concurrency,
+}
+
+/// How often a run goes from the model to tools and back: more is more often a loop than work.
+pub const TOOL_ROUNDS_MAX: u32 = 40;
+
+impl Agent {
+    /// The agent of this id over `client`, without instructions, tools and providers.
+    #[must_use]
+    pub fn new(id: impl Into<Box<str>>, client: impl ChatClient + 'static) -> Self {
+        Self::with_settings(RunSettings::new(id), client)
+    }
+
+    /// An agent of these settings over `client`.
+    #[must_use]
+    pub fn with_settings(settings: RunSettings, client: impl ChatClient + 'static) -> Self {
+        Self {
+            settings: Arc::new(settings),
+            client: Arc::new(client),
+            tool_runner: None,
+            tool_rounds_max: TOOL_ROUNDS_MAX,
+            concurrency: Concurrency::default(),
+        }
+    }
+
+    /// The same with `run` for tools. Without, a run ends when the model calls one; the next run may bring the result.
+    #[must_use]
+    pub fn with_tool_runner(
+        mut self,
+        run: impl Fn(crate::message::ToolCall) -> ToolFuture + Send + Sync + 'static,
+    ) -> Self {
+        self.tool_runner = Some(Arc::new(run));
+        self
+    }
+
+    /// The same with another limit of rounds with tools; the default is [`TOOL_ROUNDS_MAX`].
+    #[must_use]
+    pub const fn with_tool_rounds_max(mut self, rounds: u32) -> Self {
+        self.tool_rounds_max = rounds;
+        self
+    }
+
+    /// The same for runs of one shared session at once.
+    #[must_use]
+    pub const fn with_concurrency(mut self, concurrency: Concurrency) -> Self {
+        self.concurrency = concurrency;
+        self
+    }
+
+    /// Adds a closure behind the providers. Runs that have begun do not see it, nor do clones of the agent.
+    ///
+    /// # Errors
+    /// As [`Providers::push_closure`](crate::provider::Providers::push_closure).
+    pub fn push_closure(&mut self, provider: ClosureProvider) -> Result<(), SessionError> {
+        Arc::make_mut(&mut self.settings).providers.push_closure(provider)
+    }
+
+    /// A new session; without an id it gets a new one. With the id of a session that the service keeps, nothing is loaded
+    /// from histories.
+    ///
+    /// What is odd about the agent's providers is logged with the first session.
+    #[must_use]
+    pub fn create_session(
+        &self,
+        session_id: Option<&str>,
+        service_session_id: Option<ServiceSessionId>,
+    ) -> AgentSession {
+        self.settings.providers.warn_once();
+        let mut session = match session_id {
+            Some(id) => AgentSession::with_id(id),
+            None => AgentSession::with_id_source(&*self.settings.ids),
+        };
+        session.set_service_session_id(service_session_id);
+        session
+    }
+
+    /// A new session for one that the service keeps.
+    #[must_use]
+    pub fn get_session(
+        &self,
+        service_session_id: impl Into<ServiceSessionId>,
+        session_id: Option<&str>,
+    ) -> AgentSession {
+        self.create_session(session_id, Some(service_session_id.into()))
+    }
+
+    /// What is odd about the agent's providers.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<ProviderWarning> {
+        self.settings.providers.warnings()
+    }
+
+    /// What all its runs share.
+    #[must_use]
+    pub fn settings(&self) -> &RunSettings {
+        &self.settings
+    }
+
+    /// Compacts what is stored of a session, now.
+    ///
+    /// # Errors
+    /// As [`run::compact`].
+    ///
+    /// # Cancel safety
+    /// As [`run::compact`].
+    pub async fn compact(
+        &self,
+        session: &mut AgentSession,
+        compactor: &dyn Compactor,
+        options: CompactionOptions,
+    ) -> Result<CompactionResult, SessionError> {
+        run::compact(&self.settings, session, compactor, options).await
+    }
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent")
+            .field("settings", &self.settings)
+            .field("runs_tools", &self.tool_runner.is_some())
+            .field("concurrency", &self.concurrency)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,127 @@
+//! What an agent asks.
+
+use core::error::Error;
+use core::fmt;
+use core::ops::ControlFlow;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+
+use crate::message::Message;
+use crate::run::{Delta, ModelResponse, Prompt};
+use crate::session::{ServiceSessionId, Tool};
+
+/// Calls a model.
+///
+/// *For implementers*: send what the request says, all of it and nothing else, and tell what came back. Whether to try
+/// again is decided here; what is sent is decided elsewhere.
+///
+/// *Concurrency*: one client serves any number of runs at once.
+///
+/// *Cancel safety*: if a future is dropped, the call is over for the agent, whatever the service does with it.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use epitome_core::Usage;
+/// use epitome_std::agent::{ChatClient, ChatRequest, ClientError};
+/// use epitome_std::message::Message;
+/// use epitome_std::run::ModelResponse;
+///
+/// /// Where a client of yours would send the request.
+/// struct Canned;
+///
+/// #[async_trait]
+/// impl ChatClient for Canned {
+///     async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+///         if request.model.is_empty() {
+///             return Err("the agent names no model".into());
+///         }
+///         Ok(ModelResponse::new(vec![Message::assistant("Hello.")]).with_usage(Usage::new(9, 2)))
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait ChatClient: Send + Sync {
+    /// Calls the model and waits for the whole answer.
+    ///
+    /// # Errors
+    /// Whatever went wrong. The run ends with it; what was said before the call is stored.
+    async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError>;
+
+    /// Calls the model and tells the answer piece by piece, as it arrives. When it is told to break, nobody listens any
+    /// more, and it returns.
+    ///
+    /// A client that cannot do so returns the whole answer instead, as this one does.
+    ///
+    /// # Errors
+    /// As [`ChatClient::complete`]. What was told before it is stored too, marked incomplete.
+    async fn stream(
+        &self,
+        request: &ChatRequest<'_>,
+        on_delta: &mut DeltaSink<'_>,
+    ) -> Result<Option<ModelResponse>, ClientError> {
+        let _ = on_delta;
+        self.complete(request).await.map(Some)
+    }
+}
+
+/// Whatever went wrong in a client.
+pub type ClientError = Box<dyn Error + Send + Sync>;
+
+/// Takes an answer piece by piece. [`ControlFlow::Break`] says that nobody listens any more.
+pub type DeltaSink<'a> = dyn FnMut(Delta) -> ControlFlow<()> + Send + 'a;
+
+/// What a client sends.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct ChatRequest<'a> {
+    /// The messages, instructions first.
+    pub messages: &'a [Message],
+    /// The tools.
+    pub tools: &'a [Tool],
+    /// The options of the run.
+    pub options: &'a Map<String, Value>,
+    /// The model's name; empty if the agent does not say.
+    pub model: &'a str,
+    /// The id of the session that the service keeps, if it keeps one.
+    pub service_session_id: Option<&'a ServiceSessionId>,
+}
+
+impl<'a> ChatRequest<'a> {
+    /// A request of its own, outside of any run: without tools, and in no session of the service.
+    #[must_use]
+    pub const fn without_tools(
+        messages: &'a [Message],
+        options: &'a Map<String, Value>,
+        model: &'a str,
+    ) -> Self {
+        Self { messages, tools: &[], options, model, service_session_id: None }
+    }
+
+    /// The same with tools, for a request that begins as one of a run did: a prompt cache holds the tools too.
+    #[must_use]
+    pub const fn with_tools(mut self, tools: &'a [Tool]) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    pub(super) fn new(prompt: &'a Prompt, options: &'a Map<String, Value>, model: &'a str) -> Self {
+        Self {
+            messages: &prompt.messages,
+            tools: &prompt.tools,
+            options,
+            model,
+            service_session_id: prompt.service_session_id.as_ref(),
+        }
+    }
+}
+
+impl fmt::Debug for ChatRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatRequest")
+            .field("messages", &self.messages.len())
+            .field("tools", &self.tools.len())
+            .field("model", &self.model)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,15 @@
+//! What a run knows of compaction: when it is due, and whom to call.
+//!
+//! A [`Compactor`] is anything that can shrink a history. The strategies and the engine that runs them are above this crate.
+
+mod auto;
+mod compactor;
+mod groups;
+mod live_request;
+mod messages;
+
+pub use auto::{AutoCompaction, Compaction, CompactionOptions, RunPoints};
+pub use compactor::{CompactionCx, CompactionOutcome, CompactionResult, Compactor};
+pub(crate) use groups::DropGroups;
+pub use live_request::LiveRequest;
+pub use messages::{Held, MessagesCompactor};

@@ -1,0 +1,195 @@
+//! Whom a run calls to compact.
+
+use core::fmt;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use epitome_core::{Basis, Budget, Pass, Usage};
+
+use super::{CompactionOptions, LiveRequest};
+use crate::history::History;
+use crate::message::Str;
+use crate::session::SessionError;
+
+/// Shrinks a history.
+///
+/// *For implementers*: what is hidden is hidden by [`History::commit`], in one step; nothing is deleted. A compactor that
+/// fails leaves the history as it was. Nothing of it depends on the session, so that one serves any number of them.
+///
+/// *Cancel safety*: dropping the future leaves the history as it was, or compacted.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use epitome_core::{Draft, Strategy};
+/// use epitome_std::compaction::{CompactionCx, CompactionOutcome, Compactor};
+/// use epitome_std::session::{SessionError, SessionErrorKind};
+///
+/// /// Drops the oldest groups until the goal is met.
+/// #[derive(Debug)]
+/// struct Oldest;
+///
+/// impl Strategy for Oldest {
+///     fn name(&self) -> &'static str {
+///         "oldest"
+///     }
+///
+///     fn plan(&self, draft: &mut Draft<'_>) {
+///         draft.drop_oldest();
+///     }
+/// }
+///
+/// #[async_trait]
+/// impl Compactor for Oldest {
+///     fn name(&self) -> &str {
+///         "oldest"
+///     }
+///
+///     async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
+///         let (budget, pass, before) = (*cx.budget(), cx.pass(), cx.measure());
+///         match cx.history().compact(&budget, pass, self).await {
+///             Ok(Some(_)) => Ok(CompactionOutcome::Compacted(cx.result_since(before))),
+///             Ok(None) => Ok(CompactionOutcome::Unchanged("nothing to drop".into())),
+///             Err(error) => Err(SessionError::new(SessionErrorKind::Infeasible, "oldest").with_source(error)),
+///         }
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait Compactor: Send + Sync + fmt::Debug {
+    /// Names it in records and events.
+    fn name(&self) -> &str;
+
+    /// Compacts, if there is anything to gain.
+    ///
+    /// # Errors
+    /// `Infeasible` if what may not be compacted alone is more than fits; otherwise what the store or a model says.
+    async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError>;
+}
+
+/// What a compactor works on.
+#[derive(Debug)]
+pub struct CompactionCx<'a> {
+    history: &'a mut History,
+    budget: Budget,
+    pass: Pass,
+    options: CompactionOptions,
+    request: Option<Arc<LiveRequest>>,
+    usage: Vec<Usage>,
+}
+
+impl<'a> CompactionCx<'a> {
+    /// A compaction of `history` within `budget`.
+    #[must_use]
+    pub fn new(history: &'a mut History, budget: Budget, pass: Pass) -> Self {
+        let options = CompactionOptions::default();
+        Self { history, budget, pass, options, request: None, usage: Vec::new() }
+    }
+
+    /// The same with options.
+    #[must_use]
+    pub fn with_options(mut self, options: CompactionOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// The same of the request that would be sent next.
+    #[must_use]
+    pub fn with_request(mut self, request: Option<Arc<LiveRequest>>) -> Self {
+        self.request = request;
+        self
+    }
+
+    /// The request that would be sent next, where there is one: before a call of the model, and not where what is stored is
+    /// compacted.
+    #[must_use]
+    pub const fn request(&self) -> Option<&Arc<LiveRequest>> {
+        self.request.as_ref()
+    }
+
+    /// The history.
+    pub const fn history(&mut self) -> &mut History {
+        self.history
+    }
+
+    /// What the request may take, and what is to be reached.
+    #[must_use]
+    pub const fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Why the pass is made.
+    #[must_use]
+    pub const fn pass(&self) -> Pass {
+        self.pass
+    }
+
+    /// What the caller has said beside the history.
+    #[must_use]
+    pub const fn options(&self) -> &CompactionOptions {
+        &self.options
+    }
+
+    /// Tells what a call of a model has cost that was made for this compaction, whatever comes of it: the session's ledger
+    /// counts it as spent, and not as the size of anything.
+    pub fn spent(&mut self, usage: Usage) {
+        self.usage.push(usage);
+    }
+
+    /// What was told of costs.
+    #[must_use]
+    pub fn usage(&self) -> &[Usage] {
+        &self.usage
+    }
+
+    /// How much there is now: messages and their tokens.
+    #[must_use]
+    pub fn measure(&self) -> (u64, u64) {
+        (self.history.live().len() as u64, self.history.index().tokens())
+    }
+
+    /// What has happened since [`CompactionCx::measure`] gave `before`.
+    #[must_use]
+    pub fn result_since(&self, before: (u64, u64)) -> CompactionResult {
+        let (compacted_count, after) = self.measure();
+        let mut result = CompactionResult::new(before.0, compacted_count);
+        (result.original_tokens, result.compacted_tokens) = (Some(before.1), Some(after));
+        let counters = self.history.live().iter().map(|live| live.entry.count.basis);
+        result.basis = counters.max_by_key(|basis| *basis == Basis::Estimated);
+        result
+    }
+}
+
+/// What a compactor did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CompactionOutcome {
+    /// Nothing, for this reason.
+    Unchanged(Str),
+    /// The history is smaller.
+    Compacted(CompactionResult),
+}
+
+/// How much smaller a history has become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct CompactionResult {
+    /// How many messages there were.
+    pub original_count: u64,
+    /// How many there are.
+    pub compacted_count: u64,
+    /// How many tokens they had; `None` where nobody has counted.
+    pub original_tokens: Option<u64>,
+    /// How many tokens they have.
+    pub compacted_tokens: Option<u64>,
+    /// How the tokens are known; `None` where there are none.
+    pub basis: Option<Basis>,
+}
+
+impl CompactionResult {
+    /// From so many messages to so many.
+    #[must_use]
+    pub const fn new(original_count: u64, compacted_count: u64) -> Self {
+        Self { original_count, compacted_count, original_tokens: None, compacted_tokens: None, basis: None }
+    }
+}

@@ -1,0 +1,27 @@
+//! Groups that somebody else has chosen.
+
+use epitome_core::{Draft, Protection, Strategy};
+
+/// Hides these groups as far as that is legal, and no other.
+pub(crate) struct DropGroups {
+    pub(crate) leaders: Vec<u32>,
+    pub(crate) name: &'static str,
+}
+
+impl Strategy for DropGroups {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Who chooses messages knows which of the newest steps are needed; the newest one always is.
+    fn protection(&self) -> Protection {
+        Protection::default().with_keep_steps(1)
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        for leader in &self.leaders {
+            // What is refused is found by whoever reads the plan.
+            let _ = draft.drop_group(*leader);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! A function of messages as a compactor.
+
+use core::fmt;
+use core::future::Future;
+use core::ops::Deref;
+use core::pin::Pin;
+
+use async_trait::async_trait;
+use epitome_core::attribution::{Authority, SourceKind};
+use epitome_core::message::Role;
+use epitome_core::{Outcome, Verdict, measure_message};
+
+use super::{CompactionCx, CompactionOptions, CompactionOutcome, Compactor, DropGroups};
+use crate::history::{History, Pending, Summary, TokenCount, covered};
+use crate::message::{Attribution, Message, Str};
+use crate::session::{SessionError, SessionErrorKind};
+
+/// Compacts with a function from messages to messages: what other frameworks call a compactor.
+///
+/// The function gets what is visible, in order, and returns what is to stay, in the same order. What it returns of what it
+/// got is kept. All that it returns beside that becomes one message of the model, a summary, in place of what is missing; it
+/// stands where the first of that stood, has the least authority of it, and says what it is derived from.
+///
+/// What was not asked for stays the function's business: it is called whenever a compaction is due.
+///
+/// ```
+/// use std::sync::Arc;
+/// use epitome_std::compaction::{CompactionOptions, Held, MessagesCompactor};
+/// use epitome_std::history::MemoryStore;
+/// use epitome_std::message::Message;
+/// use epitome_std::provider::{HistoryProvider, Providers};
+/// use epitome_std::run::{ModelResponse, Run, RunOptions, RunSettings, compact};
+/// use epitome_std::session::AgentSession;
+///
+/// // Keeps the first message and the last two, and says how many are missing.
+/// let compactor = MessagesCompactor::new("brief", |messages: Vec<Held>, _options: CompactionOptions| async move {
+///     let (last, missing) = (messages.len() - 2, messages.len() - 3);
+///     let mut kept = vec![messages[0].clone()];
+///     kept.push(Message::assistant(format!("({missing} messages left out)")).into());
+///     kept.extend(messages.into_iter().skip(last));
+///     Ok(kept)
+/// });
+///
+/// # futures::executor::block_on(async {
+/// let mut providers = Providers::default();
+/// providers.push(HistoryProvider::new("memory", Arc::new(MemoryStore::new())))?;
+/// let settings = RunSettings::new("helper").with_providers(providers);
+/// let mut session = AgentSession::with_id("s-1");
+/// for question in 0..5 {
+///     let input = vec![Message::user(format!("Question {question}, and some words around it."))];
+///     let mut run = Run::begin(&settings, &mut session, input, &RunOptions::default()).await?;
+///     let prompt = run.prompt().await?;
+///     run.record(prompt.handle, ModelResponse::new(vec![Message::assistant("An answer of some length.")])).await?;
+///     run.finish().await?;
+/// }
+/// let result = compact(&settings, &mut session, &compactor, CompactionOptions::default()).await?;
+/// assert_eq!((result.original_count, result.compacted_count), (10, 4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+pub struct MessagesCompactor {
+    name: Str,
+    compact: Box<CompactMessages>,
+}
+
+type CompactMessages = dyn Fn(Vec<Held>, CompactionOptions) -> Answer + Send + Sync;
+type Answer = Pin<Box<dyn Future<Output = Result<Vec<Held>, SessionError>> + Send>>;
+
+/// A message in the hands of a [`MessagesCompactor`]'s function: one that it got, which a clone is too, or a new one.
+#[derive(Clone, PartialEq)]
+pub struct Held {
+    message: Message,
+    /// Its position among what is visible; `None` of a new one.
+    at: Option<usize>,
+}
+
+impl Held {
+    /// Whether it is new.
+    #[must_use]
+    pub const fn is_new(&self) -> bool {
+        self.at.is_none()
+    }
+}
+
+impl From<Message> for Held {
+    fn from(message: Message) -> Self {
+        Self { message, at: None }
+    }
+}
+
+impl Deref for Held {
+    type Target = Message;
+
+    fn deref(&self) -> &Message {
+        &self.message
+    }
+}
+
+impl MessagesCompactor {
+    /// The compactor `name` that calls `compact`.
+    pub fn new<F, A>(name: impl Into<Str>, compact: F) -> Self
+    where
+        F: Fn(Vec<Held>, CompactionOptions) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<Vec<Held>, SessionError>> + Send + 'static,
+    {
+        let compact = move |messages, options| -> Answer { Box::pin(compact(messages, options)) };
+        Self { name: name.into(), compact: Box::new(compact) }
+    }
+
+    /// What hides what is missing in `returned`; `None` if nothing is.
+    fn record(
+        &self,
+        cx: &mut CompactionCx<'_>,
+        returned: Vec<Held>,
+    ) -> Result<Option<crate::history::CompactionRecord>, SessionError> {
+        let (budget, pass) = (*cx.budget(), cx.pass());
+        let history = cx.history();
+        let (kept, new) = sorted_out(returned, history.live().len())?;
+        let missing = DropGroups { leaders: missing_groups(history, &kept)?, name: "messages" };
+        if missing.leaders.is_empty() {
+            return match new.is_empty() {
+                true => Ok(None),
+                false => Err(invalid("there is a new message, and nothing that it stands for")),
+            };
+        }
+        let mut cells = Vec::new();
+        let planned = history.plan(&budget, pass, &missing, &mut cells).map_err(|error| {
+            SessionError::new(SessionErrorKind::Infeasible, "what may not be hidden does not fit")
+                .with_source(error)
+        })?;
+        let Outcome::Planned(plan) = planned else {
+            return Err(invalid("what is missing may not be hidden, or frees too little"));
+        };
+        let dropped = |leader: &u32| {
+            let group = history.index().group_of(*leader);
+            group.is_some_and(|group| plan.verdict(&group) == Verdict::Drop)
+        };
+        if !missing.leaders.iter().all(dropped) {
+            return Err(invalid("a message is missing that may not be hidden: return it"));
+        }
+        let hidden = history.visible().covered_where(|group| missing.leaders.contains(&group.leader()));
+        let summaries: Vec<Summary> = summary_of(history, &missing.leaders, &new)?.into_iter().collect();
+        let (edits, strategy) = (Vec::new(), self.name.clone());
+        let record = history.record_pending(&Pending { hides: hidden, summaries, edits, strategy });
+        let record = record.ok_or_else(|| invalid("nothing is missing"))?;
+        if record.tokens_after >= record.tokens_before {
+            return Err(invalid("the new messages are not smaller than what they stand for"));
+        }
+        Ok(Some(record))
+    }
+}
+
+#[async_trait]
+impl Compactor for MessagesCompactor {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// # Errors
+    /// Whatever the function says; `Invalid` if what it returns is not in order or holds a message twice, if a tool call
+    /// is missing and its result is not (or another part of a group), if something is missing that may not be hidden
+    /// (open work, pins, instructions, the first and the last request, the newest step), or if the new messages are
+    /// empty, hold something but text, or are not smaller than what they stand for. The history is then as it was.
+    async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
+        let (before, options) = (cx.measure(), cx.options().clone());
+        let live = cx.history().live().iter().enumerate();
+        let held =
+            live.map(|(at, live)| Held { message: live.entry.message.clone(), at: Some(at) }).collect();
+        let returned = (self.compact)(held, options).await?;
+        match self.record(cx, returned)? {
+            None => Ok(CompactionOutcome::Unchanged("nothing is missing".into())),
+            Some(record) => {
+                cx.history().commit(&record).await?;
+                Ok(CompactionOutcome::Compacted(cx.result_since(before)))
+            }
+        }
+    }
+}
+
+/// Which positions were returned, and what is new.
+fn sorted_out(returned: Vec<Held>, len: usize) -> Result<(Vec<bool>, Vec<Message>), SessionError> {
+    let (mut kept, mut new, mut last) = (vec![false; len], Vec::new(), None);
+    for held in returned {
+        match held.at {
+            None => new.push(held.message),
+            Some(at) if last.is_some_and(|last| at <= last) => {
+                return Err(invalid("what was kept is out of order, or returned twice"));
+            }
+            Some(at) => {
+                last = Some(at);
+                *kept.get_mut(at).ok_or_else(|| invalid("a message of another call was returned"))? = true;
+            }
+        }
+    }
+    Ok((kept, new))
+}
+
+/// The groups of which nothing was kept, by their leaders.
+fn missing_groups(history: &History, kept: &[bool]) -> Result<Vec<u32>, SessionError> {
+    let mut leaders = Vec::new();
+    for group in history.index().groups() {
+        let positions = group.positions().flatten();
+        let returned = positions.map(|at| kept.get(at as usize).copied().unwrap_or_default());
+        let (mut some, mut all) = (false, true);
+        returned.for_each(|kept| (some, all) = (some || kept, all && kept));
+        match (some, all) {
+            (true, false) => {
+                return Err(invalid("a group was split: keep a call with all its results, or none of it"));
+            }
+            (false, _) => leaders.push(group.leader()),
+            _ => {}
+        }
+    }
+    Ok(leaders)
+}
+
+/// What stands for the groups that are missing: the new messages, as one.
+fn summary_of(history: &History, leaders: &[u32], new: &[Message]) -> Result<Option<Summary>, SessionError> {
+    if new.is_empty() {
+        return Ok(None);
+    }
+    let parts: Vec<_> = new.iter().flat_map(Message::parts).cloned().collect();
+    let is_text = |part: &crate::message::Part| matches!(part, crate::message::Part::Text(text) if !text.trim().is_empty());
+    if parts.is_empty() || !parts.iter().all(is_text) {
+        return Err(invalid("a new message is empty, or holds something but text"));
+    }
+    let groups = history.index().groups().filter(|group| leaders.contains(&group.leader()));
+    let positions: Vec<u32> =
+        groups.flat_map(|group| group.positions().flatten().collect::<Vec<_>>()).collect();
+    let hidden = || positions.iter().filter_map(|at| history.live().get(*at as usize));
+    let covers = crate::history::joined(hidden().flat_map(covered).collect());
+    let Some(key) = covers.first().map(|range| range.first) else { return Ok(None) };
+    let least = Authority::min_of(hidden().map(|live| live.entry.message.attribution().authority));
+    let authority = Authority::min_of([Authority::Assistant, least]);
+    let attribution = Attribution::new("", SourceKind::Compaction, authority).with_derived_from(covers);
+    let message = Message::new(Role::Assistant, parts).with_attribution(attribution);
+    let amount = measure_message(&message, history.counter());
+    let count = TokenCount::new(amount.tokens, amount.basis, history.counter().name().into());
+    Ok(Some(Summary::new(key, message, count)))
+}
+
+fn invalid(what: &str) -> SessionError {
+    SessionError::invalid(format!("what the compactor's function returned: {what}"))
+}
+
+impl fmt::Debug for MessagesCompactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MessagesCompactor").field("name", &self.name.as_str()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held")
+            .field("role", &self.message.role())
+            .field("at", &self.at)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,103 @@
+//! What may happen to a session, drawn from a seed: the same everywhere.
+
+/// One operation. Places of the log are given in 256ths of it, so that they fit whatever is there.
+#[derive(Debug, Clone)]
+pub(super) enum Op {
+    Append {
+        token: u8,
+        behind: u8,
+        messages: Vec<Kind>,
+    },
+    /// Hides what lies between two places of the log.
+    Commit(Commit),
+    Repeat,
+    Delete,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Commit {
+    pub(super) places: Vec<(u8, u8)>,
+    /// At a place of the log: a part, what becomes of it, and how much smaller the message is then.
+    pub(super) edits: Vec<(u8, u8, u8, u8)>,
+    /// Whether it is made to fit groups and summaries.
+    pub(super) whole: bool,
+    pub(super) summarize: bool,
+    pub(super) parent_off: u8,
+    pub(super) head_back: u8,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    User,
+    Calls(u8),
+    /// The answer to a call of the group at a place of the log.
+    Answer(u8),
+    Late(u8),
+    Orphan,
+    /// Reasoning, and words.
+    Thinks,
+}
+
+/// One to 39 operations.
+pub(super) fn ops(seed: u64) -> Vec<Op> {
+    let mut dice = Dice(seed);
+    (0..=dice.below(39)).map(|_| op(&mut dice)).collect()
+}
+
+fn op(dice: &mut Dice) -> Op {
+    match dice.below(17) {
+        0..8 => Op::Append {
+            token: dice.below(32),
+            behind: dice.seldom(),
+            messages: (0..dice.below(5)).map(|_| kind(dice)).collect(),
+        },
+        8..14 => Op::Commit(Commit {
+            places: (0..dice.below(3)).map(|_| (dice.byte(), dice.byte())).collect(),
+            edits: (0..dice.below(5)).map(|_| edit(dice)).collect(),
+            whole: dice.below(5) > 0,
+            summarize: dice.below(2) > 0,
+            parent_off: dice.seldom(),
+            head_back: dice.below(4),
+        }),
+        14..16 => Op::Repeat,
+        _ => Op::Delete,
+    }
+}
+
+fn edit(dice: &mut Dice) -> (u8, u8, u8, u8) {
+    (dice.byte(), dice.below(3), dice.byte(), dice.below(4))
+}
+
+fn kind(dice: &mut Dice) -> Kind {
+    match dice.below(14) {
+        0..3 => Kind::User,
+        3..6 => Kind::Calls(dice.below(3) + 1),
+        6..9 => Kind::Answer(dice.byte()),
+        9..11 => Kind::Late(dice.byte()),
+        11 => Kind::Orphan,
+        _ => Kind::Thinks,
+    }
+}
+
+/// The generator known as `SplitMix64` (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+struct Dice(u64);
+
+impl Dice {
+    fn byte(&mut self) -> u8 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed >> 56) as u8
+    }
+
+    /// Any number below `end`. That some are more likely by a 256th does not matter here.
+    fn below(&mut self, end: u8) -> u8 {
+        self.byte() % end
+    }
+
+    /// Mostly nothing; else anything.
+    fn seldom(&mut self) -> u8 {
+        if self.below(10) > 0 { 0 } else { self.byte() }
+    }
+}

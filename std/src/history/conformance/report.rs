@@ -1,0 +1,71 @@
+//! What came of the scenarios.
+
+use core::fmt;
+
+/// What came of the scenarios, one by one.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    outcomes: Vec<(String, Outcome)>,
+}
+
+/// What came of one scenario.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The store does what the contract says.
+    Passed,
+    /// It does not; and what was expected, as the failed assertion says it.
+    Failed(String),
+    /// It was declared beforehand that the store cannot do it, and why.
+    Skipped(String),
+}
+
+impl Report {
+    pub(super) fn add(&mut self, scenario: &str, outcome: Outcome) {
+        self.outcomes.push((scenario.to_owned(), outcome));
+    }
+
+    /// Each scenario with its outcome.
+    pub fn outcomes(&self) -> impl Iterator<Item = (&str, &Outcome)> {
+        self.outcomes.iter().map(|(scenario, outcome)| (scenario.as_str(), outcome))
+    }
+
+    /// The scenarios that failed, and why.
+    pub fn failures(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.outcomes().filter_map(|(scenario, outcome)| match outcome {
+            Outcome::Failed(why) => Some((scenario, why.as_str())),
+            _ => None,
+        })
+    }
+
+    /// How many scenarios passed.
+    #[must_use]
+    pub fn passed(&self) -> usize {
+        self.outcomes().filter(|(_, outcome)| **outcome == Outcome::Passed).count()
+    }
+
+    /// Ends the test if a scenario has failed.
+    ///
+    /// # Panics
+    /// If one has, naming each of them.
+    #[track_caller]
+    pub fn assert_passed(&self) {
+        assert!(self.failures().next().is_none(), "{self}");
+    }
+}
+
+/// A line for each scenario that did not pass, and one with the sums.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (scenario, outcome) in self.outcomes() {
+            match outcome {
+                Outcome::Passed => {}
+                Outcome::Failed(why) => writeln!(f, "FAILED {scenario}: {why}")?,
+                Outcome::Skipped(why) => writeln!(f, "skipped {scenario}: {why}")?,
+            }
+        }
+        let (all, failed) = (self.outcomes.len(), self.failures().count());
+        let skipped = all.saturating_sub(failed).saturating_sub(self.passed());
+        write!(f, "{} of {all} scenarios passed, {failed} failed, {skipped} were skipped", self.passed())
+    }
+}

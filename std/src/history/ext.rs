@@ -1,0 +1,146 @@
+//! What can be done with any store: written once, over the contract.
+
+mod clear;
+mod events;
+mod expand;
+mod export;
+mod fork;
+mod verify;
+
+use std::io::{BufRead, Write};
+
+use async_trait::async_trait;
+use epitome_core::{Revision, Seq};
+
+pub use self::clear::{Keep, Retained};
+pub use self::export::{Exported, check_export};
+use super::{HistoryStore, LogPage, SessionId, StoreError};
+
+/// What can be done with every [`HistoryStore`].
+///
+/// ```
+/// use epitome_core::{Basis, Seq, Tokens, Turn};
+/// use epitome_std::history::{
+///     Append, AppendToken, Entry, HistoryStore, HistoryStoreExt, MemoryStore, SessionId, TokenCount,
+/// };
+/// use epitome_std::message::Message;
+///
+/// # futures::executor::block_on(async {
+/// let (store, other) = (MemoryStore::new(), MemoryStore::new());
+/// let session = SessionId::new("demo");
+/// let count = TokenCount::new(Tokens(3), Basis::Estimated, "default".into());
+/// let entry = Entry::new(Message::user("Hello"), Seq(0), Turn(1), count);
+/// store.append(&session, &Append::new(&AppendToken::new("first"), Seq(0), &[entry])).await?;
+///
+/// let mut file = Vec::new();
+/// store.export(&session, &mut file).await?;
+/// other.import(&session, &mut &file[..]).await?;
+/// assert_eq!(other.load(&session).await?, store.load(&session).await?);
+/// # Ok::<(), epitome_std::history::StoreError>(())
+/// # }).unwrap();
+/// ```
+///
+/// Each needs of a store what its own documentation names; one that lacks it gives `Unsupported`. All read page by page: what they
+/// hold in memory is a page and the largest append, unless they say otherwise.
+///
+/// # Cancel safety
+/// What only reads can be dropped. `clear` and `retain` are made of steps each of which is whole, as the contract has it. A
+/// `copy` or `import` that is dropped or fails has done the first of its steps; the same call again does the others.
+#[async_trait]
+pub trait HistoryStoreExt: HistoryStore {
+    /// Reads what the record that made `made` has hidden or shortened, as it was appended: at most `limit` messages from
+    /// the number `from` on. Late answers that were hidden with their group are among them.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such session; `Invalid` if no record made `made`.
+    async fn expand(
+        &self,
+        session: &SessionId,
+        made: Revision,
+        from: Seq,
+        limit: u32,
+    ) -> Result<LogPage, StoreError> {
+        expand::expand(self, session, made, from, limit).await
+    }
+
+    /// Hides everything that is visible, in one commit. The head stays where it is, and the log too; prune it if it
+    /// is to go. Returns the revision: the one that was there if nothing is visible.
+    ///
+    /// # Errors
+    /// As [`HistoryStore::commit`]; `Conflict` if others change the session again and again.
+    async fn clear(&self, session: &SessionId) -> Result<Revision, StoreError> {
+        clear::clear(self, session).await
+    }
+
+    /// Hides the oldest groups, so that no more is visible than `keep` says, and prunes what is hidden. Only whole
+    /// groups go, and not those that hold open calls, the last user message, pinned messages or the caller's system messages.
+    ///
+    /// # Errors
+    /// As [`HistoryStore::commit`] and [`HistoryStore::prune`]; `Conflict` if others change the session again and again.
+    /// By age also as [`HistoryStore::appends`].
+    async fn retain(&self, session: &SessionId, keep: Keep) -> Result<Retained, StoreError> {
+        clear::retain(self, session, keep).await
+    }
+
+    /// Makes the session `new` of the first messages of `session`, up to before `at`, with the compactions that hold and
+    /// were made from no more than these. The two have nothing in common from then on.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such session; `Invalid` if `at` is 0 or beyond the head; `Conflict` if there is a session
+    /// `new`; `Pruned` if a message that would be visible was pruned. `Unsupported` as [`HistoryStore::appends`].
+    async fn fork(&self, session: &SessionId, at: Seq, new: &SessionId) -> Result<(), StoreError> {
+        fork::fork(self, session, at, new).await
+    }
+
+    /// Does everything that was ever done in the session again, in memory, and compares: the log, what is visible and how
+    /// it is grouped and counted, the open calls, the sizes in the list. Holds the whole session in memory.
+    ///
+    /// # Errors
+    /// `Corrupt` says what differs. `NotFound` if there is no such session; `Conflict` if it was changed meanwhile.
+    async fn verify(&self, session: &SessionId) -> Result<Exported, StoreError> {
+        verify::verify(self, session).await
+    }
+
+    /// Writes the session to `out`, with everything that belongs to it: messages, compactions, what was undone and pruned,
+    /// tokens and times. `docs/export.md` has the form. Writes on the executor's thread.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such session; `Conflict` if it was pruned meanwhile; `Unavailable` if `out` fails.
+    async fn export(
+        &self,
+        session: &SessionId,
+        out: &mut (dyn Write + Send),
+    ) -> Result<Exported, StoreError> {
+        export::export(self, session, out).await
+    }
+
+    /// Makes the session `session` of what [`HistoryStoreExt::export`] wrote. If it has a beginning of that already, because
+    /// an import was interrupted, the rest is added. What is damaged may be noticed only at its end: look at a file with
+    /// [`check_export`] first.
+    ///
+    /// # Errors
+    /// `Invalid` names the line that is no line of an export, or that is missing; `Conflict` if there is another session of
+    /// that name.
+    async fn import(
+        &self,
+        session: &SessionId,
+        input: &mut (dyn BufRead + Send),
+    ) -> Result<Exported, StoreError> {
+        export::import(self, session, input).await
+    }
+
+    /// Makes the session `to` of the store `target` of `session`, as an export and an import would.
+    ///
+    /// # Errors
+    /// As [`HistoryStoreExt::export`] and [`HistoryStoreExt::import`].
+    async fn copy(
+        &self,
+        session: &SessionId,
+        target: &dyn HistoryStore,
+        to: &SessionId,
+    ) -> Result<Exported, StoreError> {
+        events::copy(self, session, target, to).await
+    }
+}
+
+impl<T: HistoryStore + ?Sized> HistoryStoreExt for T {}

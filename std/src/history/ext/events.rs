@@ -1,0 +1,302 @@
+//! Everything that was done in a session, in the order in which it was done, and doing it again.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use epitome_core::{Head, Revision, Seq};
+
+use super::Exported;
+use crate::history::rules;
+use crate::history::{
+    Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryStore, LoggedAppend, Pruned,
+    SessionId, StoreError, StoreErrorKind, Timestamp,
+};
+
+/// How many appends, records or messages are asked for at once.
+const PAGE: u32 = 256;
+
+/// One step of a session's life.
+#[derive(Debug, Clone)]
+pub(super) enum Event {
+    Append { token: AppendToken, appended: Appended, time: Option<Timestamp>, entries: Vec<Entry> },
+    Commit { revision: Revision, record: CompactionRecord },
+    Uncompact { revision: Revision, made: Revision },
+    Prune(Pruned),
+}
+
+/// The steps of a session up to where it was when this was made.
+#[derive(Debug)]
+pub(super) struct Events<'a, S: HistoryStore + ?Sized> {
+    store: &'a S,
+    session: &'a SessionId,
+    pub(super) head: Head,
+    pub(super) revision: Revision,
+    appends: Ahead<LoggedAppend>,
+    records: Ahead<Committed>,
+    prunes: Ahead<Pruned>,
+    /// Undoings of records that have come, by the revisions that they made.
+    undoings: BTreeMap<Revision, Revision>,
+}
+
+/// What was read ahead, the last that was read, and whether there may be more.
+#[derive(Debug)]
+struct Ahead<T> {
+    page: VecDeque<T>,
+    last: Option<T>,
+    ended: bool,
+}
+
+impl<T: Clone> Ahead<T> {
+    const fn new() -> Self {
+        Self { page: VecDeque::new(), last: None, ended: false }
+    }
+
+    fn fill(&mut self, page: Vec<T>) {
+        self.ended = page.len() < PAGE as usize;
+        self.last = page.last().cloned();
+        self.page = page.into();
+    }
+
+    fn is_due(&self) -> bool {
+        self.page.is_empty() && !self.ended
+    }
+}
+
+impl<'a, S: HistoryStore + ?Sized> Events<'a, S> {
+    pub(super) async fn of(store: &'a S, session: &'a SessionId) -> Result<Self, StoreError> {
+        let now = store.tail(session).await?;
+        Ok(Self {
+            store,
+            session,
+            head: now.head,
+            revision: now.revision,
+            appends: Ahead::new(),
+            records: Ahead::new(),
+            prunes: Ahead::new(),
+            undoings: BTreeMap::new(),
+        })
+    }
+
+    /// The next step; `None` after the last.
+    pub(super) async fn next(&mut self) -> Result<Option<Event>, StoreError> {
+        let (mut at_append, mut at_record, mut at_prune) = (None, None, None);
+        self.read_ahead().await?;
+        if let Some(next) = self.appends.page.front().filter(|next| next.appended.head <= self.head) {
+            at_append = Some(next.appended.revision);
+        }
+        if let Some(next) = self.records.page.front().filter(|next| next.revision <= self.revision) {
+            at_record = Some(next.revision);
+        }
+        if let Some(next) = self.prunes.page.front().filter(|next| next.revision <= self.revision) {
+            at_prune = Some(next.revision);
+        }
+        let at_undoing = self.undoings.keys().next().copied();
+        let first = [at_record, at_prune, at_undoing].into_iter().flatten().min();
+        // What made a revision comes before the appends at it; an append that made it itself is the only one that did.
+        match first.filter(|first| at_append.is_none_or(|append| *first <= append)) {
+            None if at_append.is_none() => self.ended().await.map(|()| None),
+            None => self.append().await,
+            Some(first) if at_record == Some(first) => Ok(self.record()),
+            Some(first) if at_prune == Some(first) => Ok(self.prunes.page.pop_front().map(Event::Prune)),
+            Some(revision) => {
+                Ok(self.undoings.remove(&revision).map(|made| Event::Uncompact { revision, made }))
+            }
+        }
+    }
+
+    async fn read_ahead(&mut self) -> Result<(), StoreError> {
+        if self.appends.is_due() {
+            let from = self.appends.last.as_ref().map_or(Seq(0), |last| last.appended.head);
+            self.appends.fill(self.store.appends(self.session, from, PAGE).await?);
+        }
+        if self.records.is_due() {
+            let after = self.records.last.as_ref().map(|last| last.revision);
+            self.records.fill(self.store.records(self.session, after, PAGE).await?);
+        }
+        if self.prunes.is_due() {
+            let after = self.prunes.last.map(|last| last.revision);
+            self.prunes.fill(self.store.prunes(self.session, after, PAGE).await?);
+        }
+        Ok(())
+    }
+
+    fn record(&mut self) -> Option<Event> {
+        let Committed { revision, record, undone_by } = self.records.page.pop_front()?;
+        if let Some(undone_by) = undone_by.filter(|by| *by <= self.revision) {
+            self.undoings.insert(undone_by, revision);
+        }
+        Some(Event::Commit { revision, record })
+    }
+
+    async fn append(&mut self) -> Result<Option<Event>, StoreError> {
+        let Some(LoggedAppend { token, appended, time, .. }) = self.appends.page.pop_front() else {
+            return Ok(None);
+        };
+        let (mut entries, mut from) = (Vec::new(), Some(appended.first));
+        while let Some(first) = from {
+            let page = self.store.log(self.session, first..appended.head, PAGE).await?;
+            entries.extend(page.messages.into_iter().map(|logged| logged.entry));
+            from = page.next;
+        }
+        Ok(Some(Event::Append { token, appended, time, entries }))
+    }
+
+    /// A prune takes from what was read before what is read after it.
+    async fn ended(&self) -> Result<(), StoreError> {
+        match self.store.prunes(self.session, Some(self.revision), 1).await?.is_empty() {
+            true => Ok(()),
+            false => Err(conflict("export: the session was pruned meanwhile; begin again")),
+        }
+    }
+}
+
+/// Does the steps of a session again in another, which is new or has come a part of the way.
+#[derive(Debug)]
+pub(super) struct Replay<'a, T: HistoryStore + ?Sized> {
+    target: &'a T,
+    session: &'a SessionId,
+    /// Where the target stands: how far an earlier attempt has come, and this one since.
+    reached: (Head, Revision),
+    /// Where the session stood after the steps that have come.
+    at: (Head, Revision),
+}
+
+impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
+    pub(super) async fn of(target: &'a T, session: &'a SessionId) -> Result<Self, StoreError> {
+        let start = (Seq(0), Revision(0));
+        let reached = match target.tail(session).await {
+            Ok(now) => (now.head, now.revision),
+            Err(error) if error.kind() == StoreErrorKind::NotFound => start,
+            Err(error) => return Err(error),
+        };
+        Ok(Self { target, session, reached, at: start })
+    }
+
+    /// Does one step, unless it was done by an earlier attempt: then it must have been this one.
+    pub(super) async fn step(&mut self, event: &Event) -> Result<(), StoreError> {
+        let after = match event {
+            Event::Append { appended, .. } => (appended.head, appended.revision),
+            Event::Commit { revision, .. } | Event::Uncompact { revision, .. } => (self.at.0, *revision),
+            Event::Prune(pruned) => (self.at.0, pruned.revision),
+        };
+        let is_done = after.0 <= self.reached.0 && after.1 <= self.reached.1;
+        // What went another way since is not touched.
+        let same = if is_done {
+            self.was_done(event).await?
+        } else {
+            self.at == self.reached && self.done(event).await.map_err(other)?
+        };
+        self.at = after;
+        if !is_done {
+            self.reached = after;
+        }
+        if same { Ok(()) } else { Err(another()) }
+    }
+
+    /// Nothing of the target may be left over when all steps have come.
+    pub(super) fn end(&self) -> Result<(), StoreError> {
+        if self.at == self.reached {
+            return Ok(());
+        }
+        Err(conflict(
+            "import: the session of that name has gone on since; nothing was changed, give another name",
+        ))
+    }
+
+    async fn done(&self, event: &Event) -> Result<bool, StoreError> {
+        let (target, session) = (self.target, self.session);
+        Ok(match event {
+            Event::Append { token, appended, time, entries } => {
+                let append = Append::new(token, appended.first, entries).at(*time);
+                target.append(session, &append).await? == *appended
+            }
+            Event::Commit { revision, record } => target.commit(session, record).await? == *revision,
+            Event::Uncompact { revision, made } => target.uncompact(session, *made).await? == *revision,
+            Event::Prune(pruned) => target.prune(session, pruned.through).await? == *pruned,
+        })
+    }
+
+    /// Whether the target has this step. Nothing is changed.
+    async fn was_done(&self, event: &Event) -> Result<bool, StoreError> {
+        let (target, session) = (self.target, self.session);
+        let before = |revision: Revision| revision.0.checked_sub(1).map(Revision);
+        Ok(match event {
+            Event::Append { token, appended, entries, .. } => {
+                target.appended(session, token).await? == Some(*appended)
+                    && self.has(appended, entries).await?
+            }
+            Event::Commit { revision, record } => {
+                let found = target.records(session, before(*revision), 1).await?;
+                found.first().is_some_and(|it| it.revision == *revision && is_same(&it.record, record))
+            }
+            Event::Uncompact { revision, made } => {
+                let found = target.records(session, before(*made), 1).await?;
+                found.first().is_some_and(|it| it.revision == *made && it.undone_by == Some(*revision))
+            }
+            Event::Prune(pruned) => {
+                target.prunes(session, before(pruned.revision), 1).await?.first() == Some(pruned)
+            }
+        })
+    }
+
+    /// Whether these entries were appended there. What was pruned on one side is not compared.
+    async fn has(&self, appended: &Appended, entries: &[Entry]) -> Result<bool, StoreError> {
+        let (mut from, mut rest) = (Some(appended.first), entries.iter());
+        while let Some(first) = from {
+            let page = self.target.log(self.session, first..appended.head, PAGE).await?;
+            let same = |(there, here): (&Entry, &Entry)| {
+                there.message.is_pruned() || here.message.is_pruned() || there.message == here.message
+            };
+            if !page.messages.iter().map(|logged| &logged.entry).zip(&mut rest).all(same) {
+                return Ok(false);
+            }
+            from = page.next;
+        }
+        Ok(rest.next().is_none())
+    }
+}
+
+/// Whether two records are one, of which each may have been pruned.
+fn is_same(one: &CompactionRecord, other: &CompactionRecord) -> bool {
+    let bare = |record: &CompactionRecord| rules::bare_record(record, |_| true, |_| true);
+    let is_pruned = |record: &CompactionRecord| {
+        let stand_ins = record.edits.iter().flat_map(|edit| &edit.stand_ins);
+        let mut emptied = stand_ins.filter_map(|stand_in| stand_in.text.as_ref());
+        record.summaries.iter().any(|summary| summary.message.is_pruned())
+            || emptied.any(|text| text.is_empty())
+    };
+    let said_the_same = || bare(one).as_ref().unwrap_or(one) == bare(other).as_ref().unwrap_or(other);
+    one == other || (is_pruned(one) || is_pruned(other)) && said_the_same()
+}
+
+/// What a session that is another one refuses.
+fn other(error: StoreError) -> StoreError {
+    match error.kind() {
+        StoreErrorKind::Conflict => another().with_source(error),
+        _ => error,
+    }
+}
+
+fn another() -> StoreError {
+    conflict("import: there is another session of that name")
+}
+
+pub(super) fn conflict(context: &str) -> StoreError {
+    StoreError::new(StoreErrorKind::Conflict, context)
+}
+
+pub(super) async fn copy<S: HistoryStore + ?Sized>(
+    store: &S,
+    session: &SessionId,
+    target: &dyn HistoryStore,
+    to: &SessionId,
+) -> Result<Exported, StoreError> {
+    let mut events = Events::of(store, session).await?;
+    let mut replay = Replay::of(target, to).await?;
+    let mut exported = Exported::new(session.clone(), events.head, events.revision);
+    while let Some(event) = events.next().await? {
+        replay.step(&event).await?;
+        exported.count(&event);
+    }
+    replay.end()?;
+    Ok(exported)
+}

@@ -1,0 +1,191 @@
+//! What stands in place of shortened parts, where no model has to write it.
+
+use epitome_core::message::{PartView, Parts};
+use epitome_core::{
+    CLAMP_MARKER, Clamp, FillError, Placeholders, Plan, ReadyPlan, StandIn, StandIns, TokenCounter, Tokens,
+};
+
+use crate::message::Str;
+
+/// The notes that stand in place of elided parts. They are short: a plan refuses one that is longer than the strategy
+/// has allowed for.
+///
+/// ```
+/// use epitome_std::history::Notes;
+///
+/// let mut notes = Notes::default();
+/// assert_eq!(notes.tool_result.as_str(), "[cleared]");
+/// notes.tool_result = "[gone]".into();
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Notes {
+    /// For all content of a tool's result: `[cleared]`.
+    pub tool_result: Str,
+    /// For the arguments of a call: `{}`, because providers ask for JSON there.
+    pub tool_input: Str,
+    /// For an image, a sound, a video or a document: `[media]`.
+    pub media: Str,
+    /// For a huge text: `[cleared]`.
+    pub text: Str,
+}
+
+impl Default for Notes {
+    fn default() -> Self {
+        Self {
+            tool_result: "[cleared]".into(),
+            tool_input: "{}".into(),
+            media: "[media]".into(),
+            text: "[cleared]".into(),
+        }
+    }
+}
+
+impl Notes {
+    fn placeholders(&self, counter: &dyn TokenCounter) -> Placeholders<'_> {
+        Placeholders::new()
+            .with_tool_result(note(&self.tool_result, counter))
+            .with_tool_input(note(&self.tool_input, counter))
+            .with_media(note(&self.media, counter))
+            .with_text(note(&self.text, counter))
+    }
+}
+
+fn note<'t>(text: &'t Str, counter: &dyn TokenCounter) -> StandIn<'t> {
+    StandIn::new(text.as_str(), counter.count(text))
+}
+
+/// Fills `plan` with `notes` in place of elided parts, and with what is left of clamped ones; `then` gets what is ready.
+///
+/// `part_text` gives the text of a part by the position of its message and its place in it, and is asked for clamped
+/// parts only: see [`part_text`]. A plan that has summaries needs [`fill_with`].
+///
+/// # Errors
+/// [`FillError`]: `Missing` if the plan has summaries, or a clamped part has no text; `TooLarge` if a note is longer than
+/// the strategy has allowed for.
+pub fn fill<'a, T>(
+    plan: Plan<'a>,
+    notes: &Notes,
+    counter: &dyn TokenCounter,
+    part_text: impl FnMut(u32, u32) -> Option<String>,
+    then: impl FnOnce(ReadyPlan<'a, '_>) -> T,
+) -> Result<T, FillError> {
+    fill_with(plan, notes, &[], counter, part_text, then)
+}
+
+/// [`fill`] with the summaries that stand in the place of groups, in the order of [`Plan::summaries`].
+///
+/// # Errors
+/// As [`fill`]; `Missing` also if there is a summary too few, and `TooLarge` if one is longer than its allowance.
+pub fn fill_with<'a, T>(
+    plan: Plan<'a>,
+    notes: &Notes,
+    summaries: &[StandIn<'_>],
+    counter: &dyn TokenCounter,
+    mut part_text: impl FnMut(u32, u32) -> Option<String>,
+    then: impl FnOnce(ReadyPlan<'a, '_>) -> T,
+) -> Result<T, FillError> {
+    let texts: Vec<_> = plan
+        .clamps()
+        .map_while(|gap| {
+            let text = part_text(gap.part.position(), gap.part.ordinal())?;
+            Some(cut(&text, gap.clamp, counter))
+        })
+        .collect();
+    let clamps: Vec<_> = texts.iter().map(|(text, tokens)| StandIn::new(text, *tokens)).collect();
+    let stand_ins = StandIns::new(notes.placeholders(counter)).with_clamps(&clamps);
+    Ok(then(plan.fill(stand_ins.with_summaries(summaries))?))
+}
+
+/// The text of a part of `message`: of a result all texts that the tool returned. `None` if the part has no text.
+pub fn part_text<M: Parts + ?Sized>(message: &M, ordinal: u32) -> Option<String> {
+    let (mut at, mut found) = (0_u32, None);
+    message.for_each_part(&mut |part| {
+        if at == ordinal {
+            found = match part {
+                PartView::Text(text) => Some(text.to_owned()),
+                PartView::ToolResult(result) => {
+                    let mut all = String::new();
+                    result.content.for_each_part(&mut |part| {
+                        if let PartView::Text(text) = part {
+                            all.push_str(text);
+                        }
+                    });
+                    Some(all)
+                }
+                _ => None,
+            };
+        }
+        at = at.saturating_add(1);
+    });
+    found
+}
+
+/// The head and the tail of `text`, with [`CLAMP_MARKER`] between, cut between characters; and what that has.
+fn cut(text: &str, clamp: Clamp, counter: &dyn TokenCounter) -> (String, Tokens) {
+    let head = |bytes: usize| text.get(..text.floor_char_boundary(bytes)).unwrap_or_default();
+    let tail = |bytes: usize| {
+        text.get(text.ceil_char_boundary(text.len().saturating_sub(bytes))..).unwrap_or_default()
+    };
+    let fits = |text: &str, tokens: Tokens| counter.count(text) <= tokens;
+    let mut head_bytes = longest(text.len(), |bytes| fits(head(bytes), clamp.head));
+    let mut tail_bytes =
+        longest(text.len().saturating_sub(head_bytes), |bytes| fits(tail(bytes), clamp.tail));
+    loop {
+        let whole = [head(head_bytes), CLAMP_MARKER, tail(tail_bytes)].concat();
+        let tokens = counter.count(&whole);
+        // Pieces that fit may be more together, where a tokenizer joins them otherwise.
+        if tokens <= clamp.tokens_max() || head_bytes.max(tail_bytes) == 0 {
+            return (whole, tokens);
+        }
+        (head_bytes, tail_bytes) = (head_bytes / 8 * 7, tail_bytes / 8 * 7);
+    }
+}
+
+/// The largest of 0..=`max` that `fits`, at a cost that grows with it and not with `max`. What fits should fit if it is
+/// smaller.
+fn longest(max: usize, fits: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, 64.min(max));
+    while high > low && fits(high) {
+        low = high;
+        high = high.saturating_mul(2).min(max);
+    }
+    while low.saturating_add(1) < high {
+        let middle = low.midpoint(high);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use epitome_core::ClassEstimator;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_cut_text_has_its_head_its_tail_and_no_more_than_it_may(
+            text in "([a-z ]{0,30}|[日本語]{0,20}|👩‍👩‍👧‍👦|[0-9a-f]{0,64}){0,40}", head in 0_u32..60, tail in 0_u32..60,
+        ) {
+            let counter = ClassEstimator::new();
+            let clamp = Clamp { head: Tokens(head), tail: Tokens(tail) };
+            prop_assume!(counter.count(&text) > clamp.tokens_max());
+            let (cut, tokens) = cut(&text, clamp, &counter);
+            prop_assert_eq!(tokens, counter.count(&cut));
+            prop_assert!(tokens <= clamp.tokens_max());
+            let (head, tail) = cut.split_once(CLAMP_MARKER).unwrap();
+            prop_assert!(text.starts_with(head) && text.ends_with(tail) && head.len() + tail.len() <= text.len());
+        }
+
+        #[test]
+        fn the_longest_that_fits_is_found(max in 0_usize..5_000, limit in 0_usize..6_000) {
+            prop_assert_eq!(longest(max, |size| size <= limit), max.min(limit));
+        }
+    }
+}

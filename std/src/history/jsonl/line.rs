@@ -1,0 +1,176 @@
+//! What the lines of a file say.
+
+use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::history::{Entry, Pruned, StoreError, StoreErrorKind, TokenCount};
+use crate::message::Str;
+use crate::wire::stored::{self, StoredError};
+
+/// The version of the lines, and the highest that this release reads. Fields that may be ignored do not raise it. Version 1
+/// has no undoings and no prunes.
+pub(in crate::history) const VERSION: u64 = 2;
+
+/// The data of a line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::history) enum Line<'a> {
+    /// The first line of a file.
+    Session(SessionLine),
+    /// A message. It belongs to the session only when the append is there that follows it.
+    #[serde(borrow)]
+    Message(MessageLine<'a>),
+    /// The end of an append.
+    Append(AppendLine),
+    /// A compaction.
+    #[serde(borrow)]
+    Commit(CommitLine<'a>),
+    /// The undoing of a compaction.
+    Uncompact(UncompactLine),
+    /// The end of a prune: what it deleted is deleted above.
+    Prune(PruneLine),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::history) struct SessionLine {
+    pub(in crate::history) v: u64,
+    pub(in crate::history) id: String,
+    /// Tells this file from others of the same name, earlier or elsewhere.
+    pub(in crate::history) file: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::history) struct MessageLine<'a> {
+    pub(in crate::history) seq: u64,
+    pub(in crate::history) anchor: u64,
+    pub(in crate::history) turn: u32,
+    pub(in crate::history) tokens: u32,
+    pub(in crate::history) basis: Basis,
+    pub(in crate::history) counter: Str,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(in crate::history) part_tokens: Vec<u32>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(in crate::history) late: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(in crate::history) orphan: bool,
+    /// The revision that had hidden its group when it was appended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::history) hidden_by: Option<u64>,
+    /// Its stored form.
+    #[serde(borrow)]
+    pub(in crate::history) message: &'a RawValue,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::history) struct AppendLine {
+    pub(in crate::history) token: String,
+    /// The number of the first message.
+    pub(in crate::history) first: u64,
+    pub(in crate::history) count: u64,
+    /// The revision after it.
+    pub(in crate::history) revision: u64,
+    /// When it was, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::history) time: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(in crate::history) struct UncompactLine {
+    /// The revision that it made.
+    pub(in crate::history) revision: u64,
+    /// The revision that the undone record made.
+    pub(in crate::history) made: u64,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(in crate::history) struct PruneLine {
+    /// The revision that it made.
+    pub(in crate::history) revision: u64,
+    /// What was hidden at this revision or before was to be deleted.
+    pub(in crate::history) through: u64,
+    /// Of how many messages it deleted what they said.
+    pub(in crate::history) messages: u64,
+    /// Of how many summaries.
+    pub(in crate::history) summaries: u64,
+}
+
+impl PruneLine {
+    pub(in crate::history) const fn of(pruned: Pruned) -> Self {
+        let Pruned { revision, through, messages, summaries, .. } = pruned;
+        Self { revision: revision.0, through: through.0, messages, summaries }
+    }
+
+    pub(in crate::history) const fn pruned(self) -> Pruned {
+        let mut pruned = Pruned::new(Revision(self.revision), Revision(self.through));
+        (pruned.messages, pruned.summaries) = (self.messages, self.summaries);
+        pruned
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::history) struct CommitLine<'a> {
+    /// The revision that it made.
+    pub(in crate::history) revision: u64,
+    /// The record's id, in hexadecimal.
+    pub(in crate::history) id: String,
+    /// Its stored form.
+    #[serde(borrow)]
+    pub(in crate::history) record: &'a RawValue,
+}
+
+impl<'a> MessageLine<'a> {
+    pub(in crate::history) fn of(
+        seq: u64,
+        entry: &Entry,
+        hidden_by: Option<u64>,
+        message: &'a RawValue,
+    ) -> Self {
+        Self {
+            seq,
+            anchor: entry.anchor.0,
+            turn: entry.turn.0,
+            tokens: entry.count.tokens.0,
+            basis: entry.count.basis,
+            counter: entry.count.counter.clone(),
+            part_tokens: entry.part_tokens.iter().map(|size| size.0).collect(),
+            late: entry.late,
+            orphan: entry.orphan,
+            hidden_by,
+            message,
+        }
+    }
+
+    /// The message with its group and its size.
+    pub(in crate::history) fn entry(&self) -> Result<Entry, StoredError> {
+        let message = stored::decode(self.message.get())?;
+        let count = TokenCount::new(Tokens(self.tokens), self.basis, self.counter.clone());
+        let mut entry = Entry::new(message, Seq(self.anchor), Turn(self.turn), count);
+        (entry.late, entry.orphan) = (self.late, self.orphan);
+        entry.part_tokens = self.part_tokens();
+        Ok(entry)
+    }
+
+    fn part_tokens(&self) -> Vec<Tokens> {
+        self.part_tokens.iter().copied().map(Tokens).collect()
+    }
+}
+
+/// `line` as text.
+pub(in crate::history) fn encode(line: &Line<'_>) -> Result<String, StoreError> {
+    serde_json::to_string(line).map_err(|_| unwritable())
+}
+
+/// A stored form as a part of a line.
+pub(in crate::history) fn raw(stored: String) -> Result<Box<RawValue>, StoreError> {
+    RawValue::from_string(stored).map_err(|_| unwritable())
+}
+
+/// Everything that is written has such a text.
+fn unwritable() -> StoreError {
+    StoreError::new(StoreErrorKind::Invalid, "what is to be stored has no text")
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}

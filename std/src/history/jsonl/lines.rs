@@ -1,0 +1,116 @@
+//! A file as lines.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use uuid::Uuid;
+
+use super::frame::{self, HEAD_BYTES_MAX, Sum};
+
+/// How many bytes are read at once where fewer are asked for: some tens of messages.
+const READ_BYTES: u64 = 16 * 1024;
+
+/// Reads a file that nobody writes to meanwhile.
+#[derive(Debug)]
+pub(super) struct Lines<'a> {
+    file: &'a File,
+    size: u64,
+    buffer: Vec<u8>,
+    buffer_at: u64,
+}
+
+/// What stands at a place of a file.
+#[derive(Debug)]
+pub(super) enum Next<'a> {
+    /// A whole line of so many bytes, and its data.
+    Line { len: u64, sum: Sum, data: &'a [u8] },
+    /// Nothing: the file ends here.
+    End,
+    /// The beginning of a line that was never written to its end.
+    Torn,
+    /// Something else.
+    Damaged,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) const fn new(file: &'a File, size: u64) -> Self {
+        Self { file, size, buffer: Vec::new(), buffer_at: 0 }
+    }
+
+    pub(super) const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The `len` bytes at `at`, or what is there of them.
+    pub(super) fn bytes(&mut self, at: u64, len: u64) -> io::Result<&[u8]> {
+        let left = self.size.saturating_sub(at);
+        let len = len.min(left);
+        let buffered = self.buffer_at..=self.buffer_at.saturating_add(self.buffer.len() as u64);
+        if !buffered.contains(&at) || !buffered.contains(&at.saturating_add(len)) {
+            self.buffer.clear();
+            self.buffer_at = at;
+            self.file.seek(SeekFrom::Start(at))?;
+            let wanted = len.max(READ_BYTES).min(left);
+            if self.file.take(wanted).read_to_end(&mut self.buffer)? as u64 != wanted {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter"));
+            }
+        }
+        let from = at.saturating_sub(self.buffer_at);
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        Ok(self.buffer.get(place(from)..place(from.saturating_add(len))).unwrap_or_default())
+    }
+
+    /// Whether these bytes stand at `at`. Reads no more than them.
+    pub(super) fn holds(&self, at: u64, bytes: &[u8]) -> io::Result<bool> {
+        let (mut file, mut there) = (self.file, Vec::with_capacity(bytes.len()));
+        file.seek(SeekFrom::Start(at))?;
+        file.take(bytes.len() as u64).read_to_end(&mut there)?;
+        Ok(there == bytes)
+    }
+
+    /// The data of the line at `at`, which has `len` bytes; `None` if it is not as it was written.
+    pub(super) fn data(&mut self, file: Uuid, at: u64, len: u64) -> io::Result<Option<&[u8]>> {
+        let line = self.bytes(at, len)?;
+        Ok(frame::data(file, at, line).and_then(|data| line.get(data)))
+    }
+
+    /// What stands at `at`.
+    pub(super) fn next(&mut self, file: Uuid, at: u64) -> io::Result<Next<'_>> {
+        let left = self.size.saturating_sub(at);
+        if left == 0 {
+            return Ok(Next::End);
+        }
+        let head = frame::head(self.bytes(at, HEAD_BYTES_MAX as u64)?);
+        let whole = head.filter(|head| head.line_len() <= left);
+        let data = match whole {
+            Some(head) => frame::data(file, at, self.bytes(at, head.line_len())?),
+            None => None,
+        };
+        if let (Some(head), Some(data)) = (whole, data) {
+            let (len, sum) = (head.line_len(), head.sum());
+            let data = self.bytes(at, len)?.get(data).unwrap_or_default();
+            return Ok(Next::Line { len, sum, data });
+        }
+        let torn = self.is_torn(at, head.map_or(u64::MAX, |head| head.line_len()))?;
+        Ok(if torn { Next::Torn } else { Next::Damaged })
+    }
+
+    /// Whether what stands at `at` is what a write leaves that was interrupted: less than the `line` bytes of a line, and
+    /// then the end of the file, or only the zeros with which file systems fill what they have not yet written. A line
+    /// that ends where the file does, and of which only the last byte is another one, was whole once.
+    fn is_torn(&mut self, at: u64, line: u64) -> io::Result<bool> {
+        let (mut from, mut written) = (at, 0_u64);
+        while from < self.size {
+            let chunk = self.bytes(from, READ_BYTES)?;
+            if chunk.contains(&b'\n') {
+                return Ok(false);
+            }
+            if let Some(last) = chunk.iter().rposition(|byte| *byte != 0) {
+                written = from.saturating_sub(at).saturating_add(last as u64).saturating_add(1);
+            }
+            from = from.saturating_add(chunk.len() as u64);
+        }
+        let left = self.size.saturating_sub(at);
+        Ok(left < line || written.saturating_add(1) < line || (written < line && left > line))
+    }
+}

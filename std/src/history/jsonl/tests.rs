@@ -1,0 +1,108 @@
+//! What is remembered, and what it spares.
+
+use std::fs;
+use std::path::Path;
+
+use epitome_core::attribution::SeqRange;
+use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
+
+use super::directory::Directory;
+use super::options::{Fsync, JsonlOptions};
+use super::read;
+use super::report::Cuts;
+use super::write::{AppendJob, CommitJob};
+use crate::history::{Append, AppendToken, CompactionRecord, Entry, SessionId, TokenCount};
+use crate::message::Message;
+
+fn open(folder: &Path) -> Directory {
+    let options = JsonlOptions::default().with_fsync(Fsync::Never);
+    Directory::open(folder, options, Cuts::default()).unwrap()
+}
+
+/// Appends messages, a hundred at a time.
+fn fill(directory: &mut Directory, session: &SessionId, from: u64, to: u64) {
+    for first in (from..to).step_by(100) {
+        let count = TokenCount::new(Tokens(10), Basis::Estimated, "test".into());
+        let entries: Vec<Entry> = (first..to.min(first + 100))
+            .map(|seq| {
+                Entry::new(Message::user(format!("question {seq:09}")), Seq(seq), Turn(1), count.clone())
+            })
+            .collect();
+        let token = AppendToken::new(first.to_string());
+        AppendJob::new(session, &Append::new(&token, Seq(first), &entries)).unwrap().run(directory).unwrap();
+    }
+}
+
+fn hide(directory: &mut Directory, session: &SessionId, parent: u64, first: u64, last: u64) {
+    let mut record = CompactionRecord::new(Revision(parent), Seq(last + 1));
+    record.hides = vec![SeqRange { first: Seq(first), last: Seq(last) }];
+    CommitJob::new(session, &record).unwrap().run(directory).unwrap();
+}
+
+#[test]
+fn what_was_used_longest_ago_is_forgotten_and_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut directory = open(folder.path());
+    directory.remembered_max = 250;
+    let ids = ["a", "b", "c"].map(SessionId::new);
+    for id in &ids {
+        fill(&mut directory, id, 0, 100);
+    }
+    assert_eq!(directory.remembered(), ["b", "c"]);
+    read::load(&mut directory, &ids[1]).unwrap();
+    assert_eq!(read::load(&mut directory, &ids[0]).unwrap().live.len(), 100);
+    assert_eq!(directory.remembered(), ["a", "b"]);
+    // One that is too large by itself is remembered alone.
+    fill(&mut directory, &ids[2], 100, 400);
+    assert_eq!(directory.remembered(), ["c"]);
+    assert_eq!(read::load(&mut directory, &ids[2]).unwrap().live.len(), 400);
+}
+
+/// What this thread has read of files so far: bytes and calls.
+#[cfg(target_os = "linux")]
+fn reads() -> [u64; 2] {
+    let counters = fs::read_to_string("/proc/thread-self/io").unwrap();
+    ["rchar: ", "syscr: "].map(|name| {
+        let line = counters.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap().parse().unwrap()
+    })
+}
+
+/// A session of 50 visible messages costs the same whatever else was said in it.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_operation_reads_what_is_visible() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut costs = Vec::new();
+    for stored in [1_000, 10_000] {
+        let (mut directory, id) = (open(folder.path()), SessionId::new(stored.to_string()));
+        fill(&mut directory, &id, 0, stored);
+        for (parent, first) in (0..).zip((0..stored - 50).step_by(190)) {
+            hide(&mut directory, &id, parent, first, stored.min(first + 240) - 51);
+        }
+        let revision = read::load(&mut directory, &id).unwrap().revision.0;
+        let mut cost = |run: &mut dyn FnMut(&mut Directory)| {
+            let before = reads();
+            run(&mut directory);
+            let after = reads();
+            [after[0] - before[0], after[1] - before[1]]
+        };
+        costs.push([
+            cost(&mut |directory| assert_eq!(read::load(directory, &id).unwrap().live.len(), 50)),
+            cost(&mut |directory| fill(directory, &id, stored, stored + 1)),
+            cost(&mut |directory| hide(directory, &id, revision, stored - 50, stored - 50)),
+            cost(&mut |directory| assert_eq!(read::load(directory, &id).unwrap().live.len(), 50)),
+        ]);
+        // A handle that knows nothing reads all of it once.
+        let size = fs::metadata(folder.path().join(format!("{stored}.jsonl"))).unwrap().len();
+        let (before, mut other) = (reads(), open(folder.path()));
+        read::load(&mut other, &id).unwrap();
+        assert!(reads()[0] - before[0] > size);
+    }
+    println!("{costs:?}");
+    for (small, large) in costs[0].iter().zip(&costs[1]) {
+        for (small, large) in small.iter().zip(large) {
+            assert!(large * 10 <= small * 12, "{costs:?}");
+        }
+    }
+}

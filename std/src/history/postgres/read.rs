@@ -1,0 +1,234 @@
+//! Loading, reading the log, listing and deleting.
+
+use core::ops::Range;
+use std::collections::BTreeMap;
+
+use epitome_core::{Revision, Seq, Tokens, Turn};
+use futures::future::{try_join, try_join4};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::failure::Failure;
+use super::job::Job;
+use super::lease::{Access, Lease};
+use super::row::{self, digest, message, number, number32, revision, session_info, text};
+use super::sql;
+use crate::history::rows::{
+    MessageRow, SessionRow, StoredPage, StoredProjection, StoredRecord, StoredSummary, int, last_turn_begins,
+};
+use crate::history::rules;
+use crate::history::tail::last_turn;
+use crate::history::{SessionId, SessionInfo, UnansweredCall};
+use crate::message::Str;
+
+/// The session, in a transaction that sees one moment only.
+pub(super) async fn find(
+    lease: &Lease<'_>,
+    session: &SessionId,
+    operation: &str,
+) -> Result<SessionRow, Failure> {
+    let [find] = lease.prepare([sql::SESSION]).await?;
+    let name = digest(session.as_str());
+    let ((), found) = try_join(lease.begin(Access::Read), lease.row(&find, &[&name.as_slice()])).await?;
+    let found = found.ok_or_else(|| rules::not_found(operation))?;
+    row::session(&found)
+}
+
+/// Everything that is visible.
+#[derive(Debug)]
+pub(super) struct LoadJob(pub(super) SessionId);
+
+impl Job for LoadJob {
+    const NAME: &'static str = "load";
+    type Answer = StoredProjection;
+
+    async fn run(&self, lease: &Lease<'_>) -> Result<StoredProjection, Failure> {
+        let session = find(lease, &self.0, Self::NAME).await?;
+        projection(lease, &session, Seq(0)).await
+    }
+}
+
+/// The projection from where the last turn begins.
+#[derive(Debug)]
+pub(super) struct TailJob(pub(super) SessionId);
+
+impl Job for TailJob {
+    const NAME: &'static str = "load";
+    type Answer = StoredProjection;
+
+    async fn run(&self, lease: &Lease<'_>) -> Result<StoredProjection, Failure> {
+        let session = find(lease, &self.0, Self::NAME).await?;
+        let message = turn_begins(lease, sql::TURNS, session.id);
+        let summary = turn_begins(lease, sql::SUMMARY_TURNS, session.id);
+        let (message, summary) = try_join(message, summary).await?;
+        projection(lease, &session, last_turn_begins(message, summary, session.head)).await
+    }
+}
+
+/// Where the last turn begins among the rows that `statement` gives, newest first.
+async fn turn_begins(
+    lease: &Lease<'_>,
+    statement: &'static str,
+    session: i64,
+) -> Result<Option<(Seq, Turn)>, Failure> {
+    let [turns] = lease.prepare([statement]).await?;
+    let (mut before, mut limit, mut read) = (i64::MAX, TURN_ROWS_FIRST, Vec::new());
+    loop {
+        let rows = lease.rows(&turns, &[&session, &before, &limit]).await?;
+        for row in &rows {
+            let late: bool = row.try_get(2)?;
+            read.push((Seq(number(row, 0)?), Turn(number32(row, 1)?), late));
+        }
+        let turn_of = |late: &&(Seq, Turn, bool)| !late.2;
+        let newest = read.iter().find(turn_of).map(|(_, turn, _)| *turn);
+        let is_whole = read.iter().filter(turn_of).any(|(_, turn, _)| Some(*turn) != newest);
+        if is_whole || i64::try_from(rows.len()).is_ok_and(|rows| rows < limit) {
+            return Ok(last_turn(read.into_iter()));
+        }
+        before = read.last().map_or(0, |(key, ..)| int(key.0));
+        limit = limit.saturating_mul(4);
+    }
+}
+
+/// More than most turns have.
+const TURN_ROWS_FIRST: i64 = 64;
+
+async fn projection(lease: &Lease<'_>, session: &SessionRow, from: Seq) -> Result<StoredProjection, Failure> {
+    let [messages, summaries, unanswered] =
+        lease.prepare([sql::LIVE_MESSAGES, sql::LIVE_SUMMARIES, sql::UNANSWERED]).await?;
+    let from = int(from.0);
+    let bounds: [&(dyn ToSql + Sync); 2] = [&session.id, &from];
+    let (messages, summaries, unanswered, ()) = try_join4(
+        lease.rows(&messages, &bounds),
+        lease.rows(&summaries, &bounds),
+        lease.rows(&unanswered, &[&session.id]),
+        lease.commit(),
+    )
+    .await?;
+    let mut rows = message_rows(&messages)?;
+    rows.extend(message_rows(&summaries)?);
+    // Two ascending runs: the sort merges them.
+    rows.sort_by_key(|row| row.key);
+    let unanswered = unanswered.iter().map(unanswered_call).collect::<Result<_, Failure>>()?;
+    Ok(StoredProjection { head: session.head, revision: session.revision, rows, unanswered })
+}
+
+fn message_rows(rows: &[Row]) -> Result<Vec<MessageRow>, Failure> {
+    rows.iter().map(message).collect()
+}
+
+fn unanswered_call(row: &Row) -> Result<UnansweredCall, Failure> {
+    let (anchor, turn) = (Seq(number(row, 1)?), Turn(number32(row, 2)?));
+    Ok(UnansweredCall::new(Str::from(text(row, 0)?), anchor, turn, number32(row, 3)?))
+}
+
+/// A page of the log.
+#[derive(Debug)]
+pub(super) struct LogJob {
+    pub(super) session: SessionId,
+    pub(super) range: Range<Seq>,
+    pub(super) limit: u32,
+}
+
+impl Job for LogJob {
+    const NAME: &'static str = "log";
+    type Answer = StoredPage;
+
+    async fn run(&self, lease: &Lease<'_>) -> Result<StoredPage, Failure> {
+        let session = find(lease, &self.session, Self::NAME).await?;
+        // The log has no gaps, so the end of a page is known beforehand.
+        let (start, wanted) = (self.range.start, self.range.end);
+        let end = wanted.min(Seq(start.0.saturating_add(u64::from(self.limit))));
+        let [log] = lease.prepare([sql::LOG]).await?;
+        let (first, last) = (int(start.0), int(end.0));
+        let bounds: [&(dyn ToSql + Sync); 3] = [&session.id, &first, &last];
+        let (rows, ()) = try_join(lease.rows(&log, &bounds), lease.commit()).await?;
+        let rows = message_rows(&rows)?;
+        let end = Seq(start.0.saturating_add(rows.len() as u64));
+        Ok(StoredPage { rows, next: rules::next_page(end, wanted, session.head) })
+    }
+}
+
+/// Committed records.
+#[derive(Debug)]
+pub(super) struct RecordsJob {
+    pub(super) session: SessionId,
+    pub(super) after: Option<Revision>,
+    pub(super) limit: u32,
+}
+
+impl Job for RecordsJob {
+    const NAME: &'static str = "records";
+    type Answer = Vec<StoredRecord>;
+
+    async fn run(&self, lease: &Lease<'_>) -> Result<Vec<StoredRecord>, Failure> {
+        let session = find(lease, &self.session, Self::NAME).await?;
+        // No record makes the revision 0.
+        let (after, limit) = (int(self.after.unwrap_or_default().0), i64::from(self.limit));
+        let [records, summaries] = lease.prepare([sql::RECORDS, sql::SUMMARIES]).await?;
+        let rows = lease.rows(&records, &[&session.id, &after, &limit]).await?;
+        let mut found = BTreeMap::new();
+        for row in &rows {
+            let (revision, body) = (Revision(number(row, 0)?), row.try_get(1)?);
+            let undone_by = self::revision(row, 2)?;
+            found.insert(revision, StoredRecord { revision, body, undone_by, summaries: Vec::new() });
+        }
+        let range = found.first_key_value().zip(found.last_key_value());
+        if let Some(((first, _), (last, _))) = range {
+            let (first, last) = (int(first.0), int(last.0));
+            for row in lease.rows(&summaries, &[&session.id, &first, &last]).await? {
+                let (revision, summary) = (Revision(number(&row, 0)?), summary(&row)?);
+                found.entry(revision).and_modify(|record| record.summaries.push(summary));
+            }
+        }
+        lease.commit().await?;
+        Ok(found.into_values().collect())
+    }
+}
+
+fn summary(row: &Row) -> Result<StoredSummary, Failure> {
+    let (key, tokens) = (Seq(number(row, 1)?), Tokens(number32(row, 2)?));
+    let (basis, counter) = (row.try_get(3)?, text(row, 4)?);
+    Ok(StoredSummary { key, tokens, basis, counter, body: row.try_get(5)? })
+}
+
+/// A page of the list of sessions.
+#[derive(Debug)]
+pub(super) struct ListJob {
+    pub(super) after: Option<SessionId>,
+    pub(super) limit: u32,
+}
+
+impl Job for ListJob {
+    const NAME: &'static str = "list";
+    type Answer = Vec<SessionInfo>;
+
+    async fn run(&self, lease: &Lease<'_>) -> Result<Vec<SessionInfo>, Failure> {
+        let limit = i64::from(self.limit);
+        let [list, list_all] = lease.prepare([sql::LIST, sql::LIST_ALL]).await?;
+        lease.begin(Access::Read).await?;
+        let rows = match &self.after {
+            Some(after) => lease.rows(&list, &[&after.as_str().as_bytes(), &limit]).await?,
+            None => lease.rows(&list_all, &[&limit]).await?,
+        };
+        lease.commit().await?;
+        rows.iter().map(session_info).collect()
+    }
+}
+
+/// The end of a session.
+#[derive(Debug)]
+pub(super) struct DeleteJob(pub(super) SessionId);
+
+impl Job for DeleteJob {
+    const NAME: &'static str = "delete";
+    type Answer = bool;
+
+    async fn run(&self, lease: &Lease<'_>) -> Result<bool, Failure> {
+        let [delete] = lease.prepare([sql::DELETE_SESSION]).await?;
+        lease.begin(Access::Write).await?;
+        let deleted = lease.execute(&delete, &[&digest(self.0.as_str()).as_slice()]).await?;
+        lease.commit().await?;
+        Ok(deleted > 0)
+    }
+}

@@ -1,0 +1,207 @@
+//! Every statement that the store runs on its tables; the tests hold the plan of each. `@` stands for the schema and the
+//! prefix of a table's name.
+
+/// How the server plans and waits within a transaction of the store, after `BEGIN`: by the indexes that the schema has for
+/// each statement, whatever the tables' statistics say at the time, and without compiling a plan to machine code.
+pub(super) const SETTINGS: &str = "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL jit = off;
+    SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off;
+    SET LOCAL enable_mergejoin = off; SET LOCAL enable_material = off; SET LOCAL enable_sort = off";
+
+pub(super) const SESSION: &str = "SELECT id, head, revision, live_messages, live_tokens, created, appended
+    FROM @sessions WHERE digest = $1";
+
+/// The same for who changes it: until the transaction ends, nobody else does.
+pub(super) const LOCK_SESSION: &str =
+    "SELECT id, head, revision, live_messages, live_tokens, created, appended
+    FROM @sessions WHERE digest = $1 FOR UPDATE";
+
+/// None if another has just created it.
+pub(super) const NEW_SESSION: &str =
+    "INSERT INTO @sessions (digest, name, head, revision, live_messages, live_tokens)
+    VALUES ($1, $2, 0, 0, 0, 0) ON CONFLICT (digest) DO NOTHING
+    RETURNING id, head, revision, live_messages, live_tokens, created, appended";
+
+pub(super) const MOVE_SESSION: &str = "UPDATE @sessions
+    SET head = $2, revision = $3, live_messages = $4, live_tokens = $5, created = $6, appended = $7
+    WHERE id = $1";
+
+pub(super) const DELETE_SESSION: &str = "DELETE FROM @sessions WHERE digest = $1";
+
+/// By their place in the index; only names that begin alike with 512 bytes are sorted after that.
+pub(super) const LIST: &str = "SELECT name, head, revision, live_messages, live_tokens, created, appended
+    FROM @sessions
+    WHERE place >= substring($1::bytea FROM 1 FOR 512) AND name > $1 ORDER BY place, name LIMIT $2";
+
+/// The same from the beginning: no name comes before the empty one.
+pub(super) const LIST_ALL: &str = "SELECT name, head, revision, live_messages, live_tokens, created, appended
+    FROM @sessions
+    WHERE place >= ''::bytea ORDER BY place, name LIMIT $1";
+
+pub(super) const TOKEN: &str = "SELECT t.digest, t.first, t.head, t.revision
+    FROM @sessions s JOIN @tokens t ON t.session = s.id AND t.key = $2 WHERE s.digest = $1";
+
+pub(super) const NEW_TOKEN: &str =
+    "INSERT INTO @tokens (session, key, token, digest, first, head, revision, time)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+
+/// The appends in order: those that bring a number or what lies behind it are the last ones, without gaps.
+pub(super) const APPENDS: &str = "SELECT token, first, head, revision, time FROM @tokens
+    WHERE session = $1 AND head > $2
+    AND first >= coalesce((SELECT first FROM @tokens
+        WHERE session = $1 AND first <= $2 ORDER BY first DESC LIMIT 1), 0)
+    ORDER BY first LIMIT $3";
+
+/// Whether one of the messages in a range was pruned.
+pub(super) const PRUNED_IN: &str = "SELECT 1 FROM @messages
+    WHERE session = $1 AND seq >= $2 AND seq < $3 AND pruned_by IS NOT NULL LIMIT 1";
+
+pub(super) const ANCHOR: &str = "SELECT anchor, hidden_by FROM @messages WHERE session = $1 AND seq = $2";
+
+pub(super) const NEW_MESSAGES: &str = "INSERT INTO @messages
+    (session, seq, anchor, turn, tokens, basis, counter, late, orphan, hidden_by, body, part_tokens)
+    SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::bytea[],
+        $8::boolean[], $9::boolean[], $10::bigint[], $11::text[], $12::text[])";
+
+/// The first unanswered call of a group with one id, or the first request for approval: its ordinal has bit 31.
+pub(super) const ANSWER: &str = "DELETE FROM @unanswered WHERE session = $1 AND anchor = $2 AND ordinal =
+    (SELECT min(ordinal) FROM @unanswered
+        WHERE session = $1 AND anchor = $2 AND id = $3 AND ordinal >> 31 = $4)";
+
+pub(super) const UNANSWERED: &str =
+    "SELECT id, anchor, turn, ordinal FROM @unanswered WHERE session = $1 ORDER BY anchor, ordinal";
+
+pub(super) const NEW_UNANSWERED: &str = "INSERT INTO @unanswered (session, anchor, ordinal, turn, id)
+    SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[])
+    ON CONFLICT (session, anchor, ordinal) DO UPDATE SET turn = excluded.turn, id = excluded.id";
+
+pub(super) const LIVE_MESSAGES: &str = "SELECT seq, anchor, turn, tokens, basis, counter, late, orphan,
+    hidden_by, body, NULL::text, part_tokens, edited_by, edit_tokens, edit_basis, edit_counter, stand_ins, pruned_by
+    FROM @messages WHERE session = $1 AND live >= $2 ORDER BY live";
+
+/// The same columns as [`LIVE_MESSAGES`]: a summary is a group of its own.
+pub(super) const LIVE_SUMMARIES: &str =
+    "SELECT key, key, turn, tokens, basis, counter, false, false, hidden_by,
+    body, covers, NULL::text, NULL::bigint, NULL::bigint, NULL::text, NULL::bytea, NULL::text, pruned_by
+    FROM @summaries WHERE session = $1 AND live >= $2 ORDER BY live";
+
+/// Newest first, those before one, to be read as far as needed.
+pub(super) const TURNS: &str = "SELECT live, turn, late FROM @messages
+    WHERE session = $1 AND live < $2 ORDER BY live DESC LIMIT $3";
+
+pub(super) const SUMMARY_TURNS: &str = "SELECT live, turn, false FROM @summaries
+    WHERE session = $1 AND live < $2 ORDER BY live DESC LIMIT $3";
+
+/// The same columns; what stands in place of parts is not asked for, only which revision put it there.
+pub(super) const LOG: &str =
+    "SELECT seq, anchor, turn, tokens, basis, counter, late, orphan, hidden_by, body,
+    NULL::text, part_tokens, edited_by, NULL::bigint, NULL::text, NULL::bytea, NULL::text, pruned_by
+    FROM @messages WHERE session = $1 AND seq >= $2 AND seq < $3 ORDER BY seq";
+
+pub(super) const VISIBLE_MESSAGES: &str = "SELECT seq, anchor, coalesce(edit_tokens, tokens) FROM @messages
+    WHERE session = $1 AND live >= 0 ORDER BY live";
+
+pub(super) const VISIBLE_SUMMARIES: &str =
+    "SELECT key, tokens, covers FROM @summaries WHERE session = $1 AND live >= 0 ORDER BY live";
+
+/// A message as it was appended, and what stands in place of its parts.
+pub(super) const EDITED: &str = "SELECT tokens, basis, counter, body, edit_tokens, edit_basis,
+    edit_counter, stand_ins FROM @messages WHERE session = $1 AND seq = $2";
+
+pub(super) const EDIT: &str = "UPDATE @messages SET edited_by = $3, edit_tokens = $4, edit_basis = $5,
+    edit_counter = $6, stand_ins = $7 WHERE session = $1 AND seq = $2";
+
+/// Puts nothing in place of a message's parts.
+pub(super) const DROP_EDIT: &str =
+    "UPDATE @messages SET edited_by = NULL, edit_tokens = NULL, edit_basis = NULL,
+    edit_counter = NULL, stand_ins = NULL WHERE session = $1 AND seq = $2";
+
+pub(super) const RECORD: &str = "SELECT r.id FROM @sessions s
+    JOIN @records r ON r.session = s.id AND r.revision = $2 WHERE s.digest = $1";
+
+pub(super) const RECORDS: &str = "SELECT revision, body, undone_by FROM @records
+    WHERE session = $1 AND revision > $2 ORDER BY revision LIMIT $3";
+
+pub(super) const SUMMARIES: &str = "SELECT revision, key, tokens, basis, counter, body FROM @summaries
+    WHERE session = $1 AND revision >= $2 AND revision <= $3 ORDER BY revision, key";
+
+/// By the index of the visible: a range may lie over any number of messages that are hidden already.
+pub(super) const HIDE_MESSAGES: &str = "UPDATE @messages SET hidden_by = $4
+    WHERE session = $1 AND live BETWEEN $2 AND $3";
+
+pub(super) const HIDE_SUMMARY: &str = "UPDATE @summaries SET hidden_by = $3 WHERE session = $1 AND live = $2";
+
+/// A summary is in the turn of the first message that it covers.
+pub(super) const NEW_SUMMARY: &str = "INSERT INTO @summaries
+    (session, revision, key, turn, tokens, basis, counter, hidden_by, covers, body)
+    SELECT session, $2, seq, turn, $4, $5, $6, NULL, $7, $8 FROM @messages WHERE session = $1 AND seq = $3";
+
+pub(super) const NEW_RECORD: &str =
+    "INSERT INTO @records (session, revision, id, body) VALUES ($1, $2, $3, $4)";
+
+/// Whether a record made a revision, and what is to be known to undo it.
+pub(super) const MADE: &str = "SELECT undone_by, body FROM @records WHERE session = $1 AND revision = $2";
+
+pub(super) const LATEST_HELD: &str = "SELECT revision FROM @records
+    WHERE session = $1 AND undone_by IS NULL ORDER BY revision DESC LIMIT 1";
+
+/// The records that hold and came before a revision.
+pub(super) const HELD_BEFORE: &str = "SELECT revision, body FROM @records
+    WHERE session = $1 AND undone_by IS NULL AND revision < $2 ORDER BY revision";
+
+pub(super) const UNDO: &str = "UPDATE @records SET undone_by = $3 WHERE session = $1 AND revision = $2";
+
+/// Whether what one revision has hidden was pruned since.
+pub(super) const PRUNED_SINCE: &str = "SELECT 1 FROM @prunes
+    WHERE session = $1 AND through >= $2 AND revision > $2 LIMIT 1";
+
+pub(super) const SHOW_MESSAGES: &str = "UPDATE @messages SET hidden_by = NULL
+    WHERE session = $1 AND hidden_by = $2 AND pruned_by IS NULL";
+
+pub(super) const SHOW_SUMMARIES: &str = "UPDATE @summaries SET hidden_by = NULL
+    WHERE session = $1 AND hidden_by = $2 AND pruned_by IS NULL";
+
+/// The summaries of a record that is undone.
+pub(super) const WITHDRAW: &str = "UPDATE @summaries SET hidden_by = $3 WHERE session = $1 AND revision = $2";
+
+/// The calls of groups that are about to be shown again.
+pub(super) const FORGET_UNANSWERED: &str = "DELETE FROM @unanswered u WHERE session = $1 AND
+    (SELECT m.hidden_by FROM @messages m WHERE m.session = u.session AND m.seq = u.anchor) = $2";
+
+/// Some of what is hidden.
+pub(super) const PRUNABLE_MESSAGES: &str = "SELECT seq, body FROM @messages
+    WHERE session = $1 AND hidden_by <= $2 AND pruned_by IS NULL ORDER BY hidden_by LIMIT $3";
+
+pub(super) const PRUNABLE_SUMMARIES: &str = "SELECT revision, key, body FROM @summaries
+    WHERE session = $1 AND hidden_by <= $2 AND pruned_by IS NULL ORDER BY hidden_by";
+
+pub(super) const PRUNE_MESSAGE: &str = "UPDATE @messages SET pruned_by = $3, body = $4, part_tokens = NULL,
+    stand_ins = CASE WHEN edited_by IS NOT NULL THEN '[]' END WHERE session = $1 AND seq = $2";
+
+pub(super) const PRUNE_SUMMARY: &str = "UPDATE @summaries SET pruned_by = $4, body = $5
+    WHERE session = $1 AND revision = $2 AND key = $3";
+
+pub(super) const BARE_RECORD: &str = "UPDATE @records SET body = $3 WHERE session = $1 AND revision = $2";
+
+pub(super) const NEW_PRUNE: &str = "INSERT INTO @prunes (session, revision, through, messages, summaries)
+    VALUES ($1, $2, $3, $4, $5)";
+
+pub(super) const PRUNED_THROUGH: &str = "SELECT revision, through, messages, summaries FROM @prunes
+    WHERE session = $1 AND through = $2 ORDER BY revision DESC LIMIT 1";
+
+pub(super) const PRUNES: &str = "SELECT revision, through, messages, summaries FROM @prunes
+    WHERE session = $1 AND revision > $2 ORDER BY revision LIMIT $3";
+
+/// Whether the tables are there.
+pub(super) const HAS_MIGRATIONS: &str = "SELECT to_regclass($1) IS NOT NULL";
+
+pub(super) const VERSION: &str = "SELECT max(version) FROM @migrations";
+
+pub(super) const NEW_VERSION: &str = "INSERT INTO @migrations (version) VALUES ($1)";
+
+pub(super) const HAS_SCHEMA: &str = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
+
+/// Of those who migrate at once, one does.
+pub(super) const LOCK_MIGRATIONS: &str = "SELECT pg_advisory_xact_lock($1)";
+
+pub(super) const ENCODING: &str = "SELECT pg_encoding_to_char(encoding) FROM pg_database
+    WHERE datname = current_database()";

@@ -1,0 +1,117 @@
+//! Undoing compactions.
+
+use std::collections::BTreeSet;
+
+use epitome_core::{Revision, Seq};
+use futures::future::{try_join, try_join3};
+
+use super::commit::{visible, write_edit};
+use super::failure::Failure;
+use super::job::Job;
+use super::lease::{Access, Lease};
+use super::row::{self, changed_one, digest, number, revision, save_session};
+use super::sql;
+use crate::history::bodies::record;
+use crate::history::rows::{SessionRow, int};
+use crate::history::rules::{self, Undoing};
+use crate::history::{CompactionRecord, SessionId};
+use crate::wire::stored;
+
+/// The undoing of the record that made a revision.
+#[derive(Debug)]
+pub(super) struct UncompactJob {
+    pub(super) session: SessionId,
+    pub(super) made: Revision,
+}
+
+impl Job for UncompactJob {
+    const NAME: &'static str = "uncompact";
+    type Answer = Revision;
+
+    async fn run(&self, lease: &Lease<'_>) -> Result<Revision, Failure> {
+        let mut row = locked(lease, &self.session, Self::NAME).await?;
+        let [known, latest, since] = lease.prepare([sql::MADE, sql::LATEST_HELD, sql::PRUNED_SINCE]).await?;
+        let made = int(self.made.0);
+        let (known, latest, since) = try_join3(
+            lease.row(&known, &[&row.id, &made]),
+            lease.row(&latest, &[&row.id]),
+            lease.row(&since, &[&row.id, &made]),
+        )
+        .await?;
+        let found = known.as_ref().map(|known| revision(known, 0)).transpose()?;
+        let latest = latest.map(|latest| number(&latest, 0)).transpose()?.map(Revision);
+        if let Some(undone_by) = rules::check_uncompact(self.made, Undoing { found, latest })? {
+            return Ok(undone_by);
+        }
+        let body: &str = known.as_ref().map(|known| known.try_get(1)).transpose()?.unwrap_or_default();
+        let record = record(self.made, body)?;
+        rules::nothing_pruned(&record, self.made, since.is_some())?;
+
+        row.revision = row.revision.next();
+        self.show_again(lease, &row).await?;
+        self.restore_edits(lease, row.id, &record).await?;
+        let (messages, summaries) = visible(lease, row.id).await?;
+        (row.live_messages, row.live_tokens) = rules::live(&messages, &summaries);
+        save_session(lease, &row).await?;
+        lease.commit().await?;
+        Ok(row.revision)
+    }
+}
+
+/// The session, locked against all others that change it.
+pub(super) async fn locked(
+    lease: &Lease<'_>,
+    session: &SessionId,
+    operation: &str,
+) -> Result<SessionRow, Failure> {
+    let [lock] = lease.prepare([sql::LOCK_SESSION]).await?;
+    let name = digest(session.as_str());
+    let ((), found) = try_join(lease.begin(Access::Write), lease.row(&lock, &[&name.as_slice()])).await?;
+    row::session(&found.ok_or_else(|| rules::not_found(operation))?)
+}
+
+impl UncompactJob {
+    /// Shows everything that the record has hidden, and its own summaries no more.
+    async fn show_again(&self, lease: &Lease<'_>, row: &SessionRow) -> Result<(), Failure> {
+        let (made, undoing) = (int(self.made.0), int(row.revision.0));
+        let statements =
+            [sql::FORGET_UNANSWERED, sql::WITHDRAW, sql::SHOW_MESSAGES, sql::SHOW_SUMMARIES, sql::UNDO];
+        let [forget, withdraw, messages, summaries, undo] = lease.prepare(statements).await?;
+        // One after another: a summary that comes back may have the key of one that goes.
+        lease.execute(&forget, &[&row.id, &made]).await?;
+        lease.execute(&withdraw, &[&row.id, &made, &undoing]).await?;
+        lease.execute(&messages, &[&row.id, &made]).await?;
+        lease.execute(&summaries, &[&row.id, &made]).await?;
+        lease.execute(&undo, &[&row.id, &made, &undoing]).await?;
+        Ok(())
+    }
+
+    /// Puts what stood in place of parts before the record back, from the records that hold.
+    async fn restore_edits(
+        &self,
+        lease: &Lease<'_>,
+        session: i64,
+        record: &CompactionRecord,
+    ) -> Result<(), Failure> {
+        let edited: BTreeSet<Seq> = record.edits.iter().map(|edit| edit.seq).collect();
+        if edited.is_empty() {
+            return Ok(());
+        }
+        let [held, whole] = lease.prepare([sql::HELD_BEFORE, sql::DROP_EDIT]).await?;
+        let mut before = Vec::new();
+        for row in lease.rows(&held, &[&session, &int(self.made.0)]).await? {
+            let revision = Revision(number(&row, 0)?);
+            let edits = self::record(revision, row.try_get(1)?)?.edits.into_iter();
+            before.extend(edits.filter(|edit| edited.contains(&edit.seq)).map(|edit| (revision, edit)));
+        }
+        let restored = rules::restored_edits(&edited, before.iter().map(|(by, edit)| (*by, edit)));
+        for seq in &edited {
+            changed_one(lease.execute(&whole, &[&session, &int(seq.0)]).await?)?;
+        }
+        for (seq, it) in restored {
+            let stand_ins = stored::encode_stand_ins(&it.stand_ins).map_err(rules::not_storable)?;
+            write_edit(lease, session, (seq, it.by, &it.count, stand_ins)).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,81 @@
+-- What every script begins with: the keys by name, and what several of them do.
+local SESSION, LOG, PLACES, LIVE, HIDDEN, SUMMARIES, EDITS, RECORDS, PRUNES, RECEIPTS, APPENDS, OPEN, INDEX =
+  unpack(KEYS)
+
+-- How many arguments a command gets at most: Lua's stack is not endless. It is even, so that pairs stay together.
+local ARGS_MAX = 1000
+
+local KINDS = {
+  'hash', 'hash', 'hash', 'zset', 'zset', 'hash', 'hash', 'zset', 'zset', 'hash', 'zset', 'hash', 'zset',
+}
+
+-- The first key that holds something of another type than ours. Asked before anything is written: what a script has
+-- done is not undone when it fails.
+local function foreign()
+  for i, key in ipairs(KEYS) do
+    local kind = redis.call('TYPE', key).ok
+    if kind ~= 'none' and kind ~= KINDS[i] then
+      return redis.error_reply('WRONGTYPE a key holds something of another type')
+    end
+  end
+end
+
+-- What these fields of a hash hold, false for one that is not there.
+local function fields(key, names)
+  local found = {}
+  for first = 1, #names, ARGS_MAX do
+    local last = math.min(first + ARGS_MAX - 1, #names)
+    for _, value in ipairs(redis.call('HMGET', key, unpack(names, first, last))) do
+      found[#found + 1] = value
+    end
+  end
+  return found
+end
+
+-- The arguments from `at` on that follow their number, and where the next ones are.
+local function list(at)
+  local count = tonumber(ARGV[at])
+  local values = {}
+  for i = 1, count do
+    values[i] = ARGV[at + i]
+  end
+  return values, at + count + 1
+end
+
+-- Whether every member that the commands from `at` on take out of a sorted set is in it.
+local function whole(at)
+  while ARGV[at] do
+    local key, command, args = KEYS[tonumber(ARGV[at])], ARGV[at + 1], nil
+    args, at = list(at + 2)
+    if command == 'ZREM' then
+      for _, member in ipairs(args) do
+        if not redis.call('ZSCORE', key, member) then return false end
+      end
+    end
+  end
+  return true
+end
+
+-- Does the commands from `at` on: each is the number of its key, its name, and its arguments behind their number.
+local function apply(at)
+  while ARGV[at] do
+    local key, command, args = KEYS[tonumber(ARGV[at])], ARGV[at + 1], nil
+    args, at = list(at + 2)
+    for first = 1, #args, ARGS_MAX do
+      redis.call(command, key, unpack(args, first, math.min(first + ARGS_MAX - 1, #args)))
+    end
+  end
+end
+
+-- Lets the session end so many milliseconds after now: all its keys at one moment. '0' is never.
+local function touch(ttl)
+  if ttl == '0' and redis.call('PTTL', SESSION) < 0 then return end
+  local now = redis.call('TIME')
+  local ends = string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000) + ttl)
+  for _, key in ipairs(KEYS) do
+    if key ~= INDEX then
+      if ttl == '0' then redis.call('PERSIST', key) else redis.call('PEXPIREAT', key, ends) end
+    end
+  end
+end
+

@@ -1,0 +1,267 @@
+//! What stores in tables share: what is read from a row, and what is written into one.
+
+use epitome_core::attribution::SeqRange;
+use epitome_core::{Basis, Head, Revision, Seq, Tokens, Turn};
+
+use super::bodies::record;
+use super::rules::{self, Placement, corrupt, not_storable};
+use super::{
+    Committed, Entry, Live, Loaded, LogPage, Logged, MessageEdit, PartStandIn, StoreError, Summary,
+    Timestamp, TokenCount, UnansweredCall,
+};
+use crate::message::{Message, Str};
+use crate::wire::stored;
+
+/// A row of the sessions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SessionRow {
+    pub(super) id: i64,
+    pub(super) head: Head,
+    pub(super) revision: Revision,
+    pub(super) live_messages: u64,
+    pub(super) live_tokens: u64,
+    pub(super) created: Option<Timestamp>,
+    pub(super) appended: Option<Timestamp>,
+}
+
+impl SessionRow {
+    /// Counts so many messages more, which have these places, and the time of their append.
+    pub(super) fn append(&mut self, messages: usize, placement: &Placement, time: Option<Timestamp>) {
+        self.head = Seq(self.head.0.saturating_add(messages as u64));
+        self.live_messages = self.live_messages.saturating_add(placement.live_messages);
+        self.live_tokens = self.live_tokens.saturating_add(placement.live_tokens);
+        if placement.moves_revision {
+            self.revision = self.revision.next();
+        }
+        self.appended = Timestamp::after(time, self.appended);
+        self.created = self.created.or(self.appended);
+    }
+}
+
+/// A time as a database keeps it.
+pub(super) fn stored_time(time: Option<Timestamp>) -> Option<i64> {
+    time.map(|time| int(time.0))
+}
+
+/// A message, or a summary, as it is stored: decoded by whoever asked for it, when the database has been left.
+#[derive(Debug)]
+pub(super) struct MessageRow {
+    pub(super) key: Seq,
+    pub(super) hidden_by: Option<Revision>,
+    pub(super) anchor: Seq,
+    pub(super) turn: Turn,
+    pub(super) tokens: Tokens,
+    pub(super) basis: String,
+    pub(super) counter: String,
+    pub(super) late: bool,
+    pub(super) orphan: bool,
+    pub(super) body: Option<String>,
+    /// What a summary covers; `None` for a message.
+    pub(super) covers: Option<String>,
+    pub(super) part_tokens: Option<String>,
+    /// The revision that shortened it last.
+    pub(super) edited_by: Option<Revision>,
+    pub(super) edit: Option<EditRow>,
+    /// The revision that deleted what it said.
+    pub(super) pruned_by: Option<Revision>,
+}
+
+/// What stands in place of a message's parts, as it is stored.
+#[derive(Debug)]
+pub(super) struct EditRow {
+    pub(super) tokens: Tokens,
+    pub(super) basis: String,
+    pub(super) counter: String,
+    pub(super) stand_ins: String,
+}
+
+impl EditRow {
+    pub(super) fn into_stand_ins(self) -> Result<(Vec<PartStandIn>, TokenCount), StoreError> {
+        let unread = |error| corrupt("what stands in place of a part cannot be read").with_source(error);
+        let stand_ins = stored::decode_stand_ins(&self.stand_ins).map_err(unread)?;
+        Ok((stand_ins, count(self.tokens, &self.basis, self.counter)?))
+    }
+}
+
+/// What stands in place of a message's parts after `edit`, over what stands there `before`, as it is stored. `body` is the
+/// stored message, and `whole` its size where nothing stands in it.
+pub(super) fn shortened<E: From<StoreError>>(
+    edit: &MessageEdit,
+    body: &str,
+    before: Option<EditRow>,
+    whole: impl FnOnce() -> Result<TokenCount, E>,
+) -> Result<String, E> {
+    let message = message(edit.seq, body)?;
+    let (before, shown) = match before {
+        Some(before) => before.into_stand_ins()?,
+        None => (Vec::new(), whole()?),
+    };
+    let stand_ins = rules::shorten(edit, &message, &before, &shown)?;
+    Ok(stored::encode_stand_ins(&stand_ins).map_err(not_storable)?)
+}
+
+fn message(key: Seq, body: &str) -> Result<Message, StoreError> {
+    let unread = |error| corrupt(format!("message {key} cannot be read")).with_source(error);
+    stored::decode(body).map_err(unread)
+}
+
+impl MessageRow {
+    fn into_live(mut self) -> Result<Live, StoreError> {
+        let (key, covered) = (self.key, self.covers.as_deref().map(covers).transpose()?);
+        let edit = self.edit.take().map(EditRow::into_stand_ins).transpose()?;
+        let entry = self.into_entry()?;
+        Ok(match (covered, edit) {
+            (Some(covers), _) => Live::summary(key, entry, covers),
+            (None, Some((stand_ins, count))) => Live::shortened(key, entry, stand_ins, count),
+            (None, None) => Live::new(key, entry),
+        })
+    }
+
+    fn into_entry(self) -> Result<Entry, StoreError> {
+        let place = self.key;
+        let body = self.body.ok_or_else(|| corrupt(format!("the text of message {place} is missing")))?;
+        let message = message(place, &body)?;
+        let count = count(self.tokens, &self.basis, self.counter)?;
+        let mut entry = Entry::new(message, self.anchor, self.turn, count);
+        entry.late = self.late;
+        entry.orphan = self.orphan;
+        entry.part_tokens = self.part_tokens.as_deref().map(part_tokens).transpose()?.unwrap_or_default();
+        Ok(entry)
+    }
+}
+
+/// A live projection as it is stored.
+#[derive(Debug)]
+pub(super) struct StoredProjection {
+    pub(super) head: Head,
+    pub(super) revision: Revision,
+    /// In the order of keys.
+    pub(super) rows: Vec<MessageRow>,
+    pub(super) unanswered: Vec<UnansweredCall>,
+}
+
+impl StoredProjection {
+    pub(super) fn into_loaded(self) -> Result<Loaded, StoreError> {
+        let mut loaded = Loaded::new(self.head, self.revision);
+        loaded.unanswered = self.unanswered;
+        loaded.live = self.rows.into_iter().map(MessageRow::into_live).collect::<Result<_, _>>()?;
+        Ok(loaded)
+    }
+}
+
+/// A page of the log as it is stored.
+#[derive(Debug)]
+pub(super) struct StoredPage {
+    pub(super) rows: Vec<MessageRow>,
+    pub(super) next: Option<Seq>,
+}
+
+impl StoredPage {
+    pub(super) fn into_page(self) -> Result<LogPage, StoreError> {
+        let logged = |row: MessageRow| {
+            let (seq, hidden_by) = (row.key, row.hidden_by);
+            let (edited_by, pruned_by) = (row.edited_by, row.pruned_by);
+            let mut logged = Logged::new(seq, row.into_entry()?, hidden_by);
+            (logged.edited_by, logged.pruned_by) = (edited_by, pruned_by);
+            Ok(logged)
+        };
+        let messages = self.rows.into_iter().map(logged).collect::<Result<_, StoreError>>()?;
+        Ok(LogPage::new(messages, self.next))
+    }
+}
+
+/// A record as it is stored: its summaries have rows of their own.
+#[derive(Debug)]
+pub(super) struct StoredRecord {
+    pub(super) revision: Revision,
+    pub(super) body: String,
+    pub(super) undone_by: Option<Revision>,
+    pub(super) summaries: Vec<StoredSummary>,
+}
+
+#[derive(Debug)]
+pub(super) struct StoredSummary {
+    pub(super) key: Seq,
+    pub(super) tokens: Tokens,
+    pub(super) basis: String,
+    pub(super) counter: String,
+    pub(super) body: String,
+}
+
+impl StoredRecord {
+    pub(super) fn into_committed(self) -> Result<Committed, StoreError> {
+        let unread =
+            |error| corrupt(format!("the record of {} cannot be read", self.revision)).with_source(error);
+        let mut record = record(self.revision, &self.body)?;
+        for summary in self.summaries {
+            let message = stored::decode(&summary.body).map_err(unread)?;
+            let count = count(summary.tokens, &summary.basis, summary.counter)?;
+            record.summaries.push(Summary::new(summary.key, message, count));
+        }
+        Ok(Committed::new(self.revision, record).undone(self.undone_by))
+    }
+}
+
+/// What is left of a stored message that is pruned.
+pub(super) fn pruned(body: &str) -> Result<String, StoreError> {
+    let unread = |error| corrupt("prune: a message cannot be read").with_source(error);
+    let message = stored::decode(body).map_err(unread)?;
+    stored::encode(&message.into_pruned()).map_err(not_storable)
+}
+
+/// Where the last turn begins: `message` and `summary` are where the last one of the visible messages does, and of the
+/// summaries.
+pub(super) fn last_turn_begins(
+    message: Option<(Seq, Turn)>,
+    summary: Option<(Seq, Turn)>,
+    head: Head,
+) -> Seq {
+    match (message, summary) {
+        // A summary has the turn of what it stands for, so the later turn is the last.
+        (Some(message), Some(summary)) if message.1 == summary.1 => message.0.min(summary.0),
+        (Some(message), Some(summary)) if message.1 > summary.1 => message.0,
+        (_, Some(summary)) => summary.0,
+        (Some(message), None) => message.0,
+        (None, None) => head,
+    }
+}
+
+/// A stored count.
+pub(super) fn count(tokens: Tokens, word: &str, counter: String) -> Result<TokenCount, StoreError> {
+    let basis = basis(word).ok_or_else(|| corrupt("the count of a message is of an unknown kind"))?;
+    Ok(TokenCount::new(tokens, basis, Str::from(counter)))
+}
+
+fn basis(word: &str) -> Option<Basis> {
+    [Basis::Estimated, Basis::Counted, Basis::Reported].into_iter().find(|basis| basis.as_str() == word)
+}
+
+/// The sizes of a message's parts: `[1,2]`.
+pub(super) fn part_tokens_text(sizes: &[Tokens]) -> Option<String> {
+    let sizes: Vec<String> = sizes.iter().map(|size| size.0.to_string()).collect();
+    (!sizes.is_empty()).then(|| format!("[{}]", sizes.join(",")))
+}
+
+fn part_tokens(text: &str) -> Result<Vec<Tokens>, StoreError> {
+    let sizes: Vec<u32> =
+        serde_json::from_str(text).map_err(|_| corrupt("the sizes of a message's parts cannot be read"))?;
+    Ok(sizes.into_iter().map(Tokens).collect())
+}
+
+/// What a summary covers: `[[first,last],..]`.
+pub(super) fn covers_text(ranges: &[SeqRange]) -> Result<String, StoreError> {
+    let pairs: Vec<[u64; 2]> = ranges.iter().map(|range| [range.first.0, range.last.0]).collect();
+    serde_json::to_string(&pairs).map_err(|_| rules::invalid("commit: the coverage cannot be written"))
+}
+
+/// What a stored summary covers.
+pub(super) fn covers(text: &str) -> Result<Vec<SeqRange>, StoreError> {
+    let pairs: Vec<[u64; 2]> =
+        serde_json::from_str(text).map_err(|_| corrupt("the coverage of a summary cannot be read"))?;
+    Ok(pairs.into_iter().map(|[first, last]| SeqRange { first: Seq(first), last: Seq(last) }).collect())
+}
+
+/// A number as a database keeps it. What does not fit is larger than any number that a session can have.
+pub(super) fn int(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

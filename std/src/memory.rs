@@ -1,0 +1,29 @@
+//! Memories: what was said earlier, found again by its words, and texts that an application looks up for a run.
+//!
+//! A [`MemoryContextProvider`] puts what a [`MemoryManager`] finds into a run, and gives it what is said; a
+//! [`RetrievalProvider`] does the first half over an application's own [`Retriever`]. Both add data, never instructions:
+//! what they add has the authority of retrieved text, and is ephemeral.
+
+mod config;
+mod keywords;
+mod manager;
+mod persistence;
+mod provider;
+mod retrieval;
+mod store;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{MemoryConfig, MemoryKind};
+pub use keywords::KeywordRetriever;
+pub use manager::{Memory, MemoryManager, MemoryQuery};
+pub use persistence::MemoryPersistence;
+pub use provider::MemoryContextProvider;
+pub use retrieval::{RetrievalProvider, Retrieved, Retriever};
+pub use store::InMemoryStore;
+
+/// How many memories or texts are added to a run, unless the caller says otherwise: what comparable providers of Microsoft
+/// Agent Framework take (`top_k = 5`).
+pub const FOUND_MAX: usize = 5;

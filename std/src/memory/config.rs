@@ -1,0 +1,81 @@
+//! What the environment says of memories.
+
+use std::path::PathBuf;
+
+use crate::session::SessionError;
+
+/// Whether an agent has a memory, of which kind, and where it is kept.
+///
+/// ```
+/// use epitome_std::memory::{MemoryConfig, MemoryKind};
+///
+/// let config = MemoryConfig::from_vars(|name| (name == "MEMORY_DIR").then(|| "/var/agent/memory".to_owned()))?;
+/// assert!(config.enabled);
+/// assert_eq!(config.kind, MemoryKind::InMemory);
+/// assert!(MemoryConfig::from_vars(|_| Some("mem0".to_owned())).is_err());
+/// # Ok::<(), epitome_std::session::SessionError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryConfig {
+    /// Whether there is one: `MEMORY_ENABLED`, on by default.
+    pub enabled: bool,
+    /// Of which kind: `MEMORY_TYPE`.
+    pub kind: MemoryKind,
+    /// Where it is kept: `MEMORY_DIR`. `None` if nothing says so: then nothing is written, until the caller names a place.
+    pub dir: Option<PathBuf>,
+}
+
+/// A kind of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum MemoryKind {
+    /// `in_memory`: [`InMemoryStore`](super::InMemoryStore).
+    #[default]
+    InMemory,
+}
+
+impl Default for MemoryConfig {
+    fn default() -> Self {
+        Self { enabled: true, kind: MemoryKind::default(), dir: None }
+    }
+}
+
+impl MemoryConfig {
+    /// What the environment of this process says, now: `MEMORY_ENABLED`, `MEMORY_TYPE` and `MEMORY_DIR`.
+    ///
+    /// # Errors
+    /// As [`MemoryConfig::from_vars`].
+    pub fn from_env() -> Result<Self, SessionError> {
+        #[expect(clippy::disallowed_methods, reason = "the one place that reads it, and only when called")]
+        Self::from_vars(|name| std::env::var(name).ok())
+    }
+
+    /// What these variables say. One that is empty is as one that is not there; `~/` at the beginning of `MEMORY_DIR` is
+    /// `HOME`.
+    ///
+    /// # Errors
+    /// `Invalid` for a `MEMORY_TYPE` that there is not, or a `MEMORY_ENABLED` that is neither yes nor no.
+    pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, SessionError> {
+        let var = |name: &str| var(name).filter(|value| !value.is_empty());
+        let mut config = Self::default();
+        if let Some(enabled) = var("MEMORY_ENABLED") {
+            config.enabled = match enabled.to_ascii_lowercase().as_str() {
+                "true" | "1" | "yes" | "on" => true,
+                "false" | "0" | "no" | "off" => false,
+                _ => return Err(SessionError::invalid("MEMORY_ENABLED is neither `true` nor `false`")),
+            };
+        }
+        config.kind = match var("MEMORY_TYPE").as_deref() {
+            None | Some("in_memory") => MemoryKind::InMemory,
+            Some(other) => {
+                return Err(SessionError::invalid(format!("MEMORY_TYPE is {other:?}; known are: in_memory")));
+            }
+        };
+        config.dir = var("MEMORY_DIR").map(|dir| match (dir.strip_prefix("~/"), var("HOME")) {
+            (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
+            _ => PathBuf::from(dir),
+        });
+        Ok(config)
+    }
+}

@@ -1,0 +1,104 @@
+//! What a memory is, and who keeps it.
+
+use core::fmt;
+
+use async_trait::async_trait;
+use epitome_core::message::Role;
+
+use crate::history::SessionId;
+use crate::message::Str;
+use crate::session::SessionError;
+
+/// Keeps memories, and finds them again.
+///
+/// *For implementers*: memories are kept in the order in which they come. A search never crosses the session that it names.
+///
+/// *Cancel safety*: dropping the future of [`MemoryManager::add`] leaves all of its memories kept, or none.
+///
+/// ```
+/// use epitome_core::message::Role;
+/// use epitome_std::history::SessionId;
+/// use epitome_std::memory::{InMemoryStore, Memory, MemoryManager, MemoryQuery};
+///
+/// # futures::executor::block_on(async {
+/// let (store, session) = (InMemoryStore::default(), SessionId::new("s-1"));
+/// let said = vec![Memory::new(Role::User, "I live in Lisbon."), Memory::new(Role::User, "I like tea.")];
+/// store.add(&session, "run-1", said.clone()).await?;
+/// store.add(&session, "run-1", said).await?;
+/// assert_eq!(store.all(&session).await?.len(), 2, "once for a token");
+/// let found = store.search(&MemoryQuery::new("Lisbon", 5).in_session(session)).await?;
+/// assert_eq!(found[0].text.as_str(), "I live in Lisbon.");
+/// # Ok::<(), epitome_std::session::SessionError>(())
+/// # }).unwrap();
+/// ```
+#[async_trait]
+pub trait MemoryManager: Send + Sync + fmt::Debug {
+    /// Keeps memories of a session. `token` names them: what was kept under it is not kept again.
+    ///
+    /// # Errors
+    /// `Unavailable` if they cannot be kept now.
+    async fn add(&self, session: &SessionId, token: &str, memories: Vec<Memory>) -> Result<(), SessionError>;
+
+    /// Finds memories, best first.
+    ///
+    /// # Errors
+    /// `Unavailable` if they cannot be searched now.
+    async fn search(&self, query: &MemoryQuery) -> Result<Vec<Memory>, SessionError>;
+
+    /// All memories of a session, oldest first.
+    ///
+    /// # Errors
+    /// `Unavailable` if they cannot be read now.
+    async fn all(&self, session: &SessionId) -> Result<Vec<Memory>, SessionError>;
+
+    /// Forgets a session. Returns how many memories it had.
+    ///
+    /// # Errors
+    /// `Unavailable` if that cannot be done now.
+    async fn forget(&self, session: &SessionId) -> Result<usize, SessionError>;
+}
+
+/// Something that was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Memory {
+    /// By whom.
+    pub role: Role,
+    /// What.
+    pub text: Str,
+}
+
+impl Memory {
+    /// `text`, said by `role`.
+    #[must_use]
+    pub fn new(role: Role, text: impl Into<Str>) -> Self {
+        Self { role, text: text.into() }
+    }
+}
+
+/// What to look for, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryQuery {
+    /// Words.
+    pub text: Str,
+    /// How many memories at most.
+    pub limit: usize,
+    /// In which session; `None` for all of them.
+    pub session: Option<SessionId>,
+}
+
+impl MemoryQuery {
+    /// At most `limit` memories with words of `text`, of all sessions.
+    #[must_use]
+    pub fn new(text: impl Into<Str>, limit: usize) -> Self {
+        Self { text: text.into(), limit, session: None }
+    }
+
+    /// The same, of this session only.
+    #[must_use]
+    pub fn in_session(mut self, session: SessionId) -> Self {
+        self.session = Some(session);
+        self
+    }
+}

@@ -1,0 +1,154 @@
+//! Memories in a run.
+
+use core::fmt;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use epitome_core::attribution::Retention;
+use epitome_core::message::Role;
+
+use super::retrieval::{self, text_of};
+use super::{FOUND_MAX, Memory, MemoryManager, MemoryQuery};
+use crate::history::SessionId;
+use crate::message::Message;
+use crate::provider::{AgentInfo, ContextProvider, source_id};
+use crate::session::{AgentSession, SessionContext, SessionError, State};
+
+/// Before a run, adds the memories that fit what the user says; after it, keeps what the user and the model have said.
+///
+/// What is found stands in one message of the context, of retrieved authority, ephemeral, one memory to a line: it is data,
+/// and cannot pass for instructions or for another line. What a history provider has loaded is not added again; this
+/// provider must stand behind it in the list to know.
+///
+/// Memories of other sessions are looked at only if the caller says so: whose they are, it does not know.
+///
+/// ```
+/// use std::sync::Arc;
+/// use epitome_std::history::MemoryStore;
+/// use epitome_std::memory::{InMemoryStore, MemoryContextProvider};
+/// use epitome_std::provider::{HistoryProvider, Providers};
+///
+/// let mut providers = Providers::default();
+/// providers.push(HistoryProvider::new("history", Arc::new(MemoryStore::new())))?;
+/// providers.push(MemoryContextProvider::new(Arc::new(InMemoryStore::default())).with_found_max(3))?;
+/// # Ok::<(), epitome_std::session::SessionError>(())
+/// ```
+#[derive(Clone)]
+pub struct MemoryContextProvider {
+    source_id: Box<str>,
+    memories: Arc<dyn MemoryManager>,
+    found_max: usize,
+    across_sessions: bool,
+}
+
+impl MemoryContextProvider {
+    /// Over `memories`, of the run's own session, at most [`FOUND_MAX`] at a time.
+    #[must_use]
+    pub fn new(memories: Arc<dyn MemoryManager>) -> Self {
+        Self { source_id: source_id::MEMORY.into(), memories, found_max: FOUND_MAX, across_sessions: false }
+    }
+
+    /// The same under another source id.
+    #[must_use]
+    pub fn with_source_id(mut self, source_id: impl Into<Box<str>>) -> Self {
+        self.source_id = source_id.into();
+        self
+    }
+
+    /// The same with another number of memories at most.
+    #[must_use]
+    pub const fn with_found_max(mut self, found_max: usize) -> Self {
+        self.found_max = found_max;
+        self
+    }
+
+    /// The same over the memories of all sessions: only where all of them are of one person.
+    #[must_use]
+    pub const fn across_sessions(mut self) -> Self {
+        self.across_sessions = true;
+        self
+    }
+
+    /// The best memories that are not `known`, none twice, as lines.
+    async fn new_lines(
+        &self,
+        text: &str,
+        session: Option<SessionId>,
+        known: HashSet<(Role, String)>,
+    ) -> Result<Vec<String>, SessionError> {
+        let mut query = MemoryQuery::new(text, self.found_max);
+        query.session = session;
+        loop {
+            let found = self.memories.search(&query).await?;
+            let mut seen = known.clone();
+            let new = found.iter().filter(|it| seen.insert((it.role, it.text.as_str().to_owned())));
+            let line = |it: &Memory| format!("{}: {}", it.role.as_str(), it.text.as_str());
+            let lines: Vec<String> = new.take(self.found_max).map(line).collect();
+            if lines.len() == self.found_max || found.len() < query.limit {
+                return Ok(lines);
+            }
+            // What was found is there already: look further, each time twice as far.
+            query.limit = query.limit.saturating_mul(2);
+        }
+    }
+}
+
+#[async_trait]
+impl ContextProvider for MemoryContextProvider {
+    fn source_id(&self) -> &str {
+        &self.source_id
+    }
+
+    async fn before_run(
+        &self,
+        _agent: &dyn AgentInfo,
+        _session: &mut AgentSession,
+        context: &mut SessionContext,
+        _state: &mut State,
+    ) -> Result<(), SessionError> {
+        let texts: Vec<String> =
+            context.input_messages().iter().filter(|it| it.role() == Role::User).map(text_of).collect();
+        let loaded = context.context_messages().iter().filter(|it| it.loaded).flat_map(|it| &it.messages);
+        let loaded: HashSet<(Role, String)> = loaded.map(|it| (it.role(), text_of(it))).collect();
+        let session = (!self.across_sessions).then(|| context.session_id().clone());
+        let lines = self.new_lines(&texts.join("\n"), session, loaded).await?;
+        let message = retrieval::message(&self.source_id, "Said in earlier conversation:", &lines);
+        context.extend_messages(&*self.source_id, message);
+        Ok(())
+    }
+
+    async fn after_run(
+        &self,
+        _agent: &dyn AgentInfo,
+        _session: &mut AgentSession,
+        context: &mut SessionContext,
+        _state: &mut State,
+    ) -> Result<(), SessionError> {
+        let response = context.response().iter().flat_map(|response| &response.messages).collect::<Vec<_>>();
+        let said = context.input_messages().iter().chain(response);
+        let memories: Vec<Memory> = said.filter_map(memory_of).collect();
+        if memories.is_empty() {
+            return Ok(());
+        }
+        self.memories.add(context.session_id(), context.run_token(), memories).await
+    }
+}
+
+impl fmt::Debug for MemoryContextProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryContextProvider")
+            .field("source_id", &self.source_id)
+            .field("found_max", &self.found_max)
+            .field("across_sessions", &self.across_sessions)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What of a message is remembered: the words of the user and of the model, unless they are for this run only.
+fn memory_of(message: &Message) -> Option<Memory> {
+    let (text, kept) = (text_of(message), message.attribution().retention != Retention::Ephemeral);
+    let role = message.role();
+    (kept && matches!(role, Role::User | Role::Assistant) && !text.is_empty())
+        .then(|| Memory::new(role, text))
+}

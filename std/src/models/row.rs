@@ -1,0 +1,99 @@
+//! Reading rows.
+
+use core::error::Error;
+use core::fmt;
+
+use epitome_core::{ImageRule, Profile};
+
+use super::Model;
+
+/// The models of `csv`.
+pub(super) fn parse(csv: &str) -> Result<Vec<Model>, RowError> {
+    let lines = csv.lines().enumerate().map(|(at, line)| (at.saturating_add(1), line.trim()));
+    lines
+        .filter(|(_, line)| !(line.is_empty() || line.starts_with('#') || line.starts_with("name,")))
+        .map(|(at, line)| row(line).map_err(|what| RowError { line: at, what }))
+        .collect()
+}
+
+fn row(line: &str) -> Result<Model, String> {
+    let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+    let [name, profile, encoding, window, input, output, image, source, date] = fields.as_slice() else {
+        return Err(format!("{} fields, where there are 9: {COLUMNS}", fields.len()));
+    };
+    if name.is_empty() {
+        return Err("the name is empty".to_owned());
+    }
+    let Some(known) = Profile::by_name(profile) else {
+        let names: Vec<_> = Profile::ALL.iter().map(|profile| profile.as_str()).collect();
+        return Err(format!("no profile is called {profile:?}; known: {}", names.join(", ")));
+    };
+    let mut model = Model::new(name, number("window", window)?.ok_or("the window is empty")?);
+    model.profile = known;
+    if !encoding.is_empty() {
+        model.encoding = (*encoding).to_owned();
+    }
+    model.input_max = number("input", input)?;
+    model.output_max = number("output", output)?;
+    model.image = image_rule(image)?;
+    (model.source, model.date) = ((*source).to_owned(), (*date).to_owned());
+    model.budget().map_err(|error| error.to_string())?;
+    Ok(model)
+}
+
+/// A positive number of tokens; `None` if the field is empty.
+fn number(column: &str, field: &str) -> Result<Option<u64>, String> {
+    if field.is_empty() {
+        return Ok(None);
+    }
+    match field.parse() {
+        Ok(0) | Err(_) => {
+            Err(format!("{column} is {field:?}; expected a number of tokens, for example 128000"))
+        }
+        Ok(tokens) => Ok(Some(tokens)),
+    }
+}
+
+/// The rule that a field names; `None` for `none` and for an empty field.
+fn image_rule(field: &str) -> Result<Option<ImageRule>, String> {
+    let (kind, figures) = field.split_once(':').unwrap_or((field, ""));
+    let figures: Option<Vec<u32>> =
+        figures.split(['+', '/', '*']).map(|figure| figure.parse().ok()).collect();
+    Ok(Some(match (kind, figures.as_deref()) {
+        ("" | "none", _) => return Ok(None),
+        ("tiles", Some(&[base, tile])) => ImageRule::Tiles { base, tile },
+        ("patches", Some(&[edge_max, patches_max, per_mille])) => {
+            ImageRule::Patches { edge_max, patches_max, per_mille }
+        }
+        ("squares", Some(&[edge_max, tokens_max])) => ImageRule::Squares { edge_max, tokens_max },
+        ("area", Some(&[edge_max, tokens_max])) => ImageRule::Area { edge_max, tokens_max },
+        ("crops", Some(&[tokens])) => ImageRule::Crops { tokens },
+        ("fixed", Some(&[tokens])) => ImageRule::Fixed { tokens },
+        _ => {
+            return Err(format!(
+                "no rule for images is {field:?}; known: tiles:85+170, patches:2048/1536*1620, squares:1568/1568, \
+                 area:1568/1600, crops:258, fixed:256, none"
+            ));
+        }
+    }))
+}
+
+/// A row that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RowError {
+    /// Its line, from 1.
+    pub line: usize,
+    /// What is wrong with it, and what is expected.
+    pub what: String,
+}
+
+impl fmt::Display for RowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {} of the table of models: {}", self.line, self.what)
+    }
+}
+
+impl Error for RowError {}
+
+const COLUMNS: &str = "name,profile,encoding,window,input,output,image,source,date";

@@ -1,0 +1,59 @@
+//! Providers: what joins a run before the model is called, and looks at it afterwards.
+//!
+//! A [`ContextProvider`] adds messages, instructions and tools to a run, and may remember something of it in the session's
+//! state. A [`HistoryProvider`] is one that loads and stores messages. An agent owns its [`Providers`]; one list serves any
+//! number of sessions at once.
+
+mod agent_info;
+mod closure;
+mod compaction;
+mod error;
+mod history;
+mod hook;
+mod pipeline;
+mod warning;
+
+#[cfg(test)]
+mod tests;
+
+pub use agent_info::{AgentInfo, NamedAgent};
+pub use closure::{ClosureProvider, Hook, HookFuture};
+pub use compaction::CompactionProvider;
+pub use error::{Failures, HookName, ProviderError};
+pub(crate) use history::RunPlace;
+pub use history::{HistoryProvider, InMemoryHistoryProvider};
+pub use hook::ContextProvider;
+pub use pipeline::Providers;
+pub(crate) use pipeline::open_history;
+pub use warning::ProviderWarning;
+
+/// The source ids that providers have unless they are given another.
+///
+/// A session's state and the attribution of messages name providers by these, also after the program has been built anew:
+/// they never change.
+pub mod source_id {
+    /// Histories that the session itself keeps.
+    pub const IN_MEMORY: &str = "in_memory";
+    /// Histories in Redis.
+    pub const REDIS_MEMORY: &str = "redis_memory";
+    /// Search in Redis.
+    pub const REDIS: &str = "redis";
+    /// Mem0.
+    pub const MEM0: &str = "mem0";
+    /// Azure AI Search.
+    pub const AZURE_AI_SEARCH: &str = "azure_ai_search";
+    /// Histories in SQLite.
+    pub const SQLITE_MEMORY: &str = "sqlite_memory";
+    /// Histories in Postgres.
+    pub const POSTGRES_MEMORY: &str = "postgres_memory";
+    /// Histories in JSONL files.
+    pub const JSONL_MEMORY: &str = "jsonl_memory";
+    /// Histories in Cosmos DB.
+    pub const COSMOS_MEMORY: &str = "cosmos_memory";
+    /// Compaction.
+    pub const COMPACTION: &str = "compaction";
+    /// Memories of earlier conversations.
+    pub const MEMORY: &str = "memory";
+    /// Closures; the second has `decorated-2`, and so on.
+    pub const DECORATED: &str = "decorated";
+}

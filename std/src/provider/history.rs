@@ -1,0 +1,290 @@
+//! Histories as providers.
+
+use core::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use epitome_core::{ClassEstimator, TokenCounter};
+use tracing::{Instrument, debug, debug_span};
+
+use super::{AgentInfo, ContextProvider, source_id};
+use crate::history::{History, HistoryStore, SessionId};
+use crate::session::{AgentSession, SessionContext, SessionError, State};
+
+mod storing;
+
+pub(crate) use storing::RunPlace;
+
+/// Loads what a session has said into a run, and stores what the run adds.
+///
+/// One type for all purposes: the memory of an agent loads and stores, a log for audits only stores.
+///
+/// After a run it stores, in this order: context of other providers (only if asked to), input, response. What it has
+/// loaded itself, and what other history providers have, is not stored again unless
+/// [`HistoryProvider::store_context_from`] names it. An ephemeral input or response is not stored, nor is context with the
+/// label `ephemeral`; other context is, if context is at all: who asks for retrieved text gets it. Labels are taken off.
+///
+/// Storing is named by the run's token, so that a repeated `after_run` stores once; what somebody really says twice is
+/// said in two runs, or twice in one, and stored twice.
+///
+/// ```
+/// use std::sync::Arc;
+/// use epitome_std::history::MemoryStore;
+/// use epitome_std::message::Message;
+/// use epitome_std::provider::{HistoryProvider, NamedAgent, Providers};
+/// use epitome_std::session::{AgentResponse, AgentSession, SessionContext};
+///
+/// # futures::executor::block_on(async {
+/// let mut providers = Providers::default();
+/// providers.push(HistoryProvider::new("memory", Arc::new(MemoryStore::new())))?;
+/// let (agent, mut session) = (NamedAgent::new("a"), AgentSession::with_id("s"));
+///
+/// let mut run = SessionContext::new(&session, "run-1", vec![Message::user("I am Alice.")]);
+/// providers.before_run(&agent, &mut session, &mut run).await?;
+/// run.set_response(AgentResponse::new(vec![Message::assistant("Hello, Alice.")]));
+/// providers.after_run(&agent, &mut session, &mut run).await?;
+///
+/// let mut run = SessionContext::new(&session, "run-2", vec![Message::user("Who am I?")]);
+/// providers.before_run(&agent, &mut session, &mut run).await?;
+/// assert_eq!(run.prompt_messages().count(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct HistoryProvider {
+    source_id: Box<str>,
+    backing: Backing,
+    counter: Arc<dyn TokenCounter + Send + Sync>,
+    session_prefix: Box<str>,
+    load_messages: bool,
+    store_inputs: bool,
+    store_responses: bool,
+    store_context_messages: bool,
+    store_context_from: Option<Vec<String>>,
+    store_ephemeral: bool,
+}
+
+/// Where the messages are.
+#[derive(Clone)]
+enum Backing {
+    /// In a store.
+    Store(Arc<dyn HistoryStore>),
+    /// In the session itself, so that they are written with it.
+    Session,
+}
+
+impl HistoryProvider {
+    /// A provider over `store`. It loads, and stores input and response.
+    #[must_use]
+    pub fn new(source_id: impl Into<Box<str>>, store: Arc<dyn HistoryStore>) -> Self {
+        Self::with_backing(source_id.into(), Backing::Store(store))
+    }
+
+    /// A provider over the session itself: what it stores is written with the session, in
+    /// `state[source_id].messages`. Its source id is `in_memory`.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::with_backing(source_id::IN_MEMORY.into(), Backing::Session)
+    }
+
+    fn with_backing(source_id: Box<str>, backing: Backing) -> Self {
+        Self {
+            source_id,
+            backing,
+            counter: Arc::new(ClassEstimator::new()),
+            session_prefix: Box::default(),
+            load_messages: true,
+            store_inputs: true,
+            store_responses: true,
+            store_context_messages: false,
+            store_context_from: None,
+            store_ephemeral: false,
+        }
+    }
+
+    /// The same under another source id.
+    #[must_use]
+    pub fn with_source_id(mut self, source_id: impl Into<Box<str>>) -> Self {
+        self.source_id = source_id.into();
+        self
+    }
+
+    /// The same with another counter; the default is the estimator.
+    #[must_use]
+    pub fn with_counter(mut self, counter: Arc<dyn TokenCounter + Send + Sync>) -> Self {
+        self.counter = counter;
+        self
+    }
+
+    /// The same with this before the session's id in the store. Two providers of one agent over one store need different
+    /// prefixes, or they keep one log.
+    #[must_use]
+    pub fn with_session_prefix(mut self, prefix: impl Into<Box<str>>) -> Self {
+        self.session_prefix = prefix.into();
+        self
+    }
+
+    /// Whether it loads (`true`). If not, it is not asked before a run.
+    #[must_use]
+    pub const fn load_messages(mut self, load: bool) -> Self {
+        self.load_messages = load;
+        self
+    }
+
+    /// Whether it stores what the caller says (`true`).
+    #[must_use]
+    pub const fn store_inputs(mut self, store: bool) -> Self {
+        self.store_inputs = store;
+        self
+    }
+
+    /// Whether it stores what the model answers (`true`).
+    #[must_use]
+    pub const fn store_responses(mut self, store: bool) -> Self {
+        self.store_responses = store;
+        self
+    }
+
+    /// Whether it stores what other providers have added (`false`).
+    #[must_use]
+    pub const fn store_context_messages(mut self, store: bool) -> Self {
+        self.store_context_messages = store;
+        self
+    }
+
+    /// Of which sources it stores context, if it does; of none, if there are none. The default is all but those whose
+    /// messages are stored already.
+    #[must_use]
+    pub fn store_context_from<S: Into<String>>(mut self, sources: impl IntoIterator<Item = S>) -> Self {
+        self.store_context_from = Some(sources.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Whether it stores what is ephemeral too (`false`).
+    #[must_use]
+    pub const fn store_ephemeral(mut self, store: bool) -> Self {
+        self.store_ephemeral = store;
+        self
+    }
+
+    /// Whether it loads.
+    #[must_use]
+    pub const fn loads(&self) -> bool {
+        self.load_messages
+    }
+
+    /// Opens the session's history: groups and counts what is visible in it. `state` is this provider's own.
+    ///
+    /// # Errors
+    /// As [`History::open`].
+    pub async fn open(&self, session: &mut AgentSession, state: &mut State) -> Result<History, SessionError> {
+        let span = debug_span!("load", source_id = &*self.source_id);
+        async {
+            let (store, id) = self.place(session, state).await?;
+            let history = History::open(store, id, Arc::clone(&self.counter)).await?;
+            debug!(messages = history.live().len(), tokens = history.index().tokens(), "loaded");
+            Ok(history)
+        }
+        .instrument(span)
+        .await
+    }
+
+    /// The same to append only: where nothing is shown, nothing is loaded but what new messages are grouped with.
+    async fn open_to_append(
+        &self,
+        session: &mut AgentSession,
+        state: &mut State,
+    ) -> Result<History, SessionError> {
+        if self.load_messages && session.service_session_id().is_none() {
+            return self.open(session, state).await;
+        }
+        let span = debug_span!("load", source_id = &*self.source_id, tail = true);
+        async {
+            let (store, id) = self.place(session, state).await?;
+            Ok(History::open_tail(store, id, Arc::clone(&self.counter)).await?)
+        }
+        .instrument(span)
+        .await
+    }
+
+    /// The store, and the name of the session in it.
+    async fn place(
+        &self,
+        session: &mut AgentSession,
+        state: &mut State,
+    ) -> Result<(Arc<dyn HistoryStore>, SessionId), SessionError> {
+        let store: Arc<dyn HistoryStore> = match &self.backing {
+            Backing::Store(store) => Arc::clone(store),
+            Backing::Session => {
+                session.memory_store(&self.source_id, state, Arc::clone(&self.counter)).await?
+            }
+        };
+        Ok((store, SessionId::new(format!("{}{}", self.session_prefix, session.session_id()))))
+    }
+}
+
+/// A history in the session itself, as [`HistoryProvider::in_memory`] makes it: `InMemoryHistoryProvider::default()`.
+///
+/// ```
+/// use epitome_std::provider::{ContextProvider, InMemoryHistoryProvider};
+///
+/// assert_eq!(InMemoryHistoryProvider::default().source_id(), "in_memory");
+/// ```
+pub type InMemoryHistoryProvider = HistoryProvider;
+
+impl Default for HistoryProvider {
+    fn default() -> Self {
+        Self::in_memory()
+    }
+}
+
+#[async_trait]
+impl ContextProvider for HistoryProvider {
+    fn source_id(&self) -> &str {
+        &self.source_id
+    }
+
+    async fn before_run(
+        &self,
+        _agent: &dyn AgentInfo,
+        session: &mut AgentSession,
+        context: &mut SessionContext,
+        state: &mut State,
+    ) -> Result<(), SessionError> {
+        // Who has looked at the history before the run has left it here.
+        let history = match context.take_history(&self.source_id) {
+            Some(history) => history,
+            None => self.open(session, state).await?,
+        };
+        context.extend_loaded(&*self.source_id, history.projection().cloned());
+        context.put_history(&*self.source_id, history);
+        Ok(())
+    }
+
+    async fn after_run(
+        &self,
+        _agent: &dyn AgentInfo,
+        session: &mut AgentSession,
+        context: &mut SessionContext,
+        state: &mut State,
+    ) -> Result<(), SessionError> {
+        self.store(session, context, state).await
+    }
+
+    fn as_history(&self) -> Option<&HistoryProvider> {
+        Some(self)
+    }
+}
+
+impl fmt::Debug for HistoryProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HistoryProvider")
+            .field("source_id", &self.source_id)
+            .field("load_messages", &self.load_messages)
+            .field("store_inputs", &self.store_inputs)
+            .field("store_responses", &self.store_responses)
+            .field("store_context_messages", &self.store_context_messages)
+            .field("store_context_from", &self.store_context_from)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,140 @@
+//! What of a run a history provider stores, and how.
+
+use epitome_core::attribution::Retention;
+use tracing::{Instrument, debug_span};
+
+use super::HistoryProvider;
+use crate::history::{AppendToken, Appended, History, StoreErrorKind};
+use crate::message::{LABEL_EPHEMERAL, Message};
+use crate::session::{AgentSession, ContextMessages, SessionContext, SessionError, State};
+
+impl HistoryProvider {
+    /// What of a run is to be stored, in order, as it is stored.
+    #[must_use]
+    pub fn storable(&self, context: &SessionContext) -> Vec<Message> {
+        self.stored_of(context).map(|(_, message)| unlabelled(message)).collect()
+    }
+
+    /// What of a run is to be stored, in order, and where in the run it is. What is added to the response comes last, so
+    /// that what is to be stored only grows while the run lasts.
+    pub(crate) fn stored_of<'a>(
+        &'a self,
+        context: &'a SessionContext,
+    ) -> impl Iterator<Item = (RunPlace, &'a Message)> {
+        let sources = context.context_messages().iter().enumerate();
+        let from_context = sources.filter(|(_, it)| self.stores_context_of(it)).flat_map(|(source, it)| {
+            let places = (0..).map(move |at| RunPlace::Context { source, at });
+            places.zip(&it.messages)
+        });
+        let from_context = from_context.filter(|(_, it)| !is_labelled_ephemeral(it) || self.store_ephemeral);
+        let input = context.input_messages().iter().filter(|_| self.store_inputs);
+        let input = input.enumerate().map(|(at, message)| (RunPlace::Input(at), message));
+        let response = context.response().filter(|_| self.store_responses);
+        let response = response.into_iter().flat_map(|response| response.messages.iter().enumerate());
+        let said = input.chain(response.map(|(at, message)| (RunPlace::Said(at), message)));
+        let said =
+            said.filter(|(_, it)| self.store_ephemeral || it.attribution().retention != Retention::Ephemeral);
+        from_context.chain(said)
+    }
+
+    /// Stores what of the run is not stored yet. It may be called again and again, after a failure or as the run goes on.
+    ///
+    /// Of a run that was read with its session, what was stored since then under its name stays: it has gone on elsewhere.
+    pub(crate) async fn store(
+        &self,
+        session: &mut AgentSession,
+        context: &mut SessionContext,
+        state: &mut State,
+    ) -> Result<(), SessionError> {
+        let messages = self.storable(context);
+        loop {
+            let progress = context.progress_mut(&self.source_id);
+            let is_repeated = progress.is_in_doubt();
+            let Some(part) = progress.next_part(messages.len()) else { return Ok(()) };
+            let token = self.token(context.run_token(), part.start);
+            let mut history = match context.take_history(&self.source_id) {
+                Some(history) => history,
+                None => self.open_to_append(session, state).await?,
+            };
+            if context.was_read() && !is_repeated && history.appended(&token).await?.is_some() {
+                return Ok(());
+            }
+            let chunk = messages.get(part.clone()).unwrap_or_default().to_vec();
+            let span = debug_span!("store", source_id = &*self.source_id, messages = chunk.len());
+            let appended = Self::append(&mut history, &token, chunk).instrument(span).await;
+            context.put_history(&*self.source_id, history);
+            context.progress_mut(&self.source_id).stored(&part, appended?.first);
+        }
+    }
+
+    /// What names an append of a run: that of what is to be stored from the `from`th message on. Two providers may share a
+    /// log: each has its own names.
+    fn token(&self, run_token: &str, from: usize) -> AppendToken {
+        AppendToken::new(match from {
+            0 => format!("{run_token}/{}", self.source_id),
+            from => format!("{run_token}/{}/{from}", self.source_id),
+        })
+    }
+
+    /// Whether a run of this token has stored something here, in the history that was opened for this one.
+    pub(crate) async fn has_stored(&self, context: &SessionContext) -> Result<bool, SessionError> {
+        let Some(history) = context.history(&self.source_id) else { return Ok(false) };
+        Ok(history.appended(&self.token(context.run_token(), 0)).await?.is_some())
+    }
+
+    /// Appends to a history, wherever its end is by now. The token makes it repeatable.
+    ///
+    /// # Errors
+    /// As [`History::append`]; `Conflict` only if others have come in between again and again.
+    ///
+    /// # Cancel safety
+    /// As [`History::append`].
+    pub async fn append(
+        history: &mut History,
+        token: &AppendToken,
+        messages: Vec<Message>,
+    ) -> Result<Appended, SessionError> {
+        for _ in 1..APPEND_ATTEMPTS_MAX {
+            match history.append(token, messages.clone()).await {
+                Err(error) if error.kind() == StoreErrorKind::Conflict => {}
+                answer => return Ok(answer?),
+            }
+        }
+        Ok(history.append(token, messages).await?)
+    }
+
+    pub(crate) fn stores_context_of(&self, context: &ContextMessages) -> bool {
+        self.store_context_messages
+            && match &self.store_context_from {
+                Some(sources) => sources.iter().any(|source| context.source_id == **source),
+                None => !context.loaded && context.source_id != *self.source_id,
+            }
+    }
+}
+
+/// Where in a run a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunPlace {
+    /// In what a provider has added: which one of the sources, and which of its messages.
+    Context { source: usize, at: usize },
+    /// In the input.
+    Input(usize),
+    /// In the response, tool results included.
+    Said(usize),
+}
+
+/// How often an append is tried before its conflict is told: each attempt that fails has seen another append succeed.
+const APPEND_ATTEMPTS_MAX: u32 = 16;
+
+fn is_labelled_ephemeral(message: &Message) -> bool {
+    message.attribution().label.as_deref() == Some(LABEL_EPHEMERAL)
+}
+
+/// A label is for filters while a run lasts; what it says of the stay has become the retention.
+fn unlabelled(message: &Message) -> Message {
+    let mut attribution = message.attribution().clone();
+    if attribution.label.take().is_none() {
+        return message.clone();
+    }
+    message.clone().with_attribution(attribution)
+}

@@ -1,0 +1,96 @@
+//! What a provider is.
+
+use async_trait::async_trait;
+
+use super::{AgentInfo, HistoryProvider};
+use crate::compaction::AutoCompaction;
+use crate::session::{AgentSession, SessionContext, SessionError, State};
+
+/// Joins runs: before the model is called it may add to the run, and afterwards it may look at the answer.
+///
+/// *For callers*: put it into [`Providers`](super::Providers), which calls the hooks in order before a run and in reverse
+/// after it. One provider serves any number of sessions and runs at once.
+///
+/// *For implementers*: what belongs to a session goes into `state`, never into the provider. `state` is the provider's own
+/// part of [`AgentSession::state`], under its source id; that of others is to be seen in `session`. It must be JSON, so that
+/// the session can be written. Providers are trusted: each sees all messages and all state.
+///
+/// Both hooks may be called again for one run, when the first attempt failed: [`SessionContext::run_token`] tells.
+///
+/// *Cancel safety*: if the future of a hook is dropped, the state is as the hook left it.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use epitome_std::provider::{AgentInfo, ContextProvider};
+/// use epitome_std::session::{AgentSession, SessionContext, SessionError, State};
+///
+/// /// Counts the runs of a session, and tells the model.
+/// #[derive(Debug)]
+/// struct Runs;
+///
+/// #[async_trait]
+/// impl ContextProvider for Runs {
+///     fn source_id(&self) -> &str {
+///         "runs"
+///     }
+///
+///     async fn before_run(
+///         &self,
+///         _agent: &dyn AgentInfo,
+///         _session: &mut AgentSession,
+///         context: &mut SessionContext,
+///         state: &mut State,
+///     ) -> Result<(), SessionError> {
+///         let run = state.get("run").and_then(|run| run.as_u64()).unwrap_or(0) + 1;
+///         state.insert("run".into(), run.into());
+///         context.extend_instructions(self.source_id(), [format!("This is run {run}.")]);
+///         Ok(())
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait ContextProvider: Send + Sync {
+    /// Names the provider: in attribution, in filters, and as the key of its state. Two providers of one agent never have
+    /// the same.
+    fn source_id(&self) -> &str;
+
+    /// Called before the model is. What it adds to `context` is sent.
+    ///
+    /// # Errors
+    /// An error ends the run before the model is called: see [`Providers::before_run`](super::Providers::before_run).
+    async fn before_run(
+        &self,
+        agent: &dyn AgentInfo,
+        session: &mut AgentSession,
+        context: &mut SessionContext,
+        state: &mut State,
+    ) -> Result<(), SessionError> {
+        let _ = (agent, session, context, state);
+        Ok(())
+    }
+
+    /// Called when the model has answered; the answer is in `context`.
+    ///
+    /// # Errors
+    /// An error keeps no other provider from its part: see [`Providers::after_run`](super::Providers::after_run).
+    async fn after_run(
+        &self,
+        agent: &dyn AgentInfo,
+        session: &mut AgentSession,
+        context: &mut SessionContext,
+        state: &mut State,
+    ) -> Result<(), SessionError> {
+        let _ = (agent, session, context, state);
+        Ok(())
+    }
+
+    /// The history provider that this is, or that it wraps; `None` if it keeps no history.
+    fn as_history(&self) -> Option<&HistoryProvider> {
+        None
+    }
+
+    /// How the runs compact that this provider joins; `None` if it does not say.
+    fn as_compaction(&self) -> Option<&AutoCompaction> {
+        None
+    }
+}

@@ -1,0 +1,361 @@
+//! The points of a run where it compacts, and compaction on demand: one way through, whichever it is.
+
+use core::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use epitome_core::{Budget, Fired, Index, Pass, Stamp, Trigger, TriggerView, Usage, Wait};
+use futures::FutureExt;
+use tracing::{Instrument, debug, debug_span};
+
+use super::due::{self, Measure};
+use super::live::Run;
+use super::{Point, RequestHandle, RunError, RunEvent, RunSettings, Skipped, render, scratch};
+use crate::compaction::{
+    AutoCompaction, CompactionCx, CompactionOptions, CompactionOutcome, CompactionResult, Compactor,
+    LiveRequest,
+};
+use crate::history::History;
+use crate::provider::{ContextProvider, HistoryProvider, Providers, open_history};
+use crate::session::{AgentSession, SessionContext, SessionError, SessionErrorKind};
+
+/// Compacts what is stored of a session, now: whether it is due is not asked.
+///
+/// The history is that of the only provider of `settings` that loads. If there is no history provider at all, there is
+/// nothing to compact, and the result is (0, 0). Without a goal, the compactor's own measure decides how much stays.
+///
+/// ```
+/// # use epitome_std::compaction::{CompactionOptions, CompactionResult, Held, MessagesCompactor};
+/// # use epitome_std::provider::{ClosureProvider, Providers};
+/// # use epitome_std::run::{RunSettings, compact};
+/// # use epitome_std::session::AgentSession;
+/// # futures::executor::block_on(async {
+/// let last_two = MessagesCompactor::new("last two", |messages: Vec<Held>, _: CompactionOptions| async move {
+///     let older = messages.len().saturating_sub(2);
+///     Ok(messages.into_iter().skip(older).collect())
+/// });
+/// let mut session = AgentSession::new();
+/// let settings = RunSettings::new("helper");
+/// let result = compact(&settings, &mut session, &last_two, CompactionOptions::default()).await?;
+/// assert_eq!((result.original_count, result.compacted_count), (0, 0), "nothing was said yet");
+/// # Ok::<(), epitome_std::session::SessionError>(())
+/// # }).unwrap();
+/// ```
+///
+/// # Errors
+/// `Invalid` if the service keeps the session's history, or if there are history providers and none of them, or several,
+/// load; otherwise what the compactor says. The history is then as it was.
+///
+/// # Cancel safety
+/// As [`Compactor`].
+pub async fn compact(
+    settings: &RunSettings,
+    session: &mut AgentSession,
+    compactor: &dyn Compactor,
+    options: CompactionOptions,
+) -> Result<CompactionResult, SessionError> {
+    if session.service_session_id().is_some() {
+        return Err(SessionError::new(SessionErrorKind::Invalid, SERVICE_MANAGED));
+    }
+    let providers = settings.providers.for_run(session, &SessionContext::new(session, "", Vec::new()));
+    let Some(primary) = providers.primary_history() else {
+        return match skipped(&providers) {
+            Some(reason) => {
+                Err(SessionError::new(SessionErrorKind::Invalid, format!("compact: {}", reason.as_str())))
+            }
+            None => Ok(CompactionResult::new(0, 0)),
+        };
+    };
+    let mut history = open_history(primary, session).await?;
+    let (counted, stamp) = (history.index().tokens(), stamp_of(&history));
+    let measure = Measure::of(session, settings.model_key(), options.window(), counted, stamp);
+    let whole = due::budget(options.window());
+    let ledger = session.ledger_for(settings.model_key(), whole);
+    let budget = due::plan_budget(&whole, None, measure.size.tokens, counted, ledger);
+    let (outcome, usage) = pass(&mut history, compactor, &options, budget, (Pass::Manual, None)).await;
+    note_usage(session, settings, whole, &usage);
+    // An error may have come after the commit.
+    if history.revision() != stamp.revision {
+        session.note_compaction();
+    }
+    match outcome? {
+        CompactionOutcome::Compacted(result) => Ok(result),
+        CompactionOutcome::Unchanged(_) => {
+            let cx = CompactionCx::new(&mut history, budget, Pass::Manual);
+            Ok(cx.result_since(cx.measure()))
+        }
+    }
+}
+
+/// What a manual compaction says where the service keeps the history.
+const SERVICE_MANAGED: &str = "Cannot compact service-managed sessions. Compaction is only supported for client-managed \
+                               sessions.";
+
+impl Run<'_> {
+    /// Looks at what is stored, and compacts it if that is due.
+    pub(super) async fn compact_stored(&mut self, point: Point) {
+        let Some(auto) = self.auto_at(point) else { return };
+        let Some(primary) = self.primary_at(point) else { return };
+        let source_id = primary.source_id();
+        let history = match self.context.take_history(source_id) {
+            Some(history) => Ok(history),
+            None => open_history(&primary, self.session).await,
+        };
+        let mut history = match history {
+            Ok(history) => history,
+            Err(error) => return self.failed(point, &error),
+        };
+        let (counted, stamp) = (self.counted(history.index().tokens(), point), stamp_of(&history));
+        let look = Look::at(self.session, self.settings, &auto, history.index(), counted, stamp);
+        if !self.is_due(point, &look) {
+            return self.context.put_history(source_id, history);
+        }
+        let (outcome, usage) =
+            pass(&mut history, &*auto.compactor, &auto.options, look.budget, (Pass::Proactive, None))
+                .instrument(debug_span!("compaction", point = point.as_str()))
+                .await;
+        note_usage(self.session, self.settings, due::budget(auto.options.window()), &usage);
+        let compacted = history.revision() != stamp.revision;
+        // After a failure nobody knows what it shows: who needs it loads it again.
+        if outcome.is_ok() {
+            self.context.put_history(source_id, history);
+        }
+        self.note(point, compacted, outcome);
+    }
+
+    /// Looks at all that would be sent, and compacts it if that is due.
+    pub(super) async fn compact_request(&mut self) {
+        let point = Point::BeforeCall;
+        let Some(auto) = self.auto_at(point) else { return };
+        if self.primary_at(point).is_none() {
+            return;
+        }
+        let (index, stamp) = (self.working.index(), self.working.stamp());
+        let counted = index.tokens().saturating_add(self.tool_tokens);
+        let look = Look::at(self.session, self.settings, &auto, index, counted, stamp);
+        if !self.is_due(point, &look) {
+            return;
+        }
+        match self.pass_over_request(&auto, look.budget, Pass::Proactive).await {
+            Ok((compacted, outcome)) => self.note(point, compacted, Ok(outcome)),
+            Err(error) => self.failed(point, &error),
+        }
+    }
+
+    /// Compacts what is sent, because the provider has refused the request of this handle as too large. Then ask for
+    /// another prompt.
+    ///
+    /// `window` is how much the model takes, if the refusal says; otherwise it is taken to be less than was sent. What is
+    /// left is half of it at most, if that can be reached. It needs a compactor, and does not ask at which points it runs.
+    ///
+    /// # Errors
+    /// [`RunError::Misuse`] as [`Run::record`], or if the run has no compactor. [`RunError::Session`] if the compactor
+    /// failed, or found nothing to gain (`Infeasible`): the run may be ended with [`Run::fail`].
+    ///
+    /// # Cancel safety
+    /// The request is as it was, or compacted; ask for another prompt.
+    pub async fn refused(&mut self, handle: RequestHandle, window: Option<u64>) -> Result<(), RunError> {
+        self.check_idle()?;
+        self.check_handle(&handle)?;
+        let Some(auto) = self.compaction.clone() else {
+            return Err(RunError::Misuse("nothing can be compacted: the run has no compactor"));
+        };
+        let point = Point::BeforeCall;
+        if self.primary_at(point).is_none() {
+            return Err(RunError::Misuse(
+                "nothing can be compacted: no history provider is the only one that loads",
+            ));
+        }
+        let counted = self.working.index().tokens().saturating_add(self.tool_tokens);
+        let budget = self.overflow_budget(&auto, counted, window);
+        let (compacted, outcome) = self.pass_over_request(&auto, budget, Pass::Overflow).await?;
+        self.note(point, compacted, Ok(outcome));
+        match compacted {
+            true => Ok(()),
+            false => {
+                Err(SessionError::new(SessionErrorKind::Infeasible, "refused: there is nothing to compact")
+                    .into())
+            }
+        }
+    }
+
+    /// What has to be reached when a request of `counted` tokens was refused.
+    fn overflow_budget(&mut self, auto: &AutoCompaction, counted: u64, window: Option<u64>) -> Budget {
+        let (model, stamp, known) = (self.settings.model_key(), self.working.stamp(), auto.options.window());
+        let measure = Measure::of(self.session, model, known, counted, stamp);
+        let size = measure.size.tokens;
+        let window = window.unwrap_or_else(|| size.saturating_sub(1)).min(known);
+        let whole = due::budget(window);
+        let index = self.working.index();
+        let fired = measure.fired(&Trigger::tokens(whole.limit().min(size.saturating_sub(1))), index, &whole);
+        let ledger = self.session.ledger_for(model, due::budget(known));
+        due::plan_budget(&whole, fired.as_ref(), size, index.tokens(), ledger)
+    }
+
+    /// A pass over all that would be sent, and whether it is less then.
+    async fn pass_over_request(
+        &mut self,
+        auto: &AutoCompaction,
+        budget: Budget,
+        kind: Pass,
+    ) -> Result<(bool, CompactionOutcome), SessionError> {
+        let request = Some(Arc::new(self.live_request()));
+        let (working, compactor) = (&mut self.working, &*auto.compactor);
+        let (session, settings) = (&mut *self.session, self.settings);
+        async {
+            let mut history = scratch::history_of(working).await?;
+            let (outcome, usage) =
+                pass(&mut history, compactor, &auto.options, budget, (kind, request)).await;
+            note_usage(session, settings, due::budget(auto.options.window()), &usage);
+            Ok((scratch::adopt(working, &history, compactor.name())?, outcome?))
+        }
+        .instrument(debug_span!("compaction", point = Point::BeforeCall.as_str()))
+        .await
+    }
+
+    /// What would be sent now.
+    fn live_request(&self) -> LiveRequest {
+        let (messages, _) = render::legal(self.settings.profile, &self.projection());
+        LiveRequest::new(messages, self.settings.model.clone())
+            .with_tools(self.context.tools().to_vec())
+            .with_options(self.context.options().clone())
+    }
+
+    /// What is configured for this point of the run, if something is.
+    fn auto_at(&self, point: Point) -> Option<AutoCompaction> {
+        let auto = self.compaction.as_ref()?;
+        let on = match point {
+            Point::BeforeRun => auto.points.before_run(),
+            Point::BeforeCall => auto.points.before_call(),
+            Point::AfterRun => auto.points.after_run(),
+        };
+        on.then(|| auto.clone())
+    }
+
+    /// The provider whose history is compacted; if there is none, that is told once.
+    fn primary_at(&mut self, point: Point) -> Option<HistoryProvider> {
+        let managed = self.session.service_session_id().is_some();
+        let reason = if managed { Some(Skipped::ServiceManaged) } else { skipped(&self.providers) };
+        if let Some(reason) = reason {
+            debug!(point = point.as_str(), "no compaction");
+            if !self.events.iter().any(|event| matches!(event, RunEvent::Skipped(_))) {
+                self.tell(RunEvent::Skipped(reason));
+            }
+            return None;
+        }
+        self.providers.primary_history().cloned()
+    }
+
+    /// The size of a request with a history of `stored` tokens, as far as it is known outside of the run's index.
+    fn counted(&self, stored: u64, point: Point) -> u64 {
+        let input = if point == Point::BeforeRun { self.input_tokens } else { 0 };
+        stored.saturating_add(self.tool_tokens).saturating_add(self.instruction_tokens).saturating_add(input)
+    }
+
+    /// Whether a pass is to be made. That the limit is near is told once.
+    fn is_due(&mut self, point: Point, look: &Look) -> bool {
+        let size = look.size;
+        let _trigger = debug_span!("trigger", point = point.as_str(), size).entered();
+        if let Some(fired) = &look.fired {
+            debug!(%fired, waits = look.wait.is_some(), "compaction is due");
+            let rested = self.events.iter().any(|event| matches!(event, RunEvent::Resting { .. }));
+            match look.wait {
+                Some(wait) if !rested => self.tell(RunEvent::Resting { point, wait }),
+                _ => {}
+            }
+            return look.wait.is_none();
+        }
+        debug!("compaction is not due");
+        let told = self.events.iter().any(|event| matches!(event, RunEvent::NearLimit { .. }));
+        if let Some(nearest) = look.near.filter(|_| !told) {
+            self.tell(RunEvent::NearLimit { point, size, nearest });
+        }
+        false
+    }
+
+    fn note(&mut self, point: Point, compacted: bool, outcome: Result<CompactionOutcome, SessionError>) {
+        let now = self.session.requests;
+        if compacted {
+            self.session.note_compaction();
+            self.session.pacing.compacted(now);
+        }
+        match outcome {
+            Ok(CompactionOutcome::Compacted(result)) => self.tell(RunEvent::Compacted { point, result }),
+            Ok(CompactionOutcome::Unchanged(reason)) => self.tell(RunEvent::Unchanged { point, reason }),
+            Err(error) => self.failed(point, &error),
+        }
+    }
+
+    pub(super) fn failed(&mut self, point: Point, error: &SessionError) {
+        self.session.pacing.failed(self.session.requests);
+        self.tell(RunEvent::Failed { point, kind: error.kind() });
+    }
+}
+
+/// What a trigger has said of a request.
+struct Look {
+    /// Of the whole request, in the provider's tokens.
+    size: u64,
+    fired: Option<Fired>,
+    near: Option<Fired>,
+    /// What a pass over the index has to reach.
+    budget: Budget,
+    /// Why it has to wait all the same: passes before it have failed.
+    wait: Option<Wait>,
+}
+
+impl Look {
+    /// A request of `counted` tokens, of which `index` is what may be compacted.
+    fn at(
+        session: &mut AgentSession,
+        settings: &RunSettings,
+        auto: &AutoCompaction,
+        index: Index<'_>,
+        counted: u64,
+        stamp: Stamp,
+    ) -> Self {
+        let (model, whole) = (settings.model_key(), due::budget(auto.options.window()));
+        let measure = Measure::of(session, model, auto.options.window(), counted, stamp);
+        let fired = measure.fired(&auto.trigger, index, &whole);
+        let (size, ledger) = (measure.size.tokens, session.ledger_for(model, whole));
+        let budget = due::plan_budget(&whole, fired.as_ref(), size, index.tokens(), ledger);
+        let view = TriggerView::new(index, &whole, size);
+        let wait = session.pacing.permits(session.requests, &view).err();
+        Self { size, fired, near: measure.near(&auto.trigger, index, &whole), budget, wait }
+    }
+}
+
+/// Counts what a pass has cost.
+fn note_usage(session: &mut AgentSession, settings: &RunSettings, whole: Budget, usage: &[Usage]) {
+    let ledger = session.ledger_for(settings.model_key(), whole);
+    usage.iter().for_each(|usage| ledger.record_compaction(usage));
+}
+
+/// One pass over a history, and what it has cost: the only place that calls a compactor.
+async fn pass(
+    history: &mut History,
+    compactor: &dyn Compactor,
+    options: &CompactionOptions,
+    budget: Budget,
+    (pass, request): (Pass, Option<Arc<LiveRequest>>),
+) -> (Result<CompactionOutcome, SessionError>, Vec<Usage>) {
+    let mut cx = CompactionCx::new(history, budget, pass).with_options(options.clone()).with_request(request);
+    let before = cx.measure();
+    debug!(compactor = compactor.name(), messages = before.0, tokens = before.1, "compaction");
+    // What it may leave half done is the history's handle, which knows that it is in doubt.
+    let done = AssertUnwindSafe(async { compactor.compact(&mut cx).await }).catch_unwind().await;
+    (done.unwrap_or_else(|_| Err(SessionError::invalid("the compactor panicked"))), cx.usage().to_vec())
+}
+
+/// Why no history of these providers is compacted; `None` if one is, or if there is no history at all.
+fn skipped(providers: &Providers) -> Option<Skipped> {
+    let loaders = providers.histories().filter(|history| history.loads()).count();
+    match loaders {
+        0 => providers.histories().next().map(|_| Skipped::NoLoader),
+        1 => None,
+        _ => Some(Skipped::SeveralLoaders),
+    }
+}
+
+fn stamp_of(history: &History) -> Stamp {
+    Stamp::new(history.revision(), history.head())
+}

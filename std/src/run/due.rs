@@ -1,0 +1,102 @@
+//! How large the next request is, whether that makes a compaction due, and what it then has to reach.
+
+use epitome_core::{
+    Budget, Fired, Index, Ledger, ModelKey, Size, Stamp, TokenCounter, Tokens, Trigger, TriggerKind,
+    TriggerView,
+};
+
+use crate::session::{AgentSession, Tool};
+
+/// What is known of a request before it is sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measure {
+    /// In the provider's tokens.
+    pub(super) size: Size,
+    /// The input of the latest report.
+    pub(super) token_count: u64,
+}
+
+impl Measure {
+    /// A request of `counted` tokens by the counter.
+    pub(super) fn of(
+        session: &mut AgentSession,
+        model: ModelKey,
+        window: u64,
+        counted: u64,
+        stamp: Stamp,
+    ) -> Self {
+        let ledger = session.ledger_for(model, budget(window));
+        let size = ledger.size(counted, stamp);
+        session.note_context_size(size);
+        Self { size, token_count: session.token_count() }
+    }
+
+    /// What makes a compaction due, if anything does.
+    pub(super) fn fired(&self, trigger: &Trigger<'_>, index: Index<'_>, budget: &Budget) -> Option<Fired> {
+        trigger.fired(&self.view(index, budget, self.size.tokens, self.token_count))
+    }
+
+    /// What would make one due at five quarters of the size: then the request has more than four fifths of what it may.
+    pub(super) fn near(&self, trigger: &Trigger<'_>, index: Index<'_>, budget: &Budget) -> Option<Fired> {
+        let grown = |tokens: u64| tokens.saturating_add(tokens / 4);
+        trigger.fired(&self.view(index, budget, grown(self.size.tokens), grown(self.token_count)))
+    }
+
+    fn view<'a>(&self, index: Index<'a>, budget: &'a Budget, size: u64, reported: u64) -> TriggerView<'a> {
+        TriggerView::new(index, budget, size).with_token_count(reported)
+    }
+}
+
+/// The budget of a model that takes `window` tokens, with the defaults for everything else.
+pub(super) fn budget(window: u64) -> Budget {
+    Budget::builder().window(window).build().unwrap_or_default()
+}
+
+/// What a pass over a part of a request has to reach: a history of `tokens` by the counter, in a request of `size`. What
+/// else is in the request takes its share of the budget, and the counter's error is taken into account: a plan counts as
+/// the counter does, the budget as the provider does.
+///
+/// The goal is half of the amount that made the pass due. What made it due without being an amount of tokens (a number of
+/// turns, say) sets no goal: the strategy decides how much stays.
+pub(super) fn plan_budget(
+    whole: &Budget,
+    fired: Option<&Fired>,
+    size: u64,
+    tokens: u64,
+    ledger: &Ledger,
+) -> Budget {
+    let counted = |amount: u64| match amount.checked_sub(size) {
+        None => tokens.saturating_sub(ledger.must_free(size, amount)),
+        // Rounded down: nothing is found to fit which does not.
+        Some(more) => tokens.saturating_add(ledger.correction().counted_from(more).saturating_sub(1)),
+    };
+    let limit = counted(whole.limit()).max(2);
+    let builder = Budget::builder().window(limit).reserve(0);
+    let builder = match fired.and_then(limit_of) {
+        Some(due) => {
+            let trigger = counted(due.min(whole.limit())).clamp(1, limit);
+            builder.trigger(trigger).goal(counted(due / 2).min(trigger.saturating_sub(1)))
+        }
+        None => builder.without_goal(),
+    };
+    builder.build().unwrap_or(*whole)
+}
+
+/// The amount of tokens that made a pass due.
+fn limit_of(fired: &Fired) -> Option<u64> {
+    let is_tokens = matches!(
+        fired.kind(),
+        TriggerKind::Tokens | TriggerKind::Budget | TriggerKind::Reported | TriggerKind::Window
+    );
+    fired.amounts().filter(|_| is_tokens).map(|(_, limit)| limit)
+}
+
+/// What the tools take, by the counter: each as the JSON that tells a model of it.
+pub(super) fn tool_tokens(tools: &[Tool], counter: &(impl TokenCounter + ?Sized)) -> u64 {
+    let of = |tool: &Tool| {
+        let texts = [counter.count(&tool.name), counter.count(&tool.description)];
+        let parameters = counter.count(&tool.parameters.to_string());
+        texts.into_iter().fold(parameters, Tokens::saturating_add).as_u64()
+    };
+    tools.iter().map(of).sum()
+}

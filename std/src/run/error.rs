@@ -1,0 +1,158 @@
+//! What can go wrong in a run.
+
+use core::error::Error;
+use core::fmt;
+
+use crate::message::{Str, ToolCall};
+use crate::provider::{Failures, ProviderError};
+use crate::session::SessionError;
+
+/// Why a run did not go on. It never holds message text.
+///
+/// ```
+/// # use epitome_std::message::Message;
+/// # use epitome_std::run::*;
+/// # use epitome_std::session::AgentSession;
+/// # futures::executor::block_on(async {
+/// let (settings, mut session) = (RunSettings::new("helper"), AgentSession::new());
+/// let mut run = Run::begin(&settings, &mut session, vec![Message::user("Hi")], &RunOptions::default()).await?;
+/// run.finish().await?;
+/// match run.finish().await {
+///     Err(RunError::Misuse(what)) => assert_eq!(what, "the run is over: begin another one"),
+///     other => unreachable!("{other:?}"),
+/// }
+/// # Ok::<(), RunError>(())
+/// # }).unwrap();
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Calls of the model have no result yet: answer them, or finish the run and answer them with the next one.
+    PendingCalls(Vec<PendingCall>),
+    /// A provider failed before the run: nothing was stored, and the model is not to be called. Begin again.
+    Provider(ProviderError),
+    /// Providers failed after the run, or while it was stored. Repeat the call: what was stored is not stored again.
+    Providers(Failures),
+    /// The session, its store or a compaction that was asked for failed.
+    Session(SessionError),
+    /// The model's client failed. What was said up to the call is stored.
+    Model(Box<dyn Error + Send + Sync>),
+    /// The model called tools again and again: it has had this many rounds. What was said is stored.
+    ToolRounds {
+        /// How many it may have.
+        rounds_max: u32,
+    },
+    /// A run of this token has stored its input already, and perhaps more: it crashed, was dropped or could not finish. The
+    /// model is not called again, and nothing is stored twice. To go on with what is stored, begin a run without input under
+    /// another token.
+    AlreadyStored,
+    /// Another run of the session is not finished.
+    Busy,
+    /// The call does not fit the state of the run; the text says what is wrong.
+    Misuse(&'static str),
+}
+
+/// A call of the model that has no result yet.
+///
+/// ```
+/// # use epitome_std::message::Message;
+/// # use epitome_std::run::*;
+/// # use epitome_std::session::AgentSession;
+/// # futures::executor::block_on(async {
+/// let (settings, mut session) = (RunSettings::new("helper"), AgentSession::new());
+/// # use epitome_core::message::Role;
+/// # use epitome_std::message::{Part, ToolCall};
+/// let mut run = Run::begin(&settings, &mut session, vec![Message::user("Read it.")], &RunOptions::default()).await?;
+/// let prompt = run.prompt().await?;
+/// let call = Part::ToolCall(ToolCall::new("c1", "read", "{}"));
+/// run.record(prompt.handle, ModelResponse::new(vec![Message::new(Role::Assistant, vec![call])])).await?;
+/// let Err(RunError::PendingCalls(calls)) = run.prompt().await else { unreachable!() };
+/// assert_eq!(calls, [PendingCall::new("c1".into(), "read".into())]);
+/// run.answer(vec![Message::tool("c1", "forty-two")])?;
+/// assert!(run.prompt().await.is_ok());
+/// # Ok::<(), RunError>(())
+/// # }).unwrap();
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PendingCall {
+    /// Its id.
+    pub id: Str,
+    /// The tool.
+    pub name: Str,
+}
+
+impl PendingCall {
+    /// The call `id` of the tool `name`.
+    #[must_use]
+    pub const fn new(id: Str, name: Str) -> Self {
+        Self { id, name }
+    }
+}
+
+impl RunError {
+    pub(crate) fn pending(calls: Vec<ToolCall>) -> Self {
+        Self::PendingCalls(calls.into_iter().map(|call| PendingCall::new(call.id, call.name)).collect())
+    }
+}
+
+impl From<SessionError> for RunError {
+    fn from(error: SessionError) -> Self {
+        Self::Session(error)
+    }
+}
+
+impl From<ProviderError> for RunError {
+    fn from(error: ProviderError) -> Self {
+        Self::Provider(error)
+    }
+}
+
+impl From<Failures> for RunError {
+    fn from(error: Failures) -> Self {
+        Self::Providers(error)
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PendingCalls(calls) => {
+                write!(f, "{} calls have no result yet: answer them first; the first is ", calls.len())?;
+                match calls.first() {
+                    Some(call) => write!(f, "{:?} of tool {:?}", call.id.as_str(), call.name.as_str()),
+                    None => f.write_str("unknown"),
+                }
+            }
+            Self::Provider(error) => error.fmt(f),
+            Self::Providers(error) => error.fmt(f),
+            Self::Session(error) => error.fmt(f),
+            // A client's own words may quote what was sent.
+            Self::Model(_) => f.write_str("the call of the model failed"),
+            Self::ToolRounds { rounds_max } => {
+                write!(
+                    f,
+                    "the model called tools for {rounds_max} rounds without an answer: raise the limit, or look at \
+                           the tools"
+                )
+            }
+            Self::AlreadyStored => f.write_str(
+                "a run of this token has stored its input already: to go on, begin one without input, under another token",
+            ),
+            Self::Busy => f.write_str("another run of this session is not finished: wait for it"),
+            Self::Misuse(what) => f.write_str(what),
+        }
+    }
+}
+
+impl Error for RunError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Provider(error) => Some(error),
+            Self::Providers(error) => Some(error),
+            Self::Session(error) => Some(error),
+            Self::Model(error) => Some(&**error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What a run tells while it lasts.
+
+use epitome_core::{Fired, Wait};
+use tracing::{info, warn};
+
+use crate::compaction::CompactionResult;
+use crate::message::Str;
+use crate::session::SessionErrorKind;
+
+/// Something that the caller may want to know of a run. It holds no text of messages.
+///
+/// ```
+/// use epitome_std::run::{RunEvent, Skipped};
+///
+/// let happened = |events: &[RunEvent]| events.iter().any(|event| matches!(event, RunEvent::Compacted { .. }));
+/// assert!(!happened(&[RunEvent::Skipped(Skipped::ServiceManaged)]));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum RunEvent {
+    /// The next request has more than 80 % of what makes a compaction due. Told once in a run.
+    NearLimit {
+        /// Where in the run.
+        point: Point,
+        /// The size of the next request, in the provider's tokens.
+        size: u64,
+        /// What would make a compaction due at five quarters of that size.
+        nearest: Fired,
+    },
+    /// A compaction has made the history smaller.
+    Compacted {
+        /// Where in the run.
+        point: Point,
+        /// By how much.
+        result: CompactionResult,
+    },
+    /// A compaction was due, and there was nothing to gain.
+    Unchanged {
+        /// Where in the run.
+        point: Point,
+        /// Why, in the compactor's words.
+        reason: Str,
+    },
+    /// A compaction was due and failed. The history is as it was.
+    Failed {
+        /// Where in the run.
+        point: Point,
+        /// What kind of failure.
+        kind: SessionErrorKind,
+    },
+    /// A compaction was due, and none was tried: the last ones failed. Told once in a run. A request that does not fit does
+    /// not wait.
+    Resting {
+        /// Where in the run.
+        point: Point,
+        /// Until which of the session's requests.
+        wait: Wait,
+    },
+    /// Compactions are not looked at in this run. Told once.
+    Skipped(Skipped),
+}
+
+/// Where in a run something happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Point {
+    /// Before the providers are asked.
+    BeforeRun,
+    /// Before a call of the model.
+    BeforeCall,
+    /// When the histories have stored.
+    AfterRun,
+}
+
+impl Point {
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::BeforeRun => "before_run",
+            Self::BeforeCall => "before_call",
+            Self::AfterRun => "after_run",
+        }
+    }
+}
+
+/// Why a run that should compact does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Skipped {
+    /// The service keeps the history.
+    ServiceManaged,
+    /// No history provider loads, so there is no history to compact.
+    NoLoader,
+    /// Several history providers load: which of them to compact nobody has said.
+    SeveralLoaders,
+}
+
+impl Skipped {
+    /// The reason, in words.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ServiceManaged => "the service keeps the history of this session",
+            Self::NoLoader => "no history provider loads messages",
+            Self::SeveralLoaders => "several history providers load messages",
+        }
+    }
+}
+
+impl RunEvent {
+    /// Logs it.
+    pub(super) fn log(&self) {
+        match self {
+            Self::NearLimit { point, size, nearest } => {
+                info!(point = point.as_str(), size, %nearest, "near the limit");
+            }
+            Self::Compacted { point, result } => {
+                let (before, after) = (result.original_count, result.compacted_count);
+                info!(point = point.as_str(), before, after, "compacted");
+            }
+            Self::Unchanged { point, .. } => info!(point = point.as_str(), "nothing to compact"),
+            Self::Failed { point, kind } => warn!(point = point.as_str(), ?kind, "compaction failed"),
+            Self::Resting { point, wait } => info!(point = point.as_str(), %wait, "compaction rests"),
+            Self::Skipped(reason) => info!(reason = reason.as_str(), "compaction skipped"),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The ways in which a run ends.
+
+use core::fmt;
+
+use epitome_core::Size;
+use tracing::{Instrument, debug, debug_span};
+
+use super::live::Run;
+use super::{Point, RunError, RunEvent};
+use crate::session::AgentResponse;
+
+/// What a run has brought.
+///
+/// ```
+/// # use epitome_std::message::Message;
+/// # use epitome_std::run::*;
+/// # use epitome_std::session::AgentSession;
+/// # futures::executor::block_on(async {
+/// let (settings, mut session) = (RunSettings::new("helper"), AgentSession::new());
+/// let mut run = Run::begin(&settings, &mut session, vec![Message::user("Hi")], &RunOptions::default()).await?;
+/// let prompt = run.prompt().await?;
+/// run.record(prompt.handle, ModelResponse::new(vec![Message::assistant("Hello.")])).await?;
+/// let outcome = run.finish().await?;
+/// assert_eq!(outcome.response.messages, [Message::assistant("Hello.")]);
+/// assert!(outcome.events.is_empty() && outcome.context_size.is_some());
+/// # Ok::<(), RunError>(())
+/// # }).unwrap();
+/// ```
+#[non_exhaustive]
+pub struct RunOutcome {
+    /// What was said in it, results of tools included.
+    pub response: AgentResponse,
+    /// What has happened.
+    pub events: Vec<RunEvent>,
+    /// The size of the next request as it was last computed.
+    pub context_size: Option<Size>,
+}
+
+impl fmt::Debug for RunOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunOutcome")
+            .field("messages", &self.response.messages.len())
+            .field("events", &self.events)
+            .field("context_size", &self.context_size)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Run<'_> {
+    /// Ends the run: tells the providers in reverse order, histories store, and what is then stored is compacted if that
+    /// is due. Calls without a result may be answered in the next run.
+    ///
+    /// # Errors
+    /// [`RunError::Providers`] if some failed; all others have done their part. It may be called again: what was stored is
+    /// not stored again. [`RunError::Misuse`] if an answer is arriving, or the run is over.
+    ///
+    /// # Cancel safety
+    /// What is not stored yet is not stored. It may be called again, as after a failure.
+    pub async fn finish(&mut self) -> Result<RunOutcome, RunError> {
+        self.check_idle()?;
+        // The run has an answer, if only an empty one.
+        self.context.response_mut();
+        let span = debug_span!("finish", run = self.context.run_token());
+        async {
+            let Self { settings, session, context, providers, .. } = &mut *self;
+            providers.after_run(*settings, session, context).await?;
+            self.commit_pending().await;
+            self.compact_stored(Point::AfterRun).await;
+            Ok(self.over())
+        }
+        .instrument(span)
+        .await
+    }
+
+    /// Ends the run after a call of the model that failed. What was said before the call is stored: the input, earlier
+    /// answers and the results of tools. Providers that keep no history are not told.
+    ///
+    /// # Errors
+    /// As [`Run::finish`].
+    ///
+    /// # Cancel safety
+    /// As [`Run::finish`].
+    pub async fn fail(&mut self) -> Result<RunOutcome, RunError> {
+        drop(self.take_partial());
+        self.store_and_end("failed").await
+    }
+
+    /// Ends the run in the middle of an answer. What was said is stored, and what has arrived of the answer, marked
+    /// incomplete. Providers that keep no history are not told.
+    ///
+    /// # Errors
+    /// As [`Run::finish`].
+    ///
+    /// # Cancel safety
+    /// As [`Run::finish`].
+    pub async fn abandon(&mut self) -> Result<RunOutcome, RunError> {
+        if let Some((handle, arrived)) = self.take_partial() {
+            self.take_in(handle, arrived.abandon())?;
+        }
+        self.store_and_end("abandoned").await
+    }
+
+    /// Ends the run. What is not stored yet is not stored, and its compactions of it are undone.
+    pub fn abort(mut self) {
+        drop(self.take_partial());
+        debug!(run = self.context.run_token(), "aborted");
+    }
+
+    async fn store_and_end(&mut self, how: &'static str) -> Result<RunOutcome, RunError> {
+        self.check_idle()?;
+        let span = debug_span!("end", run = self.context.run_token(), how);
+        async {
+            self.providers.store(self.session, &mut self.context).await?;
+            self.commit_pending().await;
+            Ok(self.over())
+        }
+        .instrument(span)
+        .await
+    }
+
+    fn over(&mut self) -> RunOutcome {
+        self.is_over = true;
+        RunOutcome {
+            response: self.context.response().cloned().unwrap_or_default(),
+            events: core::mem::take(&mut self.events),
+            context_size: self.session.context_size(),
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! A run while it lasts.
+
+use core::fmt;
+
+use epitome_core::message::Role;
+use epitome_core::{Seq, count_message};
+use tracing::{Instrument, debug, debug_span};
+
+use super::due::{self, Measure};
+use super::working::Working;
+use super::{
+    ModelResponse, Persistence, Point, Prompt, RequestHandle, RunError, RunEvent, RunOptions, RunSettings,
+    render,
+};
+use crate::compaction::AutoCompaction;
+use crate::message::{Message, Str, ToolCall};
+use crate::provider::{ContextProvider, Providers};
+use crate::session::{AgentSession, SessionContext};
+
+/// One exchange with an agent. See the [module](super).
+///
+/// *Cancel safety*: whichever future is dropped, and whenever the run itself is, the session can be used, written and
+/// loaded. What was stored stays stored; what was not is gone, with one exception: if an answer was arriving, the input,
+/// what was said and what has arrived, marked incomplete, are stored when the next run of this [`AgentSession`] begins; a
+/// session that is written before that is written with them. The providers' state is as they left it.
+///
+/// ```
+/// # use epitome_std::message::Message;
+/// # use epitome_std::run::*;
+/// # use epitome_std::session::AgentSession;
+/// # futures::executor::block_on(async {
+/// let (settings, mut session) = (RunSettings::new("helper"), AgentSession::new());
+/// let mut run = Run::begin(&settings, &mut session, vec![Message::user("Hi")], &RunOptions::default()).await?;
+/// let prompt = run.prompt().await?;
+/// assert_eq!(prompt.messages, [Message::user("Hi")]);
+/// // The model's client has failed.
+/// run.fail().await?;
+/// # Ok::<(), RunError>(())
+/// # }).unwrap();
+/// ```
+pub struct Run<'a> {
+    pub(super) settings: &'a RunSettings,
+    pub(super) session: &'a mut AgentSession,
+    pub(super) context: SessionContext,
+    pub(super) providers: Providers,
+    pub(super) compaction: Option<AutoCompaction>,
+    persistence: Persistence,
+    pub(super) working: Working,
+    pub(super) events: Vec<RunEvent>,
+    pub(super) partial: Option<RequestHandle>,
+    /// The requests so far.
+    requests: u64,
+    /// The number from which on a service that keeps the history has not seen what is said.
+    unseen: Seq,
+    pub(super) tool_tokens: u64,
+    pub(super) instruction_tokens: u64,
+    pub(super) input_tokens: u64,
+    pub(super) is_over: bool,
+}
+
+impl<'a> Run<'a> {
+    /// Begins a run on `input`: compacts what is stored if that is due, and asks the providers in order.
+    ///
+    /// # Errors
+    /// [`RunError::Provider`] of the first provider that fails; nothing of the run is stored then.
+    /// [`RunError::AlreadyStored`] if a run of this token has stored its input. [`RunError::Providers`] if what a dropped run
+    /// has left in the session cannot be stored; it stays there. A compaction that fails
+    /// is an event, not an error: see [`Run::events`].
+    ///
+    /// # Cancel safety
+    /// Nothing of the run is stored.
+    pub async fn begin(
+        settings: &'a RunSettings,
+        session: &'a mut AgentSession,
+        input: Vec<Message>,
+        options: &RunOptions,
+    ) -> Result<Self, RunError> {
+        let mut run = Self::new(settings, session, input, options);
+        let span = debug_span!("begin", session = %run.session.session_id(), run = run.context.run_token());
+        run.prepare().instrument(span).await?;
+        Ok(run)
+    }
+
+    fn new(
+        settings: &'a RunSettings,
+        session: &'a mut AgentSession,
+        input: Vec<Message>,
+        options: &RunOptions,
+    ) -> Self {
+        let token = options.run_token.clone().unwrap_or_else(|| settings.ids.new_id().into());
+        let counter = &*settings.counter;
+        let input_tokens = input.iter().map(|message| count_message(message, counter).as_u64()).sum();
+        let instructions = settings.instructions.iter();
+        let instruction_tokens = instructions.map(|text| counter.count(text).as_u64()).sum();
+        let tools = settings.tools.iter().chain(&options.tools).cloned().collect();
+        let compaction = settings.compaction.as_ref().or_else(|| settings.providers.compaction());
+        let mut context = SessionContext::new(session, token, input).with_tools(tools);
+        if let Some(text) = &settings.instructions {
+            context = context.with_instructions(text.clone());
+        }
+        context = context.with_options(options.options.clone());
+        Self {
+            settings,
+            providers: settings.providers.for_run(session, &context),
+            session,
+            compaction: options.compaction.resolve(compaction).cloned(),
+            persistence: options.persistence.unwrap_or(settings.persistence),
+            tool_tokens: due::tool_tokens(context.tools(), counter),
+            context,
+            working: Working::empty(settings.counter.clone()),
+            events: Vec::new(),
+            partial: None,
+            requests: 0,
+            unseen: Seq(0),
+            instruction_tokens,
+            input_tokens,
+            is_over: false,
+        }
+    }
+
+    async fn prepare(&mut self) -> Result<(), RunError> {
+        self.store_left().await?;
+        self.compact_stored(Point::BeforeRun).await;
+        let Self { settings, session, context, providers, .. } = self;
+        providers.before_run(*settings, session, context).await?;
+        for history in providers.histories().filter(|it| it.loads()) {
+            if history.has_stored(context).await? {
+                return Err(RunError::AlreadyStored);
+            }
+        }
+        self.tool_tokens = due::tool_tokens(self.context.tools(), &*self.settings.counter);
+        let primary = self.providers.primary_history().map(ContextProvider::source_id);
+        self.working = Working::begin(&self.context, primary, self.settings.counter.clone())?;
+        Ok(())
+    }
+
+    /// Stores what a run has left that was dropped in the middle of an answer.
+    async fn store_left(&mut self) -> Result<(), RunError> {
+        let Some(mut left) = self.session.left.take() else { return Ok(()) };
+        left.take_in();
+        let stored = self.providers.store(self.session, &mut left.context).await;
+        if stored.is_err() {
+            self.session.left = Some(left);
+        }
+        Ok(stored?)
+    }
+
+    /// What is to be sent now. Compacts all of it first if that is due.
+    ///
+    /// Called again without an answer to the first request, it gives another one; only the answer to the latest is taken.
+    ///
+    /// # Errors
+    /// [`RunError::PendingCalls`] as long as calls have no result. [`RunError::Providers`] if what was said could not be
+    /// stored before the call ([`Persistence::PerModelCall`]).
+    ///
+    /// # Cancel safety
+    /// It may be called again.
+    pub async fn prompt(&mut self) -> Result<Prompt, RunError> {
+        self.check_idle()?;
+        let pending = self.pending_calls();
+        if !pending.is_empty() {
+            return Err(RunError::pending(pending));
+        }
+        let span = debug_span!("prompt", run = self.context.run_token());
+        async {
+            self.store_if_per_call().await?;
+            self.compact_request().await;
+            if self.persistence == Persistence::PerModelCall {
+                self.commit_pending().await;
+            }
+            Ok(self.request())
+        }
+        .instrument(span)
+        .await
+    }
+
+    /// Records the model's answer to a request.
+    ///
+    /// # Errors
+    /// [`RunError::Misuse`] if the handle is not that of the latest request of this run; nothing is recorded then.
+    /// [`RunError::Providers`] if it could not be stored ([`Persistence::PerModelCall`]): it is recorded, and stored with
+    /// what comes next.
+    ///
+    /// # Cancel safety
+    /// The answer is recorded, and stored with what comes next.
+    pub async fn record(&mut self, handle: RequestHandle, response: ModelResponse) -> Result<(), RunError> {
+        self.check_idle()?;
+        self.take_in(handle, response)?;
+        self.store_if_per_call().await
+    }
+
+    /// Records results of tools, or what else is said between two calls of the model.
+    ///
+    /// # Errors
+    /// [`RunError::Misuse`] if a result answers no call; nothing is recorded then.
+    pub fn answer(&mut self, messages: Vec<Message>) -> Result<(), RunError> {
+        self.check_idle()?;
+        if messages.iter().any(|message| self.working.is_orphan(message)) {
+            return Err(RunError::Misuse("a result answers no call of this session: give it the id of one"));
+        }
+        self.say(messages);
+        Ok(())
+    }
+
+    /// The calls that wait for a result, in order.
+    #[must_use]
+    pub fn pending_calls(&self) -> Vec<ToolCall> {
+        self.working.calls_without_result(true)
+    }
+
+    /// The calls of earlier turns that never got a result: of a run that crashed, or was left. The model is told that they
+    /// were aborted; a result that comes after all may be given to [`Run::answer`].
+    #[must_use]
+    pub fn unfinished_calls(&self) -> Vec<ToolCall> {
+        self.working.calls_without_result(false)
+    }
+
+    /// What has happened so far.
+    #[must_use]
+    pub fn events(&self) -> &[RunEvent] {
+        &self.events
+    }
+
+    /// What the run is made of.
+    #[must_use]
+    pub const fn context(&self) -> &SessionContext {
+        &self.context
+    }
+
+    /// The session.
+    #[must_use]
+    pub const fn session(&self) -> &AgentSession {
+        self.session
+    }
+
+    /// How many requests it has made.
+    #[must_use]
+    pub const fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// The messages of the next request, before repairs.
+    #[must_use]
+    pub fn projection(&self) -> Vec<&Message> {
+        let managed = self.session.service_session_id().is_some();
+        self.working.projection(if managed { self.unseen } else { Seq(0) })
+    }
+
+    fn request(&mut self) -> Prompt {
+        let managed = self.session.service_session_id().is_some();
+        let messages = self.projection();
+        // What a service keeps is not seen here: results whose calls it has would be taken for nobody's.
+        let (messages, repairs) = match managed {
+            true => (messages.into_iter().cloned().collect(), Vec::new()),
+            false => render::legal(self.settings.profile, &messages),
+        };
+        let counted = self.working.index().tokens().saturating_add(self.tool_tokens);
+        let (model, stamp) = (self.settings.model_key(), self.working.stamp());
+        let measure = Measure::of(self.session, model, self.window(), counted, stamp);
+        let ledger = self.session.ledger_for(model, due::budget(self.window()));
+        let request = ledger.begin_request(counted, stamp);
+        self.requests = self.requests.saturating_add(1);
+        self.session.requests = self.session.requests.saturating_add(1);
+        debug!(messages = messages.len(), repairs = repairs.len(), size = measure.size.tokens, "request");
+        let run_token = Str::from(self.context.run_token());
+        Prompt {
+            handle: RequestHandle { request, run_token, number: self.requests },
+            messages,
+            tools: self.context.tools().to_vec(),
+            size: measure.size,
+            repairs,
+            service_session_id: self.session.service_session_id().cloned(),
+        }
+    }
+
+    fn window(&self) -> u64 {
+        self.compaction.as_ref().map_or(epitome_core::WINDOW_DEFAULT, |auto| auto.options.window())
+    }
+
+    /// Takes in an answer, without storing it.
+    pub(super) fn take_in(&mut self, handle: RequestHandle, response: ModelResponse) -> Result<(), RunError> {
+        self.check_handle(&handle)?;
+        // No second answer to it.
+        self.requests = self.requests.saturating_add(1);
+        let ModelResponse { messages, response_id, usage, service_session_id } = response;
+        debug!(messages = messages.len(), reported = usage.is_some(), "answer");
+        self.session.record_usage(usage.as_ref());
+        if let Some(usage) = &usage {
+            let ledger = self.session.ledger_for(self.settings.model_key(), due::budget(self.window()));
+            ledger.record(handle.request, usage);
+        }
+        if let Some(id) = service_session_id {
+            self.session.set_service_session_id(Some(id));
+        }
+        let told = self.context.response_mut();
+        told.usage_details = usage.or(told.usage_details);
+        told.response_id = response_id.clone().or_else(|| told.response_id.take());
+        told.agent_id = Some(Str::from(&*self.settings.id));
+        self.say(messages.into_iter().map(|message| of_response(message, response_id.as_ref())).collect());
+        self.unseen = self.working.visible().head();
+        Ok(())
+    }
+
+    fn say(&mut self, messages: Vec<Message>) {
+        self.context.response_mut().messages.extend(messages.iter().cloned());
+        self.working.push(messages);
+    }
+
+    async fn store_if_per_call(&mut self) -> Result<(), RunError> {
+        if self.persistence == Persistence::PerModelCall {
+            self.providers.store(self.session, &mut self.context).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_idle(&self) -> Result<(), RunError> {
+        if self.is_over {
+            return Err(RunError::Misuse("the run is over: begin another one"));
+        }
+        match self.partial {
+            Some(_) => Err(RunError::Misuse("an answer is arriving: finish or abandon it first")),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn check_handle(&self, handle: &RequestHandle) -> Result<(), RunError> {
+        let is_latest = handle.run_token == *self.context.run_token() && handle.number == self.requests;
+        if is_latest {
+            Ok(())
+        } else {
+            Err(RunError::Misuse("the handle is not that of the latest request of this run"))
+        }
+    }
+
+    pub(super) fn tell(&mut self, event: RunEvent) {
+        event.log();
+        self.events.push(event);
+    }
+}
+
+impl fmt::Debug for Run<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run")
+            .field("context", &self.context)
+            .field("requests", &self.requests)
+            .field("events", &self.events)
+            .field("is_over", &self.is_over)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the model says is part of the response.
+pub(super) fn of_response(message: Message, response_id: Option<&Str>) -> Message {
+    match response_id {
+        Some(id) if message.role() == Role::Assistant && message.response_id().is_none() => {
+            message.with_response_id(id.clone())
+        }
+        _ => message,
+    }
+}

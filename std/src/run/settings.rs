@@ -1,0 +1,259 @@
+//! What all runs of an agent share, and what one run says for itself.
+
+use core::fmt;
+use std::sync::Arc;
+
+use epitome_core::{ClassEstimator, ModelKey, Profile, TokenCounter};
+use serde_json::{Map, Value};
+
+use crate::compaction::{AutoCompaction, Compaction};
+use crate::message::Str;
+use crate::provider::{AgentInfo, Providers};
+use crate::session::{IdSource, Tool, UuidSource};
+
+/// When a run stores what is said.
+///
+/// ```
+/// use epitome_std::run::{Persistence, RunOptions, RunSettings};
+///
+/// let settings = RunSettings::new("helper").with_persistence(Persistence::PerModelCall);
+/// assert_eq!(settings.persistence, Persistence::PerModelCall);
+/// // One run may do otherwise.
+/// let options = RunOptions::default().with_persistence(Persistence::PerRun);
+/// assert_eq!(options.persistence, Some(Persistence::PerRun));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Persistence {
+    /// At its end, in one step. What is said in a run that never ends is not stored.
+    #[default]
+    PerRun,
+    /// Before and after each call of the model: what was said before a crash is there after it. The calls of a crashed run
+    /// that have no result are known to the next run: see [`Run::unfinished_calls`](super::Run::unfinished_calls).
+    PerModelCall,
+}
+
+/// What all runs of an agent share: its name, its providers, what it always says. It holds nothing of a session.
+///
+/// ```
+/// use epitome_core::Profile;
+/// use epitome_std::provider::{HistoryProvider, Providers};
+/// use epitome_std::run::RunSettings;
+///
+/// let mut providers = Providers::default();
+/// providers.push(HistoryProvider::in_memory())?;
+/// let settings = RunSettings::new("helper")
+///     .with_instructions("You help.")
+///     .with_providers(providers)
+///     .with_model("claude-sonnet-4-5")
+///     .with_profile(Profile::Anthropic);
+/// assert!(settings.compaction.is_none());
+/// # Ok::<(), epitome_std::session::SessionError>(())
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct RunSettings {
+    /// The agent's id.
+    pub id: Box<str>,
+    /// Its name, if it has one.
+    pub name: Option<Box<str>>,
+    /// What it always tells the model first.
+    pub instructions: Option<Str>,
+    /// Its own tools.
+    pub tools: Vec<Tool>,
+    /// Its providers.
+    pub providers: Providers,
+    /// Whether and when its runs compact; not at all by default.
+    pub compaction: Option<AutoCompaction>,
+    /// When its runs store.
+    pub persistence: Persistence,
+    /// The rules that its requests follow; by default those of Chat Completions.
+    pub profile: Profile,
+    /// The model's name. What is learned of one model's counts is not believed of another.
+    pub model: Str,
+    /// Counts what is sent; by default the estimator.
+    pub counter: Arc<dyn TokenCounter + Send + Sync>,
+    /// Names sessions and runs; by default random UUIDs.
+    pub ids: Arc<dyn IdSource>,
+}
+
+impl RunSettings {
+    /// The agent of this id, without instructions, tools and providers.
+    #[must_use]
+    pub fn new(id: impl Into<Box<str>>) -> Self {
+        Self {
+            id: id.into(),
+            name: None,
+            instructions: None,
+            tools: Vec::new(),
+            providers: Providers::default(),
+            compaction: None,
+            persistence: Persistence::PerRun,
+            profile: Profile::OpenaiChat,
+            model: Str::default(),
+            counter: Arc::new(ClassEstimator::new()),
+            ids: Arc::new(UuidSource),
+        }
+    }
+
+    /// The same with these providers.
+    #[must_use]
+    pub fn with_providers(mut self, providers: Providers) -> Self {
+        self.providers = providers;
+        self
+    }
+
+    /// The same with instructions.
+    #[must_use]
+    pub fn with_instructions(mut self, text: impl Into<Str>) -> Self {
+        self.instructions = Some(text.into());
+        self
+    }
+
+    /// The same with tools.
+    #[must_use]
+    pub fn with_tools(mut self, tools: Vec<Tool>) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// The same, compacting by itself.
+    #[must_use]
+    pub fn with_compaction(mut self, compaction: AutoCompaction) -> Self {
+        self.compaction = Some(compaction);
+        self
+    }
+
+    /// The same, storing at other times.
+    #[must_use]
+    pub const fn with_persistence(mut self, persistence: Persistence) -> Self {
+        self.persistence = persistence;
+        self
+    }
+
+    /// The same for the requests of another provider.
+    #[must_use]
+    pub const fn with_profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// The same for the model of this name.
+    #[must_use]
+    pub fn with_model(mut self, model: impl Into<Str>) -> Self {
+        self.model = model.into();
+        self
+    }
+
+    /// The same with another counter.
+    #[must_use]
+    pub fn with_counter(mut self, counter: Arc<dyn TokenCounter + Send + Sync>) -> Self {
+        self.counter = counter;
+        self
+    }
+
+    /// The same with another source of ids.
+    #[must_use]
+    pub fn with_ids(mut self, ids: Arc<dyn IdSource>) -> Self {
+        self.ids = ids;
+        self
+    }
+
+    pub(super) fn model_key(&self) -> ModelKey {
+        ModelKey::new(&self.model, &*self.counter)
+    }
+}
+
+impl AgentInfo for RunSettings {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+}
+
+impl fmt::Debug for RunSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunSettings")
+            .field("id", &self.id)
+            .field("providers", &self.providers)
+            .field("tools", &self.tools.len())
+            .field("compaction", &self.compaction)
+            .field("persistence", &self.persistence)
+            .field("profile", &self.profile)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What one run says for itself.
+///
+/// ```
+/// use epitome_std::compaction::Compaction;
+/// use epitome_std::run::RunOptions;
+///
+/// let options = RunOptions::default()
+///     .with_compaction(Compaction::Off)
+///     .with_option("temperature", 0.2)
+///     .with_run_token("request-17");
+/// assert_eq!(options.options["temperature"], 0.2);
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RunOptions {
+    /// Whether it compacts; by default as the agent does.
+    pub compaction: Compaction,
+    /// Tools of this run, behind the agent's.
+    pub tools: Vec<Tool>,
+    /// Options for the client and for providers to look at. `store: true` says that the service keeps the history.
+    pub options: Map<String, Value>,
+    /// Names the run; by default it gets a new id. A run that is tried again gets the name that it had, so that nothing is
+    /// stored twice.
+    pub run_token: Option<Str>,
+    /// When it stores; by default as the agent does.
+    pub persistence: Option<Persistence>,
+}
+
+impl RunOptions {
+    /// The same with another compaction.
+    #[must_use]
+    pub fn with_compaction(mut self, compaction: Compaction) -> Self {
+        self.compaction = compaction;
+        self
+    }
+
+    /// The same with tools of this run.
+    #[must_use]
+    pub fn with_tools(mut self, tools: Vec<Tool>) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// The same with an option for the client.
+    #[must_use]
+    pub fn with_option(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.options.insert(name.into(), value.into());
+        self
+    }
+
+    /// Whether the service is asked to keep the history.
+    #[must_use]
+    pub fn with_store(self, store: bool) -> Self {
+        self.with_option("store", store)
+    }
+
+    /// The same under a name that the caller has chosen.
+    #[must_use]
+    pub fn with_run_token(mut self, token: impl Into<Str>) -> Self {
+        self.run_token = Some(token.into());
+        self
+    }
+
+    /// The same, storing at other times.
+    #[must_use]
+    pub const fn with_persistence(mut self, persistence: Persistence) -> Self {
+        self.persistence = Some(persistence);
+        self
+    }
+}

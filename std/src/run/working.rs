@@ -1,0 +1,274 @@
+//! All that a run sends, in one index.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use epitome_core::attribution::SeqRange;
+use epitome_core::message::CallKind;
+use epitome_core::{Group, Index, OpenCall, Seq, Stamp, TokenCounter};
+
+use crate::history::{
+    History, Live, Loaded, PartStandIn, Pending, PendingEdit, Summary, Visible, covered, joined,
+};
+use crate::message::{Message, Part, Str, ToolCall};
+use crate::provider::RunPlace;
+use crate::session::{SessionContext, SessionError, SessionErrorKind};
+
+/// All that a run sends: instructions, context by source, input, and what was said in the run. The history stands at its
+/// provider's place, in the groups that it was stored in.
+///
+/// Messages have numbers of their own here. Those of the history are its sequence numbers, moved by what stands before
+/// it; the others are counted on.
+pub(super) struct Working {
+    visible: Visible,
+    counter: Arc<dyn TokenCounter + Send + Sync>,
+    places: Places,
+    /// What the stored history does not know yet: the summaries that were made in this run, the messages that it hides,
+    /// and those that it has shortened, with what the stored history knows to stand in place of their parts.
+    made: Vec<Seq>,
+    hidden: Vec<SeqRange>,
+    edited: BTreeMap<Seq, Vec<PartStandIn>>,
+    strategy: Str,
+}
+
+/// What a compaction has left of what is sent, in the run's numbers.
+#[derive(Default)]
+pub(super) struct Compacted {
+    /// All that is visible.
+    pub(super) live: Vec<Live>,
+    /// The messages that it has hidden.
+    pub(super) hidden: Vec<SeqRange>,
+    /// The summaries that it has made.
+    pub(super) made: Vec<Seq>,
+    /// The messages that it has shortened, and what stood in place of their parts before.
+    pub(super) edited: Vec<(Seq, Vec<PartStandIn>)>,
+    pub(super) strategy: Str,
+}
+
+/// Where the run's messages begin.
+#[derive(Debug, Clone, Default)]
+struct Places {
+    /// Whether instructions stand at the number 0.
+    instructs: bool,
+    /// The first number of each source, in the order of sources.
+    sources: Vec<u64>,
+    /// The numbers of the history that is compacted.
+    stored: Option<(u64, u64)>,
+    input: u64,
+    said: u64,
+}
+
+impl Working {
+    /// Nothing yet.
+    pub(super) fn empty(counter: Arc<dyn TokenCounter + Send + Sync>) -> Self {
+        let (made, hidden, edited) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let (visible, places, strategy) = (Visible::new(), Places::default(), Str::default());
+        Self { visible, counter, places, made, hidden, edited, strategy }
+    }
+
+    /// The index of a run that is about to begin. `primary` names the source whose history is compacted.
+    pub(super) fn begin(
+        context: &SessionContext,
+        primary: Option<&str>,
+        counter: Arc<dyn TokenCounter + Send + Sync>,
+    ) -> Result<Self, SessionError> {
+        let mut working = Self::empty(counter);
+        if let Some(text) = context.instruction_text() {
+            working.push(vec![Message::system(text)]);
+            working.places.instructs = true;
+        }
+        for source in context.context_messages() {
+            let base = working.visible.head().0;
+            working.places.sources.push(base);
+            let history = context.history(&source.source_id).filter(|_| source.loaded);
+            let loaded = history.map_or(0, |history| history.projection().count());
+            if let Some(history) = history {
+                working.extend(history)?;
+                if primary == Some(source.source_id.as_str()) {
+                    working.places.stored = Some((base, working.visible.head().0));
+                }
+            }
+            working.push(source.messages.iter().skip(loaded).cloned().collect());
+        }
+        working.places.input = working.visible.head().0;
+        working.push(context.input_messages().to_vec());
+        working.places.said = working.visible.head().0;
+        if let Some(history) = primary.and_then(|primary| context.history(primary)) {
+            let revision = history.revision();
+            working.visible.set_revision(revision);
+        }
+        Ok(working)
+    }
+
+    /// Adds what is said.
+    pub(super) fn push(&mut self, messages: Vec<Message>) {
+        if !messages.is_empty() {
+            self.visible.place(messages, &*self.counter, &mut |_| {}).keep();
+        }
+    }
+
+    pub(super) fn index(&self) -> Index<'_> {
+        self.visible.index()
+    }
+
+    pub(super) const fn visible(&self) -> &Visible {
+        &self.visible
+    }
+
+    pub(super) fn counter(&self) -> &Arc<dyn TokenCounter + Send + Sync> {
+        &self.counter
+    }
+
+    /// What the ledger knows a request by.
+    pub(super) fn stamp(&self) -> Stamp {
+        Stamp::new(self.index().revision(), self.visible.head())
+    }
+
+    /// What is sent, from the number `since` on; instructions always.
+    pub(super) fn projection(&self, since: Seq) -> Vec<&Message> {
+        let positions = self.index().projection().flatten();
+        let live = positions.filter_map(|position| self.visible.live().get(position as usize));
+        live.filter(|live| live.key >= since || (self.places.instructs && live.key == Seq(0)))
+            .map(|live| &live.entry.message)
+            .collect()
+    }
+
+    /// Whether `message` answers no call.
+    pub(super) fn is_orphan(&self, message: &Message) -> bool {
+        self.visible.is_orphan(message)
+    }
+
+    /// The calls without a result, in order: those of the current turn, or those of earlier ones.
+    pub(super) fn calls_without_result(&self, current: bool) -> Vec<ToolCall> {
+        let (turn, mut open) = (self.index().turn(), Vec::<(Vec<u8>, OpenCall)>::new());
+        self.visible.for_each_open_call(&mut |id, call| {
+            if call.span != OpenCall::HIDDEN && (call.turn == turn) == current {
+                open.push((id.to_vec(), call));
+            }
+        });
+        open.sort_by_key(|(_, call)| (call.anchor, call.ordinal));
+        open.iter().filter_map(|(id, call)| self.call(id, *call)).collect()
+    }
+
+    fn call(&self, id: &[u8], open: OpenCall) -> Option<ToolCall> {
+        let group = self.index().group_of(open.span)?;
+        let live = group.positions().flatten().filter_map(|at| self.visible.live().get(at as usize));
+        let mut calls = live.flat_map(|live| live.entry.message.parts()).filter_map(|part| match part {
+            Part::ToolCall(call) if call.kind == CallKind::Function => Some(call),
+            _ => None,
+        });
+        calls.find(|call| call.id.as_bytes() == id).cloned()
+    }
+
+    /// Shows what a compaction has left.
+    pub(super) fn adopt(&mut self, left: Compacted) -> Result<(), SessionError> {
+        let Compacted { live, hidden, made, edited, strategy } = left;
+        let is_hidden = |seq: Seq| hidden.iter().any(|range| range.contains(seq));
+        let hides = |group: &Group<'_>| {
+            self.visible.covered_by(group).first().is_some_and(|range| is_hidden(range.first))
+        };
+        let mut unanswered = self.visible.unanswered().to_vec();
+        unanswered.extend(self.visible.unanswered_where(hides));
+        let mut loaded = Loaded::new(self.visible.head(), self.index().revision().next());
+        (loaded.live, loaded.unanswered) = (live, unanswered);
+        self.visible = Visible::of(loaded, &*self.counter).map_err(|error| {
+            SessionError::new(SessionErrorKind::Invalid, "what a compaction has left").with_source(error)
+        })?;
+        self.made.retain(|key| !hidden.iter().any(|range| range.contains(*key)));
+        self.made.extend(made);
+        self.hidden = joined(self.hidden.iter().copied().chain(hidden).collect());
+        for (number, stood) in edited {
+            // Shortened again, it is still the first of them that is known elsewhere.
+            self.edited.entry(number).or_insert(stood);
+        }
+        self.strategy = strategy;
+        Ok(())
+    }
+
+    /// What the compactions of this run do to the stored history, in its numbers. `logged` knows the numbers of what the run
+    /// has stored itself. What is not stored is not in it: that was hidden or shortened for this run only.
+    pub(super) fn pending(&self, logged: &BTreeMap<Seq, Seq>) -> Pending {
+        let made = self.visible.live().iter().filter(|live| self.made.contains(&live.key));
+        let summaries = made.filter_map(|live| {
+            let covers = self.in_history(&live.covers, logged);
+            let key = covers.first()?.first;
+            let attribution = live.entry.message.attribution().clone().with_derived_from(covers);
+            let message = live.entry.message.clone().with_attribution(attribution);
+            Some(Summary::new(key, message, live.entry.count.clone()))
+        });
+        let hides = self.in_history(&self.hidden, logged);
+        let edits = self.edited.iter().filter_map(|(number, seen)| self.pending_edit(*number, seen, logged));
+        let mut edits: Vec<_> = edits.collect();
+        edits.sort_by_key(|edit| edit.seq);
+        Pending { hides, summaries: summaries.collect(), edits, strategy: self.strategy.clone() }
+    }
+
+    /// `None` if the message is hidden by now, or not stored.
+    fn pending_edit(
+        &self,
+        number: Seq,
+        seen: &[PartStandIn],
+        logged: &BTreeMap<Seq, Seq>,
+    ) -> Option<PendingEdit> {
+        let live = self.visible.live();
+        let live = live.get(live.binary_search_by_key(&number, |live| live.key).ok()?)?;
+        let at = self.in_history(&[SeqRange { first: number, last: number }], logged);
+        let new = live.stand_ins.iter().filter(|stand_in| !seen.contains(stand_in));
+        let (stand_ins, count) = (new.cloned().collect(), live.entry.count.clone());
+        Some(PendingEdit { seq: at.first()?.first, seen: seen.to_vec(), stand_ins, count })
+    }
+
+    /// Takes note that the stored history knows of the compactions.
+    pub(super) fn committed(&mut self) {
+        self.hidden.clear();
+        self.made.clear();
+        self.edited.clear();
+    }
+
+    /// Whether there are compactions that the stored history does not know of.
+    pub(super) fn is_ahead(&self) -> bool {
+        !self.hidden.is_empty() || !self.edited.is_empty()
+    }
+
+    /// The number here of a message of the run.
+    pub(super) fn number_of(&self, place: RunPlace) -> Option<Seq> {
+        let number = |first: u64, at: usize| Seq(first.saturating_add(at as u64));
+        match place {
+            RunPlace::Input(at) => Some(number(self.places.input, at)),
+            RunPlace::Said(at) => Some(number(self.places.said, at)),
+            RunPlace::Context { source, at } => {
+                let first = *self.places.sources.get(source)?;
+                // What a history has loaded is numbered by the history.
+                (self.places.stored.is_none_or(|(base, _)| base != first)).then(|| number(first, at))
+            }
+        }
+    }
+
+    /// These messages in the numbers of the stored history, as far as they are in it.
+    fn in_history(&self, ranges: &[SeqRange], logged: &BTreeMap<Seq, Seq>) -> Vec<SeqRange> {
+        let mut found = Vec::new();
+        for range in ranges {
+            if let Some((base, end)) = self.places.stored {
+                let (first, last) = (range.first.0.max(base), range.last.0.min(end.saturating_sub(1)));
+                if first <= last && base < end {
+                    found.push(SeqRange { first: Seq(first - base), last: Seq(last - base) });
+                }
+            }
+            let seqs = logged.range(range.first..=range.last).map(|(_, seq)| *seq);
+            found.extend(seqs.map(|seq| SeqRange { first: seq, last: seq }));
+        }
+        joined(found)
+    }
+
+    fn extend(&mut self, history: &History) -> Result<(), SessionError> {
+        self.visible.extend(history.visible(), &*self.counter).map_err(|error| {
+            SessionError::new(SessionErrorKind::Corrupt, "a loaded history cannot be put together")
+                .with_source(error)
+        })
+    }
+
+    /// What each visible message stands for, by its position.
+    pub(super) fn covers_at(&self, position: usize) -> Vec<SeqRange> {
+        self.visible.live().get(position).map(covered).unwrap_or_default()
+    }
+}

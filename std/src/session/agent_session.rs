@@ -1,0 +1,298 @@
+//! A session of an agent.
+
+use core::fmt;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use epitome_core::{Budget, Ledger, ModelKey, Pacing, SavedLedger, Size, Tally, TokenCounter, Usage};
+use serde_json::{Map, Value};
+
+use super::{IdSource, SessionError, UuidSource, kept};
+use crate::history::{MemoryStore, SessionId};
+use crate::run::Left;
+
+/// What providers remember: a JSON object. That of a session holds one value for each provider, under its source id; that of
+/// a provider holds what it likes.
+///
+/// JSON has no NaN and no infinities: `serde_json` makes `null` of them before they come here.
+pub type State = Map<String, Value>;
+
+/// A session: its ids, and what the agent's providers remember of it. It holds no provider and no client.
+///
+/// ```
+/// use epitome_std::session::{AgentSession, ServiceSessionId};
+///
+/// let session = AgentSession::new();
+/// assert_eq!((session.token_count(), session.usage()), (0, None));
+/// let kept_elsewhere = AgentSession::with_id("s-1").with_service_session_id("thread_abc123");
+/// assert_eq!(kept_elsewhere.service_session_id().and_then(ServiceSessionId::as_text), Some("thread_abc123"));
+/// ```
+pub struct AgentSession {
+    session_id: SessionId,
+    service_session_id: Option<ServiceSessionId>,
+    pub(super) state: State,
+    pub(super) tally: Tally,
+    ledger: Option<Known>,
+    context_size: Option<Size>,
+    /// When to stop trying to compact, by requests.
+    pub(crate) pacing: Pacing,
+    pub(crate) requests: u32,
+    /// A run that was dropped in the middle of an answer, to be stored when the next one begins.
+    pub(crate) left: Option<Box<Left>>,
+    /// What in-memory history providers keep of this session, by source id.
+    pub(super) histories: BTreeMap<String, Arc<MemoryStore>>,
+    /// Fields of a session that was read, which this release does not know.
+    pub(super) unknown: State,
+}
+
+/// What is known of the sizes of requests.
+enum Known {
+    /// In use.
+    Live(Ledger),
+    /// As it was written: it waits for a model.
+    Saved(SavedLedger),
+}
+
+/// For how many requests no pass is tried after [`Pacing::FAILURES_MAX`] failures in a row: as many as
+/// [`Pacing::REST_TURNS`], as a run may have many.
+const REQUESTS_REST: u32 = Pacing::REST_TURNS;
+
+/// The id that the service gives a session whose history it keeps itself: a text, or an object of its own.
+///
+/// ```
+/// use epitome_std::session::{AgentSession, ServiceSessionId};
+///
+/// let id = ServiceSessionId::from("thread_abc123");
+/// assert_eq!(id.as_text(), Some("thread_abc123"));
+/// assert_eq!(AgentSession::new().with_service_session_id(id.clone()).service_session_id(), Some(&id));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ServiceSessionId {
+    /// A text, never empty.
+    Text(Box<str>),
+    /// What some services have instead.
+    Object(Map<String, Value>),
+}
+
+impl ServiceSessionId {
+    /// The text, if it is one.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Object(_) => None,
+        }
+    }
+}
+
+impl From<&str> for ServiceSessionId {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for ServiceSessionId {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<Map<String, Value>> for ServiceSessionId {
+    fn from(object: Map<String, Value>) -> Self {
+        Self::Object(object)
+    }
+}
+
+impl Default for AgentSession {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl AgentSession {
+    /// A new session; its id is a random UUID.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_id_source(&UuidSource)
+    }
+
+    /// A new session; its id is the next of `ids`.
+    #[must_use]
+    pub fn with_id_source(ids: &dyn IdSource) -> Self {
+        Self::with_id(ids.new_id())
+    }
+
+    /// The session of this id, without any state.
+    #[must_use]
+    pub fn with_id(id: impl Into<Box<str>>) -> Self {
+        Self {
+            session_id: SessionId::new(id),
+            service_session_id: None,
+            state: State::new(),
+            tally: Tally::default(),
+            ledger: None,
+            context_size: None,
+            // How often a pass may be made is its compactor's business; here it rests when passes fail.
+            pacing: Pacing::new(0, Pacing::FAILURES_MAX, REQUESTS_REST),
+            requests: 0,
+            left: None,
+            histories: BTreeMap::new(),
+            unknown: State::new(),
+        }
+    }
+
+    /// The same with the id under which the service keeps the history. Nothing is then loaded from history providers.
+    #[must_use]
+    pub fn with_service_session_id(mut self, id: impl Into<ServiceSessionId>) -> Self {
+        self.service_session_id = Some(id.into());
+        self
+    }
+
+    /// Sets or removes the id under which the service keeps the history; a service may give one with its first answer.
+    pub fn set_service_session_id(&mut self, id: Option<ServiceSessionId>) {
+        self.service_session_id = id;
+    }
+
+    /// Its id.
+    #[must_use]
+    pub const fn session_id(&self) -> &SessionId {
+        &self.session_id
+    }
+
+    /// The id under which the service keeps the history, if it keeps one.
+    #[must_use]
+    pub const fn service_session_id(&self) -> Option<&ServiceSessionId> {
+        self.service_session_id.as_ref()
+    }
+
+    /// What providers remember, by source id. During a hook the state of the hook's own provider is not in it: the hook
+    /// has it.
+    #[must_use]
+    pub const fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The same, to be changed.
+    pub const fn state_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+
+    /// The input tokens of the latest report: 0 before any, and after a compaction.
+    #[must_use]
+    pub const fn token_count(&self) -> u64 {
+        self.tally.token_count()
+    }
+
+    /// Input and total of the latest report and the sum of all outputs; `None` before any report. It is kept over
+    /// compactions.
+    #[must_use]
+    pub const fn usage(&self) -> Option<Usage> {
+        self.tally.usage()
+    }
+
+    /// The size of the next request as it was last computed, and how it is known: what triggers look at. `None` before the
+    /// first run.
+    #[must_use]
+    pub const fn context_size(&self) -> Option<Size> {
+        self.context_size
+    }
+
+    /// Takes note of a response's usage; `None` is ignored. Of a stream, it is told the last one.
+    pub const fn record_usage(&mut self, usage: Option<&Usage>) {
+        self.tally.record(usage);
+    }
+
+    /// Takes note of a compaction: the latest report says nothing of what is left.
+    pub const fn note_compaction(&mut self) {
+        self.tally.compacted();
+    }
+
+    /// Takes note of the size of the next request.
+    pub const fn note_context_size(&mut self, size: Size) {
+        self.context_size = Some(size);
+    }
+
+    /// The ledger of the session, for this model and budget. What it has learned of another model is forgotten.
+    pub fn ledger_for(&mut self, model: ModelKey, budget: Budget) -> &mut Ledger {
+        let live = match self.ledger.take() {
+            None => Ledger::new(model, budget),
+            Some(Known::Saved(saved)) => Ledger::restore(saved, model, budget),
+            Some(Known::Live(mut ledger)) => {
+                ledger.set_model(model, budget);
+                ledger
+            }
+        };
+        match self.ledger.insert(Known::Live(live)) {
+            Known::Live(ledger) => ledger,
+            #[expect(clippy::unreachable, reason = "inserted just before")]
+            Known::Saved(_) => unreachable!(),
+        }
+    }
+
+    /// The ledger of the session; `None` before the first run, and of a session that was read before its next one.
+    #[must_use]
+    pub const fn ledger(&self) -> Option<&Ledger> {
+        match &self.ledger {
+            Some(Known::Live(ledger)) => Some(ledger),
+            _ => None,
+        }
+    }
+
+    pub(super) fn saved_ledger(&self) -> Option<SavedLedger> {
+        self.ledger.as_ref().map(|known| match known {
+            Known::Live(ledger) => ledger.save(),
+            Known::Saved(saved) => *saved,
+        })
+    }
+
+    pub(super) const fn set_saved_ledger(&mut self, saved: Option<SavedLedger>) {
+        self.ledger = match saved {
+            Some(saved) => Some(Known::Saved(saved)),
+            None => None,
+        };
+    }
+
+    /// The history that the session itself keeps for the in-memory provider `source_id`.
+    ///
+    /// `state` is that provider's: a list of messages in it takes the place of what was kept before.
+    pub(crate) async fn memory_store(
+        &mut self,
+        source_id: &str,
+        state: &mut State,
+        counter: Arc<dyn TokenCounter + Send + Sync>,
+    ) -> Result<Arc<MemoryStore>, SessionError> {
+        if let Some(found) = kept::take(&self.session_id, state, counter).await? {
+            self.histories.insert(source_id.to_owned(), found);
+        }
+        Ok(Arc::clone(self.histories.entry(source_id.to_owned()).or_default()))
+    }
+
+    /// Takes a provider's state out, to be put back with [`AgentSession::put_state`]; an empty one if there is none.
+    pub(crate) fn take_state(&mut self, source_id: &str) -> Result<State, SessionError> {
+        match self.state.get_mut(source_id) {
+            None => Ok(State::new()),
+            Some(Value::Object(state)) => Ok(core::mem::take(state)),
+            Some(_) => Err(SessionError::invalid(format!(
+                "the session's state of {source_id:?} is not an object: replace it by one, or remove it"
+            ))),
+        }
+    }
+
+    pub(crate) fn put_state(&mut self, source_id: &str, state: State) {
+        self.state.insert(source_id.to_owned(), Value::Object(state));
+    }
+}
+
+impl fmt::Debug for AgentSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // State may hold what was said.
+        let sources: Vec<&String> = self.state.keys().collect();
+        f.debug_struct("AgentSession")
+            .field("session_id", &self.session_id)
+            .field("service_managed", &self.service_session_id.is_some())
+            .field("state", &sources)
+            .field("token_count", &self.token_count())
+            .finish_non_exhaustive()
+    }
+}

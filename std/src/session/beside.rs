@@ -1,0 +1,51 @@
+//! What stands beside a session's own fields, because their shape has no room for it.
+
+use epitome_core::{SavedLedger, Tally};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::kept::VERSION;
+use super::{AgentSession, KeptRun, SessionContext, SessionError};
+use crate::run::Left;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Beside {
+    v: u64,
+    tally: Tally,
+    /// What the reports on requests have taught.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ledger: Option<SavedLedger>,
+    /// A run that was left in the middle of an answer, and is still to be stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    left: Option<KeptRun>,
+}
+
+/// What is to stand beside; `None` if there is nothing to say.
+pub(super) fn write(session: &AgentSession) -> Result<Option<Value>, SessionError> {
+    let left = session.left.as_ref().map(|left| left.to_kept()).transpose();
+    let left =
+        left.map_err(|error| SessionError::invalid("what has arrived of an answer").with_source(error))?;
+    let beside = Beside { v: VERSION, tally: session.tally, ledger: session.saved_ledger(), left };
+    if beside.tally == Tally::default() && beside.ledger.is_none() && beside.left.is_none() {
+        return Ok(None);
+    }
+    let written = serde_json::to_value(&beside);
+    Ok(Some(written.map_err(|error| SessionError::invalid("the usage").with_source(error))?))
+}
+
+/// Takes over what stands beside. Returns whether it was understood: what is of a newer release or not ours is not, and is
+/// to be kept as it is.
+pub(super) fn read(session: &mut AgentSession, value: &Value) -> bool {
+    let Ok(beside) = Beside::deserialize(value) else { return false };
+    // What would not be written as it was read is not ours either.
+    if beside.v != VERSION || serde_json::to_value(&beside).as_ref().ok() != Some(value) {
+        return false;
+    }
+    let left = beside.left.as_ref().map(|kept| SessionContext::of_kept(session, kept)).transpose();
+    let Ok(left) = left else { return false };
+    session.tally = beside.tally;
+    session.set_saved_ledger(beside.ledger);
+    session.left = left.map(|context| Box::new(Left::of_session(context)));
+    true
+}

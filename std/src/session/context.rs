@@ -1,0 +1,363 @@
+//! What one run is made of.
+
+use core::fmt;
+use core::ops::Range;
+
+use epitome_core::Seq;
+use epitome_core::attribution::{Retention, SourceKind};
+use epitome_core::message::Role;
+use serde_json::{Map, Value};
+
+use super::tool::CONTEXT_SOURCE;
+use super::{AgentResponse, AgentSession, MessageFilter, ServiceSessionId, Tool};
+use crate::history::{History, SessionId};
+use crate::message::{Message, Str};
+
+mod left;
+
+pub(crate) use left::KeptRun;
+
+/// What one run is made of: made for the run, filled by the providers in their order, looked at by them afterwards.
+///
+/// The request is: the instructions as one system text, the context by source in the order in which sources first added
+/// something, the input.
+///
+/// ```
+/// use epitome_std::message::Message;
+/// use epitome_std::session::{AgentSession, MessageFilter, SessionContext};
+///
+/// let session = AgentSession::with_id("demo");
+/// let mut context = SessionContext::new(&session, "run-1", vec![Message::user("Is it warm?")]);
+/// context.extend_instructions("persona", ["Be brief."]);
+/// context.extend_messages("rag", [Message::system("Relevant: 31 degrees")]);
+///
+/// let filter = MessageFilter::new().exclude_sources(["rag"]).include_input();
+/// assert_eq!(context.get_messages(&filter).len(), 1);
+/// assert_eq!(context.prompt_messages().count(), 2);
+/// assert_eq!(context.instruction_text().as_deref(), Some("Be brief."));
+/// ```
+pub struct SessionContext {
+    session_id: SessionId,
+    service_session_id: Option<ServiceSessionId>,
+    run_token: Str,
+    input_messages: Vec<Message>,
+    context: Vec<ContextMessages>,
+    instructions: Vec<Instruction>,
+    tools: Vec<Tool>,
+    response: Option<AgentResponse>,
+    options: Map<String, Value>,
+    /// What providers tell each other in this run.
+    pub metadata: Map<String, Value>,
+    histories: Vec<(Str, History)>,
+    /// What history providers have stored of the run, by source id.
+    progress: Vec<(Str, Progress)>,
+    /// Whether it was read with its session: the run may have gone on after that was written.
+    was_read: bool,
+}
+
+/// How much of a run one history provider has stored.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Progress {
+    /// The sequence numbers of what is stored, in order.
+    seqs: Vec<Seq>,
+    /// Up to where an append went whose answer never came. It is repeated as it was, before anything else.
+    attempted: Option<usize>,
+}
+
+impl Progress {
+    /// What is to be stored next, of `len` messages; `None` if that is nothing.
+    pub(crate) fn next_part(&mut self, len: usize) -> Option<Range<usize>> {
+        let part = self.seqs.len()..*self.attempted.get_or_insert(len);
+        if part.is_empty() {
+            self.attempted = None;
+        }
+        (!part.is_empty()).then_some(part)
+    }
+
+    /// Takes note that `part` is stored, from `first` on.
+    pub(crate) fn stored(&mut self, part: &Range<usize>, first: Seq) {
+        self.seqs.extend((first.0..).map(Seq).take(part.len()));
+        self.attempted = None;
+    }
+
+    /// The sequence numbers of what is stored, in order.
+    pub(crate) fn seqs(&self) -> &[Seq] {
+        &self.seqs
+    }
+}
+
+/// The context that one source has added.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ContextMessages {
+    /// Who added it.
+    pub source_id: Str,
+    /// The messages, in the order in which they were added.
+    pub messages: Vec<Message>,
+    /// Whether a history provider has loaded them: they are stored already.
+    pub loaded: bool,
+}
+
+/// Instructions for this run, and who gave them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Instruction {
+    /// The provider's source id; empty for the agent.
+    pub source_id: Str,
+    /// The text.
+    pub text: Str,
+}
+
+impl SessionContext {
+    /// The context of a run of `session` on `input`. `run_token` names the run: two runs of a session never have the same
+    /// one, and a run that is tried again has the same, so that nothing is stored twice.
+    #[must_use]
+    pub fn new(session: &AgentSession, run_token: impl Into<Str>, input: Vec<Message>) -> Self {
+        Self {
+            session_id: session.session_id().clone(),
+            service_session_id: session.service_session_id().cloned(),
+            run_token: run_token.into(),
+            input_messages: input,
+            context: Vec::new(),
+            instructions: Vec::new(),
+            tools: Vec::new(),
+            response: None,
+            options: Map::new(),
+            metadata: Map::new(),
+            histories: Vec::new(),
+            progress: Vec::new(),
+            was_read: false,
+        }
+    }
+
+    /// The same with the agent's own instructions, which come before those of providers. An empty text adds nothing.
+    #[must_use]
+    pub fn with_instructions(mut self, text: impl Into<Str>) -> Self {
+        self.instructions.insert(0, Instruction { source_id: Str::default(), text: text.into() });
+        self
+    }
+
+    /// The same with the agent's own tools.
+    #[must_use]
+    pub fn with_tools(mut self, tools: Vec<Tool>) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// The same with the options of the run.
+    #[must_use]
+    pub fn with_options(mut self, options: Map<String, Value>) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Adds messages after what this source has added before.
+    ///
+    /// A message that names no source gets this one, as context. Instructions in the context (system and developer
+    /// messages) that say nothing of how long they stay are ephemeral: they come again with the next run.
+    pub fn extend_messages(
+        &mut self,
+        source_id: impl Into<Str>,
+        messages: impl IntoIterator<Item = Message>,
+    ) {
+        let source_id = source_id.into();
+        let of_source = |message| of_source(message, &source_id);
+        let messages: Vec<_> = messages.into_iter().map(of_source).collect();
+        self.place(source_id).messages.extend(messages);
+    }
+
+    /// Adds messages that a history provider has loaded. They keep the attribution with which they were stored.
+    pub fn extend_loaded(&mut self, source_id: impl Into<Str>, messages: impl IntoIterator<Item = Message>) {
+        let place = self.place(source_id.into());
+        place.loaded = true;
+        place.messages.extend(messages);
+    }
+
+    /// Adds instructions, after those that are there.
+    pub fn extend_instructions<T: Into<Str>>(
+        &mut self,
+        source_id: impl Into<Str>,
+        texts: impl IntoIterator<Item = T>,
+    ) {
+        let source_id = source_id.into();
+        let instruction = |text: T| Instruction { source_id: source_id.clone(), text: text.into() };
+        self.instructions.extend(texts.into_iter().map(instruction));
+    }
+
+    /// Adds tools; each notes who added it in `metadata` under [`CONTEXT_SOURCE`]. The caller's own tools stay as they are:
+    /// give a copy.
+    pub fn extend_tools(&mut self, source_id: &str, tools: impl IntoIterator<Item = Tool>) {
+        self.tools.extend(tools.into_iter().map(|mut tool| {
+            tool.metadata.insert(CONTEXT_SOURCE.to_owned(), Value::from(source_id));
+            tool
+        }));
+    }
+
+    /// What the model has answered; for who runs it, not for providers.
+    pub fn set_response(&mut self, response: AgentResponse) {
+        self.response = Some(response);
+    }
+
+    /// The response as it is told so far; begun, if there is none.
+    pub(crate) fn response_mut(&mut self) -> &mut AgentResponse {
+        self.response.get_or_insert_default()
+    }
+
+    /// How much of the run the history provider `source_id` has stored.
+    pub(crate) fn progress_mut(&mut self, source_id: &str) -> &mut Progress {
+        let known = self.progress.iter().position(|(known, _)| *known == *source_id);
+        let at = known.unwrap_or_else(|| {
+            self.progress.push((Str::from(source_id), Progress::default()));
+            self.progress.len().saturating_sub(1)
+        });
+        #[expect(clippy::indexing_slicing, reason = "found, or pushed just before")]
+        &mut self.progress[at].1
+    }
+
+    /// Keeps a history that was opened for this run, so that it need not be loaded again to store what was said.
+    pub fn put_history(&mut self, source_id: impl Into<Str>, history: History) {
+        let source_id = source_id.into();
+        self.histories.retain(|(kept, _)| *kept != source_id);
+        self.histories.push((source_id, history));
+    }
+
+    /// Takes the history that this source has opened, if it has.
+    pub fn take_history(&mut self, source_id: &str) -> Option<History> {
+        let at = self.histories.iter().position(|(kept, _)| *kept == *source_id)?;
+        Some(self.histories.swap_remove(at).1)
+    }
+
+    /// The history that this source has opened, if it has.
+    #[must_use]
+    pub fn history(&self, source_id: &str) -> Option<&History> {
+        let kept = self.histories.iter().find(|(kept, _)| *kept == *source_id);
+        // What was opened to be appended to shows nothing.
+        kept.map(|(_, history)| history).filter(|history| history.is_whole())
+    }
+
+    /// The same, to be changed.
+    pub fn history_mut(&mut self, source_id: &str) -> Option<&mut History> {
+        let kept = self.histories.iter_mut().find(|(kept, _)| *kept == *source_id);
+        kept.map(|(_, history)| history).filter(|history| history.is_whole())
+    }
+
+    /// Replaces what a history provider has loaded, after a compaction of its history. Its place stays.
+    pub fn reload(&mut self, source_id: &str, messages: Vec<Message>) {
+        if let Some(place) = self.context.iter_mut().find(|it| it.source_id == *source_id) {
+            place.messages = messages;
+        }
+    }
+
+    /// The chosen messages: context in provider order, then input, then response.
+    #[must_use]
+    pub fn get_messages(&self, filter: &MessageFilter) -> Vec<&Message> {
+        let context =
+            self.context.iter().filter(|it| filter.allows(&it.source_id)).flat_map(|it| &it.messages);
+        let input = self.input_messages.iter().filter(|_| filter.has_input());
+        let response = self.response.iter().filter(|_| filter.has_response()).flat_map(|it| &it.messages);
+        context.chain(input).chain(response).collect()
+    }
+
+    /// The messages of the request: context in provider order, then input. Instructions stand before them.
+    pub fn prompt_messages(&self) -> impl Iterator<Item = &Message> {
+        self.context.iter().flat_map(|it| &it.messages).chain(&self.input_messages)
+    }
+
+    /// All instructions, the agent's first, as one text with blank lines between; `None` if there are none.
+    #[must_use]
+    pub fn instruction_text(&self) -> Option<String> {
+        let texts: Vec<&str> =
+            self.instructions.iter().map(|it| it.text.as_str()).filter(|text| !text.is_empty()).collect();
+        (!texts.is_empty()).then(|| texts.join("\n\n"))
+    }
+
+    /// The session's id.
+    #[must_use]
+    pub const fn session_id(&self) -> &SessionId {
+        &self.session_id
+    }
+
+    /// The id of the session that the service keeps, if it keeps one: it then has the history.
+    #[must_use]
+    pub const fn service_session_id(&self) -> Option<&ServiceSessionId> {
+        self.service_session_id.as_ref()
+    }
+
+    /// Names the run.
+    #[must_use]
+    pub fn run_token(&self) -> &str {
+        &self.run_token
+    }
+
+    /// What the caller says in this run.
+    #[must_use]
+    pub fn input_messages(&self) -> &[Message] {
+        &self.input_messages
+    }
+
+    /// What was added, by source, in the order in which sources first added something.
+    #[must_use]
+    pub fn context_messages(&self) -> &[ContextMessages] {
+        &self.context
+    }
+
+    /// The instructions, in order.
+    #[must_use]
+    pub fn instructions(&self) -> &[Instruction] {
+        &self.instructions
+    }
+
+    /// The tools, in order.
+    #[must_use]
+    pub fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    /// What the model has answered; `None` before it has.
+    #[must_use]
+    pub const fn response(&self) -> Option<&AgentResponse> {
+        self.response.as_ref()
+    }
+
+    /// The options of the run: for reflection, providers cannot change them.
+    #[must_use]
+    pub const fn options(&self) -> &Map<String, Value> {
+        &self.options
+    }
+
+    fn place(&mut self, source_id: Str) -> &mut ContextMessages {
+        let at = self.context.iter().position(|it| it.source_id == source_id).unwrap_or_else(|| {
+            self.context.push(ContextMessages { source_id, messages: Vec::new(), loaded: false });
+            self.context.len().saturating_sub(1)
+        });
+        #[expect(clippy::indexing_slicing, reason = "found, or pushed just before")]
+        &mut self.context[at]
+    }
+}
+
+impl fmt::Debug for SessionContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sources: Vec<&str> = self.context.iter().map(|it| it.source_id.as_str()).collect();
+        f.debug_struct("SessionContext")
+            .field("session_id", &self.session_id)
+            .field("run_token", &self.run_token.as_str())
+            .field("input_messages", &self.input_messages.len())
+            .field("sources", &sources)
+            .field("tools", &self.tools.len())
+            .field("responded", &self.response.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// `message` as context of `source_id`, unless it says where it is from.
+fn of_source(message: Message, source_id: &Str) -> Message {
+    let mut attribution = message.attribution().clone();
+    if attribution.source_id.is_empty() && attribution.source == SourceKind::Caller {
+        (attribution.source_id, attribution.source) = (source_id.clone(), SourceKind::Context);
+    }
+    let instructs = matches!(message.role(), Role::System | Role::Developer);
+    if instructs && attribution.retention == Retention::Normal {
+        attribution.retention = Retention::Ephemeral;
+    }
+    message.with_attribution(attribution)
+}

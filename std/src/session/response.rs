@@ -1,0 +1,57 @@
+//! What the model answered.
+
+use epitome_core::Usage;
+
+use crate::message::{Message, Str};
+
+/// What a run has brought: for a run with tools, all messages of it, the tools' answers included.
+///
+/// ```
+/// use epitome_core::Usage;
+/// use epitome_std::message::Message;
+/// use epitome_std::session::AgentResponse;
+///
+/// let response = AgentResponse::new(vec![Message::assistant("Hello.")]).with_usage(Usage::new(12, 3));
+/// assert_eq!(response.messages.len(), 1);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct AgentResponse {
+    /// The messages, in order.
+    pub messages: Vec<Message>,
+    /// The provider's id of the latest response.
+    pub response_id: Option<Str>,
+    /// Which agent answered.
+    pub agent_id: Option<Str>,
+    /// What the provider reported; of a stream, the last report.
+    pub usage_details: Option<Usage>,
+}
+
+impl AgentResponse {
+    /// A response of these messages.
+    #[must_use]
+    pub fn new(messages: Vec<Message>) -> Self {
+        Self { messages, ..Self::default() }
+    }
+
+    /// The same with what the provider reported.
+    #[must_use]
+    pub const fn with_usage(mut self, usage: Usage) -> Self {
+        self.usage_details = Some(usage);
+        self
+    }
+
+    /// The same with the provider's id of it.
+    #[must_use]
+    pub fn with_response_id(mut self, id: impl Into<Str>) -> Self {
+        self.response_id = Some(id.into());
+        self
+    }
+
+    /// The same with the agent that answered.
+    #[must_use]
+    pub fn with_agent_id(mut self, id: impl Into<Str>) -> Self {
+        self.agent_id = Some(id.into());
+        self
+    }
+}

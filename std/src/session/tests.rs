@@ -1,0 +1,7 @@
+//! Tests of sessions as JSON, and of the history that they keep.
+
+mod bad_input;
+mod dict;
+mod excluded;
+mod histories;
+mod properties;

@@ -1,0 +1,278 @@
+//! Where OpenAI's encodings always end a piece, so that counts add up there, and what that says about an amount.
+//!
+//! An encoding splits text into pieces by a regular expression and makes tokens of each piece alone. A *cut* is a place
+//! between two characters at which a piece ends whatever stands around them, and left of which nothing looks further: then
+//! the two sides have, counted apart, what they have together. `o200k_base`, `o200k_harmony` and `cl100k_base` agree on the
+//! cuts below; the letters name the alternatives of their patterns:
+//!
+//! - *word*: at most one character that is no letter, digit or newline, then letters (and marks), then perhaps a
+//!   contraction (`'s`, `'re`); *number*: one to three digits;
+//! - *signs*: at most one space, then what is neither space, letter nor digit, then newlines (and slashes);
+//! - *blank*: white space up to its last newline, or without its last character where something follows.
+//!
+//! One more cut takes a third character to see: before the last character of *blank* that something else follows, if it is
+//! no newline. What stands before it is the same piece as at the end of a text. [`last_cut`] and [`bounds`] know it, among
+//! ASCII alone: there is one in each line that is indented.
+
+use epitome_core::{TokenBounds, Tokens};
+
+/// What is known of a character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Class {
+    /// A letter that is in every encoding's class of letters, and no mark.
+    Letter,
+    Digit,
+    /// What only *signs* can take, but for the first of a word.
+    Sign,
+    /// A sign that may begin a contraction.
+    Apostrophe,
+    /// A sign that may stand after newlines in one piece.
+    Slash,
+    /// White space but newlines.
+    Space,
+    Newline,
+    /// No white space; nothing else is known of it.
+    Other,
+}
+
+use Class::{Apostrophe, Digit, Letter, Newline, Other, Sign, Slash, Space};
+
+/// Whether there is a cut between two neighbours.
+const fn is_cut(before: Class, after: Class) -> bool {
+    match after {
+        // White space begins a piece after anything but white space: only *blank* goes on with it.
+        Space => !matches!(before, Space | Newline),
+        // A newline too, but after signs and marks it may belong to *signs*.
+        Newline => matches!(before, Letter | Digit),
+        // No piece takes a digit or newline before a letter. A sign may begin the word.
+        Letter => matches!(before, Digit | Newline),
+        // No piece takes anything but digits before a digit. White space may lose its last character to what follows.
+        Digit => matches!(before, Letter | Newline | Sign | Apostrophe | Slash),
+        // *Signs* take one space in front, and no other alternative goes on with a sign, but for what follows here.
+        Sign => matches!(before, Letter | Digit | Newline),
+        // A contraction belongs to its word.
+        Apostrophe => matches!(before, Digit | Newline),
+        // A slash may follow the newlines of *signs*.
+        Slash => matches!(before, Letter | Digit),
+        Other => false,
+    }
+}
+
+const fn class_of(character: char) -> Class {
+    match character {
+        'a'..='z' | 'A'..='Z' => Letter,
+        // Ideographs, kana and hangul: letters without case since long before any of the encodings.
+        '\u{4e00}'..='\u{9fa5}'
+        | '\u{3041}'..='\u{3096}'
+        | '\u{30a1}'..='\u{30fa}'
+        | '\u{ac00}'..='\u{d7a3}' => Letter,
+        '0'..='9' => Digit,
+        '\'' => Apostrophe,
+        '/' => Slash,
+        '!'..='~' => Sign,
+        // Their punctuation.
+        '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' => Sign,
+        '\u{ff01}' | '\u{ff08}'..='\u{ff0c}' | '\u{ff0e}' | '\u{ff1a}' | '\u{ff1b}' | '\u{ff1f}' => Sign,
+        '\n' | '\r' => Newline,
+        character if character.is_whitespace() => Space,
+        _ => Other,
+    }
+}
+
+/// The first cut in `text` that is at least `from` bytes in.
+pub(super) fn first_cut(text: &str, from: usize) -> Option<usize> {
+    let from = text.ceil_char_boundary(from.max(1));
+    let mut before = class_of(text.get(..from)?.chars().next_back()?);
+    text.get(from..)?.char_indices().find_map(|(at, character)| {
+        let after = class_of(character);
+        let cut = is_cut(before, after);
+        before = after;
+        cut.then_some(from.saturating_add(at))
+    })
+}
+
+/// The last cut in `text` that is more than `from` bytes in. Asked for each word that a stream brings.
+pub(super) fn last_cut(text: &str, from: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    // Between letters there is none, and most of what a stream brings are letters.
+    let letters = bytes.get(from..)?.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let mut at = bytes.len().checked_sub(letters.max(1))?;
+    let mut after = bits(*bytes.get(at)?);
+    for &before in bytes.get(from..at)?.iter().rev() {
+        let (before_bits, cuts) = (bits(before), CUTS.get(usize::from(before)).copied().unwrap_or(0));
+        let is_ascii = before_bits != 0 && after != 0;
+        if cuts & after != 0 || !is_ascii && is_cut_at(text, at) {
+            return Some(at);
+        }
+        // What comes next to stand after a place is followed by what stands there now.
+        let is_followed = after & !(BLANK | BLANK << FOLLOWED) != 0;
+        (at, after) =
+            (at.saturating_sub(1), before_bits | before_bits << (FOLLOWED * u16::from(is_followed)));
+    }
+    None
+}
+
+/// The bit of the class of a byte; none beyond ASCII.
+fn bits(byte: u8) -> u16 {
+    BITS.get(usize::from(byte)).copied().unwrap_or(0)
+}
+
+/// Whether there is a cut at this byte, by the characters beside it.
+#[cold]
+fn is_cut_at(text: &str, at: usize) -> bool {
+    let beside = |(left, right): (&str, &str)| Some((left.chars().next_back()?, right.chars().next()?));
+    let found = text.split_at_checked(at).and_then(beside);
+    found.is_some_and(|(before, after)| is_cut(class_of(before), class_of(after)))
+}
+
+/// `text` in parts of at least `bytes_min`, cut at cuts.
+pub(super) fn parts(text: &str, bytes_min: usize) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    core::iter::from_fn(move || {
+        let end = first_cut(rest, bytes_min).unwrap_or(rest.len());
+        let (part, after) = rest.split_at_checked(end)?;
+        rest = after;
+        (!part.is_empty()).then_some(part)
+    })
+}
+
+/// The amount of `text` if it is at most `limit`, counted part by part until it is more.
+pub(super) fn count_up_to(text: &str, limit: Tokens, count: impl Fn(&str) -> Tokens) -> Option<Tokens> {
+    if (text.len() as u64).div_ceil(TOKEN_BYTES_MAX) > limit.as_u64() {
+        return None;
+    }
+    let mut sum = 0_u64;
+    for part in parts(text, PART_BYTES_MIN) {
+        sum = sum.saturating_add(count(part).as_u64());
+        if Tokens::from_u64(sum) > limit {
+            return None;
+        }
+    }
+    Some(Tokens::from_u64(sum))
+}
+
+/// What the amount of `text` lies between, in one pass over its bytes.
+///
+/// *Lower*: every cut ends a piece, and every piece has a token; and no token is longer than [`TOKEN_BYTES_MAX`].
+///
+/// *Upper*: a token is a byte at least. In a run of `a` to `z` two neighbours are not both tokens of one byte, because the
+/// two together are a token, and byte pairs are merged until none is left that can be; only [`UNPAIRED`] are not. So of n
+/// bytes of a run at most (2n + 2) / 3 begin a token: every third begins none. After an apostrophe, up to two letters may
+/// be a contraction of their own.
+pub(super) fn bounds(text: &str) -> TokenBounds {
+    let (mut cuts, mut merged) = (0_u64, 0_u64);
+    let (mut before, mut last, mut run, mut is_indented) = (Other, 0_u8, 0_u8, false);
+    for &byte in text.as_bytes() {
+        let after = CLASSES.get(usize::from(byte)).copied().unwrap_or(Other);
+        let (was_blank, is_known) = (bits(last) & BLANK != 0, bits(byte) & !BLANK != 0);
+        cuts = cuts.wrapping_add(u64::from(is_certain_cut(before, after) || is_indented && is_known));
+        // The last two are white space, the latter no newline.
+        is_indented = was_blank && matches!(after, Space);
+        run = match byte {
+            b'a'..=b'z' if last == b'\'' => CONTRACTION,
+            b'a'..=b'z' if is_unpaired(last, byte) => 1,
+            b'a'..=b'z' => NEXT.get(usize::from(run)).copied().unwrap_or(0),
+            _ => 0,
+        };
+        merged = merged.wrapping_add(u64::from(run == THIRD));
+        (before, last) = (after, byte);
+    }
+    let bytes = text.len() as u64;
+    let pieces = cuts.saturating_add(u64::from(bytes > 0));
+    let lower = pieces.max(bytes.div_ceil(TOKEN_BYTES_MAX));
+    TokenBounds::new(Tokens::from_u64(lower), Tokens::from_u64(bytes.saturating_sub(merged)))
+}
+
+/// A cut by single bytes: of [`Other`], which may then be white space, nothing is known.
+const fn is_certain_cut(before: Class, after: Class) -> bool {
+    !matches!(before, Other) && is_cut(before, after)
+}
+
+/// Whether `second`, one of `a` to `z`, begins a run anew after `first`.
+fn is_unpaired(first: u8, second: u8) -> bool {
+    let row = UNPAIRED.get(usize::from(first.wrapping_sub(b'a')));
+    row.is_some_and(|row| row >> (second.wrapping_sub(b'a') % 32) & 1 == 1)
+}
+
+/// The place in a run after each place: first, second, third, first of three, and so on, or within a contraction.
+const NEXT: [u8; 6] = [1, 2, THIRD, 1, CONTRACTION + 1, 1];
+/// The place of every third byte of a run.
+const THIRD: u8 = 3;
+/// The place of the first byte after an apostrophe.
+const CONTRACTION: u8 = 4;
+
+/// The classes of single bytes.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+const CLASSES: [Class; 256] = {
+    let mut classes = [Other; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        classes[byte as usize] = class_of(byte as u8 as char);
+        byte += 1;
+    }
+    classes
+};
+
+/// By byte, the bit of its class; none beyond ASCII.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+const BITS: [u16; 256] = {
+    let (mut bits, mut byte) = ([0; 256], 0);
+    while byte < 128 {
+        bits[byte] = 1 << CLASSES[byte] as u16;
+        byte += 1;
+    }
+    bits
+};
+/// The bits of white space.
+const BLANK: u16 = 1 << Space as u16 | 1 << Newline as u16;
+/// How far up a class has another bit, if what follows it is known to be no white space.
+const FOLLOWED: u16 = 8;
+/// By byte, the bits of the classes before which there is a cut after it: of any, and of those that are so followed.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+const CUTS: [u16; 256] = {
+    let (mut cuts, mut before) = ([0; 256], 0);
+    while before < 128 {
+        let mut after = 0;
+        while after < 128 {
+            if is_cut(CLASSES[before], CLASSES[after]) {
+                cuts[before] |= BITS[after];
+            }
+            after += 1;
+        }
+        if BITS[before] & BLANK != 0 {
+            cuts[before] |= 1 << (Space as u16 + FOLLOWED);
+        }
+        before += 1;
+    }
+    cuts
+};
+
+/// By first letter, a bit for each second letter: the pairs that are no token in one of the encodings.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+const UNPAIRED: [u32; 26] = {
+    let mut rows = [0; 26];
+    let mut at = 0;
+    while at < UNPAIRED_SECONDS.len() {
+        let seconds = UNPAIRED_SECONDS[at].as_bytes();
+        let mut second = 0;
+        while second < seconds.len() {
+            rows[at] |= 1 << (seconds[second] - b'a');
+            second += 1;
+        }
+        at += 1;
+    }
+    rows
+};
+/// The second letters of [`UNPAIRED`] pairs, by first letter from `a` on.
+const UNPAIRED_SECONDS: [&str; 26] = [
+    "", "q", "", "", "", "jz", "jkq", "j", "", "gvwxyz", "qxz", "q", "z", "q", "q", "", "fgjkovyz", "j", "",
+    "jq", "q", "qz", "qvz", "ghjkquvw", "fjqv", "gjqrv",
+];
+/// How much is counted between two looks at a limit.
+const PART_BYTES_MIN: usize = 4096;
+/// The longest token of either encoding: 128 spaces.
+const TOKEN_BYTES_MAX: u64 = 128;
+
+#[cfg(all(test, feature = "fast-tokens"))]
+mod tests;

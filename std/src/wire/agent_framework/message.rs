@@ -1,0 +1,129 @@
+//! One message, as the messages that it is: each of its pieces answers at most one call.
+
+use std::sync::Arc;
+
+use epitome_core::attribution::{Authority, SourceKind};
+use epitome_core::message::Role;
+
+use super::content;
+use crate::message::{Attribution, Message, Part, Str};
+use crate::wire::error::quoted;
+use crate::wire::expect::{expect_object, share};
+use crate::wire::json::{self, Kind};
+use crate::wire::{WireError, WireErrorKind};
+
+/// A content, and its own text.
+pub(super) type Item<'a> = (Part, &'a str);
+
+/// The messages that `raw`, a slice of `whole`, is.
+pub(super) fn pieces(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, WireError> {
+    expect_object(raw, "a message")?;
+    let names = &["role", "author_name", "message_id", "additional_properties"];
+    let [role, name, id, properties] = json::fields(raw, names)?;
+    let role = self::role(role)?;
+    let attribution = attribution(role, properties)?;
+    let text = |value: Option<&str>| {
+        let value = value.filter(|value| Kind::of(value) == Kind::Text);
+        value.map(|value| share(whole, &json::decode(value)))
+    };
+    let (name, id) = (text(name), text(id));
+    let mut parts: Vec<Part> = items(whole, raw)?.into_iter().map(|(part, _)| part).collect();
+    let mut messages = Vec::new();
+    for length in lengths(role, &parts) {
+        let rest = parts.split_off(length);
+        let mut message = Message::new(role, parts).with_attribution(attribution.clone());
+        parts = rest;
+        if let Some(name) = &name {
+            message = message.with_name(name.clone());
+        }
+        if let Some(id) = &id {
+            message = message.with_id(id.clone());
+        }
+        messages.push(message);
+    }
+    Ok(messages)
+}
+
+/// The contents of the message `raw`.
+pub(super) fn items<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Item<'a>>, WireError> {
+    let mut found = Vec::new();
+    let Some(list) = json::field(raw, "contents")?.filter(|list| *list != "null") else { return Ok(found) };
+    json::nested(raw, list, "/contents", |list| {
+        if Kind::of(list) != Kind::Array {
+            return Err(WireError::shape("`contents` is a list"));
+        }
+        json::items(list, |item| {
+            let path = format!("/{}", found.len());
+            found.push((json::nested(list, item, path, |item| content::read(whole, item))?, item));
+            Ok(())
+        })
+    })?;
+    Ok(found)
+}
+
+/// The role: a text, or, in older releases of theirs, an object.
+pub(super) fn role(raw: Option<&str>) -> Result<Role, WireError> {
+    let value = match raw {
+        Some(role) if Kind::of(role) == Kind::Object => json::field(role, "value")?,
+        role => role,
+    };
+    let Some(name) = value.filter(|name| Kind::of(name) == Kind::Text) else {
+        return Err(WireError::shape("`role` is a text").inside("/role", 0));
+    };
+    Ok(match &*json::decode(name) {
+        "system" => Role::System,
+        "developer" => Role::Developer,
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        "tool" => Role::Tool,
+        name => {
+            let what = format!(
+                "no role is named {}; known are system, developer, user, assistant and tool",
+                quoted(name)
+            );
+            return Err(WireError::new(WireErrorKind::UnknownRole, what).inside("/role", 0));
+        }
+    })
+}
+
+fn attribution(role: Role, properties: Option<&str>) -> Result<Attribution, WireError> {
+    let object = |value: &&str| Kind::of(value) == Kind::Object;
+    let source = match properties.filter(object) {
+        Some(properties) => match json::field(properties, "_attribution")?.filter(object) {
+            Some(attribution) => json::field(attribution, "source_id")?,
+            None => None,
+        },
+        None => None,
+    };
+    let source = source.filter(|source| Kind::of(source) == Kind::Text).map(json::decode);
+    Ok(match source.filter(|source| !source.is_empty()) {
+        Some(source) => {
+            let authority = role.authority().min(Authority::Retrieved);
+            Attribution::new(Str::from(&*source), SourceKind::Context, authority)
+        }
+        None => Attribution::caller(role.authority()),
+    })
+}
+
+/// How many parts each piece of a message has: a piece answers at most one call. A tool's other contents stay with the
+/// answer before them; a person's are a piece of their own.
+fn lengths(role: Role, parts: &[Part]) -> Vec<usize> {
+    let mut lengths = vec![0_usize];
+    let mut answered = false;
+    if !matches!(role, Role::User | Role::Tool) {
+        return vec![parts.len()];
+    }
+    for part in parts {
+        let answers = matches!(part, Part::ToolResult(_) | Part::ApprovalResponse(_));
+        let is_empty = lengths.last() == Some(&0);
+        if !is_empty && (answers || (answered && role == Role::User)) {
+            lengths.push(0);
+            answered = false;
+        }
+        answered |= answers;
+        if let Some(length) = lengths.last_mut() {
+            *length = length.saturating_add(1);
+        }
+    }
+    lengths
+}

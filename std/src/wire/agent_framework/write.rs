@@ -1,0 +1,119 @@
+//! Writing messages.
+
+use std::collections::HashMap;
+
+use epitome_core::attribution::SourceKind;
+use serde_json::{Map, Value, json};
+
+use super::content::{self, Calls};
+use super::{FORMAT, PIECE};
+use crate::message::{Message, Part, ToolCall};
+
+/// Writes messages. What was read from this format and not changed is written as it was, and pieces of one message that
+/// follow each other are put together again.
+#[must_use]
+pub fn write_messages(messages: &[Message]) -> Vec<Value> {
+    write_with_sources(messages).into_iter().map(|(value, _)| value).collect()
+}
+
+/// The same, with how many messages each was written from.
+pub(crate) fn write_with_sources(messages: &[Message]) -> Vec<(Value, usize)> {
+    let by_id = calls_by_id(messages);
+    let calls = |id: &str| by_id.get(id).copied();
+    let mut written = Vec::with_capacity(messages.len());
+    let mut rest = messages;
+    while let Some((message, others)) = rest.split_first() {
+        if let Some((whole, count)) = joined(rest) {
+            written.push((whole, count));
+            rest = rest.get(count..).unwrap_or_default();
+            continue;
+        }
+        written.push((write_one(message, &calls), 1));
+        rest = others;
+    }
+    written
+}
+
+/// `message` without a look at others: what an approval is about is then not known.
+pub(super) fn write_alone(message: &Message) -> Value {
+    write_one(message, &|_| None)
+}
+
+fn write_one(message: &Message, calls: Calls<'_>) -> Value {
+    let Some((mut object, touched)) = theirs(message) else { return Value::Object(made(message, calls)) };
+    object.remove(PIECE);
+    if touched {
+        let contents = message.parts().iter().filter_map(|part| content::write(part, calls)).collect();
+        object.insert("contents".to_owned(), contents);
+    }
+    Value::Object(object)
+}
+
+fn made(message: &Message, calls: Calls<'_>) -> Map<String, Value> {
+    let contents: Vec<Value> =
+        message.parts().iter().filter_map(|part| content::write(part, calls)).collect();
+    let mut object = Map::new();
+    object.insert("type".to_owned(), Value::from("message"));
+    object.insert("role".to_owned(), Value::from(message.role().as_str()));
+    object.insert("contents".to_owned(), Value::Array(contents));
+    if let Some(name) = message.name() {
+        object.insert("author_name".to_owned(), Value::from(name));
+    }
+    if let Some(id) = message.id() {
+        object.insert("message_id".to_owned(), Value::from(id));
+    }
+    let attribution = message.attribution();
+    let properties = match attribution.source {
+        SourceKind::Context if !attribution.source_id.is_empty() => {
+            json!({"_attribution": {"source_id": attribution.source_id.as_str()}})
+        }
+        _ => json!({}),
+    };
+    object.insert("additional_properties".to_owned(), properties);
+    object
+}
+
+/// What the message was read from, and whether it was changed since; `None` if it is from elsewhere.
+fn theirs(message: &Message) -> Option<(Map<String, Value>, bool)> {
+    let wire = message.wire().filter(|wire| wire.format == FORMAT)?;
+    Some((serde_json::from_str(&wire.text).ok()?, wire.touched))
+}
+
+/// The message whose pieces, unchanged and all of them, `messages` begins with, and how many they are.
+fn joined(messages: &[Message]) -> Option<(Value, usize)> {
+    let first = messages.first()?;
+    // A look without parsing: nearly no message is a piece.
+    if !first.wire()?.text.contains(PIECE) {
+        return None;
+    }
+    let (mut whole, touched) = theirs(first)?;
+    let count = whole.remove(PIECE).and_then(|piece| piece_of(&piece, 0)).filter(|_| !touched)?;
+    let mut contents = Vec::new();
+    for (at, message) in messages.get(..count)?.iter().enumerate() {
+        let (mut piece, touched) = theirs(message)?;
+        let same = piece.remove(PIECE).and_then(|piece| piece_of(&piece, at)) == Some(count);
+        let Some(Value::Array(part)) = piece.remove("contents") else { return None };
+        // Pieces of one message are equal but for their contents.
+        if touched || !same || piece.iter().any(|(key, value)| whole.get(key) != Some(value)) {
+            return None;
+        }
+        contents.extend(part);
+    }
+    whole.insert("contents".to_owned(), Value::Array(contents));
+    Some((Value::Object(whole), count))
+}
+
+/// Of how many pieces, if `piece` says that it is number `at`.
+fn piece_of(piece: &Value, at: usize) -> Option<usize> {
+    let number = |index: usize| piece.get(index)?.as_u64().and_then(|number| usize::try_from(number).ok());
+    (number(0)? == at).then(|| number(1)).flatten()
+}
+
+fn calls_by_id(messages: &[Message]) -> HashMap<&str, &ToolCall> {
+    let parts = messages.iter().flat_map(Message::parts);
+    let calls = parts.filter_map(|part| match part {
+        Part::ToolCall(call) => Some((call.id.as_str(), call)),
+        _ => None,
+    });
+    calls.collect()
+}

@@ -1,0 +1,161 @@
+//! Content blocks as parts.
+
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
+
+use epitome_core::message::{CallKind, MediaKind};
+
+use super::{FORMAT, PROVIDER};
+use crate::message::{
+    CompactionPart, Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart,
+};
+use crate::wire::WireError;
+use crate::wire::expect::{expect_object, expect_text, new_media, optional_text, present, share};
+use crate::wire::json::{self, Kind};
+
+/// The parts that `content`, a text or a list of blocks, is; each with the block's own text. Empty texts are no parts.
+pub(super) fn parts<'a>(
+    whole: &Arc<str>,
+    content: &'a str,
+) -> Result<Vec<(Option<Part>, &'a str)>, WireError> {
+    parts_in(whole, content, Where::Message)
+}
+
+/// Where a block stands. A result within a result is no block of the format: it is kept as it is written, so that no
+/// text makes the reader recurse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Where {
+    Message,
+    Result,
+}
+
+fn parts_in<'a>(
+    whole: &Arc<str>,
+    content: &'a str,
+    place: Where,
+) -> Result<Vec<(Option<Part>, &'a str)>, WireError> {
+    match Kind::of(content) {
+        Kind::Text => Ok(vec![(text_part(whole, json::decode(content)), content)]),
+        Kind::Array => {
+            let mut blocks = Vec::new();
+            json::items(content, |item| {
+                let path = format_args!("/{}", blocks.len());
+                blocks.push((json::nested(content, item, path, |item| part(whole, item, place))?, item));
+                Ok(())
+            })?;
+            Ok(blocks)
+        }
+        _ => {
+            let found = json::describe(content);
+            Err(WireError::shape(format!("expected a text or a list of blocks, found {found}")))
+        }
+    }
+}
+
+/// The part that the block `raw` is; none for an empty text.
+fn part(whole: &Arc<str>, raw: &str, place: Where) -> Result<Option<Part>, WireError> {
+    expect_object(raw, "a block")?;
+    let [kind] = json::fields(raw, &["type"])?;
+    let Some(kind) = optional_text(raw, kind, "type")? else {
+        return Err(WireError::shape(format!("expected a block with `type`, found {}", json::describe(raw))));
+    };
+    let unknown = || Part::Unknown(UnknownPart::new(NAME.clone(), share(whole, &kind), share(whole, raw)));
+    Ok(Some(match &*kind {
+        "text" => return Ok(text_part(whole, needed(raw, "text")?)),
+        "thinking" => reasoning(whole, raw)?,
+        "redacted_thinking" => {
+            let mut sealed = Reasoning::new(Str::default());
+            sealed.opaque = Some(share(whole, &needed(raw, "data")?));
+            Part::Reasoning(sealed)
+        }
+        "tool_use" => call(whole, raw, CallKind::Function)?,
+        "server_tool_use" | "mcp_tool_use" => call(whole, raw, CallKind::Hosted)?,
+        "image" => media(whole, raw, MediaKind::Image)?.map_or_else(unknown, Part::Media),
+        "document" => media(whole, raw, MediaKind::Document)?.map_or_else(unknown, Part::Media),
+        "compaction" => compaction(whole, raw)?,
+        other if other.ends_with("tool_result") && place == Where::Message => result(whole, raw)?,
+        _ => unknown(),
+    }))
+}
+
+fn text_part(whole: &Arc<str>, text: Cow<'_, str>) -> Option<Part> {
+    if text.is_empty() { None } else { Some(Part::Text(share(whole, &text))) }
+}
+
+fn reasoning(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
+    let [text, signature] = json::fields(raw, &["thinking", "signature"])?;
+    let text = optional_text(raw, text, "thinking")?.unwrap_or_default();
+    let mut reasoning = Reasoning::new(share(whole, &text));
+    let signature = optional_text(raw, signature, "signature")?.filter(|signature| !signature.is_empty());
+    reasoning.opaque = signature.map(|signature| share(whole, &signature));
+    Ok(Part::Reasoning(reasoning))
+}
+
+fn call(whole: &Arc<str>, raw: &str, kind: CallKind) -> Result<Part, WireError> {
+    let [id, name, input] = json::fields(raw, &["id", "name", "input"])?;
+    let id = optional_text(raw, id, "id")?.unwrap_or_default();
+    let Some(name) = optional_text(raw, name, "name")? else {
+        return Err(WireError::shape(format!("expected a call with `name`, found {}", json::describe(raw))));
+    };
+    let mut call = ToolCall::new(share(whole, &id), share(whole, &name), share(whole, input.unwrap_or("{}")));
+    call.kind = kind;
+    Ok(Part::ToolCall(call))
+}
+
+/// A result: what the provider's own tools returned is kept as it is written, block by block.
+fn result(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
+    let [id, content, failed] = json::fields(raw, &["tool_use_id", "content", "is_error"])?;
+    let id = optional_text(raw, id, "tool_use_id")?.unwrap_or_default();
+    let blocks = present(raw, content, "content", |content| match Kind::of(content) {
+        Kind::Object => Ok(vec![(part(whole, content, Where::Result)?, content)]),
+        _ => parts_in(whole, content, Where::Result),
+    })?;
+    let parts = blocks.unwrap_or_default().into_iter().filter_map(|(part, _)| part).collect();
+    let mut result = ToolResult::new(share(whole, &id), parts);
+    result.is_error = failed == Some("true");
+    Ok(Part::ToolResult(result))
+}
+
+/// Media whose source is known; `None` for another, for example a document that is a list of blocks.
+fn media(whole: &Arc<str>, raw: &str, kind: MediaKind) -> Result<Option<Media>, WireError> {
+    let [source] = json::fields(raw, &["source"])?;
+    let found = present(raw, source, "source", |source| {
+        expect_object(source, "a source")?;
+        let [kind, mime, data, url, file] =
+            json::fields(source, &["type", "media_type", "data", "url", "file_id"])?;
+        let kind = optional_text(source, kind, "type")?.unwrap_or_default();
+        let mime = optional_text(source, mime, "media_type")?.unwrap_or_default();
+        Ok((match &*kind {
+            "base64" => {
+                optional_text(source, data, "data")?.map(|data| MediaSource::Base64(share(whole, &data)))
+            }
+            "url" => optional_text(source, url, "url")?.map(|url| MediaSource::Uri(share(whole, &url))),
+            "file" => optional_text(source, file, "file_id")?.map(|id| MediaSource::Uri(share(whole, &id))),
+            _ => None,
+        })
+        .map(|place| (share(whole, &mime), place)))
+    })?;
+    Ok(found.flatten().map(|(mime, place)| new_media(kind, mime, place)))
+}
+
+/// What a compaction left: its text can be read, its signature and sealed content can only be sent back.
+fn compaction(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
+    let [content, sealed, signature] = json::fields(raw, &["content", "encrypted_content", "signature"])?;
+    let text = optional_text(raw, content, "content")?.unwrap_or_default();
+    let opaque = match optional_text(raw, sealed, "encrypted_content")? {
+        Some(sealed) => Some(sealed),
+        None => optional_text(raw, signature, "signature")?,
+    };
+    let opaque = opaque.map(|opaque| share(whole, &opaque));
+    Ok(Part::Compaction(CompactionPart::new(PROVIDER, share(whole, &text), opaque)))
+}
+
+fn needed<'a>(raw: &'a str, key: &'static str) -> Result<Cow<'a, str>, WireError> {
+    let [value] = json::fields(raw, &[key])?;
+    present(raw, value, key, expect_text)?.ok_or_else(|| {
+        WireError::shape(format!("expected a block with `{key}`, found {}", json::describe(raw)))
+    })
+}
+
+/// The format's name, shared by all messages.
+pub(super) static NAME: LazyLock<Str> = LazyLock::new(|| Str::from(FORMAT));

@@ -1,0 +1,111 @@
+//! Parts as blocks, in the shortest form that the format has for them.
+
+use epitome_core::message::{CallKind, MediaKind};
+
+use super::{FORMAT, PROVIDER};
+use crate::message::{
+    CompactionPart, Media, MediaSource, Part, Reasoning, ToolCall, ToolResult, UnknownPart,
+};
+use crate::wire::WireError;
+use crate::wire::json::{self, Kind, quote};
+
+/// `content` of these parts: one text as itself, anything else as a list.
+pub(super) fn content(parts: &[Part]) -> Result<String, WireError> {
+    match parts {
+        [] => Ok("[]".to_owned()),
+        [Part::Text(text)] => Ok(quote(text)),
+        parts => {
+            let blocks = parts.iter().map(block).collect::<Result<Vec<_>, _>>()?;
+            Ok(format!("[{}]", blocks.join(",")))
+        }
+    }
+}
+
+/// One block.
+pub(super) fn block(part: &Part) -> Result<String, WireError> {
+    match part {
+        Part::Text(text) => Ok(format!(r#"{{"type":"text","text":{}}}"#, quote(text))),
+        Part::Reasoning(reasoning) => Ok(thinking(reasoning)),
+        Part::ToolCall(call) => tool_use(call),
+        Part::ToolResult(result) => tool_result(result),
+        Part::Media(media) => self::media(media),
+        Part::Compaction(compaction) => self::compaction(compaction),
+        Part::Unknown(UnknownPart { format, raw, .. })
+            if *format == FORMAT && Kind::of(raw) == Kind::Object && json::check(raw).is_ok() =>
+        {
+            Ok(raw.as_str().to_owned())
+        }
+        Part::Unknown(_) => Err(unsupported("a part of unknown kind")),
+        Part::ApprovalRequest(_) => Err(unsupported("an approval request")),
+        Part::ApprovalResponse(_) => Err(unsupported("an approval response")),
+    }
+}
+
+/// Reasoning that cannot be read is sealed data; a signature belongs to a text.
+fn thinking(reasoning: &Reasoning) -> String {
+    match (&*reasoning.text, reasoning.opaque.as_deref()) {
+        ("", Some(data)) => format!(r#"{{"type":"redacted_thinking","data":{}}}"#, quote(data)),
+        (text, signature) => {
+            let signature = quote(signature.unwrap_or_default());
+            format!(r#"{{"type":"thinking","thinking":{},"signature":{signature}}}"#, quote(text))
+        }
+    }
+}
+
+fn tool_use(call: &ToolCall) -> Result<String, WireError> {
+    let kind = match call.kind {
+        CallKind::Hosted => "server_tool_use",
+        _ => "tool_use",
+    };
+    let (id, name, input) = (quote(&call.id), quote(&call.name), input(call)?);
+    Ok(format!(r#"{{"type":"{kind}","id":{id},"name":{name},"input":{input}}}"#))
+}
+
+/// The arguments, which the format wants as an object. A call without any says `{}`.
+pub(super) fn input(call: &ToolCall) -> Result<&str, WireError> {
+    let arguments = json::trim(&call.arguments);
+    match arguments {
+        "" => Ok("{}"),
+        text if Kind::of(text) == Kind::Object && json::check(text).is_ok() => Ok(text),
+        _ => Err(unsupported("a call whose arguments are no JSON object")),
+    }
+}
+
+fn tool_result(result: &ToolResult) -> Result<String, WireError> {
+    let (id, content) = (quote(&result.call_id), content(&result.parts)?);
+    let failed = if result.is_error { r#","is_error":true"# } else { "" };
+    Ok(format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":{content}{failed}}}"#))
+}
+
+fn media(media: &Media) -> Result<String, WireError> {
+    let kind = match media.kind {
+        MediaKind::Image => "image",
+        MediaKind::Document => "document",
+        MediaKind::Audio => return Err(unsupported("a sound")),
+        _ => return Err(unsupported("a video")),
+    };
+    let source = match &media.source {
+        MediaSource::Base64(data) => {
+            let (mime, data) = (quote(&media.mime), quote(data));
+            format!(r#"{{"type":"base64","media_type":{mime},"data":{data}}}"#)
+        }
+        MediaSource::Uri(uri) if uri.contains("://") => format!(r#"{{"type":"url","url":{}}}"#, quote(uri)),
+        MediaSource::Uri(id) => format!(r#"{{"type":"file","file_id":{}}}"#, quote(id)),
+    };
+    Ok(format!(r#"{{"type":"{kind}","source":{source}}}"#))
+}
+
+fn compaction(compaction: &CompactionPart) -> Result<String, WireError> {
+    if compaction.provider != PROVIDER {
+        return Err(unsupported("the compaction of another provider"));
+    }
+    let sealed =
+        compaction.opaque.as_deref().map(|sealed| format!(r#","encrypted_content":{}"#, quote(sealed)));
+    let content = if compaction.text.is_empty() { "null".to_owned() } else { quote(&compaction.text) };
+    Ok(format!(r#"{{"type":"compaction","content":{content}{}}}"#, sealed.unwrap_or_default()))
+}
+
+/// The error for what the format cannot say.
+pub(super) fn unsupported(what: &str) -> WireError {
+    WireError::unsupported(format!("Anthropic's Messages have no form for {what}"))
+}

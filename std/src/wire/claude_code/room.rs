@@ -1,0 +1,73 @@
+//! Session files, read and written.
+
+use super::session::Session;
+use crate::message::Message;
+use crate::wire::anthropic;
+use crate::wire::forest;
+use crate::wire::json::{self, Kind, patch};
+use crate::wire::room::{Body, Fit, Room};
+use crate::wire::transcript::{Chain, Transcript};
+use crate::wire::{Format, WireError};
+
+/// The row of Claude Code.
+pub(crate) const ROOM: Room = Room {
+    format: Format::ClaudeCode,
+    keys: &[],
+    sign,
+    read,
+    write: write_record,
+    chain: Some(Chain {
+        names: |raw| forest::names(raw, &["uuid", "parentUuid"]),
+        linked: |raw, parent| forest::linked(raw, "parentUuid", parent),
+    }),
+};
+
+fn sign(body: &Body<'_>) -> Fit {
+    let lines = match body.value() {
+        Some(one) => vec![one],
+        None => body.sample("").unwrap_or_default(),
+    };
+    let is_line = |line: &&str| {
+        let names = &["type", "uuid", "parentUuid", "sessionId"];
+        let found = if Kind::of(line) == Kind::Object { json::fields(line, names).ok() } else { None };
+        matches!(found, Some([Some(_), Some(_), Some(_), Some(_)]))
+    };
+    match lines.iter().any(is_line) {
+        true => Fit::Certain("its lines have `uuid`, `parentUuid` and `sessionId`"),
+        false => Fit::No,
+    }
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    let session = Session::read(transcript, body.text())?;
+    let wanted = match body.leaf {
+        Some(leaf) => Some(forest::named(&session.names, leaf, ("line", "uuid"))?),
+        None => {
+            let last = |side: bool| {
+                let nodes = session.nodes.iter().enumerate().rev();
+                let mut held = nodes.filter(|(_, node)| node.record.is_some());
+                held.find(|(_, node)| side || !node.is_side).map(|(node, _)| node)
+            };
+            // The file of a sub-agent has nothing but its thread.
+            last(false).or_else(|| last(true))
+        }
+    };
+    if let Some(leaf) = wanted {
+        let base = transcript.conversations.len();
+        for conversation in session.conversations(leaf, base) {
+            transcript.push(conversation);
+        }
+    }
+    Ok(())
+}
+
+fn write_record(record: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
+    let Some(line) = record else {
+        return Err(WireError::unsupported("Claude Code's files have no form for a new message"));
+    };
+    let Some(message) = json::field(line, "message")? else { return Ok(Some(line.to_owned())) };
+    match anthropic::write_record(Some(message), messages)? {
+        Some(message) => patch(line, &[("message", Some(message))]).map(Some),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,59 @@
+//! Rollout files, told and read.
+
+use super::session::Session;
+use super::write::write_record;
+use crate::wire::json::{self, Kind};
+use crate::wire::room::{Body, Fit, Room};
+use crate::wire::transcript::Transcript;
+use crate::wire::{Format, WireError};
+
+/// The row of Codex.
+pub(crate) const ROOM: Room =
+    Room { format: Format::Codex, keys: &[], sign, read, write: write_record, chain: None };
+
+fn sign(body: &Body<'_>) -> Fit {
+    let lines = match body.value() {
+        Some(one) => vec![one],
+        None => body.sample("").unwrap_or_default(),
+    };
+    let mut fit = Fit::No;
+    for line in lines.iter().filter(|line| Kind::of(line) == Kind::Object) {
+        let Ok([kind, payload, state]) = json::fields(line, &["type", "payload", "record_type"]) else {
+            continue;
+        };
+        match (kind, payload.map(Kind::of), state) {
+            (Some("\"session_meta\"" | "\"response_item\"" | "\"turn_context\""), Some(Kind::Object), _) => {
+                return Fit::Certain(
+                    "its lines are a `session_meta`, `response_item` or `turn_context` with a `payload`",
+                );
+            }
+            (_, _, Some("\"state\"")) => fit = Fit::Certain("it has lines of the `record_type` `state`"),
+            _ => {}
+        }
+    }
+    fit
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    let base = transcript.conversations.len();
+    for conversation in Session::read(transcript, body.text())?.into_conversations(base) {
+        transcript.push(conversation);
+    }
+    Ok(())
+}
+
+/// The item of a line that is one, in either layout; `None` for any other line.
+pub(super) fn item_of(line: &str) -> Result<Option<&str>, WireError> {
+    let [kind, payload, state, role] = json::fields(line, &["type", "payload", "record_type", "role"])?;
+    let item = match (kind, payload) {
+        (Some("\"response_item\""), Some(payload)) => Some(payload),
+        (_, Some(_)) => None,
+        (Some(_), None) => Some(line),
+        (None, None) => Some(line).filter(|_| role.is_some()),
+    };
+    let is_note = |item: &&str| {
+        Kind::of(item) != Kind::Object
+            || json::field(item, "type").is_ok_and(|kind| kind == Some("\"ghost_snapshot\""))
+    };
+    Ok(item.filter(|item| state.is_none() && !is_note(item)))
+}

@@ -1,0 +1,77 @@
+//! Messages of one format in another, and a list of what had no counterpart there.
+//!
+//! ```
+//! use epitome_std::message::Message;
+//! use epitome_std::wire::{Format, convert};
+//!
+//! let messages = [Message::system("Be brief."), Message::user("Hi")];
+//! let converted = convert(&messages, Format::Anthropic)?;
+//! assert_eq!(converted.text, r#"{"system":"Be brief.","messages":[{"role":"user","content":"Hi"}]}"#);
+//! assert!(converted.losses.is_empty());
+//! # Ok::<(), epitome_std::wire::WireError>(())
+//! ```
+//!
+//! What is converted:
+//!
+//! - Instructions go where the target wants them: beside the messages (Anthropic, Gemini) or among them.
+//! - Ids of calls stay where the target takes them; otherwise, and where an id is used twice, calls are numbered `call_1`,
+//!   `call_2` in their order. The same messages always give the same ids.
+//! - Sealed reasoning, and compactions of a provider, go back only to the format that they came from. Nobody else can read
+//!   them, and what was signed for one vendor is never sent to another. Reasoning that can be read goes to Chat
+//!   Completions, where programs replay it; the other formats take only what they sealed themselves.
+//! - The result is legal for the target: what [`repair`](epitome_core::repair) leaves out, moves or invents is a loss too.
+//!
+//! To write messages back in the format that they came from, use [`write_back`](super::write_back): it loses nothing.
+
+mod fields;
+mod ids;
+mod legal;
+mod loss;
+mod parts;
+mod target;
+
+use crate::message::Message;
+
+use super::{Format, WireError};
+
+pub use loss::{Loss, LossKind};
+
+/// The formats that a conversation can be converted to: those of providers, and of frameworks.
+pub const CONVERSION_TARGETS: [Format; 7] = target::TARGETS;
+
+/// A conversation in another format.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Converted {
+    /// The part of a request that holds the conversation, as one JSON object: `messages` (and `system`), `input`, or
+    /// `contents` (and `systemInstruction`). For a framework, the list of messages.
+    pub text: String,
+    /// What had no counterpart, in the order of the messages.
+    pub losses: Vec<Loss>,
+}
+
+/// `messages` in the format `to`: one of [`CONVERSION_TARGETS`].
+///
+/// # Errors
+/// `Unsupported` for another target.
+pub fn convert<'m>(
+    messages: impl IntoIterator<Item = &'m Message>,
+    to: Format,
+) -> Result<Converted, WireError> {
+    let target = target::Target::of(to)?;
+    let mut losses = Vec::new();
+    let prepared = parts::prepare(messages, &target, &mut losses);
+    let legal = legal::repaired(prepared, &target, &mut losses);
+    let text = target.write(&legal)?;
+    losses.sort_by_key(|loss| loss.message);
+    Ok(Converted { text, losses })
+}
+
+impl core::fmt::Debug for Converted {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Converted").field("bytes", &self.text.len()).field("losses", &self.losses).finish()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

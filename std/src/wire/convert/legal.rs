@@ -1,0 +1,95 @@
+//! Messages in the order that the target's profile accepts.
+
+use epitome_core::message::CallKind;
+use epitome_core::{ABORTED, BRIDGE, BRIDGE_USER, Pending, Repair, repair};
+
+use super::loss::{Loss, LossKind};
+use super::parts::Prepared;
+use super::target::Target;
+use crate::message::{Message, Part, ToolCall};
+
+/// The messages that the target accepts: what was left out, moved or invented goes to `losses`.
+pub(super) fn repaired(prepared: Vec<Prepared>, target: &Target, losses: &mut Vec<Loss>) -> Vec<Message> {
+    // A file is at rest: nothing of it is still running.
+    let steps = repair(target.profile, prepared.iter().map(|prepared| &prepared.message), Pending::Over);
+    let mut made: Vec<Message> = Vec::with_capacity(steps.len());
+    let mut kept = vec![false; prepared.len()];
+    let (mut newest, mut last) = (0, 0);
+    let mut lose = |kind, message: usize| losses.push(Loss { message, kind, what: String::new() });
+    for step in steps {
+        let position = match step {
+            Repair::Keep(position) | Repair::Merge { position } | Repair::DropReasoning { position } => {
+                Some(position as usize)
+            }
+            _ => None,
+        };
+        if let Some(position) = position {
+            last = prepared.get(position).map_or(last, |prepared| prepared.at);
+            if let Some(kept) = kept.get_mut(position) {
+                *kept = true;
+            }
+            let apart = target.hoists() && prepared.get(position).is_some_and(Prepared::is_instruction);
+            if !apart {
+                if position < newest {
+                    lose(LossKind::Moved, last);
+                }
+                newest = newest.max(position);
+            }
+        }
+        let message = position.and_then(|position| prepared.get(position)).map(|prepared| &prepared.message);
+        match (step, message) {
+            (Repair::Keep(_), Some(message)) => made.push(message.clone()),
+            (Repair::DropReasoning { .. }, Some(message)) => {
+                lose(LossKind::Reasoning, last);
+                made.push(without_reasoning(message));
+            }
+            (Repair::Merge { .. }, Some(message)) => join(&mut made, message),
+            (Repair::Abort { position, call }, _) => {
+                let called = prepared.get(position as usize);
+                lose(LossKind::Invented, called.map_or(last, |called| called.at));
+                made.extend(called.and_then(|called| aborted(&called.message, call, target)));
+            }
+            (Repair::BridgeUser, _) => {
+                lose(LossKind::Invented, last);
+                made.push(Message::user(BRIDGE_USER));
+            }
+            (Repair::BridgeAssistant, _) => {
+                lose(LossKind::Invented, last);
+                made.push(Message::assistant(BRIDGE));
+            }
+            _ => {}
+        }
+    }
+    if target.hoists() {
+        let late = prepared.iter().skip_while(|prepared| prepared.is_instruction());
+        late.filter(|prepared| prepared.is_instruction())
+            .for_each(|prepared| lose(LossKind::Moved, prepared.at));
+    }
+    for (_, prepared) in kept.iter().zip(&prepared).filter(|(kept, _)| !**kept) {
+        lose(LossKind::Message, prepared.at);
+    }
+    made
+}
+
+fn without_reasoning(message: &Message) -> Message {
+    let rest = message.parts().iter().filter(|part| !matches!(part, Part::Reasoning(_)));
+    message.clone().with_parts(rest.cloned().collect())
+}
+
+fn join(made: &mut [Message], message: &Message) {
+    if let Some(last) = made.last_mut() {
+        let parts = last.parts().iter().chain(message.parts()).cloned().collect();
+        *last = last.clone().with_parts(parts);
+    }
+}
+
+/// The result that stands in for one that never came; with the name of its tool where the target asks for it.
+fn aborted(message: &Message, wanted: u32, target: &Target) -> Option<Message> {
+    let calls = message.parts().iter().filter_map(|part| match part {
+        Part::ToolCall(call) if call.kind == CallKind::Function => Some(call),
+        _ => None,
+    });
+    let ToolCall { id, name, .. } = calls.into_iter().nth(wanted as usize)?;
+    let result = Message::tool(id.clone(), ABORTED);
+    Some(if target.names_results() { result.with_name(name.clone()) } else { result })
+}

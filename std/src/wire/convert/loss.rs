@@ -1,0 +1,118 @@
+//! What had no counterpart.
+
+use core::fmt;
+
+/// Something of one message that the target format could not take as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// Which message, counted from 0.
+    pub message: usize,
+    /// What kind of thing.
+    pub kind: LossKind,
+    /// The name of the field, tool or kind of part; never what a message says. Empty where the kind says it all.
+    pub what: String,
+}
+
+/// Kinds of losses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum LossKind {
+    /// Sealed reasoning was left out: it is signed or encrypted for the vendor that made it.
+    SealedReasoning,
+    /// Readable reasoning was left out: the target takes only what it sealed itself.
+    Reasoning,
+    /// A provider's compaction was left out: only that provider can read it.
+    Compaction,
+    /// A provider's compaction became a text: what could be read of it.
+    CompactionAsText,
+    /// A call that the provider ran, or what it returned, was left out.
+    HostedTool,
+    /// Media were left out: the target has no form for them there.
+    Media,
+    /// A request for approval, or the answer to one, was left out.
+    Approval,
+    /// A part of a kind that only its own format knows was left out.
+    UnknownPart,
+    /// A part was left out of a message of a role that has no such parts: a call that no model made, or what a tool says
+    /// beside its result.
+    Misplaced,
+    /// A field of the message, or of one of its parts, was left out.
+    Field,
+    /// The speaker's name was left out.
+    Name,
+    /// The mark that a tool failed was left out; its text stays.
+    ErrorMark,
+    /// A call got another id, and its result with it: the target does not take the old one.
+    CallId,
+    /// Arguments that are no JSON object were wrapped in one, under `input`.
+    Arguments,
+    /// A message was moved: the target wants it elsewhere.
+    Moved,
+    /// A message was left out because nothing was left of it, or because it answered no call.
+    Message,
+    /// A message was put in that nobody said, because the target needs one there.
+    Invented,
+}
+
+impl LossKind {
+    /// Its name, for reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SealedReasoning => "sealed-reasoning",
+            Self::Reasoning => "reasoning",
+            Self::Compaction => "compaction",
+            Self::CompactionAsText => "compaction-as-text",
+            Self::HostedTool => "hosted-tool",
+            Self::Media => "media",
+            Self::Approval => "approval",
+            Self::UnknownPart => "unknown-part",
+            Self::Misplaced => "misplaced",
+            Self::Field => "field",
+            Self::Name => "name",
+            Self::ErrorMark => "error-mark",
+            Self::CallId => "call-id",
+            Self::Arguments => "arguments",
+            Self::Moved => "moved",
+            Self::Message => "message",
+            Self::Invented => "invented",
+        }
+    }
+
+    /// Why, in words.
+    #[must_use]
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::SealedReasoning => {
+                "signed or encrypted for the vendor that made it, and never sent to another"
+            }
+            Self::Reasoning => "the target takes only reasoning that it sealed itself",
+            Self::Compaction => "only the provider that made it can read it",
+            Self::CompactionAsText => "only its readable text can be sent to another provider",
+            Self::HostedTool => "run by the provider, and known to no other",
+            Self::Media => "the target has no form for it there",
+            Self::Approval => "the target has no form for approvals",
+            Self::UnknownPart => "known to its own format only",
+            Self::Misplaced => "the target has no form for it in a message of this role",
+            Self::Field => "the target has no such field",
+            Self::Name => "the target has no names of speakers",
+            Self::ErrorMark => "the target cannot mark a failed tool; what it said stays",
+            Self::CallId => "the target does not take this id, or not twice",
+            Self::Arguments => "the target wants an object; they stand under `input`",
+            Self::Moved => "the target wants it elsewhere",
+            Self::Message => "nothing of it is left, or it answers no call",
+            Self::Invented => "the target needs a message there",
+        }
+    }
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "message {}: {}", self.message, self.kind.as_str())?;
+        if !self.what.is_empty() {
+            write!(f, " {}", self.what)?;
+        }
+        write!(f, ": {}", self.kind.reason())
+    }
+}

@@ -1,0 +1,238 @@
+//! Messages as the target can say them.
+
+use epitome_core::message::{CallKind, Role};
+
+use super::fields;
+use super::ids::CallIds;
+use super::loss::{Loss, LossKind};
+use super::target::{Target, own_compactions};
+use crate::message::{CompactionPart, Message, Part, Reasoning, Str, ToolCall, ToolResult};
+use crate::wire::Format;
+use crate::wire::json::{self, Kind, quote};
+
+/// A message of the target, and which it was.
+#[derive(Debug, Clone)]
+pub(super) struct Prepared {
+    pub(super) message: Message,
+    pub(super) at: usize,
+}
+
+impl Prepared {
+    pub(super) const fn is_instruction(&self) -> bool {
+        matches!(self.message.role(), Role::System | Role::Developer)
+    }
+}
+
+/// The messages as the target can say them; what it cannot goes to `losses`.
+pub(super) fn prepare<'m>(
+    messages: impl IntoIterator<Item = &'m Message>,
+    target: &Target,
+    losses: &mut Vec<Loss>,
+) -> Vec<Prepared> {
+    let mut ids = CallIds::default();
+    let mut prepared = Vec::new();
+    for (at, message) in messages.into_iter().enumerate() {
+        let mut here = Here { target, message, at, ids: &mut ids, losses, called: None, within: false };
+        if !target.is_origin(message) {
+            fields::untold(message).into_iter().for_each(|field| here.lose(LossKind::Field, field));
+        }
+        let parts: Vec<Part> = message.parts().iter().filter_map(|part| here.part(part)).collect();
+        let name = here.name();
+        if parts.is_empty() {
+            here.lose(LossKind::Message, "");
+            continue;
+        }
+        let mut made = Message::new(message.role(), parts).with_attribution(message.attribution().clone());
+        if let Some(id) = message.response_id() {
+            made = made.with_response_id(id);
+        }
+        if let Some(name) = name {
+            made = made.with_name(name);
+        }
+        match prepared.last_mut().filter(|before| is_one_step(before, &made, message, target)) {
+            Some(before) => {
+                let parts = before.message.parts().iter().chain(made.parts()).cloned().collect();
+                before.message = before.message.clone().with_parts(parts);
+            }
+            None => prepared.push(Prepared { message: made, at }),
+        }
+    }
+    prepared
+}
+
+/// Whether the next message was an item of the same step as the one before it: Responses has an item for each call, and
+/// calls that were made together stay together.
+fn is_one_step(before: &Prepared, next: &Message, source: &Message, target: &Target) -> bool {
+    let items = source.wire().is_some_and(|wire| wire.format == Format::OpenaiResponses.as_str());
+    let both = before.message.role() == Role::Assistant && next.role() == Role::Assistant;
+    let calls = matches!(next.parts().first(), Some(Part::ToolCall(_)));
+    let thought = before.message.parts().iter().all(|part| matches!(part, Part::Reasoning(_)));
+    items && both && target.format != Format::OpenaiResponses && (calls || thought)
+}
+
+/// One message on its way.
+struct Here<'a> {
+    target: &'a Target,
+    message: &'a Message,
+    at: usize,
+    ids: &'a mut CallIds,
+    losses: &'a mut Vec<Loss>,
+    /// The name of the tool whose result the message is.
+    called: Option<Str>,
+    /// Whether its parts are those of a result.
+    within: bool,
+}
+
+impl Here<'_> {
+    fn lose(&mut self, kind: LossKind, what: impl Into<String>) {
+        self.losses.push(Loss { message: self.at, kind, what: what.into() });
+    }
+
+    /// The name to write: of the speaker, or of the tool whose result it is, where the target wants that.
+    fn name(&mut self) -> Option<Str> {
+        let own = self.message.name().map(Str::from);
+        if self.target.format == Format::Gemini || self.target.names_results() && self.called.is_some() {
+            return self.called.take().or(own);
+        }
+        // A tool's result is known by its call.
+        let own = own.filter(|_| self.message.role() != Role::Tool)?;
+        if self.target.has_names() {
+            return Some(own);
+        }
+        self.lose(LossKind::Name, "");
+        None
+    }
+
+    fn part(&mut self, part: &Part) -> Option<Part> {
+        let own = self.target.is_origin(self.message);
+        // A message of a tool is one result, and a result holds no other.
+        if self.message.role() == Role::Tool && self.within == matches!(part, Part::ToolResult(_)) {
+            self.lose(LossKind::Misplaced, "");
+            return None;
+        }
+        match part {
+            Part::Text(_) => Some(part.clone()),
+            Part::Reasoning(reasoning) => self.reasoning(reasoning, own),
+            Part::ToolCall(call) => self.call(call, own),
+            Part::ToolResult(result) => self.result(result, own),
+            Part::Media(media) if self.target.takes_media(media, self.message.role(), own) => {
+                Some(part.clone())
+            }
+            Part::Media(media) => {
+                self.lose(LossKind::Media, media.mime.as_str());
+                None
+            }
+            Part::Compaction(left) => self.compaction(left),
+            Part::Unknown(unknown) if self.target.takes_unknown(unknown, self.message.role()) => {
+                Some(part.clone())
+            }
+            Part::Unknown(unknown) => {
+                self.lose(LossKind::UnknownPart, unknown.kind.as_str());
+                None
+            }
+            Part::ApprovalRequest(_) | Part::ApprovalResponse(_) if self.target.takes_approvals() => {
+                Some(part.clone())
+            }
+            Part::ApprovalRequest(_) | Part::ApprovalResponse(_) => {
+                self.lose(LossKind::Approval, "");
+                None
+            }
+        }
+    }
+
+    fn reasoning(&mut self, reasoning: &Reasoning, own: bool) -> Option<Part> {
+        if own {
+            return Some(Part::Reasoning(reasoning.clone()));
+        }
+        if reasoning.opaque.is_some() {
+            self.lose(LossKind::SealedReasoning, "");
+        }
+        if reasoning.text.is_empty() {
+            return None;
+        }
+        if self.target.takes_reasoning() && self.message.role() == Role::Assistant {
+            return Some(Part::Reasoning(Reasoning::new(reasoning.text.clone())));
+        }
+        if reasoning.opaque.is_none() {
+            self.lose(LossKind::Reasoning, "");
+        }
+        None
+    }
+
+    fn call(&mut self, call: &ToolCall, own: bool) -> Option<Part> {
+        if self.message.role() != Role::Assistant {
+            self.lose(LossKind::Misplaced, call.name.as_str());
+            return None;
+        }
+        if call.kind == CallKind::Hosted {
+            // Gemini's say all that there is to them; those of the others have fields that a call does not tell.
+            if own && self.target.format == Format::Gemini {
+                return Some(Part::ToolCall(call.clone()));
+            }
+            self.lose(LossKind::HostedTool, call.name.as_str());
+            return None;
+        }
+        let id = self.ids.call(self.at, &call.id, &call.name, self.target);
+        if id != call.id && !call.id.is_empty() {
+            self.lose(LossKind::CallId, "");
+        }
+        let mut made = ToolCall::new(id, call.name.clone(), call.arguments.clone());
+        if self.target.wants_objects() && !is_object(&call.arguments) {
+            self.lose(LossKind::Arguments, call.name.as_str());
+            let input = match json::check(&call.arguments) {
+                Ok(()) => call.arguments.as_str().to_owned(),
+                Err(_) => quote(&call.arguments),
+            };
+            made.arguments = Str::from(format!(r#"{{"input":{input}}}"#));
+        }
+        Some(Part::ToolCall(made))
+    }
+
+    fn result(&mut self, result: &ToolResult, own: bool) -> Option<Part> {
+        if self.message.role() == Role::Assistant {
+            // What the provider's own tool returned goes where its call goes.
+            if own && self.target.format == Format::Gemini {
+                return Some(Part::ToolResult(result.clone()));
+            }
+            self.lose(LossKind::HostedTool, "");
+            return None;
+        }
+        if self.message.role() != Role::Tool {
+            self.lose(LossKind::Misplaced, "");
+            return None;
+        }
+        let answered = self.ids.answer(&result.call_id);
+        let (id, name) = match answered {
+            Some((id, name)) => (id, Some(name)),
+            None => (result.call_id.clone(), None),
+        };
+        self.called = name;
+        self.within = true;
+        let parts = result.parts.iter().filter_map(|part| self.part(part)).collect();
+        self.within = false;
+        let mut made = ToolResult::new(id, parts);
+        made.is_error = result.is_error && self.target.marks_errors();
+        if result.is_error && !made.is_error {
+            self.lose(LossKind::ErrorMark, "");
+        }
+        Some(Part::ToolResult(made))
+    }
+
+    fn compaction(&mut self, left: &CompactionPart) -> Option<Part> {
+        if left.provider == own_compactions(self.target.format) {
+            return Some(Part::Compaction(left.clone()));
+        }
+        if left.text.is_empty() {
+            self.lose(LossKind::Compaction, left.provider.as_str());
+            return None;
+        }
+        self.lose(LossKind::CompactionAsText, left.provider.as_str());
+        Some(Part::Text(left.text.clone()))
+    }
+}
+
+/// Whether arguments are what a format takes that wants an object; none at all stand for an empty one.
+fn is_object(arguments: &str) -> bool {
+    let text = json::trim(arguments);
+    text.is_empty() || Kind::of(text) == Kind::Object && json::check(text).is_ok()
+}

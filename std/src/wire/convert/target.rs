@@ -1,0 +1,213 @@
+//! What the targets take, and how they are written.
+
+use epitome_core::Profile;
+use epitome_core::message::{MediaKind, Role};
+
+use crate::message::{Media, MediaSource, Message, Part, UnknownPart};
+use crate::wire::json::{Kind, quote};
+use crate::wire::room::{self, Room};
+use crate::wire::{Format, WireError, anthropic, openai_responses};
+
+/// A format to convert to.
+pub(super) struct Target {
+    pub(super) format: Format,
+    pub(super) profile: Profile,
+    room: &'static Room,
+}
+
+impl Target {
+    pub(super) fn of(format: Format) -> Result<Self, WireError> {
+        let profile = match format {
+            Format::OpenaiChat => Profile::OpenaiChat,
+            Format::OpenaiResponses => Profile::OpenaiResponses,
+            Format::Anthropic => Profile::Anthropic,
+            Format::Gemini => Profile::Gemini,
+            // What their connectors to Chat Completions send on.
+            Format::AgentFramework | Format::LangChain | Format::SemanticKernel => Profile::OpenaiChat,
+            other => {
+                let names = TARGETS.map(Format::as_str).join(", ");
+                let what = format!("{other} is no format to convert to: take one of {names}");
+                return Err(WireError::unsupported(what));
+            }
+        };
+        Ok(Self { format, profile, room: room::of(format)? })
+    }
+
+    /// Whether the message was read from this format, so that what only this format has may go back.
+    pub(super) fn is_origin(&self, message: &Message) -> bool {
+        message.wire().is_some_and(|wire| wire.format == self.format.as_str())
+    }
+
+    /// Whether instructions stand beside the messages.
+    pub(super) const fn hoists(&self) -> bool {
+        matches!(self.format, Format::Anthropic | Format::Gemini)
+    }
+
+    /// Whether arguments must be a JSON object.
+    pub(super) const fn wants_objects(&self) -> bool {
+        self.hoists() || matches!(self.format, Format::LangChain | Format::SemanticKernel)
+    }
+
+    /// Whether a result says which tool it is of.
+    pub(super) const fn names_results(&self) -> bool {
+        matches!(self.format, Format::Gemini | Format::LangChain | Format::SemanticKernel)
+    }
+
+    /// Whether it has approvals.
+    pub(super) const fn takes_approvals(&self) -> bool {
+        matches!(self.format, Format::AgentFramework)
+    }
+
+    /// Whether it is a framework's, and no provider's.
+    const fn is_framework(&self) -> bool {
+        matches!(self.format, Format::AgentFramework | Format::LangChain | Format::SemanticKernel)
+    }
+
+    /// Whether it can say that a tool failed.
+    pub(super) const fn marks_errors(&self) -> bool {
+        self.hoists() || matches!(self.format, Format::AgentFramework | Format::LangChain)
+    }
+
+    /// Whether it has names of speakers.
+    pub(super) const fn has_names(&self) -> bool {
+        matches!(self.format, Format::OpenaiChat) || self.is_framework()
+    }
+
+    /// Whether it takes readable reasoning that it did not seal.
+    pub(super) const fn takes_reasoning(&self) -> bool {
+        matches!(self.format, Format::OpenaiChat | Format::AgentFramework | Format::LangChain)
+    }
+
+    /// Whether it takes this id of a call. Chat Completions refuses more than 40 characters, Responses more than 64;
+    /// Anthropic asks for `^[a-zA-Z0-9_-]+$`. Gemini takes any, and none.
+    pub(super) fn takes_id(&self, id: &str) -> bool {
+        let plain = || id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+        match self.format {
+            Format::OpenaiChat => !id.is_empty() && id.chars().count() <= CHAT_ID_CHARS_MAX,
+            Format::OpenaiResponses => !id.is_empty() && id.chars().count() <= RESPONSES_ID_CHARS_MAX,
+            Format::Anthropic => !id.is_empty() && plain(),
+            _ => !id.is_empty(),
+        }
+    }
+
+    /// Whether it takes these media, in a message of this role or in a result.
+    pub(super) fn takes_media(&self, media: &Media, role: Role, own: bool) -> bool {
+        let (base64, elsewhere, file_id) = match &media.source {
+            MediaSource::Base64(_) => (true, false, false),
+            MediaSource::Uri(uri) => (false, uri.contains("://"), !uri.contains(':')),
+        };
+        let image = media.kind == MediaKind::Image;
+        let document = media.kind == MediaKind::Document;
+        // A file id names a file of one vendor only.
+        if file_id && !own || role == Role::Assistant && self.format != Format::Gemini {
+            return false;
+        }
+        match self.format {
+            Format::OpenaiChat if role == Role::Tool => false,
+            Format::OpenaiChat => match media.kind {
+                MediaKind::Image => true,
+                MediaKind::Audio => base64,
+                MediaKind::Document => !elsewhere,
+                _ => false,
+            },
+            Format::OpenaiResponses => image || document,
+            Format::SemanticKernel => role != Role::Tool && (image || media.kind == MediaKind::Audio),
+            Format::Anthropic if image => !base64 || IMAGES.contains(&&*media.mime),
+            Format::Anthropic => document && (!base64 || media.mime == "application/pdf"),
+            _ => !base64 || !media.mime.is_empty(),
+        }
+    }
+
+    /// Whether a part of unknown kind is its own, and can stand in a message of this role.
+    pub(super) fn takes_unknown(&self, part: &UnknownPart, role: Role) -> bool {
+        let own = part.format == self.format.as_str() && Kind::of(&part.raw) == Kind::Object;
+        // An item of Responses stands alone, and so not in a result.
+        own && (self.format != Format::OpenaiResponses
+            || role != Role::Tool
+            || part.kind.starts_with("input_"))
+    }
+
+    /// The conversation as an object. Its messages are legal, and hold only what the format can say.
+    pub(super) fn write(&self, messages: &[Message]) -> Result<String, WireError> {
+        let is_apart =
+            |message: &&Message| self.hoists() && matches!(message.role(), Role::System | Role::Developer);
+        let system: Vec<&Message> = messages.iter().filter(is_apart).collect();
+        let rest: Vec<&Message> = messages.iter().filter(|message| !is_apart(message)).collect();
+        let mut records = Vec::new();
+        for group in rest.chunk_by(|one, next| self.joins(one, next)) {
+            records.extend((self.room.write)(None, group)?);
+        }
+        let list = records.join(",");
+        Ok(match self.format {
+            Format::OpenaiResponses => format!(r#"{{"input":[{list}]}}"#),
+            Format::Anthropic => format!(r#"{{{}"messages":[{list}]}}"#, anthropic_system(&system)),
+            Format::Gemini => format!(r#"{{{}"contents":[{list}]}}"#, gemini_system(&system)),
+            Format::OpenaiChat => format!(r#"{{"messages":[{list}]}}"#),
+            // A list is what their own functions give and take.
+            _ => format!("[{list}]"),
+        })
+    }
+
+    /// Whether two neighbours are one record: a turn of one role.
+    fn joins(&self, one: &Message, next: &Message) -> bool {
+        let is_model = |message: &Message| message.role() == Role::Assistant;
+        self.hoists() && is_model(one) == is_model(next)
+    }
+}
+
+/// The texts of instructions.
+fn texts<'m>(system: &[&'m Message]) -> Vec<&'m str> {
+    let parts = system.iter().flat_map(|message| message.parts());
+    parts.filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None }).collect()
+}
+
+fn anthropic_system(system: &[&Message]) -> String {
+    match texts(system).as_slice() {
+        [] => String::new(),
+        [one] => format!(r#""system":{},"#, quote(one)),
+        several => {
+            let block = |text: &&str| format!(r#"{{"type":"text","text":{}}}"#, quote(text));
+            format!(r#""system":[{}],"#, several.iter().map(block).collect::<Vec<_>>().join(","))
+        }
+    }
+}
+
+fn gemini_system(system: &[&Message]) -> String {
+    match texts(system).as_slice() {
+        [] => String::new(),
+        several => {
+            let part = |text: &&str| format!(r#"{{"text":{}}}"#, quote(text));
+            let parts = several.iter().map(part).collect::<Vec<_>>().join(",");
+            format!(r#""systemInstruction":{{"parts":[{parts}]}},"#)
+        }
+    }
+}
+
+/// The providers whose compactions a format takes back.
+pub(super) fn own_compactions(format: Format) -> &'static str {
+    match format {
+        Format::Anthropic => anthropic::PROVIDER,
+        Format::OpenaiResponses => openai_responses::PROVIDER,
+        _ => "",
+    }
+}
+
+/// The formats that a conversation can be converted to.
+pub(super) const TARGETS: [Format; 7] = [
+    Format::OpenaiChat,
+    Format::OpenaiResponses,
+    Format::Anthropic,
+    Format::Gemini,
+    Format::AgentFramework,
+    Format::LangChain,
+    Format::SemanticKernel,
+];
+
+/// `messages.tool_calls.id`: "string too long. Expected a string with maximum length 40".
+const CHAT_ID_CHARS_MAX: usize = 40;
+
+/// `call_id` of the published schema.
+const RESPONSES_ID_CHARS_MAX: usize = 64;
+
+/// The images that Anthropic documents.
+const IMAGES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];

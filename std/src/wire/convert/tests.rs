@@ -1,0 +1,180 @@
+//! What is converted, and what is said to be lost.
+
+use epitome_core::{OpenCallTree, Validator};
+
+use super::target::Target;
+use crate::message::{Message, Part, Reasoning, ToolCall};
+use crate::wire::{Converted, Format, LossKind, ReadOptions, Transcript, convert, read};
+use epitome_core::message::Role;
+
+pub(crate) const TARGETS: [Format; 7] = crate::wire::CONVERSION_TARGETS;
+
+fn reading(text: &str) -> Transcript {
+    read(text, &ReadOptions::default()).unwrap()
+}
+
+/// What `text` is in the format `to`: what can be read again, and is legal.
+pub(crate) fn converted(transcript: &Transcript, to: Format) -> Vec<Converted> {
+    let of = |conversation: &crate::wire::Conversation| {
+        let converted = convert(conversation.messages(), to).unwrap();
+        check(&converted.text, to);
+        converted
+    };
+    transcript.conversations().iter().map(of).collect()
+}
+
+fn check(text: &str, to: Format) {
+    let again = read(text, &ReadOptions::default().with_from(to)).unwrap();
+    let profile = Target::of(to).unwrap().profile;
+    let mut validator = Validator::<OpenCallTree>::new(profile);
+    let mut found = Vec::new();
+    for message in again.conversations()[0].messages() {
+        validator.push(message, &mut |violation| found.push(violation)).unwrap();
+    }
+    validator.finish(&mut |violation| found.push(violation));
+    assert!(found.is_empty(), "{to}: {found:?}");
+}
+
+fn lost(converted: &Converted) -> Vec<String> {
+    let of = |loss: &crate::wire::Loss| format!("{} {} {}", loss.message, loss.kind.as_str(), loss.what);
+    converted.losses.iter().map(|loss| of(loss).trim_end().to_owned()).collect()
+}
+
+fn one(text: &str, to: Format) -> (String, Vec<String>) {
+    let mut all = converted(&reading(text), to);
+    let first = all.remove(0);
+    (first.text.clone(), lost(&first))
+}
+
+const CHAT: &str = r#"{"messages":[
+  {"role":"system","content":"S"},
+  {"role":"user","content":"Go","name":"ada"},
+  {"role":"assistant","content":null,"reasoning_content":"hm","tool_calls":[
+    {"id":"c:1","type":"function","function":{"name":"f","arguments":"{\"x\":1.50}"}},
+    {"id":"c2","type":"function","function":{"name":"g","arguments":"free"}}]},
+  {"role":"tool","tool_call_id":"c2","content":"two"},
+  {"role":"tool","tool_call_id":"c:1","content":"one","cost":3}
+]}"#;
+
+#[test]
+fn calls_results_and_instructions_find_their_places() {
+    let (text, lost) = one(CHAT, Format::Anthropic);
+    let expected = concat!(
+        r#"{"system":"S","messages":[{"role":"user","content":"Go"},{"role":"assistant","content":["#,
+        r#"{"type":"tool_use","id":"call_1","name":"f","input":{"x":1.50}},"#,
+        r#"{"type":"tool_use","id":"c2","name":"g","input":{"input":"free"}}]},{"role":"user","content":["#,
+        r#"{"type":"tool_result","tool_use_id":"c2","content":"two"},"#,
+        r#"{"type":"tool_result","tool_use_id":"call_1","content":"one"}]}]}"#
+    );
+    assert_eq!(text, expected);
+    assert_eq!(lost, ["1 name", "2 reasoning", "2 call-id", "2 arguments g", "4 field cost"]);
+    let (text, _) = one(CHAT, Format::Gemini);
+    assert!(text.starts_with(r#"{"systemInstruction":{"parts":[{"text":"S"}]},"contents":["#), "{text}");
+    assert!(
+        text.contains(r#"{"functionResponse":{"id":"c2","name":"g","response":{"output":"two"}}}"#),
+        "{text}"
+    );
+    let (text, lost) = one(CHAT, Format::OpenaiResponses);
+    assert!(text.contains(r#"{"type":"function_call_output","call_id":"c:1","output":"one"}"#), "{text}");
+    assert_eq!(lost, ["1 name", "2 reasoning", "4 field cost"]);
+}
+
+#[test]
+fn sealed_reasoning_is_never_sent_to_another_vendor() {
+    let text = r#"{"system":"S","messages":[{"role":"user","content":"a"},{"role":"assistant","content":[
+        {"type":"thinking","thinking":"I think","signature":"SEALED-1"},{"type":"redacted_thinking","data":"SEALED-2"},
+        {"type":"text","text":"b"}]}]}"#;
+    for to in TARGETS {
+        let (text, lost) = one(text, to);
+        assert_eq!(text.contains("SEALED"), to == Format::Anthropic, "{to}");
+        let sealed = lost.iter().filter(|loss| loss.contains("sealed-reasoning")).count();
+        assert_eq!(sealed, if to == Format::Anthropic { 0 } else { 2 }, "{to}");
+        let replays = [Format::Anthropic, Format::OpenaiChat, Format::AgentFramework, Format::LangChain];
+        assert_eq!(text.contains("I think"), replays.contains(&to), "{to}");
+    }
+    // Nobody knows who sealed this.
+    let mut reasoning = Reasoning::new("");
+    reasoning.opaque = Some("SEALED".into());
+    let message = Message::new(Role::Assistant, vec![Part::Reasoning(reasoning), Part::Text("b".into())]);
+    for to in TARGETS {
+        let converted = convert([&Message::user("a"), &message], to).unwrap();
+        assert!(!converted.text.contains("SEALED"), "{to}");
+        assert_eq!(converted.losses[0].kind, LossKind::SealedReasoning);
+    }
+}
+
+#[test]
+fn what_is_not_legal_is_repaired_and_said() {
+    let text = r#"[{"role":"assistant","content":"Hello"},{"role":"tool","tool_call_id":"gone","content":"x"},
+        {"role":"user","content":"Go"},{"role":"assistant","content":null,"tool_calls":[
+          {"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},
+        {"role":"user","content":"Well?"},{"role":"system","content":"late"}]"#;
+    let (chat, lost) = one(text, Format::OpenaiChat);
+    assert_eq!(lost, ["1 message", "3 invented"]);
+    assert!(chat.contains(r#""tool_call_id":"c""#), "{chat}");
+    let (anthropic, lost) = one(text, Format::Anthropic);
+    assert!(anthropic.starts_with(r#"{"system":"late","messages":[{"role":"user""#), "{anthropic}");
+    let moved = lost.iter().any(|loss| loss == "5 moved");
+    assert!(moved && lost.iter().filter(|loss| loss.ends_with("invented")).count() == 2, "{lost:?}");
+    let (gemini, _) = one(text, Format::Gemini);
+    assert!(gemini.contains(r#""functionResponse":{"id":"c","name":"f""#), "{gemini}");
+}
+
+#[test]
+fn the_same_ids_twice_and_the_older_form_get_numbers() {
+    let text = r#"[{"role":"user","content":"a"},
+        {"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}},
+        {"role":"function","name":"f","content":"1"},
+        {"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}},
+        {"role":"function","name":"f","content":"2"}]"#;
+    for to in TARGETS {
+        let (text, lost) = one(text, to);
+        assert!(text.find("call_1") < text.find("call_2"), "{text}");
+        assert_eq!(text.matches("call_2").count(), 2, "{text}");
+        assert_eq!(lost, [""; 0]);
+    }
+    let twice = |id: &str| Message::new(Role::Assistant, vec![Part::ToolCall(ToolCall::new(id, "f", "{}"))]);
+    let messages =
+        [Message::user("a"), twice("x"), Message::tool("x", "1"), twice("x"), Message::tool("x", "2")];
+    let converted = convert(&messages, Format::Anthropic).unwrap();
+    assert_eq!(lost(&converted), ["3 call-id"]);
+    assert_eq!(converted.text.matches("call_2").count(), 2, "{}", converted.text);
+}
+
+#[test]
+fn what_only_one_provider_knows_is_listed() {
+    let text = r#"{"input":[{"role":"user","content":"a"},
+        {"type":"web_search_call","id":"w","status":"completed","action":{"type":"search","query":"q"}},
+        {"type":"compaction","id":"c","encrypted_content":"SEALED"},
+        {"type":"message","role":"assistant","id":"m","content":[{"type":"output_text","text":"b"}]}]}"#;
+    let (out, lost) = one(text, Format::Anthropic);
+    assert!(!out.contains("SEALED"), "{out}");
+    assert!(lost.contains(&"1 hosted-tool web_search".to_owned()), "{lost:?}");
+    assert!(lost.contains(&"2 compaction openai".to_owned()), "{lost:?}");
+    let image = r#"[{"role":"user","content":[{"type":"text","text":"x"},
+        {"type":"input_audio","input_audio":{"data":"QUJD","format":"wav"}}]}]"#;
+    assert_eq!(one(image, Format::Anthropic).1, ["0 media audio/wav"]);
+    let gemini = one(image, Format::Gemini);
+    assert!(
+        gemini.0.contains(r#""inlineData":{"mimeType":"audio/wav","data":"QUJD"}"#) && gemini.1.is_empty()
+    );
+}
+
+#[test]
+fn a_part_that_could_not_be_an_item_stays_a_part() {
+    for part in [r#"{"ext":"Hi"}"#, r#"{"type":"sage","role":"wise","text":"Go"}"#] {
+        let text = format!(
+            r#"{{"object":"response","output":[{{"type":"message","role":"assistant","id":"m","content":[{part}]}}]}}"#
+        );
+        let transcript = reading(&text);
+        for to in TARGETS {
+            converted(&transcript, to);
+        }
+    }
+}
+
+#[test]
+fn other_targets_are_refused() {
+    let error = convert(&[Message::user("a")], Format::Codex).unwrap_err();
+    assert!(error.to_string().contains("codex is no format to convert to"), "{error}");
+}

@@ -1,0 +1,92 @@
+//! What a value looks like that is no conversation of any known format.
+
+use super::Pointer;
+use super::route::{LEVELS, children};
+use crate::wire::json::{self, Kind};
+
+/// What messages are that no format here reads, in words.
+pub(super) fn foreign(text: &str) -> Option<String> {
+    let words = "this looks like Bedrock's Converse (blocks of content without a `type`), which is not read";
+    Some(words.to_owned()).filter(|_| is_converse(text))
+}
+
+/// What the value at `at` looks like, in words, if it is something that people try.
+pub(super) fn looks_like(at: &Pointer, text: &str) -> Option<String> {
+    if is_adk(text) {
+        let events = at.join("events");
+        return Some(format!(
+            "{events} looks like the events of an agent of Google's ADK, each with a `content` of Gemini's: put those \
+             in a list under `contents`"
+        ));
+    }
+    let (place, count, first) = dialogue(at, text)?;
+    let place = if place.is_root() { "this".to_owned() } else { place.to_string() };
+    let found = json::describe(first);
+    Some(format!(
+        "{place} looks like a dialogue of {count} without roles ({found}): give each element a `role`"
+    ))
+}
+
+/// Whether it has messages whose content is blocks as Converse writes them.
+fn is_converse(text: &str) -> bool {
+    let mut found = false;
+    let Some(messages) = member(text, "messages") else { return false };
+    let _ = json::items(messages, |message| {
+        if let Some(content) = member(message, "content").filter(|content| Kind::of(content) == Kind::Array) {
+            json::items(content, |block| {
+                found |= Kind::of(block) == Kind::Object
+                    && member(block, "type").is_none()
+                    && CONVERSE.iter().any(|key| member(block, key).is_some());
+                Ok(())
+            })?;
+        }
+        Ok(())
+    });
+    found
+}
+
+/// Whether it has events, one of which has a content with parts.
+fn is_adk(text: &str) -> bool {
+    let mut found = false;
+    let Some(events) = member(text, "events") else { return false };
+    let _ = json::items(events, |event| {
+        found |= member(event, "content").is_some_and(|content| member(content, "parts").is_some());
+        Ok(())
+    });
+    found
+}
+
+/// The nearest list of objects that say something: where, how many, and the first.
+fn dialogue<'a>(at: &Pointer, text: &'a str) -> Option<(Pointer, usize, &'a str)> {
+    let mut level = vec![(at.clone(), text)];
+    for _ in 0..=LEVELS {
+        for (at, value) in &level {
+            let mut first = None;
+            if Kind::of(value) == Kind::Array {
+                let _ = json::items(value, |item| {
+                    first.get_or_insert(item);
+                    Ok(())
+                });
+            }
+            let says = |key: &&str| {
+                first.and_then(|item| member(item, key)).is_some_and(|said| Kind::of(said) == Kind::Text)
+            };
+            if let Some(first) = first.filter(|_| SAYS.iter().any(says)) {
+                return Some((at.clone(), json::count(value), first));
+            }
+        }
+        level = level.iter().flat_map(|(at, value)| children(at, value)).collect();
+    }
+    None
+}
+
+fn member<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    if Kind::of(text) == Kind::Object { json::field(text, key).ok().flatten() } else { None }
+}
+
+/// The members of which one is a block of Converse.
+const CONVERSE: &[&str] =
+    &["text", "toolUse", "toolResult", "reasoningContent", "image", "document", "cachePoint"];
+
+/// The members under which dialogues have what is said.
+const SAYS: &[&str] = &["content", "text", "message", "utterance", "query"];

@@ -1,0 +1,76 @@
+//! Reading values of the kind that a format asks for, and sharing their text.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use epitome_core::message::MediaKind;
+
+use super::WireError;
+use super::json::{self, Kind};
+use crate::media::pixels_of_base64;
+use crate::message::{Media, MediaSource, Str};
+
+/// What `read` makes of the value of `key` in the object `text`, if there is one that is not null.
+pub(crate) fn present<'a, T>(
+    text: &str,
+    value: Option<&'a str>,
+    key: &str,
+    read: impl FnOnce(&'a str) -> Result<T, WireError>,
+) -> Result<Option<T>, WireError> {
+    match value.filter(|value| *value != "null") {
+        Some(value) => json::nested(text, value, format_args!("/{key}"), read).map(Some),
+        None => Ok(None),
+    }
+}
+
+pub(crate) fn optional_text<'a>(
+    text: &str,
+    value: Option<&'a str>,
+    key: &str,
+) -> Result<Option<Cow<'a, str>>, WireError> {
+    present(text, value, key, expect_text)
+}
+
+pub(crate) fn expect_text(raw: &str) -> Result<Cow<'_, str>, WireError> {
+    match Kind::of(raw) {
+        Kind::Text => Ok(json::decode(raw)),
+        _ => Err(WireError::shape(format!("expected a text, found {}", json::describe(raw)))),
+    }
+}
+
+/// The text of the member `key` of the object `raw`, if it has one that is not null.
+pub(crate) fn member_text(whole: &Arc<str>, raw: &str, key: &'static str) -> Result<Option<Str>, WireError> {
+    let [value] = json::fields(raw, &[key])?;
+    Ok(optional_text(raw, value, key)?.map(|text| share(whole, &text)))
+}
+
+/// The whole number that `raw` is.
+pub(crate) fn number(raw: Option<&str>) -> Option<u64> {
+    raw.and_then(|raw| raw.parse().ok())
+}
+
+pub(crate) fn expect_object(raw: &str, what: &str) -> Result<(), WireError> {
+    match Kind::of(raw) {
+        Kind::Object => Ok(()),
+        _ => Err(WireError::shape(format!("expected {what} (an object), found {}", json::describe(raw)))),
+    }
+}
+
+/// Media of this kind. An image that is in the text has its size from its first bytes.
+pub(crate) fn new_media(kind: MediaKind, mime: impl Into<Str>, source: MediaSource) -> Media {
+    let mut media = Media::new(kind, mime, source);
+    if let (MediaKind::Image, MediaSource::Base64(data)) = (kind, &media.source) {
+        media.extent.pixels = pixels_of_base64(data);
+    }
+    media
+}
+
+/// `text` as a slice of `whole` if it is one, else as a text of its own.
+pub(crate) fn share(whole: &Arc<str>, text: &str) -> Str {
+    let slice = match whole.as_bytes().as_ptr_range().contains(&text.as_ptr()) {
+        true => Str::slice_of(whole, json::range_of(whole, text)),
+        false if text.is_empty() => Str::slice_of(whole, 0..0),
+        false => None,
+    };
+    slice.unwrap_or_else(|| Str::from(text))
+}

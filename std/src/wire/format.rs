@@ -1,0 +1,127 @@
+//! The formats that are read and written.
+
+use core::fmt;
+
+use super::room::ROOMS;
+
+/// How a conversation is written down.
+///
+/// ```
+/// use epitome_std::wire::Format;
+///
+/// assert_eq!(Format::by_name("openai-chat"), Some(Format::OpenaiChat));
+/// assert_eq!(Format::Anthropic.to_string(), "anthropic");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Format {
+    /// Chat Completions of `OpenAI`: requests, responses, message arrays, JSONL of messages.
+    OpenaiChat,
+    /// Responses of `OpenAI`: items.
+    OpenaiResponses,
+    /// Messages of Anthropic.
+    Anthropic,
+    /// Contents of Gemini.
+    Gemini,
+    /// Messages and serialized sessions of Microsoft Agent Framework.
+    AgentFramework,
+    /// Messages as `LangChain` and `LangGraph` write them.
+    LangChain,
+    /// A `ChatHistory` of Semantic Kernel.
+    SemanticKernel,
+    /// A rollout file of Codex.
+    Codex,
+    /// A session file of Claude Code.
+    ClaudeCode,
+    /// A session file of Gemini CLI.
+    GeminiCli,
+    /// The events of `OpenHands`.
+    OpenHands,
+    /// A session file of pi.
+    Pi,
+    /// A trajectory of SWE-agent.
+    SweAgent,
+    /// A session file of goose.
+    Goose,
+}
+
+impl Format {
+    /// All formats that have a name, in the order in which they are listed to people.
+    pub const ALL: [Self; 14] = [
+        Self::OpenaiChat,
+        Self::OpenaiResponses,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::AgentFramework,
+        Self::LangChain,
+        Self::SemanticKernel,
+        Self::Codex,
+        Self::ClaudeCode,
+        Self::GeminiCli,
+        Self::OpenHands,
+        Self::Pi,
+        Self::SweAgent,
+        Self::Goose,
+    ];
+
+    /// The formats that this build reads and writes.
+    pub fn readable() -> impl Iterator<Item = Self> {
+        ROOMS.iter().map(|room| room.format)
+    }
+
+    /// Its name, on the command line and in [`WireText`](crate::message::WireText). Where the format is a provider's, the
+    /// profile of that provider has the same name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenaiChat => "openai-chat",
+            Self::OpenaiResponses => "openai-responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::AgentFramework => "agent-framework",
+            Self::LangChain => "langchain",
+            Self::SemanticKernel => "semantic-kernel",
+            Self::Codex => "codex",
+            Self::ClaudeCode => "claude-code",
+            Self::GeminiCli => "gemini-cli",
+            Self::OpenHands => "openhands",
+            Self::Pi => "pi",
+            Self::SweAgent => "swe-agent",
+            Self::Goose => "goose",
+        }
+    }
+
+    /// The format of this name.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.as_str() == name)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use epitome_core::Profile;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found_again() {
+        for format in Format::ALL {
+            assert_eq!(Format::by_name(format.as_str()), Some(format));
+        }
+        assert_eq!(Format::by_name("auto"), None);
+    }
+
+    #[test]
+    fn a_providers_format_is_called_as_its_profile() {
+        for format in [Format::OpenaiChat, Format::OpenaiResponses, Format::Anthropic, Format::Gemini] {
+            assert!(Profile::by_name(format.as_str()).is_some(), "{format}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! One content of the wire, as the messages that it is.
+
+use std::sync::Arc;
+
+use epitome_core::message::Role;
+
+use super::ASSIGNED;
+use super::part::{self, NAME, Unit};
+use crate::message::{Message, Part, Str, WireText};
+use crate::wire::error::quoted;
+use crate::wire::expect::{expect_object, expect_text, share};
+use crate::wire::json::{self, Kind};
+use crate::wire::{WireError, WireErrorKind};
+
+/// The ids of calls that have none on the wire.
+#[derive(Debug, Default)]
+pub(super) struct Ids {
+    step: u64,
+    /// Calls of the latest step that no response has answered yet: name and id.
+    open: Vec<(Str, Str)>,
+}
+
+impl Ids {
+    fn begin_step(&mut self) {
+        self.step = self.step.saturating_add(1);
+        self.open.clear();
+    }
+
+    fn give(&mut self, is_call: bool, name: &str) -> Str {
+        if is_call {
+            let id = Str::from(format!("{ASSIGNED}{}:{}", self.step, self.open.len()));
+            self.open.push((Str::from(name), id.clone()));
+            return id;
+        }
+        match self.open.iter().position(|(open, id)| *open == name && !id.is_empty()) {
+            // The place stays, so that ordinals do not repeat.
+            Some(at) => self.open.get_mut(at).map(|(_, id)| core::mem::take(id)).unwrap_or_default(),
+            None => Str::default(),
+        }
+    }
+}
+
+/// The messages that the content `text`, a slice of `whole`, is.
+pub(super) fn messages(whole: &Arc<str>, text: &str, ids: &mut Ids) -> Result<Vec<Message>, WireError> {
+    expect_object(text, "a content")?;
+    let role = match json::field(text, "role")?.filter(|role| *role != "null") {
+        Some(role) => json::nested(text, role, "/role", self::role)?,
+        None => Role::User,
+    };
+    if role == Role::Assistant {
+        ids.begin_step();
+    }
+    let units = units(whole, text, &mut |is_call, name| ids.give(is_call, name))?;
+    let runs = runs(role, &units);
+    let several = runs.len() > 1;
+    let mut messages = Vec::with_capacity(runs.len().max(1));
+    if runs.is_empty() {
+        return Ok(vec![
+            Message::new(role, Vec::new()).with_wire(WireText::new(NAME.clone(), share(whole, text))),
+        ]);
+    }
+    for run in runs {
+        let own = units.get(run.clone()).unwrap_or_default();
+        let is_result = own.iter().any(|(unit, _)| is_response(unit)) && role == Role::User;
+        let parts = own.iter().flat_map(|(unit, _)| unit.parts.iter().cloned()).collect();
+        let mut message = Message::new(if is_result { Role::Tool } else { role }, parts);
+        if let Some(name) = own.first().and_then(|(unit, _)| unit.name.clone()).filter(|_| is_result) {
+            message = message.with_name(name);
+        }
+        let slice = match (own.first(), own.last()) {
+            (Some((_, first)), Some((_, last))) if several => {
+                let range = json::offset_of(text, first)..json::range_of(text, last).end;
+                text.get(range).unwrap_or_default()
+            }
+            _ => text,
+        };
+        let wire = WireText::new(NAME.clone(), share(whole, slice)).with_rejoin(!messages.is_empty());
+        messages.push(message.with_wire(wire));
+    }
+    Ok(messages)
+}
+
+/// The system message that `instruction`, a content or a text, is.
+pub(super) fn instructions(whole: &Arc<str>, instruction: &str) -> Result<Message, WireError> {
+    let parts = match Kind::of(instruction) {
+        Kind::Text => vec![Part::Text(share(whole, &json::decode(instruction)))],
+        _ => {
+            let units = units(whole, instruction, &mut |_, _| Str::default())?;
+            units.into_iter().flat_map(|(unit, _)| unit.parts).collect()
+        }
+    };
+    Ok(Message::new(Role::System, parts).with_wire(WireText::new(NAME.clone(), share(whole, instruction))))
+}
+
+/// What the parts of a content say, each with its text.
+pub(super) fn units<'a>(
+    whole: &Arc<str>,
+    content: &'a str,
+    id: &mut dyn FnMut(bool, &str) -> Str,
+) -> Result<Vec<(Unit, &'a str)>, WireError> {
+    let mut units = Vec::new();
+    let Some(list) = json::field(content, "parts")?.filter(|list| *list != "null") else { return Ok(units) };
+    if Kind::of(list) == Kind::Object {
+        // One part without a list around it, which the API takes too.
+        return Ok(vec![(json::nested(content, list, "/parts", |raw| part::unit(whole, raw, id))?, list)]);
+    }
+    json::nested(content, list, "/parts", |list| {
+        json::items(list, |raw| {
+            let path = format_args!("/{}", units.len());
+            units.push((json::nested(list, raw, path, |raw| part::unit(whole, raw, id))?, raw));
+            Ok(())
+        })
+    })?;
+    Ok(units)
+}
+
+/// Whether it is the response to a call of the caller's.
+pub(super) fn is_response(unit: &Unit) -> bool {
+    unit.parts.iter().any(|part| matches!(part, Part::ToolResult(_)))
+}
+
+/// How the units of a content are split: each response in a user's content alone, what is between together.
+fn runs(role: Role, units: &[(Unit, &str)]) -> Vec<core::ops::Range<usize>> {
+    let mut runs: Vec<core::ops::Range<usize>> = Vec::new();
+    let mut joins = false;
+    for (at, (unit, _)) in units.iter().enumerate() {
+        let alone = role == Role::User && is_response(unit);
+        match runs.last_mut() {
+            Some(run) if joins && !alone => run.end = at.saturating_add(1),
+            _ => runs.push(at..at.saturating_add(1)),
+        }
+        joins = !alone;
+    }
+    runs
+}
+
+fn role(raw: &str) -> Result<Role, WireError> {
+    match &*expect_text(raw)? {
+        "model" => Ok(Role::Assistant),
+        "user" | "function" => Ok(Role::User),
+        "system" => Ok(Role::System),
+        other => Err(WireError::new(
+            WireErrorKind::UnknownRole,
+            format!("unknown role {}: expected user or model", quoted(other)),
+        )),
+    }
+}

@@ -1,0 +1,232 @@
+//! Parts of the wire as parts of a message.
+
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
+
+use epitome_core::message::{CallKind, MediaKind};
+
+use super::FORMAT;
+use crate::message::{Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart};
+use crate::wire::WireError;
+use crate::wire::expect::{expect_object, expect_text, new_media, optional_text, present, share};
+use crate::wire::json::{self, Kind};
+
+/// What one part of the wire says: a part, or sealed reasoning and a part, or nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(super) struct Unit {
+    pub(super) parts: Vec<Part>,
+    /// The name of the function whose response it is.
+    pub(super) name: Option<Str>,
+}
+
+/// The members of a part, in either spelling.
+struct Members<'a> {
+    text: Option<&'a str>,
+    thought: bool,
+    signature: Option<&'a str>,
+    /// The member that says what the part is, and its name in camel case.
+    body: Option<(&'static str, &'a str)>,
+}
+
+impl<'a> Members<'a> {
+    fn of(raw: &'a str) -> Result<Self, WireError> {
+        expect_object(raw, "a part")?;
+        let mut found = Self { text: None, thought: false, signature: None, body: None };
+        json::members(raw, |key, value| {
+            let key = BODIES.iter().find(|(camel, snake)| *camel == key || *snake == key);
+            let body = key.map(|(camel, _)| (*camel, value));
+            if value == "null" {
+                return Ok(());
+            }
+            found.body = found.body.or(body);
+            Ok(())
+        })?;
+        let [text, thought, camel, snake] =
+            json::fields(raw, &["text", "thought", "thoughtSignature", "thought_signature"])?;
+        found.text = text.filter(|text| *text != "null");
+        found.thought = thought == Some("true");
+        found.signature = camel.or(snake).filter(|signature| *signature != "null");
+        Ok(found)
+    }
+}
+
+/// What the part `raw` says. `id` gives the id of a call or response of this name that the wire has none for.
+pub(super) fn unit(
+    whole: &Arc<str>,
+    raw: &str,
+    id: &mut dyn FnMut(bool, &str) -> Str,
+) -> Result<Unit, WireError> {
+    let members = Members::of(raw)?;
+    let signature = present(raw, members.signature, "thoughtSignature", expect_text)?;
+    let mut signature = signature.filter(|text| !text.is_empty()).map(|text| share(whole, &text));
+    let mut unit = Unit::default();
+    let text = present(raw, members.text, "text", expect_text)?;
+    let part = match (members.body, text) {
+        (None, Some(text)) if members.thought => {
+            let mut reasoning = Reasoning::new(share(whole, &text));
+            reasoning.opaque = signature.take();
+            Some(Part::Reasoning(reasoning)).filter(|_| !text.is_empty() || signature.is_some())
+        }
+        (None, Some(text)) if text.is_empty() => None,
+        (None, Some(text)) => Some(Part::Text(share(whole, &text))),
+        (Some((name, body)), _) => {
+            let path = format!("/{name}");
+            let (part, name) = json::nested(raw, body, path, |body| of_body(whole, (name, body), raw, id))?;
+            unit.name = name;
+            Some(part)
+        }
+        (None, None) if signature.is_some() => None,
+        (None, None) => Some(unknown(whole, "", raw)),
+    };
+    if let Some(signature) = signature {
+        let mut sealed = Reasoning::new(Str::default());
+        sealed.opaque = Some(signature);
+        unit.parts.push(Part::Reasoning(sealed));
+    }
+    unit.parts.extend(part);
+    Ok(unit)
+}
+
+fn of_body(
+    whole: &Arc<str>,
+    (name, body): (&'static str, &str),
+    raw: &str,
+    id: &mut dyn FnMut(bool, &str) -> Str,
+) -> Result<(Part, Option<Str>), WireError> {
+    Ok(match name {
+        "functionCall" => (call(whole, body, id)?, None),
+        "functionResponse" => response(whole, body, id)?,
+        "inlineData" | "fileData" => match media(whole, body)? {
+            Some(media) => (Part::Media(media), None),
+            None => (unknown(whole, name, raw), None),
+        },
+        "executableCode" | "toolCall" => {
+            let call_id = text(whole, body, "id")?;
+            let mut call = ToolCall::new(call_id, name, share(whole, body));
+            call.kind = CallKind::Hosted;
+            (Part::ToolCall(call), None)
+        }
+        "codeExecutionResult" | "toolResponse" => {
+            let call_id = text(whole, body, "id")?;
+            (Part::ToolResult(ToolResult::new(call_id, vec![unknown(whole, name, body)])), None)
+        }
+        _ => (unknown(whole, name, raw), None),
+    })
+}
+
+fn unknown(whole: &Arc<str>, kind: &str, raw: &str) -> Part {
+    Part::Unknown(UnknownPart::new(NAME.clone(), kind, share(whole, raw)))
+}
+
+fn call(whole: &Arc<str>, body: &str, id: &mut dyn FnMut(bool, &str) -> Str) -> Result<Part, WireError> {
+    expect_object(body, "a call")?;
+    let name = text(whole, body, "name")?;
+    let args = json::field(body, "args")?.filter(|args| *args != "null").unwrap_or("{}");
+    let own = text(whole, body, "id")?;
+    let own = if own.is_empty() { id(true, &name) } else { own };
+    Ok(Part::ToolCall(ToolCall::new(own, name, share(whole, args))))
+}
+
+fn response(
+    whole: &Arc<str>,
+    body: &str,
+    id: &mut dyn FnMut(bool, &str) -> Str,
+) -> Result<(Part, Option<Str>), WireError> {
+    expect_object(body, "a response")?;
+    let name = text(whole, body, "name")?;
+    let own = text(whole, body, "id")?;
+    let own = if own.is_empty() { id(false, &name) } else { own };
+    let mut result = ToolResult::new(own, Vec::new());
+    let [response, parts] = json::fields(body, &["response", "parts"])?;
+    if let Some(response) = response.filter(|response| *response != "null") {
+        let (said, failed) = said(response)?;
+        result.is_error = failed;
+        result
+            .parts
+            .extend(Some(said).filter(|said| !said.is_empty()).map(|said| Part::Text(share(whole, &said))));
+    }
+    if let Some(parts) = parts.filter(|parts| Kind::of(parts) == Kind::Array) {
+        json::items(parts, |part| {
+            // Only media are known there; a response within a response would make the reader recurse.
+            let members = Members::of(part)?;
+            let media = match members.body {
+                Some(("inlineData" | "fileData", body)) => media(whole, body)?.map(Part::Media),
+                _ => None,
+            };
+            result.parts.push(media.unwrap_or_else(|| unknown(whole, "", part)));
+            Ok(())
+        })?;
+    }
+    Ok((Part::ToolResult(result), Some(name).filter(|name| !name.is_empty())))
+}
+
+/// What a response says, and whether it is a failure.
+pub(super) fn said(response: &str) -> Result<(Cow<'_, str>, bool), WireError> {
+    match only_text(response)? {
+        Some((key, text)) => Ok((text, key == "error")),
+        None if Kind::of(response) == Kind::Object => {
+            let [output, result, error] = json::fields(response, &["output", "result", "error"])?;
+            Ok((Cow::Borrowed(response), error.is_some() && output.is_none() && result.is_none()))
+        }
+        None => Ok((Cow::Borrowed(response), false)),
+    }
+}
+
+/// The one member of a response that is a text, if it is called as such members are.
+pub(super) fn only_text(response: &str) -> Result<Option<(&'static str, Cow<'_, str>)>, WireError> {
+    if Kind::of(response) != Kind::Object {
+        return Ok(None);
+    }
+    let (mut members, mut found) = (0_usize, None);
+    json::members(response, |key, value| {
+        members = members.saturating_add(1);
+        if let Some(key) = ["output", "result", "error"].into_iter().find(|known| *known == key)
+            && Kind::of(value) == Kind::Text
+        {
+            found = Some((key, json::decode(value)));
+        }
+        Ok(())
+    })?;
+    Ok(found.filter(|_| members == 1))
+}
+
+fn media(whole: &Arc<str>, body: &str) -> Result<Option<Media>, WireError> {
+    expect_object(body, "media")?;
+    let names = &["mimeType", "mime_type", "data", "fileUri", "file_uri"];
+    let [camel, snake, data, uri, snake_uri] = json::fields(body, names)?;
+    let mime = optional_text(body, camel.or(snake), "mimeType")?.unwrap_or_default();
+    let source = match optional_text(body, data, "data")? {
+        Some(data) => Some(MediaSource::Base64(share(whole, &data))),
+        None => {
+            optional_text(body, uri.or(snake_uri), "fileUri")?.map(|uri| MediaSource::Uri(share(whole, &uri)))
+        }
+    };
+    let kind = match mime.split('/').next() {
+        Some("image") => MediaKind::Image,
+        Some("audio") => MediaKind::Audio,
+        Some("video") => MediaKind::Video,
+        _ => MediaKind::Document,
+    };
+    Ok(source.map(|source| new_media(kind, share(whole, &mime), source)))
+}
+
+/// The text of a member; empty if there is none.
+fn text(whole: &Arc<str>, raw: &str, key: &'static str) -> Result<Str, WireError> {
+    let [value] = json::fields(raw, &[key])?;
+    Ok(optional_text(raw, value, key)?.map(|text| share(whole, &text)).unwrap_or_default())
+}
+
+/// The members that say what a part is, in both spellings.
+const BODIES: &[(&str, &str)] = &[
+    ("functionCall", "function_call"),
+    ("functionResponse", "function_response"),
+    ("inlineData", "inline_data"),
+    ("fileData", "file_data"),
+    ("executableCode", "executable_code"),
+    ("codeExecutionResult", "code_execution_result"),
+    ("toolCall", "tool_call"),
+    ("toolResponse", "tool_response"),
+];
+
+/// The format's name, shared by all messages.
+pub(super) static NAME: LazyLock<Str> = LazyLock::new(|| Str::from(FORMAT));

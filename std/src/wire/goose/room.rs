@@ -1,0 +1,135 @@
+//! Session files, told, read and written.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::message::{Seen, messages, pieces, seen};
+use crate::message::{Message, Part};
+use crate::wire::expect::member_text;
+use crate::wire::json::{self, Kind, patch, quote};
+use crate::wire::rewrite::{changes, form, text};
+use crate::wire::room::{Body, Content, Fit, Room};
+use crate::wire::transcript::{Conversation, ToolCompaction, Transcript};
+use crate::wire::{Format, WireError};
+
+/// The row of goose.
+pub(crate) const ROOM: Room = Room {
+    format: Format::Goose,
+    keys: &["conversation", "id", "name"],
+    sign,
+    read,
+    write: write_record,
+    chain: None,
+};
+
+fn sign(body: &Body<'_>) -> Fit {
+    if body.value().is_some() {
+        let is_list = body.field("conversation").is_some_and(|list| Kind::of(list) == Kind::Array);
+        return match is_list && body.field("working_dir").is_some() {
+            true => Fit::Certain("it has `working_dir` beside `conversation`"),
+            false => Fit::No,
+        };
+    }
+    let first = body.sample("").and_then(|sample| sample.first().copied());
+    let Some(first) = first.filter(|line| Kind::of(line) == Kind::Object) else { return Fit::No };
+    match json::fields(first, &["role", "working_dir", "message_count"]) {
+        Ok([None, Some(_), Some(_)]) => Fit::Certain("its first line has `working_dir` and `message_count`"),
+        _ => Fit::No,
+    }
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    let source = Arc::clone(body.source);
+    let (whole, path, list) = match &body.content {
+        Content::Lines(text) => (*text, "", transcript.lines(text)),
+        Content::Value(document) => {
+            let whole = document.text();
+            let Some(list) = body.field("conversation") else {
+                let found = json::describe(whole);
+                return Err(WireError::shape(format!("expected `conversation`, found {found}")));
+            };
+            let list = json::nested(whole, list, "/conversation", |list| transcript.array(list))?;
+            (whole, "/conversation", list)
+        }
+    };
+    let mut conversation = Conversation::new(Format::Goose, format!("{}{path}", body.path()));
+    if !path.is_empty() {
+        conversation.id = member_text(&source, whole, "id")?.unwrap_or_default();
+        conversation.label = member_text(&source, whole, "name")?.unwrap_or_default();
+    }
+    let mut hidden = 0_u64;
+    for at in 0..transcript.count(list) {
+        let raw = source.get(transcript.place(list, at)).unwrap_or_default();
+        let place = if path.is_empty() { String::new() } else { format!("{path}/{at}") };
+        json::nested(whole, raw, place, |raw| {
+            let messages = messages(&source, raw)?;
+            if messages.is_empty() {
+                if at == 0 && path.is_empty() {
+                    conversation.label = member_text(&source, raw, "description")?.unwrap_or_default();
+                }
+                return Ok(());
+            }
+            match seen(raw)? {
+                Seen::NotByModel => {
+                    hidden = hidden.saturating_add(messages.len() as u64);
+                    return Ok(());
+                }
+                Seen::ByModel if hidden > 0 => {
+                    let mut compaction = ToolCompaction::new(conversation.entries.len());
+                    compaction.dropped = Some(core::mem::take(&mut hidden));
+                    conversation.compactions.push(compaction);
+                }
+                _ => {}
+            }
+            let record = transcript.element(list, at, messages.len());
+            conversation.extend(record, messages);
+            Ok(())
+        })?;
+    }
+    transcript.push(conversation);
+    Ok(())
+}
+
+fn write_record(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
+    let Some(record) = record else { return Err(form("a new message")) };
+    let whole: Arc<str> = Arc::from(record);
+    let places = pieces(&whole, &whole)?;
+    let was = messages(&whole, &whole)?;
+    let mut new = HashMap::new();
+    for change in changes(&was, now)? {
+        let place = places.get(change.piece).and_then(|piece| piece.parts.get(change.part));
+        new.extend(place.map(|(block, _)| (*block, change.new)));
+    }
+    let content = json::field(record, "content")?.unwrap_or("[]");
+    let (mut ranges, mut blocks) = (Vec::new(), Vec::new());
+    json::items(content, |raw| {
+        let at = ranges.len();
+        ranges.push(json::range_of(content, raw));
+        blocks.push(match new.get(&at) {
+            Some(part) => patched(raw, part)?,
+            None => raw.to_owned(),
+        });
+        Ok(())
+    })?;
+    let blocks = blocks.iter().enumerate().map(|(at, block)| (Some(at), block.as_str()));
+    patch(record, &[("content", Some(json::rebuild(content, &ranges, blocks)))]).map(Some)
+}
+
+/// The block with what it says now.
+fn patched(raw: &str, part: &Part) -> Result<String, WireError> {
+    let said = quote(text(part)?);
+    if !matches!(part, Part::ToolResult(_)) {
+        return patch(raw, &[("text", Some(said))]);
+    }
+    let outcome = json::field(raw, "toolResult")?.ok_or_else(|| form("a result where there was none"))?;
+    let list = format!(r#"[{{"type":"text","text":{said}}}]"#);
+    let outcome = match json::field(outcome, "value")? {
+        Some(value) if Kind::of(value) == Kind::Object => {
+            let value = patch(value, &[("content", Some(list)), ("structuredContent", None)])?;
+            patch(outcome, &[("value", Some(value))])?
+        }
+        Some(_) => patch(outcome, &[("value", Some(list))])?,
+        None => patch(outcome, &[("error", Some(said))])?,
+    };
+    patch(raw, &[("toolResult", Some(outcome))])
+}

@@ -1,0 +1,120 @@
+//! Lists of messages and states, told and read.
+
+use std::sync::Arc;
+
+use epitome_core::Usage;
+use epitome_core::message::Role;
+
+use super::message::{inner, message, role};
+use super::write::write_record;
+use crate::message::Message;
+use crate::wire::expect::number;
+use crate::wire::json::{self, Kind};
+use crate::wire::room::{Body, Content, Fit, Room};
+use crate::wire::transcript::{Conversation, Transcript};
+use crate::wire::{Format, WireError};
+
+/// The row of `LangChain`.
+pub(crate) const ROOM: Room = Room {
+    format: Format::LangChain,
+    keys: &["values", "messages"],
+    sign,
+    read,
+    write: write_record,
+    chain: None,
+};
+
+/// The list of messages, and its place in the body.
+fn list<'a>(body: &Body<'a>) -> Option<(&'a str, &'static str)> {
+    let found = match (body.field("values"), body.field("messages")) {
+        (Some(values), _) if Kind::of(values) == Kind::Object => {
+            (json::field(values, "messages").ok()??, "/values/messages")
+        }
+        (_, Some(messages)) => (messages, "/messages"),
+        _ => (body.value()?, ""),
+    };
+    Some(found).filter(|(list, _)| Kind::of(list) == Kind::Array)
+}
+
+fn sign(body: &Body<'_>) -> Fit {
+    let Some((list, _)) = list(body) else { return Fit::No };
+    let mut fit = Fit::No;
+    let mut known = 0_usize;
+    let done = json::items(list, |item| {
+        known = known.saturating_add(1);
+        if known > SAMPLE_MAX {
+            return Ok(());
+        }
+        if Kind::of(item) != Kind::Object || json::field(item, "role")?.is_some() {
+            return Err(WireError::shape("another format"));
+        }
+        let (_, key) = inner(item)?;
+        role(item)?;
+        match key {
+            "kwargs" => fit = Fit::Certain("its messages have `lc` and `kwargs`"),
+            "data" => fit = Fit::Certain("its messages have `type` and `data`"),
+            _ if json::field(item, "content")?.is_none() => return Err(WireError::shape("another format")),
+            _ if fit == Fit::No => {
+                fit = Fit::Certain("its messages are of type `human`, `ai`, `system` or `tool`")
+            }
+            _ => {}
+        }
+        Ok(())
+    });
+    if done.is_ok() { fit } else { Fit::No }
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    if let Content::Lines(text) = &body.content {
+        let list = transcript.lines(text);
+        let mut conversation = Conversation::new(Format::LangChain, "");
+        transcript.extend(&mut conversation, list, (text, ""), read_element)?;
+        transcript.push(conversation);
+        return Ok(());
+    }
+    let whole = body.value().unwrap_or_default();
+    if let Some(values) = body.field("values").filter(|values| Kind::of(values) == Kind::Object) {
+        json::nested(whole, values, "/values", |values| json::field(values, "messages"))?;
+    }
+    let Some((list, path)) = list(body) else {
+        let found = json::describe(whole);
+        return Err(WireError::shape(format!("expected an array of messages, found {found}")));
+    };
+    let mut conversation = Conversation::new(Format::LangChain, format!("{}{path}", body.path()));
+    let list = json::nested(whole, list, path, |list| transcript.array(list))?;
+    transcript.extend(&mut conversation, list, (whole, path), read_element)?;
+    transcript.push(conversation);
+    Ok(())
+}
+
+/// The message that an element is, and the report on it.
+fn read_element(source: &Arc<str>, text: &str) -> Result<([Message; 1], Option<Usage>), WireError> {
+    let message = message(source, text)?;
+    let usage = reported(text)?.filter(|_| message.role() == Role::Assistant);
+    Ok(([message], usage))
+}
+
+/// `usage_metadata`: its input includes what was read from and written to a cache, its output the reasoning.
+fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
+    let (own, _) = inner(raw)?;
+    let usage = json::field(own, "usage_metadata")?.filter(|usage| Kind::of(usage) == Kind::Object);
+    let Some(usage) = usage else { return Ok(None) };
+    let names =
+        &["input_tokens", "output_tokens", "total_tokens", "input_token_details", "output_token_details"];
+    let [input, output, total, input_details, output_details] = json::fields(usage, names)?;
+    let within = |details: Option<&str>, key: &'static str| match details
+        .filter(|text| Kind::of(text) == Kind::Object)
+    {
+        Some(details) => Ok::<_, WireError>(number(json::field(details, key)?)),
+        None => Ok(None),
+    };
+    let mut report = Usage::NONE;
+    (report.input_total, report.output_total, report.total) = (number(input), number(output), number(total));
+    report.cache_read = within(input_details, "cache_read")?;
+    report.cache_creation = within(input_details, "cache_creation")?;
+    report.reasoning = within(output_details, "reasoning")?;
+    Ok(Some(report))
+}
+
+/// How many messages are looked at to know the format.
+const SAMPLE_MAX: usize = 256;

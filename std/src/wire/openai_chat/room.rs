@@ -1,0 +1,186 @@
+//! Requests, responses, arrays and JSONL of Chat Completions.
+
+use std::sync::Arc;
+
+use epitome_core::Usage;
+
+use super::owned::read_in;
+use super::{FORMAT, write};
+use crate::message::{Message, Str};
+use crate::wire::document;
+use crate::wire::expect::{optional_text, share};
+use crate::wire::json::{self, Kind, patch};
+use crate::wire::room::{Body, Content, Fit, Room};
+use crate::wire::transcript::{Conversation, Relation, Transcript};
+use crate::wire::{Format, WireError};
+
+/// The row of Chat Completions.
+pub(crate) const ROOM: Room = Room {
+    format: Format::OpenaiChat,
+    keys: &["messages", "choices", "id"],
+    sign,
+    read,
+    write: write_record,
+    chain: None,
+};
+
+fn sign(body: &Body<'_>) -> Fit {
+    if let Some(choices) = body.field("choices").filter(|choices| Kind::of(choices) == Kind::Array) {
+        let mut answers = false;
+        let _ = json::items(choices, |choice| {
+            answers |= Kind::of(choice) == Kind::Object && json::field(choice, "message")?.is_some();
+            Ok(())
+        });
+        if answers {
+            return Fit::Certain("it has `choices` with a `message`");
+        }
+    }
+    let Some(sample) = body.sample("messages") else { return Fit::No };
+    let mut fit = Fit::Possible("its messages have `role` and `content`");
+    for message in sample {
+        match sign_of(message) {
+            Fit::Possible(_) => {}
+            Fit::Certain(why) => fit = Fit::Certain(why),
+            Fit::No => return Fit::No,
+        }
+    }
+    fit
+}
+
+/// What one message says of its format.
+fn sign_of(message: &str) -> Fit {
+    let names = &["role", "parts", "tool_calls", "function_call", "tool_call_id", "content"];
+    let Some(Ok([Some(role), parts, calls, call, call_id, content])) =
+        (Kind::of(message) == Kind::Object).then(|| json::fields(message, names))
+    else {
+        // A message that cannot be read is still one: the reader says what is wrong with it.
+        return if document::is_message(message) { Fit::Possible("") } else { Fit::No };
+    };
+    if parts.is_some() && content.is_none() {
+        return Fit::No;
+    }
+    match () {
+        () if calls.is_some() || call.is_some() => Fit::Certain("its messages have `tool_calls`"),
+        () if call_id.is_some() => Fit::Certain("its messages have `tool_call_id`"),
+        () if matches!(role, "\"tool\"" | "\"function\"") => Fit::Certain("it has messages of role `tool`"),
+        () => content.map_or(Fit::Possible(""), sign_of_content),
+    }
+}
+
+fn sign_of_content(content: &str) -> Fit {
+    let mut fit = Fit::Possible("");
+    if Kind::of(content) == Kind::Array {
+        let done = json::items(content, |part| {
+            let kind = if Kind::of(part) == Kind::Object { json::field(part, "type")? } else { None };
+            match kind {
+                Some("\"image_url\"" | "\"input_audio\"" | "\"file\"") => {
+                    fit = Fit::Certain("its parts are of type `image_url`, `input_audio` or `file`");
+                }
+                // Blocks of another format: Anthropic's, or Bedrock's, which have no type.
+                Some("\"tool_use\"" | "\"tool_result\"") => return Err(WireError::shape("another format")),
+                None if Kind::of(part) == Kind::Object => return Err(WireError::shape("another format")),
+                _ => {}
+            }
+            Ok(())
+        });
+        if done.is_err() {
+            return Fit::No;
+        }
+    }
+    fit
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    match &body.content {
+        Content::Lines(text) => read_lines(transcript, text),
+        Content::Value(_) => match body.field("choices") {
+            Some(choices) if body.field("messages").is_none() => read_choices(transcript, body, choices),
+            _ => read_messages(transcript, body),
+        },
+    }
+}
+
+fn read_lines(transcript: &mut Transcript, text: &str) -> Result<(), WireError> {
+    let list = transcript.lines(text);
+    let mut conversation = Conversation::new(Format::OpenaiChat, "");
+    transcript.extend(&mut conversation, list, (text, ""), read_element)?;
+    transcript.push(conversation);
+    Ok(())
+}
+
+fn read_messages(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    let whole = body.value().unwrap_or_default();
+    let (array, key) = match body.field("messages") {
+        Some(array) => (array, "/messages"),
+        None => (whole, ""),
+    };
+    if Kind::of(array) != Kind::Array {
+        let found = json::describe(array);
+        return Err(WireError::shape(format!("expected an array of messages, found {found}")).inside(key, 0));
+    }
+    let mut conversation = Conversation::new(Format::OpenaiChat, format!("{}{key}", body.path()));
+    let list = transcript.array(array)?;
+    transcript.extend(&mut conversation, list, (whole, key), read_element)?;
+    transcript.push(conversation);
+    Ok(())
+}
+
+/// The message that an element is; Chat Completions reports nothing in it.
+pub(crate) fn read_element(
+    source: &Arc<str>,
+    text: &str,
+) -> Result<([Message; 1], Option<Usage>), WireError> {
+    Ok(([read_in(source, text)?], None))
+}
+
+/// A response: each choice is a conversation of its own, and the first of them goes on.
+fn read_choices(transcript: &mut Transcript, body: &Body<'_>, choices: &str) -> Result<(), WireError> {
+    let whole = body.value().unwrap_or_default();
+    let id = optional_text(whole, body.field("id"), "id")?.map(|id| share(body.source, &id));
+    let list = transcript.array(choices)?;
+    let first = transcript.conversations.len();
+    for at in 0..transcript.count(list) {
+        let choice = body.source.get(transcript.place(list, at)).unwrap_or_default();
+        let path = format!("/choices/{at}");
+        let message =
+            json::nested(whole, choice, &path, |choice| read_choice(body.source, choice, id.as_ref()))?;
+        let mut conversation = Conversation::new(Format::OpenaiChat, format!("{}{path}", body.path()));
+        conversation.id = id.clone().unwrap_or_default();
+        if at > 0 {
+            conversation.active = false;
+            conversation.relation = Relation::Branch(first);
+        }
+        let record = transcript.element(list, at, 1);
+        conversation.extend(record, [message]);
+        transcript.push(conversation);
+    }
+    Ok(())
+}
+
+fn read_choice(source: &Arc<str>, choice: &str, id: Option<&Str>) -> Result<Message, WireError> {
+    let Some(message) = json::field(choice, "message")? else {
+        let found = json::describe(choice);
+        return Err(WireError::shape(format!("expected a choice with `message`, found {found}")));
+    };
+    let message = json::nested(choice, message, "/message", |text| read_in(source, text))?;
+    Ok(match id {
+        Some(id) => message.with_response_id(id.clone()),
+        None => message,
+    })
+}
+
+fn write_record(record: Option<&str>, pieces: &[&Message]) -> Result<Option<String>, WireError> {
+    let [message] = pieces else {
+        return Err(WireError::unsupported("Chat Completions has one message in each record"));
+    };
+    let own = message.wire().is_some_and(|wire| wire.format == FORMAT);
+    let text = match own {
+        true => write(message)?.into_owned(),
+        false => write(&(*message).clone().without_wire())?.into_owned(),
+    };
+    let is_choice = |record: &&str| json::field(record, "role").is_ok_and(|role| role.is_none());
+    match record.filter(is_choice) {
+        Some(choice) => patch(choice, &[("message", Some(text))]).map(Some),
+        None => Ok(Some(text)),
+    }
+}

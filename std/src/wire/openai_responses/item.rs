@@ -1,0 +1,228 @@
+//! Items as messages.
+
+use std::sync::Arc;
+
+use epitome_core::message::{CallKind, Role};
+
+use super::PROVIDER;
+use super::content::{self, NAME};
+use crate::message::{
+    Approval, ApprovalAnswer, CompactionPart, Message, Part, Reasoning, Str, ToolCall, ToolResult,
+    UnknownPart, WireText,
+};
+use crate::wire::error::quoted;
+use crate::wire::expect::{expect_object, expect_text, optional_text, share};
+use crate::wire::json::{self, Kind};
+use crate::wire::{WireError, WireErrorKind};
+
+/// What an item is, as far as its type says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ItemKind {
+    Message,
+    /// A call whose input stands under this key.
+    Call(&'static str, CallKind),
+    Output,
+    Reasoning,
+    Compaction,
+    /// What asks for a compaction: no message.
+    Trigger,
+    ApprovalRequest,
+    ApprovalResponse,
+    Other,
+}
+
+impl ItemKind {
+    /// The kind of the item `raw`, and its type.
+    pub(super) fn of(raw: &str) -> Result<(Self, Str), WireError> {
+        expect_object(raw, "an item")?;
+        let [kind, role, execution] = json::fields(raw, &["type", "role", "execution"])?;
+        let kind = optional_text(raw, kind, "type")?.unwrap_or_default();
+        let found = match &*kind {
+            "message" => Self::Message,
+            "" if role.is_some() => Self::Message,
+            "" => {
+                let found = json::describe(raw);
+                return Err(WireError::shape(format!(
+                    "expected an item (with `type` or `role`), found {found}"
+                )));
+            }
+            "function_call" => Self::Call("arguments", CallKind::Function),
+            "custom_tool_call" => Self::Call("input", CallKind::Function),
+            "local_shell_call" | "shell_call" | "computer_call" => Self::Call("action", CallKind::Function),
+            "apply_patch_call" => Self::Call("operation", CallKind::Function),
+            "tool_search_call" if execution == Some("\"client\"") => {
+                Self::Call("arguments", CallKind::Function)
+            }
+            // The provider's own output of its own search stands for nothing that a caller ran.
+            "tool_search_output" if execution != Some("\"client\"") => Self::Other,
+            "reasoning" => Self::Reasoning,
+            "compaction" | "compaction_summary" => Self::Compaction,
+            "compaction_trigger" => Self::Trigger,
+            "mcp_approval_request" => Self::ApprovalRequest,
+            "mcp_approval_response" => Self::ApprovalResponse,
+            "mcp_call" | "tool_search_call" => Self::Call("arguments", CallKind::Hosted),
+            "code_interpreter_call" => Self::Call("code", CallKind::Hosted),
+            "file_search_call" => Self::Call("queries", CallKind::Hosted),
+            other if other.ends_with("_call") => Self::Call("action", CallKind::Hosted),
+            other if other.ends_with("_output") => Self::Output,
+            _ => Self::Other,
+        };
+        Ok((found, Str::from(&*kind)))
+    }
+}
+
+/// The message that the item `raw`, a slice of `whole`, is; none for what is no message.
+pub(crate) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, WireError> {
+    let (kind, name) = ItemKind::of(raw)?;
+    let message = match kind {
+        ItemKind::Trigger => return Ok(None),
+        ItemKind::Message => said(whole, raw)?,
+        ItemKind::Call(key, kind) => Message::new(Role::Assistant, call(whole, raw, (&name, key, kind))?),
+        ItemKind::Output => Message::new(Role::Tool, vec![output(whole, raw)?]),
+        ItemKind::Reasoning => Message::new(Role::Assistant, vec![reasoning(whole, raw)?]),
+        ItemKind::Compaction => Message::new(Role::Assistant, vec![compaction(whole, raw)?]),
+        ItemKind::ApprovalRequest => {
+            let id = text(whole, raw, "id")?;
+            Message::new(Role::Assistant, vec![Part::ApprovalRequest(Approval::new(id, Str::default()))])
+        }
+        ItemKind::ApprovalResponse => {
+            let id = text(whole, raw, "approval_request_id")?;
+            let approved = json::field(raw, "approve")? == Some("true");
+            let answer = ApprovalAnswer::new(Approval::new(id, Str::default()), approved);
+            Message::new(Role::User, vec![Part::ApprovalResponse(answer)])
+        }
+        ItemKind::Other => {
+            let role = json::field(raw, "role")?.map_or(Ok(Role::Assistant), role)?;
+            Message::new(role, vec![Part::Unknown(UnknownPart::new(NAME.clone(), name, share(whole, raw)))])
+        }
+    };
+    let id = text(whole, raw, "id")?;
+    let message = if id.is_empty() { message } else { message.with_id(id) };
+    Ok(Some(message.with_wire(WireText::new(NAME.clone(), share(whole, raw)))))
+}
+
+fn said(whole: &Arc<str>, raw: &str) -> Result<Message, WireError> {
+    let [role, content] = json::fields(raw, &["role", "content"])?;
+    let Some(role) = role else {
+        let found = json::describe(raw);
+        return Err(WireError::shape(format!("expected a message with `role`, found {found}")));
+    };
+    let role = json::nested(raw, role, "/role", self::role)?;
+    let parts = match content {
+        Some(content) => json::nested(raw, content, "/content", |content| content::parts(whole, content))?,
+        None => Vec::new(),
+    };
+    Ok(Message::new(role, parts.into_iter().filter_map(|(part, _)| part).collect()))
+}
+
+fn role(raw: &str) -> Result<Role, WireError> {
+    match &*expect_text(raw)? {
+        "system" => Ok(Role::System),
+        "developer" => Ok(Role::Developer),
+        "user" => Ok(Role::User),
+        "assistant" => Ok(Role::Assistant),
+        other => Err(WireError::new(
+            WireErrorKind::UnknownRole,
+            format!("unknown role {}: expected user, assistant, system or developer", quoted(other)),
+        )),
+    }
+}
+
+/// A call, and, if the provider ran it, what it returned.
+fn call(
+    whole: &Arc<str>,
+    raw: &str,
+    (kind_name, key, kind): (&Str, &'static str, CallKind),
+) -> Result<Vec<Part>, WireError> {
+    let id = match text(whole, raw, "call_id")? {
+        none if none.is_empty() => text(whole, raw, "id")?,
+        id => id,
+    };
+    let name = match text(whole, raw, "name")? {
+        none if none.is_empty() => Str::from(kind_name.strip_suffix("_call").unwrap_or(kind_name)),
+        name => name,
+    };
+    let input = match json::field(raw, key)?.filter(|input| *input != "null") {
+        Some(input) if Kind::of(input) == Kind::Text => share(whole, &json::decode(input)),
+        Some(input) => share(whole, input),
+        None => Str::default(),
+    };
+    let mut call = ToolCall::new(id.clone(), name, input);
+    call.kind = kind;
+    let mut parts = vec![Part::ToolCall(call)];
+    if kind == CallKind::Hosted {
+        parts.extend(hosted_result(whole, raw, id)?);
+    }
+    Ok(parts)
+}
+
+fn hosted_result(whole: &Arc<str>, raw: &str, id: Str) -> Result<Option<Part>, WireError> {
+    let names = &["output", "outputs", "results", "result", "error"];
+    let found = json::fields(raw, names)?;
+    let mut result = ToolResult::new(id, Vec::new());
+    for (key, value) in names.iter().zip(found) {
+        let Some(value) = value.filter(|value| !matches!(*value, "null" | "[]")) else { continue };
+        result.is_error |= *key == "error";
+        result.parts.push(match Kind::of(value) {
+            Kind::Text if *key != "result" => Part::Text(share(whole, &json::decode(value))),
+            _ => Part::Unknown(UnknownPart::new(NAME.clone(), *key, share(whole, value))),
+        });
+    }
+    Ok(Some(Part::ToolResult(result))
+        .filter(|_| found.iter().any(|value| value.is_some_and(|v| v != "null"))))
+}
+
+fn output(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
+    let id = match text(whole, raw, "call_id")? {
+        none if none.is_empty() => text(whole, raw, "id")?,
+        id => id,
+    };
+    let parts = match json::field(raw, "output")? {
+        Some(output) => json::nested(raw, output, "/output", |output| content::parts(whole, output))?,
+        None => Vec::new(),
+    };
+    let mut parts: Vec<_> = parts.into_iter().filter_map(|(part, _)| part).collect();
+    if let Some(tools) = json::field(raw, "tools")? {
+        parts.push(Part::Unknown(UnknownPart::new(NAME.clone(), "tools", share(whole, tools))));
+    }
+    Ok(Part::ToolResult(ToolResult::new(id, parts)))
+}
+
+fn reasoning(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
+    let [summary, content] = json::fields(raw, &["summary", "content"])?;
+    let said = match joined(whole, content)? {
+        none if none.is_empty() => joined(whole, summary)?,
+        said => said,
+    };
+    let mut reasoning = Reasoning::new(said);
+    reasoning.id = Some(text(whole, raw, "id")?).filter(|id| !id.is_empty());
+    reasoning.opaque = Some(text(whole, raw, "encrypted_content")?).filter(|sealed| !sealed.is_empty());
+    Ok(Part::Reasoning(reasoning))
+}
+
+/// The texts of a list, with a blank line between them.
+fn joined(whole: &Arc<str>, list: Option<&str>) -> Result<Str, WireError> {
+    let parts = list.map_or(Ok(Vec::new()), |list| content::parts(whole, list))?;
+    let texts: Vec<_> = parts
+        .into_iter()
+        .filter_map(|(part, _)| match part {
+            Some(Part::Text(text)) => Some(text),
+            _ => None,
+        })
+        .collect();
+    Ok(match texts.as_slice() {
+        [one] => one.clone(),
+        texts => Str::from(texts.iter().map(Str::as_str).collect::<Vec<_>>().join("\n\n")),
+    })
+}
+
+fn compaction(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
+    let sealed = Some(text(whole, raw, "encrypted_content")?).filter(|sealed| !sealed.is_empty());
+    Ok(Part::Compaction(CompactionPart::new(PROVIDER, Str::default(), sealed)))
+}
+
+/// The text of a member; empty if there is none.
+fn text(whole: &Arc<str>, raw: &str, key: &'static str) -> Result<Str, WireError> {
+    let [value] = json::fields(raw, &[key])?;
+    Ok(optional_text(raw, value, key)?.map(|text| share(whole, &text)).unwrap_or_default())
+}

@@ -1,0 +1,95 @@
+//! Items written anew, or patched.
+
+use std::sync::Arc;
+
+use epitome_core::message::Role;
+
+use super::content;
+use super::encode;
+use super::item::{self, ItemKind};
+use crate::message::{Message, Part};
+use crate::wire::WireError;
+use crate::wire::json::{self, Kind, patch, quote};
+use crate::wire::patch_parts::Elements;
+
+/// The item `source` as these messages say, or new ones: several stand with a comma between them.
+pub(crate) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
+    let [message] = messages else {
+        return Err(WireError::unsupported("Responses has one message in each item"));
+    };
+    if let Some(source) = source
+        && let Some(patched) = patched(source, message)?
+    {
+        return Ok(Some(patched));
+    }
+    let items = encode::items(message)?;
+    Ok(Some(items.join(",")).filter(|items| !items.is_empty()))
+}
+
+/// The patched item; `None` if the message is not what the item was.
+fn patched(source: &str, message: &Message) -> Result<Option<String>, WireError> {
+    if Kind::of(source) != Kind::Object {
+        // `instructions`, or an input that is a text.
+        return match message.parts() {
+            [Part::Text(text)] if *text == *json::decode(source) => Ok(Some(source.to_owned())),
+            [Part::Text(text)] => Ok(Some(quote(text))),
+            [] => Ok(Some(quote(""))),
+            _ => Ok(None),
+        };
+    }
+    let whole: Arc<str> = Arc::from(source);
+    let Some(before) = item::message(&whole, &whole)? else { return Ok(None) };
+    if before.parts() == message.parts() {
+        return Ok(Some(source.to_owned()));
+    }
+    let change = match (ItemKind::of(source)?.0, before.parts(), message.parts()) {
+        (ItemKind::Message, _, parts) => ("content", patched_content(source, parts, message.role())?),
+        (ItemKind::Call(key, _), [Part::ToolCall(old), rest @ ..], [Part::ToolCall(new), kept @ ..])
+            if rest == kept && old.id == new.id && old.name == new.name =>
+        {
+            let is_text = json::field(source, key)?.is_none_or(|raw| Kind::of(raw) == Kind::Text);
+            let valid = || json::check(&new.arguments).is_ok();
+            (key, if is_text || !valid() { quote(&new.arguments) } else { new.arguments.as_str().to_owned() })
+        }
+        (ItemKind::Output, [Part::ToolResult(old)], [Part::ToolResult(new)])
+            if old.call_id == new.call_id =>
+        {
+            ("output", patched_output(source, &new.parts)?)
+        }
+        _ => return Ok(None),
+    };
+    patch(source, &[(change.0, Some(change.1))]).map(Some)
+}
+
+fn patched_content(source: &str, parts: &[Part], role: Role) -> Result<String, WireError> {
+    let list = json::field(source, "content")?.filter(|content| Kind::of(content) == Kind::Array);
+    match (list, parts) {
+        (Some(list), parts) => {
+            let whole: Arc<str> = Arc::from("");
+            elements(role).patch(list, &content::parts(&whole, list)?, parts)
+        }
+        (None, [Part::Text(text)]) => Ok(quote(text)),
+        (None, parts) => {
+            let parts = parts.iter().map(|part| encode::part(part, role)).collect::<Result<Vec<_>, _>>()?;
+            Ok(format!("[{}]", parts.join(",")))
+        }
+    }
+}
+
+fn patched_output(source: &str, parts: &[Part]) -> Result<String, WireError> {
+    match json::field(source, "output")?.filter(|output| Kind::of(output) == Kind::Array) {
+        Some(list) => {
+            let whole: Arc<str> = Arc::from("");
+            elements(Role::Tool).patch(list, &content::parts(&whole, list)?, parts)
+        }
+        None => encode::output_of(parts),
+    }
+}
+
+const fn elements(role: Role) -> Elements<Part> {
+    let fresh = match role {
+        Role::Assistant => |part: &Part| encode::part(part, Role::Assistant),
+        _ => |part: &Part| encode::part(part, Role::User),
+    };
+    Elements { key: |_| None, fresh, patched: |_, part| encode::part(part, Role::User) }
+}

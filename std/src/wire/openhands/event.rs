@@ -1,0 +1,170 @@
+//! One event, as the message that it is.
+
+use std::sync::Arc;
+
+use epitome_core::Usage;
+use epitome_core::message::{MediaKind, Role};
+
+use super::FORMAT;
+use crate::message::{Media, MediaSource, Message, Part, Str, ToolCall, ToolResult, WireText};
+use crate::wire::expect::{expect_object, member_text, optional_text, present, share};
+use crate::wire::json::{self, Kind};
+use crate::wire::{WireError, usage};
+
+/// What an event is.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// No message.
+    Note,
+    Message(Message),
+    /// A call, what the model said beside it, and what the provider reported of the response.
+    Call {
+        call: Message,
+        said: Option<Str>,
+        usage: Option<Usage>,
+    },
+    /// The events that are no longer seen, and what stands for them.
+    Condensation {
+        first: Option<u64>,
+        last: Option<u64>,
+        others: Vec<u64>,
+        summary: Option<Message>,
+    },
+}
+
+/// The event `raw`, a slice of `whole`.
+pub(super) fn event(whole: &Arc<str>, raw: &str) -> Result<Event, WireError> {
+    expect_object(raw, "an event")?;
+    let names = &["source", "action", "observation", "args", "content", "tool_call_metadata"];
+    let [source, action, observation, args, content, call] = json::fields(raw, names)?;
+    let wire = |message: Message| message.with_wire(WireText::new(Str::from(FORMAT), share(whole, raw)));
+    let args = args.filter(|args| Kind::of(args) == Kind::Object).unwrap_or("{}");
+    let call = call.filter(|call| Kind::of(call) == Kind::Object);
+    if let Some(observation) = observation {
+        let text = optional_text(raw, content, "content")?.unwrap_or_default();
+        let parts = if text.is_empty() { Vec::new() } else { vec![Part::Text(share(whole, &text))] };
+        return Ok(match call {
+            Some(call) => {
+                let mut result =
+                    ToolResult::new(member_text(whole, call, "tool_call_id")?.unwrap_or_default(), parts);
+                result.is_error = observation == "\"error\"";
+                Event::Message(wire(Message::new(Role::Tool, vec![Part::ToolResult(result)])))
+            }
+            None if parts.is_empty() || SILENT.contains(&observation) => Event::Note,
+            None => Event::Message(wire(Message::new(Role::User, parts))),
+        });
+    }
+    let said = |role, key| -> Result<Event, WireError> {
+        let mut parts: Vec<Part> = member_text(whole, args, key)?
+            .filter(|text| !text.is_empty())
+            .map(Part::Text)
+            .into_iter()
+            .collect();
+        parts.extend(images(whole, args)?);
+        Ok(if parts.is_empty() { Event::Note } else { Event::Message(wire(Message::new(role, parts))) })
+    };
+    match (action, source) {
+        (Some("\"message\""), Some("\"user\"")) => said(Role::User, "content"),
+        (Some("\"message\""), Some("\"agent\"")) => said(Role::Assistant, "content"),
+        (Some("\"system\""), _) => said(Role::System, "content"),
+        (Some("\"finish\""), _) => match member_text(whole, args, "final_thought")? {
+            Some(text) if !text.is_empty() => said(Role::Assistant, "final_thought"),
+            _ => said(Role::Assistant, "thought"),
+        },
+        (Some("\"condensation\""), _) => condensation(whole, args, wire),
+        (Some(_), Some("\"agent\"")) => match call {
+            Some(call) => {
+                json::nested(raw, call, "/tool_call_metadata", |call| self::call(whole, call, wire))
+            }
+            None => said(Role::Assistant, "thought"),
+        },
+        _ => Ok(Event::Note),
+    }
+}
+
+/// The images of a message.
+fn images(whole: &Arc<str>, args: &str) -> Result<Vec<Part>, WireError> {
+    let mut found = Vec::new();
+    if let Some(urls) = json::field(args, "image_urls")?.filter(|urls| Kind::of(urls) == Kind::Array) {
+        json::items(urls, |url| {
+            let source = MediaSource::Uri(share(whole, &json::decode(url)));
+            found.push(Part::Media(Media::new(MediaKind::Image, Str::default(), source)));
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+fn call(whole: &Arc<str>, raw: &str, wire: impl Fn(Message) -> Message) -> Result<Event, WireError> {
+    let id = member_text(whole, raw, "tool_call_id")?.unwrap_or_default();
+    let name = member_text(whole, raw, "function_name")?.unwrap_or_default();
+    let response = json::field(raw, "model_response")?.filter(|response| Kind::of(response) == Kind::Object);
+    let mut made = ToolCall::new(id.clone(), name, "{}");
+    let (mut said, mut response_id, mut report) = (None, None, None);
+    if let Some(response) = response {
+        response_id = member_text(whole, response, "id")?;
+        let [choices, usage] = json::fields(response, &["choices", "usage"])?;
+        // A report that cannot be read is none: the messages are what counts.
+        report = usage.and_then(|usage| usage::of(usage).ok());
+        if let Some(message) = choices.map(first_message).transpose()?.flatten() {
+            said = member_text(whole, message, "content")?.filter(|text| !text.is_empty());
+            if let Some(arguments) = arguments(whole, message, &id)? {
+                made.arguments = arguments;
+            }
+        }
+    }
+    let mut call = Message::new(Role::Assistant, vec![Part::ToolCall(made)]);
+    if let Some(id) = response_id {
+        call = call.with_response_id(id);
+    }
+    Ok(Event::Call { call: wire(call), said, usage: report })
+}
+
+fn first_message(choices: &str) -> Result<Option<&str>, WireError> {
+    let mut found = None;
+    if Kind::of(choices) == Kind::Array {
+        json::items(choices, |choice| {
+            if found.is_none() && Kind::of(choice) == Kind::Object {
+                found = json::field(choice, "message")?.filter(|message| Kind::of(message) == Kind::Object);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+/// The arguments of the call `id` of a response.
+fn arguments(whole: &Arc<str>, message: &str, id: &str) -> Result<Option<Str>, WireError> {
+    let mut found = None;
+    if let Some(calls) = json::field(message, "tool_calls")?.filter(|calls| Kind::of(calls) == Kind::Array) {
+        json::items(calls, |call| {
+            let [own, function] = json::fields(call, &["id", "function"])?;
+            if found.is_none() && own.is_some_and(|own| json::decode(own) == id) {
+                found = present(call, function, "function", |function| {
+                    member_text(whole, function, "arguments")
+                })?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(found.flatten())
+}
+
+fn condensation(whole: &Arc<str>, args: &str, wire: impl Fn(Message) -> Message) -> Result<Event, WireError> {
+    let names = &["forgotten_events_start_id", "forgotten_events_end_id", "forgotten_event_ids"];
+    let [first, last, ids] = json::fields(args, names)?;
+    let mut others = Vec::new();
+    if let Some(ids) = ids.filter(|ids| Kind::of(ids) == Kind::Array) {
+        json::items(ids, |id| {
+            others.extend(crate::wire::expect::number(Some(id)));
+            Ok(())
+        })?;
+    }
+    let summary = member_text(whole, args, "summary")?.filter(|text| !text.is_empty());
+    let summary = summary.map(|text| wire(Message::new(Role::User, vec![Part::Text(text)])));
+    let (first, last) = (crate::wire::expect::number(first), crate::wire::expect::number(last));
+    Ok(Event::Condensation { first, last, others, summary })
+}
+
+/// Observations that the model is not told.
+const SILENT: &[&str] = &["\"agent_state_changed\"", "\"null\"", "\"recall\"", "\"agent_condensation\""];

@@ -1,0 +1,86 @@
+//! Lists of events, told and read.
+
+use super::session;
+use super::write::write_record;
+use crate::message::Str;
+use crate::wire::document;
+use crate::wire::expect::member_text;
+use crate::wire::json::{self, Kind};
+use crate::wire::room::{Body, Content, Fit, Room};
+use crate::wire::transcript::Transcript;
+use crate::wire::{Format, WireError};
+
+/// The row of OpenHands.
+pub(crate) const ROOM: Room =
+    Room { format: Format::OpenHands, keys: &["history"], sign, read, write: write_record, chain: None };
+
+fn sign(body: &Body<'_>) -> Fit {
+    let sample = match &body.content {
+        Content::Value(_) => body.sample("history").unwrap_or_default(),
+        Content::Lines(text) => {
+            let lines: Vec<_> = document::lines(text).map(|line| line.text()).collect();
+            if lines.iter().any(|line| history(line).is_none()) {
+                return Fit::No;
+            }
+            lines.first().and_then(|line| history(line)).map(events).unwrap_or_default()
+        }
+    };
+    match !sample.is_empty() && sample.iter().all(|event| is_event(event)) {
+        true => Fit::Certain("its events have `source`, and `action` or `observation`"),
+        false => Fit::No,
+    }
+}
+
+/// The events of a run, if `line` is one.
+fn history(line: &str) -> Option<&str> {
+    let object = Some(line).filter(|line| Kind::of(line) == Kind::Object)?;
+    json::field(object, "history").ok()?.filter(|history| Kind::of(history) == Kind::Array)
+}
+
+fn events(list: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let _ = json::items(list, |event| {
+        found.push(event);
+        Ok(())
+    });
+    found
+}
+
+fn is_event(event: &str) -> bool {
+    let found = if Kind::of(event) == Kind::Object {
+        json::fields(event, &["source", "action", "observation", "id", "role"]).ok()
+    } else {
+        None
+    };
+    matches!(found, Some([Some(_), action, observation, Some(_), None]) if action.is_some() != observation.is_some())
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    match &body.content {
+        Content::Lines(text) => {
+            for line in document::lines(text) {
+                let line = line.text();
+                json::nested(text, line, "", |line| read_run(transcript, line, ""))?;
+            }
+            Ok(())
+        }
+        Content::Value(document) => read_run(transcript, document.text(), body.path()),
+    }
+}
+
+/// Reads a run: a list of events, or an object with one.
+fn read_run(transcript: &mut Transcript, whole: &str, place: &str) -> Result<(), WireError> {
+    if Kind::of(whole) == Kind::Array {
+        return session::read(transcript, (whole, whole, ""), place.to_owned(), Str::default());
+    }
+    if Kind::of(whole) == Kind::Object {
+        json::field(whole, "history")?;
+    }
+    let Some(list) = history(whole) else {
+        let found = json::describe(whole);
+        return Err(WireError::shape(format!("expected a list of events or `history`, found {found}")));
+    };
+    let source = std::sync::Arc::clone(&transcript.source);
+    let label = member_text(&source, whole, "instance_id")?.unwrap_or_default();
+    session::read(transcript, (whole, list, "/history"), format!("{place}/history"), label)
+}

@@ -1,0 +1,158 @@
+//! Refusals of requests that are too long, told from all others.
+
+use super::json::{self, Kind};
+
+/// What a provider says of a request that was longer than its model's window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Overflow {
+    /// The window, in tokens, where the message names it.
+    pub limit: Option<u64>,
+    /// What the request would have taken, in tokens, where the message names it.
+    pub sent: Option<u64>,
+}
+
+/// Whether a response with this HTTP status and body says that the request was longer than the model's window.
+///
+/// Providers have no common code for it, so their words are looked for; only in responses with a status that they send it
+/// with, and only in the fields in which they say what is wrong. A refusal that is not among them is `None`.
+///
+/// ```
+/// use epitome_std::wire::context_overflow;
+///
+/// let body = r#"{"type": "error", "error": {"type": "invalid_request_error",
+///   "message": "prompt is too long: 208310 tokens > 200000 maximum"}}"#;
+/// let overflow = context_overflow(400, body).ok_or("another error")?;
+/// assert_eq!((overflow.limit, overflow.sent), (Some(200_000), Some(208_310)));
+/// assert_eq!(context_overflow(429, body), None);
+/// # Ok::<(), &str>(())
+/// ```
+///
+/// The messages, as published:
+///
+/// | provider | message | source |
+/// |---|---|---|
+/// | OpenAI | `This model's maximum context length is L tokens. However, your messages resulted in S tokens` (code `context_length_exceeded`); `Your input exceeds the context window of this model` | for example <https://github.com/mckaywrigley/chatbot-ui/issues/102> |
+/// | Anthropic | `prompt is too long: S tokens > L maximum`; ``input length and `max_tokens` exceed context limit: I + M > L`` | Anthropic's documentation of context windows; <https://github.com/entropy-research/Devon/issues/88> |
+/// | Gemini | `The input token count (S) exceeds the maximum number of tokens allowed (L)` | <https://github.com/google-gemini/gemini-cli/issues/6678> |
+/// | Bedrock | `Input is too long for requested model`, or the model vendor's own message behind `The model returned the following errors:` | <https://github.com/continuedev/continue/issues/9592>, <https://github.com/aaif-goose/goose/pull/7504> |
+/// | vLLM | as OpenAI's, with `However, you requested S tokens` | <https://github.com/ai-christianson/RA.Aid/issues/41> |
+/// | llama.cpp | type `exceed_context_size_error` with `n_prompt_tokens` and `n_ctx` | <https://github.com/ggml-org/llama.cpp/pull/15780> |
+/// | `OpenRouter` | `This endpoint's maximum context length is L tokens. However, you requested about S tokens`, or the provider's own body in `metadata.raw` | <https://github.com/OpenHands/OpenHands/issues/9937> |
+#[must_use]
+pub fn context_overflow(status: u16, body: &str) -> Option<Overflow> {
+    // 413: Bedrock and some gateways; 422: gateways that check a request themselves; 500: older llama.cpp.
+    if !matches!(status, 400 | 413 | 422 | 500) {
+        return None;
+    }
+    let mut texts = Vec::new();
+    collect(body, DEPTH_MAX, &mut texts);
+    if texts.iter().any(|(key, text)| matches!(*key, "type" | "code") && CODES.contains(&&**text)) {
+        let in_words = texts.iter().find_map(|(key, text)| numbers(text).filter(|_| *key == "message"));
+        return Some(numbered(body).or(in_words).unwrap_or_default());
+    }
+    texts.iter().filter(|(key, _)| !matches!(*key, "type" | "code")).find_map(|(_, text)| numbers(text))
+}
+
+/// The texts of the fields in which providers say what is wrong, of an object and of those within it.
+fn collect(text: &str, depth: usize, found: &mut Vec<(&'static str, String)>) {
+    match Kind::of(text) {
+        Kind::Object => {
+            // The error ends the search: what is no JSON says nothing.
+            let _ = json::members(text, |key, value| {
+                let Some(key) = FIELDS.iter().find(|field| **field == key) else { return Ok(()) };
+                match Kind::of(value) {
+                    Kind::Text => {
+                        let text = json::decode(value).into_owned();
+                        // A gateway quotes the provider's body as a text.
+                        if depth > 0 && text.starts_with('{') {
+                            collect(&text, depth.saturating_sub(1), found);
+                        }
+                        found.push((*key, text));
+                    }
+                    Kind::Object | Kind::Array if depth > 0 => collect(value, depth.saturating_sub(1), found),
+                    _ => {}
+                }
+                Ok(())
+            });
+        }
+        // Gemini's endpoints answer with a list of one error.
+        Kind::Array => {
+            let _ = json::items(text, |item| {
+                if depth > 0 {
+                    collect(item, depth.saturating_sub(1), found);
+                }
+                Ok(())
+            });
+        }
+        _ => {}
+    }
+}
+
+/// The numbers of an error of llama.cpp, which has fields for them.
+fn numbered(body: &str) -> Option<Overflow> {
+    let error = json::field(body, "error").ok()?.filter(|error| Kind::of(error) == Kind::Object)?;
+    let [sent, limit] = json::fields(error, &["n_prompt_tokens", "n_ctx"]).ok()?;
+    let (sent, limit) = (super::expect::number(sent), super::expect::number(limit));
+    Some(Overflow { limit, sent }).filter(|overflow| *overflow != Overflow::default())
+}
+
+/// What one of the known messages says.
+fn numbers(text: &str) -> Option<Overflow> {
+    let text = text.to_ascii_lowercase();
+    let after = |mark: &str| number_in(text.split_once(mark)?.1);
+    let known = |mark: &&&str| text.contains(**mark);
+    let mark = MESSAGES.iter().find(known)?;
+    Some(match *mark {
+        "maximum context length is" => Overflow {
+            limit: after("maximum context length is"),
+            sent: after("resulted in")
+                .or_else(|| after("you requested"))
+                .or_else(|| after("prompt contains")),
+        },
+        "prompt is too long" => Overflow { limit: after("tokens >"), sent: after("prompt is too long") },
+        "exceed context limit" => {
+            let (sum, limit) = text.split_once("exceed context limit")?.1.split_once('>').unwrap_or_default();
+            let sent = sum.split('+').try_fold(0_u64, |sum, part| sum.checked_add(number_in(part)?));
+            Overflow { limit: number_in(limit), sent }
+        }
+        "exceeds the maximum number of tokens allowed" => {
+            Overflow { limit: after("tokens allowed"), sent: after("input token count") }
+        }
+        _ => Overflow::default(),
+    })
+}
+
+/// The first number of `text`, if it is near: commas between its digits are none of it.
+fn number_in(text: &str) -> Option<u64> {
+    let start = text.find(|character: char| character.is_ascii_digit()).filter(|start| *start <= NEAR_MAX)?;
+    let digits = text.get(start..)?;
+    let end = digits.find(|character: char| !character.is_ascii_digit() && character != ',');
+    digits.get(..end.unwrap_or(digits.len()))?.replace(',', "").parse().ok()
+}
+
+/// Codes and types that mean nothing else.
+const CODES: &[&str] = &["context_length_exceeded", "exceed_context_size_error"];
+
+/// What the messages have in common, in lower case.
+const MESSAGES: &[&str] = &[
+    "maximum context length is",
+    "prompt is too long",
+    "exceed context limit",
+    "exceeds the maximum number of tokens allowed",
+    "exceeds the context window of this model",
+    "exceeds the available context size",
+    "input is too long for requested model",
+];
+
+/// Where providers say what is wrong.
+const FIELDS: &[&str] = &["error", "message", "Message", "type", "code", "metadata", "raw", "detail"];
+
+/// An error within an error within a body, twice.
+const DEPTH_MAX: usize = 6;
+
+/// How far behind its words a number stands: ` (`, `: `, ` about `.
+const NEAR_MAX: usize = 12;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+//! The table of formats: one row, and one folder, for each.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::document::Document;
+use super::json::{self, Kind};
+use super::transcript::{Chain, Transcript};
+use super::{Format, WireError};
+use crate::message::Message;
+
+/// What is known of one format. A new format is a folder with these functions, and its row in [`ROOMS`].
+pub(crate) struct Room {
+    pub(crate) format: Format,
+    /// The keys of an object around the messages that `read` looks at.
+    pub(crate) keys: &'static [&'static str],
+    /// Whether a text is of the format, and by which sign.
+    pub(crate) sign: fn(&Body<'_>) -> Fit,
+    /// Adds the conversations of a text. Errors carry paths and offsets in the body's text.
+    pub(crate) read: fn(&mut Transcript, &Body<'_>) -> Result<(), WireError>,
+    /// The text of a record that holds these messages: the record of this text patched, or without one a new record.
+    /// `None` if there is nothing to write: then the record is left out.
+    pub(crate) write: WriteRecord,
+    /// How its records name each other, if they do.
+    pub(crate) chain: Option<Chain>,
+}
+
+/// See [`Room::write`].
+pub(crate) type WriteRecord = fn(Option<&str>, &[&Message]) -> Result<Option<String>, WireError>;
+
+/// How well a text fits a format. The words complete "it is FORMAT because ..".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fit {
+    No,
+    /// It can be read so, but nothing in it says that it is not another format.
+    Possible(&'static str),
+    /// It has a sign that no other format has.
+    Certain(&'static str),
+}
+
+/// A text that is to be read: one JSON value, or lines of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Body<'a> {
+    /// The text that everything is a slice of.
+    pub(crate) source: &'a Arc<str>,
+    pub(crate) content: Content<'a>,
+    /// The name of the leaf whose branch is asked for.
+    pub(crate) leaf: Option<&'a str>,
+    /// The members of its object, if it is one.
+    members: Vec<(Cow<'a, str>, &'a str)>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Content<'a> {
+    Value(Document<'a>),
+    Lines(&'a str),
+}
+
+impl<'a> Body<'a> {
+    pub(crate) fn new(source: &'a Arc<str>, content: Content<'a>, leaf: Option<&'a str>) -> Self {
+        let mut members = Vec::new();
+        if let Content::Value(document) = &content
+            && Kind::of(document.text()) == Kind::Object
+        {
+            // What is no object after all has no members; its reader says what is wrong with it.
+            let _ = json::members(document.text(), |key, value| {
+                members.push((key, value));
+                Ok(())
+            });
+        }
+        Self { source, content, leaf, members }
+    }
+
+    /// The one JSON value that `text` is, looked at once: a text may be large.
+    ///
+    /// # Errors
+    /// As [`Document::parse`].
+    pub(crate) fn parse(
+        source: &'a Arc<str>,
+        text: &'a str,
+        leaf: Option<&'a str>,
+    ) -> Result<Self, WireError> {
+        if Kind::of(text) != Kind::Object {
+            return Ok(Self::new(source, Content::Value(Document::parse(text)?), leaf));
+        }
+        let mut members = Vec::new();
+        json::members(text, |key, value| {
+            members.push((key, value));
+            Ok(())
+        })
+        .map_err(|error| error.positioned(text, 1))?;
+        let content = Content::Value(Document::known(text));
+        Ok(Self { source, content, leaf, members })
+    }
+
+    /// Whether it is an object with `role`.
+    pub(crate) fn is_message(&self) -> bool {
+        self.members.iter().any(|(name, _)| name == "role")
+    }
+
+    /// What `room` reads of it.
+    pub(crate) fn read(&self, room: &Room, transcript: &mut Transcript) -> Result<(), WireError> {
+        for key in room.keys {
+            if let Some((_, again)) = self.members.iter().filter(|(name, _)| name == key).nth(1) {
+                return Err(json::duplicate(key).with_offset(json::offset_of(self.text(), again)));
+            }
+        }
+        (room.read)(transcript, self)
+    }
+
+    /// All of it.
+    pub(crate) fn text(&self) -> &'a str {
+        match &self.content {
+            Content::Value(document) => document.text(),
+            Content::Lines(text) => text,
+        }
+    }
+
+    /// The one value that it is; `None` if it is lines.
+    pub(crate) fn value(&self) -> Option<&'a str> {
+        match &self.content {
+            Content::Value(document) => Some(document.text()),
+            Content::Lines(_) => None,
+        }
+    }
+
+    /// Its place in the source, as a JSON pointer.
+    pub(crate) fn path(&self) -> &str {
+        match &self.content {
+            Content::Value(document) => document.path().as_str(),
+            Content::Lines(_) => "",
+        }
+    }
+
+    /// The value of `key`, if it is one object that has it once.
+    pub(crate) fn field(&self, key: &'static str) -> Option<&'a str> {
+        let mut values = self.members.iter().filter(|(name, _)| name == key).map(|(_, value)| *value);
+        let once = values.next().filter(|_| values.next().is_none());
+        once.filter(|value| *value != "null")
+    }
+
+    /// The first elements of its list, enough to know them by: of the array under `key` in its object, of the array that
+    /// it is, or of its lines. `None` if it has no such list.
+    pub(crate) fn sample(&self, key: &'static str) -> Option<Vec<&'a str>> {
+        let list = match (&self.content, self.field(key)) {
+            (Content::Lines(text), _) => {
+                return Some(super::document::lines(text).take(SAMPLE_MAX).map(|line| line.text()).collect());
+            }
+            (Content::Value(_), Some(list)) => list,
+            (Content::Value(document), None) => document.text(),
+        };
+        if Kind::of(list) != Kind::Array {
+            return None;
+        }
+        let mut sample = Vec::new();
+        // The error only ends the scan.
+        let _ = json::items(list, |item| match sample.len() < SAMPLE_MAX {
+            true => {
+                sample.push(item);
+                Ok(())
+            }
+            false => Err(WireError::shape("enough")),
+        });
+        Some(sample)
+    }
+
+    /// `error`, about the body's text, with its place in the source.
+    pub(crate) fn place(&self, error: WireError) -> WireError {
+        match &self.content {
+            Content::Value(document) => document.place(error),
+            Content::Lines(text) => error.positioned(text, 1),
+        }
+    }
+}
+
+/// The row of a format.
+pub(crate) fn of(format: Format) -> Result<&'static Room, WireError> {
+    ROOMS
+        .iter()
+        .find(|room| room.format == format)
+        .ok_or_else(|| WireError::unsupported(format!("this build has no reader and no writer for {format}")))
+}
+
+/// One row for each format, the format that wins a tie of equal readings first.
+pub(crate) static ROOMS: &[Room] = &[
+    super::openai_chat::ROOM,
+    super::openai_responses::ROOM,
+    super::anthropic::ROOM,
+    super::gemini::ROOM,
+    super::agent_framework::ROOM,
+    super::langchain::ROOM,
+    super::semantic_kernel::ROOM,
+    super::codex::ROOM,
+    super::claude_code::ROOM,
+    super::gemini_cli::ROOM,
+    super::openhands::ROOM,
+    super::pi::ROOM,
+    super::swe_agent::ROOM,
+    super::goose::ROOM,
+];
+
+/// How many elements of a list are looked at for signs of a format.
+const SAMPLE_MAX: usize = 256;
+
+impl core::fmt::Debug for Room {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Room").field("format", &self.format).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,152 @@
+//! One element of a history, as the messages that it is.
+
+use std::sync::Arc;
+
+use epitome_core::message::{MediaKind, Role};
+
+use super::FORMAT;
+use crate::message::{MediaSource, Message, Part, Str, ToolCall, ToolResult, UnknownPart, WireText};
+use crate::wire::error::quoted;
+use crate::wire::expect::{expect_object, member_text, new_media, share};
+use crate::wire::json::{self, Kind};
+use crate::wire::openai_chat::split_data_url;
+use crate::wire::{WireError, WireErrorKind};
+
+/// The role of the element `raw`: a text, or an object with `Label`.
+pub(super) fn role(raw: &str) -> Result<Role, WireError> {
+    expect_object(raw, "a message")?;
+    let role = match json::field(raw, "Role")? {
+        Some(role) if Kind::of(role) == Kind::Object => json::field(role, "Label")?,
+        role => role,
+    };
+    let Some(role) = role.filter(|role| Kind::of(role) == Kind::Text) else {
+        let found = json::describe(raw);
+        return Err(WireError::shape(format!("expected a message with `Role`, found {found}")));
+    };
+    match json::decode(role).to_ascii_lowercase().as_str() {
+        "system" => Ok(Role::System),
+        "developer" => Ok(Role::Developer),
+        "user" => Ok(Role::User),
+        "assistant" => Ok(Role::Assistant),
+        "tool" => Ok(Role::Tool),
+        other => Err(WireError::new(
+            WireErrorKind::UnknownRole,
+            format!("unknown role {}: expected system, developer, user, assistant or tool", quoted(other)),
+        )),
+    }
+}
+
+/// An item, and its own text.
+pub(super) type Item<'a> = (Option<Part>, &'a str);
+
+/// The items of the element `raw`.
+pub(super) fn items<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Item<'a>>, WireError> {
+    let Some(list) = json::field(raw, "Items")?.filter(|list| *list != "null") else { return Ok(Vec::new()) };
+    json::nested(raw, list, "/Items", |list| {
+        let mut found = Vec::new();
+        json::items(list, |item| {
+            let path = format_args!("/{}", found.len());
+            found.push((json::nested(list, item, path, |item| part(whole, item))?, item));
+            Ok(())
+        })?;
+        Ok(found)
+    })
+}
+
+/// The messages that the element `raw`, a slice of `whole`, is: several, if it has several results.
+pub(super) fn messages(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, WireError> {
+    let role = role(raw)?;
+    let items = items(whole, raw)?;
+    let wire = |rejoin: bool| WireText::new(Str::from(FORMAT), share(whole, raw)).with_rejoin(rejoin);
+    if role != Role::Tool {
+        let parts = items.into_iter().filter_map(|(part, _)| part).collect();
+        let mut message = Message::new(role, parts);
+        if let Some(name) = member_text(whole, raw, "AuthorName")? {
+            message = message.with_name(name);
+        }
+        return Ok(vec![message.with_wire(wire(false))]);
+    }
+    let is_result = |part: &Part| matches!(part, Part::ToolResult(_));
+    let parts = items.into_iter().filter_map(|(part, raw)| Some((part?, raw)));
+    let (results, said): (Vec<_>, Vec<_>) = parts.partition(|(part, _)| is_result(part));
+    if results.is_empty() {
+        let said = said.into_iter().map(|(part, _)| part).collect();
+        let result = Part::ToolResult(ToolResult::new(called(whole, raw)?, said));
+        return Ok(vec![Message::new(Role::Tool, vec![result]).with_wire(wire(false))]);
+    }
+    let of = |(at, (result, item)): (usize, (Part, &str))| {
+        let message = Message::new(Role::Tool, vec![result]).with_wire(wire(at > 0));
+        let name = function(whole, item)?;
+        Ok(if name.is_empty() { message } else { message.with_name(name) })
+    };
+    results.into_iter().enumerate().map(of).collect()
+}
+
+/// The call that a message of a tool names in `Metadata`.
+fn called(whole: &Arc<str>, raw: &str) -> Result<Str, WireError> {
+    let metadata = json::field(raw, "Metadata")?.filter(|metadata| Kind::of(metadata) == Kind::Object);
+    let id = metadata.map(|metadata| member_text(whole, metadata, "ChatCompletionsToolCall.Id"));
+    Ok(id.transpose()?.flatten().unwrap_or_default())
+}
+
+/// The name that a model knows a function by: its plugin's, a hyphen and its own.
+fn function(whole: &Arc<str>, raw: &str) -> Result<Str, WireError> {
+    let text = |key| Ok::<_, WireError>(member_text(whole, raw, key)?.unwrap_or_default());
+    let (plugin, function) = (text("PluginName")?, text("FunctionName")?);
+    Ok(match plugin.is_empty() {
+        true => function,
+        false => Str::from([plugin.as_str(), function.as_str()].join("-")),
+    })
+}
+
+fn part(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
+    expect_object(raw, "an item")?;
+    let text = |key| Ok::<_, WireError>(member_text(whole, raw, key)?.unwrap_or_default());
+    let kind = text("$type")?;
+    Ok(Some(match &*kind {
+        "TextContent" => match text("Text")? {
+            none if none.is_empty() => return Ok(None),
+            said => Part::Text(said),
+        },
+        "FunctionCallContent" => {
+            let arguments = json::field(raw, "Arguments")?.filter(|arguments| *arguments != "null");
+            let name = function(whole, raw)?;
+            Part::ToolCall(ToolCall::new(text("Id")?, name, share(whole, arguments.unwrap_or("{}"))))
+        }
+        "FunctionResultContent" => {
+            let result = match json::field(raw, "Result")? {
+                Some(result) if Kind::of(result) == Kind::Text => share(whole, &json::decode(result)),
+                Some(result) if result != "null" => share(whole, result),
+                _ => Str::default(),
+            };
+            let parts = if result.is_empty() { Vec::new() } else { vec![Part::Text(result)] };
+            Part::ToolResult(ToolResult::new(text("CallId")?, parts))
+        }
+        "ImageContent" => media(whole, raw, MediaKind::Image, &kind)?,
+        "AudioContent" => media(whole, raw, MediaKind::Audio, &kind)?,
+        "FileReferenceContent" => {
+            Part::Media(new_media(MediaKind::Document, Str::default(), MediaSource::Uri(text("FileId")?)))
+        }
+        _ => Part::Unknown(UnknownPart::new(FORMAT, kind.clone(), share(whole, raw))),
+    }))
+}
+
+fn media(whole: &Arc<str>, raw: &str, kind: MediaKind, name: &Str) -> Result<Part, WireError> {
+    let mime = member_text(whole, raw, "MimeType")?.unwrap_or_default();
+    let place = match member_text(whole, raw, "DataUri")? {
+        Some(uri) => Some(uri),
+        None => member_text(whole, raw, "Uri")?,
+    };
+    let data = member_text(whole, raw, "Data")?;
+    let media = match (place, data) {
+        (Some(uri), _) => match split_data_url(&uri) {
+            Some((mime, data)) => {
+                new_media(kind, share(whole, mime), MediaSource::Base64(share(whole, data)))
+            }
+            None => new_media(kind, mime, MediaSource::Uri(uri)),
+        },
+        (None, Some(data)) => new_media(kind, mime, MediaSource::Base64(data)),
+        (None, None) => return Ok(Part::Unknown(UnknownPart::new(FORMAT, name.clone(), share(whole, raw)))),
+    };
+    Ok(Part::Media(media))
+}

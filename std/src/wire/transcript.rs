@@ -1,0 +1,234 @@
+//! What a text holds: conversations, and where each of their messages stands in it.
+
+mod container;
+mod relink;
+mod write;
+
+use core::fmt;
+use std::sync::Arc;
+
+use epitome_core::Usage;
+
+use super::Format;
+use crate::message::{Message, Str};
+
+pub(crate) use container::{List, Place, Record};
+pub(crate) use relink::Chain;
+pub use write::write_back;
+
+/// The conversations of a text, as [`read`](super::read) found them, and the text itself.
+///
+/// To change it, change the entries of a conversation and give it to [`write_back`].
+#[derive(Clone)]
+pub struct Transcript {
+    pub(crate) source: Arc<str>,
+    pub(crate) lists: Vec<List>,
+    pub(crate) records: Vec<Record>,
+    pub(crate) conversations: Vec<Conversation>,
+}
+
+/// One conversation of a text: what one request to a model would hold.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Conversation {
+    /// How it is written down.
+    pub format: Format,
+    /// What the text calls it; empty where it has no name.
+    pub id: Str,
+    /// What to call it in a list: a title, a task, an agent's name; empty where there is nothing better than its place.
+    pub label: Str,
+    /// Where it stands in the text, as a JSON pointer; empty for the whole.
+    pub path: String,
+    /// How it belongs to the others.
+    pub relation: Relation,
+    /// Whether it is what the program that wrote the text would go on with.
+    pub active: bool,
+    /// Its messages, in the order in which a model sees them.
+    pub entries: Vec<Entry>,
+    /// What the tool that wrote it has compacted itself.
+    pub compactions: Vec<ToolCompaction>,
+    /// What providers reported of the responses in it.
+    pub usage: Vec<UsageEntry>,
+    /// How many messages were read.
+    pub(crate) pieces: usize,
+    /// The records of which it has only some of the messages, and which those are.
+    pub(crate) partial: Vec<(RecordId, Vec<u32>)>,
+}
+
+/// How a conversation belongs to another of the same text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Relation {
+    /// To none.
+    Own,
+    /// A thread of a sub-agent, which the conversation with this index called.
+    SideChain(usize),
+    /// Another end of the conversation with this index: an abandoned branch, or another choice of a response.
+    Branch(usize),
+}
+
+/// One message of a conversation, and the record of the text that it comes from.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    message: Message,
+    record: Option<RecordId>,
+    pub(crate) piece: u32,
+}
+
+/// A record of the text: the element of an array, a line, or a field that holds one or more messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecordId(pub(crate) u32);
+
+/// A compaction that the tool made which wrote the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolCompaction {
+    /// The entry before which it happened.
+    pub at: usize,
+    /// What started it, in the tool's words; empty where it does not say.
+    pub trigger: Str,
+    /// How many messages of the text it took out of the conversation, where that can be known.
+    pub dropped: Option<u64>,
+    /// The size before it, in tokens, as the tool says.
+    pub tokens_before: Option<u64>,
+    /// The size after it, in tokens, as the tool says.
+    pub tokens_after: Option<u64>,
+}
+
+/// What a provider reported of one response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UsageEntry {
+    /// The last entry of the response.
+    pub at: usize,
+    /// The report.
+    pub usage: Usage,
+}
+
+impl Transcript {
+    /// The text that it was read from.
+    #[must_use]
+    pub const fn source(&self) -> &Arc<str> {
+        &self.source
+    }
+
+    /// Its conversations, in the order of the text.
+    #[must_use]
+    pub fn conversations(&self) -> &[Conversation] {
+        &self.conversations
+    }
+
+    /// Its conversations, to be changed.
+    pub fn conversations_mut(&mut self) -> &mut [Conversation] {
+        &mut self.conversations
+    }
+
+    /// The conversation that goes on: the first active one.
+    #[must_use]
+    pub fn active(&self) -> Option<&Conversation> {
+        self.conversations.iter().find(|conversation| conversation.active)
+    }
+
+    /// The text of a record.
+    #[must_use]
+    pub fn record(&self, id: RecordId) -> &str {
+        let range = self.records.get(id.0 as usize).map(|record| record.text.clone());
+        range.and_then(|range| self.source.get(range)).unwrap_or_default()
+    }
+}
+
+impl Conversation {
+    /// An active conversation of its own, without messages.
+    pub(crate) fn new(format: Format, path: impl Into<String>) -> Self {
+        Self {
+            format,
+            id: Str::default(),
+            label: Str::default(),
+            path: path.into(),
+            relation: Relation::Own,
+            active: true,
+            entries: Vec::new(),
+            compactions: Vec::new(),
+            usage: Vec::new(),
+            pieces: 0,
+            partial: Vec::new(),
+        }
+    }
+
+    /// Its messages, in order.
+    pub fn messages(&self) -> impl ExactSizeIterator<Item = &Message> {
+        self.entries.iter().map(|entry| &entry.message)
+    }
+
+    /// Adds the messages that the record `id` is made of, in the order in which they stand in it.
+    pub(crate) fn extend(&mut self, id: RecordId, messages: impl IntoIterator<Item = Message>) {
+        let pieces = messages.into_iter().zip(0..);
+        self.entries.extend(pieces.map(|(message, piece)| Entry { message, record: Some(id), piece }));
+        self.pieces = self.entries.len();
+    }
+}
+
+impl Entry {
+    /// A message that the text does not have yet.
+    #[must_use]
+    pub const fn new(message: Message) -> Self {
+        Self { message, record: None, piece: 0 }
+    }
+
+    /// The message.
+    #[must_use]
+    pub const fn message(&self) -> &Message {
+        &self.message
+    }
+
+    /// The message, without its place.
+    #[must_use]
+    pub fn into_message(self) -> Message {
+        self.message
+    }
+
+    /// The same place with another message in it: what [`Message::with_parts`] made of the one that was there.
+    #[must_use]
+    pub fn with_message(mut self, message: Message) -> Self {
+        self.message = message;
+        self
+    }
+
+    /// The record that it comes from; `None` for a message that the text does not have yet.
+    #[must_use]
+    pub const fn record(&self) -> Option<RecordId> {
+        self.record
+    }
+
+    /// Whether it and the entry before it were one record, so that a writer joins them again.
+    #[must_use]
+    pub const fn rejoin(&self) -> bool {
+        self.record.is_some() && self.piece > 0
+    }
+}
+
+impl UsageEntry {
+    /// The report on the response that ends with the entry `at`.
+    #[must_use]
+    pub const fn new(at: usize, usage: Usage) -> Self {
+        Self { at, usage }
+    }
+}
+
+impl ToolCompaction {
+    /// A compaction before the entry `at`, of which nothing else is known.
+    #[must_use]
+    pub fn new(at: usize) -> Self {
+        Self { at, trigger: Str::default(), dropped: None, tokens_before: None, tokens_after: None }
+    }
+}
+
+impl fmt::Debug for Transcript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transcript")
+            .field("bytes", &self.source.len())
+            .field("records", &self.records.len())
+            .field("conversations", &self.conversations)
+            .finish_non_exhaustive()
+    }
+}

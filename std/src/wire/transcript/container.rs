@@ -1,0 +1,204 @@
+//! Where records stand in a text.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use epitome_core::Usage;
+
+use super::{Conversation, RecordId, Transcript, UsageEntry};
+use crate::message::Message;
+use crate::wire::WireError;
+use crate::wire::document;
+use crate::wire::json;
+
+/// A list in the text: an array, or lines.
+#[derive(Debug, Clone)]
+pub(crate) struct List {
+    /// What lies between the brackets; for lines, all of them.
+    pub(crate) inner: Range<usize>,
+    /// What separates two elements where the text has no example of it.
+    pub(crate) separator: &'static str,
+    /// Whether the order of its elements says nothing of a conversation's, because they name their parents.
+    pub(crate) free: bool,
+    /// Everything that stands in it, whether it is a message or not.
+    pub(crate) elements: Vec<Range<usize>>,
+}
+
+/// A piece of the text that holds messages.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    pub(crate) place: Place,
+    pub(crate) text: Range<usize>,
+    /// How many messages were read from it.
+    pub(crate) pieces: u32,
+    /// Whether the text says something else without it, though it holds no message any more.
+    pub(crate) stays: bool,
+}
+
+/// How a record stands in the text.
+#[derive(Debug, Clone)]
+pub(crate) enum Place {
+    /// An element of a list: without messages it is left out.
+    Element { list: u32, at: u32 },
+    /// The value of a member of an object: without messages the member, these bytes and a comma, is left out.
+    Field { cut: Range<usize> },
+    /// A value that has to be there.
+    Value,
+}
+
+impl Transcript {
+    pub(crate) const fn empty(source: Arc<str>) -> Self {
+        Self { source, lists: Vec::new(), records: Vec::new(), conversations: Vec::new() }
+    }
+
+    /// Takes note of the array `text`, a slice of the source, and gives its number.
+    pub(crate) fn array(&mut self, text: &str) -> Result<u32, WireError> {
+        let mut elements = Vec::new();
+        json::items(text, |item| {
+            elements.push(self.range(item));
+            Ok(())
+        })?;
+        let outer = self.range(json::trim(text));
+        let inner = outer.start.saturating_add(1)..outer.end.saturating_sub(1);
+        Ok(self.push_list(List { inner, separator: ",", free: false, elements }))
+    }
+
+    /// Takes note of the lines of `text`, a slice of the source, and gives the number of the list.
+    pub(crate) fn lines(&mut self, text: &str) -> u32 {
+        let elements: Vec<_> = document::lines(text).map(|line| self.range(line.text())).collect();
+        let inner = self.range(text);
+        self.push_list(List { inner, separator: "\n", free: false, elements })
+    }
+
+    /// Takes note of an array whose order is not that of a conversation, as [`array`](Self::array).
+    pub(crate) fn free_array(&mut self, text: &str) -> Result<u32, WireError> {
+        let number = self.array(text)?;
+        if let Some(list) = self.lists.get_mut(number as usize) {
+            list.free = true;
+        }
+        Ok(number)
+    }
+
+    /// Takes note of lines that name their parents, as [`lines`](Self::lines).
+    pub(crate) fn forest(&mut self, text: &str) -> u32 {
+        let number = self.lines(text);
+        if let Some(list) = self.lists.get_mut(number as usize) {
+            list.free = true;
+        }
+        number
+    }
+
+    /// How many elements a list has.
+    pub(crate) fn count(&self, list: u32) -> usize {
+        self.lists.get(list as usize).map_or(0, |list| list.elements.len())
+    }
+
+    /// Where the element `at` of a list lies in the source.
+    pub(crate) fn place(&self, list: u32, at: usize) -> Range<usize> {
+        let elements = self.lists.get(list as usize).map(|list| list.elements.as_slice());
+        elements.and_then(|elements| elements.get(at)).cloned().unwrap_or_default()
+    }
+
+    /// Adds to `conversation` what `read` makes of each element of a list, which stands at `path` in `whole`: its messages,
+    /// and the report on them, which is that of the first.
+    pub(crate) fn extend<M>(
+        &mut self,
+        conversation: &mut Conversation,
+        list: u32,
+        (whole, path): (&str, &str),
+        mut read: impl FnMut(&Arc<str>, &str) -> Result<(M, Option<Usage>), WireError>,
+    ) -> Result<(), WireError>
+    where
+        M: IntoIterator<Item = Message, IntoIter: ExactSizeIterator>,
+    {
+        let source = Arc::clone(&self.source);
+        let is_lines = self.lists.get(list as usize).is_some_and(|list| list.separator == "\n");
+        conversation.entries.reserve_exact(self.count(list));
+        self.records.reserve_exact(self.count(list));
+        for at in 0..self.count(list) {
+            let text = source.get(self.place(list, at)).unwrap_or_default();
+            let (messages, usage) = read(&source, text).map_err(|error| {
+                let place = if is_lines { String::new() } else { format!("{path}/{at}") };
+                error.inside(place, json::offset_of(whole, text))
+            })?;
+            let messages = messages.into_iter();
+            if messages.len() == 0 {
+                continue;
+            }
+            let first = conversation.entries.len();
+            conversation.usage.extend(usage.map(|usage| UsageEntry::new(first, usage)));
+            let record = self.element(list, at, messages.len());
+            conversation.extend(record, messages);
+        }
+        Ok(())
+    }
+
+    fn push_list(&mut self, list: List) -> u32 {
+        let number = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
+        self.lists.push(list);
+        number
+    }
+
+    /// The record that the element `at` of a list is, for `pieces` messages.
+    pub(crate) fn element(&mut self, list: u32, at: usize, pieces: usize) -> RecordId {
+        let text = self.place(list, at);
+        let at = u32::try_from(at).unwrap_or(u32::MAX);
+        self.push_record(Place::Element { list, at }, text, pieces)
+    }
+
+    /// The record that the value of the member `key` of the object `object` is, a slice of the source.
+    pub(crate) fn field(&mut self, object: &str, key: &str, pieces: usize) -> Result<RecordId, WireError> {
+        let (mut end_before, mut cut, mut text) = (None, None, 0..0);
+        let mut next = None;
+        json::raw_members(object, |name, value| {
+            let (start, end) = (self.range(name).start, self.range(value).end);
+            if cut.is_some() && next.is_none() {
+                next = Some(start);
+            }
+            if cut.is_none() && json::decode(name) == key {
+                text = self.range(value);
+                cut = Some((end_before, start, end));
+            }
+            end_before = Some(end);
+            Ok(())
+        })?;
+        // With the comma before it, or, if it is the first, with the one after it.
+        let cut = match (cut, next) {
+            (Some((Some(before), _, end)), _) => before..end,
+            (Some((None, start, _)), Some(next)) => start..next,
+            (Some((None, start, end)), None) => start..end,
+            (None, _) => 0..0,
+        };
+        Ok(self.push_record(Place::Field { cut }, text, pieces))
+    }
+
+    /// The record that `text`, a slice of the source, is.
+    pub(crate) fn value(&mut self, text: &str, pieces: usize) -> RecordId {
+        let range = self.range(text);
+        self.push_record(Place::Value, range, pieces)
+    }
+
+    fn push_record(&mut self, place: Place, text: Range<usize>, pieces: usize) -> RecordId {
+        let id = RecordId(u32::try_from(self.records.len()).unwrap_or(u32::MAX));
+        let pieces = u32::try_from(pieces).unwrap_or(u32::MAX);
+        self.records.push(Record { place, text, pieces, stays: false });
+        id
+    }
+
+    /// Says that a record must not be left out, because it takes away what is before it.
+    pub(crate) fn must_stay(&mut self, id: RecordId) {
+        if let Some(record) = self.records.get_mut(id.0 as usize) {
+            record.stays = true;
+        }
+    }
+
+    pub(crate) fn push(&mut self, conversation: Conversation) -> usize {
+        self.conversations.push(conversation);
+        self.conversations.len().saturating_sub(1)
+    }
+
+    /// Where `part`, a slice of the source, lies in it.
+    pub(crate) fn range(&self, part: &str) -> Range<usize> {
+        json::range_of(&self.source, part)
+    }
+}

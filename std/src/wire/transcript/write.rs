@@ -1,0 +1,382 @@
+//! Writing a transcript back into the text that it was read from.
+
+use core::ops::Range;
+use std::collections::{HashMap, HashSet};
+use std::io::Write;
+
+use super::relink::Links;
+use super::{Conversation, Entry, List, Place, RecordId, Transcript};
+use crate::wire::json::Slots;
+use crate::wire::room;
+use crate::wire::{WireError, WireErrorKind};
+
+/// Writes the text that `transcript` was read from, with the entries that its conversations have now.
+///
+/// What nobody changed is the source, byte for byte: a transcript that was only read gives its whole text back. A record
+/// whose messages were changed is patched; one that has none left is taken out, with its separator; an entry that the
+/// text did not have stands behind the one before it. A record that several conversations share is written as the first
+/// of them that has it says. Nothing is written before all of it is known to be writable.
+///
+/// ```
+/// use epitome_std::wire::{ReadOptions, read, write_back};
+///
+/// let text = r#"{"model": "m", "messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]}"#;
+/// let mut transcript = read(text, &ReadOptions::default())?;
+/// transcript.conversations_mut()[0].entries.remove(0);
+/// let mut out = Vec::new();
+/// write_back(&transcript, &mut out)?;
+/// assert_eq!(out, br#"{"model": "m", "messages": [{"role": "user", "content": "b"}]}"#);
+/// # Ok::<(), epitome_std::wire::WireError>(())
+/// ```
+///
+/// # Errors
+/// `Unsupported` for what the format cannot say, or a value that cannot be left out; `Io` when `out` fails.
+pub fn write_back(transcript: &Transcript, out: &mut (impl Write + ?Sized)) -> Result<(), WireError> {
+    let mut edits = Edits::of(transcript)?;
+    edits.sort();
+    let mut here = 0;
+    for edit in &edits.0 {
+        let range = edit.range();
+        emit(transcript.slice(here..range.start), out)?;
+        edit.write(transcript, out)?;
+        here = range.end;
+    }
+    emit(transcript.slice(here..transcript.source.len()), out)
+}
+
+/// What is written instead of parts of the source.
+#[derive(Debug, Default)]
+struct Edits<'t>(Vec<Edit<'t>>);
+
+#[derive(Debug)]
+enum Edit<'t> {
+    Text(Range<usize>, String),
+    List(&'t List, Vec<Output>),
+}
+
+/// What stands in a list: an element of it as it is, or a text in the place of an element, or after one.
+#[derive(Debug)]
+enum Output {
+    Kept(usize),
+    Text(Option<usize>, String),
+}
+
+impl<'t> Edits<'t> {
+    fn of(transcript: &'t Transcript) -> Result<Self, WireError> {
+        let mut lists: HashMap<u32, Contents> = HashMap::new();
+        let mut edits = Self::default();
+        let mut written = HashSet::new();
+        for conversation in &transcript.conversations {
+            edits.conversation(transcript, conversation, &mut lists, &mut written)?;
+        }
+        edits.absent(transcript, &written)?;
+        for (number, list) in (0_u32..).zip(&transcript.lists) {
+            let mut contents = lists.remove(&number).unwrap_or_default();
+            contents.keep_others(transcript, number, list);
+            if contents.changes(list) {
+                edits.0.push(Edit::List(list, contents.into_outputs()));
+            }
+        }
+        Ok(edits)
+    }
+
+    fn conversation(
+        &mut self,
+        transcript: &'t Transcript,
+        conversation: &Conversation,
+        lists: &mut HashMap<u32, Contents>,
+        written: &mut HashSet<RecordId>,
+    ) -> Result<(), WireError> {
+        let (mut list, mut cursor) = (conversation.first_list(transcript), None);
+        let mut own = HashSet::new();
+        let chain = room::of(conversation.format)?.chain;
+        let links = chain.and_then(|chain| Links::of(transcript, conversation, chain));
+        for group in groups(&conversation.entries) {
+            let id = group.first().and_then(Entry::record);
+            let record = id.and_then(|id| transcript.records.get(id.0 as usize));
+            if let Some(id) = id {
+                let again = !own.insert(id);
+                if !written.insert(id) && !again {
+                    // Another conversation that has it has said how it is written.
+                    if let Some(Place::Element { at, .. }) = record.map(|record| &record.place) {
+                        let at = Some(*at as usize);
+                        cursor = if list_is_free(transcript, record) { at } else { cursor.max(at) };
+                    }
+                    continue;
+                }
+            }
+            let text = new_text(transcript, conversation, id, group)?;
+            let text = relinked(transcript, links.as_ref(), id, text)?;
+            match record.map(|record| (&record.place, record)) {
+                Some((Place::Field { .. } | Place::Value, record)) => match text {
+                    None => {}
+                    Some(Some(text)) => self.0.push(Edit::Text(record.text.clone(), text)),
+                    Some(None) => self.leave_out(&record.place)?,
+                },
+                Some((Place::Element { list: number, at }, _)) => {
+                    list = Some(*number);
+                    let contents = Contents::of(lists, transcript, *number);
+                    contents.push(&mut cursor, Some(*at as usize), text);
+                }
+                None => {
+                    let number = list.ok_or_else(no_list)?;
+                    Contents::of(lists, transcript, number).push(&mut cursor, None, text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The records outside of lists that no conversation has any more.
+    fn absent(&mut self, transcript: &Transcript, written: &HashSet<RecordId>) -> Result<(), WireError> {
+        for (id, record) in (0_u32..).zip(&transcript.records) {
+            if record.pieces > 0 && !written.contains(&RecordId(id)) {
+                if record.stays {
+                    return Err(WireError::unsupported(
+                        "this record cannot be left out: without it the text says something else",
+                    ));
+                }
+                self.leave_out(&record.place)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn leave_out(&mut self, place: &Place) -> Result<(), WireError> {
+        match place {
+            Place::Element { .. } => Ok(()),
+            Place::Field { cut } => {
+                self.0.push(Edit::Text(cut.clone(), String::new()));
+                Ok(())
+            }
+            Place::Value => {
+                Err(WireError::unsupported("the text is this one message: it cannot be left out"))
+            }
+        }
+    }
+
+    fn sort(&mut self) {
+        self.0.sort_by_key(|edit| edit.range().start);
+    }
+}
+
+impl Edit<'_> {
+    fn range(&self) -> Range<usize> {
+        match self {
+            Self::Text(range, _) => range.clone(),
+            Self::List(list, _) => list.inner.clone(),
+        }
+    }
+
+    fn write(&self, transcript: &Transcript, out: &mut (impl Write + ?Sized)) -> Result<(), WireError> {
+        let (list, outputs) = match self {
+            Self::Text(_, text) => return emit(text, out),
+            Self::List(list, outputs) => (list, outputs),
+        };
+        let (start, end) = (list.inner.start, list.inner.end);
+        let slots = Slots {
+            text: &transcript.source,
+            start,
+            end,
+            elements: &list.elements,
+            separator: list.separator,
+        };
+        let pieces = outputs.iter().map(|output| match output {
+            Output::Kept(at) => {
+                let range = list.elements.get(*at).cloned().unwrap_or_default();
+                (Some(*at), transcript.slice(range))
+            }
+            Output::Text(at, text) => (*at, text.as_str()),
+        });
+        slots.emit(pieces, &mut |text| emit(text, out))
+    }
+}
+
+/// What a list is to hold, with the element behind which each stands.
+#[derive(Debug, Default)]
+struct Contents {
+    /// The element, the order behind it, and what stands there.
+    rows: Vec<(usize, usize, Output)>,
+    /// See [`List::free`].
+    free: bool,
+}
+
+impl Contents {
+    fn of<'l>(lists: &'l mut HashMap<u32, Self>, transcript: &Transcript, list: u32) -> &'l mut Self {
+        let free = transcript.lists.get(list as usize).is_some_and(|list| list.free);
+        lists.entry(list).or_insert_with(|| Self { rows: Vec::new(), free })
+    }
+
+    /// Adds what stands in the place of the element `at`, or is new, behind what the conversation had before it.
+    fn push(&mut self, cursor: &mut Option<usize>, at: Option<usize>, text: Option<Option<String>>) {
+        let key = match at {
+            Some(at) if self.free => at,
+            _ => (*cursor).max(at).unwrap_or(0),
+        };
+        if at.is_some() {
+            *cursor = Some(key);
+        }
+        // What is new stands behind the element that it follows.
+        let order = if self.free && at.is_some() { 0 } else { self.rows.len().saturating_add(1) };
+        match (at, text) {
+            (Some(at), None) => self.rows.push((key, order, Output::Kept(at))),
+            (at, Some(Some(text))) => self.rows.push((key, order, Output::Text(at, text))),
+            (_, Some(None)) | (None, None) => {}
+        }
+    }
+
+    /// Adds the elements that hold no messages: they stay where they are.
+    fn keep_others(&mut self, transcript: &Transcript, number: u32, list: &List) {
+        let mut holds = vec![false; list.elements.len()];
+        for record in &transcript.records {
+            // One that was read as no message stays.
+            if let Place::Element { list, at } = record.place
+                && list == number
+                && record.pieces > 0
+                && let Some(holds) = holds.get_mut(at as usize)
+            {
+                *holds = true;
+            }
+        }
+        let others = holds.iter().enumerate().filter(|(_, holds)| !**holds);
+        self.rows.extend(others.map(|(at, _)| (at, 0, Output::Kept(at))));
+        self.rows.sort_by_key(|(key, order, _)| (*key, *order));
+    }
+
+    /// Whether it differs from what the list holds.
+    fn changes(&self, list: &List) -> bool {
+        let kept = self.rows.iter().map(|(_, _, output)| match output {
+            Output::Kept(at) => Some(*at),
+            Output::Text(..) => None,
+        });
+        !kept.eq((0..list.elements.len()).map(Some))
+    }
+
+    fn into_outputs(self) -> Vec<Output> {
+        self.rows.into_iter().map(|(_, _, output)| output).collect()
+    }
+}
+
+impl Transcript {
+    pub(super) fn slice(&self, range: Range<usize>) -> &str {
+        self.source.get(range).unwrap_or_default()
+    }
+
+    /// Whether `group` is all that was read from the record, as it was read; of one of which the conversation had only
+    /// some messages, so many.
+    fn is_intact(&self, id: RecordId, group: &[Entry], partial: Option<usize>) -> bool {
+        let Some(record) = self.records.get(id.0 as usize) else { return false };
+        let whole = partial.unwrap_or(record.pieces as usize) == group.len();
+        let text = self.slice(record.text.clone()).as_bytes().as_ptr_range();
+        whole
+            && group.iter().zip(0..).all(|(entry, piece)| {
+                let wire = entry.message.wire().filter(|wire| !wire.touched);
+                (partial.is_some() || entry.piece == piece)
+                    && wire.is_some_and(|wire| text.contains(&wire.text.as_ptr()))
+            })
+    }
+}
+
+impl Transcript {
+    /// The messages of a record: `group` for those of its `pieces`, and for the others those of a conversation that has it
+    /// whole.
+    fn completed(&self, id: RecordId, group: &[Entry], pieces: &[u32]) -> Result<Vec<Entry>, WireError> {
+        let count = self.records.get(id.0 as usize).map_or(0, |record| record.pieces as usize);
+        let of = |conversation: &Conversation| -> Vec<Entry> {
+            conversation.entries.iter().filter(|entry| entry.record == Some(id)).cloned().collect()
+        };
+        let whole = self.conversations.iter().map(of).find(|entries| entries.len() == count);
+        let Some(whole) = whole else {
+            let what = "a change in one of several messages of a record whose others are in no conversation any more";
+            return Err(WireError::unsupported(what));
+        };
+        let now = |entry: Entry| match pieces.contains(&entry.piece) {
+            true => group.iter().find(|own| own.piece == entry.piece).cloned(),
+            false => Some(entry),
+        };
+        Ok(whole.into_iter().filter_map(now).collect())
+    }
+}
+
+impl Conversation {
+    fn first_list(&self, transcript: &Transcript) -> Option<u32> {
+        let place = |entry: &Entry| match &transcript.records.get(entry.record?.0 as usize)?.place {
+            Place::Element { list, .. } => Some(*list),
+            _ => None,
+        };
+        self.entries.iter().find_map(place).or(match transcript.lists.len() {
+            1 => Some(0),
+            _ => None,
+        })
+    }
+}
+
+/// The entries in runs that are written together: pieces of one record, in their order; a new message alone.
+fn groups(entries: &[Entry]) -> impl Iterator<Item = &[Entry]> {
+    entries.chunk_by(|one, next| one.record.is_some() && one.record == next.record && one.piece < next.piece)
+}
+
+/// The text of a group that is not as it was read; `None` if nothing of it is left.
+fn written_text(
+    transcript: &Transcript,
+    conversation: &Conversation,
+    id: Option<RecordId>,
+    group: &[Entry],
+) -> Result<Option<String>, WireError> {
+    let room = room::of(conversation.format)?;
+    let messages: Vec<_> = group.iter().map(Entry::message).collect();
+    (room.write)(id.map(|id| transcript.record(id)), &messages)
+}
+
+/// The text of a group; `None` if its record is as it was, and `Some(None)` if nothing of it is left.
+fn new_text(
+    transcript: &Transcript,
+    conversation: &Conversation,
+    id: Option<RecordId>,
+    group: &[Entry],
+) -> Result<Option<Option<String>>, WireError> {
+    let partial = id.and_then(|id| conversation.partial.iter().find(|(record, _)| *record == id));
+    let pieces = partial.map(|(_, pieces)| pieces.as_slice());
+    if id.is_some_and(|id| transcript.is_intact(id, group, pieces.map(<[_]>::len))) {
+        return Ok(None);
+    }
+    if let (Some(id), Some(pieces)) = (id, pieces) {
+        let all = transcript.completed(id, group, pieces)?;
+        return written_text(transcript, conversation, Some(id), &all).map(Some);
+    }
+    written_text(transcript, conversation, id, group).map(Some)
+}
+
+/// The text of a record, or of one that is as it was, after what is before it now.
+fn relinked(
+    transcript: &Transcript,
+    links: Option<&Links>,
+    id: Option<RecordId>,
+    text: Option<Option<String>>,
+) -> Result<Option<Option<String>>, WireError> {
+    let (Some(links), Some(id)) = (links, id) else { return Ok(text) };
+    let new = match &text {
+        None => links.relink(transcript.record(id))?,
+        Some(Some(text)) => links.relink(text)?,
+        Some(None) => None,
+    };
+    Ok(new.map(Some).or(text))
+}
+
+fn list_is_free(transcript: &Transcript, record: Option<&super::Record>) -> bool {
+    match record.map(|record| &record.place) {
+        Some(Place::Element { list, .. }) => {
+            transcript.lists.get(*list as usize).is_some_and(|list| list.free)
+        }
+        _ => false,
+    }
+}
+
+fn no_list() -> WireError {
+    WireError::unsupported("a new message in a conversation without a list to put it in")
+}
+
+fn emit(text: &str, out: &mut (impl Write + ?Sized)) -> Result<(), WireError> {
+    out.write_all(text.as_bytes())
+        .map_err(|error| WireError::new(WireErrorKind::Io, "writing failed").because(error))
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Hands a session from Microsoft Agent Framework (Python) to Epitome and back, in both directions. Shows that each reads what
+# the other writes, and that nothing of it is lost. Matters because a session outlives the program that began it.
+#
+# The package comes from PyPI, pinned in requirements.txt, into .venv beside this script. Without Python 3.10 or without a
+# network this prints one line and succeeds.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+skip() {
+  echo "session.sh: skipped: $1"
+  exit 0
+}
+
+python=${PYTHON:-python3}
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || skip "no Python 3.10 or newer"
+[[ -x .venv/bin/python ]] || "$python" -m venv .venv >/dev/null 2>&1 || skip "no venv module"
+.venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt >/dev/null 2>&1 ||
+  skip "agent-framework-core could not be installed (no network?)"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+python=.venv/bin/python
+epitome=(cargo run --quiet -p epitome-std --example session_interop --)
+
+# Theirs, continued here, read there, added to there, continued here again, read there again.
+"$python" session.py make "$work/theirs.json"
+first=$("${epitome[@]}" continue "$work/theirs.json" "$work/ours.json")
+"$python" session.py check "$work/theirs.json" "$work/ours.json" "$work/back.json"
+second=$("${epitome[@]}" continue "$work/back.json" "$work/again.json")
+"$python" session.py check "$work/back.json" "$work/again.json" "$work/end.json"
+# Two messages of the run here and one that was added there.
+[[ $second -eq $((first + 3)) ]] || { echo "session.sh: $second messages after $first" >&2; exit 1; }
+
+# Ours, read there unchanged, continued here.
+"${epitome[@]}" new "$work/new.json"
+"$python" session.py check "$work/new.json" "$work/new.json" "$work/new-back.json"
+third=$("${epitome[@]}" continue "$work/new-back.json" "$work/new-again.json")
+[[ $third -eq 6 ]] || { echo "session.sh: $third messages instead of 6" >&2; exit 1; }
+
+# Theirs, of which a compaction has excluded the older part: that is not sent here either, but for the first request.
+shown=$("$python" session.py compact "$work/compacted.json")
+fourth=$("${epitome[@]}" continue "$work/compacted.json" "$work/compacted-ours.json")
+"$python" session.py check "$work/compacted.json" "$work/compacted-ours.json" "$work/compacted-back.json"
+[[ $fourth -eq $((shown + 2)) ]] || { echo "session.sh: $fourth messages, of which they show $shown" >&2; exit 1; }
+echo "session.sh: both directions agree ($first, then $second messages; $third of ours; $fourth after a compaction)"

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Mutants of the kernel: code that is wrong on purpose, which a test has to notice.
+#
+#   tests/mutants.sh rules              each rule of drafts is taken out of the code, one after another (tests/mutants/rules.txt)
+#   tests/mutants.sh sample [N/M]       cargo-mutants on core and the strategies: every Mth of all mutants, from the Nth (0/40)
+#   tests/mutants.sh files GLOB...      cargo-mutants on these files, all mutants
+#
+# They run in a copy of the workspace that holds core, the strategies and the tests that need nothing else: there a mutant
+# takes seconds, because no store is built anew for it. Some 2,600 mutants take about six hours.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Tests that need epitome-std are left out, with the programs of this crate.
+tests="bounded clearing corpus found grid invariants large mutants parity parts twin validity_sweep words"
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/mutants
+# Shrinking a failure takes longer than finding it, and nobody reads the case.
+export PROPTEST_MAX_SHRINK_ITERS=0
+
+copy() {
+  local name
+  mkdir -p "$1/tests/tests/kernel"
+  cp -r core compactors README.md Cargo.lock clippy.toml "$1"
+  cp -r tests/src tests/corpus tests/snapshots tests/Cargo.toml "$1/tests"
+  for name in $tests; do
+    cp "tests/tests/$name.rs" "$1/tests/tests/kernel/"
+    echo "mod $name;" >>"$1/tests/tests/kernel/main.rs"
+  done
+  sed -e 's/^members = .*/members = ["core", "compactors", "tests"]/' -e '/^exclude = /d' -e '/^\[package\]/,$d' Cargo.toml >"$1/Cargo.toml"
+  # One program for all tests, with a little optimization: linking and running together take the least time.
+  printf '[profile.dev]\ndebug = 0\nopt-level = 1\n[profile.dev.package."*"]\nopt-level = 2\n' >>"$1/Cargo.toml"
+  sed -i 's/^default = \[\]/default = ["alloc", "heapless", "serde"]/' "$1/core/Cargo.toml"
+  sed -i -e '/^std = \[/,/^\]/d' -e '/^epitome-std\b/d' "$1/compactors/Cargo.toml"
+  sed -i -e '/^\[\[bin\]\]/,/^$/d' -e '/^\(async-trait\|axum\|epitome\|futures\|proptest-state-machine\|reqwest\|serde_json\|tokio\)\b[ .]*[={w]/d' \
+    "$1/tests/Cargo.toml"
+  sed -i 's/max_shrink_iters: [0-9_]*/max_shrink_iters: 0/' "$1/tests/src/cases.rs"
+}
+
+# Each line of rules.txt: file, text, what stands there instead, rule; separated by tabs. The text is in the file once.
+rules() {
+  local file from to rule count caught=0 all=0
+  cd "$1"
+  cargo test --quiet --offline --workspace >/dev/null
+  # Not by tabs themselves: the shell takes several for one, and what stands instead may be nothing.
+  while IFS=$'\037' read -r file from to rule; do
+    [[ -n $file && $file != \#* ]] || continue
+    all=$((all + 1))
+    count=$(grep -cF -- "$from" "$file") || true
+    if [[ $count != 1 ]]; then
+      echo "mutants: $file has \"$from\" $count times, not once: put rules.txt right" >&2
+      return 1
+    fi
+    cp "$file" "$file.whole"
+    FROM=$from TO=$to perl -0pi -e 's/\Q$ENV{FROM}\E/$ENV{TO}/' "$file"
+    if ! cargo build --quiet --offline -p epitome-core -p epitome-compactors 2>/dev/null; then
+      echo "mutants: without \"$rule\" the code is none" >&2
+      return 1
+    fi
+    if timeout 300 cargo test --quiet --offline --workspace >/dev/null 2>&1; then
+      echo "mutants: missed: $rule"
+    else
+      caught=$((caught + 1))
+    fi
+    mv "$file.whole" "$file"
+    touch "$file"
+  done < <(tr '\t' '\037' <"$rules_file")
+  echo "mutants: $caught of $all missing rules were caught"
+  [[ $caught == "$all" ]]
+}
+
+# The values of `defmt` are for a device's log: nothing on a host could read them.
+cargo_mutants() {
+  cd "$1"
+  shift
+  cargo mutants --in-place --baseline skip --timeout 120 --build-timeout 240 --test-workspace true \
+    -p epitome-core -p epitome-compactors -e 'core/src/defmt*' -e 'core/src/defmt/*' --no-times "$@"
+}
+
+rules_file=$PWD/tests/mutants/rules.txt
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+copy "$work"
+case ${1:-} in
+  rules) (rules "$work") ;;
+  sample) (cargo_mutants "$work" --sharding round-robin --shard "${2:-0/40}") ;;
+  files)
+    shift
+    globs=()
+    for glob in "$@"; do globs+=(-f "$glob"); done
+    (cargo_mutants "$work" "${globs[@]}")
+    ;;
+  *)
+    sed -n '2,9 s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+    exit 2
+    ;;
+esac

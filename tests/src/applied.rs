@@ -1,0 +1,82 @@
+//! A conversation after a plan: what a store has when it has written the edits.
+
+use epitome_core::{
+    Cell, Edit, Index, Outcome, PartKind, PartVerdict, Placeholders, Plan, Replacement, Scratch, StandIn,
+    StandIns, Tokens, plan_with,
+};
+
+use crate::message::Message;
+use crate::naive::Request;
+
+/// What a store has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// All messages, those that the plan shortens with what stands there instead.
+    pub messages: Vec<Message>,
+    /// The positions of those that are not hidden, ascending. A summary has that of the first message that it replaces.
+    pub visible: Vec<usize>,
+    /// The size that the plan states once it is filled.
+    pub tokens: u64,
+    /// How many parts were shortened.
+    pub shortened: usize,
+}
+
+/// Plans, fills, writes. Nothing if there is nothing to do.
+///
+/// # Panics
+/// If a plan cannot be filled with notes that are as large as they may be, or half of it.
+#[must_use]
+pub fn applied(messages: &[Message], index: Index<'_>, request: &Request, half: bool) -> Option<Applied> {
+    let mut cells = vec![Cell::default(); index.cell_count()];
+    let mut room = vec![Replacement::default(); index.span_count()];
+    let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
+    let outcome = plan_with(index, &request.budget, request.pass, &request.spec, scratch);
+    let Ok(Outcome::Planned(plan)) = outcome else { return None };
+    let size = |tokens: Tokens| if half { Tokens(tokens.0 / 2) } else { tokens };
+    let note = |kind| StandIn::new("[-]", size(smallest(&plan, kind)));
+    let notes = Placeholders::new()
+        .with_tool_result(note(PartKind::ToolResult))
+        .with_tool_input(note(PartKind::ToolInput))
+        .with_media(note(PartKind::Media))
+        .with_text(note(PartKind::Text));
+    let cut: Vec<_> = plan.clamps().map(|gap| StandIn::new("h..t", size(gap.clamp.tokens_max()))).collect();
+    let written: Vec<_> = plan.summaries().map(|gap| StandIn::new("S.", size(gap.allowance))).collect();
+    let stand_ins = StandIns::new(notes).with_clamps(&cut).with_summaries(&written);
+    let ready = plan.fill(stand_ins).expect("what it needs is there");
+    let mut applied = Applied {
+        messages: messages.to_vec(),
+        visible: (0..messages.len()).collect(),
+        tokens: ready.tokens_after(),
+        shortened: plan.shortened().count(),
+    };
+    let mut summaries = Vec::new();
+    // From the last on, because what is taken out moves what stands behind it.
+    for edit in ready.edits().collect::<Vec<_>>().into_iter().rev() {
+        match edit {
+            Edit::Hide(positions) => applied.visible.retain(|at| !positions.contains(&(*at as u32))),
+            Edit::Part(part) => {
+                let note = part.stand_in.map(|note| note.tokens.0);
+                applied.messages[part.position as usize].shorten(part.ordinal as usize, note);
+            }
+            Edit::Summary(summary) => {
+                let (position, tokens) = (summary.position as usize, summary.stand_in.tokens.0);
+                applied.messages[position] = Message::summary(tokens);
+                summaries.push(position);
+            }
+            other => unreachable!("no strategy asks for {other:?}"),
+        }
+    }
+    applied.visible.extend(summaries);
+    applied.visible.sort_unstable();
+    Some(applied)
+}
+
+/// The least that a note of this kind may have.
+fn smallest(plan: &Plan<'_>, kind: PartKind) -> Tokens {
+    let of_kind = plan.shortened().filter(|(part, _)| part.kind() == kind);
+    let allowances = of_kind.filter_map(|(_, verdict)| match verdict {
+        PartVerdict::Elide(allowance) => Some(allowance),
+        _ => None,
+    });
+    allowances.min().unwrap_or(Tokens(9))
+}

@@ -1,0 +1,198 @@
+//! A history of fixed capacity against a list that holds the same messages, through any series of operations. The list
+//! shares only the message type with the code under test.
+
+mod bytes;
+mod message;
+mod model;
+mod planning;
+mod scenes;
+mod snapshot;
+
+pub use bytes::operations;
+pub use message::Owned;
+pub use scenes::{answer_to_a_dropped_call, cleared_result};
+
+use epitome_core::attribution::SeqRange;
+use epitome_core::message::{Role, SimpleMessage};
+use epitome_core::{BoundedHistory, ClassEstimator, Full, Placed, Seq};
+
+use model::{Model, check, note, said, shown};
+use planning::{Masked, summarize};
+
+/// Small enough that it is full often.
+pub type History = BoundedHistory<24, 900, 8>;
+
+/// What is done to a history.
+#[derive(Debug, Clone)]
+pub enum Op {
+    /// A message.
+    Push(Owned),
+    /// A message in at most so many bytes.
+    Clamp(Owned, usize),
+    /// A text in pieces, which breaks off or not.
+    Stream {
+        /// The pieces.
+        pieces: Vec<String>,
+        /// Whether it is finished.
+        finish: bool,
+    },
+    /// Drop and elide what the masks say, where that is legal; then compact, summarize what would go, or do nothing.
+    Plan {
+        /// One bit a group: what is dropped.
+        mask: u32,
+        /// One bit a result: what is elided.
+        elide: u32,
+        /// What stands in the place of a result.
+        note: String,
+        /// What follows.
+        then: Then,
+    },
+    /// One message in place of those with these numbers.
+    Summarize {
+        /// The first number.
+        first: u64,
+        /// How many more.
+        len: u64,
+        /// The summary.
+        text: String,
+    },
+    /// A snapshot, a reset, and what the snapshot holds.
+    Reset,
+    /// A snapshot that is cut off at this share of it (in 1/65,536), or of which two bits are flipped.
+    Damage {
+        /// Where it is torn.
+        torn: u16,
+        /// Which bits are flipped, modulo its length.
+        bits: [u16; 2],
+    },
+    /// A snapshot with other bytes at these places and a checksum that holds.
+    Forge(Vec<(u16, u8)>),
+}
+
+/// What follows a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// It is made so.
+    Compact,
+    /// What it would drop is summarized.
+    Summarize,
+    /// Nothing.
+    Nothing,
+}
+
+/// Which of the nasty cases came, to be counted over all runs.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// There was no room.
+    pub full: u32,
+    /// An answer to a call of an earlier turn.
+    pub late: u32,
+    /// An answer to a call that a compaction removed.
+    pub hidden: u32,
+    /// An answer to no call.
+    pub orphans: u32,
+    /// A plan was made so.
+    pub compactions: u32,
+    /// A result was elided.
+    pub elided: u32,
+    /// A note could not stand where a result was to be elided.
+    pub notes_refused: u32,
+    /// A summary took the place of messages.
+    pub summaries: u32,
+    /// A message was put into fewer bytes.
+    pub clamped: u32,
+    /// A forged snapshot was taken.
+    pub forged: u32,
+    /// A forged snapshot was refused.
+    pub refused: u32,
+}
+
+/// A history and its list.
+#[derive(Debug, Default)]
+pub struct Pair {
+    history: History,
+    model: Model,
+    /// What came.
+    pub seen: Seen,
+}
+
+impl Pair {
+    /// Does the same to both.
+    ///
+    /// # Panics
+    /// If they differ.
+    pub fn apply(&mut self, op: &Op) {
+        match op {
+            Op::Push(message) => {
+                let result = self.push(|history| history.push(message, &ClassEstimator::new()));
+                self.pushed(result, Some(said(message)));
+            }
+            Op::Clamp(message, max) => {
+                let free = self.history.free_bytes();
+                let result = self.push(|history| history.push_clamped(message, *max, &ClassEstimator::new()));
+                assert!(free - self.history.free_bytes() <= *max);
+                self.pushed(result, None);
+                self.seen.clamped += u32::from(result.is_ok());
+            }
+            Op::Stream { pieces, finish } => {
+                let before = shown(&self.history);
+                match stream(&mut self.history, pieces, *finish) {
+                    Ok(Some(placed)) => self.pushed(Ok(placed), Some(streamed(pieces))),
+                    Ok(None) => assert_eq!(shown(&self.history), before),
+                    Err(Full) => {
+                        assert_eq!(shown(&self.history), before);
+                        self.seen.full += 1;
+                    }
+                }
+            }
+            Op::Plan { mask, elide, note, then } => {
+                self.plan(&Masked { drop: *mask, elide: *elide }, note, *then);
+            }
+            Op::Summarize { first, len, text } => {
+                let range = SeqRange { first: Seq(*first), last: Seq(first.saturating_add(*len)) };
+                let done = summarize(&mut self.history, &mut self.model, range, text);
+                self.seen.summaries += u32::from(done);
+            }
+            Op::Reset => snapshot::reset(&mut self.history),
+            Op::Damage { torn, bits } => snapshot::damage(&mut self.history, *torn, *bits),
+            Op::Forge(changes) => {
+                let taken = snapshot::forge(&self.history, changes);
+                self.seen.forged += u32::from(taken);
+                self.seen.refused += u32::from(!taken);
+            }
+        }
+        check(&self.history, &mut self.model);
+    }
+
+    /// What is full changes nothing.
+    fn push(&mut self, push: impl FnOnce(&mut History) -> Result<Placed, Full>) -> Result<Placed, Full> {
+        let before = shown(&self.history);
+        let result = push(&mut self.history);
+        if result.is_err() {
+            assert_eq!(shown(&self.history), before);
+        }
+        result
+    }
+
+    fn pushed(&mut self, result: Result<Placed, Full>, said: Option<String>) {
+        let Ok(placed) = result else {
+            self.seen.full += 1;
+            return;
+        };
+        note(&self.history, &mut self.model, placed, said);
+        self.seen.late += u32::from(placed.late && !placed.hidden);
+        self.seen.hidden += u32::from(placed.hidden);
+        self.seen.orphans += u32::from(placed.orphan);
+    }
+}
+
+fn stream(history: &mut History, pieces: &[String], finish: bool) -> Result<Option<Placed>, Full> {
+    let mut stream = history.begin(Role::Assistant)?;
+    pieces.iter().try_for_each(|piece| stream.extend(piece))?;
+    if finish { stream.finish(&ClassEstimator::new()).map(Some) } else { Ok(None) }
+}
+
+fn streamed(pieces: &[String]) -> String {
+    let text = pieces.concat();
+    said(&SimpleMessage::assistant(&text))
+}

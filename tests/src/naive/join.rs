@@ -1,0 +1,61 @@
+//! Summaries that would stand side by side, by the words of the design: they never nest.
+
+use super::{Group, Naive};
+
+/// Groups that one summary replaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// The groups, by their numbers.
+    pub groups: Vec<usize>,
+    /// What it may have.
+    pub tokens: u32,
+}
+
+impl Summary {
+    /// The messages of its groups, as a projection of each shows them, and what it may have.
+    #[must_use]
+    pub fn covered(&self, naive: &Naive<'_>, groups: &[Group]) -> (Vec<usize>, u32) {
+        let of = |at: &usize| naive.projection(&|anchor| anchor == groups[*at].members[0]);
+        (self.groups.iter().flat_map(of).collect(), self.tokens)
+    }
+}
+
+/// What a summary from before has that nothing protects; nothing of any other group.
+pub(super) type Loose<'l> = &'l dyn Fn(usize) -> Option<u64>;
+
+/// Summaries that stand side by side are one, with those from before that nothing protects.
+pub(super) fn joined(mut summaries: Vec<Summary>, visible: &[usize], loose: Loose<'_>) -> Vec<Summary> {
+    while let Some((left, right)) = side_by_side(&summaries, visible, loose) {
+        let both = [left, right].map(|at| take(&mut summaries, at, loose));
+        summaries.push(Summary {
+            groups: both.iter().flat_map(|summary| summary.groups.clone()).collect(),
+            tokens: both.iter().map(|summary| summary.tokens).fold(0, u32::saturating_add),
+        });
+    }
+    summaries.sort_by_key(|summary| summary.groups[0]);
+    summaries
+}
+
+/// Two visible neighbours that are, or will be, different summaries, at least one of them a new one.
+fn side_by_side(summaries: &[Summary], visible: &[usize], loose: Loose<'_>) -> Option<(usize, usize)> {
+    let number = |at: usize| summaries.iter().position(|summary| summary.groups.contains(&at));
+    let joins = |left: usize, right: usize| match (number(left), number(right)) {
+        (Some(left), Some(right)) => left != right,
+        (Some(_), None) => loose(right).is_some(),
+        (None, Some(_)) => loose(left).is_some(),
+        (None, None) => false,
+    };
+    let mut pairs = visible.windows(2).map(|pair| (pair[0], pair[1]));
+    pairs.find(|(left, right)| joins(*left, *right))
+}
+
+/// The new summary that a group is part of, or what it is itself.
+fn take(summaries: &mut Vec<Summary>, at: usize, loose: Loose<'_>) -> Summary {
+    match summaries.iter().position(|summary| summary.groups.contains(&at)) {
+        Some(number) => summaries.remove(number),
+        None => Summary {
+            groups: vec![at],
+            tokens: loose(at).map_or(0, |tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
+        },
+    }
+}

@@ -1,0 +1,296 @@
+//! Verdicts on groups and parts by their rules, one attempt after another, with everything added up anew each time.
+
+use core::cmp::Ordering;
+
+use epitome_compactors::Strength;
+use epitome_core::attribution::SourceKind;
+use epitome_core::message::Role;
+use epitome_core::{Clamp, ELIDED_TOKENS_MAX, GroupKind, PartKind, Refusal, Tokens};
+
+use super::join::joined;
+use super::{Group, Naive, Protected, Summary, answers};
+use crate::message::Part;
+use crate::spec::Spec;
+
+/// A verdict that somebody tries to write; groups and parts by their numbers, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attempt {
+    /// Hide a group.
+    Drop(usize),
+    /// Let a note stand for a part.
+    Elide(usize, u32),
+    /// Let only the ends of a part stay.
+    Clamp(usize, u32, u32),
+    /// Let one summary stand for groups.
+    Replace(usize, usize, u32),
+}
+
+/// A part that may be shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shortened {
+    /// Its message.
+    pub message: usize,
+    /// Its place in it.
+    pub ordinal: usize,
+    /// What it is.
+    pub kind: PartKind,
+    /// Its size.
+    pub tokens: u32,
+    /// What it may have at most, if it has a verdict.
+    pub left: Option<u32>,
+}
+
+/// Verdicts, as they stand.
+#[derive(Debug)]
+pub struct NaiveDraft<'a> {
+    naive: &'a Naive<'a>,
+    /// The groups.
+    pub groups: Vec<Group>,
+    /// Of each: `K`, `D` or `R`.
+    pub verdicts: Vec<char>,
+    /// The parts, in the order of their messages.
+    pub parts: Vec<Shortened>,
+    /// The summaries.
+    pub replaced: Vec<Summary>,
+    /// What may not be touched.
+    pub protected: Protected,
+    clamps: Vec<(u32, u32)>,
+    /// A rule that is left out: the twin of a draft that lacks it.
+    without: Option<Refusal>,
+}
+
+impl<'a> NaiveDraft<'a> {
+    /// A strategy that protects little: as much as possible is to be tried.
+    #[must_use]
+    pub const fn spec() -> Spec {
+        Spec::Truncate { recent: 0, system: false, first_user: false, strength: Strength::Light }
+    }
+
+    /// Everything is kept but orphans.
+    #[must_use]
+    pub fn new(naive: &'a Naive<'a>) -> Self {
+        let groups = naive.groups();
+        let protected = Protected::new(naive, &groups, &Self::spec());
+        let verdicts = groups.iter().map(|group| if group.kind == GroupKind::Orphan { 'D' } else { 'K' });
+        let verdicts = verdicts.collect();
+        let parts = (0..naive.messages.len()).flat_map(|at| parts_of(naive, at)).collect();
+        Self {
+            naive,
+            groups,
+            verdicts,
+            parts,
+            replaced: Vec::new(),
+            protected,
+            clamps: Vec::new(),
+            without: None,
+        }
+    }
+
+    /// The same without one of the rules.
+    #[must_use]
+    pub const fn without(mut self, rule: Refusal) -> Self {
+        self.without = Some(rule);
+        self
+    }
+
+    /// Says no, if the rule is not left out.
+    fn refuse(&self, rule: Refusal) -> Result<(), Refusal> {
+        if self.without == Some(rule) { Ok(()) } else { Err(rule) }
+    }
+
+    /// Writes a verdict.
+    ///
+    /// # Errors
+    /// Why it is not legal.
+    pub fn attempt(&mut self, attempt: Attempt) -> Result<(), Refusal> {
+        match attempt {
+            Attempt::Drop(group) => {
+                self.may_go(group)?;
+                self.verdicts[group] = 'D';
+            }
+            Attempt::Elide(part, allowance) => {
+                self.may_shorten(part)?;
+                let Shortened { kind, tokens, .. } = self.parts[part];
+                let reasoning = kind == PartKind::Reasoning;
+                if reasoning && self.groups[self.group_of(part)].turn == self.naive.turn {
+                    self.refuse(Refusal::CurrentTurn)?;
+                }
+                if reasoning && self.naive.only_reasons(self.parts[part].message) {
+                    self.refuse(Refusal::OnlyContent)?;
+                }
+                if !reasoning && allowance >= tokens {
+                    self.refuse(Refusal::NotSmaller)?;
+                }
+                if !reasoning && allowance > ELIDED_TOKENS_MAX.0 {
+                    self.refuse(Refusal::NoRoom)?;
+                }
+                self.parts[part].left = Some(if reasoning { 0 } else { allowance });
+            }
+            Attempt::Clamp(part, head, tail) => {
+                self.may_shorten(part)?;
+                if !matches!(self.parts[part].kind, PartKind::ToolResult | PartKind::Text) {
+                    self.refuse(Refusal::NoEnds)?;
+                }
+                let left = Clamp { head: Tokens(head), tail: Tokens(tail) }.tokens_max().0;
+                if left >= self.parts[part].tokens {
+                    self.refuse(Refusal::NotSmaller)?;
+                }
+                if !self.clamps.contains(&(head, tail)) {
+                    if self.clamps.len() == 4 {
+                        self.refuse(Refusal::NoRoom)?;
+                    }
+                    self.clamps.push((head, tail));
+                }
+                self.parts[part].left = Some(left);
+            }
+            Attempt::Replace(first, last, allowance) => self.replace(first, last, allowance)?,
+        }
+        self.forget_edits();
+        Ok(())
+    }
+
+    fn replace(&mut self, first: usize, last: usize, allowance: u32) -> Result<(), Refusal> {
+        if first > last {
+            self.refuse(Refusal::OnlySummaries)?;
+        }
+        let inside: Vec<usize> =
+            (first..=last).filter(|at| [first, last].contains(at) || self.verdicts[*at] != 'D').collect();
+        for at in &inside {
+            self.may_go(*at)?;
+            if self.groups[*at].kind == GroupKind::System {
+                self.refuse(Refusal::Instructions)?;
+            }
+        }
+        let is_summary = |at: &usize| self.groups[*at].kind == GroupKind::Summary;
+        if inside.iter().all(is_summary) {
+            self.refuse(Refusal::OnlySummaries)?;
+        }
+        let visible = |at: &usize| self.verdicts[*at] != 'D';
+        let beside = [(0..first).rfind(visible), (last + 1..self.groups.len()).find(visible)];
+        let loose = |at: &usize| self.verdicts[*at] == 'R' || self.is_loose(*at);
+        if beside.iter().flatten().any(loose) {
+            self.refuse(Refusal::SummaryBeside)?;
+        }
+        let tokens: u64 = inside.iter().map(|at| self.tokens_of(*at)).sum();
+        if tokens <= u64::from(allowance) {
+            self.refuse(Refusal::NotSmaller)?;
+        }
+        if self.replaced.len() == 3 {
+            self.refuse(Refusal::NoRoom)?;
+        }
+        inside.iter().for_each(|at| self.verdicts[*at] = 'R');
+        self.replaced.push(Summary { groups: inside, tokens: allowance });
+        Ok(())
+    }
+
+    /// Whether a group is a summary from before that nothing protects.
+    fn is_loose(&self, at: usize) -> bool {
+        self.groups[at].kind == GroupKind::Summary && !self.protected.hard[at]
+    }
+
+    /// Ends the script: no summaries are left side by side. Says whether some were.
+    pub fn settle(&mut self) -> bool {
+        let visible: Vec<usize> = (0..self.groups.len()).filter(|at| self.verdicts[*at] != 'D').collect();
+        let left = |at: usize| self.is_loose(at).then(|| self.tokens_of(at));
+        let before: usize = self.replaced.iter().map(|summary| summary.groups.len()).sum();
+        let summaries = joined(self.replaced.clone(), &visible, &left);
+        let after: usize = summaries.iter().map(|summary| summary.groups.len()).sum();
+        let any = (summaries.len(), after) != (self.replaced.len(), before);
+        for at in summaries.iter().flat_map(|summary| &summary.groups) {
+            self.verdicts[*at] = 'R';
+        }
+        self.replaced = summaries;
+        self.forget_edits();
+        any
+    }
+
+    /// What does not stay is not shortened.
+    fn forget_edits(&mut self) {
+        for part in 0..self.parts.len() {
+            if self.verdicts[self.group_of(part)] != 'K' {
+                self.parts[part].left = None;
+            }
+        }
+    }
+
+    fn may_go(&self, group: usize) -> Result<(), Refusal> {
+        let rules = [
+            (self.protected.hard[group], Refusal::Protected),
+            (self.verdicts[group] == 'D', Refusal::Dropped),
+            (self.verdicts[group] == 'R', Refusal::Replaced),
+            (self.protected.held[group], Refusal::NewestStep),
+        ];
+        self.first_broken(&rules)
+    }
+
+    fn may_shorten(&self, part: usize) -> Result<(), Refusal> {
+        let group = self.group_of(part);
+        let rules = [
+            (self.verdicts[group] == 'D', Refusal::Dropped),
+            (self.verdicts[group] == 'R', Refusal::Replaced),
+            (self.protected.hard[group], Refusal::Protected),
+            (self.parts[part].left.is_some(), Refusal::Edited),
+            (self.naive.tokens(&self.groups[group]) == u64::from(u32::MAX), Refusal::Uncounted),
+        ];
+        self.first_broken(&rules)
+    }
+
+    fn first_broken(&self, rules: &[(bool, Refusal)]) -> Result<(), Refusal> {
+        rules.iter().filter(|(broken, _)| *broken).try_for_each(|(_, rule)| self.refuse(*rule))
+    }
+
+    /// The group of a part.
+    #[must_use]
+    pub fn group_of(&self, part: usize) -> usize {
+        let message = self.parts[part].message;
+        self.groups.iter().position(|group| group.members.contains(&message)).expect("each is in a group")
+    }
+
+    fn tokens_of(&self, group: usize) -> u64 {
+        let parts = (0..self.parts.len()).filter(|part| self.group_of(*part) == group);
+        let freed = parts.filter_map(|at| Some(self.parts[at].tokens.saturating_sub(self.parts[at].left?)));
+        self.naive.tokens(&self.groups[group]).saturating_sub(freed.map(u64::from).sum())
+    }
+
+    /// The size of the request, at most.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        let kept = (0..self.groups.len()).filter(|at| self.verdicts[*at] == 'K');
+        let summaries = self.replaced.iter().map(|summary| u64::from(summary.tokens));
+        kept.map(|at| self.tokens_of(at)).sum::<u64>() + summaries.sum::<u64>()
+    }
+
+    /// One letter a group.
+    #[must_use]
+    pub fn letters(&self) -> String {
+        let edited = |at: usize| {
+            (0..self.parts.len()).any(|part| self.parts[part].left.is_some() && self.group_of(part) == at)
+        };
+        let letter = |at: usize| if edited(at) { 'E' } else { self.verdicts[at] };
+        (0..self.groups.len()).map(letter).collect()
+    }
+}
+
+/// The parts of one message that may be shortened.
+pub(super) fn parts_of(naive: &Naive<'_>, at: usize) -> Vec<Shortened> {
+    let message = &naive.messages[at];
+    let is_model = message.role == Role::Assistant;
+    let answer = message.parts.iter().position(|part| matches!(part, Part::Result(_) | Part::Approves(_)));
+    let orphan = !is_model && (message.role == Role::Tool || answers(message).is_some());
+    let silent = matches!(message.role, Role::System | Role::Developer)
+        || message.source == SourceKind::Compaction
+        || orphan && naive.answers[at].is_none();
+    let kind = |(ordinal, part): (usize, &Part)| {
+        let size = message.part_size(ordinal).0;
+        let kind = match part {
+            Part::Result(_) if !is_model && answer == Some(ordinal) => PartKind::ToolResult,
+            Part::Call(_) if is_model => PartKind::ToolInput,
+            Part::Reasoning(_) | Part::Item | Part::Signed if is_model => PartKind::Reasoning,
+            Part::Image => PartKind::Media,
+            Part::Text(text) if text.len() >= 512 && size.cmp(&512) != Ordering::Less => PartKind::Text,
+            _ => return None,
+        };
+        Some(Shortened { message: at, ordinal, kind, tokens: size, left: None })
+    };
+    message.parts.iter().enumerate().filter(|_| !silent).filter_map(kind).collect()
+}

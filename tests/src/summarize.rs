@@ -1,0 +1,47 @@
+//! A strategy whose summaries come from outside, always of the same size: what a model would write is nobody's concern here.
+
+use epitome_core::{Draft, GroupKind, Strategy, Tokens, Verdict};
+
+/// Lets one summary stand in the place of the oldest run of groups that may go, up to the newest turns.
+///
+/// It replaces one run in a pass. A pass over what came of it finds that summary in the run's place and nothing beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Summarize {
+    /// How many of the newest turns are spared.
+    pub recent: u32,
+    /// What the summary has.
+    pub tokens: u32,
+}
+
+impl Strategy for Summarize {
+    fn name(&self) -> &'static str {
+        "summarize"
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        let index = draft.index();
+        let spared = index.turn().0.saturating_add(1).saturating_sub(self.recent);
+        let mut run = None;
+        for group in index.groups() {
+            match draft.verdict(&group) {
+                Verdict::Drop => continue,
+                // A pipeline whose goal is missed asks twice.
+                Verdict::Replace => return,
+                _ => {}
+            }
+            // A summary that follows has to be part of it, however new it is.
+            let old = group.turn().0 < spared || run.is_some() && group.kind() == GroupKind::Summary;
+            let may = old && group.kind() != GroupKind::System && draft.is_candidate(&group);
+            match (may, run) {
+                (true, None) => run = Some((group.leader(), group.leader())),
+                (true, Some((first, _))) => run = Some((first, group.leader())),
+                (false, Some(_)) => break,
+                (false, None) => {}
+            }
+        }
+        if let Some((first, last)) = run {
+            // A run that is no larger than its summary, or a summary alone, stays.
+            let _ = draft.replace(first, last, Tokens(self.tokens));
+        }
+    }
+}

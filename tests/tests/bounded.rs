@@ -1,0 +1,121 @@
+//! A history of fixed capacity against a list that holds the same messages, through any series of operations.
+
+use core::cell::Cell;
+
+use epitome_core::message::Role;
+use epitome_tests::bounded::{
+    Op, Owned, Pair, Seen, Then, answer_to_a_dropped_call, cleared_result, operations,
+};
+use epitome_tests::cases;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![3 => "[a-z ä€𝄞\"]{0,24}", 1 => "[a-z\n]{40,200}"]
+}
+
+fn message() -> impl Strategy<Value = Owned> {
+    let id = || select(vec!["a", "b", "c", ""]).prop_map(String::from);
+    let role =
+        select(vec![Role::System, Role::User, Role::User, Role::Assistant, Role::Assistant, Role::Tool]);
+    let response = proptest::option::weighted(0.4, select(vec!["r1", "r2"]).prop_map(String::from));
+    let calls = prop_oneof![2 => Just(Vec::new()), 3 => proptest::collection::vec(id(), 1..3)];
+    (role, text(), calls, id(), response, proptest::bool::weighted(0.05)).prop_map(
+        |(role, text, calls, id, response, pinned)| Owned {
+            role,
+            text,
+            calls: if role == Role::Assistant { calls } else { Vec::new() },
+            answers: (role == Role::Tool).then_some(id),
+            response: response.filter(|_| role == Role::Assistant),
+            pinned,
+        },
+    )
+}
+
+fn note() -> impl Strategy<Value = String> {
+    prop_oneof![6 => "[a-z\\[]{1,9}", 1 => "[a-z ]{20,40}", 1 => "[ \n]{0,2}"]
+}
+
+/// An operation, or a few that belong together.
+fn scene() -> impl Strategy<Value = Vec<Op>> {
+    let id = || select(vec!["a", "b", "c", ""]);
+    prop_oneof![
+        36 => operation().prop_map(|op| vec![op]),
+        1 => id().prop_map(answer_to_a_dropped_call),
+        1 => (id(), text(), note()).prop_map(|(id, text, note)| cleared_result(id, &text, &note)),
+    ]
+}
+
+fn operation() -> impl Strategy<Value = Op> {
+    let then = select(vec![Then::Compact, Then::Compact, Then::Summarize, Then::Nothing]);
+    prop_oneof![
+        12 => message().prop_map(Op::Push),
+        1 => (message(), 0..400_usize).prop_map(|(message, max)| Op::Clamp(message, max)),
+        2 => (proptest::collection::vec(text(), 0..4), any::<bool>())
+            .prop_map(|(pieces, finish)| Op::Stream { pieces, finish }),
+        3 => (any::<u32>(), any::<u32>(), note(), then)
+            .prop_map(|(mask, elide, note, then)| Op::Plan { mask, elide, note, then }),
+        3 => note().prop_map(|note| Op::Plan { mask: 0, elide: u32::MAX, note, then: Then::Compact }),
+        1 => (0..40_u64, 0..6_u64, "[a-z]{0,12}").prop_map(|(first, len, text)| Op::Summarize { first, len, text }),
+        1 => Just(Op::Reset),
+        1 => (any::<u16>(), any::<[u16; 2]>()).prop_map(|(torn, bits)| Op::Damage { torn, bits }),
+        1 => proptest::collection::vec((any::<u16>(), any::<u8>()), 1..4).prop_map(Op::Forge),
+    ]
+}
+
+/// Runs the operations and adds what came.
+fn run(operations: &[Op], sum: &Cell<Seen>) {
+    let mut pair = Pair::default();
+    pair.seen = sum.get();
+    operations.iter().for_each(|op| pair.apply(op));
+    sum.set(pair.seen);
+}
+
+/// That each nasty case came at least so often.
+fn often(seen: Seen, least: u32) {
+    println!("{seen:?}");
+    let Seen { full, late, hidden, orphans, compactions, elided, notes_refused, .. } = seen;
+    let Seen { summaries, clamped, forged, refused, .. } = seen;
+    for (times, what) in [
+        (full, "full"),
+        (late, "late answers"),
+        (hidden, "hidden answers"),
+        (orphans, "orphans"),
+        (compactions, "compactions"),
+        (elided, "elided results"),
+        (notes_refused, "refused notes"),
+        (summaries, "summaries"),
+        (clamped, "clamped"),
+        (forged, "forged snapshots that were taken"),
+        (refused, "forged snapshots that were refused"),
+    ] {
+        assert!(times >= least, "{what} came only {times} times");
+    }
+}
+
+#[test]
+fn it_holds_what_a_list_holds() {
+    let (seen, cases) = (Cell::new(Seen::default()), cases::count());
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = proptest::test_runner::TestRunner::new(config);
+    let result = runner.run(&proptest::collection::vec(scene(), 0..80), |scenes| {
+        run(&scenes.concat(), &seen);
+        Ok(())
+    });
+    assert!(result.is_ok(), "{result:?}");
+    often(seen.get(), cases / 10);
+}
+
+/// The operations that a fuzzer makes reach all of the nasty cases too.
+#[test]
+fn what_a_fuzzer_does_is_nasty_enough() {
+    let (seen, cases) = (Cell::new(Seen::default()), cases::count());
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = proptest::test_runner::TestRunner::new(config);
+    let result = runner.run(&proptest::collection::vec(any::<u8>(), 100..400), |bytes| {
+        run(&operations(&bytes), &seen);
+        Ok(())
+    });
+    assert!(result.is_ok(), "{result:?}");
+    often(seen.get(), cases / 10);
+}

@@ -1,0 +1,108 @@
+//! The engine in runs: before them, and in the middle of one.
+
+use core::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use epitome::compactors::{Engine, Summarization};
+use epitome::core::message::Role;
+use epitome::core::{ModelKey, Trigger};
+use epitome::std::compaction::{AutoCompaction, CompactionOptions, RunPoints};
+use epitome::std::history::{HistoryStore, MemoryStore};
+use epitome::std::message::{Message, Part, ToolCall};
+use epitome::std::provider::{ClosureProvider, HistoryProvider, Hook, Providers};
+use epitome::std::run::{ModelResponse, Run, RunEvent, RunOptions, RunSettings};
+use epitome::std::session::AgentSession;
+use futures::executor::block_on;
+
+use super::support::{Answer, Meanwhile, Scripted, history, summaries, text_of};
+
+fn settings(store: &Arc<dyn HistoryStore>, summarizer: &Arc<Scripted>) -> RunSettings {
+    let engine = Engine::new(Summarization::new()).with_summarizer(Arc::clone(summarizer) as _);
+    let auto = AutoCompaction::new(Arc::new(engine))
+        .with_trigger(Trigger::tokens(3_000))
+        .with_points(RunPoints::default().and_before_call())
+        .with_options(CompactionOptions::default().with_window(4_000));
+    let mut providers = Providers::default();
+    providers.push(HistoryProvider::new("memory", Arc::clone(store))).unwrap();
+    RunSettings::new("agent").with_providers(providers).with_compaction(auto)
+}
+
+/// A run with so many uses of a tool. Returns the last request, and how often it was compacted.
+async fn talk(settings: &RunSettings, session: &mut AgentSession, uses: usize) -> (Vec<String>, usize) {
+    let input = vec![Message::user("What is next?")];
+    let mut run = Run::begin(settings, session, input, &RunOptions::default()).await.unwrap();
+    for at in 0..uses {
+        let prompt = run.prompt().await.unwrap();
+        let call = Part::ToolCall(ToolCall::new(format!("c{at}"), "read", "{}"));
+        let response = ModelResponse::new(vec![Message::new(Role::Assistant, vec![call])]);
+        run.record(prompt.handle, response).await.unwrap();
+        run.answer(vec![Message::tool(format!("c{at}"), "a line of what it read\n".repeat(60))]).unwrap();
+    }
+    let prompt = run.prompt().await.unwrap();
+    let sent = prompt.messages.iter().map(text_of).collect();
+    let answer = Message::assistant("So it goes on, and on.".repeat(12));
+    run.record(prompt.handle, ModelResponse::new(vec![answer])).await.unwrap();
+    let events = run.finish().await.unwrap().events;
+    (sent, events.iter().filter(|event| matches!(event, RunEvent::Compacted { .. })).count())
+}
+
+fn summaries_in(sent: &[String]) -> usize {
+    sent.iter().filter(|text| text.starts_with("[Conversation Summary]")).count()
+}
+
+#[test]
+fn a_summary_is_written_once_for_a_crossing_and_stays() {
+    let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+    let summarizer = Arc::new(Scripted::new(Answer::Good, Meanwhile::Nothing, &store));
+    let settings = settings(&store, &summarizer);
+    let mut session = AgentSession::with_id("session");
+    let (mut compactions, mut in_a_run) = (0, 0);
+    for turn in 0..60 {
+        // In every fifth run a tool is used so often that it outgrows its window in the middle.
+        let uses = if turn % 5 == 4 { 9 } else { 0 };
+        let (sent, times) = block_on(talk(&settings, &mut session, uses));
+        compactions += times;
+        in_a_run += usize::from(uses > 0 && times > 0);
+        // One of what was before the request, and one of what was done for it so far: the request stays between them.
+        let shown = summaries_in(&sent);
+        // The next compaction makes one of them.
+        let most = if uses == 0 && times > 0 { 1 } else { 2 };
+        assert!((usize::from(compactions > 0)..=most).contains(&shown), "{shown} in turn {turn}");
+        assert!(!sent.windows(2).any(|two| summaries_in(two) == 2));
+        assert_eq!(summaries(&history(&store)), shown, "as it is stored");
+        assert_eq!(summarizer.calls.load(Ordering::Relaxed), compactions);
+    }
+    assert!(in_a_run >= 5, "{in_a_run} of {compactions}");
+    // All but the first begin with one that was written before, but for those of what a run has said itself.
+    let previous = summarizer.previous.lock().unwrap();
+    assert!(previous.len() >= 5, "{} of {compactions}", previous.len());
+    assert!(previous.iter().all(|prose| prose == "It went well."));
+    let ledger = session.ledger_for(
+        ModelKey::new("", &*settings.counter),
+        epitome::core::Budget::builder().window(4_000).build().unwrap(),
+    );
+    let spent = ledger.compaction_spend();
+    assert_eq!(spent.reports, u64::try_from(compactions).unwrap());
+    assert_eq!(spent.input, 1_000 * spent.reports);
+    assert_eq!(ledger.spend().reports, 0, "no answer came with a report");
+}
+
+#[test]
+fn what_is_looked_up_for_each_run_is_not_summarized_in_each() {
+    let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+    let summarizer = Arc::new(Scripted::new(Answer::Good, Meanwhile::Nothing, &store));
+    let mut settings = settings(&store, &summarizer);
+    let look_up = ClosureProvider::before_run(|hook: Hook<'_>| {
+        let text = "a page of a handbook, which comes with each question, ".repeat(250);
+        hook.context.extend_messages("handbook", vec![Message::user(text)]);
+        Box::pin(async { Ok(()) })
+    });
+    settings.providers.push_closure(look_up).unwrap();
+    let mut session = AgentSession::with_id("session");
+    for _ in 0..12 {
+        block_on(talk(&settings, &mut session, 0));
+    }
+    let calls = summarizer.calls.load(Ordering::Relaxed);
+    assert!((1..=6).contains(&calls), "{calls} calls");
+    assert!(!summarizer.wrong.load(Ordering::Relaxed), "the handbook itself was summarized");
+}

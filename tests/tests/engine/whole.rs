@@ -1,0 +1,232 @@
+//! Whatever happens to a session, and whatever is done to it: what was said is never lost, what is shown is whole, and nothing
+//! is paid for twice.
+
+use core::sync::atomic::Ordering;
+use core::time::Duration;
+use std::sync::Arc;
+
+use epitome::compactors::{
+    Engine, Pipeline, StrategySpec, Summarization, Things, ToolResultClearing, Truncation,
+};
+use epitome::core::{Draft, Pass, Strategy as Rule};
+use epitome::std::compaction::CompactionOutcome;
+use epitome::std::session::SessionErrorKind;
+use epitome_tests::cases::{self, Census};
+use futures::executor::block_on;
+use proptest::prelude::*;
+
+use super::support::{
+    self, Answer, Meanwhile, Said, Scripted, append, check, check_covered, history, said, said_all, shown,
+};
+use super::{budget, compact, store};
+
+/// What the engine follows.
+#[derive(Debug, Clone)]
+enum Which {
+    Summarize,
+    ClearThenSummarize,
+    SummarizeThenTruncate,
+    /// Some of [`KINDS`], by their numbers.
+    Any(Vec<usize>),
+}
+
+/// A stage of each kind.
+const KINDS: &[&str] = &[
+    "truncate",
+    "window:turns=3",
+    "tool-results:keep=1",
+    "supersede",
+    "tool-drop",
+    "tool-digest:keep=0",
+    "reasoning:profile=gemini",
+    "clamp:max=260",
+    "ephemeral",
+    "summarize:recent=1",
+];
+
+fn spec(text: &str) -> StrategySpec {
+    text.parse().unwrap()
+}
+
+/// Stages in order.
+#[derive(Debug)]
+struct Stages(Which);
+
+impl Stages {
+    fn with<T>(&self, run: impl FnOnce(&dyn Rule) -> T) -> T {
+        let (summarize, clear, truncate) =
+            (Summarization::new().preserve_recent(1), ToolResultClearing::new().keep(1), Truncation::new());
+        match &self.0 {
+            Which::Summarize => run(&summarize),
+            Which::ClearThenSummarize => run(&Pipeline::new(&[&clear, &summarize])),
+            Which::SummarizeThenTruncate => run(&Pipeline::new(&[&summarize, &truncate])),
+            Which::Any(kinds) => {
+                let made: Vec<_> =
+                    kinds.iter().map(|kind| spec(KINDS[*kind]).strategy(Things::default())).collect();
+                let stages: Vec<&dyn Rule> = made.iter().map(|stage| stage as &dyn Rule).collect();
+                run(&Pipeline::new(&stages))
+            }
+        }
+    }
+}
+
+impl Rule for Stages {
+    fn name(&self) -> &'static str {
+        "stages"
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        self.with(|rule| rule.plan(draft));
+    }
+}
+
+fn engine(which: &Which, summarizer: &Arc<Scripted>, falls_back: bool) -> Engine {
+    // What can be said in the grammar is; stages behind one that replaces are for programs alone.
+    let said = match which {
+        Which::Any(kinds) => {
+            let said: Vec<_> = kinds.iter().map(|kind| KINDS[*kind]).collect();
+            said.join(" | ").parse::<StrategySpec>().ok()
+        }
+        _ => None,
+    };
+    let engine = said.map_or_else(|| Engine::new(Stages(which.clone())), Engine::of);
+    let engine = engine.with_summarizer(Arc::clone(summarizer) as _).with_deadline(if summarizer.hangs() {
+        Duration::from_millis(20)
+    } else {
+        Duration::MAX
+    });
+    if falls_back { engine.with_fallback(Truncation::new()) } else { engine }
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    sqlite: bool,
+    which: Which,
+    falls_back: bool,
+    /// What is said, and what is done then.
+    rounds: Vec<(Vec<Said>, Answer, Meanwhile, u64)>,
+}
+
+fn summarizing() -> impl Strategy<Value = Which> {
+    prop_oneof![Just(Which::Summarize), Just(Which::ClearThenSummarize), Just(Which::SummarizeThenTruncate)]
+}
+
+/// Two or three stages in any order.
+fn any_stages() -> impl Strategy<Value = Which> {
+    prop::collection::vec(0..KINDS.len(), 2..=3).prop_map(Which::Any)
+}
+
+fn case(which: impl Strategy<Value = Which>) -> impl Strategy<Value = Case> {
+    let answer = prop_oneof![
+        7 => Just(Answer::Good),
+        1 => Just(Answer::Full),
+        1 => Just(Answer::Fails),
+        1 => Just(Answer::Empty),
+        1 => Just(Answer::TooLong),
+        1 => Just(Answer::CallsTools),
+        1 => Just(Answer::Panics),
+        1 => Just(Answer::Hangs),
+        2 => Just(Answer::Injects),
+    ];
+    let meanwhile = prop_oneof![
+        4 => Just(Meanwhile::Nothing),
+        2 => Just(Meanwhile::Append),
+        2 => Just(Meanwhile::LateAnswer),
+        1 => Just(Meanwhile::Compact),
+        1 => Just(Meanwhile::Summarize),
+    ];
+    let round = (prop::collection::vec(said(), 6..20), answer, meanwhile, 10_u64..90);
+    (any::<bool>(), which, any::<bool>(), prop::collection::vec(round, 2..6))
+        .prop_map(|(sqlite, which, falls_back, rounds)| Case { sqlite, which, falls_back, rounds })
+}
+
+#[test]
+fn whatever_happens_the_session_is_whole() {
+    let minimums = [
+        ("compacted", 1_500),
+        ("failed", 300),
+        ("unchanged", 200),
+        ("summary", 1_000),
+        ("summary over a summary", 400),
+        ("brought up to date", 200),
+        ("fell back", 250),
+        ("conflict", 300),
+        ("written once in a conflict", 75),
+    ];
+    cases::check("engine", case(summarizing()), &minimums, is_whole);
+}
+
+/// The same with any stages one after another; each pair of neighbours comes often.
+#[test]
+fn whatever_stages_there_are_the_session_is_whole() {
+    let name = |first: &str, second: &str| -> &'static str { format!("{first} | {second}").leak() };
+    let pairs: Vec<Vec<&'static str>> =
+        KINDS.iter().map(|first| KINDS.iter().map(|second| name(first, second)).collect()).collect();
+    let mut minimums =
+        vec![("compacted", 2_000), ("summary", 250), ("digest", 150), ("conflict", 75), ("fell back", 25)];
+    minimums.extend(pairs.iter().flatten().map(|pair| (*pair, 1)));
+    cases::check("engine, any stages", case(any_stages()), &minimums, |case, census| {
+        if let Which::Any(kinds) = &case.which {
+            kinds.windows(2).for_each(|pair| census.count(pairs[pair[0]][pair[1]], true));
+        }
+        is_whole(case, census)
+    });
+}
+
+fn is_whole(case: Case, census: &Census) -> Result<(), TestCaseError> {
+    let store = store(case.sqlite);
+    let (mut history, mut read) = (history(&store), Vec::new());
+    for (round, (said, answer, meanwhile, percent)) in case.rounds.iter().enumerate() {
+        append(&mut history, said_all(said, round));
+        let summarizer = Arc::new(Scripted::new(*answer, *meanwhile, &store));
+        let engine = engine(&case.which, &summarizer, case.falls_back);
+        let (before, budget) = (shown(&history), budget(&history, *percent));
+        let summaries = support::summaries(&history);
+        let outcome = compact(&mut history, &engine, budget, Pass::Manual);
+        let calls = summarizer.calls.load(Ordering::Relaxed);
+        let disturbed = calls > 0 && *meanwhile != Meanwhile::Nothing;
+        let conflict = summarizer.moved.load(Ordering::Relaxed);
+        census.count("conflict", conflict);
+        prop_assert!(!summarizer.wrong.load(Ordering::Relaxed), "asked for what may not be summarized");
+        match &outcome {
+            Ok(CompactionOutcome::Compacted(result)) => {
+                census.count("compacted", true);
+                prop_assert_eq!(result.compacted_tokens, Some(history.index().tokens()));
+                let written = support::summaries(&history);
+                census.count("summary", written > 0);
+                census.count("summary over a summary", summaries > 0 && calls > 0 && written > 0);
+                let earlier = !summarizer.previous.lock().unwrap().is_empty();
+                census.count("brought up to date", earlier && written > 0);
+                census.count("fell back", calls > 0 && !answer.is_good());
+                census.count("written once in a conflict", conflict && answer.is_good() && calls == 1);
+            }
+            Ok(_) => census.count("unchanged", true),
+            Err(error) => {
+                census.count("failed", true);
+                prop_assert!(!case.falls_back || error.kind() == SessionErrorKind::Conflict, "{error}");
+                // Nothing but what others have done: after a conflict that is loaded, and is one commit for each call.
+                let (now, stored) = (shown(&history), shown(&support::history(&store)));
+                prop_assert!(now == before || conflict && now == stored);
+                prop_assert!(now.0 - before.0 <= calls as u64);
+            }
+        }
+        if disturbed {
+            block_on(history.reload()).unwrap();
+        }
+        // One call, and another one only where what is summarized may have been changed meanwhile.
+        prop_assert!(
+            calls <= 1 + usize::from(conflict),
+            "{calls} calls in round {round}, {answer:?} {meanwhile:?} {outcome:?}"
+        );
+        check(&history, &store)?;
+        read.append(&mut summarizer.shown.lock().unwrap());
+        // What no summarizer was asked for is told in a digest, which is made of all that it stands for.
+        if calls == 0 && matches!(outcome, Ok(CompactionOutcome::Compacted(_))) {
+            let told = support::covered(&history, &store);
+            census.count("digest", !told.is_empty());
+            read.extend(told);
+        }
+        check_covered(&history, &store, &read)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! Verdicts on parts and spans of groups: what a draft says to each of them, against the naive twin; and what a filled
+//! plan writes, against a count from scratch.
+
+use epitome_core::{Cell, Edit, Placeholders, Refusal, Replacement, StandIn, StandIns, Tokens};
+use epitome_tests::cases::{self, NASTY};
+use epitome_tests::generate::{Scale, conversation, seeded};
+use epitome_tests::live;
+use epitome_tests::naive::{Attempt, Naive, NaiveDraft};
+use epitome_tests::script::{Figures, Script, attempts, compare, count, planned};
+use proptest::prelude::*;
+
+/// How often, in a thousand cases, a draft has to say what: a third of what was seen. What it refuses is a rule each, so
+/// that a rule that is missing would be found.
+const SAID: &[(&str, u64)] = &[
+    ("an edited group goes", 45),
+    ("clamped", 70),
+    ("current_turn", 8),
+    ("dropped", 1_000),
+    ("edited", 500),
+    ("elided", 440),
+    ("instructions", 250),
+    ("newest_step", 450),
+    ("no_ends", 500),
+    ("no_room", 2),
+    ("not_smaller", 800),
+    ("only_content", 100),
+    ("only_summaries", 30),
+    ("protected", 3_000),
+    ("replaced", 400),
+    ("replaced a span", 120),
+    ("summary_beside", 35),
+    ("uncounted", 150),
+];
+
+#[test]
+fn a_draft_says_what_its_twin_says() {
+    let minimums = [NASTY, SAID].concat();
+    let script = proptest::collection::vec(any::<Figures>(), 1..60);
+    cases::check("verdicts", (conversation(50), script), &minimums, |(messages, figures), census| {
+        census.conversation(&messages);
+        let compared = compare(&messages, &figures, &mut |attempt, said, before| match (said, attempt) {
+            (Err(refusal), _) => census.count(refusal.as_str(), true),
+            (Ok(()), Attempt::Elide(..)) => census.count("elided", true),
+            (Ok(()), Attempt::Clamp(..)) => census.count("clamped", true),
+            (Ok(()), Attempt::Replace(first, last, _)) => {
+                census.count("replaced a span", true);
+                census.count("an edited group goes", before[first..=last].contains('E'));
+            }
+            (Ok(()), Attempt::Drop(group)) => {
+                census.count("an edited group goes", before[group..=group].contains('E'));
+            }
+        });
+        prop_assert!(compared.is_ok(), "{}", compared.unwrap_err());
+        Ok(())
+    });
+}
+
+/// Spans are replaced, and what stands between them goes.
+#[test]
+fn summaries_that_end_up_side_by_side_are_one() {
+    // Dropped, an elided part, or replaced: by the first figure.
+    let what = prop_oneof![6 => Just(0_u8), 1 => Just(1_u8), 3 => Just(6_u8)];
+    let script = proptest::collection::vec((what, any::<u8>(), 0..3_u8, 0..8_u16), 30..120);
+    cases::check("summaries joined", (conversation(50), script), JOINED, |(messages, figures), census| {
+        let compared = compare(&messages, &figures, &mut |_, _, _| {});
+        prop_assert!(compared.is_ok(), "{}", compared.unwrap_err());
+        census.count("joined", compared == Ok(true));
+        Ok(())
+    });
+}
+
+/// How often, in a thousand cases: a third of what was seen.
+const JOINED: &[(&str, u64)] = &[("joined", 27)];
+
+type Mutant = fn(&mut Vec<Edit<'_, '_>>);
+
+/// A store that writes something else than the edits is caught.
+const MUTANTS: &[(&str, Mutant)] = &[
+    ("hides less", |edits| remove(edits, |edit| matches!(edit, Edit::Hide(_)))),
+    ("hides twice", |edits| {
+        let hide = edits.iter().find(|edit| matches!(edit, Edit::Hide(_))).cloned();
+        edits.extend(hide);
+    }),
+    ("forgets a part", |edits| remove(edits, |edit| matches!(edit, Edit::Part(_)))),
+    ("forgets a summary", |edits| remove(edits, |edit| matches!(edit, Edit::Summary(_)))),
+    ("puts a summary elsewhere", |edits| {
+        for edit in edits {
+            if let Edit::Summary(summary) = edit {
+                summary.position += 1;
+            }
+        }
+    }),
+    ("writes a larger note", |edits| {
+        for edit in edits {
+            if let Edit::Part(part) = edit {
+                part.stand_in = Some(StandIn::new("[-]", Tokens(10_000)));
+            }
+        }
+    }),
+];
+
+fn remove(edits: &mut Vec<Edit<'_, '_>>, which: impl Fn(&Edit<'_, '_>) -> bool) {
+    if let Some(at) = edits.iter().position(which) {
+        edits.remove(at);
+    }
+}
+
+#[test]
+fn every_mutant_of_the_edits_is_caught() {
+    let mut caught = vec![0_u32; MUTANTS.len()];
+    for seed in 1..60_u64 {
+        let messages = seeded(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15), 40, Scale::Small);
+        let naive = Naive::new(&messages);
+        let mut twin = NaiveDraft::new(&naive);
+        let figures: Vec<Figures> =
+            (0..40_u8).map(|n| (n, n.wrapping_mul(37), n.wrapping_mul(11), 9)).collect();
+        let attempts = attempts(&figures, &twin);
+        let index = live::index_of(&messages).0;
+        let view = index.view();
+        let script = Script::new(&attempts);
+        let (mut cells, mut room) = (vec![Cell::default(); view.cell_count()], [Replacement::default(); 3]);
+        let Some(plan) = planned(view, &script, &mut cells, &mut room) else { continue };
+        for attempt in &attempts {
+            let _ = twin.attempt(*attempt);
+        }
+        let note = StandIn::new("[-]", Tokens(0));
+        let notes =
+            Placeholders::new().with_tool_result(note).with_tool_input(note).with_media(note).with_text(note);
+        let summaries: Vec<_> = plan.summaries().map(|_| StandIn::new("S.", Tokens(1))).collect();
+        let clamps: Vec<_> = plan.clamps().map(|_| StandIn::new("h..t", Tokens(1))).collect();
+        let ready = plan.fill(StandIns::new(notes).with_summaries(&summaries).with_clamps(&clamps));
+        // An allowance of nothing for a summary cannot be met.
+        let Ok(ready) = ready else { continue };
+        let edits: Vec<Edit<'_, '_>> = ready.edits().collect();
+        assert_eq!(count(&edits, &messages, &twin), Ok(ready.tokens_after()));
+        for ((_, mutant), caught) in MUTANTS.iter().zip(&mut caught) {
+            let mut mutated = edits.clone();
+            mutant(&mut mutated);
+            *caught += u32::from(count(&mutated, &messages, &twin) != Ok(ready.tokens_after()));
+        }
+    }
+    for ((name, _), caught) in MUTANTS.iter().zip(caught) {
+        assert!(caught >= 3, "{name}: {caught}");
+    }
+}
+
+/// The rules of drafts. A twin that lacks one of them says something else, and a draft that lacked it would.
+const RULES: &[Refusal] = &[
+    Refusal::Protected,
+    Refusal::NewestStep,
+    Refusal::Dropped,
+    Refusal::Replaced,
+    Refusal::Edited,
+    Refusal::NotSmaller,
+    Refusal::NoEnds,
+    Refusal::CurrentTurn,
+    Refusal::OnlyContent,
+    Refusal::Uncounted,
+    Refusal::Instructions,
+    Refusal::OnlySummaries,
+    Refusal::SummaryBeside,
+    Refusal::NoRoom,
+];
+
+#[test]
+fn every_missing_rule_is_noticed() {
+    let mut noticed = vec![0_u32; RULES.len()];
+    for seed in 1..150_u64 {
+        let scale = if seed % 3 == 0 { Scale::Huge } else { Scale::Mixed };
+        let messages = seeded(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15), 40, scale);
+        let naive = Naive::new(&messages);
+        let figures: Vec<Figures> = (0..60_u64)
+            .map(|n| {
+                let mixed = (seed * 64 + n).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+                (mixed[0], mixed[1], mixed[2], u16::from(mixed[3]))
+            })
+            .collect();
+        let attempts = attempts(&figures, &NaiveDraft::new(&naive));
+        let (index, _) = live::index_of(&messages);
+        let view = index.view();
+        let script = Script::new(&attempts);
+        let (mut cells, mut room) = (vec![Cell::default(); view.cell_count()], [Replacement::default(); 3]);
+        let _ = planned(view, &script, &mut cells, &mut room);
+        for (rule, noticed) in RULES.iter().zip(&mut noticed) {
+            let mut twin = NaiveDraft::new(&naive).without(*rule);
+            let said = script.said.borrow();
+            let same =
+                attempts.iter().zip(said.iter()).all(|(attempt, said)| twin.attempt(*attempt) == *said);
+            *noticed += u32::from(!same);
+        }
+    }
+    for (rule, noticed) in RULES.iter().zip(noticed) {
+        assert!(noticed >= 3, "{rule}: {noticed}");
+    }
+}

@@ -1,0 +1,201 @@
+//! Providers, clients and state that are not what they should be, as a run meets them.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use epitome::std::agent::{Agent, ChatClient, ChatRequest, ClientError};
+use epitome::std::history::{HistoryStore, MemoryStore};
+use epitome::std::message::Message;
+use epitome::std::provider::{AgentInfo, ContextProvider, HistoryProvider, HookName, Providers};
+use epitome::std::run::{ModelResponse, Run, RunError, RunOptions, RunSettings};
+use epitome::std::session::{
+    AgentSession, FileSessionStore, SessionContext, SessionError, SessionErrorKind, SessionStore, State,
+};
+use futures::executor::block_on;
+use serde_json::json;
+
+use crate::support::{Scripted, log, texts};
+
+/// What goes wrong, the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    Error,
+    Panic,
+    /// Not in the future, but before there is one: the trait is implemented by hand.
+    EarlyPanic,
+}
+
+const TROUBLES: [Trouble; 3] = [Trouble::Error, Trouble::Panic, Trouble::EarlyPanic];
+
+struct Broken {
+    hook: HookName,
+    trouble: Trouble,
+    calls: AtomicUsize,
+}
+
+impl Broken {
+    fn new(hook: HookName, trouble: Trouble) -> Self {
+        Self { hook, trouble, calls: AtomicUsize::new(0) }
+    }
+
+    fn at<'a>(&self, hook: HookName) -> Pin<Box<dyn Future<Output = Result<(), SessionError>> + Send + 'a>> {
+        if hook != self.hook || self.calls.fetch_add(1, Ordering::Relaxed) > 0 {
+            return Box::pin(async { Ok(()) });
+        }
+        match self.trouble {
+            Trouble::Error => {
+                Box::pin(async { Err(SessionError::new(SessionErrorKind::Invalid, "on purpose")) })
+            }
+            Trouble::Panic => Box::pin(async { panic!("a SECRET") }),
+            Trouble::EarlyPanic => panic!("a SECRET"),
+        }
+    }
+}
+
+// As `async_trait` writes it.
+impl ContextProvider for Broken {
+    fn source_id(&self) -> &str {
+        "broken"
+    }
+
+    fn before_run<'a, 'b, 'c, 'd, 'e, 'f>(
+        &'a self,
+        _: &'b dyn AgentInfo,
+        _: &'c mut AgentSession,
+        _: &'d mut SessionContext,
+        _: &'e mut State,
+    ) -> Pin<Box<dyn Future<Output = Result<(), SessionError>> + Send + 'f>>
+    where
+        'a: 'f,
+        'b: 'f,
+        'c: 'f,
+        'd: 'f,
+        'e: 'f,
+    {
+        self.at(HookName::BeforeRun)
+    }
+
+    fn after_run<'a, 'b, 'c, 'd, 'e, 'f>(
+        &'a self,
+        _: &'b dyn AgentInfo,
+        _: &'c mut AgentSession,
+        _: &'d mut SessionContext,
+        _: &'e mut State,
+    ) -> Pin<Box<dyn Future<Output = Result<(), SessionError>> + Send + 'f>>
+    where
+        'a: 'f,
+        'b: 'f,
+        'c: 'f,
+        'd: 'f,
+        'e: 'f,
+    {
+        self.at(HookName::AfterRun)
+    }
+}
+
+fn settings(store: &Arc<MemoryStore>, broken: Broken) -> RunSettings {
+    let mut providers = Providers::default();
+    providers.push(HistoryProvider::new("memory", store.clone() as Arc<dyn HistoryStore>)).unwrap();
+    providers.push(broken).unwrap();
+    RunSettings::new("a").with_providers(providers)
+}
+
+#[test]
+fn a_provider_that_fails_before_a_run_ends_it_before_the_model_is_asked() {
+    for trouble in TROUBLES {
+        let (store, client) = (Arc::new(MemoryStore::new()), Scripted::says("Hello."));
+        let settings = settings(&store, Broken::new(HookName::BeforeRun, trouble));
+        let agent = Agent::with_settings(settings, client.clone());
+        let mut session = agent.create_session(Some("s"), None);
+        let error = block_on(agent.run(&mut session, "A SECRET", &RunOptions::default())).unwrap_err();
+        let RunError::Provider(failed) = &error else { panic!("{trouble:?}: {error}") };
+        assert_eq!((failed.source_id.as_str(), failed.hook), ("broken", HookName::BeforeRun));
+        assert!(!format!("{error} {error:?}").contains("SECRET"), "{error:?}");
+        assert_eq!((client.sent.lock().unwrap().len(), log(&*store, "s").len()), (0, 0));
+        // The session can go on.
+        block_on(agent.run(&mut session, "Hi", &RunOptions::default())).unwrap();
+        assert_eq!(texts(&log(&*store, "s")), ["user: Hi", "assistant: Hello."]);
+    }
+}
+
+#[test]
+fn a_provider_that_fails_after_a_run_is_told_and_all_is_stored_once() {
+    for trouble in TROUBLES {
+        let store = Arc::new(MemoryStore::new());
+        let settings = settings(&store, Broken::new(HookName::AfterRun, trouble));
+        let mut session = AgentSession::with_id("s");
+        block_on(async {
+            let input = vec![Message::user("Hi")];
+            let mut run = Run::begin(&settings, &mut session, input, &RunOptions::default()).await.unwrap();
+            let prompt = run.prompt().await.unwrap();
+            let answer = ModelResponse::new(vec![Message::assistant("Hello.")]);
+            run.record(prompt.handle, answer).await.unwrap();
+            let error = run.finish().await.unwrap_err();
+            let RunError::Providers(failures) = &error else { panic!("{trouble:?}: {error}") };
+            assert_eq!((failures.first().source_id.as_str(), failures.iter().count()), ("broken", 1));
+            assert!(!format!("{error} {error:?}").contains("SECRET"), "{error:?}");
+            run.finish().await.unwrap();
+        });
+        assert_eq!(texts(&log(&*store, "s")), ["user: Hi", "assistant: Hello."], "{trouble:?}");
+    }
+}
+
+/// Panics before there is a future.
+struct Panicking;
+
+impl ChatClient for Panicking {
+    fn complete<'a, 'b, 'c, 'd>(
+        &'a self,
+        _: &'b ChatRequest<'c>,
+    ) -> Pin<Box<dyn Future<Output = Result<ModelResponse, ClientError>> + Send + 'd>>
+    where
+        'a: 'd,
+        'b: 'd,
+        'c: 'd,
+    {
+        panic!("a SECRET")
+    }
+}
+
+#[test]
+fn a_client_that_panics_has_failed() {
+    let store = Arc::new(MemoryStore::new());
+    let agent = Agent::with_settings(crate::runs::settings(&store), Panicking);
+    let mut session = agent.create_session(Some("s"), None);
+    let error = block_on(agent.run(&mut session, "Hi", &RunOptions::default())).unwrap_err();
+    assert!(matches!(error, RunError::Model(_)) && !format!("{error:?}").contains("SECRET"), "{error:?}");
+    assert_eq!(texts(&log(&*store, "s")), ["user: Hi"]);
+}
+
+#[test]
+fn state_that_is_no_object_ends_a_run_and_stays() {
+    let agent = Agent::new("a", Scripted::says("Hello."));
+    let dict = json!({"session_id": "s", "state": {"in_memory": ["not", "an", "object"]}});
+    let mut session = AgentSession::from_dict(dict.clone()).unwrap();
+    let error = block_on(agent.run(&mut session, "Hi", &RunOptions::default())).unwrap_err();
+    let RunError::Provider(failed) = &error else { panic!("{error}") };
+    assert_eq!((failed.source_id.as_str(), failed.kind()), ("in_memory", SessionErrorKind::Invalid));
+    assert_eq!(session.to_dict().unwrap()["state"], dict["state"]);
+}
+
+#[test]
+fn ten_megabytes_of_state_go_through_runs_and_files() {
+    let agent = Agent::new("a", Scripted::says("Hello."));
+    let big = "x".repeat(10_000_000);
+    let dict = json!({"session_id": "s", "state": {"big": {"text": big}, "in_memory": {"own": 1}}});
+    let mut session = AgentSession::from_dict(dict).unwrap();
+    block_on(agent.run(&mut session, "Hi", &RunOptions::default())).unwrap();
+    let folder = std::env::temp_dir().join(format!("epitome-big-{}", std::process::id()));
+    let files = FileSessionStore::new(&folder);
+    block_on(files.save(&session)).unwrap();
+    let mut again = block_on(files.load(session.session_id())).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(again.to_dict().unwrap(), session.to_dict().unwrap());
+    block_on(agent.run(&mut again, "Still there?", &RunOptions::default())).unwrap();
+    let dict = again.to_dict().unwrap();
+    assert_eq!(dict["state"]["in_memory"]["messages"].as_array().unwrap().len(), 4);
+    assert_eq!(dict["state"]["big"]["text"].as_str().unwrap().len(), big.len());
+    assert_eq!(dict["state"]["in_memory"]["own"], 1);
+}

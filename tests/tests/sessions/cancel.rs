@@ -1,0 +1,188 @@
+//! A run that is dropped at any of its await points leaves a session that can be used.
+
+use core::future::Future;
+use core::ops::ControlFlow;
+use core::pin::pin;
+use core::task::{Context, Poll};
+use std::sync::Arc;
+
+use epitome::compactors::{ToolResultClearing, Truncation};
+use epitome::core::{OpenCallTree, Profile, Trigger, Validator, Violation};
+use epitome::std::agent::{Agent, ToolOutput};
+use epitome::std::compaction::{AutoCompaction, Compaction, Compactor, RunPoints};
+use epitome::std::history::{HistoryStore, SessionId};
+use epitome::std::message::Message;
+use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers};
+use epitome::std::run::{ModelResponse, Persistence, Run, RunError, RunOptions, RunSettings};
+use epitome::std::session::AgentSession;
+use futures::executor::block_on;
+use futures::task::noop_waker;
+
+use crate::support::{Pausing, Scripted, Truncating, call, log, pause, shown, texts};
+
+/// Polls a future at most `polls` times.
+fn drive<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
+    let (mut future, waker) = (pin!(future), noop_waker());
+    let mut cx = Context::from_waker(&waker);
+    for _ in 0..polls {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut cx) {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// How often the model calls a tool in a run.
+const ROUNDS: usize = 2;
+
+/// A model that calls a tool again and again, and then answers.
+fn client() -> Scripted {
+    Scripted::new(|_, messages| {
+        let said = texts(messages);
+        let rounds = said.iter().rev().take_while(|text| !text.starts_with("user: "));
+        let rounds = rounds.filter(|text| text.starts_with("tool: ")).count();
+        let says = Message::assistant("And that is what was found in it, as far as I can see.");
+        let asked = said.iter().filter(|text| text.starts_with("user: ")).count();
+        let id = format!("c{asked}-{rounds}");
+        Ok(ModelResponse::new(vec![if rounds == ROUNDS { says } else { call(&id, "read") }]))
+    })
+}
+
+/// An agent that pauses everywhere: in stores, in providers, in its client and in tools. It compacts at every point.
+fn agent(
+    store: &Arc<Pausing>,
+    in_session: bool,
+    persistence: Persistence,
+    compactor: Arc<dyn Compactor>,
+) -> Agent {
+    let mut providers = Providers::default();
+    match in_session {
+        true => providers.push(HistoryProvider::in_memory()).unwrap(),
+        false => {
+            providers.push(HistoryProvider::new("memory", store.clone() as Arc<dyn HistoryStore>)).unwrap()
+        }
+    }
+    let counting = ClosureProvider::before_run(|hook| {
+        Box::pin(async move {
+            let runs = hook.state.get("runs").and_then(|runs| runs.as_u64()).unwrap_or(0);
+            pause().await;
+            hook.state.insert("runs".into(), (runs + 1).into());
+            pause().await;
+            Ok(())
+        })
+    });
+    providers.push_closure(counting).unwrap();
+    let compaction = AutoCompaction::new(compactor)
+        .with_trigger(Trigger::tokens(60))
+        .with_points(RunPoints::default().and_before_call().and_after_run());
+    let settings = RunSettings::new("a").with_providers(providers).with_persistence(persistence);
+    let client = client();
+    Agent::with_settings(
+        settings.with_compaction(compaction),
+        if in_session { client.streaming() } else { client },
+    )
+    .with_tool_runner(|_| {
+        Box::pin(async {
+            pause().await;
+            ToolOutput::new("forty-two, and a few more words so that it is long; ".repeat(3))
+        })
+    })
+}
+
+fn assert_usable(store: &Arc<Pausing>, agent: &Agent, mut session: AgentSession, at: usize) {
+    // Written and loaded.
+    let dict = session.to_dict().unwrap_or_else(|error| panic!("after {at} polls: {error}"));
+    session = AgentSession::from_dict(dict).unwrap();
+    // What the next request holds is legal, whatever was left.
+    block_on(async {
+        let input = vec![Message::user("Go on.")];
+        let mut run =
+            Run::begin(agent.settings(), &mut session, input, &RunOptions::default()).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        let mut validator = Validator::<OpenCallTree>::new(Profile::OpenaiChat);
+        let mut found = |violation: Violation| panic!("after {at} polls: {violation:?}");
+        for message in &prompt.messages {
+            validator.push(message, &mut found).unwrap();
+        }
+        validator.finish(&mut found);
+        assert_eq!(texts(&prompt.messages).last().unwrap(), "user: Go on.");
+        run.abort();
+    });
+    block_on(agent.run(&mut session, "Go on.", &RunOptions::default())).unwrap();
+    assert!(session.state()["decorated"]["runs"].as_u64().unwrap() >= 2);
+    let said = texts(&log(&store.0, "s"));
+    let shown = shown(&store.0, "s");
+    let is_said = |text: &String| said.contains(text) || text.ends_with(": [cleared]");
+    assert!(shown.iter().all(is_said), "after {at} polls: only what was said is shown: {shown:?}");
+    assert!(!said.iter().any(|text| text.ends_with(": [cleared]")), "the log has all of it");
+}
+
+fn dropped_everywhere(
+    in_session: bool,
+    persistence: Persistence,
+    streaming: bool,
+    compactor: Arc<dyn Compactor>,
+) -> usize {
+    for polls in 1.. {
+        let store = Arc::new(Pausing::default());
+        let agent = agent(&store, in_session, persistence, Arc::clone(&compactor));
+        let mut session = agent.create_session(Some("s"), None);
+        for run in 0..3 {
+            let options = RunOptions::default().with_compaction(Compaction::Off);
+            block_on(agent.run(&mut session, format!("Question {run}?"), &options)).unwrap();
+        }
+        let options = RunOptions::default().with_run_token("dropped");
+        let listen = |_: &epitome::std::run::Delta| ControlFlow::Continue(());
+        let done = match streaming {
+            true => drive(agent.run_streaming(&mut session, "Read it.", &options, listen), polls).is_some(),
+            false => drive(agent.run(&mut session, "Read it.", &options), polls).is_some(),
+        };
+        if !in_session && persistence == Persistence::PerRun && !streaming {
+            // A repetition under its name stores what was said once.
+            match block_on(agent.run(&mut session, "Read it.", &options)) {
+                Ok(_) | Err(RunError::AlreadyStored) => {}
+                Err(error) => panic!("after {polls} polls: {error}"),
+            }
+            let said = texts(&log(&store.0, "s"));
+            let asked = said.iter().filter(|text| *text == "user: Read it.").count();
+            assert_eq!(asked, 1, "after {polls} polls: {said:?}");
+        }
+        assert_usable(&store, &agent, session, polls);
+        if done {
+            let records = block_on(store.0.records(&SessionId::new("s"), None, 9));
+            assert!(in_session || !records.unwrap().is_empty(), "compactions are among what is dropped");
+            println!("{persistence:?}, in the session {in_session}: {polls} await points");
+            return polls;
+        }
+    }
+    unreachable!("a run ends")
+}
+
+fn truncating() -> Arc<dyn Compactor> {
+    Arc::new(Truncating(Truncation::new()))
+}
+
+#[test]
+fn a_run_over_a_store_can_be_dropped_anywhere() {
+    for persistence in [Persistence::PerRun, Persistence::PerModelCall] {
+        let points = dropped_everywhere(false, persistence, false, truncating());
+        assert!(points >= 17, "only {points} await points");
+    }
+}
+
+#[test]
+fn a_run_that_shortens_parts_can_be_dropped_anywhere() {
+    for persistence in [Persistence::PerRun, Persistence::PerModelCall] {
+        let clearing = Arc::new(Truncating(ToolResultClearing::new().keep(1)));
+        let points = dropped_everywhere(false, persistence, false, clearing);
+        assert!(points >= 17, "only {points} await points");
+    }
+}
+
+#[test]
+fn a_run_over_the_session_itself_can_be_dropped_anywhere() {
+    for persistence in [Persistence::PerRun, Persistence::PerModelCall] {
+        let points = dropped_everywhere(true, persistence, true, truncating());
+        assert!(points >= 65, "only {points} await points");
+    }
+}

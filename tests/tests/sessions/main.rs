@@ -1,0 +1,22 @@
+//! Sessions in use: runs and agents, as a program that links Epitome uses them.
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests: a panic is how they report"
+)]
+
+mod bad_input;
+mod cancel;
+mod clearing;
+mod compaction;
+mod examples;
+mod generated;
+mod incremental;
+mod loops;
+mod many;
+mod proposal;
+mod runs;
+mod support;
+mod written;

@@ -1,0 +1,268 @@
+//! A run as an explicit object: what is sent, recorded and stored.
+
+use std::sync::Arc;
+
+use epitome::core::{Basis, Usage};
+use epitome::std::history::{HistoryStore, MemoryStore};
+use epitome::std::message::Message;
+use epitome::std::provider::{HistoryProvider, Providers};
+use epitome::std::run::{
+    CallDelta, Delta, ModelResponse, Persistence, Run, RunError, RunOptions, RunSettings,
+};
+use epitome::std::session::AgentSession;
+use futures::executor::block_on;
+
+use crate::support::{call, log, shown, texts};
+
+pub(crate) fn settings(store: &Arc<MemoryStore>) -> RunSettings {
+    settings_over(&(store.clone() as Arc<dyn HistoryStore>))
+}
+
+pub(crate) fn settings_over(store: &Arc<dyn HistoryStore>) -> RunSettings {
+    let mut providers = Providers::default();
+    providers.push(HistoryProvider::new("memory", Arc::clone(store))).unwrap();
+    RunSettings::new("assistant").with_providers(providers)
+}
+
+fn options(token: &str) -> RunOptions {
+    RunOptions::default().with_run_token(token)
+}
+
+fn answer(text: &str) -> ModelResponse {
+    ModelResponse::new(vec![Message::assistant(text)])
+}
+
+#[test]
+fn a_prompt_waits_for_open_calls() {
+    let store = Arc::new(MemoryStore::new());
+    let (settings, mut session) = (settings(&store), AgentSession::with_id("s"));
+    block_on(async {
+        let input = vec![Message::user("Read it.")];
+        let mut run = Run::begin(&settings, &mut session, input, &options("1")).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        run.record(prompt.handle, ModelResponse::new(vec![call("c1", "read")])).await.unwrap();
+        let error = run.prompt().await.unwrap_err();
+        assert!(matches!(&error, RunError::PendingCalls(calls) if calls[0].name == *"read"), "{error}");
+        assert!(matches!(run.answer(vec![Message::tool("c2", "?")]), Err(RunError::Misuse(_))));
+        run.answer(vec![Message::tool("c1", "42")]).unwrap();
+        let prompt = run.prompt().await.unwrap();
+        assert_eq!(texts(&prompt.messages).len(), 3);
+        run.record(prompt.handle, answer("It is 42.")).await.unwrap();
+        assert_eq!(log(&*store, "s"), [], "stored at the end");
+        let outcome = run.finish().await.unwrap();
+        assert_eq!(outcome.response.messages.len(), 3);
+        assert!(matches!(run.finish().await, Err(RunError::Misuse(_))));
+    });
+    let said = ["user: Read it.", "assistant: call c1", "tool: result c1: 42", "assistant: It is 42."];
+    assert_eq!(shown(&*store, "s"), said);
+}
+
+#[test]
+fn only_the_latest_request_is_answered_and_once() {
+    let store = Arc::new(MemoryStore::new());
+    let (settings, mut session) = (settings(&store), AgentSession::with_id("s"));
+    block_on(async {
+        let mut run =
+            Run::begin(&settings, &mut session, vec![Message::user("Hi")], &options("1")).await.unwrap();
+        let (first, second) = (run.prompt().await.unwrap(), run.prompt().await.unwrap());
+        assert!(matches!(run.record(first.handle, answer("old")).await, Err(RunError::Misuse(_))));
+        run.record(second.handle, answer("new")).await.unwrap();
+        run.finish().await.unwrap();
+    });
+    assert_eq!(shown(&*store, "s"), ["user: Hi", "assistant: new"]);
+}
+
+#[test]
+fn the_size_of_the_next_request_follows_what_was_reported() {
+    let store = Arc::new(MemoryStore::new());
+    let (settings, mut session) = (settings(&store), AgentSession::with_id("s"));
+    block_on(async {
+        let mut run =
+            Run::begin(&settings, &mut session, vec![Message::user("Hi")], &options("1")).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        assert_eq!(prompt.size.basis, Basis::Estimated);
+        run.record(prompt.handle, answer("Hello").with_usage(Usage::new(5_000, 20))).await.unwrap();
+        run.finish().await.unwrap();
+        assert_eq!(session.token_count(), 5_000);
+        let mut run =
+            Run::begin(&settings, &mut session, vec![Message::user("More")], &options("2")).await.unwrap();
+        let size = run.prompt().await.unwrap().size.tokens;
+        assert!(size > 5_000 && size < 5_200, "{size}: the anchor holds from run to run");
+    });
+    assert_eq!(session.usage().unwrap().output_total, Some(20));
+}
+
+#[test]
+fn an_abandoned_stream_stores_what_arrived() {
+    let store = Arc::new(MemoryStore::new());
+    let (settings, mut session) = (settings(&store), AgentSession::with_id("s"));
+    block_on(async {
+        let mut run =
+            Run::begin(&settings, &mut session, vec![Message::user("Tell.")], &options("1")).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        run.begin_response(prompt.handle).unwrap();
+        run.extend_response(&Delta::text("Once upon ")).unwrap();
+        run.extend_response(&Delta::text("a")).unwrap();
+        let whole = CallDelta::new(0, "{\"a\": 1}").of("c1", "read");
+        run.extend_response(&Delta::call(whole)).unwrap();
+        run.extend_response(&Delta::call(CallDelta::new(1, "{\"a\": ").of("c2", "read"))).unwrap();
+        assert!(matches!(run.finish().await, Err(RunError::Misuse(_))), "an answer is arriving");
+        run.abandon().await.unwrap();
+    });
+    let log = log(&*store, "s");
+    assert_eq!(texts(&log), ["user: Tell.", "assistant: Once upon a|call c1"]);
+    assert!(log[1].is_incomplete() && !log[0].is_incomplete());
+    // The next run tells the model that the call was aborted.
+    block_on(async {
+        let mut run =
+            Run::begin(&settings, &mut session, vec![Message::user("Go on.")], &options("2")).await.unwrap();
+        assert_eq!(run.unfinished_calls()[0].id, *"c1");
+        let sent = texts(&run.prompt().await.unwrap().messages);
+        assert!(sent[2].starts_with("tool: result c1: [aborted"), "{sent:?}");
+        assert_eq!(sent.last().unwrap(), "user: Go on.");
+    });
+}
+
+#[test]
+fn a_whole_stream_is_an_answer_and_its_last_report_counts() {
+    let store = Arc::new(MemoryStore::new());
+    let (settings, mut session) = (settings(&store), AgentSession::with_id("s"));
+    block_on(async {
+        let mut run =
+            Run::begin(&settings, &mut session, vec![Message::user("Tell.")], &options("1")).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        run.begin_response(prompt.handle).unwrap();
+        run.extend_response(&Delta::text("Hel").with_usage(Usage::new(7, 1))).unwrap();
+        run.extend_response(&Delta::text("lo").with_usage(Usage::new(9, 2))).unwrap();
+        run.finish_response().await.unwrap();
+        run.finish().await.unwrap();
+    });
+    assert_eq!(shown(&*store, "s"), ["user: Tell.", "assistant: Hello"]);
+    assert_eq!((session.token_count(), session.usage().unwrap().output_total), (9, Some(2)));
+}
+
+#[test]
+fn a_failed_call_stores_the_inputs_only() {
+    let store = Arc::new(MemoryStore::new());
+    let (settings, mut session) = (settings(&store), AgentSession::with_id("s"));
+    block_on(async {
+        let mut run =
+            Run::begin(&settings, &mut session, vec![Message::user("Hi")], &options("1")).await.unwrap();
+        let _prompt = run.prompt().await.unwrap();
+        run.fail().await.unwrap();
+    });
+    assert_eq!(shown(&*store, "s"), ["user: Hi"]);
+}
+
+#[test]
+fn an_aborted_run_stores_nothing() {
+    let store = Arc::new(MemoryStore::new());
+    let (settings, mut session) = (settings(&store), AgentSession::with_id("s"));
+    block_on(async {
+        let mut run =
+            Run::begin(&settings, &mut session, vec![Message::user("Hi")], &options("1")).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        run.record(prompt.handle, answer("Hello")).await.unwrap();
+        run.abort();
+    });
+    assert_eq!(shown(&*store, "s"), Vec::<String>::new());
+}
+
+#[test]
+fn per_model_call_what_was_said_survives_a_crash() {
+    let store = Arc::new(MemoryStore::new());
+    let settings = settings(&store).with_persistence(Persistence::PerModelCall);
+    let mut session = AgentSession::with_id("s");
+    block_on(async {
+        let mut run =
+            Run::begin(&settings, &mut session, vec![Message::user("Read.")], &options("1")).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        assert_eq!(shown(&*store, "s"), ["user: Read."], "before the model is called");
+        run.record(prompt.handle, ModelResponse::new(vec![call("c1", "read")])).await.unwrap();
+        // Here the process dies.
+        drop(run);
+    });
+    assert_eq!(shown(&*store, "s"), ["user: Read.", "assistant: call c1"]);
+
+    // Without new input the call is still open, and is answered first.
+    let mut session = AgentSession::with_id("s");
+    block_on(async {
+        let mut run = Run::begin(&settings, &mut session, Vec::new(), &options("2")).await.unwrap();
+        assert_eq!(run.pending_calls()[0].id, *"c1");
+        run.answer(vec![Message::tool("c1", "42")]).unwrap();
+        let prompt = run.prompt().await.unwrap();
+        assert_eq!(prompt.messages.len(), 3);
+        run.record(prompt.handle, answer("42")).await.unwrap();
+        run.finish().await.unwrap();
+    });
+    let said = ["user: Read.", "assistant: call c1", "tool: result c1: 42", "assistant: 42"];
+    assert_eq!(shown(&*store, "s"), said);
+}
+
+#[test]
+fn a_repeated_run_stores_once() {
+    let store = Arc::new(MemoryStore::new());
+    let settings = settings(&store);
+    for is_first in [true, false] {
+        // The second attempt does not know that the first one came through, until it is told.
+        let mut session = AgentSession::with_id("s");
+        block_on(async {
+            let input = vec![Message::user("yes"), Message::user("yes")];
+            let mut run = match Run::begin(&settings, &mut session, input, &options("same")).await {
+                Err(RunError::AlreadyStored) if !is_first => return,
+                run => run.unwrap(),
+            };
+            assert!(is_first, "the model is not asked again");
+            let prompt = run.prompt().await.unwrap();
+            run.record(prompt.handle, answer("Hello")).await.unwrap();
+            run.finish().await.unwrap();
+        });
+    }
+    assert_eq!(shown(&*store, "s"), ["user: yes", "user: yes", "assistant: Hello"]);
+}
+
+#[test]
+fn a_run_that_has_stored_its_input_is_not_begun_again() {
+    let store = Arc::new(MemoryStore::new());
+    let settings = settings(&store).with_persistence(Persistence::PerModelCall);
+    let mut session = AgentSession::with_id("s");
+    block_on(async {
+        let input = || vec![Message::user("Read it.")];
+        let mut run = Run::begin(&settings, &mut session, input(), &options("1")).await.unwrap();
+        let _ = run.prompt().await.unwrap();
+        drop(run);
+        let again = Run::begin(&settings, &mut session, input(), &options("1")).await;
+        assert!(matches!(again, Err(RunError::AlreadyStored)));
+        let mut run = Run::begin(&settings, &mut session, Vec::new(), &options("2")).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        assert_eq!(texts(&prompt.messages), ["user: Read it."], "once");
+        run.record(prompt.handle, answer("It is 42.")).await.unwrap();
+        run.finish().await.unwrap();
+    });
+    assert_eq!(shown(&*store, "s"), ["user: Read it.", "assistant: It is 42."]);
+}
+
+#[test]
+fn what_has_arrived_when_a_run_is_dropped_is_stored_with_the_next() {
+    for persistence in [Persistence::PerRun, Persistence::PerModelCall] {
+        let store = Arc::new(MemoryStore::new());
+        let settings = settings(&store).with_persistence(persistence);
+        let mut session = AgentSession::with_id("s");
+        block_on(async {
+            for (token, aborts) in [("1", false), ("2", true)] {
+                let input = vec![Message::user(token)];
+                let mut run = Run::begin(&settings, &mut session, input, &options(token)).await.unwrap();
+                let prompt = run.prompt().await.unwrap();
+                run.begin_response(prompt.handle).unwrap();
+                run.extend_response(&Delta::text("Well, ")).unwrap();
+                if aborts { run.abort() } else { drop(run) }
+            }
+            let run = Run::begin(&settings, &mut session, Vec::new(), &options("3")).await.unwrap();
+            drop(run);
+        });
+        let mut said = vec!["user: 1", "assistant: Well, "];
+        said.extend((persistence == Persistence::PerModelCall).then_some("user: 2"));
+        assert_eq!(shown(&*store, "s"), said, "an abort leaves nothing of what has arrived");
+        assert!(log(&*store, "s")[1].is_incomplete());
+    }
+}

@@ -1,0 +1,276 @@
+//! Clients, compactors and stores to test with.
+
+use core::fmt;
+use core::future::{Future, poll_fn};
+use core::ops::{ControlFlow, Range};
+use core::pin::pin;
+use core::task::{Context, Poll};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use epitome::compactors::Truncation;
+use epitome::core::message::Role;
+use epitome::core::{Outcome, Revision, Seq, Strategy, Usage};
+use epitome::std::agent::{ChatClient, ChatRequest, ClientError, DeltaSink};
+use epitome::std::compaction::{CompactionCx, CompactionOutcome, Compactor};
+use epitome::std::history::{
+    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, Loaded, LogPage, MemoryStore,
+    Notes, SessionId, SessionInfo, StoreError,
+};
+use epitome::std::message::{Message, Part, ToolCall};
+use epitome::std::run::{CallDelta, Delta, ModelResponse};
+use epitome::std::session::{SessionError, SessionErrorKind};
+use futures::task::noop_waker;
+
+/// What one request held: the texts of its messages, with their roles.
+pub(crate) type Sent = Vec<String>;
+
+/// What the model says to its nth request, which holds these messages.
+type Answer = dyn Fn(usize, &[Message]) -> Result<ModelResponse, ClientError> + Send + Sync;
+
+/// A model that answers as a closure says, and remembers what it was sent.
+#[derive(Clone)]
+pub(crate) struct Scripted {
+    pub(crate) sent: Arc<Mutex<Vec<Sent>>>,
+    answer: Arc<Answer>,
+    /// Whether it streams, a letter at a time.
+    streams: bool,
+}
+
+impl Scripted {
+    pub(crate) fn new(
+        answer: impl Fn(usize, &[Message]) -> Result<ModelResponse, ClientError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { sent: Arc::default(), answer: Arc::new(answer), streams: false }
+    }
+
+    /// Says `text` whatever it is asked.
+    pub(crate) fn says(text: &'static str) -> Self {
+        Self::new(move |_, _| Ok(ModelResponse::new(vec![Message::assistant(text)])))
+    }
+
+    pub(crate) fn streaming(mut self) -> Self {
+        self.streams = true;
+        self
+    }
+
+    pub(crate) fn last(&self) -> Sent {
+        self.sent.lock().unwrap().last().cloned().unwrap_or_default()
+    }
+
+    fn next(&self, messages: &[Message]) -> Result<ModelResponse, ClientError> {
+        let mut sent = self.sent.lock().unwrap();
+        sent.push(texts(messages));
+        (self.answer)(sent.len(), messages)
+    }
+}
+
+#[async_trait]
+impl ChatClient for Scripted {
+    async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+        pause().await;
+        self.next(request.messages)
+    }
+
+    async fn stream(
+        &self,
+        request: &ChatRequest<'_>,
+        on_delta: &mut DeltaSink<'_>,
+    ) -> Result<Option<ModelResponse>, ClientError> {
+        let response = self.complete(request).await?;
+        if !self.streams {
+            return Ok(Some(response));
+        }
+        for piece in response.messages.iter().flat_map(Message::parts).flat_map(pieces) {
+            pause().await;
+            if piece.text == "!" {
+                return Err("the line is dead".into());
+            }
+            if on_delta(piece.with_usage(Usage::new(10, 1))) == ControlFlow::Break(()) {
+                return Ok(None);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A text letter by letter; the arguments of a call in two pieces.
+fn pieces(part: &Part) -> Vec<Delta> {
+    match part {
+        Part::Text(text) => text.chars().map(Delta::text).collect(),
+        Part::ToolCall(ToolCall { id, name, arguments, .. }) => {
+            let (head, tail) = arguments.split_at(arguments.len() / 2);
+            let first = CallDelta::new(0, head).of(id.clone(), name.clone());
+            vec![Delta::call(first), Delta::call(CallDelta::new(0, tail))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Compacts by a strategy: a plan, the record of it, a commit.
+#[derive(Debug)]
+pub(crate) struct Truncating<S = Truncation>(pub(crate) S);
+
+#[async_trait]
+impl<S: Strategy + fmt::Debug + Send + Sync> Compactor for Truncating<S> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
+        let (budget, pass, before, mut cells) = (*cx.budget(), cx.pass(), cx.measure(), Vec::new());
+        let history = cx.history();
+        let planned = history.plan(&budget, pass, &self.0, &mut cells);
+        let planned = planned.map_err(|error| {
+            SessionError::new(SessionErrorKind::Infeasible, "truncate").with_source(error)
+        })?;
+        let record = match planned {
+            Outcome::Unchanged(reason) => return Ok(CompactionOutcome::Unchanged(reason.as_str().into())),
+            Outcome::Planned(plan) => {
+                let filled =
+                    history.fill(plan, &Notes::default(), |ready| history.record(&ready, self.0.name()));
+                filled.map_err(|error| {
+                    SessionError::new(SessionErrorKind::Infeasible, "truncate").with_source(error)
+                })?
+            }
+        };
+        history.commit(&record).await?;
+        Ok(CompactionOutcome::Compacted(cx.result_since(before)))
+    }
+}
+
+/// Always fails.
+#[derive(Debug)]
+pub(crate) struct Failing;
+
+#[async_trait]
+impl Compactor for Failing {
+    fn name(&self) -> &str {
+        "failing"
+    }
+
+    async fn compact(&self, _: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
+        Err(SessionError::new(SessionErrorKind::Unavailable, "on purpose"))
+    }
+}
+
+/// A store in memory that lets others run before and after each of its steps.
+#[derive(Debug, Default)]
+pub(crate) struct Pausing(pub(crate) MemoryStore);
+
+#[async_trait]
+impl HistoryStore for Pausing {
+    async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
+        pause().await;
+        let done = self.0.append(session, append).await;
+        pause().await;
+        done
+    }
+
+    async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
+        pause().await;
+        self.0.load(session).await
+    }
+
+    async fn appended(
+        &self,
+        session: &SessionId,
+        token: &AppendToken,
+    ) -> Result<Option<Appended>, StoreError> {
+        self.0.appended(session, token).await
+    }
+
+    async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
+        pause().await;
+        let done = self.0.commit(session, record).await;
+        pause().await;
+        done
+    }
+
+    async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
+        self.0.log(session, range, limit).await
+    }
+
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Committed>, StoreError> {
+        self.0.records(session, after, limit).await
+    }
+
+    async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
+        self.0.list(after, limit).await
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
+        self.0.delete(session).await
+    }
+}
+
+/// Is pending once.
+pub(crate) async fn pause() {
+    let mut paused = false;
+    poll_fn(|cx| {
+        if paused {
+            return Poll::Ready(());
+        }
+        paused = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// A call of the tool `name`.
+pub(crate) fn call(id: &str, name: &str) -> Message {
+    Message::new(Role::Assistant, vec![Part::ToolCall(ToolCall::new(id, name, "{}"))])
+}
+
+/// `role: text` of each message; `call ID` and `result ID: text` for those.
+pub(crate) fn texts<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<String> {
+    messages.into_iter().map(text).collect()
+}
+
+fn text(message: &Message) -> String {
+    let parts = message.parts().iter().map(|part| match part {
+        Part::Text(text) => text.to_string(),
+        Part::ToolCall(call) => format!("call {}", call.id.as_str()),
+        Part::ToolResult(result) => {
+            let said = |part: &Part| {
+                if let Part::Text(text) = part { text.to_string() } else { format!("{part:?}") }
+            };
+            let said: String = result.parts.iter().map(said).collect();
+            format!("result {}: {said}", result.call_id.as_str())
+        }
+        other => format!("{other:?}"),
+    });
+    format!("{}: {}", message.role().as_str(), parts.collect::<Vec<_>>().join("|"))
+}
+
+/// Waits for a future, also within another one: an executor of one thread cannot be entered twice.
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    let (mut future, waker) = (pin!(future), noop_waker());
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return value;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// The whole log of a session.
+pub(crate) fn log(store: &dyn HistoryStore, session: &str) -> Vec<Message> {
+    let all = Seq(0)..Seq(u64::MAX);
+    match wait(store.log(&SessionId::new(session), all, u32::MAX)) {
+        Ok(page) => page.messages.into_iter().map(|logged| logged.entry.message).collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// What a fresh process shows of a session.
+pub(crate) fn shown(store: &dyn HistoryStore, session: &str) -> Vec<String> {
+    let loaded = wait(store.load(&SessionId::new(session)));
+    loaded.map_or_else(|_| Vec::new(), |loaded| texts(loaded.live.iter().map(|live| &live.entry.message)))
+}
