@@ -8,16 +8,17 @@ use crate::message::{Media, MediaSource, Message, Part, Str, ToolCall, ToolResul
 use crate::wire::WireError;
 use crate::wire::json::{self, Kind, quote};
 
-/// The parts of a message as units: sealed reasoning without a text stands on the part that follows it.
+/// The parts of a message as units: sealed reasoning without a text stands on the part that follows it, except on one of
+/// unknown kind, which has its own signature in it.
 pub(super) fn units(message: &Message) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
     let mut open = false;
     for part in message.parts() {
         let part = without_assigned(part);
         let is_sealed = matches!(&part, Part::Reasoning(sealed) if sealed.text.is_empty());
-        let is_thought = matches!(part, Part::Reasoning(_));
+        let stands_alone = matches!(part, Part::Reasoning(_) | Part::Unknown(_));
         match units.last_mut() {
-            Some(unit) if open && !is_thought => unit.parts.push(part),
+            Some(unit) if open && !stands_alone => unit.parts.push(part),
             _ => units.push(Unit { parts: vec![part], name: None }),
         }
         open = is_sealed;

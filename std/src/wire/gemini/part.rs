@@ -78,7 +78,8 @@ pub(super) fn unit(
         (None, None) if signature.is_some() => None,
         (None, None) => Some(unknown(whole, "", raw)),
     };
-    if let Some(signature) = signature {
+    // A part of unknown kind is kept as it was written, and its signature within it.
+    if let Some(signature) = signature.filter(|_| !matches!(part, Some(Part::Unknown(_)))) {
         let mut sealed = Reasoning::new(Str::default());
         sealed.opaque = Some(signature);
         unit.parts.push(Part::Reasoning(sealed));

@@ -104,3 +104,14 @@ fn a_result_stands_as_an_object_only_if_it_is_read_as_the_same_text() {
         assert_eq!(lines(&again)[2], format!("tool: result c [text {text}]"));
     }
 }
+
+#[test]
+fn a_part_of_unknown_kind_keeps_the_one_signature_that_it_has() {
+    let text = r#"{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"thoughtSignature":"s1"},
+        {"inlineData":{"name":"f"},"thoughtSignature":"s2"}]}]}"#;
+    let transcript = transcript(text);
+    let converted = convert(transcript.conversations()[0].messages(), Format::Gemini).unwrap();
+    let expected = r#"{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"","thoughtSignature":"s1"},{"inlineData":{"name":"f"},"thoughtSignature":"s2"}]}]}"#;
+    assert_eq!(converted.text, expected);
+    assert_eq!(lines(&read(converted.text, &ReadOptions::default()).unwrap()), lines(&transcript));
+}
