@@ -50,39 +50,64 @@ impl Pin {
     }
 }
 
+/// What a pin has held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Met {
+    Nothing,
+    /// This message alone, or others like it: it answers no call, and no request can hold it.
+    Orphan(usize),
+    Something,
+}
+
 /// What is pinned of one conversation.
 #[derive(Debug)]
 pub(crate) struct Pins<'a> {
     pins: &'a [Pin],
-    /// Which of them hold something.
-    met: Vec<bool>,
+    /// What each of them holds.
+    met: Vec<Met>,
     /// How many messages there were.
     at: usize,
 }
 
 impl<'a> Pins<'a> {
     pub(crate) fn new(pins: &'a [Pin]) -> Self {
-        Self { pins, met: vec![false; pins.len()], at: 0 }
+        Self { pins, met: vec![Met::Nothing; pins.len()], at: 0 }
     }
 
     /// The next message, pinned if it was or is now.
-    pub(crate) fn next<'m, M: MessageView>(&mut self, message: &'m M) -> Pinned<'m, M> {
-        let mut pinned = false;
-        for (pin, met) in self.pins.iter().zip(&mut self.met) {
-            let holds = pin.holds(self.at, message);
-            *met |= holds;
-            pinned |= holds;
-        }
-        self.at += 1;
-        Pinned { message, pinned }
+    pub(crate) fn next<'m, M: MessageView>(&self, message: &'m M) -> Pinned<'m, M> {
+        Pinned { message, pinned: self.pins.iter().any(|pin| pin.holds(self.at, message)) }
     }
 
-    /// Each pin has held something.
-    pub(crate) fn check(&self) -> Result<()> {
-        match self.pins.iter().zip(&self.met).find(|(_, met)| !**met) {
-            Some((pin, _)) => Err(Failure::input(format!("--pin {}: there is no such message", pin.text))),
-            None => Ok(()),
+    /// Where that message was put.
+    pub(crate) fn placed(&mut self, message: &impl MessageView, is_orphan: bool) {
+        for (pin, met) in self.pins.iter().zip(&mut self.met) {
+            *met = match (pin.holds(self.at, message), is_orphan, *met) {
+                (false, ..) => *met,
+                // Of an id or a source it may not be the only one; a place names it.
+                (true, true, Met::Something) if !matches!(pin.which, Which::At(..)) => Met::Something,
+                (true, true, Met::Orphan(at)) => Met::Orphan(at),
+                (true, true, _) => Met::Orphan(self.at),
+                (true, false, Met::Orphan(at)) if matches!(pin.which, Which::At(..)) => Met::Orphan(at),
+                (true, false, _) => Met::Something,
+            };
         }
+        self.at += 1;
+    }
+
+    /// Each pin has held something that can stay.
+    pub(crate) fn check(&self) -> Result<()> {
+        for (pin, met) in self.pins.iter().zip(&self.met) {
+            let why = match met {
+                Met::Something => continue,
+                Met::Nothing => "there is no such message".to_owned(),
+                Met::Orphan(at) => {
+                    format!("message {at} answers no call, so no request can hold it; leave it out")
+                }
+            };
+            return Err(Failure::input(format!("--pin {}: {why}", pin.text)));
+        }
+        Ok(())
     }
 }
 

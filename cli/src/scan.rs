@@ -83,7 +83,9 @@ pub(crate) fn whole(
         basis = basis.min(amount.basis);
         let size =
             |ordinal: u32, _: PartView<'_>| parts.get(ordinal as usize).copied().unwrap_or(Tokens::ZERO);
-        placed(index.push_with_parts(&pins.next(message), amount.tokens, size))
+        let placed = placed(index.push_with_parts(&pins.next(message), amount.tokens, size))?;
+        pins.placed(message, placed.orphan);
+        Ok(())
     })?;
     pins.check()?;
     // What answers no call is part of the request until it is left out.
@@ -109,7 +111,9 @@ pub(crate) fn lazily(
     let mut pins = Pins::new(pins);
     transcript.for_each(|message| {
         estimates.push(count_message(message, estimator));
-        placed(lazy.push(&pins.next(message), message_bounds(message, counter)))
+        let placed = placed(lazy.push(&pins.next(message), message_bounds(message, counter)))?;
+        pins.placed(message, placed.orphan);
+        Ok(())
     })?;
     pins.check()?;
     if lazy.index().groups().any(|group| group.kind() == GroupKind::Orphan) {
@@ -146,11 +150,11 @@ pub(crate) fn push(index: &mut Groups, message: &impl MessageView, tokens: Token
 
 /// The same, and where it stands there.
 pub(crate) fn place(index: &mut Groups, message: &impl MessageView, tokens: Tokens) -> Result<Placed> {
-    index.push(message, tokens).map_err(|_| too_long())
+    placed(index.push(message, tokens))
 }
 
-fn placed(placed: core::result::Result<Placed, Full>) -> Result<()> {
-    placed.map(|_| ()).map_err(|_| too_long())
+fn placed(placed: core::result::Result<Placed, Full>) -> Result<Placed> {
+    placed.map_err(|_| too_long())
 }
 
 fn too_long() -> Failure {

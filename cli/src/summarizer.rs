@@ -40,13 +40,16 @@ pub(crate) fn open(args: &SummaryArgs, model: Option<&str>) -> Result<Option<Pro
     Ok(Some(summarizer))
 }
 
-/// The address of the resource: of a base like `https://api.openai.com/v1`, what is below it.
+/// The address of the resource: of a base like `https://api.openai.com/v1`, what is below it. A query stays behind it.
 fn endpoint(url: &str) -> Result<String> {
-    let url = url.trim_end_matches('/');
     if !url.starts_with("https://") && !url.starts_with("http://") {
         return Err(Failure::input("--summarizer: expected an address like https://api.openai.com/v1"));
     }
-    Ok(if url.ends_with(RESOURCE) { url.to_owned() } else { format!("{url}{RESOURCE}") })
+    // A fragment is sent to nobody.
+    let url = url.split('#').next().unwrap_or_default();
+    let (base, query) = url.split_at(url.find('?').unwrap_or(url.len()));
+    let base = base.trim_end_matches('/');
+    Ok(format!("{}{RESOURCE}{query}", base.strip_suffix(RESOURCE).unwrap_or(base)))
 }
 
 const RESOURCE: &str = "/chat/completions";
@@ -64,7 +67,7 @@ impl ChatClient for Client {
         let messages = request.messages.iter().map(|message| Ok(openai_chat::write(message)?.into_owned()));
         let messages = messages.collect::<core::result::Result<Vec<String>, ClientError>>()?.join(",");
         let body = format!(r#"{{"model":{},"messages":[{messages}]}}"#, Value::from(request.model));
-        let (status, answer) = http::post(&self.http, &self.url, self.key.as_deref(), body)?;
+        let (status, answer) = http::post(&self.http, &self.url, self.key.as_deref(), body).await?;
         let answer: core::result::Result<Value, _> = serde_json::from_str(&answer);
         if !(200..300).contains(&status) {
             let why = answer.ok().map(|answer| told(&answer)).unwrap_or_default();
@@ -95,8 +98,10 @@ mod http {
     //! Over HTTP.
 
     use core::time::Duration;
+    use std::thread;
 
     use epitome::std::agent::ClientError;
+    use futures::channel::oneshot;
 
     use crate::failure::Result;
 
@@ -118,12 +123,20 @@ mod http {
         Ok(config.build().new_agent())
     }
 
-    pub(super) fn post(
-        agent: &Agent,
-        url: &str,
-        key: Option<&str>,
-        body: String,
-    ) -> core::result::Result<(u16, String), ClientError> {
+    /// Asks on a thread of its own, so that whoever waits for an answer, or for several, can give up in between.
+    pub(super) async fn post(agent: &Agent, url: &str, key: Option<&str>, body: String) -> Answer {
+        let (agent, url, key) = (agent.clone(), url.to_owned(), key.map(str::to_owned));
+        let (answer, answered) = oneshot::channel();
+        thread::Builder::new().name("summarizer".into()).spawn(move || {
+            // Who has given up hears nothing of it.
+            let _ = answer.send(ask(&agent, &url, key.as_deref(), body));
+        })?;
+        answered.await?
+    }
+
+    type Answer = core::result::Result<(u16, String), ClientError>;
+
+    fn ask(agent: &Agent, url: &str, key: Option<&str>, body: String) -> Answer {
         let mut request = agent.post(url).header("content-type", "application/json");
         if let Some(key) = key {
             request = request.header("authorization", format!("Bearer {key}"));
@@ -149,7 +162,8 @@ mod http {
         Err(Failure::input("--summarizer: this program was built without the feature http"))
     }
 
-    pub(super) fn post(
+    #[expect(clippy::unused_async, reason = "the one that asks somebody waits")]
+    pub(super) async fn post(
         agent: &Agent,
         _: &str,
         _: Option<&str>,
@@ -170,7 +184,35 @@ mod tests {
         for url in ["https://h/v1", "https://h/v1/", "https://h/v1/chat/completions"] {
             assert_eq!(endpoint(url).unwrap(), "https://h/v1/chat/completions");
         }
+        for url in
+            ["https://h/d?v=1", "https://h/d/?v=1", "https://h/d/chat/completions?v=1", "https://h/d?v=1#f"]
+        {
+            assert_eq!(endpoint(url).unwrap(), "https://h/d/chat/completions?v=1");
+        }
+        assert_eq!(endpoint("https://h?a=/b/?c").unwrap(), "https://h/chat/completions?a=/b/?c");
         assert!(endpoint("api.openai.com").unwrap_err().message().contains("expected an address"));
+    }
+
+    /// The deadline of a summary holds only if the call does not block whoever watches the clock.
+    #[cfg(feature = "http")]
+    #[test]
+    fn who_waits_for_an_answer_can_give_up() {
+        use core::time::Duration;
+        use std::{net::TcpListener, thread};
+
+        use epitome::std::message::Message;
+        use futures::FutureExt as _;
+
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = endpoint(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+        // An endpoint that thinks for two seconds, and hangs up.
+        thread::spawn(move || listener.accept().map(|_connection| thread::sleep(Duration::from_secs(2))));
+        let client = Client { url, key: None, http: http::agent().unwrap() };
+        let (messages, options) = ([Message::user("Hello")], serde_json::Map::new());
+        let request = ChatRequest::without_tools(&messages, &options, "m");
+        let mut asked = client.complete(&request);
+        assert!((&mut asked).now_or_never().is_none(), "it waits");
+        assert!(futures::executor::block_on(asked).is_err());
     }
 
     #[test]

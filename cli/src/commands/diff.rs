@@ -2,6 +2,7 @@
 
 use core::fmt::Write as _;
 use core::hash::{Hash as _, Hasher as _};
+use core::ops::Range;
 use std::collections::HashMap;
 use std::hash::DefaultHasher;
 use std::process::ExitCode;
@@ -156,12 +157,10 @@ fn begin(beginning: &mut String, text: &str) {
 
 /// Goes through both at once: what the second has of the first is found in its order, which compaction keeps.
 fn compare(a: &[Side], b: &[Side]) -> Comparison {
-    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
-    a.iter().enumerate().for_each(|(at, side)| places.entry(side.whole).or_default().push(at));
+    let wholes = places(a, 0..a.len(), |side| side.whole);
     let (mut rows, mut begun, mut new) = (Vec::with_capacity(a.len().max(b.len())), 0, Vec::new());
     for (at, side) in b.iter().enumerate() {
-        let own = places.get(&side.whole).map_or(&[][..], Vec::as_slice);
-        let next = own.get(own.partition_point(|place| *place < begun)).copied();
+        let next = first_from(&wholes, side.whole, begun);
         let Some((next, same)) = next.and_then(|next| Some((next, a.get(next)?))) else {
             new.push(at);
             continue;
@@ -186,11 +185,12 @@ fn compare(a: &[Side], b: &[Side]) -> Comparison {
 }
 
 /// What stands between two messages that are the same: changed where the frame is, else of one side only.
-fn between(a: &[Side], old: core::ops::Range<usize>, b: &[Side], new: &[usize], rows: &mut Vec<Row>) {
+fn between(a: &[Side], old: Range<usize>, b: &[Side], new: &[usize], rows: &mut Vec<Row>) {
+    let frames = if new.is_empty() { HashMap::new() } else { places(a, old.clone(), |side| side.frame) };
     let mut left = old.peekable();
     for at in new {
         let Some(side) = b.get(*at) else { continue };
-        let changed = left.clone().find(|old| a.get(*old).is_some_and(|old| old.frame == side.frame));
+        let changed = left.peek().and_then(|begun| first_from(&frames, side.frame, *begun));
         while let Some(gone) = left.next_if(|old| changed.is_some_and(|changed| *old < changed)) {
             rows.extend(a.get(gone).map(|side| Row { sign: '<', a: Some(side.place(gone)), b: None }));
         }
@@ -199,6 +199,21 @@ fn between(a: &[Side], old: core::ops::Range<usize>, b: &[Side], new: &[usize], 
         rows.push(Row { sign, a: was, b: Some(side.place(*at)) });
     }
     rows.extend(left.filter_map(|at| Some(Row { sign: '<', a: Some(a.get(at)?.place(at)), b: None })));
+}
+
+/// Where each hash stands in a part of a transcript, in order.
+fn places(sides: &[Side], part: Range<usize>, hash: impl Fn(&Side) -> u64) -> HashMap<u64, Vec<usize>> {
+    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (at, side) in part.clone().zip(sides.get(part).unwrap_or_default()) {
+        places.entry(hash(side)).or_default().push(at);
+    }
+    places
+}
+
+/// The first place of a hash from `begun` on.
+fn first_from(places: &HashMap<u64, Vec<usize>>, hash: u64, begun: usize) -> Option<usize> {
+    let own = places.get(&hash)?;
+    own.get(own.partition_point(|place| *place < begun)).copied()
 }
 
 impl Comparison {
@@ -232,4 +247,62 @@ fn cell(place: &Place) -> String {
     // A long run without a space is a blob; and what a terminal obeys is shown.
     let text: String = line(&without_base64(&place.beginning)).chars().take(SHOWN_CHARS).collect();
     format!("{:>5} {:<9} {:>7}  {text}", place.at, place.role, grouped(place.tokens))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn side(whole: u64, frame: u64) -> Side {
+        Side { role: Role::User, tokens: 1, whole, frame, beginning: String::new() }
+    }
+
+    fn rows(rows: &[Row]) -> Vec<(char, Option<usize>, Option<usize>)> {
+        let at = |place: &Option<Place>| place.as_ref().map(|place| place.at);
+        rows.iter().map(|row| (row.sign, at(&row.a), at(&row.b))).collect()
+    }
+
+    /// The same as `compare`, looking through all that is left each time.
+    fn naive(a: &[Side], b: &[Side]) -> Vec<(char, Option<usize>, Option<usize>)> {
+        let (mut rows, mut begun, mut at) = (Vec::new(), 0, 0);
+        while at < b.len() {
+            // What stands before the next message that is the same.
+            let same = |side: &Side| (begun..a.len()).find(|old| a[*old].whole == side.whole);
+            let next = (at..b.len()).find(|new| same(&b[*new]).is_some());
+            let (end, until) = next.map_or((b.len(), a.len()), |new| (new, same(&b[new]).unwrap()));
+            for new in at..end {
+                let changed = (begun..until).find(|old| a[*old].frame == b[new].frame);
+                rows.extend((begun..changed.unwrap_or(begun)).map(|old| ('<', Some(old), None)));
+                rows.push((if changed.is_some() { '~' } else { '>' }, changed, Some(new)));
+                begun = changed.map_or(begun, |changed| changed + 1);
+            }
+            rows.extend((begun..until).map(|old| ('<', Some(old), None)));
+            rows.extend(next.map(|new| ('=', Some(until), Some(new))));
+            (begun, at) = (until + 1, end + 1);
+        }
+        rows.extend((begun..a.len()).map(|old| ('<', Some(old), None)));
+        rows
+    }
+
+    fn sides() -> impl Strategy<Value = Vec<Side>> {
+        prop::collection::vec((0..12_u64, 0..4_u64).prop_map(|(whole, frame)| side(whole, frame)), 0..12)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_found_by_hash_is_what_a_search_finds((a, b) in (sides(), sides())) {
+            prop_assert_eq!(rows(&compare(&a, &b).rows), naive(&a, &b));
+        }
+    }
+
+    /// Where each message is looked for among all others, this does not end within minutes.
+    #[test]
+    fn transcripts_that_have_nothing_in_common_are_compared_at_once() {
+        let a: Vec<_> = (0..400_000).map(|at| side(at, at)).collect();
+        let b: Vec<_> = (400_000..800_000).map(|at| side(at, at)).collect();
+        let found = compare(&a, &b);
+        assert_eq!((found.only_a, found.only_b, found.same + found.changed), (400_000, 400_000, 0));
+    }
 }

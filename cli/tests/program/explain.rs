@@ -1,5 +1,6 @@
 //! What stays because it is pinned, why the rest went, and two transcripts side by side.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -51,6 +52,30 @@ fn a_pin_that_holds_nothing_is_refused() {
 }
 
 #[test]
+fn a_pin_on_what_answers_no_call_is_refused() {
+    let folder = Folder::new();
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "42"});
+    let calls = [json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}})];
+    let said = json!([
+        {"role": "user", "content": "Go."}, {"role": "assistant", "content": null, "tool_calls": calls},
+        result("a"), result("nobody"), {"role": "user", "content": "And?"}, {"role": "assistant", "content": "Yes."},
+        result("a"),
+    ]);
+    let file = folder.file("orphan.json", said.to_string());
+    for lazy in [&[][..], &["--lazy"]] {
+        for pin in ["3", "0-5", "3-4", "id:nobody"] {
+            let message =
+                run(&[&["compact", text(&file), "--goal", "1", "--pin", pin], lazy].concat()).fails(2);
+            assert!(message.contains(&format!("--pin {pin}: message 3 answers no call")), "{message}");
+        }
+        // The second answer to the one call has to go; call and first answer are held.
+        let pinned = report(&file, &[&["--goal", "1", "--pin", "id:a", "--pin", "4"], lazy].concat());
+        assert_eq!(verdict(&pinned, 6), "D");
+        assert_eq!((verdict(&pinned, 2), verdict(&pinned, 4)), (json!("K"), json!("K")));
+    }
+}
+
+#[test]
 fn every_verdict_is_explained() {
     let report = compacted(&["--why", "--pin", "5"]);
     let why: Vec<_> = report["why"].as_array().unwrap().iter().collect();
@@ -85,6 +110,15 @@ fn every_verdict_is_explained() {
     assert!(idle["why"].as_array().unwrap().iter().all(|row| row["because"] == "nothing is due"));
     let all = super::support::report(&file, &["--why", "--keep", "90%", "--strategy", "ephemeral"]);
     assert!(all["why"].as_array().unwrap().iter().any(|row| row["because"] == "no strategy takes it"));
+    // What a strategy takes, of which there is not enough.
+    let wide = ["--window", "1000000", "--trigger", "13000", "--goal", "100"];
+    let little = ["--why", "--strategy", "tool-results", "--pin", "5"];
+    let little = super::support::report(&file, &[&wide[..], &little].concat());
+    assert_eq!(little["unchanged_reason"], "too_little");
+    let reasons: BTreeSet<_> =
+        little["why"].as_array().unwrap().iter().map(|row| row["because"].as_str().unwrap()).collect();
+    assert!(reasons.contains("a pass would free too little to be worth it") && reasons.contains("pinned"));
+    assert!(!reasons.contains("no strategy takes it"), "{reasons:?}");
     let digest = super::support::report(&file, &["--why", "--keep", "60%", "--strategy", "tool-digest"]);
     let told = "tool-digest: an older use of tools, told in the digest";
     assert!(digest["why"].as_array().unwrap().iter().any(|row| row["because"] == told));

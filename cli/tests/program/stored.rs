@@ -2,6 +2,13 @@
 
 use std::fs;
 
+use epitome::core::attribution::SeqRange;
+use epitome::core::{Basis, Revision, Seq, Tokens, Turn};
+use epitome::std::history::{
+    Append, AppendToken, CompactionRecord, Entry, SessionId, Summary, TokenCount, open_store,
+};
+use epitome::std::message::{Attribution, Message};
+use futures::executor::block_on;
 use serde_json::{Value, json};
 
 use super::support::*;
@@ -46,6 +53,13 @@ fn an_export_is_imported_into_any_store_as_it_was() {
     let said = stores.session("export", "one", &["-o", text(&file)]).ok();
     assert_eq!(said, "session \"one\" exported: 74 messages, 1 compaction\n");
     assert_eq!(stores.session("export", "one", &["-o", "-"]).ok(), fs::read_to_string(&file).unwrap());
+    // What cannot be written is told with its cause, wherever it was to go.
+    let full = stores.session("export", "one", &["-o", "/dev/full"]).fails(4);
+    assert!(full.contains("/dev/full: export: it cannot be written: No space left on device"), "{full}");
+    let args = ["session", "export", "--store", &stores.url, "--session", "one", "-o", "-"];
+    let device = fs::File::options().write(true).open("/dev/full").unwrap();
+    let full = done(program(&args).stdout(device)).fails(4);
+    assert!(full.contains("standard output: export: it cannot be written: No space left"), "{full}");
     let other = format!("jsonl:{}", text(&stores.folder.path("other")));
     let into =
         |id: &str, args: &[&str]| stores.session_in(&other, "import", id, &[&[text(&file)], args].concat());
@@ -76,6 +90,14 @@ fn a_session_is_copied_forked_and_verified() {
     let copied = stores.session_in(&other, "log", "two", &["--json"]).ok();
     assert_eq!(copied, stores.session("log", "one", &["--json"]).ok());
     assert!(stores.session("copy", "one", &[]).fails(2).contains("no copy of itself"));
+    assert_eq!(
+        stores.session("copy", "one", &["--as", ""]).fails(2),
+        "epitome: --as: a session needs a name\n"
+    );
+    assert_eq!(
+        run(&["session", "list", "--store", &stores.url, "--json"]).json().as_array().unwrap().len(),
+        1
+    );
     assert!(stores.session("copy", "nobody", &["--as", "x"]).fails(2).contains("there is no session"));
     let said = stores.session("fork", "one", &["--at", "10", "--as", "begun"]).ok();
     assert_eq!(said, "session \"begun\" begins with the first 10 messages of \"one\"\n");
@@ -102,6 +124,8 @@ fn what_a_compaction_hid_is_shown_and_brought_back() {
     assert_eq!(said, "compaction 1 of session \"one\" is undone by 2: 74 messages are visible now\n");
     assert_eq!(stores.session("uncompact", "one", &["--revision", "1"]).ok(), said);
     assert!(stores.session("uncompact", "one", &[]).fails(2).contains("no compaction to undo"));
+    let expanded = stores.session("expand", "one", &["--revision", "1"]).ok();
+    assert_eq!(expanded, "compaction 1 is undone by 2: nothing is hidden or cut by it\n");
     let whole = json_of(&example("coding-agent.json"))["messages"].clone();
     assert_eq!(stores.session("show", "one", &["--json"]).json(), whole);
 }
@@ -120,7 +144,14 @@ fn what_is_deleted_is_told_before_and_after() {
     let dry = stores.session("prune", "one", &["--all", "--dry-run", "--json"]).json();
     assert_eq!((&dry["messages"], &dry["deleted"]), (&json!(hidden), &json!(false)));
     assert!(stores.lines("one").iter().all(|line| line["pruned_by"].is_null()));
-    assert!(stores.session("prune", "one", &["--through", "2"]).fails(2).contains("at revision 1"));
+    let log = stores.lines("one");
+    for beyond in
+        [&["--through", "2"][..], &["--through", "18446744073709551615"], &["--through", "2", "--dry-run"]]
+    {
+        let message = stores.session("prune", "one", beyond).fails(2);
+        assert!(message.contains("at revision 1, and has not come to"), "{message}");
+        assert_eq!(stores.lines("one"), log);
+    }
 
     let said = stores.session("prune", "one", &["--through", "1"]).ok();
     assert!(said.starts_with(&format!("what {hidden} messages (")) && said.contains("for good"), "{said}");
@@ -139,4 +170,54 @@ fn what_is_deleted_is_told_before_and_after() {
     let expected = json!({"session": "one", "deleted": true, "messages": 74, "hidden": hidden});
     assert_eq!(said, expected);
     assert!(stores.session("erase", "one", &[]).fails(2).contains("there is no session"));
+}
+
+/// Two summaries of which the second replaces the first, then one that is undone.
+fn summarized(stores: &Stores) {
+    let store = open_store(&stores.url).unwrap();
+    let (session, token) = (SessionId::new("two"), AppendToken::new("t"));
+    let count = || TokenCount::new(Tokens(5), Basis::Estimated, "test".into());
+    let entry = |seq| Entry::new(Message::user(format!("question {seq}")), Seq(seq), Turn(1), count());
+    let entries: Vec<_> = (0..8).map(entry).collect();
+    block_on(store.append(&session, &Append::new(&token, Seq(0), &entries))).unwrap();
+    let commit = |parent, last| {
+        let covers = vec![SeqRange { first: Seq(0), last: Seq(last) }];
+        let mut record = CompactionRecord::new(Revision(parent), Seq(8));
+        record.hides.clone_from(&covers);
+        let message = Message::assistant("so far");
+        let attribution = Attribution::caller(message.attribution().authority).with_derived_from(covers);
+        record.summaries = vec![Summary::new(Seq(0), message.with_attribution(attribution), count())];
+        block_on(store.commit(&session, &record)).unwrap();
+    };
+    commit(0, 1);
+    commit(1, 3);
+    commit(2, 5);
+    block_on(store.uncompact(&session, Revision(3))).unwrap();
+}
+
+#[test]
+fn what_would_be_deleted_is_what_is_deleted_summaries_included() {
+    for (through, messages, summaries) in [(1, 2, 0), (2, 4, 1), (3, 4, 1), (4, 4, 2)] {
+        let stores = Stores::new();
+        summarized(&stores);
+        let through = format!("{through}");
+        let prune =
+            |args: &[&str]| stores.session("prune", "two", &[&["--through", &through], args].concat());
+        let dry = prune(&["--dry-run"]).ok();
+        let mut expected = prune(&["--dry-run", "--json"]).json();
+        assert_eq!((&expected["messages"], &expected["summaries"]), (&json!(messages), &json!(summaries)));
+        if summaries == 1 {
+            assert_eq!(
+                dry,
+                "what 4 messages (20 tokens) and 1 replaced summary said would be deleted from session \"two\" for good\n"
+            );
+        }
+        let done = prune(&["--json"]).json();
+        expected["deleted"] = json!(true);
+        expected["revision"] = json!(5);
+        assert_eq!(done, expected);
+        let nothing = format!("nothing is left to delete in session \"two\" through {through}\n");
+        assert_eq!(prune(&["--dry-run"]).ok(), nothing);
+        assert_eq!(prune(&[]).ok(), nothing);
+    }
 }

@@ -1,7 +1,9 @@
 //! Summaries by a model, and digests without one.
 
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
@@ -149,6 +151,35 @@ fn an_endpoint_that_fails_leaves_the_transcript_as_it_is() {
     let file = example("coding-agent.json");
     let args = [&["compact", text(&file), "--summarizer", "http://127.0.0.1:1"], SUMMARIZE].concat();
     assert!(run(&args).fails(4).contains("--summarizer: the summarizer failed"));
+}
+
+#[test]
+fn nothing_is_sent_where_it_would_not_be_redacted_or_is_only_tried() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let asks = Arc::clone(&asked);
+    // It says nothing to whoever comes.
+    std::thread::spawn(move || listener.incoming().for_each(|_| drop(asks.fetch_add(1, Ordering::SeqCst))));
+    let (file, folder) = (example("coding-agent.json"), tempfile::tempdir().unwrap());
+    let out = folder.path().join("out.json");
+    let list = folder.path().join("list.txt");
+    std::fs::write(&list, SECRET).unwrap();
+    for (args, said) in [
+        (&["--redact"][..], "--redact does not reach what is sent"),
+        (&["--redact-list", text(&list)], "--redact does not reach what is sent"),
+        (&["--dry-run"], "--dry-run sends nothing to anybody"),
+        (&["--dry-run", "--redact"], "--dry-run sends nothing to anybody"),
+    ] {
+        let compact = ["compact", text(&file), "-o", text(&out), "--summarizer", &url];
+        let message = run(&[&compact, SUMMARIZE, args].concat()).fails(2);
+        assert!(message.contains(said) && message.contains("or --summarizer"), "{message}");
+        assert!(!out.exists(), "{args:?}");
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+    // Without them it would have been asked.
+    let message = run(&[&["compact", text(&file), "--summarizer", &url], SUMMARIZE].concat()).fails(4);
+    assert!(message.contains("the summarizer failed") && asked.load(Ordering::SeqCst) > 0, "{message}");
 }
 
 #[test]

@@ -91,6 +91,8 @@ fn a_document_of_another_form_is_refused() {
         (r#"{"strategy": "tool-results", "keep": null}"#, "tool-results: keep cannot be"),
         (r#"{"strategy": "tool-results", "spare": [3]}"#, "tool-results: exclude-tools cannot be"),
         (r#"{"strategy": "tool-results", "inputs": 1}"#, "tool-results: clear-inputs cannot be \"1\""),
+        (r#"{"strategy": "tool-results", "inputs": 2}"#, "tool-results: clear-inputs cannot be \"2\""),
+        (r#"{"strategy": "tool-results", "inputs": 0}"#, "tool-results: clear-inputs cannot be \"0\""),
     ] {
         let refused = serde_json::from_str::<StrategySpec>(json).unwrap_err().to_string();
         assert!(refused.starts_with(message), "{json}: {refused}");

@@ -1,5 +1,6 @@
 //! A summary by a model.
 
+use core::cmp::Ordering;
 use core::fmt;
 use std::boxed::Box;
 use std::format;
@@ -215,16 +216,32 @@ impl PromptedSummarizer {
 }
 
 /// What is sent, up to the end of what is to be summarized, if all calls in it have their results; `None` where the span
-/// is not found as it is, because its last message is sent otherwise.
+/// is not found as it is, because its last message is sent otherwise, or because it is there twice.
 fn up_to_span(of: &SummaryRequest<'_>, sent: &[Message]) -> Option<Vec<Message>> {
-    let last = of.groups.last()?.last()?;
-    let end = sent.iter().rposition(|message| message == *last)?;
-    let begin = sent.get(..=end)?;
+    let begin = sent.get(..=end_of(of.groups, sent)?)?;
     let parts = || begin.iter().flat_map(|message| message.parts());
     let calls =
         parts().filter(|part| matches!(part, Part::ToolCall(call) if call.kind == CallKind::Function));
     let results = parts().filter(|part| matches!(part, Part::ToolResult(_)));
     (calls.count() == results.count()).then(|| begin.to_vec())
+}
+
+/// Where the last message of these groups stands. The same may have been said more than once: it is the one with the
+/// most of the others before it.
+fn end_of(groups: &[Vec<&Message>], sent: &[Message]) -> Option<usize> {
+    let last = groups.last()?.last()?;
+    let (mut found, mut longest, mut is_twice) = (None, 0, false);
+    for (end, _) in sent.iter().enumerate().filter(|(_, message)| message == last) {
+        let before = sent.get(..=end).unwrap_or_default().iter().rev();
+        let span = groups.iter().flatten().rev();
+        let common = before.zip(span).take_while(|(sent, of)| sent == *of).count();
+        match common.cmp(&longest) {
+            Ordering::Greater => (found, longest, is_twice) = (Some(end), common, false),
+            Ordering::Equal => is_twice = true,
+            Ordering::Less => {}
+        }
+    }
+    found.filter(|_| !is_twice)
 }
 
 /// What the tags around the pieces of a request and its two messages may have.
@@ -286,5 +303,34 @@ impl fmt::Debug for PromptedSummarizer {
             .field("model", &self.model)
             .field("window", &self.window)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(span: &[&str], sent: &[&str]) -> Option<usize> {
+        let messages = |texts: &[&str]| texts.iter().map(|text| Message::user(*text)).collect::<Vec<_>>();
+        let (span, sent) = (messages(span), messages(sent));
+        end_of(&span.iter().map(|message| std::vec![message]).collect::<Vec<_>>(), &sent)
+    }
+
+    #[test]
+    fn a_span_ends_where_it_is_and_not_where_the_same_is_said_again() {
+        assert_eq!(end(&["go", "yes"], &["be brief", "go", "yes", "more?", "yes"]), Some(2));
+        assert_eq!(end(&["more?", "yes"], &["be brief", "go", "yes", "more?", "yes", "bye"]), Some(4));
+        assert_eq!(end(&["yes", "yes"], &["go", "yes", "yes", "no", "yes"]), Some(2));
+        // What is sent otherwise before its end is none of it.
+        assert_eq!(end(&["changed", "go", "yes"], &["as sent", "go", "yes", "more?", "yes"]), Some(2));
+        assert_eq!(end(&["go"], &["be brief", "go", "yes"]), Some(1));
+    }
+
+    #[test]
+    fn a_span_that_is_there_twice_or_not_at_all_is_not_found() {
+        assert_eq!(end(&["yes"], &["yes", "go", "yes"]), None);
+        assert_eq!(end(&["go", "yes"], &["go", "yes", "go", "yes"]), None);
+        assert_eq!(end(&["go", "no"], &["go", "yes"]), None);
+        assert_eq!(end(&[], &["go"]), None);
     }
 }

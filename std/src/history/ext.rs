@@ -45,11 +45,14 @@ use super::{HistoryStore, LogPage, SessionId, StoreError};
 ///
 /// # Cancel safety
 /// What only reads can be dropped. `clear` and `retain` are made of steps each of which is whole, as the contract has it. A
-/// `copy` or `import` that is dropped or fails has done the first of its steps; the same call again does the others.
+/// `copy` or `import` that is dropped or fails has done the first of its steps; the same call again does the others. A `fork`
+/// that fails takes the new session back; one that is dropped leaves its beginning, which is to be deleted before the same
+/// call is made again.
 #[async_trait]
 pub trait HistoryStoreExt: HistoryStore {
     /// Reads what the record that made `made` has hidden or shortened, as it was appended: at most `limit` messages from
-    /// the number `from` on. Late answers that were hidden with their group are among them.
+    /// the number `from` on. Late answers that were hidden with their group are among them. A record that was undone hides
+    /// and shortens nothing.
     ///
     /// # Errors
     /// `NotFound` if there is no such session; `Invalid` if no record made `made`.
@@ -139,7 +142,7 @@ pub trait HistoryStoreExt: HistoryStore {
         target: &dyn HistoryStore,
         to: &SessionId,
     ) -> Result<Exported, StoreError> {
-        events::copy(self, session, target, to).await
+        events::copy("copy", self, session, target, to).await
     }
 }
 

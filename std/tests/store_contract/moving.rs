@@ -16,6 +16,7 @@ use crate::support::{
 
 on_every_store! {
     a_copy_is_the_same_in_everything,
+    a_copy_has_its_summaries_pruned_where_they_were,
     an_export_is_the_same_in_everything,
     an_import_that_was_interrupted_goes_on,
     nothing_is_imported_over_another_session,
@@ -32,6 +33,7 @@ on_every_store! {
     a_fork_is_of_a_session_and_makes_a_new_one,
     an_expansion_gives_what_was_hidden_page_by_page,
     an_expansion_gives_late_answers_and_shortened_messages,
+    an_expansion_of_what_was_undone_is_empty,
 }
 
 fn named(name: &str) -> SessionId {
@@ -90,6 +92,18 @@ fn a_copy_is_the_same_in_everything(store: &dyn HistoryStore) {
     // And back, beside the session that it was made of.
     block_on(other.copy(&named("copy"), store, &named("back"))).unwrap();
     assert_eq!(whole(store, &named("back")), whole(store, &session()));
+}
+
+fn a_copy_has_its_summaries_pruned_where_they_were(store: &dyn HistoryStore) {
+    fill(store, 6);
+    commit(store, &summarized(record(0, 6, &[(0, 1)]), &[&[(0, 1)]])).unwrap();
+    commit(store, &summarized(record(1, 6, &[(0, 3)]), &[&[(0, 3)]])).unwrap();
+    assert_eq!(prune(store, 2).unwrap().summaries, 1);
+    commit(store, &record(3, 6, &[(0, 3)])).unwrap();
+    assert_eq!(prune(store, 4).unwrap().summaries, 1);
+    block_on(store.verify(&session())).unwrap();
+    import(store, "again", &exported(store)).unwrap();
+    assert_eq!(whole(store, &named("again")), whole(store, &session()));
 }
 
 fn an_export_is_the_same_in_everything(store: &dyn HistoryStore) {
@@ -325,6 +339,17 @@ fn an_expansion_gives_late_answers_and_shortened_messages(store: &dyn HistorySto
     let page = block_on(store.expand(&session(), Revision(1), Seq(0), 9)).unwrap();
     assert_eq!(numbers(&page), (vec![1, 2, 4], None));
     assert_eq!(page.messages[1].entry.message, user(2).message);
+}
+
+fn an_expansion_of_what_was_undone_is_empty(store: &dyn HistoryStore) {
+    fill(store, 4);
+    let shortened = [edit(2, &[(0, Some("-"))], 2)];
+    commit(store, &edited(record(0, 4, &[(0, 0)]), &shortened)).unwrap();
+    assert_eq!(expanded(store, 1, 0, 9), (vec![0, 2], None));
+    uncompact(store, 1).unwrap();
+    assert_eq!(expanded(store, 1, 0, 9), (vec![], None));
+    commit(store, &edited(record(2, 4, &[(1, 1)]), &shortened)).unwrap();
+    assert_eq!((expanded(store, 1, 0, 9), expanded(store, 3, 0, 9)), ((vec![], None), (vec![1, 2], None)));
 }
 
 /// A file whose index says something else than what was done in it.

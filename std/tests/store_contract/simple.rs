@@ -1,5 +1,6 @@
 //! Stores that only get and save bytes.
 
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +8,10 @@ use async_trait::async_trait;
 use epitome_core::Seq;
 use epitome_std::history::StoreErrorKind::{Conflict, Corrupt, NotFound, Unavailable, Unsupported};
 use epitome_std::history::conformance::{OneStore, Subject, Suite};
-use epitome_std::history::{ByteStore, HistoryStore, Saved, SessionId, SimpleHistory, StoreError};
+use epitome_std::history::{
+    Append, AppendToken, ByteStore, Entry, HistoryStore, HistoryStoreExt, Saved, SessionId, SimpleHistory,
+    StoreError,
+};
 use futures::executor::block_on;
 
 use crate::faults::pause;
@@ -186,4 +190,136 @@ fn who_is_always_overtaken_gives_up() {
     // What changes nothing saves nothing.
     assert_eq!(append(&store, "fill", 0, &[user(0), user(1)]).unwrap().head, Seq(2));
     assert_eq!((keys(&store), load(&store).head), (vec![0, 1], Seq(2)));
+}
+
+/// What is done before a save of the session `f`, by the number of those before it.
+type BeforeSave = Box<dyn Fn(usize) -> Result<(), StoreError> + Send + Sync>;
+
+/// Does that.
+struct Watched(Shelf, AtomicUsize, BeforeSave);
+
+impl core::fmt::Debug for Watched {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Watched").field(&self.0).finish()
+    }
+}
+
+#[async_trait]
+impl ByteStore for Watched {
+    async fn get(&self, session: &SessionId) -> Result<Option<Saved>, StoreError> {
+        self.0.get(session).await
+    }
+
+    async fn save(
+        &self,
+        session: &SessionId,
+        was: Option<&Saved>,
+        bytes: Option<&[u8]>,
+    ) -> Result<(), StoreError> {
+        if session.as_str() == "f" {
+            let at = self.1.fetch_add(1, Ordering::Relaxed);
+            // What it does may wait, which it cannot on this thread.
+            std::thread::scope(|scope| scope.spawn(|| (self.2)(at)).join().unwrap())?;
+        }
+        self.0.save(session, was, bytes).await
+    }
+}
+
+/// Forks the session of everything into `f` on a shelf that does that.
+fn forked(shelf: &Shelf, before_save: BeforeSave) -> Result<(), StoreError> {
+    let store = SimpleHistory::new(Watched(shelf.clone(), AtomicUsize::new(0), before_save));
+    block_on(store.fork(&session(), Seq(6), &SessionId::new("f")))
+}
+
+fn unavailable() -> StoreError {
+    StoreError::new(Unavailable, "save: the shelf is not there now")
+}
+
+#[test]
+fn a_fork_that_fails_leaves_nothing() {
+    let shelf = Shelf::default();
+    let store = written(&shelf);
+    let head = |name: &str| block_on(store.tail(&SessionId::new(name))).map(|tail| tail.head);
+    // An append, two commits and a prune; then it is deleted.
+    for failing in 0..4 {
+        let error =
+            forked(&shelf, Box::new(move |at| if at == failing { Err(unavailable()) } else { Ok(()) }));
+        fails(error, Unavailable);
+        fails(head("f"), NotFound);
+    }
+    // Where it cannot be deleted either, that is said.
+    let error = forked(&shelf, Box::new(|at| if at == 0 { Ok(()) } else { Err(unavailable()) })).unwrap_err();
+    assert_eq!(error.kind(), Unavailable);
+    assert!(error.to_string().contains("delete the session that it has begun"), "{error}");
+    assert_eq!(head("f").unwrap(), Seq(6));
+    fails(forked(&shelf, Box::new(|_| Ok(()))), Conflict);
+    block_on(store.delete(&SessionId::new("f"))).unwrap();
+    forked(&shelf, Box::new(|_| Ok(()))).unwrap();
+    assert_eq!(head("f").unwrap(), Seq(6));
+}
+
+#[test]
+fn a_fork_takes_back_nothing_of_others() {
+    let shelf = Shelf::default();
+    let theirs = written(&shelf);
+    let other = SessionId::new("f");
+    let write = |token: &str, head: u64, entries: &[Entry]| {
+        let token = AppendToken::new(token);
+        block_on(theirs.append(&other, &Append::new(&token, Seq(head), entries))).map(|_| ())
+    };
+    // Somebody has been faster under the same name.
+    let shared = shelf.clone();
+    let faster = move |at| {
+        let token = AppendToken::new("theirs");
+        let entries = [user(0)];
+        let append = Append::new(&token, Seq(0), &entries);
+        if at == 0 {
+            block_on(SimpleHistory::new(shared.clone()).append(&SessionId::new("f"), &append))?;
+        }
+        Ok(())
+    };
+    fails(forked(&shelf, Box::new(faster)), Conflict);
+    write("more", 1, &[user(1)]).unwrap();
+    block_on(theirs.delete(&other)).unwrap();
+    // Somebody has gone on with it.
+    let shared = shelf.clone();
+    let goes_on = move |at| {
+        let token = AppendToken::new("theirs");
+        let entries = [user(6)];
+        let append = Append::new(&token, Seq(6), &entries);
+        if at == 1 {
+            block_on(SimpleHistory::new(shared.clone()).append(&SessionId::new("f"), &append))?;
+        }
+        if at > 1 { Err(unavailable()) } else { Ok(()) }
+    };
+    fails(forked(&shelf, Box::new(goes_on)), Unavailable);
+    assert_eq!(block_on(theirs.tail(&other)).unwrap().head, Seq(7));
+}
+
+#[test]
+fn who_was_pruned_meanwhile_is_told_what_has_failed() {
+    let shelf = Shelf::default();
+    let store = written(&shelf);
+    let shared = shelf.clone();
+    let error = forked(
+        &shelf,
+        Box::new(move |at| {
+            let source = SimpleHistory::new(shared.clone());
+            if at == 0 {
+                prune(&source, 2)?;
+            }
+            Ok(())
+        }),
+    );
+    let error = error.unwrap_err();
+    assert!(
+        error.kind() == Conflict && error.to_string().starts_with("fork: the session was pruned"),
+        "{error}"
+    );
+    fails(block_on(store.tail(&SessionId::new("f"))), NotFound);
+    // A copy onto another session names itself too.
+    let mine = SessionId::new("mine");
+    block_on(store.append(&mine, &Append::new(&AppendToken::new("mine"), Seq(0), &[user(0)]))).unwrap();
+    let error = block_on(store.copy(&session(), &store, &mine)).unwrap_err();
+    assert!(error.to_string().starts_with("copy: there is another session"), "{error}");
 }

@@ -82,6 +82,9 @@ fn kept(index: Index<'_>, group: &Group<'_>, hold: Hold, protection: Protection,
             "one of the newest {} steps, which stay as long as the request fits",
             protection.keep_steps
         ),
+        Hold::Free if report.unchanged_reason == Some("too_little") => {
+            "a pass would free too little to be worth it".to_owned()
+        }
         Hold::Free if report.budget.goal.is_some() && !report.goal_missed => {
             "the goal was met without it".to_owned()
         }

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Result};
 pub(super) fn run(args: &OneSessionArgs, to: Option<&str>, name: Option<&str>) -> Result<String> {
     let store = open(&args.store, Missing::Refuse)?;
     let other = StoreArgs { store: to.unwrap_or(&args.store.store).to_owned() };
-    let name = name.unwrap_or(&args.session);
+    let name = name.map_or(Ok(&*args.session), given)?;
     if other.store == args.store.store && name == args.session {
         return Err(Failure::input(
             "--to, --as: a session is no copy of itself; name another store or session",
@@ -33,12 +33,14 @@ pub(super) fn run(args: &OneSessionArgs, to: Option<&str>, name: Option<&str>) -
     Ok(format!("session {:?} copied to {name:?} in {}: {messages}, {records}", args.session, other.store))
 }
 
+/// The name that a session is to have.
+fn given(name: &str) -> Result<&str> {
+    if name.is_empty() { Err(Failure::input("--as: a session needs a name")) } else { Ok(name) }
+}
+
 pub(super) fn fork(args: &OneSessionArgs, at: u64, name: &str) -> Result<String> {
     let store = open(&args.store, Missing::Refuse)?;
-    if name.is_empty() {
-        return Err(Failure::input("--as: a session needs a name"));
-    }
-    exists(args, block_on(store.fork(&id(args), Seq(at), &SessionId::new(name))))?;
+    exists(args, block_on(store.fork(&id(args), Seq(at), &SessionId::new(given(name)?))))?;
     if args.json {
         return to_json(&json!({ "session": name, "messages": at }));
     }

@@ -6,7 +6,7 @@ use futures::executor::block_on;
 
 use super::copy::exists;
 use super::log::log_line;
-use super::store::{Missing, PAGE, id, open};
+use super::store::{Missing, PAGE, Store, id, open};
 use crate::amount::counted;
 use crate::args::{OneSessionArgs, RedactArgs};
 use crate::failure::Result;
@@ -28,10 +28,21 @@ pub(super) fn run(args: &OneSessionArgs, revision: u64, redact: &RedactArgs) -> 
         next = page.next;
     }
     if !args.json {
-        output::say(&format!("{}, hidden or cut by {revision}", counted(messages, "message")))?;
+        let undone = if messages == 0 { undone_by(&store, args, revision)? } else { None };
+        output::say(&match undone {
+            Some(by) => format!("compaction {revision} is undone by {by}: nothing is hidden or cut by it"),
+            None => format!("{}, hidden or cut by {revision}", counted(messages, "message")),
+        })?;
     }
     if let Some(redactor) = redactor {
         redactor.found().tell();
     }
     Ok(())
+}
+
+/// The revision that undid the compaction which made `revision`.
+fn undone_by(store: &Store, args: &OneSessionArgs, revision: u64) -> Result<Option<Revision>> {
+    let before = revision.checked_sub(1).map(Revision);
+    let found = exists(args, block_on(store.records(&id(args), before, 1)))?;
+    Ok(found.first().filter(|it| it.revision == Revision(revision)).and_then(|it| it.undone_by))
 }

@@ -1,9 +1,10 @@
 //! `epitome session export`.
 
+use core::error::Error as _;
 use std::io;
 use std::path::Path;
 
-use epitome::std::history::{HistoryStoreExt as _, StoreErrorKind};
+use epitome::std::history::{HistoryStoreExt as _, StoreError, StoreErrorKind};
 use futures::executor::block_on;
 
 use super::line::to_json;
@@ -19,9 +20,9 @@ pub(super) fn run(args: &OneSessionArgs, path: &Path) -> Result<()> {
     let mut done = None;
     let written = output::write(path, |out| {
         let exported = block_on(store.export(&id(args), out));
-        let failed = exported.as_ref().err().map(|_| io::Error::other("the session cannot be exported"));
+        let failed = exported.as_ref().err().map_or(Ok(()), |error| Err(cause(error)));
         done = Some(exported);
-        failed.map_or(Ok(()), Err)
+        failed
     });
     let exported = match done {
         Some(Err(error)) if error.kind() == StoreErrorKind::NotFound => return Err(no_session(args)),
@@ -46,4 +47,10 @@ pub(super) fn run(args: &OneSessionArgs, path: &Path) -> Result<()> {
         format!("session {:?} exported: {messages}, {records}", args.session)
     };
     output::say(&text).map(|_| ())
+}
+
+/// Why the file cannot be written, in the store's words.
+fn cause(error: &StoreError) -> io::Error {
+    let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    io::Error::new(source.map_or(io::ErrorKind::Other, io::Error::kind), error.to_string())
 }

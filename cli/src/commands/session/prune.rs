@@ -1,12 +1,15 @@
 //! `epitome session prune`.
 
+use std::collections::BTreeMap;
+
 use epitome::core::Revision;
+use epitome::std::history::Committed;
 use futures::executor::block_on;
 use serde_json::json;
 
 use super::copy::exists;
 use super::line::to_json;
-use super::store::{Missing, More, for_each_page, id, open};
+use super::store::{Missing, More, PAGE, Store, for_each_page, id, open};
 use crate::amount::{counted, grouped};
 use crate::args::OneSessionArgs;
 use crate::failure::{Failure, Result};
@@ -31,18 +34,16 @@ pub(super) fn run(args: &OneSessionArgs, through: Option<u64>, dry_run: bool) ->
         }
         Ok(More::Wanted)
     })?;
-    let (session, of_messages) =
-        (&args.session, |count| format!("{} ({})", counted(count, "message"), counted(tokens, "token")));
+    let session = &args.session;
     if dry_run {
+        let summaries = replaced(&store, args, through)?;
         return if args.json {
             to_json(&json!({
                 "session": session, "through": through.0, "deleted": false, "messages": messages, "tokens": tokens,
+                "summaries": summaries,
             }))
         } else {
-            Ok(format!(
-                "what {} and the summaries replaced by then said would be deleted from session {session:?} for good",
-                of_messages(messages)
-            ))
+            Ok(told(session, through, (messages, tokens, summaries), "would be"))
         };
     }
     let pruned = exists(args, block_on(store.prune(&id(args), through)))?;
@@ -55,15 +56,50 @@ pub(super) fn run(args: &OneSessionArgs, through: Option<u64>, dry_run: bool) ->
             "tokens": tokens, "summaries": summaries, "revision": pruned.revision.0,
         }));
     }
+    Ok(told(session, through, (deleted, tokens, summaries), "is"))
+}
+
+fn told(
+    session: &str,
+    through: Revision,
+    (messages, tokens, summaries): (u64, u64, u64),
+    verb: &str,
+) -> String {
+    if messages + summaries == 0 {
+        return format!("nothing is left to delete in session {session:?} through {through}");
+    }
     let old = match summaries {
         1 => "1 replaced summary".to_owned(),
         count => format!("{} replaced summaries", grouped(count)),
     };
-    Ok(match deleted + summaries {
-        0 => format!("nothing is left to delete in session {session:?} through {through}"),
-        _ => format!(
-            "what {} and {old} said is deleted from session {session:?} for good",
-            of_messages(deleted)
-        ),
-    })
+    let (messages, tokens) = (counted(messages, "message"), counted(tokens, "token"));
+    format!("what {messages} ({tokens}) and {old} said {verb} deleted from session {session:?} for good")
+}
+
+/// How many summaries no request has shown any more since `through` or before, and are still there.
+fn replaced(store: &Store, args: &OneSessionArgs, through: Revision) -> Result<u64> {
+    let (mut replaced, mut after) = (0, None);
+    // The keys of the summaries that are shown, and whether each has been deleted already.
+    let mut shown = BTreeMap::new();
+    loop {
+        let page = exists(args, block_on(store.records(&id(args), after, PAGE)))?;
+        let Some(last) = page.last() else { return Ok(replaced) };
+        after = Some(last.revision);
+        for Committed { revision, record, undone_by, .. } in page {
+            let own = record.summaries.iter().map(|it| (it.key, it.message.is_pruned()));
+            let mut gone = |is_pruned: bool, by: Revision| replaced += u64::from(!is_pruned && by <= through);
+            if let Some(by) = undone_by {
+                own.for_each(|(_, is_pruned)| gone(is_pruned, by));
+                continue;
+            }
+            shown.retain(|key, is_pruned| {
+                let hidden = record.hides.iter().any(|range| range.contains(*key));
+                if hidden {
+                    gone(*is_pruned, revision);
+                }
+                !hidden
+            });
+            shown.extend(own);
+        }
+    }
 }

@@ -26,6 +26,8 @@ pub(super) enum Event {
 /// The steps of a session up to where it was when this was made.
 #[derive(Debug)]
 pub(super) struct Events<'a, S: HistoryStore + ?Sized> {
+    /// What they are read for, in errors.
+    operation: &'static str,
     store: &'a S,
     session: &'a SessionId,
     pub(super) head: Head,
@@ -62,9 +64,14 @@ impl<T: Clone> Ahead<T> {
 }
 
 impl<'a, S: HistoryStore + ?Sized> Events<'a, S> {
-    pub(super) async fn of(store: &'a S, session: &'a SessionId) -> Result<Self, StoreError> {
+    pub(super) async fn of(
+        operation: &'static str,
+        store: &'a S,
+        session: &'a SessionId,
+    ) -> Result<Self, StoreError> {
         let now = store.tail(session).await?;
         Ok(Self {
+            operation,
             store,
             session,
             head: now.head,
@@ -144,7 +151,9 @@ impl<'a, S: HistoryStore + ?Sized> Events<'a, S> {
     async fn ended(&self) -> Result<(), StoreError> {
         match self.store.prunes(self.session, Some(self.revision), 1).await?.is_empty() {
             true => Ok(()),
-            false => Err(conflict("export: the session was pruned meanwhile; begin again")),
+            false => {
+                Err(conflict(format!("{}: the session was pruned meanwhile; begin again", self.operation)))
+            }
         }
     }
 }
@@ -152,6 +161,8 @@ impl<'a, S: HistoryStore + ?Sized> Events<'a, S> {
 /// Does the steps of a session again in another, which is new or has come a part of the way.
 #[derive(Debug)]
 pub(super) struct Replay<'a, T: HistoryStore + ?Sized> {
+    /// What it is done for, in errors.
+    operation: &'static str,
     target: &'a T,
     session: &'a SessionId,
     /// Where the target stands: how far an earlier attempt has come, and this one since.
@@ -161,14 +172,18 @@ pub(super) struct Replay<'a, T: HistoryStore + ?Sized> {
 }
 
 impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
-    pub(super) async fn of(target: &'a T, session: &'a SessionId) -> Result<Self, StoreError> {
+    pub(super) async fn of(
+        operation: &'static str,
+        target: &'a T,
+        session: &'a SessionId,
+    ) -> Result<Self, StoreError> {
         let start = (Seq(0), Revision(0));
         let reached = match target.tail(session).await {
             Ok(now) => (now.head, now.revision),
             Err(error) if error.kind() == StoreErrorKind::NotFound => start,
             Err(error) => return Err(error),
         };
-        Ok(Self { target, session, reached, at: start })
+        Ok(Self { operation, target, session, reached, at: start })
     }
 
     /// Does one step, unless it was done by an earlier attempt: then it must have been this one.
@@ -183,13 +198,13 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
         let same = if is_done {
             self.was_done(event).await?
         } else {
-            self.at == self.reached && self.done(event).await.map_err(other)?
+            self.at == self.reached && self.done(event).await.map_err(|error| self.other(error))?
         };
         self.at = after;
         if !is_done {
             self.reached = after;
         }
-        if same { Ok(()) } else { Err(another()) }
+        if same { Ok(()) } else { Err(self.another()) }
     }
 
     /// Nothing of the target may be left over when all steps have come.
@@ -197,9 +212,22 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
         if self.at == self.reached {
             return Ok(());
         }
-        Err(conflict(
-            "import: the session of that name has gone on since; nothing was changed, give another name",
-        ))
+        Err(conflict(format!(
+            "{}: the session of that name has gone on since; nothing was changed, give another name",
+            self.operation
+        )))
+    }
+
+    /// What a session that is another one refuses.
+    fn other(&self, error: StoreError) -> StoreError {
+        match error.kind() {
+            StoreErrorKind::Conflict => self.another().with_source(error),
+            _ => error,
+        }
+    }
+
+    fn another(&self) -> StoreError {
+        conflict(format!("{}: there is another session of that name", self.operation))
     }
 
     async fn done(&self, event: &Event) -> Result<bool, StoreError> {
@@ -268,30 +296,19 @@ fn is_same(one: &CompactionRecord, other: &CompactionRecord) -> bool {
     one == other || (is_pruned(one) || is_pruned(other)) && said_the_same()
 }
 
-/// What a session that is another one refuses.
-fn other(error: StoreError) -> StoreError {
-    match error.kind() {
-        StoreErrorKind::Conflict => another().with_source(error),
-        _ => error,
-    }
-}
-
-fn another() -> StoreError {
-    conflict("import: there is another session of that name")
-}
-
-pub(super) fn conflict(context: &str) -> StoreError {
+pub(super) fn conflict(context: impl Into<String>) -> StoreError {
     StoreError::new(StoreErrorKind::Conflict, context)
 }
 
 pub(super) async fn copy<S: HistoryStore + ?Sized>(
+    operation: &'static str,
     store: &S,
     session: &SessionId,
     target: &dyn HistoryStore,
     to: &SessionId,
 ) -> Result<Exported, StoreError> {
-    let mut events = Events::of(store, session).await?;
-    let mut replay = Replay::of(target, to).await?;
+    let mut events = Events::of(operation, store, session).await?;
+    let mut replay = Replay::of(operation, target, to).await?;
     let mut exported = Exported::new(session.clone(), events.head, events.revision);
     while let Some(event) = events.next().await? {
         replay.step(&event).await?;

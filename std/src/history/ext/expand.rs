@@ -5,7 +5,7 @@ use core::ops::Range;
 use epitome_core::{Head, Revision, Seq};
 
 use crate::history::rules::invalid;
-use crate::history::{CompactionRecord, HistoryStore, LogPage, Logged, SessionId, StoreError};
+use crate::history::{Committed, CompactionRecord, HistoryStore, LogPage, Logged, SessionId, StoreError};
 
 /// How many messages are read at once.
 const PAGE: u32 = 256;
@@ -20,12 +20,15 @@ pub(super) async fn expand<S: HistoryStore + ?Sized>(
     let before = made.0.checked_sub(1).map(Revision);
     let found = store.records(session, before, 1).await?.pop().filter(|it| it.revision == made);
     let unknown = || invalid(format!("expand: no record made revision {made}; list the records first"));
-    let record = found.ok_or_else(unknown)?.record;
+    let Committed { record, undone_by, .. } = found.ok_or_else(unknown)?;
+    let mut page = LogPage::new(Vec::new(), None);
+    if undone_by.is_some() {
+        return Ok(page);
+    }
     let head = store.tail(session).await?.head;
     let wanted = |logged: &Logged| {
         logged.hidden_by == Some(made) || record.edits.iter().any(|edit| edit.seq == logged.seq)
     };
-    let mut page = LogPage::new(Vec::new(), None);
     for range in ranges(&record, head) {
         let mut next = Some(range.start.max(from)).filter(|first| *first < range.end);
         while let Some(first) = next {

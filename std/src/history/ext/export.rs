@@ -83,7 +83,7 @@ pub(super) async fn export<S: HistoryStore + ?Sized>(
     session: &SessionId,
     out: &mut (dyn Write + Send),
 ) -> Result<Exported, StoreError> {
-    let mut events = Events::of(store, session).await?;
+    let mut events = Events::of("export", store, session).await?;
     let mut exported = Exported::new(session.clone(), events.head, events.revision);
     let mut out = Out { out, hash: Sha256::new(), lines: 0 };
     let (id, head, revision) = (session.as_str().to_owned(), events.head.0, events.revision.0);
@@ -159,7 +159,7 @@ pub(super) async fn import<S: HistoryStore + ?Sized>(
     input: &mut (dyn BufRead + Send),
 ) -> Result<Exported, StoreError> {
     let mut read = Reader::begin(input)?;
-    let mut replay = Replay::of(store, session).await?;
+    let mut replay = Replay::of("import", store, session).await?;
     while let Some(event) = read.next()? {
         replay.step(&event).await?;
     }

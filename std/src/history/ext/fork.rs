@@ -14,7 +14,7 @@ pub(super) async fn fork<S: HistoryStore + ?Sized>(
     at: Seq,
     new: &SessionId,
 ) -> Result<(), StoreError> {
-    let mut events = Events::of(store, session).await?;
+    let mut events = Events::of("fork", store, session).await?;
     if at == Seq(0) || at > events.head {
         let head = events.head;
         return Err(invalid(format!("fork: {at} is not between 1 and the session's head {head}")));
@@ -26,40 +26,83 @@ pub(super) async fn fork<S: HistoryStore + ?Sized>(
     }
     let kept = kept(store, session, at).await?;
     nothing_pruned(store, session, at, &kept).await?;
-    let mut forked = Forked { revision: Revision(0), from: BTreeMap::new() };
-    while let Some(event) = events.next().await? {
-        match event {
-            Event::Append { appended, .. } if appended.first >= at => {}
-            Event::Append { token, appended, time, mut entries } => {
-                // The rest is no part of it; who repeats the append learns that it was another one.
-                let count = at.0.saturating_sub(appended.first.0);
-                entries.truncate(usize::try_from(count).unwrap_or(usize::MAX));
-                let append = Append::new(&token, appended.first, &entries).at(time);
-                forked.revision = store.append(new, &append).await?.revision;
-            }
-            Event::Commit { revision, mut record } if kept.contains(&revision) => {
-                record.parent = forked.revision;
-                forked.revision = store.commit(new, &record).await?;
-                forked.from.insert(revision, forked.revision);
-            }
-            Event::Prune(pruned) => {
-                // What was hidden by then, in the numbers of the fork.
-                let through = forked.from.range(..=pruned.through).next_back().map(|(_, made)| *made);
-                if let Some(through) = through {
-                    forked.revision = store.prune(new, through).await?.revision;
-                }
-            }
-            Event::Commit { .. } | Event::Uncompact { .. } => {}
-        }
+    let mut forked =
+        Forked { store, new, at, kept, revision: Revision(0), from: BTreeMap::new(), begun: false };
+    match forked.go_through(&mut events).await {
+        Err(error) if forked.begun => Err(forked.taken_back(error).await),
+        done => done,
     }
-    Ok(())
 }
 
-/// How far the new session has come.
-struct Forked {
+/// The new session, as far as it has come.
+struct Forked<'a, S: HistoryStore + ?Sized> {
+    store: &'a S,
+    new: &'a SessionId,
+    at: Seq,
+    /// The revisions that the records made here that go along.
+    kept: Vec<Revision>,
     revision: Revision,
     /// The revisions that the records make there, by those that they made here.
     from: BTreeMap<Revision, Revision>,
+    /// Whether there is something of it, and nobody else has written there.
+    begun: bool,
+}
+
+impl<S: HistoryStore + ?Sized> Forked<'_, S> {
+    async fn go_through(&mut self, events: &mut Events<'_, S>) -> Result<(), StoreError> {
+        while let Some(event) = events.next().await? {
+            match event {
+                Event::Append { appended, .. } if appended.first >= self.at => {}
+                Event::Append { token, appended, time, mut entries } => {
+                    // The rest is no part of it; who repeats the append learns that it was another one.
+                    let count = self.at.0.saturating_sub(appended.first.0);
+                    entries.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+                    self.append(&Append::new(&token, appended.first, &entries).at(time)).await?;
+                }
+                Event::Commit { revision, mut record } if self.kept.contains(&revision) => {
+                    record.parent = self.revision;
+                    self.revision = self.store.commit(self.new, &record).await?;
+                    self.from.insert(revision, self.revision);
+                }
+                Event::Prune(pruned) => {
+                    // What was hidden by then, in the numbers of the fork.
+                    let through = self.from.range(..=pruned.through).next_back().map(|(_, made)| *made);
+                    if let Some(through) = through {
+                        self.revision = self.store.prune(self.new, through).await?.revision;
+                    }
+                }
+                Event::Commit { .. } | Event::Uncompact { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn append(&mut self, append: &Append<'_>) -> Result<(), StoreError> {
+        let appended = self.store.append(self.new, append).await;
+        // Whose session it is that refuses these messages is not known: it stays.
+        let refused =
+            |error: &StoreError| matches!(error.kind(), StoreErrorKind::Conflict | StoreErrorKind::Invalid);
+        self.begun = !appended.as_ref().is_err_and(refused);
+        self.revision = appended?.revision;
+        Ok(())
+    }
+
+    /// Deletes what there is of it, unless somebody has gone on with it.
+    async fn taken_back(&self, error: StoreError) -> StoreError {
+        let taken_back = match self.store.tail(self.new).await {
+            Ok(left) if left.head <= self.at => self.store.delete(self.new).await.map(|_| ()),
+            Err(failed) if failed.kind() != StoreErrorKind::NotFound => Err(failed),
+            _ => Ok(()),
+        };
+        match taken_back {
+            Ok(()) => error,
+            Err(_) => {
+                let context =
+                    "fork: it failed on the way; delete the session that it has begun, and try again";
+                StoreError::new(error.kind(), context).with_source(error)
+            }
+        }
+    }
 }
 
 /// The revisions that the records made that go along: those that hold, up to the first that was made from more.

@@ -14,7 +14,7 @@ pub(super) async fn verify<S: HistoryStore + ?Sized>(
     session: &SessionId,
 ) -> Result<Exported, StoreError> {
     let again = MemoryStore::new();
-    let done = copy(store, session, &again, session).await.map_err(|error| match error.kind() {
+    let done = copy("verify", store, session, &again, session).await.map_err(|error| match error.kind() {
         StoreErrorKind::Invalid | StoreErrorKind::Pruned => {
             corrupt("what was done in it cannot be done again").with_source(error)
         }

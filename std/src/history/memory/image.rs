@@ -173,8 +173,9 @@ impl Session {
             session.receipts.insert(logged.token.clone(), number);
             session.appends.push(logged);
         }
+        let through = image.prunes.iter().map(|prune| Revision(prune.through)).max();
         for record in &image.records {
-            let kept = session.kept(record)?;
+            let kept = session.kept(record, through)?;
             session.records.push(kept);
         }
         let calls = image.unanswered.into_iter().map(CallImage::into_call);
@@ -192,8 +193,10 @@ impl Session {
         Ok(session)
     }
 
-    /// The record with its summaries as entries.
-    fn kept(&self, image: &RecordImage<'_>) -> Result<Kept, StoreError> {
+    /// The record with its summaries as entries. `pruned` is the latest revision through which the session was pruned: what
+    /// that or an earlier one hides was there then. What a summary says tells nothing of it: one that was imported may be
+    /// empty, and is still to be pruned.
+    fn kept(&self, image: &RecordImage<'_>, pruned: Option<Revision>) -> Result<Kept, StoreError> {
         let record = stored::decode_record(image.record.get()).map_err(unreadable)?;
         let id = RecordId::parse(&image.id).ok_or_else(|| corrupt("a record has no id"))?;
         let shown = self.summary_entries(&record).map_err(|_| corrupt("a summary stands nowhere"))?;
@@ -201,8 +204,8 @@ impl Session {
             return Err(corrupt("a summary is missing"));
         }
         let summary = |(entry, hidden_by): (crate::history::Entry, &Option<u64>)| {
-            let pruned = entry.message.is_pruned();
-            KeptSummary { entry, hidden_by: hidden_by.map(Revision), pruned }
+            let hidden_by = hidden_by.map(Revision);
+            KeptSummary { entry, hidden_by, pruned: hidden_by.is_some() && hidden_by <= pruned }
         };
         let summaries = shown.into_iter().zip(&image.hidden_by).map(summary).collect();
         let mut committed = Committed::new(Revision(image.revision), record);
