@@ -4,13 +4,13 @@ use core::fmt;
 use std::sync::Arc;
 
 use epitome_core::{
-    Budget, Cell, FillError, Head, Index, Outcome, Pass, Plan, PlanError, ReadyPlan, Revision, Seq, StandIn,
+    Budget, Cell, FillError, Head, Index, Outcome, Pass, Plan, PlanError, ReadyPlan, RestoreError, Revision, Seq, StandIn,
     Strategy, TokenCounter, plan,
 };
 
 use super::visible::Visible;
 use super::{
-    Append, AppendToken, Appended, CompactionRecord, HistoryStore, Live, Loaded, Notes, Pending, SessionId,
+    Append, AppendToken, Appended, CompactionRecord, HistoryStore, Live, Loaded, Notes, Pending, Pins, SessionId,
     StoreError, StoreErrorKind, Timestamp, fill_with, part_text,
 };
 use crate::message::{Message, Part, Str};
@@ -108,12 +108,27 @@ impl History {
             Err(error) if error.kind() == StoreErrorKind::NotFound => Loaded::new(Seq(0), Revision(0)),
             loaded => loaded?,
         };
-        self.visible = Visible::of(loaded, &self.recounter).map_err(|error| {
-            let context = format!("session {:?} cannot be put together", self.session.as_str());
-            StoreError::new(StoreErrorKind::Corrupt, context).with_source(error)
-        })?;
+        let pins = self.visible.pins().clone();
+        let visible = Visible::pinned(loaded, pins, &self.recounter);
+        self.visible = visible.map_err(|error| self.contradicts(error))?;
         self.in_doubt = false;
         Ok(())
+    }
+
+    /// Pins these messages in this handle, also those of them that come later, and no others but those that are stored as
+    /// pinned. Nothing of it is stored.
+    ///
+    /// # Errors
+    /// `Corrupt` if what was loaded contradicts itself; the next changing method loads it again.
+    pub fn set_pins(&mut self, pins: Pins) -> Result<(), StoreError> {
+        let pinned = self.visible.set_pins(pins);
+        self.in_doubt |= pinned.is_err();
+        pinned.map_err(|error| self.contradicts(error))
+    }
+
+    fn contradicts(&self, error: RestoreError) -> StoreError {
+        let context = format!("session {:?} cannot be put together", self.session.as_str());
+        StoreError::new(StoreErrorKind::Corrupt, context).with_source(error)
     }
 
     /// Appends messages: groups them, counts them and stores them, all or none.

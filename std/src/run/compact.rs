@@ -66,6 +66,7 @@ pub async fn compact(
         };
     };
     let mut history = open_history(primary, session).await?;
+    history.set_pins(options.pins().clone())?;
     let (counted, stamp) = (history.index().tokens(), stamp_of(&history));
     let measure = Measure::of(session, settings.model_key(), options.window(), counted, stamp);
     let whole = due::budget(options.window());
@@ -100,7 +101,11 @@ impl Run<'_> {
             Some(history) => Ok(history),
             None => open_history(&primary, self.session).await,
         };
-        let mut history = match history {
+        let pinned = history.and_then(|mut history| {
+            history.set_pins(auto.options.pins().clone())?;
+            Ok(history)
+        });
+        let mut history = match pinned {
             Ok(history) => history,
             Err(error) => return self.failed(point, &error),
         };
@@ -202,7 +207,7 @@ impl Run<'_> {
         let (working, compactor) = (&mut self.working, &*auto.compactor);
         let (session, settings) = (&mut *self.session, self.settings);
         async {
-            let mut history = scratch::history_of(working).await?;
+            let mut history = scratch::history_of(working, auto.options.pins()).await?;
             let (outcome, usage) =
                 pass(&mut history, compactor, &auto.options, budget, (kind, request)).await;
             note_usage(session, settings, due::budget(auto.options.window()), &usage);

@@ -223,6 +223,10 @@ impl Rule for Huge {
         "huge"
     }
 
+    fn replaces(&self) -> bool {
+        true
+    }
+
     fn plan(&self, draft: &mut Draft<'_>) {
         let huge = draft.index().groups().filter(|group| group.tokens() > Tokens(300));
         for group in huge {

@@ -116,6 +116,10 @@ impl Rule for Second {
         "second"
     }
 
+    fn replaces(&self) -> bool {
+        true
+    }
+
     fn plan(&self, draft: &mut Draft<'_>) {
         // Where it is refused, nothing is done.
         let _ = draft.replace(1, 3, Tokens(200));

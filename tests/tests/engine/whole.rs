@@ -5,9 +5,7 @@ use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::sync::Arc;
 
-use epitome::compactors::{
-    Engine, Pipeline, StrategySpec, Summarization, Things, ToolResultClearing, Truncation,
-};
+use epitome::compactors::{Engine, Pipeline, StrategySpec, Summarization, ToolResultClearing, Truncation};
 use epitome::core::{Draft, Pass, Strategy as Rule};
 use epitome::std::compaction::CompactionOutcome;
 use epitome::std::session::SessionErrorKind;
@@ -25,7 +23,7 @@ use super::{budget, compact, store};
 enum Which {
     Summarize,
     ClearThenSummarize,
-    SummarizeThenTruncate,
+    EphemeralThenSummarize,
     /// Some of [`KINDS`], by their numbers.
     Any(Vec<usize>),
 }
@@ -48,48 +46,38 @@ fn spec(text: &str) -> StrategySpec {
     text.parse().unwrap()
 }
 
-/// Stages in order.
-#[derive(Debug)]
-struct Stages(Which);
-
-impl Stages {
-    fn with<T>(&self, run: impl FnOnce(&dyn Rule) -> T) -> T {
-        let (summarize, clear, truncate) =
-            (Summarization::new().preserve_recent(1), ToolResultClearing::new().keep(1), Truncation::new());
-        match &self.0 {
-            Which::Summarize => run(&summarize),
-            Which::ClearThenSummarize => run(&Pipeline::new(&[&clear, &summarize])),
-            Which::SummarizeThenTruncate => run(&Pipeline::new(&[&summarize, &truncate])),
-            Which::Any(kinds) => {
-                let made: Vec<_> =
-                    kinds.iter().map(|kind| spec(KINDS[*kind]).strategy(Things::default())).collect();
-                let stages: Vec<&dyn Rule> = made.iter().map(|stage| stage as &dyn Rule).collect();
-                run(&Pipeline::new(&stages))
-            }
-        }
-    }
+/// These stages, if they may stand in this order.
+fn stages(kinds: &[usize]) -> Option<StrategySpec> {
+    let said: Vec<_> = kinds.iter().map(|kind| KINDS[*kind]).collect();
+    said.join(" | ").parse().ok()
 }
 
-impl Rule for Stages {
+/// What a pipeline of these stages does.
+#[derive(Debug)]
+struct ClearThenSummarize;
+
+impl Rule for ClearThenSummarize {
     fn name(&self) -> &'static str {
         "stages"
     }
 
+    fn replaces(&self) -> bool {
+        true
+    }
+
     fn plan(&self, draft: &mut Draft<'_>) {
-        self.with(|rule| rule.plan(draft));
+        let (clear, summarize) = (ToolResultClearing::new().keep(1), Summarization::new().preserve_recent(1));
+        Pipeline::new(&[&clear, &summarize]).unwrap().plan(draft);
     }
 }
 
 fn engine(which: &Which, summarizer: &Arc<Scripted>, falls_back: bool) -> Engine {
-    // What can be said in the grammar is; stages behind one that replaces are for programs alone.
-    let said = match which {
-        Which::Any(kinds) => {
-            let said: Vec<_> = kinds.iter().map(|kind| KINDS[*kind]).collect();
-            said.join(" | ").parse::<StrategySpec>().ok()
-        }
-        _ => None,
+    let engine = match which {
+        Which::Summarize => Engine::new(Summarization::new().preserve_recent(1)),
+        Which::ClearThenSummarize => Engine::new(ClearThenSummarize),
+        Which::EphemeralThenSummarize => Engine::of(spec("ephemeral | summarize:recent=1")),
+        Which::Any(kinds) => Engine::of(stages(kinds).expect("only such are drawn")),
     };
-    let engine = said.map_or_else(|| Engine::new(Stages(which.clone())), Engine::of);
     let engine = engine.with_summarizer(Arc::clone(summarizer) as _).with_deadline(if summarizer.hangs() {
         Duration::from_millis(20)
     } else {
@@ -108,7 +96,7 @@ struct Case {
 }
 
 fn summarizing() -> impl Strategy<Value = Which> {
-    prop_oneof![Just(Which::Summarize), Just(Which::ClearThenSummarize), Just(Which::SummarizeThenTruncate)]
+    prop_oneof![Just(Which::Summarize), Just(Which::ClearThenSummarize), Just(Which::EphemeralThenSummarize)]
 }
 
 /// Two or three stages in any order.
