@@ -52,13 +52,15 @@ pub fn pair_scenario(messages_max: usize) -> impl Strategy<Value = (Scenario, [u
             !shortens && Spec::is_in_order(&[first.clone(), second.clone()])
         })
         .prop_flat_map(move |(first, second, kinds)| {
-            (generate::conversation(messages_max), any::<[u8; 5]>()).prop_map(move |(messages, mut figures)| {
-                // With a goal, and that a low one.
-                figures[2] /= 3;
-                figures[2] ^= u8::from(figures[2].is_multiple_of(5));
-                let stages = vec![first.clone(), second.clone()];
-                (Scenario::new(messages, figures, Spec::Pipeline(stages)), kinds)
-            })
+            (generate::conversation(messages_max), any::<[u8; 5]>()).prop_map(
+                move |(messages, mut figures)| {
+                    // With a goal, and that a low one.
+                    figures[2] /= 3;
+                    figures[2] ^= u8::from(figures[2].is_multiple_of(5));
+                    let stages = vec![first.clone(), second.clone()];
+                    (Scenario::new(messages, figures, Spec::Pipeline(stages)), kinds)
+                },
+            )
         })
 }
 

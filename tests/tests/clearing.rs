@@ -209,7 +209,8 @@ fn a_loss_report_in_one_line() {
     let mut cells = vec![Cell::default(); view.cell_count()];
     let clear = CLEAR.keep(0);
     let stages: [&dyn Strategy; 2] = [&EphemeralFirst, &clear];
-    let outcome = plan(view, &budget.build().unwrap(), Pass::Manual, &Pipeline::new(&stages).unwrap(), &mut cells);
+    let outcome =
+        plan(view, &budget.build().unwrap(), Pass::Manual, &Pipeline::new(&stages).unwrap(), &mut cells);
     let Outcome::Planned(plan) = outcome.unwrap() else { panic!("there is something to clear") };
     let loss = plan.loss();
     assert_eq!(loss.to_string(), "1 user of context (50 tokens), 1 tool_result (91 tokens)");

@@ -53,19 +53,9 @@ pub async fn compact(
     compactor: &dyn Compactor,
     options: CompactionOptions,
 ) -> Result<CompactionResult, SessionError> {
-    if session.service_session_id().is_some() {
-        return Err(SessionError::new(SessionErrorKind::Invalid, SERVICE_MANAGED));
-    }
-    let providers = settings.providers.for_run(session, &SessionContext::new(session, "", Vec::new()));
-    let Some(primary) = providers.primary_history() else {
-        return match skipped(&providers) {
-            Some(reason) => {
-                Err(SessionError::new(SessionErrorKind::Invalid, format!("compact: {}", reason.as_str())))
-            }
-            None => Ok(CompactionResult::new(0, 0)),
-        };
+    let Some(mut history) = stored_history(settings, session).await? else {
+        return Ok(CompactionResult::new(0, 0));
     };
-    let mut history = open_history(primary, session).await?;
     history.set_pins(options.pins().clone())?;
     let (counted, stamp) = (history.index().tokens(), stamp_of(&history));
     let measure = Measure::of(session, settings.model_key(), options.window(), counted, stamp);
@@ -84,6 +74,22 @@ pub async fn compact(
             let cx = CompactionCx::new(&mut history, budget, Pass::Manual);
             Ok(cx.result_since(cx.measure()))
         }
+    }
+}
+
+/// What is stored of a session, as a run would compact it; `None` if there is no history provider.
+pub(super) async fn stored_history(
+    settings: &RunSettings,
+    session: &mut AgentSession,
+) -> Result<Option<History>, SessionError> {
+    if session.service_session_id().is_some() {
+        return Err(SessionError::new(SessionErrorKind::Invalid, SERVICE_MANAGED));
+    }
+    let providers = settings.providers.for_run(session, &SessionContext::new(session, "", Vec::new()));
+    match (providers.primary_history(), skipped(&providers)) {
+        (Some(primary), _) => open_history(primary, session).await.map(Some),
+        (None, Some(reason)) => Err(SessionError::invalid(format!("compact: {}", reason.as_str()))),
+        (None, None) => Ok(None),
     }
 }
 

@@ -3,9 +3,12 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "test support")]
 
+mod paths;
+mod pins;
 mod prompted;
 mod runs;
 mod support;
+mod undone;
 mod whole;
 
 use core::sync::atomic::Ordering;
