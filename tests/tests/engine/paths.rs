@@ -37,7 +37,7 @@ enum Path {
 
 fn path() -> impl Strategy<Value = Path> {
     prop_oneof![
-        (1_usize..12, 0_usize..6).prop_map(|(polls, yields)| Path::Dropped(polls, yields)),
+        (1_usize..10, 3_usize..12).prop_map(|(polls, yields)| Path::Dropped(polls, yields)),
         Just(Path::Refused)
     ]
 }
@@ -166,15 +166,15 @@ fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
     }))
 }
 
-/// What a provider's model takes, when compactions are due, and how much a tool returns at most, in its own tokens.
-const WINDOW: u64 = 6_000;
-const DUE: u64 = 4_000;
+/// What a provider's model takes, and when compactions are due, in its own tokens.
+const WINDOW: u64 = 3_000;
+const DUE: u64 = 2_000;
 
 /// However wrong the counter is, between half and twice what the provider counts: what is sent fits.
 #[test]
 fn a_loop_with_a_wrong_counter_holds_its_budget() {
-    let turns = prop::collection::vec((0_usize..5, 1_usize..40), 20..60);
-    let minimums = [("compacted", 900), ("counts too little", 300), ("counts too much", 100)];
+    let turns = prop::collection::vec((0_usize..4, 1_usize..20), 10..25);
+    let minimums = [("compacted", 900), ("counts too little", 200), ("counts too much", 100)];
     let cases = (50_u64..=200, any::<bool>(), turns);
     cases::check("engine, a wrong counter", cases, &minimums, |(percent, summarizes, turns), census| {
         let compactions = block_on(wrongly_counted(percent, summarizes, &turns))?;
