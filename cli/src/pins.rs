@@ -2,8 +2,8 @@
 
 use core::str::FromStr;
 
-use epitome::core::attribution::{AttributionView, Retention};
-use epitome::core::message::{MessageView, PartView, Parts, Role};
+use epitome::core::message::{MessageView, PartView};
+use epitome::std::history::Pinned;
 
 use crate::failure::{Failure, Result};
 
@@ -76,7 +76,7 @@ impl<'a> Pins<'a> {
 
     /// The next message, pinned if it was or is now.
     pub(crate) fn next<'m, M: MessageView>(&self, message: &'m M) -> Pinned<'m, M> {
-        Pinned { message, pinned: self.pins.iter().any(|pin| pin.holds(self.at, message)) }
+        Pinned::new(message, self.pins.iter().any(|pin| pin.holds(self.at, message)))
     }
 
     /// Where that message was put.
@@ -125,41 +125,6 @@ fn names(message: &impl MessageView, id: &str) -> bool {
         };
     });
     named
-}
-
-/// A message that is pinned if it was, or is now.
-#[derive(Debug)]
-pub(crate) struct Pinned<'a, M> {
-    message: &'a M,
-    pinned: bool,
-}
-
-impl<M: MessageView> Parts for Pinned<'_, M> {
-    fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
-        self.message.for_each_part(visit);
-    }
-}
-
-impl<M: MessageView> MessageView for Pinned<'_, M> {
-    fn role(&self) -> Role {
-        self.message.role()
-    }
-
-    fn attribution(&self) -> AttributionView<'_> {
-        let mut attribution = self.message.attribution();
-        if self.pinned {
-            attribution.retention = Retention::Pinned;
-        }
-        attribution
-    }
-
-    fn response_id(&self) -> Option<&str> {
-        self.message.response_id()
-    }
-
-    fn name(&self) -> Option<&str> {
-        self.message.name()
-    }
 }
 
 #[cfg(test)]

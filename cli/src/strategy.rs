@@ -32,11 +32,6 @@ impl Strategies {
         self.spec.summarizes()
     }
 
-    /// Whether something is to be put in the place of messages.
-    pub(crate) fn replace(&self) -> bool {
-        self.spec.replaces()
-    }
-
     /// The same for a conversation whose messages `look` shows to what it is given, if they are needed.
     pub(crate) fn about(&self, look: impl FnOnce(&mut Things) -> Result<()>) -> Result<Self> {
         let mut things = Things::default();

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use epitome::compactors::{Instructions, PromptedSummarizer};
+use epitome::compactors::{Instructions, PromptedSummarizer, Summarizer, SummaryWriter};
+use epitome::core::{Plan, TokenCounter, Tokens};
 use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
+use epitome::std::message::Message;
 use epitome::std::run::ModelResponse;
 use epitome::std::wire::openai_chat;
 use epitome::std::wire::usage::reported;
+use futures::executor::block_on;
 use serde_json::Value;
 
 use crate::args::SummaryArgs;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, code};
+use crate::strategy::Strategies;
 
 /// Where the key stands. It is a variable of its own, so that no key is sent to an address that it is not for.
 const KEY: &str = "EPITOME_SUMMARIZER_KEY";
@@ -38,6 +42,32 @@ pub(crate) fn open(args: &SummaryArgs, model: Option<&str>) -> Result<Option<Pro
         });
     }
     Ok(Some(summarizer))
+}
+
+/// Refuses a strategy whose summaries nobody would write.
+pub(crate) fn check(strategies: &Strategies, summarizer: Option<&PromptedSummarizer>) -> Result<()> {
+    match strategies.summarize() && summarizer.is_none() {
+        true => {
+            Err(Failure::input("--strategy: a summary is written by a model: name one with --summarizer URL"))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Has the summaries and digests of a plan written, in its order. `messages` are those of its index, by position.
+pub(crate) fn write(
+    plan: &Plan<'_>,
+    messages: &[&Message],
+    summarizer: Option<&PromptedSummarizer>,
+    counter: &(dyn TokenCounter + Send + Sync),
+) -> Result<Vec<(String, Tokens)>> {
+    let summarizer = summarizer.map(|summarizer| summarizer as &dyn Summarizer);
+    let writer = SummaryWriter::new(counter).with_summarizer(summarizer);
+    let written = plan.summaries().map(|gap| {
+        block_on(writer.write(&gap, messages))
+            .map_err(|error| Failure::new(code::IO, format!("--summarizer: {error}")))
+    });
+    written.collect()
 }
 
 /// The address of the resource: of a base like `https://api.openai.com/v1`, what is below it. A query stays behind it.

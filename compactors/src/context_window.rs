@@ -91,10 +91,14 @@ impl Strategy for ContextWindow {
         self.then().protection()
     }
 
+    fn replaces(&self) -> bool {
+        self.then().replaces()
+    }
+
     fn plan(&self, draft: &mut Draft<'_>) {
         let clearing = ToolResultClearing::new().clear_at_least(self.share(CLEAR_AT_LEAST_PERCENT));
         let above = Above { tokens: self.share(CUT_PERCENT), stage: self.then() };
-        Pipeline::new(&[&clearing, &above]).plan(draft);
+        Pipeline::of(&[&clearing, &above]).plan(draft);
     }
 }
 

@@ -55,7 +55,7 @@ pub use context_window::ContextWindow;
 pub use engine::Engine;
 pub use ephemeral_first::EphemeralFirst;
 pub use oversized_clamp::OversizedClamp;
-pub use pipeline::Pipeline;
+pub use pipeline::{NotLast, Pipeline};
 pub use reasoning_clearing::ReasoningClearing;
 pub use sliding_window::{SlidingWindow, Window};
 #[cfg(feature = "std")]

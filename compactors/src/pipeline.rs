@@ -1,5 +1,8 @@
 //! One strategy after another.
 
+use core::error::Error;
+use core::fmt;
+
 use epitome_core::{Draft, Protection, Strategy};
 
 /// Runs strategies in order and stops as soon as the goal is met.
@@ -10,24 +13,66 @@ use epitome_core::{Draft, Protection, Strategy};
 /// group that held reasoning which has to go together with that of others), and the next pass would find it gone. So one
 /// pass is enough. *Cost*: that of its stages; where the goal is missed twice that, seldom more, and at most once for each
 /// stage.
+///
+/// A part is shortened once in a pass: of two stages that shorten the same parts the first decides, and the second may have
+/// more to say in the pass after.
+///
+/// What puts summaries in the place of what was said comes last: a stage behind it could drop them only in the pass after,
+/// which would then not be left alone. What is to happen where that is not enough is a fallback of the engine.
+///
+/// ```
+/// use epitome_compactors::{Pipeline, ToolExchangeDigest, ToolResultClearing, Truncation};
+///
+/// let (clearing, digest, truncation) = (ToolResultClearing::new(), ToolExchangeDigest::new(), Truncation::new());
+/// assert!(Pipeline::new(&[&clearing, &truncation]).is_ok());
+/// assert!(Pipeline::new(&[&clearing, &digest]).is_ok());
+/// assert_eq!(Pipeline::new(&[&digest, &truncation]).unwrap_err().stage, "digest_tool_exchanges");
+/// ```
 #[derive(Clone, Copy)]
 pub struct Pipeline<'a> {
     stages: &'a [&'a dyn Strategy],
 }
 
-impl core::fmt::Debug for Pipeline<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Debug for Pipeline<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.stages.iter().map(|stage| stage.name())).finish()
     }
 }
 
 impl<'a> Pipeline<'a> {
     /// These stages, in this order.
-    #[must_use]
-    pub const fn new(stages: &'a [&'a dyn Strategy]) -> Self {
+    ///
+    /// # Errors
+    /// [`NotLast`] if one that replaces ([`Strategy::replaces`]) has another behind it.
+    pub fn new(stages: &'a [&'a dyn Strategy]) -> Result<Self, NotLast> {
+        match stages.iter().rev().skip(1).find(|stage| stage.replaces()) {
+            Some(stage) => Err(NotLast { stage: stage.name() }),
+            None => Ok(Self::of(stages)),
+        }
+    }
+
+    /// Stages that are known to be in order.
+    pub(crate) const fn of(stages: &'a [&'a dyn Strategy]) -> Self {
         Self { stages }
     }
 }
+
+/// A stage that puts summaries in the place of what was said, and is not the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NotLast {
+    /// The strategy's name.
+    pub stage: &'static str,
+}
+
+impl fmt::Display for NotLast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { stage } = self;
+        write!(f, "{stage} has to come last: what follows it would drop its summaries in the pass after")
+    }
+}
+
+impl Error for NotLast {}
 
 impl Strategy for Pipeline<'_> {
     fn name(&self) -> &'static str {
@@ -37,6 +82,10 @@ impl Strategy for Pipeline<'_> {
     fn protection(&self) -> Protection {
         let stages = self.stages.iter().map(|stage| stage.protection());
         stages.reduce(Protection::weaker).unwrap_or_default()
+    }
+
+    fn replaces(&self) -> bool {
+        self.stages.iter().any(|stage| stage.replaces())
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {

@@ -128,6 +128,10 @@ impl Strategy for Summarization {
         self.protection
     }
 
+    fn replaces(&self) -> bool {
+        true
+    }
+
     fn plan(&self, draft: &mut Draft<'_>) {
         // One summary in a pass, also where a pipeline comes here twice: each is paid for.
         if draft.index().groups().any(|group| draft.verdict(&group) == Verdict::Replace) {

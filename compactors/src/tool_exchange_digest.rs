@@ -102,6 +102,10 @@ impl Strategy for ToolExchangeDigest {
         "digest_tool_exchanges"
     }
 
+    fn replaces(&self) -> bool {
+        true
+    }
+
     fn plan(&self, draft: &mut Draft<'_>) {
         let (mut shown, mut replaced) = (0_usize, false);
         for group in draft.index().groups() {

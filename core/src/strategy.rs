@@ -23,6 +23,12 @@ pub trait Strategy {
         false
     }
 
+    /// Whether it may put summaries in the place of what was said ([`Draft::replace`]). What comes after it in the same pass
+    /// would find them gone in the next one: one that may has to say so, and stands last in a pipeline.
+    fn replaces(&self) -> bool {
+        false
+    }
+
     /// Writes verdicts, from the oldest group on, until [`Draft::is_goal_met`] or there is nothing left to drop.
     fn plan(&self, draft: &mut Draft<'_>);
 }
@@ -40,6 +46,10 @@ impl<S: Strategy + ?Sized> Strategy for &S {
 
     fn is_monotone(&self) -> bool {
         (**self).is_monotone()
+    }
+
+    fn replaces(&self) -> bool {
+        (**self).replaces()
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {

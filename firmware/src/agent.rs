@@ -188,7 +188,8 @@ impl<'a> Agent<'a> {
     /// Old results go first, then the oldest messages.
     fn compact(&mut self) -> Done {
         let (clearing, truncation, budget) = (ToolResultClearing::new(), Truncation::new(), self.budget);
-        self.compact_by(&Pipeline::new(&[&clearing, &truncation]), &budget)
+        let stages: [&dyn Strategy; 2] = [&clearing, &truncation];
+        self.compact_by(&Pipeline::new(&stages).map_err(|_| "stages out of order")?, &budget)
     }
 
     /// Makes room in the tables, however few tokens there are: half of them go.

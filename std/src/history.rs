@@ -16,6 +16,7 @@ mod live;
 mod memory;
 mod open;
 mod pending;
+mod pins;
 mod planned;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -48,6 +49,7 @@ pub use memory::MemoryStore;
 pub(crate) use memory::Snapshot;
 pub use open::open_store;
 pub(crate) use pending::{Pending, PendingEdit};
+pub use pins::{Pinned, Pins};
 #[cfg(feature = "postgres")]
 pub use postgres::{Migrate, PostgresOptions, PostgresStore};
 pub use record::{Committed, CompactionRecord, RecordId, Summary, UnansweredCall};

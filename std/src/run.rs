@@ -36,6 +36,7 @@
 //! ```
 
 mod compact;
+mod compactions;
 mod due;
 mod error;
 mod event;
@@ -51,6 +52,7 @@ mod stream;
 mod working;
 
 pub use compact::compact;
+pub use compactions::Compactions;
 pub use error::{PendingCall, RunError};
 pub use event::{Point, RunEvent, Skipped};
 pub use finish::RunOutcome;

@@ -41,6 +41,54 @@ pub fn late_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
     )
 }
 
+/// Scenarios with two stages, toward a goal that is seldom met; and the numbers of the stages, of [`KINDS`] each. There are
+/// none that a pipeline may not have in this order, and none of two that shorten the same parts: a part is shortened once in
+/// a pass, and the second may have more to say of it in the next.
+pub fn pair_scenario(messages_max: usize) -> impl Strategy<Value = (Scenario, [usize; 2])> {
+    (0..KINDS, 0..KINDS)
+        .prop_flat_map(|(first, second)| (kind(first), kind(second), Just([first, second])))
+        .prop_filter("what replaces comes last, and a part is shortened once", |(first, second, kinds)| {
+            let shortens = kinds.iter().all(|kind| SHORTENING.contains(kind));
+            !shortens && Spec::is_in_order(&[first.clone(), second.clone()])
+        })
+        .prop_flat_map(move |(first, second, kinds)| {
+            (generate::conversation(messages_max), any::<[u8; 5]>()).prop_map(
+                move |(messages, mut figures)| {
+                    // With a goal, and that a low one.
+                    figures[2] /= 3;
+                    figures[2] ^= u8::from(figures[2].is_multiple_of(5));
+                    let stages = vec![first.clone(), second.clone()];
+                    (Scenario::new(messages, figures, Spec::Pipeline(stages)), kinds)
+                },
+            )
+        })
+}
+
+/// How many kinds of stages there are.
+pub const KINDS: usize = 10;
+
+/// Those that shorten results of tools.
+pub const SHORTENING: core::ops::Range<usize> = 0..3;
+
+/// Those that replace.
+pub const REPLACING: core::ops::Range<usize> = 8..KINDS;
+
+/// A stage of this kind with any parameters.
+fn kind(kind: usize) -> BoxedStrategy<Spec> {
+    match kind {
+        0 => clear().boxed(),
+        1 => (0..600_u32).prop_map(|max| Spec::Clamp { max }).boxed(),
+        2 => supersede().boxed(),
+        3 => truncate().boxed(),
+        4 => window().boxed(),
+        5 => reasoning().boxed(),
+        6 => Just(Spec::Ephemeral).boxed(),
+        7 => exchanges().boxed(),
+        8 => digest().boxed(),
+        _ => summarize().boxed(),
+    }
+}
+
 /// Scenarios, and what is said after the plan.
 pub fn continued(messages_max: usize) -> impl Strategy<Value = (Scenario, Vec<Message>)> {
     (generate::conversation(messages_max), any::<u8>(), any::<[u8; 5]>(), spec()).prop_map(
@@ -91,7 +139,7 @@ pub fn spec() -> impl Strategy<Value = Spec> {
         1 => supersede(),
         1 => context_window(),
         1 => (supersede(), digest()).prop_map(|(first, second)| Spec::Pipeline(vec![first, second])),
-        1 => (digest(), truncate()).prop_map(|(first, second)| Spec::Pipeline(vec![first, second])),
+        1 => (reasoning(), digest()).prop_map(|(first, second)| Spec::Pipeline(vec![first, second])),
         1 => (supersede(), exchanges(), window()).prop_map(|(first, second, third)| {
             Spec::Pipeline(vec![first, second, third])
         }),

@@ -113,9 +113,7 @@ impl Spec {
     #[must_use]
     pub fn goes_all_the_way(&self) -> bool {
         match self {
-            Self::Pipeline(stages) => {
-                stages.iter().any(Self::goes_all_the_way) && !stages.iter().any(Self::replaces)
-            }
+            Self::Pipeline(stages) => stages.iter().any(Self::goes_all_the_way) && !self.replaces(),
             Self::ContextWindow { .. } => false,
             one => one.takes_a_share(),
         }
@@ -131,18 +129,11 @@ impl Spec {
         }
     }
 
-    /// Whether stages come after one that replaces: what it puts in the place of others is theirs to drop in the next pass
-    /// only, so that a missed goal is gone after once more.
+    /// Whether a pipeline may have these stages in this order.
     #[must_use]
-    pub fn goes_on_after_replacing(&self) -> bool {
-        match self {
-            Self::Pipeline(stages) => stages.iter().rev().skip(1).any(Self::replaces),
-            _ => false,
-        }
-    }
-
-    const fn replaces(&self) -> bool {
-        matches!(self, Self::Summarize(_) | Self::Digest { .. })
+    pub fn is_in_order(stages: &[Self]) -> bool {
+        let made: Vec<&dyn Strategy> = stages.iter().map(|stage| stage as &dyn Strategy).collect();
+        Pipeline::new(&made).is_ok()
     }
 
     /// Lends the strategy to `use_it`.
@@ -183,7 +174,7 @@ impl Spec {
             }
             Self::Pipeline(stages) => {
                 let stages: Vec<&dyn Strategy> = stages.iter().map(|stage| stage as &dyn Strategy).collect();
-                use_it(&Pipeline::new(&stages));
+                use_it(&Pipeline::new(&stages).expect("what replaces comes last"));
             }
         }
     }
@@ -206,6 +197,12 @@ impl Strategy for Spec {
         let mut monotone = false;
         self.with(&mut |strategy| monotone = strategy.is_monotone());
         monotone
+    }
+
+    fn replaces(&self) -> bool {
+        let mut replaces = false;
+        self.with(&mut |strategy| replaces = strategy.replaces());
+        replaces
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {

@@ -18,6 +18,10 @@ impl Strategy for Summarize {
         "summarize"
     }
 
+    fn replaces(&self) -> bool {
+        true
+    }
+
     fn plan(&self, draft: &mut Draft<'_>) {
         let index = draft.index();
         let spared = index.turn().0.saturating_add(1).saturating_sub(self.recent);

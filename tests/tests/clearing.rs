@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
 use epitome_compactors::{EphemeralFirst, Pipeline, ReasoningClearing, ToolResultClearing};
-use epitome_core::{Budget, Cell, Outcome, Pass, Profile, Strategy, Tokens, ToolName, plan};
+use epitome_core::{Budget, Cell, Draft, Outcome, Pass, Profile, Strategy, Tokens, ToolName, plan};
 use epitome_tests::live;
 use epitome_tests::notation;
 
@@ -152,11 +152,24 @@ const CASES: &[Case<'_>] = &[
     (
         "stages add up",
         "u 10\nu 50 context ephemeral\na 20 c1\nt 100 c1\na 10\n",
-        &Pipeline::new(&[&EphemeralFirst, &CLEAR.keep(0)]),
+        &Stages(&[&EphemeralFirst, &CLEAR.keep(0)]),
         "KDEK",
         "3.0",
     ),
 ];
+
+/// Stages one after another, where no function can be called.
+struct Stages(&'static [&'static dyn Strategy]);
+
+impl Strategy for Stages {
+    fn name(&self) -> &'static str {
+        "stages"
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        Pipeline::new(self.0).unwrap().plan(draft);
+    }
+}
 
 #[test]
 fn the_table_of_cases() {
@@ -196,7 +209,8 @@ fn a_loss_report_in_one_line() {
     let mut cells = vec![Cell::default(); view.cell_count()];
     let clear = CLEAR.keep(0);
     let stages: [&dyn Strategy; 2] = [&EphemeralFirst, &clear];
-    let outcome = plan(view, &budget.build().unwrap(), Pass::Manual, &Pipeline::new(&stages), &mut cells);
+    let outcome =
+        plan(view, &budget.build().unwrap(), Pass::Manual, &Pipeline::new(&stages).unwrap(), &mut cells);
     let Outcome::Planned(plan) = outcome.unwrap() else { panic!("there is something to clear") };
     let loss = plan.loss();
     assert_eq!(loss.to_string(), "1 user of context (50 tokens), 1 tool_result (91 tokens)");

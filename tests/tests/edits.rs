@@ -150,7 +150,7 @@ fn with<T>(which: Which, run: impl FnOnce(&dyn Rule) -> T) -> T {
     match which {
         Which::Clear(keep, inputs) => {
             let clearing = ToolResultClearing::new().keep(keep).clear_inputs(inputs);
-            run(&Pipeline::new(&[&clearing, &Truncation::new()]))
+            run(&Pipeline::new(&[&clearing, &Truncation::new()]).unwrap())
         }
         Which::Thoughts => run(&ReasoningClearing::new(Profile::OpenaiChat)),
         Which::Clamp => run(&Clamps),

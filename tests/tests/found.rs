@@ -100,7 +100,7 @@ fn the_newest_steps_go_only_as_long_as_the_request_does_not_fit() {
     let step = says(Role::Assistant, 30);
     let request = [says(Role::User, 10), step.clone(), step.clone(), step];
     let stages: [&dyn Strategy; 2] = [&Truncation::new(), &Truncation::new()];
-    assert_eq!(verdicts(&request, &Pipeline::new(&stages), budget(80, Some(50))), "KDKK");
+    assert_eq!(verdicts(&request, &Pipeline::new(&stages).unwrap(), budget(80, Some(50))), "KDKK");
 }
 
 /// `KDKK`: a newest step went though the context after it would have been enough.
@@ -192,7 +192,7 @@ fn a_pipeline_does_in_one_pass_what_a_later_stage_makes_possible() {
         says(Role::Assistant, 10),
     ];
     let stages: [&dyn Strategy; 2] = [&ReasoningClearing::new(Profile::Anthropic), &Truncation::new()];
-    assert_eq!(verdicts(&request, &Pipeline::new(&stages), budget(100, Some(5))), "KDDEDKKK");
+    assert_eq!(verdicts(&request, &Pipeline::new(&stages).unwrap(), budget(100, Some(5))), "KDDEDKKK");
 }
 
 /// What a script of verdicts comes to: its letters, its size, and each summary with what it covers and may have.

@@ -72,7 +72,7 @@ fn memory_of_plans(index: Index<'_>) {
         &EphemeralFirst,
         &summarization,
         &ContextWindow::new(index.tokens(), 0),
-        &Pipeline::new(&stages),
+        &Pipeline::new(&stages).unwrap(),
     ];
     let goal = index.tokens() / 2;
     let budget = Budget::builder().window(index.tokens()).reserve(0).trigger(index.tokens()).goal(goal);

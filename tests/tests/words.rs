@@ -35,7 +35,8 @@ fn words_are_as_they_were() {
     assert_eq!(letters, ['K', 'D', 'R']);
     let unchanged = [Unchanged::AtGoal, Unchanged::NothingToDrop, Unchanged::TooLittle { freed: 1 }];
     assert_eq!(unchanged.map(|why| why.as_str()), ["at_goal", "nothing_to_drop", "too_little"]);
-    assert_eq!([WaitReason::Spacing, WaitReason::Failures].map(WaitReason::as_str), ["spacing", "failures"]);
+    let waits = [WaitReason::Spacing, WaitReason::Failures, WaitReason::Undone];
+    assert_eq!(waits.map(WaitReason::as_str), ["spacing", "failures", "undone"]);
     let numbers = (Seq(3).to_string(), Revision(4).to_string(), Turn(5).to_string(), Tokens(6).to_string());
     assert_eq!(numbers, ("3".into(), "4".into(), "5".into(), "6".into()));
     assert_eq!((Seq(3).next(), Turn(u32::MAX).next()), (Seq(4), Turn(u32::MAX)));

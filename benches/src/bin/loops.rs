@@ -93,9 +93,9 @@ impl Strategy for Which {
         match self {
             Self::Truncate => truncate.plan(draft),
             Self::Window => SlidingWindow::new(Window::Turns(8)).plan(draft),
-            Self::ClearThenTruncate => Pipeline::new(&[&clear, &truncate]).plan(draft),
+            Self::ClearThenTruncate => Pipeline::new(&[&clear, &truncate]).unwrap().plan(draft),
             Self::Summarize => summarize.plan(draft),
-            Self::ClearThenSummarize => Pipeline::new(&[&clear, &summarize]).plan(draft),
+            Self::ClearThenSummarize => Pipeline::new(&[&clear, &summarize]).unwrap().plan(draft),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::{InputArgs, PlanArgs, RedactArgs};
+use super::{InputArgs, PlanArgs, RedactArgs, SummaryArgs};
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SessionArgs {
@@ -69,6 +69,8 @@ pub(crate) enum SessionCommand {
         session: OneSessionArgs,
         #[command(flatten)]
         plan: PlanArgs,
+        #[command(flatten)]
+        summary: SummaryArgs,
         /// Report only
         #[arg(long)]
         dry_run: bool,

@@ -86,11 +86,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
         estimator: model::counter(found.as_ref(), Some(ESTIMATE), ESTIMATE)?,
         summarizer: summarizer::open(&args.summary, args.plan.model.model.as_deref())?,
     };
-    if settings.strategies.summarize() && settings.summarizer.is_none() {
-        return Err(Failure::input(
-            "--strategy: a summary is written by a model: name one with --summarizer URL",
-        ));
-    }
+    summarizer::check(&settings.strategies, settings.summarizer.as_ref())?;
     let counter = model::counter(found.as_ref(), args.plan.tokenizer.as_deref(), ESTIMATE)?;
     let input = Input::open(&args.input)?;
     if args.input.each {

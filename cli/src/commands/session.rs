@@ -27,7 +27,9 @@ pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
         SessionCommand::Import { input, session, append, tokenizer } => {
             import::run(input, session, *append, tokenizer)
         }
-        SessionCommand::Compact { session, plan, dry_run } => compact::run(session, plan, *dry_run),
+        SessionCommand::Compact { session, plan, summary, dry_run } => {
+            compact::run(session, plan, summary, *dry_run)
+        }
         SessionCommand::Log { session, redact } => {
             return log::run(session, redact).map(|()| ExitCode::SUCCESS);
         }

@@ -198,3 +198,58 @@ fn what_is_missing_is_asked_for() {
         assert!(message.contains(said), "{message}");
     }
 }
+
+/// A store with a session of what `file` holds, and how to run a command on it.
+fn stored(file: &std::path::Path) -> (Folder, impl Fn(&str, &[&str]) -> Done + use<>) {
+    let folder = Folder::new();
+    let url = format!("sqlite:{}", text(&folder.path("store.db")));
+    let session = move |command: &str, args: &[&str]| {
+        run(&[&["session", command, "--store", &url, "--session", "s"], args].concat())
+    };
+    session("import", &[text(file)]).ok();
+    (folder, session)
+}
+
+#[test]
+fn a_stored_session_is_given_digests_and_summaries() {
+    let file = example("coding-agent.json");
+    let (_folder, session) = stored(&file);
+    let digest = ["--keep", "60%", "--strategy", "tool-digest", "--json"];
+    let dry = session("compact", &[&digest[..], &["--dry-run"]].concat()).json();
+    let report = session("compact", &digest).json();
+    assert_eq!(dry, report);
+    assert!(report["groups"]["replaced"].as_u64().unwrap() > 1, "{report}");
+    let shown = session("show", &[]).ok();
+    assert!(shown.contains("<call name="), "{shown}");
+    assert_eq!(
+        session("compact", &[&digest[..], &["--dry-run"]].concat()).json()["unchanged_reason"],
+        "at_goal"
+    );
+
+    let endpoint = Endpoint::new(vec![answer("Goal: to mend it.")]);
+    let summarize = [SUMMARIZE, &["--summarizer", &endpoint.url]].concat();
+    session("compact", &summarize).ok();
+    assert!(session("show", &[]).ok().contains("Goal: to mend it."));
+    // What has reached its goal asks nobody again.
+    session("compact", &summarize).ok();
+    assert_eq!(endpoint.asked().len(), 1);
+    session("verify", &[]).ok();
+    session("uncompact", &[]).ok();
+    assert!(!session("show", &[]).ok().contains("Goal: to mend it."));
+}
+
+#[test]
+fn a_stored_session_is_as_it_was_if_its_summary_fails() {
+    let (_folder, session) = stored(&example("coding-agent.json"));
+    let before = session("show", &[]).ok();
+    let endpoint = Endpoint::new(vec![(500, "{}".to_owned())]);
+    let summarize = [SUMMARIZE, &["--summarizer", &endpoint.url]].concat();
+    assert!(session("compact", &summarize).fails(4).contains("status 500"));
+    assert_eq!(session("show", &[]).ok(), before);
+    endpoint.asked();
+    let message = session("compact", &["--strategy", "summarize"]).fails(2);
+    assert!(message.contains("name one with --summarizer URL"), "{message}");
+    let message =
+        session("compact", &[SUMMARIZE, &["--summarizer", "http://h", "--dry-run"]].concat()).fails(2);
+    assert!(message.contains("--dry-run sends nothing to anybody"), "{message}");
+}

@@ -137,6 +137,10 @@ impl Strategy for Given {
         self.protection
     }
 
+    fn replaces(&self) -> bool {
+        !self.replaced.is_empty()
+    }
+
     /// What is refused now is seen by comparing what came of it.
     fn plan(&self, draft: &mut Draft<'_>) {
         for (at, left) in &self.parts {

@@ -6,6 +6,8 @@ use std::borrow::ToOwned as _;
 use std::string::String;
 use std::vec::Vec;
 
+use crate::NotLast;
+
 /// What is wrong with the text of a strategy, and what it may be instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -112,10 +114,7 @@ impl fmt::Display for SpecError {
             Self::NotTogether { strategy, one, other } => {
                 write!(f, "{strategy}: take {one} or {other}, not both")
             }
-            Self::NotLast { strategy } => write!(
-                f,
-                "{strategy} has to come last: what follows it would drop its summaries in the pass after"
-            ),
+            Self::NotLast { strategy } => NotLast { stage: strategy }.fmt(f),
             Self::Form { expected } => write!(f, "expected {expected}"),
         }
     }

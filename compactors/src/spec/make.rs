@@ -40,7 +40,7 @@ impl MadeStrategy {
             self.stages.iter().take(count).map(|stage| &**stage as &dyn Strategy).collect();
         match stages.as_slice() {
             [only] => run(*only),
-            stages => run(&Pipeline::new(stages)),
+            stages => run(&Pipeline::of(stages)),
         }
     }
 }
@@ -59,6 +59,10 @@ impl Strategy for First<'_> {
     /// That of all: what none of them may touch.
     fn protection(&self) -> Protection {
         self.all.protection()
+    }
+
+    fn replaces(&self) -> bool {
+        self.all.with_first(self.stages, |strategy| strategy.replaces())
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {
@@ -83,6 +87,10 @@ impl Strategy for MadeStrategy {
 
     fn is_monotone(&self) -> bool {
         self.with(|strategy| strategy.is_monotone())
+    }
+
+    fn replaces(&self) -> bool {
+        self.with(|strategy| strategy.replaces())
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {

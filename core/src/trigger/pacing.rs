@@ -8,7 +8,7 @@ use super::TriggerView;
 /// clock.
 ///
 /// A pass that was asked for, or that the request needs to fit ([`Pass::can_wait`](crate::Pass::can_wait)), is never held
-/// back. A pass that changes nothing is neither a success nor a failure.
+/// back; after an undoing the others rest as after failures. A pass that changes nothing is neither a success nor a failure.
 ///
 /// ```
 /// use epitome_core::{ArrayTable, Budget, IndexBuf, OpenCallSlots, Pacing, Span, TriggerView, WaitReason};
@@ -37,6 +37,8 @@ pub struct Pacing {
     failed: Option<u32>,
     /// How many have failed since one succeeded.
     failures: u32,
+    /// When the last pass was undone, if none has changed something since.
+    undone: Option<u32>,
 }
 
 impl Default for Pacing {
@@ -58,12 +60,18 @@ impl Pacing {
     /// attempt for each `rest` turns until one succeeds. A spacing or a rest of zero, or no failures allowed at all, is no limit.
     #[must_use]
     pub const fn new(spacing: u32, failures_max: u32, rest: u32) -> Self {
-        Self { spacing, failures_max, rest, compacted: None, failed: None, failures: 0 }
+        Self { spacing, failures_max, rest, compacted: None, failed: None, failures: 0, undone: None }
     }
 
     /// Takes note of a pass that changed something, at `now`.
     pub const fn compacted(&mut self, now: u32) {
-        (self.compacted, self.failed, self.failures) = (Some(now), None, 0);
+        (self.compacted, self.failed, self.failures, self.undone) = (Some(now), None, 0, None);
+    }
+
+    /// Takes note that the last pass was undone, at `now`: somebody wants what it hid, and so none is made for the rest that
+    /// follows failures.
+    pub const fn undone(&mut self, now: u32) {
+        self.undone = Some(now);
     }
 
     /// Takes note of a pass that failed, at `now`.
@@ -82,6 +90,9 @@ impl Pacing {
         let tripped = self.failures_max > 0 && self.failures >= self.failures_max;
         if let Some(until) = self.failed.filter(|_| tripped).and_then(|at| pending(at, self.rest, now)) {
             return Err(Wait { reason: WaitReason::Failures, until });
+        }
+        if let Some(until) = self.undone.and_then(|at| pending(at, self.rest, now)) {
+            return Err(Wait { reason: WaitReason::Undone, until });
         }
         match self.compacted.and_then(|at| pending(at, self.spacing, now)) {
             Some(until) => Err(Wait { reason: WaitReason::Spacing, until }),
@@ -115,15 +126,18 @@ pub enum WaitReason {
     Spacing,
     /// The last passes have failed.
     Failures,
+    /// The last pass was undone.
+    Undone,
 }
 
 impl WaitReason {
-    /// The word for it: `spacing` or `failures`.
+    /// The word for it: `spacing`, `failures` or `undone`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Spacing => "spacing",
             Self::Failures => "failures",
+            Self::Undone => "undone",
         }
     }
 }

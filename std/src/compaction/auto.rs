@@ -7,6 +7,7 @@ use std::sync::Arc;
 use epitome_core::{Trigger, WINDOW_DEFAULT};
 
 use super::Compactor;
+use crate::history::Pins;
 
 /// Whether a run compacts: what the agent says (the default), not at all, or as said here. Not saying is not `Off`.
 ///
@@ -180,6 +181,7 @@ impl Default for RunPoints {
 #[derive(Clone)]
 pub struct CompactionOptions {
     window: u64,
+    pins: Pins,
     own: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -188,6 +190,14 @@ impl CompactionOptions {
     #[must_use]
     pub const fn with_window(mut self, window: u64) -> Self {
         self.window = window;
+        self
+    }
+
+    /// The same with what has to stay, beside what is stored as pinned. Before a call of the model what is not stored yet can
+    /// be pinned too, by source or predicate: it has no number.
+    #[must_use]
+    pub fn with_pins(mut self, pins: Pins) -> Self {
+        self.pins = pins;
         self
     }
 
@@ -204,6 +214,12 @@ impl CompactionOptions {
         self.window
     }
 
+    /// What has to stay.
+    #[must_use]
+    pub const fn pins(&self) -> &Pins {
+        &self.pins
+    }
+
     /// The compactor's own options, if they are of this type.
     #[must_use]
     pub fn own<T: Any>(&self) -> Option<&T> {
@@ -213,7 +229,7 @@ impl CompactionOptions {
 
 impl Default for CompactionOptions {
     fn default() -> Self {
-        Self { window: WINDOW_DEFAULT, own: None }
+        Self { window: WINDOW_DEFAULT, pins: Pins::default(), own: None }
     }
 }
 
@@ -221,6 +237,7 @@ impl fmt::Debug for CompactionOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CompactionOptions")
             .field("window", &self.window)
+            .field("pins", &self.pins)
             .field("own", &self.own.is_some())
             .finish()
     }

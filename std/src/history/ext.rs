@@ -5,6 +5,7 @@ mod events;
 mod expand;
 mod export;
 mod fork;
+mod latest;
 mod verify;
 
 use std::io::{BufRead, Write};
@@ -14,7 +15,7 @@ use epitome_core::{Revision, Seq};
 
 pub use self::clear::{Keep, Retained};
 pub use self::export::{Exported, check_export};
-use super::{HistoryStore, LogPage, SessionId, StoreError};
+use super::{Committed, HistoryStore, LogPage, SessionId, StoreError};
 
 /// What can be done with every [`HistoryStore`].
 ///
@@ -64,6 +65,14 @@ pub trait HistoryStoreExt: HistoryStore {
         limit: u32,
     ) -> Result<LogPage, StoreError> {
         expand::expand(self, session, made, from, limit).await
+    }
+
+    /// The latest record that is not undone: the one that [`HistoryStore::uncompact`] may undo. Reads all records, page by page.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such session.
+    async fn latest_compaction(&self, session: &SessionId) -> Result<Option<Committed>, StoreError> {
+        latest::latest(self, session).await
     }
 
     /// Hides everything that is visible, in one commit. The head stays where it is, and the log too; prune it if it

@@ -4,14 +4,15 @@ use core::fmt;
 use std::sync::Arc;
 
 use epitome_core::{
-    Budget, Cell, FillError, Head, Index, Outcome, Pass, Plan, PlanError, ReadyPlan, Revision, Seq, StandIn,
-    Strategy, TokenCounter, plan,
+    Budget, Cell, FillError, Head, Index, Outcome, Pass, Plan, PlanError, ReadyPlan, RestoreError, Revision,
+    Seq, StandIn, Strategy, TokenCounter, plan,
 };
 
 use super::visible::Visible;
 use super::{
-    Append, AppendToken, Appended, CompactionRecord, HistoryStore, Live, Loaded, Notes, Pending, SessionId,
-    StoreError, StoreErrorKind, Timestamp, fill_with, part_text,
+    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, HistoryStoreExt as _, Live,
+    Loaded, LogPage, Notes, Pending, Pins, SessionId, StoreError, StoreErrorKind, Timestamp, fill_with,
+    part_text,
 };
 use crate::message::{Message, Part, Str};
 use crate::tokens::CachedCounter;
@@ -108,12 +109,27 @@ impl History {
             Err(error) if error.kind() == StoreErrorKind::NotFound => Loaded::new(Seq(0), Revision(0)),
             loaded => loaded?,
         };
-        self.visible = Visible::of(loaded, &self.recounter).map_err(|error| {
-            let context = format!("session {:?} cannot be put together", self.session.as_str());
-            StoreError::new(StoreErrorKind::Corrupt, context).with_source(error)
-        })?;
+        let pins = self.visible.pins().clone();
+        let visible = Visible::pinned(loaded, pins, &self.recounter);
+        self.visible = visible.map_err(|error| self.contradicts(error))?;
         self.in_doubt = false;
         Ok(())
+    }
+
+    /// Pins these messages in this handle, also those of them that come later, and no others but those that are stored as
+    /// pinned. Nothing of it is stored.
+    ///
+    /// # Errors
+    /// `Corrupt` if what was loaded contradicts itself; the next changing method loads it again.
+    pub fn set_pins(&mut self, pins: Pins) -> Result<(), StoreError> {
+        let pinned = self.visible.set_pins(pins);
+        self.in_doubt |= pinned.is_err();
+        pinned.map_err(|error| self.contradicts(error))
+    }
+
+    fn contradicts(&self, error: RestoreError) -> StoreError {
+        let context = format!("session {:?} cannot be put together", self.session.as_str());
+        StoreError::new(StoreErrorKind::Corrupt, context).with_source(error)
     }
 
     /// Appends messages: groups them, counts them and stores them, all or none.
@@ -272,6 +288,37 @@ impl History {
         };
         self.commit(&record).await?;
         Ok(Some(record))
+    }
+
+    /// The latest compaction that is not undone, as it is stored now.
+    ///
+    /// # Errors
+    /// As [`HistoryStore::records`]; a session that was not begun has none.
+    pub async fn latest_compaction(&self) -> Result<Option<Committed>, StoreError> {
+        match self.store.latest_compaction(&self.session).await {
+            Err(error) if error.kind() == StoreErrorKind::NotFound => Ok(None),
+            latest => latest,
+        }
+    }
+
+    /// Reads what the record that made `made` has hidden or shortened: see [`HistoryStoreExt::expand`].
+    ///
+    /// # Errors
+    /// As [`HistoryStoreExt::expand`].
+    pub async fn expand(&self, made: Revision, from: Seq, limit: u32) -> Result<LogPage, StoreError> {
+        self.store.expand(&self.session, made, from, limit).await
+    }
+
+    /// Undoes the record that made `made`, the latest that is not undone, and shows what was visible before it; what was
+    /// appended since stays.
+    ///
+    /// # Errors
+    /// As [`HistoryStore::uncompact`]. After `Conflict`, this has loaded what others did.
+    pub async fn uncompact(&mut self, made: Revision) -> Result<Revision, StoreError> {
+        self.tail_only = false;
+        self.in_doubt = true;
+        let undone = self.store.uncompact(&self.session, made).await;
+        self.reload_after(undone).await
     }
 
     /// The messages of the next request, in order.

@@ -7,7 +7,7 @@ use epitome_core::{
     Span, Stored, TokenCounter, Tokens, Turn,
 };
 
-use super::{Appended, Entry, Live, Loaded, TokenCount, UnansweredCall};
+use super::{Appended, Entry, Live, Loaded, Pins, TokenCount, UnansweredCall};
 use crate::message::{Message, Str};
 use crate::tokens::{can_be_shortened, measure_all_with_parts};
 
@@ -17,6 +17,8 @@ pub(crate) struct Visible {
     /// By position in the index; keys ascend.
     live: Vec<Live>,
     unanswered: Vec<UnansweredCall>,
+    /// What is pinned beside what is stored as pinned.
+    pins: Pins,
 }
 
 pub(super) type Counter = dyn TokenCounter + Send + Sync;
@@ -29,7 +31,13 @@ impl Visible {
 
     /// What was loaded, in the groups that were stored; counted again where another counter has counted.
     pub(crate) fn of(loaded: Loaded, counter: &Counter) -> Result<Self, RestoreError> {
+        Self::pinned(loaded, Pins::default(), counter)
+    }
+
+    /// The same with these pins.
+    pub(super) fn pinned(loaded: Loaded, pins: Pins, counter: &Counter) -> Result<Self, RestoreError> {
         let mut visible = Self::unindexed(loaded.live, loaded.unanswered);
+        visible.pins = pins;
         recount(&mut visible.live, counter);
         visible.rebuild(loaded.head, loaded.revision)?;
         Ok(visible)
@@ -37,7 +45,19 @@ impl Visible {
 
     fn unindexed(live: Vec<Live>, unanswered: Vec<UnansweredCall>) -> Self {
         let index = IndexBuf::with_parts(Vec::new(), OpenCallTree::new(), Vec::new());
-        Self { index, live, unanswered }
+        Self { index, live, unanswered, pins: Pins::default() }
+    }
+
+    /// Pins these, and no others but those that are stored as pinned.
+    pub(super) fn set_pins(&mut self, pins: Pins) -> Result<(), RestoreError> {
+        let same = self.pins.is_empty() && pins.is_empty();
+        self.pins = pins;
+        if same { Ok(()) } else { self.rebuild(self.head(), self.index().revision()) }
+    }
+
+    /// What is pinned beside what is stored as pinned.
+    pub(super) const fn pins(&self) -> &Pins {
+        &self.pins
     }
 
     /// Groups and counts messages on their way into the log. They are to be seen here until the answer is dropped,
@@ -151,7 +171,8 @@ impl Visible {
         }
         // Tables on the heap have always room.
         let sizes = |ordinal, _: PartView<'_>| size_of(&entry.part_tokens, ordinal);
-        if let Ok(placed) = self.index.push_with_parts(&entry.message, entry.count.tokens, sizes) {
+        let seen = self.pins.seen(seq, &entry.message);
+        if let Ok(placed) = self.index.push_with_parts(&seen, entry.count.tokens, sizes) {
             (entry.anchor, entry.turn, entry.late) = (placed.anchor, placed.turn, placed.late);
             if placed.hidden {
                 self.forget_unanswered(&entry);
@@ -181,7 +202,7 @@ impl Visible {
             let (seq, anchor, turn, orphan) = (live.key, *anchor, *turn, *orphan);
             let stored = Stored { seq, leader, anchor, turn, tokens: count.tokens, orphan };
             let sizes = |ordinal, _: PartView<'_>| size_of(part_tokens, ordinal);
-            self.index.restore_with_parts(&live.entry.message, &stored, sizes)?;
+            self.index.restore_with_parts(&self.pins.seen(seq, &live.entry.message), &stored, sizes)?;
         }
         for call in &self.unanswered {
             // Trees have always room.

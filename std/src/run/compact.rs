@@ -53,19 +53,10 @@ pub async fn compact(
     compactor: &dyn Compactor,
     options: CompactionOptions,
 ) -> Result<CompactionResult, SessionError> {
-    if session.service_session_id().is_some() {
-        return Err(SessionError::new(SessionErrorKind::Invalid, SERVICE_MANAGED));
-    }
-    let providers = settings.providers.for_run(session, &SessionContext::new(session, "", Vec::new()));
-    let Some(primary) = providers.primary_history() else {
-        return match skipped(&providers) {
-            Some(reason) => {
-                Err(SessionError::new(SessionErrorKind::Invalid, format!("compact: {}", reason.as_str())))
-            }
-            None => Ok(CompactionResult::new(0, 0)),
-        };
+    let Some(mut history) = stored_history(settings, session).await? else {
+        return Ok(CompactionResult::new(0, 0));
     };
-    let mut history = open_history(primary, session).await?;
+    history.set_pins(options.pins().clone())?;
     let (counted, stamp) = (history.index().tokens(), stamp_of(&history));
     let measure = Measure::of(session, settings.model_key(), options.window(), counted, stamp);
     let whole = due::budget(options.window());
@@ -86,6 +77,22 @@ pub async fn compact(
     }
 }
 
+/// What is stored of a session, as a run would compact it; `None` if there is no history provider.
+pub(super) async fn stored_history(
+    settings: &RunSettings,
+    session: &mut AgentSession,
+) -> Result<Option<History>, SessionError> {
+    if session.service_session_id().is_some() {
+        return Err(SessionError::new(SessionErrorKind::Invalid, SERVICE_MANAGED));
+    }
+    let providers = settings.providers.for_run(session, &SessionContext::new(session, "", Vec::new()));
+    match (providers.primary_history(), skipped(&providers)) {
+        (Some(primary), _) => open_history(primary, session).await.map(Some),
+        (None, Some(reason)) => Err(SessionError::invalid(format!("compact: {}", reason.as_str()))),
+        (None, None) => Ok(None),
+    }
+}
+
 /// What a manual compaction says where the service keeps the history.
 const SERVICE_MANAGED: &str = "Cannot compact service-managed sessions. Compaction is only supported for client-managed \
                                sessions.";
@@ -100,7 +107,11 @@ impl Run<'_> {
             Some(history) => Ok(history),
             None => open_history(&primary, self.session).await,
         };
-        let mut history = match history {
+        let pinned = history.and_then(|mut history| {
+            history.set_pins(auto.options.pins().clone())?;
+            Ok(history)
+        });
+        let mut history = match pinned {
             Ok(history) => history,
             Err(error) => return self.failed(point, &error),
         };
@@ -202,7 +213,7 @@ impl Run<'_> {
         let (working, compactor) = (&mut self.working, &*auto.compactor);
         let (session, settings) = (&mut *self.session, self.settings);
         async {
-            let mut history = scratch::history_of(working).await?;
+            let mut history = scratch::history_of(working, auto.options.pins()).await?;
             let (outcome, usage) =
                 pass(&mut history, compactor, &auto.options, budget, (kind, request)).await;
             note_usage(session, settings, due::budget(auto.options.window()), &usage);

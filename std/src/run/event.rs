@@ -48,7 +48,7 @@ pub enum RunEvent {
         /// What kind of failure.
         kind: SessionErrorKind,
     },
-    /// A compaction was due, and none was tried: the last ones failed. Told once in a run. A request that does not fit does
+    /// A compaction was due, and none was tried: the last ones failed, or the last one was undone. Told once in a run. A request that does not fit does
     /// not wait.
     Resting {
         /// Where in the run.

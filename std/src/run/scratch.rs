@@ -7,16 +7,17 @@
 use std::sync::Arc;
 
 use epitome_core::Seq;
-use epitome_core::attribution::SeqRange;
+use epitome_core::attribution::{Retention, SeqRange};
 
 use super::working::{Compacted, Working};
 use crate::history::{
-    Append, AppendToken, Entry, History, HistoryStore, Live, MemoryStore, SessionId, joined,
+    Append, AppendToken, Entry, History, HistoryStore, Live, MemoryStore, Pins, SessionId, joined,
 };
 use crate::session::SessionError;
 
-/// All that a run sends, as a history. The number of a message is its position in the run's index.
-pub(super) async fn history_of(working: &Working) -> Result<History, SessionError> {
+/// All that a run sends, as a history. The number of a message is its position in the run's index; so what `pins` hold is
+/// marked as pinned in the copy itself.
+pub(super) async fn history_of(working: &Working, pins: &Pins) -> Result<History, SessionError> {
     let (store, session) = (MemoryStore::new(), SessionId::new("run"));
     let live = working.visible().live();
     let entries: Vec<Entry> = live
@@ -28,6 +29,10 @@ pub(super) async fn history_of(working: &Working) -> Result<History, SessionErro
             entry.anchor = Seq(anchor.map_or(at, |position| position as u64));
             // What is late has its place by its group: nothing is appended to this history any more.
             entry.late = false;
+            if pins.holds(working.stored_number(each.key), &entry.message) {
+                let attribution = entry.message.attribution().clone().with_retention(Retention::Pinned);
+                entry.message = entry.message.with_attribution(attribution);
+            }
             entry
         })
         .collect();

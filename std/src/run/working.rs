@@ -244,6 +244,12 @@ impl Working {
         }
     }
 
+    /// The number in the stored history of a message that was loaded from it.
+    pub(super) fn stored_number(&self, number: Seq) -> Option<Seq> {
+        let (base, end) = self.places.stored?;
+        (base..end).contains(&number.0).then(|| Seq(number.0 - base))
+    }
+
     /// These messages in the numbers of the stored history, as far as they are in it.
     fn in_history(&self, ranges: &[SeqRange], logged: &BTreeMap<Seq, Seq>) -> Vec<SeqRange> {
         let mut found = Vec::new();

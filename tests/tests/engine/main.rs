@@ -3,9 +3,12 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "test support")]
 
+mod paths;
+mod pins;
 mod prompted;
 mod runs;
 mod support;
+mod undone;
 mod whole;
 
 use core::sync::atomic::Ordering;
@@ -221,6 +224,10 @@ struct Huge;
 impl Rule for Huge {
     fn name(&self) -> &'static str {
         "huge"
+    }
+
+    fn replaces(&self) -> bool {
+        true
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {

@@ -1,7 +1,9 @@
 //! Conversations, summarizers and checks.
 
 use core::fmt;
+use core::future::poll_fn;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::task::Poll;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -116,6 +118,10 @@ impl Rule for Second {
         "second"
     }
 
+    fn replaces(&self) -> bool {
+        true
+    }
+
     fn plan(&self, draft: &mut Draft<'_>) {
         // Where it is refused, nothing is done.
         let _ = draft.replace(1, 3, Tokens(200));
@@ -127,6 +133,8 @@ pub(crate) struct Scripted {
     answer: Answer,
     meanwhile: Meanwhile,
     store: Arc<dyn HistoryStore>,
+    /// How often it lets others go first before it answers.
+    yields: usize,
     pub(crate) calls: AtomicUsize,
     /// Whether what is committed on what it was asked for is in conflict.
     pub(crate) moved: AtomicBool,
@@ -144,12 +152,18 @@ impl Scripted {
             answer,
             meanwhile,
             store: Arc::clone(store),
+            yields: 0,
             calls: AtomicUsize::new(0),
             moved: AtomicBool::new(false),
             wrong: AtomicBool::new(false),
             shown: Mutex::default(),
             previous: Mutex::default(),
         }
+    }
+
+    pub(crate) fn yielding(mut self, times: usize) -> Self {
+        self.yields = times;
+        self
     }
 
     pub(crate) fn hangs(&self) -> bool {
@@ -215,6 +229,9 @@ impl Summarizer for Scripted {
         if self.calls.fetch_add(1, Ordering::Relaxed) == 0 && !self.hangs() {
             self.disturb().await;
         }
+        for _ in 0..self.yields {
+            yield_now().await;
+        }
         self.shown.lock().unwrap().extend(request.groups.iter().flatten().map(|message| (*message).clone()));
         self.previous.lock().unwrap().extend(request.previous.map(String::from));
         request.spent(Usage::new(1_000, 100));
@@ -239,6 +256,16 @@ impl Summarizer for Scripted {
     }
 }
 
+async fn yield_now() {
+    let mut yielded = false;
+    let once = poll_fn(|cx| {
+        let before = core::mem::replace(&mut yielded, true);
+        cx.waker().wake_by_ref();
+        if before { Poll::Ready(()) } else { Poll::Pending }
+    });
+    once.await;
+}
+
 fn is_whole(group: &[&Message]) -> bool {
     let mut called = Vec::new();
     group.iter().flat_map(|message| message.parts()).all(|part| match part {
@@ -251,7 +278,7 @@ fn is_whole(group: &[&Message]) -> bool {
     })
 }
 
-async fn open(store: &Arc<dyn HistoryStore>) -> History {
+pub(crate) async fn open(store: &Arc<dyn HistoryStore>) -> History {
     let counter = Arc::new(ClassEstimator::new());
     History::open(Arc::clone(store), SessionId::new("session"), counter).await.unwrap()
 }

@@ -74,7 +74,7 @@ impl Rule for Both {
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {
-        Pipeline::new(&[&CLEARING, &Truncation::new()]).plan(draft);
+        Pipeline::new(&[&CLEARING, &Truncation::new()]).unwrap().plan(draft);
     }
 }
 

@@ -1,12 +1,12 @@
 //! The summaries and digests that a plan asks for.
 
-use epitome::compactors::{PromptedSummarizer, Summarizer, SummaryWriter};
+use epitome::compactors::PromptedSummarizer;
 use epitome::core::{Plan, TokenCounter, Tokens};
 use epitome::std::message::Message;
 use epitome::std::wire::WireError;
-use futures::executor::block_on;
 
-use crate::failure::{Failure, Result, code};
+use crate::failure::{Failure, Result};
+use crate::summarizer;
 use crate::transcript::Transcript;
 
 /// Has them written, in the order of the plan.
@@ -26,11 +26,5 @@ pub(super) fn write(
         Ok(())
     })?;
     let messages: Vec<&Message> = messages.iter().collect();
-    let summarizer = summarizer.map(|summarizer| summarizer as &dyn Summarizer);
-    let writer = SummaryWriter::new(counter).with_summarizer(summarizer);
-    let written = plan.summaries().map(|gap| {
-        block_on(writer.write(&gap, &messages))
-            .map_err(|error| Failure::new(code::IO, format!("--summarizer: {error}")))
-    });
-    written.collect()
+    summarizer::write(plan, &messages, summarizer, counter)
 }

@@ -1,12 +1,13 @@
 //! `epitome session compact`.
 
-use epitome::core::{Basis, TokenCounter, count_message};
+use epitome::compactors::PromptedSummarizer;
+use epitome::core::{Basis, Cell, Replacement, Scratch, StandIn, TokenCounter, count_message, plan_with};
 use epitome::std::history::{CompactionRecord, History, Notes};
 use futures::executor::block_on;
 
 use super::line::to_json;
 use super::store::{Counter, Missing, More, Store, for_each_page, history, in_store, open};
-use crate::args::{OneSessionArgs, PlanArgs};
+use crate::args::{OneSessionArgs, PlanArgs, SummaryArgs};
 use crate::budget::Asked;
 use crate::failure::{Failure, Result};
 use crate::filled::Filled;
@@ -14,14 +15,22 @@ use crate::model;
 use crate::report::{Decided, Facts, Picture, Report};
 use crate::scan::ESTIMATE;
 use crate::strategy::Strategies;
+use crate::summarizer;
 
-pub(super) fn run(args: &OneSessionArgs, plan_args: &PlanArgs, dry_run: bool) -> Result<String> {
-    let strategies = Strategies::parse(&plan_args.strategy)?;
-    if strategies.replace() {
+pub(super) fn run(
+    args: &OneSessionArgs,
+    plan_args: &PlanArgs,
+    summary: &SummaryArgs,
+    dry_run: bool,
+) -> Result<String> {
+    if summary.summarizer.is_some() && dry_run {
         return Err(Failure::input(
-            "--strategy: a stored session is given no summary or digest here: take one that drops or shortens",
+            "--dry-run sends nothing to anybody: leave it out, or --summarizer; --strategy tool-digest asks no model",
         ));
     }
+    let strategies = Strategies::parse(&plan_args.strategy)?;
+    let summarizer = summarizer::open(summary, plan_args.model.model.as_deref())?;
+    summarizer::check(&strategies, summarizer.as_ref())?;
     let found = model::find(&plan_args.model)?;
     let counter: Counter = model::counter(found.as_ref(), plan_args.tokenizer.as_deref(), ESTIMATE)?.into();
     let budget = model::budget(found.as_ref(), &plan_args.budget);
@@ -39,7 +48,7 @@ pub(super) fn run(args: &OneSessionArgs, plan_args: &PlanArgs, dry_run: bool) ->
         }
         Ok(())
     })?;
-    let (report, record) = plan(&history, &asked, &strategies)?;
+    let (report, record) = plan(&history, &asked, &strategies, summarizer.as_ref())?;
     if let Some(record) = record.filter(|_| !dry_run) {
         block_on(history.commit(&record)).map_err(|error| in_store(&args.store, error))?;
     }
@@ -48,27 +57,38 @@ pub(super) fn run(args: &OneSessionArgs, plan_args: &PlanArgs, dry_run: bool) ->
 
 type Planned = (Report, Option<CompactionRecord>);
 
-fn plan(history: &History, asked: &Asked, strategies: &Strategies) -> Result<Planned> {
+fn plan(
+    history: &History,
+    asked: &Asked,
+    strategies: &Strategies,
+    summarizer: Option<&PromptedSummarizer>,
+) -> Result<Planned> {
     let view = history.index();
-    let mut cells = Vec::new();
+    let mut cells = vec![Cell::default(); view.cell_count()];
+    // Two never stand side by side.
+    let mut room = vec![Replacement::default(); (view.group_count() as usize).div_ceil(2)];
+    let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
     let outcome = match asked.is_due(view.tokens()) {
         false => None,
         true => Some(
             strategies
-                .with(|strategy| history.plan(&asked.budget, asked.pass(), strategy, &mut cells))
+                .with(|strategy| plan_with(view, &asked.budget, asked.pass(), strategy, scratch))
                 .map_err(|error| Failure::plan(&error, &asked.budget))?,
         ),
     };
     let decided = Decided::new(outcome.as_ref(), view, view.tokens(), asked);
     let filled = match decided {
-        Decided::Planned(plan) => Some(
-            history
-                .fill(*plan, &Notes::default(), |ready| {
-                    let record = history.record(&ready, &strategies.names().join(","));
-                    Filled::new(&ready).map(|filled| (filled, record))
-                })
-                .map_err(|error| Failure::input(format!("--strategy: {error}")))??,
-        ),
+        Decided::Planned(plan) => {
+            let messages: Vec<_> = history.live().iter().map(|live| &live.entry.message).collect();
+            let written = summarizer::write(plan, &messages, summarizer, history.counter())?;
+            let summaries: Vec<_> =
+                written.iter().map(|(text, tokens)| StandIn::new(text, *tokens)).collect();
+            let filled = history.fill_with(*plan, &Notes::default(), &summaries, |ready| {
+                let record = history.record(&ready, &strategies.names().join(","));
+                Filled::new(&ready).map(|filled| (filled, record))
+            });
+            Some(filled.map_err(|error| Failure::input(format!("--strategy: {error}")))??)
+        }
         _ => None,
     };
     let (filled, record) = filled.unzip();

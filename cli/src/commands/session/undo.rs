@@ -1,11 +1,12 @@
 //! `epitome session uncompact`.
 
 use epitome::core::Revision;
+use epitome::std::history::HistoryStoreExt as _;
 use futures::executor::block_on;
 
 use super::copy::exists;
 use super::line::to_json;
-use super::store::{Missing, PAGE, Store, id, open};
+use super::store::{Missing, id, open};
 use crate::amount::counted;
 use crate::args::OneSessionArgs;
 use crate::failure::{Failure, Result};
@@ -14,7 +15,11 @@ pub(super) fn run(args: &OneSessionArgs, revision: Option<u64>) -> Result<String
     let store = open(&args.store, Missing::Refuse)?;
     let made = match revision {
         Some(revision) => Revision(revision),
-        None => latest(&store, args)?,
+        None => {
+            let latest = exists(args, block_on(store.latest_compaction(&id(args))))?;
+            let none = || Failure::input(format!("session {:?} has no compaction to undo", args.session));
+            latest.ok_or_else(none)?.revision
+        }
     };
     let undone_by = exists(args, block_on(store.uncompact(&id(args), made)))?;
     let live = exists(args, block_on(store.load(&id(args))))?.live;
@@ -29,17 +34,4 @@ pub(super) fn run(args: &OneSessionArgs, revision: Option<u64>) -> Result<String
         args.session,
         counted(shown, "message")
     ))
-}
-
-/// The revision of the latest compaction that holds.
-fn latest(store: &Store, args: &OneSessionArgs) -> Result<Revision> {
-    let (mut after, mut latest) = (None, None);
-    loop {
-        let page = exists(args, block_on(store.records(&id(args), after, PAGE)))?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.revision);
-        let held = page.iter().filter(|committed| committed.undone_by.is_none());
-        latest = held.map(|committed| committed.revision).next_back().or(latest);
-    }
-    latest.ok_or_else(|| Failure::input(format!("session {:?} has no compaction to undo", args.session)))
 }

@@ -62,6 +62,20 @@ fn three_failures_end_the_attempts_for_ten_turns() {
 }
 
 #[test]
+fn what_was_undone_is_not_done_again_for_ten_turns() {
+    let mut pacing = Pacing::default();
+    pacing.compacted(3);
+    pacing.undone(4);
+    assert_eq!(permits(&pacing, 13), Err((WaitReason::Undone, 14)));
+    assert_eq!(permits(&pacing, 14), Ok(()));
+    pacing.undone(20);
+    // One that was asked for has changed something: the old rule holds.
+    pacing.compacted(22);
+    assert_eq!(permits(&pacing, 23), Err((WaitReason::Spacing, 24)));
+    assert_eq!(permits(&pacing, 24), Ok(()));
+}
+
+#[test]
 fn what_cannot_wait_does_not() {
     let (index, budget) = (Buf::new(), Budget::default());
     let mut pacing = Pacing::default();

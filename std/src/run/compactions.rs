@@ -1,0 +1,113 @@
+//! What compactions have done to a stored session, to be read and undone.
+
+use core::fmt;
+
+use epitome_core::{Revision, Seq};
+
+use super::RunSettings;
+use super::compact::stored_history;
+use crate::history::{Committed, History, LogPage};
+use crate::session::{AgentSession, SessionError};
+
+/// The compactions of what is stored of a session: what they have hidden can be read, and the latest be undone.
+///
+/// The history is the one that a run would compact. After an undoing the next proactive passes of this [`AgentSession`] wait
+/// for [`Pacing::REST_TURNS`](epitome_core::Pacing::REST_TURNS) requests, so that what was undone is not at once done again;
+/// a request that does not fit does not wait, and a compaction that is asked for does not either. That a pass waits is told by
+/// [`RunEvent::Resting`](super::RunEvent::Resting). A session that is written and read again has forgotten it.
+///
+/// ```
+/// # use epitome_core::Seq;
+/// # use epitome_std::compaction::{CompactionOptions, Held, MessagesCompactor};
+/// # use epitome_std::message::Message;
+/// # use epitome_std::provider::{InMemoryHistoryProvider, Providers};
+/// # use epitome_std::run::*;
+/// # use epitome_std::session::AgentSession;
+/// # futures::executor::block_on(async {
+/// # let mut providers = Providers::default();
+/// # providers.push(InMemoryHistoryProvider::default()).unwrap();
+/// # let settings = RunSettings::new("helper").with_providers(providers);
+/// # let mut session = AgentSession::new();
+/// # for question in ["One?", "Two?", "Three?", "Four?"] {
+/// #     let input = vec![Message::user(question)];
+/// #     let mut run = Run::begin(&settings, &mut session, input, &RunOptions::default()).await?;
+/// #     let prompt = run.prompt().await?;
+/// #     run.record(prompt.handle, ModelResponse::new(vec![Message::assistant("Yes.")])).await?;
+/// #     run.finish().await?;
+/// # }
+/// let ends = MessagesCompactor::new("ends", |mut messages: Vec<Held>, _: CompactionOptions| async move {
+///     messages.drain(1..6);
+///     Ok(messages)
+/// });
+/// compact(&settings, &mut session, &ends, CompactionOptions::default()).await?;
+///
+/// let mut compactions = Compactions::open(&settings, &mut session).await?;
+/// let made = compactions.latest().await?.expect("one was made").revision;
+/// assert_eq!(compactions.expand(made, Seq(0), 100).await?.messages.len(), 5);
+/// compactions.undo(made).await?;
+/// assert_eq!(compactions.history().live().len(), 8);
+/// # Ok::<(), RunError>(())
+/// # }).unwrap();
+/// ```
+pub struct Compactions<'a> {
+    session: &'a mut AgentSession,
+    history: History,
+}
+
+impl<'a> Compactions<'a> {
+    /// The compactions of the history that a run of these settings would compact. `Agent::settings` are an agent's; in the
+    /// middle of a run it cannot be had, as the run has the session.
+    ///
+    /// # Errors
+    /// `Invalid` as [`compact`](super::compact), and if there is no history provider; otherwise what the store says.
+    pub async fn open(settings: &RunSettings, session: &'a mut AgentSession) -> Result<Self, SessionError> {
+        let history = stored_history(settings, session).await?;
+        let history = history.ok_or_else(|| SessionError::invalid("there is no history provider"))?;
+        Ok(Self { session, history })
+    }
+
+    /// What is visible.
+    #[must_use]
+    pub const fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// The latest one that is not undone, as it is stored now.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn latest(&self) -> Result<Option<Committed>, SessionError> {
+        Ok(self.history.latest_compaction().await?)
+    }
+
+    /// Reads what the compaction that made `made` has hidden or shortened, as it was said: at most `limit` messages from the
+    /// number `from` on.
+    ///
+    /// # Errors
+    /// `Invalid` if none made `made`; otherwise what the store says.
+    pub async fn expand(&self, made: Revision, from: Seq, limit: u32) -> Result<LogPage, SessionError> {
+        Ok(self.history.expand(made, from, limit).await?)
+    }
+
+    /// Undoes the compaction that made `made`, and returns the new revision: what it hid is visible again. Repeated, the answer
+    /// is the same.
+    ///
+    /// # Errors
+    /// `Conflict` if a later one holds, somebody else's perhaps: nothing is changed, and [`Compactions::latest`] says which.
+    /// `Invalid` if none made `made`, or the store undoes nothing; `NotFound` if what it hid was pruned.
+    ///
+    /// # Cancel safety
+    /// It is undone, or is not; the same call again makes sure.
+    pub async fn undo(&mut self, made: Revision) -> Result<Revision, SessionError> {
+        let undone = self.history.uncompact(made).await?;
+        self.session.note_compaction();
+        self.session.pacing.undone(self.session.requests);
+        Ok(undone)
+    }
+}
+
+impl fmt::Debug for Compactions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Compactions").field("history", &self.history).finish_non_exhaustive()
+    }
+}
