@@ -5,6 +5,7 @@
 //! conversation is written for another provider, the text beside it stands in its place; if it has none, nothing does.
 
 mod error;
+pub mod openai;
 mod service;
 mod writer;
 
