@@ -11,7 +11,7 @@
 //! each request: the item keeps them for one hop only. What the user said is sent before it; anything else that stands before it
 //! would be read and paid for, and is hidden.
 //!
-//! With the feature `openai`, `OpenAiCompaction` sends the requests.
+//! With the feature `openai`, `OpenAiCompaction` sends the requests to the first three.
 //!
 //! ```
 //! use epitome_compactors::managed::ServiceRequest;
@@ -36,6 +36,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(feature = "openai")]
+mod client;
 mod refusal;
 mod request;
 mod response;
@@ -46,6 +48,8 @@ use epitome_std::message::{Message, Part, Str};
 
 use super::Position;
 
+#[cfg(feature = "openai")]
+pub use client::OpenAiCompaction;
 pub use refusal::{refusal, retry_after};
 pub use request::{
     CacheMode, CacheRetention, CompactOptions, ImageCompression, compact_body, compact_previous_body,
