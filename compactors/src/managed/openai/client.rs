@@ -189,8 +189,7 @@ impl OpenAiCompaction {
         previous_response_id: &str,
         instructions: Option<&str>,
     ) -> Result<Artefact, ServiceError> {
-        let body =
-            compact_previous_body(&self.model, previous_response_id, instructions, &self.options);
+        let body = compact_previous_body(&self.model, previous_response_id, instructions, &self.options);
         compacted_previous(&self.vendor, &self.model, &self.post("/responses/compact", body).await?)
     }
 
@@ -243,7 +242,8 @@ impl OpenAiCompaction {
             false => (ServiceErrorKind::Unavailable, "the request failed"),
         };
         // A URL may hold credentials.
-        ServiceError::new(kind, format!("{}: {what}", self.vendor.provider())).with_source(error.without_url())
+        ServiceError::new(kind, format!("{}: {what}", self.vendor.provider()))
+            .with_source(error.without_url())
     }
 
     fn malformed(&self, what: &str) -> ServiceError {
