@@ -19,11 +19,15 @@ use epitome_std::message::Str;
 use epitome_std::session::{SessionError, SessionErrorKind};
 use tracing::debug;
 
+use crate::managed::ServiceWriter;
 use crate::summary::DEADLINE;
 use crate::{EphemeralFirst, MadeStrategy, StrategySpec, Summarizer, Things};
 use again::Again;
 use attempt::Attempt;
 use written::Written;
+
+pub(crate) use attempt::no_summary;
+pub(crate) use written::StandsIn;
 
 /// What is tried.
 enum Rule {
@@ -109,6 +113,8 @@ pub struct Engine {
     /// What is tried, in this order.
     rules: Vec<Rule>,
     summarizer: Option<Arc<dyn Summarizer>>,
+    /// Who leaves what is no text, where somebody does.
+    service: Option<ServiceWriter>,
     deadline: Duration,
     notes: Notes,
 }
@@ -123,6 +129,7 @@ impl Engine {
             name: Str::from(strategy.name()),
             rules: Vec::from([Rule::Fixed(Box::new(strategy))]),
             summarizer: None,
+            service: None,
             deadline: DEADLINE,
             notes: Notes::default(),
         }
@@ -151,6 +158,25 @@ impl Engine {
     pub fn with_summarizer(mut self, summarizer: Arc<dyn Summarizer>) -> Self {
         self.summarizer = Some(summarizer);
         self
+    }
+
+    /// The same with a service that compacts, and leaves what is no text. The summarizer writes what stands beside that.
+    pub(crate) fn with_service(mut self, service: ServiceWriter) -> Self {
+        self.service = Some(service);
+        self
+    }
+
+    /// The same following another strategy, with the same fallbacks.
+    pub(crate) fn following(mut self, strategy: impl Strategy + Send + Sync + 'static) -> Self {
+        if let Some(first) = self.rules.first_mut() {
+            *first = Rule::Fixed(Box::new(strategy));
+        }
+        self
+    }
+
+    /// What it asks, if it asks a service.
+    pub(crate) const fn service_mut(&mut self) -> Option<&mut ServiceWriter> {
+        self.service.as_mut()
     }
 
     /// The same with a strategy that is tried when those before it have failed.
@@ -281,6 +307,7 @@ impl fmt::Debug for Engine {
         f.debug_struct("Engine")
             .field("rules", &self.rules.iter().map(|rule| rule.name()).collect::<Vec<_>>())
             .field("summarizer", &self.summarizer)
+            .field("service", &self.service)
             .finish_non_exhaustive()
     }
 }

@@ -34,6 +34,8 @@ mod context_window;
 #[cfg(feature = "std")]
 mod engine;
 mod ephemeral_first;
+#[cfg(feature = "std")]
+pub mod managed;
 mod oversized_clamp;
 mod pipeline;
 mod reasoning_clearing;
@@ -54,6 +56,8 @@ pub use context_window::ContextWindow;
 #[cfg(feature = "std")]
 pub use engine::Engine;
 pub use ephemeral_first::EphemeralFirst;
+#[cfg(feature = "std")]
+pub use managed::Managed;
 pub use oversized_clamp::OversizedClamp;
 pub use pipeline::{NotLast, Pipeline};
 pub use reasoning_clearing::ReasoningClearing;

@@ -1,6 +1,6 @@
 //! What one summary is to replace.
 
-use epitome_core::{Draft, Group, GroupKind};
+use epitome_core::{Draft, Group, GroupKind, Turn};
 
 /// Groups that follow each other, and what they have.
 #[derive(Debug, Clone, Copy)]
@@ -11,16 +11,24 @@ pub(crate) struct Stretch {
     pub(crate) summaries: u64,
     /// Of everything else.
     pub(crate) work: u64,
+    /// How much of that users have said, as items of their own.
+    pub(crate) users: u64,
+    /// The turn that it ends in.
+    pub(crate) turn: Turn,
 }
 
 impl Stretch {
     pub(crate) fn of(draft: &Draft<'_>, group: &Group<'_>) -> Self {
-        Self { first: group.leader(), last: group.leader(), summaries: 0, work: 0 }.with(draft, group)
+        let (first, last, turn) = (group.leader(), group.leader(), group.turn());
+        Self { first, last, summaries: 0, work: 0, users: 0, turn }.with(draft, group)
     }
 
     pub(crate) fn with(mut self, draft: &Draft<'_>, group: &Group<'_>) -> Self {
-        self.last = group.leader();
+        (self.last, self.turn) = (group.leader(), group.turn());
         let tokens = draft.tokens_left(group);
+        if group.kind() == GroupKind::User {
+            self.users = self.users.saturating_add(tokens).saturating_add(USER_ITEM_TOKENS);
+        }
         let sum = if group.kind() == GroupKind::Summary { &mut self.summaries } else { &mut self.work };
         *sum = sum.saturating_add(tokens);
         self
@@ -30,3 +38,6 @@ impl Stretch {
         self.summaries.saturating_add(self.work)
     }
 }
+
+/// What is written around a text of the user that is sent on as it was said, in tokens.
+const USER_ITEM_TOKENS: u64 = 32;

@@ -23,6 +23,18 @@ pub struct Summarization {
     preserve_recent: u32,
     summary_tokens_max: Tokens,
     protection: Protection,
+    demands: Demands,
+}
+
+/// What those ask for beside who write no text: see [`Summarization::demanding`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Demands {
+    /// What users have said in the span is said again, behind the summary or before it.
+    pub(crate) users_stay: bool,
+    /// The span ends with a turn.
+    pub(crate) whole_turns: bool,
+    /// Nothing but instructions stands before the span.
+    pub(crate) from_first: bool,
 }
 
 /// How many of the newest turns are spared as long as the goal can be met without them.
@@ -53,6 +65,7 @@ impl Summarization {
             preserve_recent: PRESERVE_RECENT,
             summary_tokens_max: SUMMARY_TOKENS_MAX,
             protection: Protection::default(),
+            demands: Demands::default(),
         }
     }
 
@@ -78,25 +91,49 @@ impl Summarization {
         self
     }
 
+    /// The same for those who ask for this beside.
+    #[cfg(feature = "std")]
+    pub(crate) const fn demanding(mut self, demands: Demands) -> Self {
+        self.demands = demands;
+        if demands.from_first {
+            self.protection = self.protection.with_first_user(false);
+        }
+        self
+    }
+
     /// What the summary of a stretch may have; nothing if it is not worth it.
     fn allowance(&self, stretch: &Stretch) -> Option<Tokens> {
-        let Stretch { work, summaries, .. } = stretch;
-        let allowance = summaries.saturating_add(work / SHRINKS_TO).min(self.summary_tokens_max.as_u64());
-        (*work > 0 && allowance >= SUMMARY_TOKENS_MIN && allowance < stretch.tokens())
+        let Stretch { work, summaries, users, .. } = stretch;
+        let users = if self.demands.users_stay { *users } else { 0 };
+        let shrinks = work.saturating_sub(users);
+        let stays = summaries.saturating_add(users);
+        let allowance = stays.saturating_add(shrinks / SHRINKS_TO).min(self.summary_tokens_max.as_u64());
+        (shrinks > 0 && allowance >= SUMMARY_TOKENS_MIN && allowance < stretch.tokens())
             .then(|| Tokens::from_u64(allowance))
     }
 
     /// The span to replace.
     fn choose(&self, draft: &Draft<'_>) -> Option<Stretch> {
+        let Demands { whole_turns, from_first, .. } = self.demands;
         let first_spared =
             Turn(draft.index().turn().0.saturating_add(1).saturating_sub(self.preserve_recent));
         let spares_all = draft.budget().goal().is_none();
-        let (mut stretch, mut largest, mut enough) = (None::<Stretch>, None::<Stretch>, false);
+        let (mut stretch, mut best) = (None::<Stretch>, Best::default());
         for group in draft.index().groups() {
-            match Place::of(draft, &group) {
+            let place = Place::of(draft, &group);
+            if whole_turns
+                && !matches!(place, Place::Unseen)
+                && let Some(whole) = stretch.filter(|stretch| stretch.turn < group.turn())
+            {
+                self.weigh(draft, whole, &mut best);
+            }
+            match place {
                 Place::Unseen => continue,
-                Place::Summary if enough => {}
-                _ if enough => return stretch,
+                Place::Summary if best.enough => {}
+                _ if best.enough => return stretch,
+                Place::Barred if from_first && (stretch.is_some() || group.kind() != GroupKind::System) => {
+                    break;
+                }
                 Place::Barred => {
                     stretch = None;
                     continue;
@@ -107,16 +144,44 @@ impl Summarization {
             let grown =
                 stretch.map_or_else(|| Stretch::of(draft, &group), |stretch| stretch.with(draft, &group));
             stretch = Some(grown);
-            if let Some(allowance) = self.allowance(&grown) {
-                if largest.is_none_or(|largest| grown.tokens() > largest.tokens()) {
-                    largest = stretch;
-                }
-                let freed = grown.tokens().saturating_sub(allowance.as_u64());
-                enough = !spares_all && freed >= draft.must_free();
+            if !whole_turns || best.enough {
+                self.weigh(draft, grown, &mut best);
             }
         }
-        if enough { stretch } else { largest }
+        if best.enough { stretch } else { best.largest }
     }
+
+    /// Looks whether a stretch is the largest so far, and whether it is enough.
+    fn weigh(&self, draft: &Draft<'_>, stretch: Stretch, best: &mut Best) {
+        let Some(allowance) = self.allowance(&stretch) else { return };
+        if best.largest.is_none_or(|largest| stretch.tokens() > largest.tokens()) {
+            best.largest = Some(stretch);
+        }
+        let freed = stretch.tokens().saturating_sub(allowance.as_u64());
+        best.enough = draft.budget().goal().is_some() && freed >= draft.must_free();
+    }
+
+    /// Drops what comes again and would stand where nothing may.
+    fn clear_passing(&self, draft: &mut Draft<'_>, stretch: &Stretch) {
+        let first = if self.demands.from_first { 0 } else { stretch.first };
+        for at in first..=stretch.last {
+            let group = draft.index().group(at);
+            let before = at < stretch.first;
+            if group.is_some_and(|group| is_passing(&group) && !(before && group.kind() == GroupKind::System))
+            {
+                // What the stretch holds of these may be dropped; that is why they are in it.
+                let _ = draft.drop_group(at);
+            }
+        }
+    }
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Best {
+    largest: Option<Stretch>,
+    /// Whether the latest that was weighed meets the goal.
+    enough: bool,
 }
 
 impl Strategy for Summarization {
@@ -139,12 +204,7 @@ impl Strategy for Summarization {
         }
         let Some(stretch) = self.choose(draft) else { return };
         let Some(allowance) = self.allowance(&stretch) else { return };
-        for at in stretch.first..=stretch.last {
-            if draft.index().group(at).is_some_and(|group| is_passing(&group)) {
-                // What the stretch holds of these may be dropped; that is why they are in it.
-                let _ = draft.drop_group(at);
-            }
-        }
+        self.clear_passing(draft, &stretch);
         // If it is refused, nothing is lost but the context between, which the next stretch brings again.
         let _ = draft.replace(stretch.first, stretch.last, allowance);
     }

@@ -1,11 +1,11 @@
 //! From a strategy to a record that can be committed.
 
 use std::format;
-use std::string::String;
 use std::vec::Vec;
 
 use epitome_core::{
-    Budget, Cell, Outcome, Pass, Plan, Replacement, Scratch, StandIn, Strategy, SummaryGap, Tokens, plan_with,
+    Budget, Cell, Outcome, Pass, Plan, Replacement, Scratch, StandIn, Strategy, SummaryGap, measure_message,
+    plan_with,
 };
 use epitome_std::compaction::LiveRequest;
 use epitome_std::history::{CompactionRecord, History, Live};
@@ -14,7 +14,7 @@ use epitome_std::session::{SessionError, SessionErrorKind};
 
 use super::Engine;
 use super::again::{Again, Key, key_of};
-use super::written::Written;
+use super::written::{StandsIn, Written};
 use crate::{SummaryError, SummaryWriter};
 
 /// A proactive pass frees at least this share of what there is.
@@ -81,41 +81,54 @@ impl Attempt<'_> {
         rule: &str,
         written: &mut Written,
     ) -> Result<CompactionRecord, SessionError> {
-        let mut texts: Vec<(String, Tokens)> = Vec::new();
+        let mut texts: Vec<StandsIn> = Vec::new();
         let messages: Vec<&Message> = self.history.live().iter().map(|live| &live.entry.message).collect();
         for gap in plan.summaries() {
             let text = match written.known(&self.keys(&gap), gap.allowance) {
                 Some(known) => known,
-                None => self.write(&gap, &messages, written).await.map_err(|error| {
-                    let context = format!("{rule}: there is no summary");
-                    SessionError::new(SessionErrorKind::Unavailable, context).with_source(error)
-                })?,
+                None => self.write(&gap, &messages, (rule, &mut *written)).await?,
             };
             texts.push(text);
         }
-        let summaries: Vec<_> = texts.iter().map(|(text, tokens)| StandIn::new(text, *tokens)).collect();
+        let summaries: Vec<_> = texts.iter().map(|it| StandIn::new(&it.text, it.tokens)).collect();
         let record = |ready: epitome_core::ReadyPlan<'_, '_>| self.history.record(&ready, rule);
-        self.history.fill_with(plan, &self.engine.notes, &summaries, record).map_err(|error| {
+        let record = self.history.fill_with(plan, &self.engine.notes, &summaries, record);
+        let mut record = record.map_err(|error| {
             let context = format!("{rule}: the plan cannot be filled");
             SessionError::new(SessionErrorKind::Invalid, context).with_source(error)
-        })
+        })?;
+        for (summary, it) in record.summaries.iter_mut().zip(texts) {
+            if let Some(parts) = it.parts {
+                summary.message = summary.message.clone().with_parts(parts);
+                (summary.count.tokens, summary.count.basis) =
+                    (it.tokens, measure_message(&summary.message, self.history.counter()).basis);
+            }
+        }
+        Ok(record)
     }
 
-    /// Has a summary written.
+    /// Has what stands in a gap written.
     async fn write(
         &self,
         gap: &SummaryGap<'_>,
         messages: &[&Message],
-        written: &mut Written,
-    ) -> Result<(String, Tokens), SummaryError> {
+        (rule, written): (&str, &mut Written),
+    ) -> Result<StandsIn, SessionError> {
         let writer = SummaryWriter::new(self.history.counter())
             .with_summarizer(self.engine.summarizer.as_deref())
             .with_deadline(self.engine.deadline)
             .with_live(self.live)
             .with_costs(written.costs());
-        let (text, tokens) = writer.write(gap, messages).await?;
-        written.remember(self.keys(gap), &text, tokens);
-        Ok((text, tokens))
+        let summary = match &self.engine.service {
+            Some(service) => service.write(gap, self.history, &writer, written.costs()).await?,
+            None => {
+                let (text, tokens) =
+                    writer.write(gap, messages).await.map_err(|error| no_summary(rule, error))?;
+                StandsIn { text, parts: None, tokens }
+            }
+        };
+        written.remember(self.keys(gap), &summary);
+        Ok(summary)
     }
 
     fn live_of<'s>(&'s self, gap: &SummaryGap<'s>) -> impl Iterator<Item = &'s Live> {
@@ -126,4 +139,10 @@ impl Attempt<'_> {
     fn keys(&self, gap: &SummaryGap<'_>) -> Vec<Key> {
         self.live_of(gap).map(key_of).collect()
     }
+}
+
+/// There is no summary.
+pub(crate) fn no_summary(rule: &str, error: SummaryError) -> SessionError {
+    let context = format!("{rule}: there is no summary");
+    SessionError::new(SessionErrorKind::Unavailable, context).with_source(error)
 }

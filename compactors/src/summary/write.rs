@@ -97,6 +97,10 @@ impl<'a> SummaryWriter<'a> {
         self
     }
 
+    pub(crate) const fn live(&self) -> Option<&'a LiveRequest> {
+        self.live
+    }
+
     pub(crate) const fn with_costs(mut self, costs: &'a Costs) -> Self {
         self.costs = Some(costs);
         self

@@ -217,6 +217,8 @@ impl ApprovalAnswer {
 pub struct CompactionPart {
     /// The provider that made it, and the only one that can read it.
     pub provider: Str,
+    /// The model that made it; empty when unknown.
+    pub model: Str,
     /// The readable summary; empty when there is none.
     pub text: Str,
     /// The payload, to be sent back byte for byte.
@@ -227,7 +229,14 @@ impl CompactionPart {
     /// What `provider` left.
     #[must_use]
     pub fn new(provider: impl Into<Str>, text: impl Into<Str>, opaque: Option<Str>) -> Self {
-        Self { provider: provider.into(), text: text.into(), opaque }
+        Self { provider: provider.into(), model: Str::default(), text: text.into(), opaque }
+    }
+
+    /// The same, made by `model`.
+    #[must_use]
+    pub fn with_model(mut self, model: impl Into<Str>) -> Self {
+        self.model = model.into();
+        self
     }
 
     fn view(&self) -> CompactionView<'_> {

@@ -33,6 +33,8 @@ pub(super) enum StoredPart {
     Compaction {
         provider: Str,
         #[serde(default, skip_serializing_if = "is_empty")]
+        model: Str,
+        #[serde(default, skip_serializing_if = "is_empty")]
         text: Str,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         opaque: Option<Str>,
@@ -59,9 +61,12 @@ impl StoredPart {
             Part::ApprovalResponse(ApprovalAnswer { approval: Approval { id, call_id }, approved }) => {
                 Self::ApprovalResponse { id: id.clone(), call_id: call_id.clone(), approved: *approved }
             }
-            Part::Compaction(CompactionPart { provider, text, opaque }) => {
-                Self::Compaction { provider: provider.clone(), text: text.clone(), opaque: opaque.clone() }
-            }
+            Part::Compaction(CompactionPart { provider, model, text, opaque }) => Self::Compaction {
+                provider: provider.clone(),
+                model: model.clone(),
+                text: text.clone(),
+                opaque: opaque.clone(),
+            },
             Part::Unknown(UnknownPart { format, kind, raw }) => {
                 Self::Unknown { format: format.clone(), kind: kind.clone(), raw: raw.clone() }
             }
@@ -79,8 +84,8 @@ impl StoredPart {
             Self::ApprovalResponse { id, call_id, approved } => {
                 Part::ApprovalResponse(ApprovalAnswer { approval: Approval { id, call_id }, approved })
             }
-            Self::Compaction { provider, text, opaque } => {
-                Part::Compaction(CompactionPart { provider, text, opaque })
+            Self::Compaction { provider, model, text, opaque } => {
+                Part::Compaction(CompactionPart { provider, model, text, opaque })
             }
             Self::Unknown { format, kind, raw } => Part::Unknown(UnknownPart { format, kind, raw }),
         }

@@ -71,6 +71,10 @@ fn parts_v1() -> Vec<(Part, &'static str)> {
             r#"{"compaction":{"provider":"openai","text":"so far","opaque":"b3Bh"}}"#,
         ),
         (
+            Part::Compaction(CompactionPart::new("openai", "", Some("b3Bh".into())).with_model("m")),
+            r#"{"compaction":{"provider":"openai","model":"m","opaque":"b3Bh"}}"#,
+        ),
+        (
             Part::Unknown(UnknownPart::new("gemini", "hologram", r#"{"z":1.0}"#)),
             r#"{"unknown":{"format":"gemini","kind":"hologram","raw":"{\"z\":1.0}"}}"#,
         ),
@@ -346,8 +350,9 @@ fn leaf() -> impl Strategy<Value = Part> {
         approval().prop_map(Part::ApprovalRequest),
         (approval(), any::<bool>())
             .prop_map(|(approval, approved)| Part::ApprovalResponse(ApprovalAnswer { approval, approved })),
-        (text(), text(), option::of(text()))
-            .prop_map(|(provider, text, opaque)| Part::Compaction(CompactionPart { provider, text, opaque })),
+        (text(), text(), text(), option::of(text())).prop_map(|(provider, model, text, opaque)| {
+            Part::Compaction(CompactionPart { provider, model, text, opaque })
+        }),
         (text(), text(), text()).prop_map(|(format, kind, raw)| Part::Unknown(UnknownPart {
             format,
             kind,

@@ -1,0 +1,253 @@
+//! The trait.
+
+use core::fmt;
+use std::boxed::Box;
+use std::vec::Vec;
+
+use async_trait::async_trait;
+use epitome_core::Usage;
+use epitome_core::message::Role;
+use epitome_std::message::{CompactionPart, Message, Part, Str};
+use epitome_std::session::Tool;
+
+use super::ServiceError;
+
+/// A provider that compacts conversations itself, and leaves something that only it can read.
+///
+/// *For implementers*: one call is one request. Whether to try again, and how long to wait in all, is decided by
+/// [`Managed`](super::Managed), which also checks and commits what comes back. Nothing of it depends on the session.
+///
+/// *Concurrency*: one service serves any number of sessions at once.
+///
+/// *Cancel safety*: if the future is dropped, the request is over and nothing is committed.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use epitome_compactors::managed::{
+///     Artefact, Capabilities, CompactionService, Cut, Position, ServiceError, ServiceRequest,
+/// };
+/// use epitome_std::message::CompactionPart;
+///
+/// /// A service that keeps the number of messages, and nothing else.
+/// #[derive(Debug)]
+/// struct Forgetful;
+///
+/// #[async_trait]
+/// impl CompactionService for Forgetful {
+///     fn provider(&self) -> &str {
+///         "forgetful"
+///     }
+///
+///     fn capabilities(&self) -> Option<Capabilities> {
+///         Some(Capabilities::new(Position::InPlace, Cut::Group))
+///     }
+///
+///     async fn compact(&self, request: &ServiceRequest<'_>) -> Result<Artefact, ServiceError> {
+///         let sealed = format!("sealed:{}", request.messages.len());
+///         Ok(Artefact::new(CompactionPart::new("forgetful", "", Some(sealed.into()))))
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait CompactionService: Send + Sync + fmt::Debug {
+    /// Whose compactions they are: what stands in [`CompactionPart::provider`].
+    fn provider(&self) -> &str;
+
+    /// What it can do; `None` if the endpoint compacts nothing.
+    fn capabilities(&self) -> Option<Capabilities>;
+
+    /// Compacts.
+    ///
+    /// # Errors
+    /// [`ServiceError`]. The history is left as it is.
+    async fn compact(&self, request: &ServiceRequest<'_>) -> Result<Artefact, ServiceError>;
+}
+
+/// What a service can do, and what it asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// Where what it leaves stands in a request.
+    pub position: Position,
+    /// Where what it is given may end.
+    pub cut: Cut,
+    /// Whether what it leaves can be read by others too.
+    pub portable_text: bool,
+}
+
+impl Capabilities {
+    /// Of a service whose compactions only it can read.
+    #[must_use]
+    pub const fn new(position: Position, cut: Cut) -> Self {
+        Self { position, cut, portable_text: false }
+    }
+
+    /// The same of a service whose compactions have a text.
+    #[must_use]
+    pub const fn with_portable_text(mut self) -> Self {
+        self.portable_text = true;
+        self
+    }
+}
+
+/// Where what a service leaves stands in a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Position {
+    /// Before all other messages: it stands for all of them from the first, the first request of the user too. A
+    /// pin among them ends what it stands for.
+    First,
+    /// Behind what the user said in what it stands for, which is sent on as it was said.
+    AfterUserMessages,
+    /// In the place of what it stands for.
+    InPlace,
+}
+
+/// Where what a service is given may end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cut {
+    /// Behind any group, so that no call is open.
+    Group,
+    /// Only before a message of the user.
+    Turn,
+}
+
+/// What is to be compacted.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct ServiceRequest<'a> {
+    /// The instructions, system and developer messages, in order.
+    pub instructions: &'a [Message],
+    /// The messages in the order in which they would be sent, up to the last that is to be replaced. Every call has its
+    /// result.
+    pub messages: &'a [Message],
+    /// From where on the messages are to be replaced: what comes before stays, and will be sent before the artefact.
+    pub replaced_from: usize,
+    /// The tools of the conversation, where they are known.
+    pub tools: &'a [Tool],
+    /// The conversation's model; empty where it is not known.
+    pub model: &'a str,
+}
+
+impl<'a> ServiceRequest<'a> {
+    /// All of these messages are to be replaced.
+    #[must_use]
+    pub const fn new(messages: &'a [Message]) -> Self {
+        Self { instructions: &[], messages, replaced_from: 0, tools: &[], model: "" }
+    }
+
+    /// The same of a conversation with these instructions.
+    #[must_use]
+    pub const fn with_instructions(mut self, instructions: &'a [Message]) -> Self {
+        self.instructions = instructions;
+        self
+    }
+
+    /// The same, but the first `kept` messages stay.
+    #[must_use]
+    pub const fn replacing_from(mut self, kept: usize) -> Self {
+        self.replaced_from = kept;
+        self
+    }
+
+    /// The same of a conversation with these tools.
+    #[must_use]
+    pub const fn with_tools(mut self, tools: &'a [Tool]) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// The same of a conversation with this model.
+    #[must_use]
+    pub const fn with_model(mut self, model: &'a str) -> Self {
+        self.model = model;
+        self
+    }
+
+    /// The messages that are to be replaced.
+    #[must_use]
+    pub fn replaced(&self) -> &'a [Message] {
+        self.messages.get(self.replaced_from..).unwrap_or_default()
+    }
+}
+
+/// No text: what was said stays out of logs.
+impl fmt::Debug for ServiceRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceRequest")
+            .field("instructions", &self.instructions.len())
+            .field("messages", &self.messages.len())
+            .field("replaced_from", &self.replaced_from)
+            .field("tools", &self.tools.len())
+            .field("model", &self.model)
+            .finish()
+    }
+}
+
+/// What a service leaves in the place of messages.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Artefact {
+    /// What goes back to the provider byte for byte, and the text that others can read.
+    pub part: CompactionPart,
+    /// What is sent directly before it, in the same message: what the user said, where the service sends that on.
+    pub before: Vec<Part>,
+    /// What it has cost, if the service says.
+    pub usage: Option<Usage>,
+}
+
+impl Artefact {
+    /// `part` alone.
+    #[must_use]
+    pub const fn new(part: CompactionPart) -> Self {
+        Self { part, before: Vec::new(), usage: None }
+    }
+
+    /// The same behind these parts.
+    #[must_use]
+    pub fn behind(mut self, before: Vec<Part>) -> Self {
+        self.before = before;
+        self
+    }
+
+    /// The same, at this cost.
+    #[must_use]
+    pub const fn with_usage(mut self, usage: Option<Usage>) -> Self {
+        self.usage = usage;
+        self
+    }
+
+    /// As the message that stands in a conversation: the model's.
+    #[must_use]
+    pub fn into_message(self) -> Message {
+        Message::new(Role::Assistant, self.into_parts())
+    }
+
+    /// What its message holds.
+    pub(super) fn into_parts(self) -> Vec<Part> {
+        let mut parts = self.before;
+        parts.push(Part::Compaction(self.part));
+        parts
+    }
+
+    /// The text that others can read; empty if there is none.
+    #[must_use]
+    pub const fn text(&self) -> &Str {
+        &self.part.text
+    }
+}
+
+/// No text, and nothing sealed.
+impl fmt::Debug for Artefact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Artefact")
+            .field("provider", &self.part.provider)
+            .field("model", &self.part.model)
+            .field("text", &!self.part.text.is_empty())
+            .field("bytes", &self.part.opaque.as_deref().map(str::len))
+            .field("before", &self.before.len())
+            .field("usage", &self.usage)
+            .finish()
+    }
+}

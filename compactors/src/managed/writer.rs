@@ -1,0 +1,235 @@
+//! From a gap in a plan to what a service leaves there.
+
+use core::panic::AssertUnwindSafe;
+use core::pin::pin;
+use core::time::Duration;
+use std::borrow::ToOwned;
+use std::format;
+use std::string::String;
+use std::sync::{Arc, PoisonError};
+use std::vec::Vec;
+
+use epitome_core::message::Role;
+use epitome_core::{SummaryGap, Tokens, Usage, measure_message};
+use epitome_std::compaction::LiveRequest;
+use epitome_std::history::History;
+use epitome_std::message::{Message, Part, Str};
+use epitome_std::session::{SessionError, Tool};
+use futures::FutureExt as _;
+use futures::future::{Either, select};
+use futures_timer::Delay;
+use tracing::debug;
+
+use super::{Artefact, CompactionService, Position, ServiceError, ServiceErrorKind, ServiceRequest};
+use crate::engine::{StandsIn, no_summary};
+use crate::summary::Costs;
+use crate::{SummaryError, SummaryWriter};
+
+/// Asks a service, as often as that is safe, and looks at what comes back.
+#[derive(Debug)]
+pub(crate) struct ServiceWriter {
+    pub(super) service: Arc<dyn CompactionService>,
+    pub(super) position: Position,
+    pub(super) deadline: Duration,
+    /// What the conversation has beside its messages, where no request tells it.
+    pub(super) instructions: Vec<Message>,
+    pub(super) tools: Vec<Tool>,
+    pub(super) model: Str,
+    /// Whether a summarizer writes the text that others can read.
+    pub(super) portable: bool,
+}
+
+/// How long a service is waited for in all, tries and pauses included: it reads a whole window and writes thousands of tokens.
+pub(super) const DEADLINE: Duration = Duration::from_secs(120);
+
+/// How often a request that failed is sent again: what the providers' own SDKs do.
+const RETRIES_MAX: u32 = 2;
+
+/// How long it waits before the first of these, if the service does not say; twice as long before the second. Source:
+/// `INITIAL_RETRY_DELAY` of openai-python and anthropic-sdk-python.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What the text beside an artefact may have, as a summary.
+const TEXT_TOKENS_MAX: Tokens = Tokens(4_000);
+
+/// What stands in a plan for what has no text.
+const SEALED: &str = "[compaction]";
+
+impl ServiceWriter {
+    /// Has the service compact what a gap is to stand for.
+    pub(crate) async fn write(
+        &self,
+        gap: &SummaryGap<'_>,
+        history: &History,
+        summaries: &SummaryWriter<'_>,
+        costs: &Costs,
+    ) -> Result<StandsIn, SessionError> {
+        // First, so that what is expensive is not lost by it.
+        let text = match self.portable {
+            true => self.text(gap, history, summaries).await?,
+            false => String::new(),
+        };
+        let input = self.input(gap, history, summaries.live());
+        let mut artefact = self.ask(&input.request(self, summaries.live()), costs).await?;
+        if artefact.part.text.is_empty() {
+            artefact.part.text = text.into();
+        }
+        let text = Some(artefact.part.text.as_str()).filter(|text| !text.trim().is_empty());
+        let text = text.unwrap_or(SEALED).to_owned();
+        let parts = artefact.into_parts();
+        let tokens = measure_message(&Message::new(Role::Assistant, parts.clone()), history.counter()).tokens;
+        if tokens > gap.allowance {
+            let error = SummaryError::TooLarge { tokens, allowance: gap.allowance };
+            return Err(no_summary("managed", error));
+        }
+        Ok(StandsIn { text, parts: Some(parts), tokens })
+    }
+
+    /// The text that others can read.
+    async fn text(
+        &self,
+        gap: &SummaryGap<'_>,
+        history: &History,
+        summaries: &SummaryWriter<'_>,
+    ) -> Result<String, SessionError> {
+        let messages: Vec<&Message> = history.live().iter().map(|live| &live.entry.message).collect();
+        let mut gap = *gap;
+        gap.allowance = gap.allowance.min(TEXT_TOKENS_MAX);
+        let written = summaries.write(&gap, &messages).await;
+        written.map(|(text, _)| text).map_err(|error| no_summary("managed", error))
+    }
+
+    /// What would be sent up to the end of a gap.
+    fn input(&self, gap: &SummaryGap<'_>, history: &History, live: Option<&LiveRequest>) -> Input {
+        let index = history.index();
+        let last = gap.groups().last().map_or(gap.first.leader(), |group| group.leader());
+        let mut groups = Vec::new();
+        groups.resize(history.live().len(), None);
+        for group in index.groups() {
+            for position in group.positions().flatten() {
+                groups.get_mut(position as usize).into_iter().for_each(|of| *of = Some(group));
+            }
+        }
+        let mut input = Input::default();
+        for position in index.projection().flatten() {
+            let Some(group) = groups.get(position as usize).copied().flatten() else { continue };
+            let Some(message) = history.live().get(position as usize).map(|live| &live.entry.message) else {
+                continue;
+            };
+            let instruction = is_instruction(message);
+            // What is open is answered later, and stays.
+            if instruction || group.leader() > last || group.is_open() {
+                input.instructions.extend(instruction.then(|| message.clone()));
+                continue;
+            }
+            if group.leader() < gap.first.leader() {
+                if self.position == Position::First {
+                    continue;
+                }
+                input.replaced_from = input.messages.len().saturating_add(1);
+            }
+            input.messages.push(message.clone());
+        }
+        if input.instructions.is_empty() {
+            let live = live.into_iter().flat_map(|live| &live.messages);
+            input.instructions = live.filter(|message| is_instruction(message)).cloned().collect();
+        }
+        if input.instructions.is_empty() {
+            input.instructions.clone_from(&self.instructions);
+        }
+        input
+    }
+
+    /// Asks until there is an answer, or no time or no hope is left.
+    async fn ask(&self, request: &ServiceRequest<'_>, costs: &Costs) -> Result<Artefact, ServiceError> {
+        let asked = pin!(self.ask_again(request, costs));
+        match select(asked, Delay::new(self.deadline)).await {
+            Either::Left((answer, _)) => answer,
+            Either::Right(_) => {
+                let context = format!("{}: no answer in {:?}", self.service.provider(), self.deadline);
+                Err(ServiceError::new(ServiceErrorKind::Timeout, context))
+            }
+        }
+    }
+
+    async fn ask_again(&self, request: &ServiceRequest<'_>, costs: &Costs) -> Result<Artefact, ServiceError> {
+        let (mut tries, mut pause) = (0, PAUSE);
+        loop {
+            let error = match self.ask_once(request, costs).await {
+                Ok(artefact) => return Ok(artefact),
+                Err(error) => error,
+            };
+            let wait = match error.kind() {
+                ServiceErrorKind::RateLimited { retry_after: Some(wait) } => *wait,
+                _ => pause,
+            };
+            if !error.kind().is_transient() || tries == RETRIES_MAX || wait >= self.deadline {
+                return Err(error);
+            }
+            debug!(provider = self.service.provider(), kind = ?error.kind(), ?wait, "asking the service again");
+            Delay::new(wait).await;
+            (tries, pause) = (tries.saturating_add(1), pause.saturating_mul(2));
+        }
+    }
+
+    async fn ask_once(&self, request: &ServiceRequest<'_>, costs: &Costs) -> Result<Artefact, ServiceError> {
+        let asked = AssertUnwindSafe(async { self.service.compact(request).await }).catch_unwind().await;
+        let answer = asked.unwrap_or_else(|_| Err(self.malformed("the service panicked")));
+        let usage = match &answer {
+            Ok(artefact) => artefact.usage,
+            Err(error) => error.usage().copied(),
+        };
+        usage.into_iter().for_each(|usage| told(costs, usage));
+        self.checked(answer?)
+    }
+
+    /// What can stand in a history.
+    fn checked(&self, artefact: Artefact) -> Result<Artefact, ServiceError> {
+        let Artefact { part, before, .. } = &artefact;
+        if part.provider != self.service.provider() {
+            return Err(self.malformed("what it left is another provider's"));
+        }
+        if part.text.trim().is_empty() && part.opaque.as_deref().is_none_or(str::is_empty) {
+            return Err(self.malformed("what it left is empty"));
+        }
+        let may_stand = |part: &Part| matches!(part, Part::Text(_) | Part::Media(_) | Part::Unknown(_));
+        match before.iter().all(may_stand) {
+            true => Ok(artefact),
+            false => Err(self.malformed("what it left holds more than what was said")),
+        }
+    }
+
+    fn malformed(&self, what: &str) -> ServiceError {
+        let context = format!("{}: {what}", self.service.provider());
+        ServiceError::new(ServiceErrorKind::Malformed, context)
+    }
+}
+
+/// What a service is sent.
+#[derive(Default)]
+struct Input {
+    instructions: Vec<Message>,
+    messages: Vec<Message>,
+    replaced_from: usize,
+}
+
+impl Input {
+    fn request<'a>(&'a self, writer: &'a ServiceWriter, live: Option<&'a LiveRequest>) -> ServiceRequest<'a> {
+        let tools = live.map_or(&*writer.tools, |live| &live.tools);
+        let model = live.map(|live| &*live.model).filter(|model| !model.is_empty());
+        ServiceRequest::new(&self.messages)
+            .with_instructions(&self.instructions)
+            .replacing_from(self.replaced_from)
+            .with_tools(tools)
+            .with_model(model.unwrap_or(&writer.model))
+    }
+}
+
+const fn is_instruction(message: &Message) -> bool {
+    matches!(message.role(), Role::System | Role::Developer)
+}
+
+fn told(costs: &Costs, usage: Usage) {
+    // Where another thread has panicked, what it had told is still right.
+    costs.lock().unwrap_or_else(PoisonError::into_inner).push(usage);
+}
