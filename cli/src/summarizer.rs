@@ -227,22 +227,23 @@ mod tests {
     #[cfg(feature = "http")]
     #[test]
     fn who_waits_for_an_answer_can_give_up() {
-        use core::time::Duration;
-        use std::{net::TcpListener, thread};
+        use std::{net::TcpListener, sync::mpsc, thread};
 
         use epitome::std::message::Message;
         use futures::FutureExt as _;
 
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = endpoint(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
-        // An endpoint that thinks for two seconds, and hangs up.
-        thread::spawn(move || listener.accept().map(|_connection| thread::sleep(Duration::from_secs(2))));
+        // An endpoint that thinks until it is told to hang up.
+        let (hang_up, told) = mpsc::channel::<()>();
+        thread::spawn(move || listener.accept().map(|_connection| told.recv()));
         let client = Client { url, key: None, http: http::agent().unwrap() };
         let (messages, options) = ([Message::user("Hello")], serde_json::Map::new());
         let request = ChatRequest::without_tools(&messages, &options, "m");
         let mut asked = client.complete(&request);
         assert!((&mut asked).now_or_never().is_none(), "it waits");
-        assert!(futures::executor::block_on(asked).is_err());
+        drop(hang_up);
+        assert!(block_on(asked).is_err());
     }
 
     #[test]

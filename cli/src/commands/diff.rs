@@ -272,8 +272,8 @@ mod tests {
             let same = |side: &Side| (begun..a.len()).find(|old| a[*old].whole == side.whole);
             let next = (at..b.len()).find(|new| same(&b[*new]).is_some());
             let (end, until) = next.map_or((b.len(), a.len()), |new| (new, same(&b[new]).unwrap()));
-            for new in at..end {
-                let changed = (begun..until).find(|old| a[*old].frame == b[new].frame);
+            for (new, told) in b.iter().enumerate().take(end).skip(at) {
+                let changed = (begun..until).find(|old| a[*old].frame == told.frame);
                 rows.extend((begun..changed.unwrap_or(begun)).map(|old| ('<', Some(old), None)));
                 rows.push((if changed.is_some() { '~' } else { '>' }, changed, Some(new)));
                 begun = changed.map_or(begun, |changed| changed + 1);
