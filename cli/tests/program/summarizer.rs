@@ -160,7 +160,7 @@ fn nothing_is_sent_where_it_would_not_be_redacted_or_is_only_tried() {
     let asked = Arc::new(AtomicUsize::new(0));
     let asks = Arc::clone(&asked);
     // It says nothing to whoever comes.
-    std::thread::spawn(move || listener.incoming().for_each(|_| drop(asks.fetch_add(1, Ordering::SeqCst))));
+    std::thread::spawn(move || listener.incoming().for_each(|_| _ = asks.fetch_add(1, Ordering::SeqCst)));
     let (file, folder) = (example("coding-agent.json"), tempfile::tempdir().unwrap());
     let out = folder.path().join("out.json");
     let list = folder.path().join("list.txt");
