@@ -6,6 +6,7 @@
 
 pub mod anthropic;
 mod error;
+pub mod openai;
 mod service;
 mod writer;
 

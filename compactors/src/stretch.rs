@@ -11,7 +11,7 @@ pub(crate) struct Stretch {
     pub(crate) summaries: u64,
     /// Of everything else.
     pub(crate) work: u64,
-    /// How much of that users have said.
+    /// How much of that users have said, as items of their own.
     pub(crate) users: u64,
     /// The turn that it ends in.
     pub(crate) turn: Turn,
@@ -27,7 +27,7 @@ impl Stretch {
         (self.last, self.turn) = (group.leader(), group.turn());
         let tokens = draft.tokens_left(group);
         if group.kind() == GroupKind::User {
-            self.users = self.users.saturating_add(tokens);
+            self.users = self.users.saturating_add(tokens).saturating_add(USER_ITEM_TOKENS);
         }
         let sum = if group.kind() == GroupKind::Summary { &mut self.summaries } else { &mut self.work };
         *sum = sum.saturating_add(tokens);
@@ -38,3 +38,6 @@ impl Stretch {
         self.summaries.saturating_add(self.work)
     }
 }
+
+/// What is written around a text of the user that is sent on as it was said, in tokens.
+const USER_ITEM_TOKENS: u64 = 32;

@@ -22,7 +22,7 @@ use epitome_std::session::{SessionError, SessionErrorKind};
 pub struct ServiceError {
     kind: ServiceErrorKind,
     context: String,
-    usage: Option<Usage>,
+    usage: Option<Box<Usage>>,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -70,8 +70,8 @@ impl ServiceError {
 
     /// The same error with what was paid for all the same.
     #[must_use]
-    pub const fn with_usage(mut self, usage: Option<Usage>) -> Self {
-        self.usage = usage;
+    pub fn with_usage(mut self, usage: Option<Usage>) -> Self {
+        self.usage = usage.map(Box::new);
         self
     }
 
@@ -90,8 +90,8 @@ impl ServiceError {
 
     /// What was paid for all the same, if the service says.
     #[must_use]
-    pub const fn usage(&self) -> Option<&Usage> {
-        self.usage.as_ref()
+    pub fn usage(&self) -> Option<&Usage> {
+        self.usage.as_deref()
     }
 }
 

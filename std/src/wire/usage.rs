@@ -144,13 +144,15 @@ fn responses(raw: &str) -> Result<Usage, WireError> {
     let names =
         &["input_tokens", "output_tokens", "total_tokens", "input_tokens_details", "output_tokens_details"];
     let [input, output, total, input_details, output_details] = json::fields(raw, names)?;
-    Ok(Usage::openai(OpenAiTokens {
+    let mut usage = Usage::openai(OpenAiTokens {
         input: number(input),
         output: number(output),
         total: number(total),
         cached: within(input_details, "cached_tokens")?,
         reasoning: within(output_details, "reasoning_tokens")?,
-    }))
+    });
+    usage.cache_creation = within(input_details, "cache_write_tokens")?;
+    Ok(usage)
 }
 
 /// Where the provider ran tools in steps of its own, the report adds their inputs up: then only the first step says what

@@ -1,0 +1,134 @@
+//! OpenAI's compaction, and that of others who speak Responses: requests written and answers read, without HTTP.
+//!
+//! | how | who decides | request | answer |
+//! |---|---|---|---|
+//! | on its own | the client | [`compact_body`] to `POST /responses/compact` | [`compacted`] |
+//! | of a stored response | the client | [`compact_previous_body`] to the same | [`compacted_previous`] |
+//! | in band | the client | [`trigger_body`] to `POST /responses` | [`triggered`] |
+//! | in passing | the server, when a request passes a threshold | [`context_management`] in any request | an item in the answer; [`ServerCompaction`] hides what is before it |
+//!
+//! What comes back is one item, `compaction`, whose `encrypted_content` goes back as it is. Instructions are sent anew with
+//! each request: the item keeps them for one hop only. What the user said is sent before it; anything else that stands before it
+//! would be read and paid for, and is hidden.
+//!
+//! With the feature `openai`, `OpenAiCompaction` sends the requests to the first three.
+//!
+//! ```
+//! use epitome_compactors::managed::ServiceRequest;
+//! use epitome_compactors::managed::openai::{CompactOptions, ResponsesVendor, compact_body, compacted};
+//! use epitome_std::message::Message;
+//!
+//! let vendor = ResponsesVendor::openai();
+//! let messages = [Message::user("Hi"), Message::assistant("Hello."), Message::user("And then?"), Message::assistant("This.")];
+//! let request = ServiceRequest::new(&messages).replacing_from(1);
+//! let body = compact_body(&vendor, "gpt-5.1-codex-max", &request, &CompactOptions::default())?;
+//! assert!(body.starts_with(r#"{"input":[{"type":"message","role":"user","#));
+//!
+//! let answer = r#"{"id": "resp_1", "object": "response.compaction", "output": [
+//!   {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]},
+//!   {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "And then?"}]},
+//!   {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA"}],
+//!   "usage": {"input_tokens": 40, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 9, "total_tokens": 49}}"#;
+//! let artefact = compacted(&vendor, "gpt-5.1-codex-max", &request, answer)?;
+//! assert_eq!(artefact.part.opaque.as_deref(), Some("gAAAA"));
+//! // The first message stays where it is; the other goes before the item.
+//! assert_eq!(artefact.before.len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#[cfg(feature = "openai")]
+mod client;
+mod refusal;
+mod request;
+mod response;
+mod server;
+mod users;
+
+use epitome_std::message::{Message, Part, Str};
+
+use super::Position;
+
+#[cfg(feature = "openai")]
+pub use client::OpenAiCompaction;
+pub use refusal::{refusal, retry_after};
+pub use request::{
+    CacheMode, CacheRetention, CompactOptions, ImageCompression, compact_body, compact_previous_body,
+    context_management, input, trigger_body,
+};
+pub use response::{compacted, compacted_previous, triggered};
+pub use server::ServerCompaction;
+
+/// The model that compacts, if none is named.
+pub const MODEL: &str = "gpt-5.1-codex-max";
+
+/// Which of those who speak Responses is asked. Each has keys of its own: what one left, no other can read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResponsesVendor {
+    provider: Str,
+    instructions_apart: bool,
+    returns_users: bool,
+}
+
+impl ResponsesVendor {
+    /// OpenAI: it returns all that the user said, and then the item.
+    #[must_use]
+    pub fn openai() -> Self {
+        Self { provider: "openai".into(), instructions_apart: true, returns_users: true }
+    }
+
+    /// Azure, which has OpenAI's form.
+    #[must_use]
+    pub fn azure() -> Self {
+        Self { provider: "azure-openai".into(), ..Self::openai() }
+    }
+
+    /// xAI: the item alone stands for all that it was sent, and instructions are messages. Source: its documentation of context
+    /// compaction and of Responses.
+    #[must_use]
+    pub fn xai() -> Self {
+        Self { provider: "xai".into(), instructions_apart: false, returns_users: false }
+    }
+
+    /// Another one, called `provider`, with OpenAI's form.
+    #[must_use]
+    pub fn other(provider: impl Into<Str>) -> Self {
+        Self { provider: provider.into(), ..Self::openai() }
+    }
+
+    /// What stands in `CompactionPart::provider`.
+    #[must_use]
+    pub fn provider(&self) -> &str {
+        &self.provider
+    }
+
+    /// A message that was read from an answer of this vendor: a compaction in it is this vendor's. The format does not say
+    /// whose it is, and a reader takes it for OpenAI's.
+    #[must_use]
+    pub fn adopt(&self, message: Message) -> Message {
+        if !message.parts().iter().any(|part| matches!(part, Part::Compaction(_))) {
+            return message;
+        }
+        let parts = message.parts().iter().cloned().map(|part| match part {
+            Part::Compaction(mut left) => {
+                left.provider = self.provider.clone();
+                Part::Compaction(left)
+            }
+            part => part,
+        });
+        message.clone().with_parts(parts.collect())
+    }
+
+    /// Where what it leaves stands in a request.
+    #[must_use]
+    pub const fn position(&self) -> Position {
+        if self.returns_users { Position::AfterUserMessages } else { Position::InPlace }
+    }
+
+    /// Whether instructions have a field of their own.
+    const fn has_instructions_apart(&self) -> bool {
+        self.instructions_apart
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! What a refusal says to do next.
+
+use core::time::Duration;
+use std::format;
+use std::string::String;
+
+use epitome_std::wire::context_overflow;
+use serde::Deserialize;
+
+use super::super::{ServiceError, ServiceErrorKind as Kind};
+use super::ResponsesVendor;
+
+/// The error that an answer with an HTTP status that is no success is. Of its body only the code is told: its message may
+/// repeat what was said.
+///
+/// ```
+/// use epitome_compactors::managed::ServiceErrorKind;
+/// use epitome_compactors::managed::openai::{ResponsesVendor, refusal, retry_after};
+///
+/// let vendor = ResponsesVendor::openai();
+/// let wait = retry_after(Some("2"), None);
+/// let error = refusal(&vendor, 429, wait, r#"{"error": {"code": "rate_limit_exceeded", "message": "Slow down"}}"#);
+/// assert_eq!(error.kind(), &ServiceErrorKind::RateLimited { retry_after: wait });
+/// assert_eq!(error.to_string(), "openai: HTTP 429, rate_limit_exceeded");
+/// // Waiting brings no money.
+/// let error = refusal(&vendor, 429, wait, r#"{"error": {"code": "insufficient_quota"}}"#);
+/// assert!(!error.kind().is_transient());
+/// ```
+#[must_use]
+pub fn refusal(
+    vendor: &ResponsesVendor,
+    status: u16,
+    retry_after: Option<Duration>,
+    body: &str,
+) -> ServiceError {
+    let code = code(body);
+    let kind = match status {
+        _ if context_overflow(status, body).is_some() => Kind::ContextTooLong,
+        401 | 403 => Kind::Authentication,
+        429 if code == "insufficient_quota" => Kind::Invalid(code.clone()),
+        429 => Kind::RateLimited { retry_after },
+        404 | 405 | 501 if code != "model_not_found" && !code.starts_with("previous_response") => {
+            Kind::Unsupported
+        }
+        503 | 529 => Kind::Overloaded,
+        408 | 409 | 500.. => Kind::Unavailable,
+        _ => Kind::Invalid(code.clone()),
+    };
+    let comma = if code.is_empty() { "" } else { ", " };
+    ServiceError::new(kind, format!("{}: HTTP {status}{comma}{code}", vendor.provider()))
+}
+
+/// What the headers `retry-after`, in seconds, and `retry-after-ms` say. A date is not read.
+#[must_use]
+pub fn retry_after(seconds: Option<&str>, millis: Option<&str>) -> Option<Duration> {
+    let number = |text: Option<&str>| text?.trim().parse::<f64>().ok();
+    let seconds = number(millis).map(|millis| millis / 1_000.0).or_else(|| number(seconds))?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    error: Reason,
+}
+
+#[derive(Deserialize)]
+struct Reason {
+    #[serde(default)]
+    code: Option<String>,
+    #[serde(default, rename = "type")]
+    kind: Option<String>,
+}
+
+/// The code in a body; empty if there is none that looks like one.
+fn code(body: &str) -> String {
+    let reason = serde_json::from_str(body).map(|refusal: Refusal| refusal.error.code.or(refusal.error.kind));
+    let is_code = |code: &String| {
+        code.len() <= CODE_BYTES_MAX
+            && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+    };
+    reason.ok().flatten().filter(is_code).unwrap_or_default()
+}
+
+/// Longer than any code that is published; what is longer may be a text.
+const CODE_BYTES_MAX: usize = 64;

@@ -1,0 +1,266 @@
+//! What is sent.
+
+use core::num::NonZeroU64;
+use std::borrow::Cow;
+use std::format;
+use std::string::{String, ToString as _};
+use std::vec::Vec;
+
+use epitome_std::message::{CompactionPart, Message, Part, Str};
+use epitome_std::session::Tool;
+use epitome_std::wire::{Converted, Format, WireError, WireErrorKind, convert};
+use serde_json::{Value, json};
+
+use super::super::ServiceRequest;
+use super::ResponsesVendor;
+
+/// What `POST /responses/compact` takes beside the conversation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CompactOptions {
+    /// Which requests share a prompt cache.
+    pub prompt_cache_key: Option<Str>,
+    /// How long the cache is kept.
+    pub prompt_cache_retention: Option<CacheRetention>,
+    /// Who sets the cache's breakpoints.
+    pub prompt_cache_mode: Option<CacheMode>,
+    /// How long a breakpoint is kept, as the service writes it: `30m`.
+    pub prompt_cache_ttl: Option<Str>,
+    /// The tier that the request is served in.
+    pub service_tier: Option<Str>,
+    /// What becomes of images.
+    pub image_compression: Option<ImageCompression>,
+}
+
+/// How long a prompt cache is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CacheRetention {
+    /// As long as there is memory.
+    InMemory,
+    /// For a day.
+    Day,
+}
+
+/// Who sets the breakpoints of a prompt cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CacheMode {
+    /// The service too.
+    Implicit,
+    /// The request alone.
+    Explicit,
+}
+
+/// What becomes of images in what is compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ImageCompression {
+    /// The service decides.
+    Auto,
+    /// They are compressed.
+    Enabled,
+    /// They stay.
+    Disabled,
+}
+
+impl CompactOptions {
+    fn write(&self, body: &mut Body) {
+        body.text("prompt_cache_key", self.prompt_cache_key.as_deref());
+        let retention = self.prompt_cache_retention.map(|retention| match retention {
+            CacheRetention::InMemory => "in_memory",
+            CacheRetention::Day => "24h",
+        });
+        body.text("prompt_cache_retention", retention);
+        let mode = self.prompt_cache_mode.map(|mode| match mode {
+            CacheMode::Implicit => "implicit",
+            CacheMode::Explicit => "explicit",
+        });
+        let fields = [("mode", mode), ("ttl", self.prompt_cache_ttl.as_deref())];
+        let fields = fields.into_iter().filter_map(|(key, value)| Some((key.to_string(), value?.into())));
+        let fields: serde_json::Map<String, Value> = fields.collect();
+        body.value("prompt_cache_options", Some(Value::Object(fields)).filter(|fields| *fields != json!({})));
+        body.text("service_tier", self.service_tier.as_deref());
+        let images = self.image_compression.map(|images| match images {
+            ImageCompression::Auto => "auto",
+            ImageCompression::Enabled => "enabled",
+            ImageCompression::Disabled => "disabled",
+        });
+        body.value("image", images.map(|images| json!({"context_compression": images})));
+    }
+}
+
+/// The body of `POST /responses/compact`, for a conversation that the client keeps.
+///
+/// # Errors
+/// As [`convert`](epitome_std::wire::convert()).
+pub fn compact_body(
+    vendor: &ResponsesVendor,
+    model: &str,
+    request: &ServiceRequest<'_>,
+    options: &CompactOptions,
+) -> Result<String, WireError> {
+    let mut body = Body::of(vendor, request, None)?;
+    body.text("model", Some(model));
+    options.write(&mut body);
+    Ok(body.finish())
+}
+
+/// The same for what stands behind a response that the service keeps. Instructions are not those of that response: they
+/// are sent anew.
+#[must_use]
+pub fn compact_previous_body(
+    model: &str,
+    previous_response_id: &str,
+    instructions: Option<&str>,
+    options: &CompactOptions,
+) -> String {
+    let mut body = Body(String::from("{"));
+    body.text("previous_response_id", Some(previous_response_id));
+    body.text("instructions", instructions);
+    body.text("model", Some(model));
+    options.write(&mut body);
+    body.finish()
+}
+
+/// The body of `POST /responses` that asks for a compaction in the place of an answer: what would be sent, tools included,
+/// and `compaction_trigger` as the last item. It is stored nowhere.
+///
+/// # Errors
+/// As [`compact_body`].
+pub fn trigger_body(
+    vendor: &ResponsesVendor,
+    model: &str,
+    request: &ServiceRequest<'_>,
+    options: &CompactOptions,
+) -> Result<String, WireError> {
+    let mut body = Body::of(vendor, request, Some(r#"{"type":"compaction_trigger"}"#))?;
+    body.text("model", Some(model));
+    let tools: Vec<Value> = request.tools.iter().map(tool).collect();
+    body.value("tools", Some(Value::Array(tools)).filter(|_| !request.tools.is_empty()));
+    body.value("store", Some(Value::Bool(false)));
+    CompactOptions { image_compression: None, ..options.clone() }.write(&mut body);
+    Ok(body.finish())
+}
+
+fn tool(tool: &Tool) -> Value {
+    json!({
+        "type": "function", "name": &*tool.name, "description": &*tool.description,
+        "parameters": tool.parameters, "strict": false,
+    })
+}
+
+/// What stands under `context_management` in a request: let the server compact when its input passes `threshold` tokens,
+/// or when the server thinks best. What it leaves then is an item of the answer: see [`ServerCompaction`](super::ServerCompaction).
+///
+/// ```
+/// use std::num::NonZeroU64;
+/// use epitome_compactors::managed::openai::context_management;
+///
+/// assert_eq!(context_management(NonZeroU64::new(150_000)), r#"[{"type":"compaction","compact_threshold":150000}]"#);
+/// assert_eq!(context_management(None), r#"[{"type":"compaction"}]"#);
+/// ```
+#[must_use]
+pub fn context_management(threshold: Option<NonZeroU64>) -> String {
+    let threshold = threshold.map(|tokens| format!(r#","compact_threshold":{tokens}"#));
+    format!(r#"[{{"type":"compaction"{}}}]"#, threshold.unwrap_or_default())
+}
+
+/// `{"input":[..]}` of these messages, as the vendor takes them: what it left goes back to it, and of what others left the
+/// text stands there. Any request to the vendor can be written with it.
+///
+/// ```
+/// use epitome_compactors::managed::openai::{ResponsesVendor, input};
+/// use epitome_core::message::Role;
+/// use epitome_std::message::{CompactionPart, Message, Part};
+///
+/// let left = CompactionPart::new("openai", "They spoke of Oslo.", Some("gAAAA".into()));
+/// let messages = [Message::user("Hi"), Message::new(Role::Assistant, vec![Part::Compaction(left)])];
+/// assert!(input(&ResponsesVendor::openai(), &messages)?.text.contains(r#""encrypted_content":"gAAAA""#));
+/// let elsewhere = input(&ResponsesVendor::azure(), &messages)?.text;
+/// assert!(elsewhere.contains("They spoke of Oslo.") && !elsewhere.contains("gAAAA"));
+/// # Ok::<(), epitome_std::wire::WireError>(())
+/// ```
+///
+/// # Errors
+/// As [`convert`](epitome_std::wire::convert()).
+pub fn input<'m>(
+    vendor: &ResponsesVendor,
+    messages: impl IntoIterator<Item = &'m Message>,
+) -> Result<Converted, WireError> {
+    let messages: Vec<_> = messages.into_iter().map(|message| addressed(vendor, message)).collect();
+    convert(messages.iter().map(|message| &**message), Format::OpenaiResponses)
+}
+
+/// The vendor whose compactions the format takes.
+const FORMAT_VENDOR: &str = "openai";
+
+/// The message with the vendor's own compactions under the name that the format takes, and without what would be taken for
+/// them.
+fn addressed<'m>(vendor: &ResponsesVendor, message: &'m Message) -> Cow<'m, Message> {
+    let concerns =
+        |left: &CompactionPart| left.provider == vendor.provider() || left.provider == FORMAT_VENDOR;
+    let is_concerned = |part: &Part| matches!(part, Part::Compaction(left) if concerns(left));
+    if vendor.provider() == FORMAT_VENDOR || !message.parts().iter().any(is_concerned) {
+        return Cow::Borrowed(message);
+    }
+    let renamed = message.parts().iter().cloned().map(|part| match part {
+        Part::Compaction(mut left) => {
+            left.provider = match left.provider == vendor.provider() {
+                true => FORMAT_VENDOR.into(),
+                false => "another endpoint".into(),
+            };
+            Part::Compaction(left)
+        }
+        part => part,
+    });
+    Cow::Owned(message.clone().with_parts(renamed.collect()))
+}
+
+/// A body on its way: an object that is not closed yet. The conversation is written once, and added to.
+struct Body(String);
+
+impl Body {
+    /// The conversation, and `last` behind it.
+    fn of(
+        vendor: &ResponsesVendor,
+        request: &ServiceRequest<'_>,
+        last: Option<&str>,
+    ) -> Result<Self, WireError> {
+        let (apart, within) = match vendor.has_instructions_apart() {
+            true => (request.instructions, &[][..]),
+            false => (&[][..], request.instructions),
+        };
+        let mut text = input(vendor, within.iter().chain(request.messages))?.text;
+        if text.pop() != Some('}') || text.pop() != Some(']') {
+            return Err(WireError::new(WireErrorKind::Unsupported, "a list of items was expected"));
+        }
+        let comma = if text.ends_with('[') { "" } else { "," };
+        last.into_iter().for_each(|item| text.extend([comma, item]));
+        text.push(']');
+        let mut body = Self(text);
+        let said = apart.iter().flat_map(Message::parts).filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        let instructions = said.collect::<Vec<_>>().join("\n\n");
+        body.text("instructions", Some(instructions.as_str()).filter(|text| !text.is_empty()));
+        Ok(body)
+    }
+
+    fn text(&mut self, key: &str, value: Option<&str>) {
+        self.value(key, value.map(Value::from));
+    }
+
+    fn value(&mut self, key: &str, value: Option<Value>) {
+        if let Some(value) = value {
+            let comma = if self.0.ends_with('{') { "" } else { "," };
+            self.0.push_str(&format!("{comma}\"{key}\":{value}"));
+        }
+    }
+
+    fn finish(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+}

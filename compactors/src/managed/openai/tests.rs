@@ -1,0 +1,232 @@
+use std::format;
+use std::string::{String, ToString as _};
+use std::vec::Vec;
+
+use epitome_core::message::Role;
+use epitome_std::message::{CompactionPart, Message, Part, ToolCall};
+use epitome_std::session::Tool;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::managed::{ServiceErrorKind, ServiceRequest};
+
+/// A question, a call and its answer, and what the model says.
+fn conversation() -> Vec<Message> {
+    Vec::from([
+        Message::user("First]\"}"),
+        Message::new(Role::Assistant, Vec::from([Part::ToolCall(ToolCall::new("c1", "read", "{}"))])),
+        Message::tool("c1", "lines"),
+        Message::user("Second"),
+        Message::assistant("Done."),
+    ])
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// An answer with these users' texts, and these items behind them.
+fn answer(users: &[&str], items: &[Value]) -> String {
+    let user = |text: &&str| json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
+    let output: Vec<Value> = users.iter().map(user).chain(items.iter().cloned()).collect();
+    json!({
+        "id": "resp_1", "object": "response.compaction", "created_at": 1, "output": output,
+        "usage": {
+            "input_tokens": 100, "input_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 7},
+            "output_tokens": 20, "output_tokens_details": {"reasoning_tokens": 5}, "total_tokens": 120,
+        },
+    })
+    .to_string()
+}
+
+fn item(sealed: &str) -> Value {
+    json!({"type": "compaction", "id": "cmp_1", "encrypted_content": sealed, "created_by": "m"})
+}
+
+#[test]
+fn a_request_has_every_field_that_is_documented() {
+    let messages = conversation();
+    let system = [Message::system("Be brief."), Message::system("And kind.")];
+    let request = ServiceRequest::new(&messages).with_instructions(&system);
+    let options = CompactOptions {
+        prompt_cache_key: Some("k".into()),
+        prompt_cache_retention: Some(CacheRetention::Day),
+        prompt_cache_mode: Some(CacheMode::Explicit),
+        prompt_cache_ttl: Some("30m".into()),
+        service_tier: Some("flex".into()),
+        image_compression: Some(ImageCompression::Disabled),
+    };
+    let body = json(&compact_body(&ResponsesVendor::openai(), MODEL, &request, &options).unwrap());
+    let kinds = body["input"].as_array().unwrap().iter().map(|item| item["type"].as_str().unwrap());
+    let kinds: Vec<_> = kinds.collect();
+    assert_eq!(kinds, ["message", "function_call", "function_call_output", "message", "message"]);
+    let mut rest = body.clone();
+    rest.as_object_mut().unwrap().remove("input");
+    let expected = json!({
+        "model": "gpt-5.1-codex-max", "instructions": "Be brief.\n\nAnd kind.", "prompt_cache_key": "k",
+        "prompt_cache_retention": "24h", "prompt_cache_options": {"mode": "explicit", "ttl": "30m"},
+        "service_tier": "flex", "image": {"context_compression": "disabled"},
+    });
+    assert_eq!(rest, expected);
+    let body = json(&compact_previous_body(MODEL, "resp_9", None, &CompactOptions::default()));
+    assert_eq!(body, json!({"model": "gpt-5.1-codex-max", "previous_response_id": "resp_9"}));
+}
+
+#[test]
+fn xai_takes_instructions_among_the_messages() {
+    let messages = conversation();
+    let system = [Message::system("Be brief.")];
+    let request = ServiceRequest::new(&messages).with_instructions(&system);
+    let body = compact_body(&ResponsesVendor::xai(), "grok", &request, &CompactOptions::default()).unwrap();
+    let body = json(&body);
+    assert_eq!(body["input"][0]["role"], "system");
+    assert!(body.get("instructions").is_none());
+}
+
+#[test]
+fn a_trigger_is_the_last_item() {
+    let messages = conversation();
+    let tools = [Tool::new("read", "Reads.", json!({"type": "object"}))];
+    let system = [Message::system("Brackets ] and } in instructions.")];
+    let request = ServiceRequest::new(&messages).with_tools(&tools).with_instructions(&system);
+    let options =
+        CompactOptions { image_compression: Some(ImageCompression::Auto), ..CompactOptions::default() };
+    let body = json(&trigger_body(&ResponsesVendor::openai(), "m", &request, &options).unwrap());
+    let items = body["input"].as_array().unwrap();
+    assert_eq!(items.last().unwrap(), &json!({"type": "compaction_trigger"}));
+    assert_eq!(items.len(), messages.len() + 1);
+    assert_eq!(body["tools"][0]["name"], "read");
+    assert_eq!((&body["store"], body.get("image")), (&Value::Bool(false), None));
+    let empty =
+        json(&trigger_body(&ResponsesVendor::openai(), "m", &ServiceRequest::new(&[]), &options).unwrap());
+    assert_eq!(empty["input"], json!([{"type": "compaction_trigger"}]));
+}
+
+#[test]
+fn what_comes_back_is_the_item_behind_what_the_user_said_in_what_it_replaces() {
+    let messages = conversation();
+    let request = ServiceRequest::new(&messages).replacing_from(1);
+    // Every character that JSON has a form for.
+    let sealed: String = (1..=0x7f_u8).map(char::from).chain("é日🦀\u{2028}".chars()).collect();
+    let answer = answer(&["First]\"}", "Second"], &[item(&sealed)]);
+    let artefact = compacted(&ResponsesVendor::openai(), "m", &request, &answer).unwrap();
+    assert_eq!(artefact.part.opaque.as_deref(), Some(sealed.as_str()));
+    assert_eq!((&*artefact.part.provider, &*artefact.part.model), ("openai", "m"));
+    let usage = artefact.usage.unwrap();
+    let told =
+        (usage.input_total, usage.cache_read, usage.cache_creation, usage.output_total, usage.reasoning);
+    assert_eq!(told, (Some(100), Some(60), Some(7), Some(20), Some(5)));
+    let [Part::Unknown(said)] = artefact.before.as_slice() else { panic!("{artefact:?}") };
+    assert!(said.raw.contains("Second"));
+    // Written again, it is what came.
+    let left = Message::new(Role::Assistant, artefact.into_parts());
+    let again = json(&input(&ResponsesVendor::openai(), [&left]).unwrap().text);
+    assert_eq!(again["input"][0]["content"][0]["text"], "Second");
+    assert_eq!(again["input"][1], json!({"type": "compaction", "encrypted_content": sealed}));
+    // And sent to be compacted again, what the user said is known.
+    assert_eq!(users::said(&[left]), ["Second"]);
+}
+
+#[test]
+fn an_answer_that_is_not_as_documented_is_malformed_and_tells_what_it_cost() {
+    let messages = conversation();
+    let request = ServiceRequest::new(&messages);
+    let vendor = ResponsesVendor::openai();
+    let reasoning = json!({"type": "reasoning", "id": "r", "summary": []});
+    let assistant =
+        json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]});
+    let wrong: [&[Value]; 6] = [
+        &[],
+        &[item("a"), item("b")],
+        &[item("a"), reasoning.clone()],
+        &[assistant, item("a")],
+        &[item("")],
+        &[json!({"type": "compaction"})],
+    ];
+    for items in wrong {
+        let error = compacted(&vendor, "m", &request, &answer(&["First"], items)).unwrap_err();
+        assert_eq!(error.kind(), &ServiceErrorKind::Malformed, "{items:?}");
+        assert_eq!(error.usage().unwrap().output_total, Some(20), "{items:?}");
+        assert!(!error.to_string().contains("First"));
+    }
+    for text in
+        ["", "{", "[]", "{\"object\":\"response.compaction\"}", "{\"object\":\"list\",\"output\":[]}", "null"]
+    {
+        let error = compacted(&vendor, "m", &request, text).unwrap_err();
+        assert_eq!(error.kind(), &ServiceErrorKind::Malformed, "{text}");
+    }
+    let of_response = answer(&[], &[reasoning, item("a")]).replace("response.compaction", "response");
+    assert!(triggered(&vendor, "m", &request, &of_response).is_ok());
+    let cut = of_response.replace("\"created_at\"", "\"status\":\"incomplete\",\"created_at\"");
+    assert_eq!(triggered(&vendor, "m", &request, &cut).unwrap_err().kind(), &ServiceErrorKind::Malformed);
+    let two = of_response.replace("\"output\":[", &format!("\"output\":[{},", item("b")));
+    assert_eq!(triggered(&vendor, "m", &request, &two).unwrap_err().kind(), &ServiceErrorKind::Malformed);
+}
+
+#[test]
+fn in_band_the_newest_of_what_the_user_said_goes_before_the_item() {
+    let long = |at: usize| Message::user(format!("{at}: {}", "many words ".repeat(15_000)));
+    let messages: Vec<Message> = (0..6).map(long).collect();
+    let request = ServiceRequest::new(&messages).replacing_from(1);
+    let answer = answer(&[], &[item("s")]).replace("response.compaction", "response");
+    let artefact = triggered(&ResponsesVendor::openai(), "m", &request, &answer).unwrap();
+    let said: Vec<String> = users::said(&[Message::new(Role::Assistant, artefact.into_parts())]);
+    assert!((1..4).contains(&said.len()), "{}", said.len());
+    assert!(said.last().unwrap().starts_with("5: "));
+}
+
+#[test]
+fn refusals_are_told_apart_by_status_and_code() {
+    use ServiceErrorKind as Kind;
+    let code =
+        |code: &str| json!({"error": {"code": code, "message": "secret words", "type": "t"}}).to_string();
+    let long =
+        "This model's maximum context length is 100 tokens. However, your messages resulted in 200 tokens";
+    let cases = [
+        (401, code("invalid_api_key"), Kind::Authentication),
+        (403, code(""), Kind::Authentication),
+        (404, code("not_found"), Kind::Unsupported),
+        (404, code("model_not_found"), Kind::Invalid("model_not_found".to_string())),
+        (405, String::new(), Kind::Unsupported),
+        (
+            400,
+            json!({"error": {"code": "context_length_exceeded", "message": long}}).to_string(),
+            Kind::ContextTooLong,
+        ),
+        (400, code("invalid_value"), Kind::Invalid("invalid_value".to_string())),
+        (400, code("what the user said, repeated"), Kind::Invalid(String::new())),
+        (429, code("insufficient_quota"), Kind::Invalid("insufficient_quota".to_string())),
+        (429, code("rate_limit_exceeded"), Kind::RateLimited { retry_after: None }),
+        (500, "<html>".to_string(), Kind::Unavailable),
+        (502, String::new(), Kind::Unavailable),
+        (503, code("server_is_overloaded"), Kind::Overloaded),
+    ];
+    for (status, body, kind) in cases {
+        let error = refusal(&ResponsesVendor::openai(), status, None, &body);
+        assert_eq!(error.kind(), &kind, "{status} {body}");
+        assert!(!format!("{error} {error:?}").contains("words"));
+    }
+    let wait = |seconds, millis| retry_after(seconds, millis).map(|wait| wait.as_millis());
+    assert_eq!(wait(Some("2"), None), Some(2_000));
+    assert_eq!(wait(Some("2"), Some("150")), Some(150));
+    assert_eq!(wait(Some("-1"), None), None);
+    assert_eq!(wait(Some("Wed, 21 Oct 2026 07:28:00 GMT"), None), None);
+}
+
+#[test]
+fn what_one_endpoint_left_is_not_sent_to_another() {
+    let part = |provider: &str| {
+        let left = CompactionPart::new(provider, "They spoke.", Some("sealed".into()));
+        Message::new(Role::Assistant, Vec::from([Part::Compaction(left)]))
+    };
+    let vendors = ["openai", "azure-openai", "xai", "vllm"];
+    for from in vendors {
+        for to in vendors.map(ResponsesVendor::other) {
+            let text = input(&to, [&Message::user("Hi"), &part(from)]).unwrap().text;
+            assert_eq!(text.contains("sealed"), from == to.provider(), "{from} to {}", to.provider());
+            assert_eq!(text.contains("They spoke."), from != to.provider(), "{from} to {}", to.provider());
+        }
+    }
+    let read = ResponsesVendor::xai().adopt(part("openai"));
+    assert!(matches!(read.parts(), [Part::Compaction(left)] if left.provider == "xai"));
+}
