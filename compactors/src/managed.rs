@@ -6,7 +6,10 @@
 
 pub mod anthropic;
 mod error;
+#[cfg(any(feature = "anthropic", feature = "openai"))]
+mod http;
 pub mod openai;
+mod refusal;
 mod service;
 mod writer;
 
