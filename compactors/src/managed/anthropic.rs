@@ -31,27 +31,36 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! With the feature `anthropic`, `AnthropicCompaction` sends the requests for a summary, as a
+//! [`CompactionService`](super::CompactionService).
+//!
 //! The rules are those of <https://platform.claude.com/docs/en/build-with-claude/compaction> as of September 2026.
 
 mod background;
 mod binding;
 mod block;
 mod body;
+#[cfg(feature = "anthropic")]
+mod client;
 mod cut;
 mod edits;
 mod error;
+mod service;
 mod summarize;
 mod threshold;
 
 pub use background::{BackgroundSwap, Discarded, Swapped, Ticket};
 pub use binding::{BINDING_BETA, BoundThinking, Remedy, drop_mismatched, strip_thinking};
 pub use block::CompactionBlock;
+#[cfg(feature = "anthropic")]
+pub use client::AnthropicCompaction;
 pub use cut::choose_cut;
 pub use edits::{
     AppliedEdit, CONTEXT_EDITING_BETA, ClearInputs, ClearThinking, ClearToolUses, ContextEdits, EditTrigger,
     applied_edits,
 };
 pub use error::{CompactionCode, MappingError};
+pub use service::{PROVIDER, summarize_body, summarized};
 pub use summarize::{NoSummary, ON_DEMAND_BETA, Summarize, Summary, replay};
 pub use threshold::{
     THRESHOLD_BETA, TRIGGER_DEFAULT, TRIGGER_MIN, ThresholdCompaction, ThresholdOutcome, trim_to_block,

@@ -1,6 +1,7 @@
 //! Compaction that the caller asks for.
 
 use std::borrow::ToOwned as _;
+use std::format;
 use std::string::{String, ToString as _};
 
 use serde::Deserialize;
@@ -16,6 +17,9 @@ pub const ON_DEMAND_BETA: &str = "compact-2026-09-04";
 
 /// How many characters instructions may have, by the documents.
 const INSTRUCTIONS_CHARS_MAX: usize = 16_384;
+
+/// What summary and thinking may have together, if nobody says: what the documents' own requests have.
+const MAX_TOKENS: u64 = 4_096;
 
 /// A request for a summary.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -69,18 +73,41 @@ impl Summarize {
         let messages = with_block_first(&body)?;
         check(&messages, cut)?;
         let older = array(messages.iter().take(cut).map(|message| message.text));
-        let mut compaction = super::edits::typed("summarize");
-        if let Some(instructions) = &self.instructions {
-            compaction.insert("instructions".into(), Value::from(instructions.as_str()));
-        }
-        let (compaction, tokens) =
-            (Value::Object(compaction).to_string(), self.max_tokens.map(|tokens| tokens.to_string()));
+        let (compaction, tokens) = (self.to_value(), self.max_tokens.map(|tokens| tokens.to_string()));
         let tokens = tokens.as_deref().or_else(|| body.get("max_tokens"));
         Ok(body.with(&[
             ("max_tokens", tokens),
             ("messages", Some(&older)),
             ("compaction", Some(&compaction)),
         ]))
+    }
+
+    /// The same of all messages of a request without `max_tokens`, in its own text. Where they have to end with one of the
+    /// model, others are refused.
+    pub(super) fn whole(&self, mut request: String, ended: bool) -> Result<String, MappingError> {
+        let body = Body::of(&request)?;
+        refuse_beside(&body)?;
+        let messages = with_block_first(&body)?;
+        check(&messages, messages.len())?;
+        if ended && messages.last().is_some_and(|last| last.role != "assistant") {
+            return Err(MappingError::Joined { message: messages.len() });
+        }
+        let tokens = self.max_tokens.unwrap_or(MAX_TOKENS);
+        let last = format!(r#","max_tokens":{tokens},"compaction":{}}}"#, self.to_value());
+        if request.pop() != Some('}') {
+            return Err(MappingError::Shape { expected: "a request (an object)", line: 1, column: 1 });
+        }
+        request.push_str(&last);
+        Ok(request)
+    }
+
+    /// The value of `compaction`.
+    fn to_value(&self) -> String {
+        let mut compaction = super::edits::typed("summarize");
+        if let Some(instructions) = &self.instructions {
+            compaction.insert("instructions".into(), Value::from(instructions.as_str()));
+        }
+        Value::Object(compaction).to_string()
     }
 }
 
@@ -164,15 +191,24 @@ impl Summary {
 }
 
 impl NoSummary {
-    fn of(reason: Option<&str>) -> Self {
-        match reason {
-            Some("max_tokens") => Self::MaxTokens,
-            Some("model_context_window_exceeded") => Self::ContextExceeded,
-            Some("tool_use") => Self::ToolUse,
-            Some("refusal") => Self::Refusal,
-            Some("end_turn") => Self::Silent,
-            other => Self::Other(other.unwrap_or_default().to_owned()),
+    /// The `stop_reason`.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::MaxTokens => "max_tokens",
+            Self::ContextExceeded => "model_context_window_exceeded",
+            Self::ToolUse => "tool_use",
+            Self::Refusal => "refusal",
+            Self::Silent => "end_turn",
+            Self::Other(reason) => reason,
         }
+    }
+
+    fn of(reason: Option<&str>) -> Self {
+        let reason = reason.unwrap_or_default();
+        let known = [Self::MaxTokens, Self::ContextExceeded, Self::ToolUse, Self::Refusal, Self::Silent];
+        let known = known.into_iter().find(|known| known.as_str() == reason);
+        known.unwrap_or_else(|| Self::Other(reason.to_owned()))
     }
 }
 

@@ -419,3 +419,79 @@ fn every_documented_code_is_read_from_where_it_stands() {
     assert_eq!(CompactionCode::ALL.len(), 9);
     assert_eq!(CompactionCode::read(r#"{"error":{"type":"overloaded_error","message":"x"}}"#), None);
 }
+
+#[test]
+fn what_a_service_is_asked_for_is_a_request_of_the_api() {
+    use super::super::ServiceRequest;
+    use epitome_std::session::Tool;
+
+    let instructions = [Message::system("Be brief.")];
+    let messages = [Message::user("a"), thought("b")];
+    let tools = [Tool::new("f", "does f", json!({"type": "object"}))];
+    let request = ServiceRequest::new(&messages).with_instructions(&instructions).with_tools(&tools);
+    let fields = serde_json::Map::from_iter([("thinking".to_owned(), json!({"type": "adaptive"}))]);
+    let ask = Summarize::new().with_max_tokens(2_000);
+    let body: Value = serde_json::from_str(&summarize_body("m", &request, &ask, &fields).unwrap()).unwrap();
+    assert_eq!(
+        (&body["model"], &body["max_tokens"], &body["system"]),
+        (&json!("m"), &json!(2_000), &json!("Be brief."))
+    );
+    assert_eq!(
+        body["tools"],
+        json!([{"name": "f", "description": "does f", "input_schema": {"type": "object"}}])
+    );
+    assert_eq!(
+        (&body["thinking"], &body["compaction"]),
+        (&fields["thinking"], &json!({"type": "summarize"}))
+    );
+    assert_eq!(body["messages"].as_array().map(Vec::len), Some(2));
+
+    let forced = serde_json::Map::from_iter([("tool_choice".to_owned(), json!({"type": "any"}))]);
+    let error = summarize_body("m", &request, &ask, &forced).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "anthropic: the request would be refused: `tool_choice` cannot be sent beside `compaction`: leave it out of this request"
+    );
+    // What follows a summary is the user's: on a model that binds thinking, it may not be joined with what went before.
+    let unanswered = ServiceRequest::new(&messages[..1]);
+    let none = serde_json::Map::new();
+    assert!(summarize_body("claude-opus-4-8", &unanswered, &ask, &none).is_ok());
+    assert!(summarize_body("claude-opus-5-5", &unanswered, &ask, &none).is_err());
+    assert!(summarize_body("claude-opus-5-5", &request, &ask, &none).is_ok());
+}
+
+#[test]
+fn what_a_service_leaves_goes_back_with_its_signature_and_tells_its_price() {
+    use super::super::ServiceErrorKind;
+    use epitome_core::Usage;
+    use epitome_std::wire::{Format, convert};
+
+    let usage = r#""usage":{"input_tokens":0,"output_tokens":0,"iterations":[{"type":"compaction","input_tokens":144,"output_tokens":276}]}"#;
+    let block = r#"{"type":"compaction","content":"so far","signature":"EuYB","tool_changes":[{"x":1.50}]}"#;
+    let answer = format!(
+        r#"{{"id":"msg_1","type":"message","role":"assistant","content":[{block}],"stop_reason":"compaction",{usage}}}"#
+    );
+    let artefact = summarized("m", &answer).unwrap();
+    assert_eq!((artefact.usage, artefact.text().as_str()), (Some(Usage::new(144, 276)), "so far"));
+    assert_eq!((&*artefact.part.provider, &*artefact.part.model), ("anthropic", "m"));
+    let left = Message::new(Role::Assistant, [Part::Compaction(artefact.part)].into());
+    let next = [left, Message::user("And?")];
+    let written = convert(&next, Format::Anthropic).unwrap().text;
+    assert!(
+        written.starts_with(&format!(r#"{{"messages":[{{"role":"assistant","content":[{block}]}},"#)),
+        "{written}"
+    );
+    let elsewhere = convert(&next, Format::OpenaiResponses).unwrap().text;
+    assert!(elsewhere.contains("so far") && !elsewhere.contains("EuYB"));
+
+    let missing = |reason: &str| {
+        let answer = format!(r#"{{"role":"assistant","content":[],"stop_reason":"{reason}",{usage}}}"#);
+        summarized("m", &answer).unwrap_err()
+    };
+    assert_eq!(missing("model_context_window_exceeded").kind(), &ServiceErrorKind::ContextTooLong);
+    assert_eq!(missing("refusal").kind(), &ServiceErrorKind::Invalid("refusal".into()));
+    assert_eq!(missing("refusal").usage(), Some(&Usage::new(144, 276)));
+    let odd = summarized("m", &answer.replace("EuYB", "")).unwrap_err();
+    assert_eq!((odd.kind(), odd.usage()), (&ServiceErrorKind::Malformed, Some(&Usage::new(144, 276))));
+    assert!(summarized("m", "<html>").is_err());
+}
