@@ -6,6 +6,7 @@ use std::vec::Vec;
 
 use async_trait::async_trait;
 use epitome_core::Usage;
+use epitome_core::message::Role;
 use epitome_std::message::{CompactionPart, Message, Part, Str};
 use epitome_std::session::Tool;
 
@@ -215,6 +216,12 @@ impl Artefact {
     pub const fn with_usage(mut self, usage: Option<Usage>) -> Self {
         self.usage = usage;
         self
+    }
+
+    /// As the message that stands in a conversation: the model's.
+    #[must_use]
+    pub fn into_message(self) -> Message {
+        Message::new(Role::Assistant, self.into_parts())
     }
 
     /// What its message holds.

@@ -103,9 +103,16 @@ impl ServiceWriter {
     fn input(&self, gap: &SummaryGap<'_>, history: &History, live: Option<&LiveRequest>) -> Input {
         let index = history.index();
         let last = gap.groups().last().map_or(gap.first.leader(), |group| group.leader());
+        let mut groups = Vec::new();
+        groups.resize(history.live().len(), None);
+        for group in index.groups() {
+            for position in group.positions().flatten() {
+                groups.get_mut(position as usize).into_iter().for_each(|of| *of = Some(group));
+            }
+        }
         let mut input = Input::default();
         for position in index.projection().flatten() {
-            let Some(group) = index.group_of(position) else { continue };
+            let Some(group) = groups.get(position as usize).copied().flatten() else { continue };
             let Some(message) = history.live().get(position as usize).map(|live| &live.entry.message) else {
                 continue;
             };

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use std::boxed::Box;
 
-use epitome_core::{Draft, GroupKind, Protection, Strategy};
+use epitome_core::{Draft, Group, GroupKind, Protection, Strategy};
 use epitome_std::compaction::{CompactionCx, CompactionOutcome, Compactor};
 use epitome_std::history::History;
 use epitome_std::message::Part;
@@ -50,7 +50,8 @@ impl ServerCompaction {
             |part: &Part| matches!(part, Part::Compaction(left) if left.provider == self.vendor.provider());
         let at = history.live().iter().rposition(|live| live.entry.message.parts().iter().any(is_own))?;
         let at = u32::try_from(at).ok()?;
-        history.index().group_of(at).map(|group| group.leader())
+        let holds = |group: &Group<'_>| group.positions().any(|positions| positions.contains(&at));
+        history.index().groups().find(holds).map(|group| group.leader())
     }
 }
 

@@ -119,7 +119,7 @@ fn what_comes_back_is_the_item_behind_what_the_user_said_in_what_it_replaces() {
     let [Part::Unknown(said)] = artefact.before.as_slice() else { panic!("{artefact:?}") };
     assert!(said.raw.contains("Second"));
     // Written again, it is what came.
-    let left = Message::new(Role::Assistant, artefact.into_parts());
+    let left = artefact.into_message();
     let again = json(&input(&ResponsesVendor::openai(), [&left]).unwrap().text);
     assert_eq!(again["input"][0]["content"][0]["text"], "Second");
     assert_eq!(again["input"][1], json!({"type": "compaction", "encrypted_content": sealed}));
@@ -170,7 +170,7 @@ fn in_band_the_newest_of_what_the_user_said_goes_before_the_item() {
     let request = ServiceRequest::new(&messages).replacing_from(1);
     let answer = answer(&[], &[item("s")]).replace("response.compaction", "response");
     let artefact = triggered(&ResponsesVendor::openai(), "m", &request, &answer).unwrap();
-    let said: Vec<String> = users::said(&[Message::new(Role::Assistant, artefact.into_parts())]);
+    let said: Vec<String> = users::said(&[artefact.into_message()]);
     assert!((1..4).contains(&said.len()), "{}", said.len());
     assert!(said.last().unwrap().starts_with("5: "));
 }

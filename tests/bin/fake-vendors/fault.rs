@@ -1,0 +1,85 @@
+//! What goes wrong on request: the header `x-faults` lists what happens to the first, second, and any later request under the same
+//! `x-case`. What is not listed goes well.
+//!
+//! | fault | what happens |
+//! |---|---|
+//! | `ok` | nothing |
+//! | a status, such as `503` | that status; `429` asks to wait for 30 ms |
+//! | `429-long` | the same for ten minutes |
+//! | `context` | a refusal because of the length |
+//! | `disconnect` | the connection breaks off in the middle of the body |
+//! | `hang` | no answer |
+//! | `garbage` | no JSON |
+//! | `none`, `two`, `other` | an answer without, with two, or with another item behind the compaction |
+
+use std::collections::HashMap;
+use std::future::pending;
+use std::sync::{Mutex, PoisonError};
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use serde_json::{Value, json};
+
+/// How many requests each case has sent.
+static SENT: Mutex<Option<HashMap<String, usize>>> = Mutex::new(None);
+
+/// A header's text.
+pub(crate) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// What is to go wrong with this request.
+pub(crate) fn of(headers: &HeaderMap) -> String {
+    let (Some(case), Some(faults)) = (header(headers, "x-case"), header(headers, "x-faults")) else {
+        return "ok".into();
+    };
+    let mut sent = SENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let count = sent.get_or_insert_default().entry(case.into()).or_default();
+    let fault = faults.split(',').nth(*count).unwrap_or("ok");
+    *count += 1;
+    fault.into()
+}
+
+/// An answer with this fault; none if it goes well, or if the fault is one of the answer's content.
+pub(crate) async fn answer(fault: &str) -> Option<Response> {
+    let refused = |status: StatusCode, code: &str| {
+        let error = json!({"error": {"code": code, "message": "what was said: SECRET-WORDS", "type": code}});
+        (status, error.to_string())
+    };
+    Some(match fault {
+        "429" => {
+            let refused = refused(StatusCode::TOO_MANY_REQUESTS, "rate_limit_exceeded");
+            ([("retry-after-ms", "30")], refused).into_response()
+        }
+        "429-long" => {
+            let refused = refused(StatusCode::TOO_MANY_REQUESTS, "rate_limit_exceeded");
+            ([("retry-after", "600")], refused).into_response()
+        }
+        "context" => refused(StatusCode::BAD_REQUEST, "context_length_exceeded").into_response(),
+        "disconnect" => broken_off(),
+        "hang" => pending().await,
+        "garbage" => (StatusCode::OK, "<html>SECRET-WORDS</html>").into_response(),
+        status => {
+            let status = StatusCode::from_bytes(status.as_bytes()).ok()?;
+            refused(status, "server_error").into_response()
+        }
+    })
+}
+
+/// The beginning of a body, and then the end of the connection.
+fn broken_off() -> Response {
+    let pieces = [Ok(Bytes::from_static(b"{\"id\":\"resp")), Err(std::io::Error::other("gone"))];
+    Response::new(Body::from_stream(futures::stream::iter(pieces)))
+}
+
+/// The output with this fault in it.
+pub(crate) fn output(fault: &str, mut output: Vec<Value>) -> Vec<Value> {
+    match fault {
+        "none" => drop(output.pop()),
+        "two" => output.extend(output.last().cloned()),
+        "other" => output.push(json!({"type": "hologram"})),
+        _ => {}
+    }
+    output
+}

@@ -1,0 +1,14 @@
+//! Compaction by providers, over HTTP against services that are as strict as their documents.
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests: a panic is how they report"
+)]
+
+mod anthropic;
+mod openai;
+mod support;
+mod switch;
+mod talk;

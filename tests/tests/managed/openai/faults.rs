@@ -1,0 +1,408 @@
+//! What goes wrong on the way: the history is then as it was, or whole and new, and what was paid is told.
+
+use std::error::Error;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use epitome::compactors::managed::openai::OpenAiCompaction;
+use epitome::compactors::managed::{
+    Artefact, Capabilities, CompactionService, Cut, Position, ServiceError, ServiceErrorKind, ServiceRequest,
+};
+use epitome::compactors::{Engine, Managed, Truncation};
+use epitome::core::Usage;
+use epitome::core::attribution::{Authority, Retention};
+use epitome::core::message::Role;
+use epitome::std::compaction::CompactionOutcome;
+use epitome::std::history::{History, HistoryStore, JsonlStore, MemoryStore, SqliteStore};
+use epitome::std::message::{Attribution, CompactionPart, Message, Part, ToolCall};
+use epitome::std::session::{SessionError, SessionErrorKind};
+use epitome::std::wire::{Format, LossKind, convert};
+use futures::future::{Either, select};
+
+use super::{KEY, service};
+use crate::support::{append, block_on, compact, open, shown};
+
+/// Ten turns, each with a call.
+async fn talk(store: &Arc<dyn HistoryStore>) -> History {
+    let mut history = open(store).await;
+    append(&mut history, vec![Message::system("Be brief.")]).await;
+    for turn in 0..10 {
+        let id = format!("c{turn}");
+        let call = Part::ToolCall(ToolCall::new(id.clone(), "look", "{}"));
+        let turn = vec![
+            Message::user(format!("question {turn}")),
+            Message::new(Role::Assistant, vec![call]),
+            Message::tool(id, "found where it was. ".repeat(30)),
+            Message::assistant("That is how it is."),
+        ];
+        append(&mut history, turn).await;
+    }
+    history
+}
+
+/// A service to which this happens, request by request.
+fn failing(faults: &str) -> OpenAiCompaction {
+    static CASES: AtomicUsize = AtomicUsize::new(0);
+    let case = format!("{}-{}", std::process::id(), CASES.fetch_add(1, Ordering::Relaxed));
+    let service = service("openai").with_header("x-case", &case).unwrap();
+    service.with_header("x-faults", faults).unwrap()
+}
+
+fn managed(service: impl CompactionService + 'static) -> Managed {
+    Managed::new(Arc::new(service)).unwrap()
+}
+
+/// The service's error in another.
+fn service_error(error: &SessionError) -> &ServiceError {
+    error.source().and_then(<dyn Error>::downcast_ref).unwrap_or_else(|| panic!("no service error: {error}"))
+}
+
+fn is_compaction(message: &Message) -> bool {
+    message.parts().iter().any(|part| matches!(part, Part::Compaction(_)))
+}
+
+/// What is said of an error, anywhere.
+fn all_of(error: &(dyn Error + 'static)) -> String {
+    let (mut said, mut next) = (String::new(), Some(error));
+    while let Some(error) = next {
+        said += &format!("{error} {error:?} {error:#?}\n");
+        next = error.source();
+    }
+    said
+}
+
+#[test]
+fn what_goes_wrong_leaves_the_history_as_it_was() {
+    use ServiceErrorKind as Kind;
+    let rate_limited = |secs| Kind::RateLimited { retry_after: Some(Duration::from_secs(secs)) };
+    let server_error = || Kind::Invalid("server_error".into());
+    // What happens, what is said of it, how many requests were sent, and for how many the price is known.
+    let cases = [
+        ("401", Kind::Authentication, 1, 0),
+        ("403", Kind::Authentication, 1, 0),
+        ("404", Kind::Unsupported, 1, 0),
+        ("422", server_error(), 1, 0),
+        ("context", Kind::ContextTooLong, 1, 0),
+        ("429-long", rate_limited(600), 1, 0),
+        ("503,503,503", Kind::Overloaded, 3, 0),
+        ("500,disconnect,502", Kind::Unavailable, 3, 0),
+        ("disconnect,disconnect,disconnect", Kind::Unavailable, 3, 0),
+        ("503,401", Kind::Authentication, 2, 0),
+        ("garbage", Kind::Malformed, 1, 0),
+        ("none", Kind::Malformed, 1, 1),
+        ("two", Kind::Malformed, 1, 1),
+        ("503,other", Kind::Malformed, 2, 1),
+    ];
+    block_on(async {
+        for (faults, kind, requests, paid) in cases {
+            let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+            let mut history = talk(&store).await;
+            let before = (shown(&history, &store).await, history.revision());
+            let managed = managed(failing(&format!("{faults},503,503,503")));
+            let (outcome, usage) = compact(&mut history, &managed).await;
+            let error = outcome.unwrap_err();
+            assert_eq!(service_error(&error).kind(), &kind, "{faults}");
+            assert_eq!(usage.len(), paid, "{faults}");
+            assert_eq!((shown(&history, &store).await, history.revision()), before, "{faults}");
+            let said = format!("{}{managed:?}{managed:#?}", all_of(&error));
+            assert!(!said.contains(KEY) && !said.contains("SECRET-WORDS"), "{said}");
+            // The three behind it are still to come, but for those that were asked again.
+            let (again, _) = compact(&mut history, &managed).await;
+            assert_eq!(service_error(&again.unwrap_err()).kind(), &Kind::Overloaded, "{faults}");
+            let (done, _) = compact(&mut history, &managed).await;
+            assert!(
+                matches!(done, Ok(CompactionOutcome::Compacted(_))),
+                "{faults}: {requests} requests, {done:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn what_passes_is_waited_for() {
+    block_on(async {
+        for (faults, least) in [("429,429", 60), ("503,429", 530), ("disconnect", 500)] {
+            let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+            let mut history = talk(&store).await;
+            let begun = Instant::now();
+            let (outcome, usage) = compact(&mut history, &managed(failing(faults))).await;
+            assert!(matches!(outcome, Ok(CompactionOutcome::Compacted(_))), "{faults}: {outcome:?}");
+            assert!(begun.elapsed() >= Duration::from_millis(least), "{faults}: {:?}", begun.elapsed());
+            assert_eq!(usage.len(), 1);
+            assert!(shown(&history, &store).await.iter().any(is_compaction));
+        }
+    });
+}
+
+#[test]
+fn a_service_that_does_not_answer_is_left_in_time() {
+    block_on(async {
+        let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+        let mut history = talk(&store).await;
+        let before = shown(&history, &store).await;
+        let managed = managed(failing("hang,hang")).with_deadline(Duration::from_millis(300));
+        let error = compact(&mut history, &managed).await.0.unwrap_err();
+        assert_eq!(service_error(&error).kind(), &ServiceErrorKind::Timeout);
+        assert_eq!(error.kind(), SessionErrorKind::Unavailable);
+        assert_eq!(shown(&history, &store).await, before);
+        // Dropped while it waits.
+        let patient = managed.with_deadline(Duration::from_secs(60));
+        let waits = Box::pin(compact(&mut history, &patient));
+        let soon = futures_timer::Delay::new(Duration::from_millis(200));
+        let dropped = matches!(select(waits, soon).await, Either::Right(_));
+        assert!(dropped);
+        assert_eq!(shown(&history, &store).await, before);
+        assert!(compact(&mut history, &patient).await.0.is_ok());
+        assert!(shown(&history, &store).await.iter().any(is_compaction));
+    });
+}
+
+#[test]
+fn a_wrong_key_is_not_told() {
+    block_on(async {
+        for key in ["sk-wrong-1234", "sk-wrong-1234\n"] {
+            let at = format!("{}/openai/v1", crate::support::server());
+            let service = OpenAiCompaction::new(key.into()).unwrap().with_base_url(&at);
+            let error = service.compact(&ServiceRequest::new(&[Message::user("Hi")])).await.unwrap_err();
+            assert_eq!(error.kind(), &ServiceErrorKind::Authentication);
+            let said = format!("{}{service:?}{service:#?}", all_of(&error));
+            assert!(!said.contains("1234"), "{said}");
+        }
+        // Nobody listens there, and the URL has credentials of its own.
+        let service =
+            OpenAiCompaction::new(KEY.into()).unwrap().with_base_url("http://user:pass-1234@127.0.0.1:9/v1");
+        let error = service.compact(&ServiceRequest::new(&[Message::user("Hi")])).await.unwrap_err();
+        assert_eq!(error.kind(), &ServiceErrorKind::Unavailable);
+        let said = format!("{}{service:?}", all_of(&error));
+        assert!(!said.contains("1234") && !said.contains(KEY), "{said}");
+    });
+}
+
+#[test]
+fn what_the_endpoint_cannot_do_is_an_error_or_left_to_another() {
+    let in_band = || Arc::new(service("xai").in_band());
+    let error = Managed::new(in_band()).unwrap_err();
+    assert_eq!(error.kind(), &ServiceErrorKind::Unsupported);
+    block_on(async {
+        for service in [in_band() as Arc<dyn CompactionService>, Arc::new(failing("404"))] {
+            let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+            let mut history = talk(&store).await;
+            let managed = Managed::or_else(service, Arc::new(Engine::new(Truncation::new())));
+            let (outcome, _) = compact(&mut history, &managed).await;
+            assert!(matches!(outcome, Ok(CompactionOutcome::Compacted(_))));
+            assert!(!shown(&history, &store).await.iter().any(is_compaction));
+        }
+    });
+}
+
+/// Answers at once, and does something to the session before.
+#[derive(Debug)]
+struct Scripted {
+    store: Option<Arc<dyn HistoryStore>>,
+    meanwhile: Meanwhile,
+    position: Position,
+    cut: Cut,
+    sealed: String,
+    calls: AtomicUsize,
+    seen: Mutex<Vec<(usize, Vec<Message>)>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meanwhile {
+    Nothing,
+    Append,
+    Compact,
+    Panic,
+    AnotherProvider,
+    Empty,
+}
+
+impl Scripted {
+    fn new(meanwhile: Meanwhile, store: Option<&Arc<dyn HistoryStore>>) -> Self {
+        Self {
+            store: store.cloned(),
+            meanwhile,
+            position: Position::InPlace,
+            cut: Cut::Group,
+            sealed: "c2VhbGVk".into(),
+            calls: AtomicUsize::new(0),
+            seen: Mutex::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl CompactionService for Scripted {
+    fn provider(&self) -> &str {
+        "scripted"
+    }
+
+    fn capabilities(&self) -> Option<Capabilities> {
+        Some(Capabilities::new(self.position, self.cut))
+    }
+
+    async fn compact(&self, request: &ServiceRequest<'_>) -> Result<Artefact, ServiceError> {
+        self.seen.lock().unwrap().push((request.replaced_from, request.messages.to_vec()));
+        let first = self.calls.fetch_add(1, Ordering::Relaxed) == 0;
+        if let (true, Some(store)) = (first, &self.store) {
+            let mut other = open(store).await;
+            match self.meanwhile {
+                Meanwhile::Append => append(&mut other, vec![Message::user("By the way.")]).await,
+                Meanwhile::Compact => {
+                    compact(&mut other, &Engine::new(Truncation::new().preserve_recent(1))).await.0.unwrap();
+                }
+                _ => {}
+            }
+        }
+        assert!(self.meanwhile != Meanwhile::Panic, "as it was told");
+        let provider = if self.meanwhile == Meanwhile::AnotherProvider { "another" } else { "scripted" };
+        let sealed = Some(self.sealed.as_str()).filter(|_| self.meanwhile != Meanwhile::Empty);
+        let part = CompactionPart::new(provider, "", sealed.map(Into::into)).with_model("m");
+        Ok(Artefact::new(part).with_usage(Some(Usage::new(900, 100))))
+    }
+}
+
+#[test]
+fn what_others_do_meanwhile_is_left_whole() {
+    block_on(async {
+        for meanwhile in [Meanwhile::Nothing, Meanwhile::Append, Meanwhile::Compact] {
+            let store: Arc<dyn HistoryStore> = Arc::new(SqliteStore::open_in_memory().unwrap());
+            let mut history = talk(&store).await;
+            let service = Arc::new(Scripted::new(meanwhile, Some(&store)));
+            let managed = Managed::new(Arc::clone(&service) as _).unwrap();
+            let (outcome, usage) = compact(&mut history, &managed).await;
+            outcome.unwrap();
+            let shown = shown(&history, &store).await;
+            assert!(shown.iter().any(is_compaction), "{meanwhile:?}");
+            assert_eq!(
+                shown.iter().any(|it| it == &Message::user("By the way.")),
+                meanwhile == Meanwhile::Append
+            );
+            // Only what it stands for may call for another.
+            let calls = service.calls.load(Ordering::Relaxed);
+            assert_eq!(calls, if meanwhile == Meanwhile::Compact { 2 } else { 1 }, "{meanwhile:?}");
+            assert_eq!(usage.len(), calls);
+            let legal = convert(&shown, Format::OpenaiChat).unwrap();
+            let lost = legal
+                .losses
+                .iter()
+                .filter(|loss| !matches!(loss.kind, LossKind::Compaction | LossKind::Message));
+            assert_eq!(lost.count(), 0, "{:?}", legal.losses);
+        }
+    });
+}
+
+#[test]
+fn a_service_that_breaks_its_word_leaves_the_history_as_it_was() {
+    block_on(async {
+        for meanwhile in [Meanwhile::Panic, Meanwhile::AnotherProvider, Meanwhile::Empty] {
+            let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+            let mut history = talk(&store).await;
+            let before = shown(&history, &store).await;
+            let (outcome, usage) = compact(&mut history, &managed(Scripted::new(meanwhile, None))).await;
+            let error = outcome.unwrap_err();
+            assert_eq!(service_error(&error).kind(), &ServiceErrorKind::Malformed, "{meanwhile:?}");
+            assert_eq!(usage.len(), usize::from(meanwhile != Meanwhile::Panic));
+            assert_eq!(shown(&history, &store).await, before);
+        }
+    });
+}
+
+#[test]
+fn what_is_sealed_is_stored_byte_for_byte() {
+    let every: String = ('\u{1}'..='\u{2ff}').chain("日本語🦀\u{2028}\u{feff}".chars()).collect();
+    let sealed = format!("{every}{}", "gAAAAAB_-+/=".repeat(20_000));
+    let folder = std::env::temp_dir().join(format!("epitome-managed-{}", std::process::id()));
+    let stores: [Arc<dyn HistoryStore>; 3] = [
+        Arc::new(MemoryStore::new()),
+        Arc::new(SqliteStore::open_in_memory().unwrap()),
+        Arc::new(JsonlStore::open(&folder).unwrap()),
+    ];
+    block_on(async {
+        for store in stores {
+            let mut history = talk(&store).await;
+            let service = Scripted { sealed: sealed.clone(), ..Scripted::new(Meanwhile::Nothing, None) };
+            compact(&mut history, &managed(service)).await.0.unwrap();
+            let fresh = open(&store).await;
+            let left = fresh.projection().flat_map(Message::parts).find_map(|part| match part {
+                Part::Compaction(left) => Some(left.clone()),
+                _ => None,
+            });
+            let left = left.unwrap();
+            assert!(left.opaque.as_deref() == Some(sealed.as_str()), "another payload came back");
+            assert_eq!((&*left.provider, &*left.model), ("scripted", "m"));
+        }
+    });
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// What a service of this kind was sent of a talk, and what is shown then.
+async fn asked(position: Position, cut: Cut, add: Vec<Message>) -> (usize, Vec<Message>, Vec<Message>) {
+    let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+    let mut history = talk(&store).await;
+    append(&mut history, add).await;
+    let service = Arc::new(Scripted { position, cut, ..Scripted::new(Meanwhile::Nothing, None) });
+    let managed = Managed::new(Arc::clone(&service) as _).unwrap().preserve_recent(2);
+    compact(&mut history, &managed).await.0.unwrap();
+    let (from, messages) = service.seen.lock().unwrap().remove(0);
+    (from, messages, shown(&history, &store).await)
+}
+
+#[test]
+fn a_service_is_asked_for_what_it_can_stand_for() {
+    let call =
+        |id: &str| Message::new(Role::Assistant, vec![Part::ToolCall(ToolCall::new(id, "look", "{}"))]);
+    let open_work = || vec![Message::user("Look."), call("late")];
+    block_on(async {
+        let (from, sent, shown) = asked(Position::InPlace, Cut::Group, open_work()).await;
+        // The first request stays, and is sent before it.
+        assert_eq!((from, &sent[0]), (1, &Message::user("question 0")));
+        assert!(matches!(shown[1].parts(), [Part::Text(_)]) && is_compaction(&shown[2]));
+        assert!(shown.last().unwrap() == &call("late"), "open work stays");
+
+        let (from, sent, shown) = asked(Position::First, Cut::Turn, open_work()).await;
+        // Only instructions stand before it.
+        assert_eq!((from, &sent[0]), (0, &Message::user("question 0")));
+        assert!(shown[0].role() == Role::System && is_compaction(&shown[1]));
+        assert!(shown[2].role() == Role::User, "it ends with a turn");
+        assert!(sent.last().unwrap().role() == Role::Assistant);
+
+        // Whose words they were is not raised, and what they were is known.
+        let told = Attribution::caller(Authority::Retrieved);
+        let add = vec![Message::user("Read this.").with_attribution(told), Message::assistant("I see.")];
+        let later = (0..3).map(|at| Message::user(format!("later {at}")));
+        let (.., shown) = asked(Position::InPlace, Cut::Group, add.into_iter().chain(later).collect()).await;
+        let left = shown.iter().find(|message| is_compaction(message)).unwrap().attribution();
+        assert_eq!(left.authority, Authority::Retrieved);
+        assert!(!left.derived_from.is_empty());
+    });
+}
+
+#[test]
+fn a_pin_is_not_replaced() {
+    block_on(async {
+        for position in [Position::First, Position::InPlace] {
+            let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+            let mut history = talk(&store).await;
+            let pinned = Attribution::caller(Authority::Assistant).with_retention(Retention::Pinned);
+            let pin = Message::assistant("Remember this.").with_attribution(pinned);
+            append(&mut history, vec![pin.clone()]).await;
+            for turn in 0..12 {
+                let words =
+                    vec![Message::user(format!("{turn}?")), Message::assistant("So it is. ".repeat(50))];
+                append(&mut history, words).await;
+            }
+            let service = Scripted { position, ..Scripted::new(Meanwhile::Nothing, None) };
+            compact(&mut history, &managed(service)).await.0.unwrap();
+            let shown = shown(&history, &store).await;
+            let at = |found: &dyn Fn(&Message) -> bool| shown.iter().position(found).unwrap();
+            let (pin, left) = (at(&|message| message.parts() == pin.parts()), at(&is_compaction));
+            match position {
+                Position::First => assert!(left == 1 && left < pin),
+                _ => assert!(left < pin || shown[pin - 1].role() == Role::Assistant),
+            }
+        }
+    });
+}

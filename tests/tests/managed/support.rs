@@ -1,0 +1,67 @@
+//! The server, and sessions that are stored.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, LazyLock};
+
+use epitome::core::{Budget, ClassEstimator, Pass};
+use epitome::std::compaction::{CompactionCx, CompactionOutcome, Compactor};
+use epitome::std::history::{AppendToken, History, HistoryStore, SessionId};
+use epitome::std::message::Message;
+use epitome::std::session::SessionError;
+
+/// The server, which ends with this process: its standard input is then closed.
+struct Server {
+    _child: Child,
+    url: String,
+}
+
+static SERVER: LazyLock<Server> = LazyLock::new(|| {
+    let program = env!("CARGO_BIN_EXE_fake-vendors");
+    let mut child = Command::new(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the server starts");
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    Server { _child: child, url: url.trim().to_owned() }
+});
+
+/// Where the server listens.
+pub(crate) fn server() -> &'static str {
+    &SERVER.url
+}
+
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+pub(crate) async fn open(store: &Arc<dyn HistoryStore>) -> History {
+    let counter = Arc::new(ClassEstimator::new());
+    History::open(Arc::clone(store), SessionId::new("s"), counter).await.unwrap()
+}
+
+pub(crate) async fn append(history: &mut History, messages: Vec<Message>) {
+    let token = AppendToken::new(format!("{}", history.head()));
+    history.append(&token, messages).await.unwrap();
+}
+
+/// Compacts all but the newest turns.
+pub(crate) async fn compact(
+    history: &mut History,
+    compactor: &dyn Compactor,
+) -> (Result<CompactionOutcome, SessionError>, Vec<epitome::core::Usage>) {
+    let budget = Budget::builder().window(1_000_000).trigger(500_000).without_goal().build().unwrap();
+    let mut cx = CompactionCx::new(history, budget, Pass::Manual);
+    let outcome = compactor.compact(&mut cx).await;
+    (outcome, cx.usage().to_vec())
+}
+
+/// What is shown, here and to a fresh process: the same.
+pub(crate) async fn shown(history: &History, store: &Arc<dyn HistoryStore>) -> Vec<Message> {
+    let shown: Vec<Message> = history.projection().cloned().collect();
+    let fresh: Vec<Message> = open(store).await.projection().cloned().collect();
+    assert_eq!(shown, fresh, "what a fresh process shows");
+    shown
+}
