@@ -18,14 +18,16 @@ folder=$(mktemp -d "${TMPDIR:-/tmp}/epitome-servers.XXXXXX")
 chmod 711 "$folder"
 started=()
 
+# stop_all FOLDER: it may be called while a function is starting a server, whose names it would see.
 stop_all() {
-  local name
+  local folder=$1 name
+  trap '' INT TERM HUP
   for name in "${started[@]}"; do
     "stop_$name" "$folder/$name" >"$folder/$name.stop.log" 2>&1 || cat "$folder/$name.stop.log" >&2
   done
   rm -rf "$folder"
 }
-trap stop_all EXIT
+trap "stop_all $(printf %q "$folder")" EXIT
 # The shell hears a signal at once only while it waits for a child in the background.
 command=
 trap '[[ -z $command ]] || kill "$command" 2>/dev/null || true; exit 130' INT TERM HUP

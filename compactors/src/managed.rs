@@ -4,8 +4,12 @@
 //! trait. What a service leaves is an [`Artefact`]: a [`CompactionPart`](epitome_std::message::CompactionPart) with the name of its provider. Where a
 //! conversation is written for another provider, the text beside it stands in its place; if it has none, nothing does.
 
+pub mod anthropic;
 mod error;
+#[cfg(any(feature = "anthropic", feature = "openai"))]
+mod http;
 pub mod openai;
+mod refusal;
 mod service;
 mod writer;
 

@@ -39,6 +39,11 @@ impl ReasoningClearing {
         self
     }
 
+    /// How many of the newest turns keep their reasoning: that of the current one always.
+    pub(crate) const fn turns_kept(self) -> u32 {
+        if self.keep_turns == 0 { 1 } else { self.keep_turns }
+    }
+
     /// Whether a part is reasoning that is old enough, not wanted back, and seen.
     fn is_old(&self, draft: &Draft<'_>, part: &IndexedPart<'_>) -> bool {
         let newest = draft.index().turn().0;
@@ -46,7 +51,7 @@ impl ReasoningClearing {
             && part.group().is_some_and(|group| {
                 let age = newest.saturating_sub(group.turn().0);
                 let wanted = self.target == Profile::Deepseek && group.kind() == GroupKind::Exchange;
-                age >= self.keep_turns.max(1) && !wanted && draft.verdict(&group) == Verdict::Keep
+                age >= self.turns_kept() && !wanted && draft.verdict(&group) == Verdict::Keep
             })
     }
 }

@@ -24,10 +24,10 @@ use epitome_core::{Draft, Group, IndexedPart, PartKind, Strategy, Tokens, ToolNa
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolResultClearing<'a> {
-    keep: u32,
-    clear_at_least: u64,
-    exclude_tools: &'a [ToolName],
-    clear_inputs: bool,
+    pub(crate) keep: u32,
+    pub(crate) clear_at_least: u64,
+    pub(crate) exclude_tools: &'a [ToolName],
+    pub(crate) clear_inputs: bool,
     placeholder: Tokens,
 }
 

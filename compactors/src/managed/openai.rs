@@ -38,19 +38,21 @@
 
 #[cfg(feature = "openai")]
 mod client;
-mod refusal;
 mod request;
 mod response;
 mod server;
 mod users;
 
+use core::time::Duration;
+
 use epitome_std::message::{Message, Part, Str};
 
-use super::Position;
+use super::refusal::refused;
+use super::{Position, ServiceError};
 
+pub use super::refusal::retry_after;
 #[cfg(feature = "openai")]
 pub use client::OpenAiCompaction;
-pub use refusal::{refusal, retry_after};
 pub use request::{
     CacheMode, CacheRetention, CompactOptions, ImageCompression, compact_body, compact_previous_body,
     context_management, input, trigger_body,
@@ -128,6 +130,32 @@ impl ResponsesVendor {
     const fn has_instructions_apart(&self) -> bool {
         self.instructions_apart
     }
+}
+
+/// The error that an answer with an HTTP status that is no success is. Of its body only the code is told: its message may
+/// repeat what was said.
+///
+/// ```
+/// use epitome_compactors::managed::ServiceErrorKind;
+/// use epitome_compactors::managed::openai::{ResponsesVendor, refusal, retry_after};
+///
+/// let vendor = ResponsesVendor::openai();
+/// let wait = retry_after(Some("2"), None);
+/// let error = refusal(&vendor, 429, wait, r#"{"error": {"code": "rate_limit_exceeded", "message": "Slow down"}}"#);
+/// assert_eq!(error.kind(), &ServiceErrorKind::RateLimited { retry_after: wait });
+/// assert_eq!(error.to_string(), "openai: HTTP 429, rate_limit_exceeded");
+/// // Waiting brings no money.
+/// let error = refusal(&vendor, 429, wait, r#"{"error": {"code": "insufficient_quota"}}"#);
+/// assert!(!error.kind().is_transient());
+/// ```
+#[must_use]
+pub fn refusal(
+    vendor: &ResponsesVendor,
+    status: u16,
+    retry_after: Option<Duration>,
+    body: &str,
+) -> ServiceError {
+    refused(vendor.provider(), status, retry_after, body)
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! What Anthropic's own compactions cost is not in the totals of a report, and the size of nothing: [`compactions`] tells it.
+//!
 //! Whose report it is, its keys say: no two vendors mean different things by the same set of them.
 //!
 //! | keys | vendor | meaning |
@@ -42,6 +44,53 @@ pub fn reported(text: &str) -> Result<Option<Usage>, WireError> {
             Some(response) => json::nested(text, response, "/response", reported),
             None => Ok(None),
         },
+    }
+}
+
+/// What the compactions have cost that Anthropic's API made for `response`, in order: they are billed, and in no total of
+/// its report. To be counted as spent, beside what [`reported`] tells.
+///
+/// ```
+/// use epitome_core::Usage;
+/// use epitome_std::wire::usage::{compactions, reported};
+///
+/// let response = r#"{"usage": {"input_tokens": 23000, "output_tokens": 1000, "iterations": [
+///   {"type": "compaction", "input_tokens": 180000, "output_tokens": 3500},
+///   {"type": "message", "input_tokens": 23000, "output_tokens": 1000}]}}"#;
+/// assert_eq!(compactions(response)?, [Usage::new(180_000, 3_500)]);
+/// assert_eq!(reported(response)?.and_then(|usage| usage.input_total), Some(23_000));
+/// # Ok::<(), epitome_std::wire::WireError>(())
+/// ```
+///
+/// # Errors
+/// As [`reported`].
+pub fn compactions(response: &str) -> Result<Vec<Usage>, WireError> {
+    super::expect::expect_object(response, "a response")?;
+    let mut found = Vec::new();
+    if let Some(usage) = json::field(response, "usage")?.filter(|usage| Kind::of(usage) == Kind::Object) {
+        json::nested(response, usage, "/usage", |usage| {
+            each_iteration(usage, |kind, step| {
+                if kind == Some(COMPACTION) {
+                    found.push(Usage::anthropic(anthropic_tokens(step)?));
+                }
+                Ok(())
+            })
+        })?;
+    }
+    Ok(found)
+}
+
+/// The type of a step in which Anthropic's API compacted, as it is written.
+const COMPACTION: &str = "\"compaction\"";
+
+/// Calls `visit` with the type, as it is written, and the report of each step that the provider made itself.
+fn each_iteration(
+    usage: &str,
+    mut visit: impl FnMut(Option<&str>, &str) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    match json::field(usage, "iterations")?.filter(|steps| Kind::of(steps) == Kind::Array) {
+        Some(steps) => json::items(steps, |step| visit(json::field(step, "type")?, step)),
+        None => Ok(()),
     }
 }
 
@@ -107,30 +156,30 @@ fn responses(raw: &str) -> Result<Usage, WireError> {
 }
 
 /// Where the provider ran tools in steps of its own, the report adds their inputs up: then only the first step says what
-/// the request was.
+/// the request was. Where it compacted, no step does: what it read afterwards is not what it was sent.
 fn anthropic(raw: &str) -> Result<Usage, WireError> {
-    let [tools, iterations] = json::fields(raw, &["server_tool_use", "iterations"])?;
     let usage = Usage::anthropic(anthropic_tokens(raw)?);
     let mut ran = false;
-    if let Some(tools) = tools.filter(|tools| Kind::of(tools) == Kind::Object) {
+    if let Some(tools) = json::field(raw, "server_tool_use")?.filter(|tools| Kind::of(tools) == Kind::Object)
+    {
         json::members(tools, |_, count| {
             ran |= number(Some(count)).is_some_and(|count| count > 0);
             Ok(())
         })?;
     }
-    if !ran {
-        return Ok(usage);
-    }
-    let mut first = None;
-    if let Some(iterations) = iterations.filter(|iterations| Kind::of(iterations) == Kind::Array) {
-        json::items(iterations, |step| {
-            if first.is_none() && json::field(step, "type")? == Some("\"message\"") {
-                first = Usage::anthropic(anthropic_tokens(step)?).input_total;
-            }
-            Ok(())
-        })?;
-    }
-    Ok(usage.of_server_steps(first))
+    let (mut first, mut compacted) = (None, false);
+    each_iteration(raw, |kind, step| {
+        compacted |= kind == Some(COMPACTION);
+        if first.is_none() && kind == Some("\"message\"") {
+            first = Usage::anthropic(anthropic_tokens(step)?).input_total;
+        }
+        Ok(())
+    })?;
+    Ok(match (compacted, ran) {
+        (true, _) => usage.of_server_steps(None),
+        (false, true) => usage.of_server_steps(first),
+        (false, false) => usage,
+    })
 }
 
 fn anthropic_tokens(raw: &str) -> Result<AnthropicTokens, WireError> {

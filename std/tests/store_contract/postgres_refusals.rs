@@ -13,8 +13,8 @@ use epitome_std::history::{
 use futures::FutureExt;
 use futures::executor::block_on;
 
-use crate::postgres_server::{Holder, Tables, execute, tables, url, variable};
-use crate::support::{append, fails, fill, keys, session, user};
+use crate::postgres_server::{Holder, Line, Tables, execute, tables, url, variable};
+use crate::support::{append, commit, fails, fill, keys, prune, record, session, uncompact, user};
 
 /// One attempt, which fails soon.
 fn impatient() -> RemoteOptions {
@@ -227,4 +227,46 @@ fn a_pool_of_the_callers_serves_as_well() {
         let connected = PostgresStore::connect(&tables.url, tables.options()).await.unwrap();
         assert_eq!(connected.load(&session()).await.unwrap().live.len(), 1);
     });
+}
+
+/// As a standby does, or one that is just being replaced.
+#[test]
+fn a_server_that_takes_no_writes_is_unavailable_to_them() {
+    let Some(tables) = tables() else { return };
+    let before = tables.open();
+    fill(&before, 3);
+    commit(&before, &record(0, 3, &[(0, 0)])).unwrap();
+    let url = format!("{}&options=-c%20default_transaction_read_only%3Don", tables.url);
+    // Tables that are there already are no reason to write.
+    let store = PostgresStore::open_with(&url, tables.options().with_remote(impatient())).unwrap();
+    let takes_none = |error: StoreError| {
+        assert_eq!(error.kind(), Unavailable, "{error}");
+        assert!(error.to_string().contains("takes no writes"), "{error}");
+    };
+    takes_none(append(&store, "more", 3, &[user(3)]).unwrap_err());
+    takes_none(commit(&store, &record(1, 3, &[(1, 1)])).unwrap_err());
+    takes_none(uncompact(&store, 1).unwrap_err());
+    takes_none(prune(&store, 1).unwrap_err());
+    takes_none(block_on(store.delete(&session())).unwrap_err());
+    assert_eq!(keys(&store), [1, 2]);
+    tables.forget();
+    let error = PostgresStore::open_with(&url, tables.options().with_remote(impatient())).unwrap_err();
+    takes_none(error);
+}
+
+#[test]
+fn one_lost_connection_takes_the_idle_ones_along() {
+    let Some(tables) = tables() else { return };
+    fill(&tables.open(), 3);
+    let line = Line::to(&tables.url);
+    let options = tables.options().with_remote(impatient().with_timeout(Duration::from_secs(9)));
+    let store = PostgresStore::open_with(&line.url, options).unwrap();
+    let id = session();
+    let all = || block_on(futures::future::join_all((0..6).map(|_| store.load(&id))));
+    assert!(all().iter().all(Result::is_ok));
+    assert!(line.connections() >= 3, "they are used at once");
+    // The server behind them has ended, and nobody has said so.
+    line.cut();
+    fails(block_on(store.load(&id)), Unavailable);
+    assert!(all().iter().all(Result::is_ok), "the others were given up too");
 }

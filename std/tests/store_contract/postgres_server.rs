@@ -1,8 +1,10 @@
 //! Stores on the Postgres server that `EPITOME_TEST_POSTGRES` names, each with tables of its own.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use core::time::Duration;
-use std::sync::{Mutex, OnceLock};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use epitome_std::history::{PostgresOptions, PostgresStore};
 
@@ -170,4 +172,71 @@ impl Holder {
             WHERE query LIKE '%' || $1 || '%' AND wait_event_type = 'Lock'";
         self.runtime.block_on(self.watches.execute(sql, &[&schema])).unwrap();
     }
+}
+
+/// Stands between a store and its server, and counts what is asked.
+pub(crate) struct Line {
+    pub(crate) url: String,
+    state: Arc<LineState>,
+}
+
+#[derive(Default)]
+struct LineState {
+    connections: AtomicUsize,
+    asked: AtomicUsize,
+    /// How often it was cut. A connection that was there before ends when something is asked on it.
+    cuts: AtomicUsize,
+}
+
+impl Line {
+    pub(crate) fn to(url: &str) -> Self {
+        let (head, rest) = url.split_once('@').unwrap();
+        let (place, database) = rest.split_once('/').unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("{head}@{}/{database}", listener.local_addr().unwrap());
+        let (state, place) = (Arc::new(LineState::default()), place.to_owned());
+        let shared = Arc::clone(&state);
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let (client, server) = (client.unwrap(), TcpStream::connect(&place).unwrap());
+                // What is sent is not kept back until there is more.
+                let _ = (client.set_nodelay(true), server.set_nodelay(true));
+                shared.connections.fetch_add(1, Ordering::SeqCst);
+                let (from, to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+                std::thread::spawn(move || carry(from, to, || true));
+                let state = Arc::clone(&shared);
+                let cuts = state.cuts.load(Ordering::SeqCst);
+                std::thread::spawn(move || {
+                    carry(client, server, || {
+                        state.asked.fetch_add(1, Ordering::SeqCst);
+                        state.cuts.load(Ordering::SeqCst) == cuts
+                    });
+                });
+            }
+        });
+        Self { url, state }
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.state.connections.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn asked(&self) -> usize {
+        self.state.asked.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn cut(&self) {
+        self.state.cuts.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Hands on what comes, as long as it may.
+fn carry(mut from: TcpStream, mut to: TcpStream, mut may: impl FnMut() -> bool) {
+    let mut bytes = [0; 65_536];
+    while let Ok(read) = from.read(&mut bytes) {
+        if read == 0 || !may() || to.write_all(&bytes[..read]).is_err() {
+            break;
+        }
+    }
+    let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }

@@ -12,6 +12,7 @@ use std::io::Read;
 use axum::{Router, serve};
 use tokio::net::TcpListener;
 
+mod anthropic;
 mod fault;
 mod openai;
 
@@ -25,6 +26,6 @@ fn main() -> std::io::Result<()> {
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
             std::process::exit(0);
         });
-        serve(listener, Router::new().merge(openai::routes())).await
+        serve(listener, Router::new().merge(anthropic::routes()).merge(openai::routes())).await
     })
 }

@@ -7,5 +7,8 @@
     reason = "tests: a panic is how they report"
 )]
 
+mod anthropic;
 mod openai;
 mod support;
+mod switch;
+mod talk;

@@ -1,7 +1,7 @@
 //! OpenAI, and those who speak Responses.
 
 mod faults;
-mod sessions;
+pub(crate) mod sessions;
 
 use epitome::compactors::managed::openai::{OpenAiCompaction, ResponsesVendor};
 
@@ -11,7 +11,7 @@ use crate::support::server;
 const KEY: &str = "sk-test-4711";
 
 /// The service of a vendor on the server.
-fn service(vendor: &str) -> OpenAiCompaction {
+pub(crate) fn service(vendor: &str) -> OpenAiCompaction {
     let key = || KEY.into();
     let at = format!("{}/{vendor}", server());
     match vendor {

@@ -1,26 +1,23 @@
 //! The requests, sent.
 
 use core::fmt;
-use core::time::Duration;
 use std::boxed::Box;
 use std::format;
 use std::string::String;
-use std::vec::Vec;
 
 use async_trait::async_trait;
 use epitome_std::message::Str;
 use epitome_std::wire::WireError;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::redirect::Policy;
-use reqwest::{Client, Response};
-use secrecy::{ExposeSecret as _, SecretString};
+use reqwest::Client;
+use secrecy::SecretString;
 
+use super::super::http::{Auth, Endpoint};
 use super::super::{
     Artefact, Capabilities, CompactionService, Cut, ServiceError, ServiceErrorKind, ServiceRequest,
 };
 use super::{
     CompactOptions, MODEL, ResponsesVendor, compact_body, compact_previous_body, compacted,
-    compacted_previous, refusal, retry_after, trigger_body, triggered,
+    compacted_previous, trigger_body, triggered,
 };
 
 /// OpenAI's own compaction as a [`CompactionService`], and that of others who speak Responses.
@@ -45,30 +42,13 @@ use super::{
 /// ```
 #[derive(Clone)]
 pub struct OpenAiCompaction {
-    http: Client,
+    endpoint: Endpoint,
     vendor: ResponsesVendor,
-    base_url: Str,
     query: Option<Str>,
-    auth: Auth,
-    key: SecretString,
-    headers: HeaderMap,
     model: Str,
     options: CompactOptions,
     in_band: bool,
 }
-
-/// Where the key stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Auth {
-    Bearer,
-    ApiKey,
-}
-
-/// How long one request is waited for: the service reads a whole window and writes thousands of tokens.
-const TIMEOUT: Duration = Duration::from_secs(120);
-
-/// No answer is larger: it holds what the user said, and one item.
-const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 impl OpenAiCompaction {
     /// OpenAI itself, with the model [`MODEL`].
@@ -87,7 +67,7 @@ impl OpenAiCompaction {
     pub fn azure(endpoint: &str, deployment: &str, key: SecretString) -> Result<Self, ServiceError> {
         let base = format!("{}/openai/v1", endpoint.trim_end_matches('/'));
         let azure = Self::of(ResponsesVendor::azure(), &base, key)?.with_model(deployment);
-        Ok(Self { auth: Auth::ApiKey, ..azure })
+        Ok(Self { endpoint: azure.endpoint.with_auth(Auth::Header("api-key")), ..azure })
     }
 
     /// xAI, with one of its models.
@@ -103,19 +83,10 @@ impl OpenAiCompaction {
     /// # Errors
     /// As [`OpenAiCompaction::new`].
     pub fn of(vendor: ResponsesVendor, base_url: &str, key: SecretString) -> Result<Self, ServiceError> {
-        let http = Client::builder().timeout(TIMEOUT).redirect(Policy::none()).build();
-        let http = http.map_err(|error| {
-            let context = format!("{}: there is no HTTP client", vendor.provider());
-            ServiceError::new(ServiceErrorKind::Unavailable, context).with_source(error)
-        })?;
         Ok(Self {
-            http,
+            endpoint: Endpoint::new(vendor.provider(), base_url, Auth::Bearer, key)?,
             vendor,
-            base_url: base_url.trim_end_matches('/').into(),
             query: None,
-            auth: Auth::Bearer,
-            key,
-            headers: HeaderMap::new(),
             model: MODEL.into(),
             options: CompactOptions::default(),
             in_band: false,
@@ -125,7 +96,7 @@ impl OpenAiCompaction {
     /// The same at another base URL, to which `/responses/compact` is added.
     #[must_use]
     pub fn with_base_url(mut self, base_url: &str) -> Self {
-        self.base_url = base_url.trim_end_matches('/').into();
+        self.endpoint = self.endpoint.with_base_url(base_url);
         self
     }
 
@@ -155,20 +126,14 @@ impl OpenAiCompaction {
     /// # Errors
     /// `Invalid` if it cannot be a header.
     pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, ServiceError> {
-        let (name, value) = (HeaderName::try_from(name), HeaderValue::try_from(value));
-        let (Ok(name), Ok(mut value)) = (name, value) else {
-            let context = format!("{}: a header has a wrong name or value", self.vendor.provider());
-            return Err(ServiceError::new(ServiceErrorKind::Invalid("header".into()), context));
-        };
-        value.set_sensitive(true);
-        self.headers.insert(name, value);
+        self.endpoint = self.endpoint.with_header(name, value)?;
         Ok(self)
     }
 
     /// The same over this client, which has its own proxies, certificates and timeout. It should follow no redirect.
     #[must_use]
     pub fn with_client(mut self, http: Client) -> Self {
-        self.http = http;
+        self.endpoint = self.endpoint.with_client(http);
         self
     }
 
@@ -194,71 +159,14 @@ impl OpenAiCompaction {
     }
 
     async fn post(&self, path: &str, body: String) -> Result<String, ServiceError> {
-        let mut request = self.http.post(format!("{}{path}", &*self.base_url));
-        if let Some(version) = &self.query {
-            request = request.query(&[("api-version", version.as_str())]);
-        }
-        let (name, value) = self.credentials()?;
-        let sent = request
-            .headers(self.headers.clone())
-            .header(name, value)
-            .header(CONTENT_TYPE, "application/json")
-            .body(body)
-            .send();
-        let mut answer = sent.await.map_err(|error| self.failed(error))?;
-        let (status, wait) = (answer.status(), asks_to_wait(&answer));
-        let mut text = Vec::new();
-        while let Some(chunk) = answer.chunk().await.map_err(|error| self.failed(error))? {
-            if text.len().saturating_add(chunk.len()) > ANSWER_BYTES_MAX {
-                return Err(self.malformed("the answer is too large"));
-            }
-            text.extend_from_slice(&chunk);
-        }
-        let text = String::from_utf8(text).map_err(|_| self.malformed("the answer is no UTF-8"));
-        match status.is_success() {
-            true => text,
-            false => Err(refusal(&self.vendor, status.as_u16(), wait, &text.unwrap_or_default())),
-        }
-    }
-
-    fn credentials(&self) -> Result<(HeaderName, HeaderValue), ServiceError> {
-        let key = self.key.expose_secret();
-        let (name, value) = match self.auth {
-            Auth::Bearer => ("authorization", HeaderValue::try_from(format!("Bearer {key}"))),
-            Auth::ApiKey => ("api-key", HeaderValue::from_str(key)),
-        };
-        // What is wrong with it would tell it.
-        let mut value = value.map_err(|_| {
-            let context = format!("{}: the key cannot stand in a header", self.vendor.provider());
-            ServiceError::new(ServiceErrorKind::Authentication, context)
-        })?;
-        value.set_sensitive(true);
-        Ok((HeaderName::from_static(name), value))
-    }
-
-    fn failed(&self, error: reqwest::Error) -> ServiceError {
-        let (kind, what) = match error.is_timeout() {
-            true => (ServiceErrorKind::Timeout, "no answer in time"),
-            false => (ServiceErrorKind::Unavailable, "the request failed"),
-        };
-        // A URL may hold credentials.
-        ServiceError::new(kind, format!("{}: {what}", self.vendor.provider()))
-            .with_source(error.without_url())
-    }
-
-    fn malformed(&self, what: &str) -> ServiceError {
-        ServiceError::new(ServiceErrorKind::Malformed, format!("{}: {what}", self.vendor.provider()))
+        let version = self.query.as_ref().map(|version| ("api-version", version.as_str()));
+        self.endpoint.post(path, version, body).await
     }
 
     fn unwritable(&self, error: WireError) -> ServiceError {
         let context = format!("{}: the conversation cannot be written", self.vendor.provider());
         ServiceError::new(ServiceErrorKind::Invalid("conversation".into()), context).with_source(error)
     }
-}
-
-fn asks_to_wait(answer: &Response) -> Option<Duration> {
-    let header = |name| answer.headers().get(name)?.to_str().ok();
-    retry_after(header("retry-after"), header("retry-after-ms"))
 }
 
 #[async_trait]

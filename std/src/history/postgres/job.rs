@@ -54,6 +54,10 @@ impl Shared {
         let lease = self.lease().await.map_err(|failure| failure.of(J::NAME))?;
         let answer = self.on(&lease, job).await;
         let is_sound = answer.as_ref().err().is_none_or(Failure::spares_the_connection);
+        if !is_sound && !self.pool_is_given {
+            // The others lead to the same server, which may not be there any more, and would be given up one by one.
+            self.pool.retain(|_, _| false);
+        }
         lease.finish(is_sound).await;
         answer.map_err(|failure| failure.of(J::NAME))
     }

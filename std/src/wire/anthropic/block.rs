@@ -138,15 +138,31 @@ fn media(whole: &Arc<str>, raw: &str, kind: MediaKind) -> Result<Option<Media>, 
     Ok(found.flatten().map(|(mime, place)| new_media(kind, mime, place)))
 }
 
-/// What a compaction left: its text can be read, its signature and sealed content can only be sent back.
+/// What a compaction left: its text can be read, all else (`encrypted_content`, `signature`, `tool_changes`,
+/// `cache_control`) can only be sent back. Sealed content alone is the opaque part itself; with others beside it, an object
+/// of them as they are written.
 fn compaction(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
-    let [content, sealed, signature] = json::fields(raw, &["content", "encrypted_content", "signature"])?;
+    let [content] = json::fields(raw, &["content"])?;
     let text = optional_text(raw, content, "content")?.unwrap_or_default();
-    let opaque = match optional_text(raw, sealed, "encrypted_content")? {
-        Some(sealed) => Some(sealed),
-        None => optional_text(raw, signature, "signature")?,
+    let mut sealed: Vec<(&str, &str)> = Vec::new();
+    json::raw_members(raw, |key, value| {
+        if !matches!(&*json::decode(key), "type" | "content") && value != "null" {
+            sealed.push((key, value));
+        }
+        Ok(())
+    })?;
+    let opaque = match &*sealed {
+        [] => None,
+        [("\"encrypted_content\"", value)] if !value.starts_with("\"{") => {
+            Some(json::nested(raw, value, "/encrypted_content", |value| {
+                Ok(share(whole, &expect_text(value)?))
+            })?)
+        }
+        sealed => {
+            let members: Vec<String> = sealed.iter().map(|(key, value)| format!("{key}:{value}")).collect();
+            Some(Str::from(format!("{{{}}}", members.join(","))))
+        }
     };
-    let opaque = opaque.map(|opaque| share(whole, &opaque));
     Ok(Part::Compaction(CompactionPart::new(PROVIDER, share(whole, &text), opaque)))
 }
 

@@ -99,10 +99,20 @@ fn compaction(compaction: &CompactionPart) -> Result<String, WireError> {
     if compaction.provider != PROVIDER {
         return Err(unsupported("the compaction of another provider"));
     }
-    let sealed =
-        compaction.opaque.as_deref().map(|sealed| format!(r#","encrypted_content":{}"#, quote(sealed)));
     let content = if compaction.text.is_empty() { "null".to_owned() } else { quote(&compaction.text) };
-    Ok(format!(r#"{{"type":"compaction","content":{content}{}}}"#, sealed.unwrap_or_default()))
+    let mut sealed = String::new();
+    match compaction.opaque.as_deref() {
+        None => {}
+        // An object of the block's other members: see the reader.
+        Some(others) if Kind::of(others) == Kind::Object && json::check(others).is_ok() => {
+            json::raw_members(others, |key, value| {
+                sealed.extend([",", key, ":", value]);
+                Ok(())
+            })?;
+        }
+        Some(content) => sealed.extend([r#","encrypted_content":"#, &quote(content)]),
+    }
+    Ok(format!(r#"{{"type":"compaction","content":{content}{sealed}}}"#))
 }
 
 /// The error for what the format cannot say.

@@ -145,9 +145,30 @@ fn sealed_reasoning_compactions_and_media() {
         panic!("{:?}", message.parts())
     };
     assert_eq!((&*sealed.text, sealed.opaque.as_deref()), ("", Some("xyz")));
-    assert_eq!((&*left.text, left.opaque.as_deref()), ("so far", Some("e")));
+    let others = r#"{"encrypted_content":"e","signature":"s"}"#;
+    assert_eq!((&*left.text, left.opaque.as_deref()), ("so far", Some(others)));
     assert_eq!(&*image.mime, "image/png");
     assert_eq!(other.kind, "document");
+}
+
+#[test]
+fn what_a_compaction_left_is_written_with_all_that_it_had() {
+    let fresh = |block: &str| {
+        let message = blocks(&format!("[{block}]"));
+        super::encode::block(&message.parts()[0]).unwrap()
+    };
+    for block in [
+        r#"{"type":"compaction","content":"so far"}"#,
+        r#"{"type":"compaction","content":null}"#,
+        r#"{"type":"compaction","content":"so far","encrypted_content":"e"}"#,
+        r#"{"type":"compaction","content":"so far","encrypted_content":"{}"}"#,
+        r#"{"type":"compaction","content":"so far","signature":"a/b=="}"#,
+        r#"{"type":"compaction","content":"so far","signature":"s","tool_changes":[{"x": 1.50}],"cache_control":{"type": "ephemeral"}}"#,
+    ] {
+        assert_eq!(fresh(block), block);
+    }
+    let spaced = r#"{"signature": "\u0073", "content":"so far", "type":"compaction", "tool_changes":null}"#;
+    assert_eq!(fresh(spaced), r#"{"type":"compaction","content":"so far","signature":"\u0073"}"#);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use epitome_core::Usage;
 
-use super::reported;
+use super::{compactions, reported};
 use crate::wire::WireErrorKind;
 
 /// Input, output, total, read from the cache, written to it, reasoning.
@@ -61,6 +61,26 @@ fn steps_of_the_provider_are_spent_but_no_size() {
     let none =
         r#"{"usage":{"input_tokens":300,"output_tokens":9,"server_tool_use":{"web_search_requests":0}}}"#;
     assert_eq!(reported(none).unwrap().unwrap(), sum);
+}
+
+#[test]
+fn compactions_are_spent_beside_the_report_and_no_size() {
+    let text = r#"{"usage":{"input_tokens":20,"cache_read_input_tokens":3,"output_tokens":9,"iterations":[
+        {"type":"compaction","input_tokens":100,"cache_creation_input_tokens":7,"output_tokens":30},
+        {"type":"message","input_tokens":20,"cache_read_input_tokens":3,"output_tokens":9},
+        {"type":"compaction","input_tokens":50,"output_tokens":5}]}}"#;
+    let spent: Vec<_> =
+        compactions(text).unwrap().iter().map(|usage| (usage.input_total, usage.output_total)).collect();
+    assert_eq!(spent, [(Some(107), Some(30)), (Some(50), Some(5))]);
+    let context = reported(text).unwrap().unwrap();
+    assert_eq!((context.input_total, context.output_total), (Some(23), Some(9)));
+    assert_eq!(
+        context,
+        context.of_server_steps(None),
+        "what was read afterwards is not the size of what was sent"
+    );
+    assert_eq!(compactions(ANTHROPIC).unwrap(), []);
+    assert_eq!(compactions(r#"{"usage":null}"#).unwrap(), []);
 }
 
 #[test]

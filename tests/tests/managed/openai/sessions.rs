@@ -1,7 +1,6 @@
 //! Sessions of 200 turns: every request is one that the service takes, and nothing that was said is lost.
 
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -9,32 +8,32 @@ use epitome::compactors::managed::openai::{
     OpenAiCompaction, ResponsesVendor, ServerCompaction, context_management, input,
 };
 use epitome::compactors::{DigestSummarizer, Managed};
+use epitome::core::Trigger;
 use epitome::core::message::Role;
-use epitome::core::{Budget, ClassEstimator, ModelKey, Trigger};
-use epitome::std::agent::{Agent, ChatClient, ChatRequest, ClientError, ToolOutput};
-use epitome::std::compaction::{AutoCompaction, Compactor, RunPoints};
+use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
+use epitome::std::compaction::{AutoCompaction, RunPoints};
 use epitome::std::message::{Message, Part};
-use epitome::std::run::{ModelResponse, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::{AgentSession, Tool};
+use epitome::std::run::ModelResponse;
 use epitome::std::wire::usage::reported;
 use epitome::std::wire::{Format, ReadOptions, read};
 use serde_json::{Value, json};
 
 use super::{KEY, service};
 use crate::support::{block_on, server};
+use crate::talk::{Talk, auto};
 
 /// Speaks Responses.
 #[derive(Clone)]
-struct Chat {
+pub(crate) struct Chat {
     http: reqwest::Client,
     vendor: ResponsesVendor,
     /// What stands under `context_management`.
     edits: Option<String>,
-    sent: Arc<Mutex<Vec<Value>>>,
+    pub(crate) sent: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Chat {
-    fn new(vendor: &str) -> Self {
+    pub(crate) fn new(vendor: &str) -> Self {
         let vendor = match vendor {
             "xai" => ResponsesVendor::xai(),
             vendor => ResponsesVendor::other(vendor),
@@ -85,73 +84,8 @@ impl ChatClient for Chat {
     }
 }
 
-/// A talk with a tool that tells a fact with each call, and is compacted.
-struct Talk {
-    settings: RunSettings,
-    facts: Arc<AtomicUsize>,
-    session: AgentSession,
-    compacted: usize,
-}
-
-impl Talk {
-    fn new() -> Self {
-        let tool = Tool::new("look", "Looks something up.", json!({"type": "object", "properties": {}}));
-        let settings =
-            RunSettings::new("a").with_instructions("Be brief.").with_tools(vec![tool]).with_model("m");
-        Self { settings, facts: Arc::default(), session: AgentSession::with_id("s"), compacted: 0 }
-    }
-
-    /// So many turns with this client and compactor; the last answer.
-    fn go_on(&mut self, turns: usize, chat: &Chat, auto: AutoCompaction) -> String {
-        let facts = Arc::clone(&self.facts);
-        let tell = move || {
-            let fact = facts.fetch_add(1, Ordering::Relaxed);
-            ToolOutput::new(format!("FACT-{fact}: {}", "found where it was. ".repeat(40)))
-        };
-        let agent = Agent::with_settings(self.settings.clone().with_compaction(auto), chat.clone())
-            .with_tool_runner(move |_| {
-                let output = tell();
-                Box::pin(async { output })
-            });
-        let mut last = String::new();
-        block_on(async {
-            for turn in 0..turns {
-                let says = format!("question {turn}");
-                let outcome = agent.run(&mut self.session, says, &RunOptions::default()).await;
-                let outcome = outcome.unwrap_or_else(|error| panic!("turn {turn}: {error}"));
-                let failed = outcome.events.iter().find(|it| matches!(it, RunEvent::Failed { .. }));
-                assert_eq!(failed, None, "turn {turn}");
-                let compacted = outcome.events.iter().filter(|it| matches!(it, RunEvent::Compacted { .. }));
-                self.compacted += compacted.count();
-                last = text(outcome.response.messages.last().unwrap());
-            }
-        });
-        last
-    }
-
-    fn spent_on_compaction(&mut self) -> u64 {
-        let counter = ClassEstimator::new();
-        let budget = Budget::builder().window(128_000).trigger(100_000).build().unwrap();
-        self.session.ledger_for(ModelKey::new("m", &counter), budget).compaction_spend().reports
-    }
-}
-
-fn text(message: &Message) -> String {
-    let texts = message.parts().iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
-        _ => None,
-    });
-    texts.collect()
-}
-
 fn managed(service: OpenAiCompaction) -> Managed {
     Managed::new(Arc::new(service)).unwrap()
-}
-
-fn auto(compactor: impl Compactor + 'static) -> AutoCompaction {
-    AutoCompaction::new(Arc::new(compactor))
-        .with_trigger(Trigger::tokens(7_000))
-        .with_points(RunPoints::NONE.and_before_call())
 }
 
 /// In every request instructions stand anew, and before a compaction nothing but what the user said.
@@ -177,7 +111,7 @@ fn check_replay(sent: &[Value], apart: bool) {
 
 fn two_hundred_turns(vendor: &str, service: OpenAiCompaction) {
     let chat = Chat::new(vendor);
-    let mut talk = Talk::new();
+    let mut talk = Talk::new("m");
     let last = talk.go_on(200, &chat, auto(managed(service)));
     assert!(last.ends_with(" 200 facts"), "{last}");
     assert!(talk.compacted >= 5, "{} compactions", talk.compacted);
@@ -210,7 +144,7 @@ fn by_the_server_in_passing() {
     for vendor in ["openai", "azure-openai"] {
         let mut chat = Chat::new(vendor);
         chat.edits = Some(context_management(NonZeroU64::new(3_000)));
-        let mut talk = Talk::new();
+        let mut talk = Talk::new("m");
         let compactor = ServerCompaction::new(chat.vendor.clone());
         let auto = AutoCompaction::new(Arc::new(compactor))
             .with_trigger(Trigger::always())
@@ -266,7 +200,7 @@ fn behind_a_response_that_the_service_keeps() {
 /// which the service would refuse.
 #[test]
 fn from_one_vendor_to_another() {
-    let mut talk = Talk::new();
+    let mut talk = Talk::new("m");
     let vendors = ["openai", "azure-openai", "xai", "openai", "xai", "azure-openai", "openai"];
     for vendor in vendors {
         let chat = Chat::new(vendor);

@@ -8,6 +8,8 @@ if seen then return { 'seen', seen, {}, {} } end
 
 local session = redis.call('HMGET', SESSION, 'head', 'appended')
 local there = session[1] or '0'
+local damaged = lost(there)
+if damaged then return damaged end
 if there ~= expected then return { 'head', there, {}, {} } end
 
 local places, at = list(11)

@@ -4,6 +4,8 @@
 local born, ttl, revision, head = unpack(ARGV, 1, 4)
 local session = redis.call('HMGET', SESSION, 'born', 'revision', 'head')
 if session[1] ~= born or session[2] ~= revision then return 'moved' end
+local damaged = lost(session[3])
+if damaged then return damaged end
 local groups, at = list(5)
 if session[3] ~= head then
   local guarded = {}

@@ -5,6 +5,9 @@ if redis.call('ZCARD', LIVE) ~= tonumber(session[3]) then
   return redis.error_reply('DAMAGED the visible messages are others than the session counts')
 end
 
+local damaged = lost(session[1])
+if damaged then return damaged end
+
 -- Newest first, up to a message of another turn than the newest: late answers stand among messages of later turns.
 local function tail()
   local members, first, turn = {}, 0, nil

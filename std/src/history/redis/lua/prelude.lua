@@ -20,6 +20,15 @@ local function foreign()
   end
 end
 
+-- An error if there are more or fewer messages and places than a session with this head has: keys were lost.
+local function lost(head)
+  for _, key in ipairs({ LOG, PLACES }) do
+    if redis.call('HLEN', key) ~= tonumber(head) then
+      return redis.error_reply('DAMAGED the messages are more or fewer than the session counts')
+    end
+  end
+end
+
 -- What these fields of a hash hold, false for one that is not there.
 local function fields(key, names)
   local found = {}

@@ -7,28 +7,12 @@ use std::string::String;
 use epitome_std::wire::context_overflow;
 use serde::Deserialize;
 
-use super::super::{ServiceError, ServiceErrorKind as Kind};
-use super::ResponsesVendor;
+use super::{ServiceError, ServiceErrorKind as Kind};
 
-/// The error that an answer with an HTTP status that is no success is. Of its body only the code is told: its message may
-/// repeat what was said.
-///
-/// ```
-/// use epitome_compactors::managed::ServiceErrorKind;
-/// use epitome_compactors::managed::openai::{ResponsesVendor, refusal, retry_after};
-///
-/// let vendor = ResponsesVendor::openai();
-/// let wait = retry_after(Some("2"), None);
-/// let error = refusal(&vendor, 429, wait, r#"{"error": {"code": "rate_limit_exceeded", "message": "Slow down"}}"#);
-/// assert_eq!(error.kind(), &ServiceErrorKind::RateLimited { retry_after: wait });
-/// assert_eq!(error.to_string(), "openai: HTTP 429, rate_limit_exceeded");
-/// // Waiting brings no money.
-/// let error = refusal(&vendor, 429, wait, r#"{"error": {"code": "insufficient_quota"}}"#);
-/// assert!(!error.kind().is_transient());
-/// ```
-#[must_use]
-pub fn refusal(
-    vendor: &ResponsesVendor,
+/// The error that an answer of `provider` with an HTTP status that is no success is. Of its body only the code is told: its
+/// message may repeat what was said.
+pub(super) fn refused(
+    provider: &str,
     status: u16,
     retry_after: Option<Duration>,
     body: &str,
@@ -39,15 +23,18 @@ pub fn refusal(
         401 | 403 => Kind::Authentication,
         429 if code == "insufficient_quota" => Kind::Invalid(code.clone()),
         429 => Kind::RateLimited { retry_after },
+        // Anthropic's path serves more than compactions.
+        404 if code == "not_found_error" => Kind::Invalid(code.clone()),
         404 | 405 | 501 if code != "model_not_found" && !code.starts_with("previous_response") => {
             Kind::Unsupported
         }
+        413 => Kind::ContextTooLong,
         503 | 529 => Kind::Overloaded,
         408 | 409 | 500.. => Kind::Unavailable,
         _ => Kind::Invalid(code.clone()),
     };
     let comma = if code.is_empty() { "" } else { ", " };
-    ServiceError::new(kind, format!("{}: HTTP {status}{comma}{code}", vendor.provider()))
+    ServiceError::new(kind, format!("{provider}: HTTP {status}{comma}{code}"))
 }
 
 /// What the headers `retry-after`, in seconds, and `retry-after-ms` say. A date is not read.
@@ -69,11 +56,22 @@ struct Reason {
     code: Option<String>,
     #[serde(default, rename = "type")]
     kind: Option<String>,
+    #[serde(default)]
+    details: Option<Details>,
+}
+
+/// Where Anthropic says what is wrong with a compaction.
+#[derive(Deserialize)]
+struct Details {
+    #[serde(default)]
+    error_code: Option<String>,
 }
 
 /// The code in a body; empty if there is none that looks like one.
 fn code(body: &str) -> String {
-    let reason = serde_json::from_str(body).map(|refusal: Refusal| refusal.error.code.or(refusal.error.kind));
+    let reason = serde_json::from_str(body).map(|Refusal { error }: Refusal| {
+        error.details.and_then(|details| details.error_code).or(error.code).or(error.kind)
+    });
     let is_code = |code: &String| {
         code.len() <= CODE_BYTES_MAX
             && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))

@@ -1,0 +1,261 @@
+//! What is refused before anything is sent, and what the API refuses.
+
+use core::error::Error;
+use core::fmt;
+
+use serde::Deserialize;
+
+/// A request or response that cannot be mapped. It says where, and never holds message text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MappingError {
+    /// It is not the JSON that it should be.
+    Shape {
+        /// What it should be.
+        expected: &'static str,
+        /// The line, counted from 1, within that part of the text.
+        line: usize,
+        /// The byte in the line, counted from 1.
+        column: usize,
+    },
+    /// The API does not take this field beside `compaction`.
+    NotTogether {
+        /// The field.
+        field: &'static str,
+    },
+    /// A number is smaller than the API takes.
+    TooSmall {
+        /// The parameter.
+        parameter: &'static str,
+        /// What was said.
+        given: u64,
+        /// The least that it may be.
+        min: u64,
+    },
+    /// The instructions are blank.
+    BlankInstructions,
+    /// The instructions are longer than the API takes.
+    LongInstructions {
+        /// How many characters they have.
+        chars: usize,
+        /// How many they may have.
+        max: usize,
+    },
+    /// A strategy spares a tool that none of the given names is.
+    UnknownTool,
+    /// There is nothing before the cut but an earlier summary, or nothing at all.
+    NothingToSummarize,
+    /// The cut stands behind the end of the conversation.
+    NoSuchMessage {
+        /// The position that was asked for.
+        message: usize,
+        /// How many messages there are.
+        messages: usize,
+    },
+    /// A call before the cut has no result before it.
+    OpenCall {
+        /// The message with the call.
+        message: usize,
+    },
+    /// The first message that is kept has the role of the last that is summarized, or is a system message: the API would
+    /// take the two for one, and reject signed thinking behind them.
+    Joined {
+        /// The first message that would be kept.
+        message: usize,
+    },
+    /// There is a compaction block that is not the first block.
+    Misplaced {
+        /// Its message.
+        message: usize,
+    },
+    /// There is more than one compaction block.
+    Ambiguous {
+        /// The message of the second one.
+        message: usize,
+    },
+    /// A compaction block whose content is an empty text.
+    EmptySummary,
+    /// A compaction block without a signature, where the API always signs it.
+    Unsigned,
+}
+
+impl fmt::Display for MappingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Shape { expected, line, column } => {
+                write!(f, "line {line}, column {column}: expected {expected}")
+            }
+            Self::NotTogether { field } => {
+                write!(f, "`{field}` cannot be sent beside `compaction`: leave it out of this request")
+            }
+            Self::TooSmall { parameter, given, min } => {
+                write!(f, "{parameter} is {given}: it must be at least {min}")
+            }
+            Self::BlankInstructions => {
+                f.write_str("the instructions are blank: say something, or leave them out")
+            }
+            Self::LongInstructions { chars, max } => {
+                write!(f, "the instructions have {chars} characters: at most {max} are taken")
+            }
+            Self::UnknownTool => {
+                f.write_str("a tool to be spared has none of the given names: give the names of all tools")
+            }
+            Self::NothingToSummarize => f.write_str(
+                "there is nothing to summarize before the cut: keep fewer turns, or compact later",
+            ),
+            Self::NoSuchMessage { message, messages } => {
+                write!(f, "there is no message {message}: the conversation has {messages}")
+            }
+            Self::OpenCall { message } => {
+                write!(
+                    f,
+                    "message {message} calls a tool without a result before the cut: cut after its result"
+                )
+            }
+            Self::Joined { message } => {
+                write!(f, "message {message} cannot be the first that is kept: cut where the role changes")
+            }
+            Self::Misplaced { message } => {
+                write!(
+                    f,
+                    "the compaction block in message {message} is not first: remove what stands before it"
+                )
+            }
+            Self::Ambiguous { message } => {
+                write!(f, "message {message} has a further compaction block: send only the newest")
+            }
+            Self::EmptySummary => {
+                f.write_str("a compaction block has empty content: keep the history, and compact later")
+            }
+            Self::Unsigned => {
+                f.write_str("a compaction block has no signature: keep the history, and compact later")
+            }
+        }
+    }
+}
+
+impl Error for MappingError {}
+
+/// The error for `error`, of which only the place is used: its words may quote the text.
+pub(super) fn shape(expected: &'static str, error: &serde_json::Error) -> MappingError {
+    MappingError::Shape { expected, line: error.line(), column: error.column() }
+}
+
+/// What the API says is wrong with a compaction, in `error.details.error_code`.
+///
+/// ```
+/// use epitome_compactors::managed::anthropic::CompactionCode;
+///
+/// let body = r#"{"type": "error", "error": {"type": "overloaded_error", "message": "later",
+///   "details": {"error_code": "compaction_unavailable"}}}"#;
+/// let code = CompactionCode::read(body).ok_or("another error")?;
+/// assert!(code.is_retry_safe());
+/// assert!(!CompactionCode::BlockMisplaced.is_retry_safe());
+/// # Ok::<(), &str>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CompactionCode {
+    /// More than one compaction block with content.
+    BlockAmbiguous,
+    /// The block is not first, or stands in `system`.
+    BlockMisplaced,
+    /// The block's `content` is not what was returned.
+    ContentMismatch,
+    /// The block's `signature` is not what was returned.
+    SignatureInvalid,
+    /// The block's `tool_changes` are not what was returned.
+    ToolChangesMismatch,
+    /// The conversation ends in an assistant's turn that is not finished.
+    IncompleteTurn,
+    /// There is no user's or assistant's content.
+    NothingToSummarize,
+    /// The conversation refers to more tools than a block can record.
+    TooManyToolReferences,
+    /// The server has a passing problem with making or reading a block.
+    Unavailable,
+}
+
+impl CompactionCode {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::BlockAmbiguous,
+        Self::BlockMisplaced,
+        Self::ContentMismatch,
+        Self::SignatureInvalid,
+        Self::ToolChangesMismatch,
+        Self::IncompleteTurn,
+        Self::NothingToSummarize,
+        Self::TooManyToolReferences,
+        Self::Unavailable,
+    ];
+
+    /// The code in the body of an error, if it has one that is known.
+    #[must_use]
+    pub fn read(body: &str) -> Option<Self> {
+        let answer: Answer<'_> = serde_json::from_str(body).ok()?;
+        Self::ALL.iter().copied().find(|code| code.as_str() == answer.error.details.error_code)
+    }
+
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::BlockAmbiguous => "compaction_block_ambiguous",
+            Self::BlockMisplaced => "compaction_block_misplaced",
+            Self::ContentMismatch => "compaction_content_mismatch",
+            Self::SignatureInvalid => "compaction_signature_invalid",
+            Self::ToolChangesMismatch => "compaction_tool_changes_mismatch",
+            Self::IncompleteTurn => "compaction_incomplete_turn",
+            Self::NothingToSummarize => "compaction_nothing_to_summarize",
+            Self::TooManyToolReferences => "compaction_too_many_tool_references",
+            Self::Unavailable => "compaction_unavailable",
+        }
+    }
+
+    /// Whether the same request may be sent again. What any other code refuses is refused again.
+    #[must_use]
+    pub const fn is_retry_safe(self) -> bool {
+        matches!(self, Self::Unavailable)
+    }
+
+    /// What to do about it.
+    const fn remedy(self) -> &'static str {
+        match self {
+            Self::BlockAmbiguous => "send only the newest block",
+            Self::BlockMisplaced => "remove the messages before the block",
+            Self::ContentMismatch | Self::SignatureInvalid | Self::ToolChangesMismatch => {
+                "send the block byte for byte as it was returned, to the provider that made it"
+            }
+            Self::IncompleteTurn => "send the results of the open calls first",
+            Self::NothingToSummarize => "compact later",
+            Self::TooManyToolReferences => "keep more turns, or compact without the provider",
+            Self::Unavailable => "send the same request again",
+        }
+    }
+}
+
+impl fmt::Display for CompactionCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.as_str(), self.remedy())
+    }
+}
+
+impl Error for CompactionCode {}
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    error: Refusal<'a>,
+}
+
+#[derive(Deserialize)]
+struct Refusal<'a> {
+    #[serde(borrow)]
+    details: Details<'a>,
+}
+
+#[derive(Deserialize)]
+struct Details<'a> {
+    error_code: &'a str,
+}

@@ -1,0 +1,93 @@
+//! What a service is asked for, as a request of the API, and its answer as an artefact.
+
+use std::borrow::ToOwned as _;
+use std::format;
+use std::string::{String, ToString as _};
+
+use epitome_core::Profile;
+use epitome_std::message::Part;
+use epitome_std::wire::usage::compactions;
+use epitome_std::wire::{Format, ReadOptions, convert, read};
+use serde_json::{Map, Value, json};
+
+use super::super::{Artefact, ServiceError, ServiceErrorKind, ServiceRequest};
+use super::{BoundThinking, MappingError, NoSummary, Summarize, Summary};
+
+/// What stands in [`CompactionPart::provider`](epitome_std::message::CompactionPart::provider).
+pub const PROVIDER: &str = "anthropic";
+
+/// The body of `POST /v1/messages` that has the messages of `request` summarized: with the conversation's instructions and
+/// tools, and with `fields` beside them, such as `thinking`. They should be those of the conversation, or thinking that is
+/// kept behind the summary is rejected.
+///
+/// What other providers left of earlier messages is sent as its text; their sealed parts are not.
+///
+/// # Errors
+/// `Invalid` for what the API would refuse: see [`Summarize::request`]; and on a model with bound thinking if the messages
+/// end in one of the user, because what is kept begins with another.
+pub fn summarize_body(
+    model: &str,
+    request: &ServiceRequest<'_>,
+    ask: &Summarize,
+    fields: &Map<String, Value>,
+) -> Result<String, ServiceError> {
+    let messages = request.instructions.iter().chain(request.replaced());
+    let mut body = convert(messages, Format::Anthropic)
+        .map_err(|error| invalid("the conversation cannot be written").with_source(error))?
+        .text;
+    if body.pop() != Some('}') {
+        return Err(invalid("the conversation is no object"));
+    }
+    let tools = request.tools.iter().map(|tool| {
+        json!({"name": &*tool.name, "description": &*tool.description, "input_schema": tool.parameters})
+    });
+    let tools = Some(Value::Array(tools.collect())).filter(|_| !request.tools.is_empty());
+    let own = [("model", Some(Value::from(model))), ("tools", tools)];
+    let own = own.iter().filter_map(|(key, value)| Some((*key, value.as_ref()?)));
+    for (key, value) in own.chain(fields.iter().map(|(key, value)| (&**key, value))) {
+        body.push_str(&format!(",{}:{value}", Value::from(key)));
+    }
+    body.push('}');
+    let ended = BoundThinking::of(model, Profile::Anthropic).is_bound();
+    ask.whole(body, ended).map_err(unfit)
+}
+
+/// What the API left of what it was asked to summarize.
+///
+/// # Errors
+/// `Malformed` if the answer is not what the API documents, `ContextTooLong` or `Invalid` if there is no summary. The error
+/// tells what it has cost.
+pub fn summarized(model: &str, answer: &str) -> Result<Artefact, ServiceError> {
+    // What is no JSON has no report either.
+    let usage = compactions(answer).ok().and_then(|spent| spent.into_iter().next());
+    let malformed = |what| ServiceError::new(ServiceErrorKind::Malformed, format!("{PROVIDER}: {what}"));
+    match Summary::read(answer) {
+        Ok(Summary::Written(_)) => {}
+        Ok(Summary::Missing(why)) => {
+            let kind = match why {
+                NoSummary::ContextExceeded => ServiceErrorKind::ContextTooLong,
+                ref why => ServiceErrorKind::Invalid(why.as_str().to_owned()),
+            };
+            let context = format!("{PROVIDER}: there is no summary: {}", why.as_str());
+            return Err(ServiceError::new(kind, context).with_usage(usage));
+        }
+        Err(error) => return Err(malformed("an odd answer").with_source(error).with_usage(usage)),
+    }
+    let options = ReadOptions::default().with_from(Format::Anthropic);
+    let read = read(answer, &options).map_err(|error| malformed("an odd answer").with_source(error))?;
+    let parts = read.conversations().iter().flat_map(|it| it.messages()).flat_map(|message| message.parts());
+    let mut left = parts.filter_map(|part| match part {
+        Part::Compaction(left) => Some(left.clone()),
+        _ => None,
+    });
+    let left = left.next().ok_or_else(|| malformed("no compaction block").with_usage(usage))?;
+    Ok(Artefact::new(left.with_model(model)).with_usage(usage))
+}
+
+fn invalid(what: &str) -> ServiceError {
+    ServiceError::new(ServiceErrorKind::Invalid("conversation".to_string()), format!("{PROVIDER}: {what}"))
+}
+
+fn unfit(error: MappingError) -> ServiceError {
+    invalid("the request would be refused").with_source(error)
+}

@@ -1,0 +1,153 @@
+//! Requests sent, for every vendor alike.
+
+use core::time::Duration;
+use std::format;
+use std::string::String;
+use std::vec::Vec;
+
+use epitome_std::message::Str;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response};
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::refusal::{refused, retry_after};
+use super::{ServiceError, ServiceErrorKind};
+
+/// Where a vendor is reached, and with which key. It prints nothing of itself.
+#[derive(Clone)]
+pub(super) struct Endpoint {
+    http: Client,
+    provider: Str,
+    base_url: Str,
+    auth: Auth,
+    key: SecretString,
+    headers: HeaderMap,
+}
+
+/// Where the key stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Auth {
+    /// In `authorization`.
+    Bearer,
+    /// In a header of its own.
+    Header(&'static str),
+}
+
+/// How long one request is waited for: the service reads a whole window and writes thousands of tokens.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// No answer is larger: it holds what the user said, and one item.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+impl Endpoint {
+    /// The endpoint of `provider` at this base URL. A redirect is not followed, so that the key goes nowhere else.
+    pub(super) fn new(
+        provider: &str,
+        base_url: &str,
+        auth: Auth,
+        key: SecretString,
+    ) -> Result<Self, ServiceError> {
+        let http = Client::builder().timeout(TIMEOUT).redirect(Policy::none()).build();
+        let http = http.map_err(|error| {
+            let context = format!("{provider}: there is no HTTP client");
+            ServiceError::new(ServiceErrorKind::Unavailable, context).with_source(error)
+        })?;
+        let (provider, base_url) = (provider.into(), base_url.trim_end_matches('/').into());
+        Ok(Self { http, provider, base_url, auth, key, headers: HeaderMap::new() })
+    }
+
+    pub(super) fn with_base_url(mut self, base_url: &str) -> Self {
+        self.base_url = base_url.trim_end_matches('/').into();
+        self
+    }
+
+    pub(super) const fn with_auth(mut self, auth: Auth) -> Self {
+        self.auth = auth;
+        self
+    }
+
+    pub(super) fn with_client(mut self, http: Client) -> Self {
+        self.http = http;
+        self
+    }
+
+    /// The same with another header in each request.
+    pub(super) fn with_header(mut self, name: &str, value: &str) -> Result<Self, ServiceError> {
+        let (name, value) = (HeaderName::try_from(name), HeaderValue::try_from(value));
+        let (Ok(name), Ok(mut value)) = (name, value) else {
+            let context = format!("{}: a header has a wrong name or value", &*self.provider);
+            return Err(ServiceError::new(ServiceErrorKind::Invalid("header".into()), context));
+        };
+        value.set_sensitive(true);
+        self.headers.insert(name, value);
+        Ok(self)
+    }
+
+    /// The answer to `body`.
+    pub(super) async fn post(
+        &self,
+        path: &str,
+        query: Option<(&str, &str)>,
+        body: String,
+    ) -> Result<String, ServiceError> {
+        let mut request = self.http.post(format!("{}{path}", &*self.base_url));
+        if let Some(query) = query {
+            request = request.query(&[query]);
+        }
+        let (name, value) = self.credentials()?;
+        let sent = request
+            .headers(self.headers.clone())
+            .header(name, value)
+            .header(CONTENT_TYPE, "application/json")
+            .body(body)
+            .send();
+        let mut answer = sent.await.map_err(|error| self.failed(error))?;
+        let (status, wait) = (answer.status(), asks_to_wait(&answer));
+        let mut text = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(|error| self.failed(error))? {
+            if text.len().saturating_add(chunk.len()) > ANSWER_BYTES_MAX {
+                return Err(self.malformed("the answer is too large"));
+            }
+            text.extend_from_slice(&chunk);
+        }
+        let text = String::from_utf8(text).map_err(|_| self.malformed("the answer is no UTF-8"));
+        match status.is_success() {
+            true => text,
+            false => Err(refused(&self.provider, status.as_u16(), wait, &text.unwrap_or_default())),
+        }
+    }
+
+    fn credentials(&self) -> Result<(HeaderName, HeaderValue), ServiceError> {
+        let key = self.key.expose_secret();
+        let (name, value) = match self.auth {
+            Auth::Bearer => ("authorization", HeaderValue::try_from(format!("Bearer {key}"))),
+            Auth::Header(name) => (name, HeaderValue::from_str(key)),
+        };
+        // What is wrong with it would tell it.
+        let mut value = value.map_err(|_| {
+            let context = format!("{}: the key cannot stand in a header", &*self.provider);
+            ServiceError::new(ServiceErrorKind::Authentication, context)
+        })?;
+        value.set_sensitive(true);
+        Ok((HeaderName::from_static(name), value))
+    }
+
+    fn failed(&self, error: reqwest::Error) -> ServiceError {
+        let (kind, what) = match error.is_timeout() {
+            true => (ServiceErrorKind::Timeout, "no answer in time"),
+            false => (ServiceErrorKind::Unavailable, "the request failed"),
+        };
+        // A URL may hold credentials.
+        ServiceError::new(kind, format!("{}: {what}", &*self.provider)).with_source(error.without_url())
+    }
+
+    fn malformed(&self, what: &str) -> ServiceError {
+        ServiceError::new(ServiceErrorKind::Malformed, format!("{}: {what}", &*self.provider))
+    }
+}
+
+fn asks_to_wait(answer: &Response) -> Option<Duration> {
+    let header = |name| answer.headers().get(name)?.to_str().ok();
+    retry_after(header("retry-after"), header("retry-after-ms"))
+}

@@ -1,0 +1,29 @@
+//! Anthropic.
+
+mod client;
+mod faults;
+mod mappers;
+pub(crate) mod sessions;
+
+use epitome::compactors::managed::anthropic::AnthropicCompaction;
+
+use crate::support::server;
+
+/// The key that the server takes.
+const KEY: &str = "sk-test-4711";
+
+/// A model that binds thinking to what stood before it.
+pub(crate) const MODEL: &str = "claude-opus-5-5";
+
+/// Where the server speaks Messages.
+fn base() -> String {
+    format!("{}/anthropic", server())
+}
+
+/// The service on the server.
+fn service() -> AnthropicCompaction {
+    AnthropicCompaction::new(MODEL, KEY.into())
+        .unwrap()
+        .with_base_url(&base())
+        .with_field("thinking", serde_json::json!({"type": "adaptive"}))
+}

@@ -1,0 +1,78 @@
+//! Sessions of 200 turns over the compactor: every request is one that the API takes, and nothing that was said is lost.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use epitome::compactors::Managed;
+use epitome::compactors::managed::anthropic::ON_DEMAND_BETA;
+use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
+use epitome::std::run::ModelResponse;
+use epitome::std::wire::usage::reported;
+use epitome::std::wire::{Format, ReadOptions, convert, read};
+use serde_json::{Value, json};
+
+use super::{KEY, MODEL, base, service};
+use crate::talk::{Talk, auto};
+
+/// Speaks Messages.
+#[derive(Clone)]
+pub(crate) struct Chat {
+    http: reqwest::Client,
+    pub(crate) sent: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Chat {
+    pub(crate) fn new() -> Self {
+        Self { http: reqwest::Client::new(), sent: Arc::default() }
+    }
+}
+
+#[async_trait]
+impl ChatClient for Chat {
+    async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+        let mut body: Value = serde_json::from_str(&convert(request.messages, Format::Anthropic)?.text)?;
+        body["model"] = MODEL.into();
+        body["max_tokens"] = 4_096.into();
+        body["thinking"] = json!({"type": "adaptive"});
+        let tool = |name: &str, description: &str, schema: &Value| json!({"name": name, "description": description, "input_schema": schema});
+        let tools = request.tools.iter();
+        body["tools"] = tools.map(|it| tool(&it.name, &it.description, &it.parameters)).collect();
+        self.sent.lock().unwrap().push(body.clone());
+        let request = self
+            .http
+            .post(format!("{}/v1/messages", base()))
+            .header("x-api-key", KEY)
+            .header("anthropic-version", "2023-06-01")
+            .header("anthropic-beta", ON_DEMAND_BETA)
+            .body(body.to_string());
+        let answer = request.send().await?;
+        let (ok, text) = (answer.status().is_success(), answer.text().await?);
+        if !ok {
+            return Err(text.into());
+        }
+        let transcript = read(text.as_str(), &ReadOptions::default().with_from(Format::Anthropic))?;
+        let messages = transcript.conversations().iter().flat_map(|it| it.messages()).cloned().collect();
+        Ok(ModelResponse::new(messages).with_usage(reported(&text)?.ok_or("no usage")?))
+    }
+}
+
+pub(crate) fn managed() -> Managed {
+    Managed::new(Arc::new(service())).unwrap().preserve_recent(2)
+}
+
+#[test]
+fn on_demand() {
+    let chat = Chat::new();
+    let mut talk = Talk::new(MODEL);
+    let last = talk.go_on(200, &chat, auto(managed()));
+    assert!(last.ends_with(" 200 facts"), "{last}");
+    assert!(talk.compacted >= 5, "{} compactions", talk.compacted);
+    assert_eq!(talk.spent_on_compaction(), talk.compacted as u64);
+    let sent = chat.sent.lock().unwrap();
+    let first = |body: &Value| body["messages"][0]["content"][0]["type"] == "compaction";
+    let (with, without): (Vec<_>, Vec<_>) = sent.iter().partition(|body| first(body));
+    assert!(with.len() > without.len(), "{} and {}", with.len(), without.len());
+    assert!(with.iter().all(|body| body["messages"][0]["content"][0]["signature"].is_string()));
+    let kept = with.iter().filter(|body| body["messages"].to_string().contains("\"thinking\"")).count();
+    assert_eq!(kept, with.len(), "thinking is kept behind a summary");
+}

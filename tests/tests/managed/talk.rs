@@ -1,0 +1,97 @@
+//! A talk with a tool that tells a fact with each call, and is compacted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use epitome::core::{Budget, ClassEstimator, ModelKey, Trigger};
+use epitome::std::agent::{Agent, ChatClient, ToolOutput};
+use epitome::std::compaction::{AutoCompaction, Compactor, RunPoints};
+use epitome::std::message::{Message, Part};
+use epitome::std::run::{RunEvent, RunOptions, RunSettings};
+use epitome::std::session::{AgentSession, Tool};
+use serde_json::json;
+
+use crate::support::block_on;
+
+/// The talk, which goes on with any client and compactor.
+pub(crate) struct Talk {
+    settings: RunSettings,
+    model: String,
+    facts: Arc<AtomicUsize>,
+    session: AgentSession,
+    pub(crate) compacted: usize,
+}
+
+impl Talk {
+    pub(crate) fn new(model: &str) -> Self {
+        let tool = Tool::new("look", "Looks something up.", json!({"type": "object", "properties": {}}));
+        let settings = RunSettings::new("a").with_instructions("Be brief.").with_tools(vec![tool]);
+        let session = AgentSession::with_id("s");
+        Self { settings, model: model.into(), facts: Arc::default(), session, compacted: 0 }
+    }
+
+    /// So many turns with this client and compactor; the last answer.
+    pub(crate) fn go_on(
+        &mut self,
+        turns: usize,
+        chat: &(impl ChatClient + Clone + 'static),
+        auto: AutoCompaction,
+    ) -> String {
+        let facts = Arc::clone(&self.facts);
+        let tell = move || {
+            let fact = facts.fetch_add(1, Ordering::Relaxed);
+            ToolOutput::new(format!("FACT-{fact}: {}", "found where it was. ".repeat(12)))
+        };
+        let settings = self.settings.clone().with_model(self.model.as_str()).with_compaction(auto);
+        let agent = Agent::with_settings(settings, chat.clone()).with_tool_runner(move |_| {
+            let output = tell();
+            Box::pin(async { output })
+        });
+        let mut last = String::new();
+        block_on(async {
+            for turn in 0..turns {
+                let says = format!("question {turn}");
+                let outcome = agent.run(&mut self.session, says, &RunOptions::default()).await;
+                let outcome = outcome.unwrap_or_else(|error| panic!("turn {turn}: {error}"));
+                let failed = outcome.events.iter().find(|it| matches!(it, RunEvent::Failed { .. }));
+                assert_eq!(failed, None, "turn {turn}");
+                let compacted = outcome.events.iter().filter(|it| matches!(it, RunEvent::Compacted { .. }));
+                self.compacted += compacted.count();
+                last = text(outcome.response.messages.last().unwrap());
+            }
+        });
+        last
+    }
+
+    /// Goes on with another model.
+    pub(crate) fn turn_to(&mut self, model: &str) {
+        self.model = model.into();
+    }
+
+    /// How many facts were told.
+    pub(crate) fn facts(&self) -> usize {
+        self.facts.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn spent_on_compaction(&mut self) -> u64 {
+        let counter = ClassEstimator::new();
+        let budget = Budget::builder().window(128_000).trigger(100_000).build().unwrap();
+        let key = ModelKey::new(&self.model, &counter);
+        self.session.ledger_for(key, budget).compaction_spend().reports
+    }
+}
+
+fn text(message: &Message) -> String {
+    let texts = message.parts().iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// Compacts before a call that would be larger than 7,000 tokens.
+pub(crate) fn auto(compactor: impl Compactor + 'static) -> AutoCompaction {
+    AutoCompaction::new(Arc::new(compactor))
+        .with_trigger(Trigger::tokens(7_000))
+        .with_points(RunPoints::NONE.and_before_call())
+}
