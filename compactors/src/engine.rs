@@ -186,8 +186,8 @@ impl Engine {
         self
     }
 
-    /// How long it waits for one summary, which may take several calls: ten minutes by default. What was paid until then is
-    /// lost.
+    /// How long it waits for one summary, which may take several calls: ten minutes by default. What was paid until then
+    /// brings nothing; as far as the summarizer has told of it, the session's ledger counts it as spent.
     #[must_use]
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;

@@ -11,18 +11,13 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use epitome::compactors::{
-    Engine, Pipeline, SlidingWindow, Summarization, Summarizer, SummaryError, SummaryRequest,
-    ToolResultClearing, Truncation, Window,
-};
+use epitome::compactors::{Engine, StrategySpec, Summarizer, SummaryError, SummaryRequest, Truncation};
 use epitome::core::message::Role;
-use epitome::core::{
-    ClassEstimator, Draft, OpenCallTree, Profile, Protection, Strategy, Trigger, Validator, measure_message,
-};
+use epitome::core::{ClassEstimator, OpenCallTree, Profile, Trigger, Validator, measure_message};
 use epitome::std::compaction::{AutoCompaction, CompactionOptions, RunPoints};
 use epitome::std::history::MemoryStore;
-use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::provider::{HistoryProvider, Providers};
+use epitome::std::message::{LABEL_EPHEMERAL, Message, Part, Reasoning, ToolCall};
+use epitome::std::provider::{ClosureProvider, HistoryProvider, Hook, Providers};
 use epitome::std::run::{ModelResponse, Run, RunEvent, RunOptions, RunSettings};
 use epitome::std::session::AgentSession;
 use futures::executor::block_on;
@@ -37,23 +32,18 @@ const DUE: u64 = 12_000;
 fn main() {
     let smoke = std::env::args().nth(1).as_deref() == Some("--smoke");
     let turns = if smoke { TURNS_SMOKE } else { TURNS };
-    println!("{turns} turns, every third with a tool, in a window of {WINDOW} tokens; due at {DUE}.");
+    println!(
+        "{turns} turns, every third with a tool that reads one of twenty files, each with a page that is looked up, in a window of {WINDOW} tokens; due at {DUE}."
+    );
     println!();
     println!(
         "| strategy | compactions in 1,000 turns | tokens sent, millions | of that an unchanged prefix | summaries |"
     );
     println!("|---|---|---|---|---|");
-    for which in [
-        Which::Truncate,
-        Which::Window,
-        Which::ClearThenTruncate,
-        Which::Summarize,
-        Which::ClearThenSummarize,
-    ] {
-        let looped = run_loop(which, turns);
+    for strategy in STRATEGIES {
+        let looped = run_loop(strategy, turns);
         println!(
-            "| {} | {:.1} | {:.1} | {:.1} % | {} |",
-            which.name(),
+            "| {strategy} | {:.1} | {:.1} | {:.1} % | {} |",
             looped.compactions as f64 * 1_000.0 / turns as f64,
             looped.sent as f64 / 1e6,
             looped.kept as f64 * 100.0 / looped.sent as f64,
@@ -62,43 +52,21 @@ fn main() {
     }
 }
 
-/// What is measured.
-#[derive(Debug, Clone, Copy)]
-enum Which {
-    Truncate,
-    Window,
-    ClearThenTruncate,
-    Summarize,
-    ClearThenSummarize,
-}
-
-impl Strategy for Which {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Truncate => "truncate",
-            Self::Window => "window of 8 turns",
-            Self::ClearThenTruncate => "clear tool results, truncate",
-            Self::Summarize => "summarize",
-            Self::ClearThenSummarize => "clear tool results, summarize",
-        }
-    }
-
-    fn protection(&self) -> Protection {
-        Protection::default()
-    }
-
-    fn plan(&self, draft: &mut Draft<'_>) {
-        let (clear, summarize, truncate) =
-            (ToolResultClearing::new(), Summarization::new(), Truncation::new());
-        match self {
-            Self::Truncate => truncate.plan(draft),
-            Self::Window => SlidingWindow::new(Window::Turns(8)).plan(draft),
-            Self::ClearThenTruncate => Pipeline::new(&[&clear, &truncate]).unwrap().plan(draft),
-            Self::Summarize => summarize.plan(draft),
-            Self::ClearThenSummarize => Pipeline::new(&[&clear, &summarize]).unwrap().plan(draft),
-        }
-    }
-}
+/// What is measured. Where it alone is not enough, the engine falls back to truncation.
+const STRATEGIES: &[&str] = &[
+    "truncate",
+    "window:turns=8",
+    "tool-results, truncate",
+    "summarize",
+    "tool-results, summarize",
+    "tool-drop, truncate",
+    "tool-digest",
+    "supersede, truncate",
+    "clamp:max=300, truncate",
+    "reasoning:profile=openai-chat, truncate",
+    "ephemeral, truncate",
+    "context-window:window=16000:output=2000",
+];
 
 /// Writes a summary of the usual length.
 #[derive(Default)]
@@ -134,15 +102,24 @@ struct Looped {
     summaries: u64,
 }
 
-fn run_loop(which: Which, turns: usize) -> Looped {
+fn run_loop(strategy: &str, turns: usize) -> Looped {
     let summarizer = Arc::new(Canned::default());
-    let engine = Engine::new(which).with_summarizer(Arc::clone(&summarizer) as _);
+    let spec: StrategySpec = strategy.parse().unwrap();
+    let engine =
+        Engine::of(spec).with_summarizer(Arc::clone(&summarizer) as _).with_fallback(Truncation::new());
     let auto = AutoCompaction::new(Arc::new(engine))
         .with_trigger(Trigger::tokens(DUE))
         .with_points(RunPoints::default().and_before_call())
         .with_options(CompactionOptions::default().with_window(WINDOW));
     let mut providers = Providers::default();
     providers.push(HistoryProvider::new("memory", Arc::new(MemoryStore::new()))).unwrap();
+    let look_up = ClosureProvider::before_run(|hook: Hook<'_>| {
+        let page = Message::user("A page of a handbook, for this question alone. ".repeat(12));
+        let label = page.attribution().clone().with_label(LABEL_EPHEMERAL);
+        hook.context.extend_messages("handbook", vec![page.with_attribution(label)]);
+        Box::pin(async { Ok(()) })
+    });
+    providers.push_closure(look_up).unwrap();
     let settings = RunSettings::new("agent").with_providers(providers).with_compaction(auto);
     let mut session = AgentSession::with_id("s");
     let (mut looped, mut last) = (Looped::default(), Vec::new());
@@ -150,7 +127,7 @@ fn run_loop(which: Which, turns: usize) -> Looped {
         block_on(one_turn(&settings, &mut session, turn, &mut looped, &mut last));
     }
     looped.summaries = summarizer.0.load(Ordering::Relaxed);
-    assert!(looped.summaries <= looped.compactions, "{}: {looped:?}", which.name());
+    assert!(looped.summaries <= looped.compactions, "{strategy}: {looped:?}");
     looped
 }
 
@@ -166,8 +143,11 @@ async fn one_turn(
     if turn.is_multiple_of(3) {
         let prompt = run.prompt().await.unwrap();
         sent(&prompt.messages, looped, last);
-        let call = ToolCall::new(format!("c{turn}"), "read", format!(r#"{{"path":"src/part{turn}.rs"}}"#));
-        let response = Message::new(Role::Assistant, vec![Part::ToolCall(call)]);
+        let path = format!(r#"{{"path":"src/part{}.rs"}}"#, turn % 20);
+        let thought =
+            Part::Reasoning(Reasoning::new("I have to read it again, and then to compare. ".repeat(6)));
+        let call = Part::ToolCall(ToolCall::new(format!("c{turn}"), "read", path));
+        let response = Message::new(Role::Assistant, vec![thought, call]);
         run.record(prompt.handle, ModelResponse::new(vec![response])).await.unwrap();
         let lines = "let mut total = 0; // and what follows from that\n".repeat(5 + turn * 7 % 80);
         run.answer(vec![Message::tool(format!("c{turn}"), lines)]).unwrap();

@@ -15,7 +15,11 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use epitome::compactors::Truncation;
-use epitome::core::{Outcome, Strategy, Trigger};
+use epitome::core::message::SimpleMessage;
+use epitome::core::{
+    Budget, ClassEstimator, IndexBuf, Ledger, ModelKey, OpenCallTree, Outcome, Pacing, Span, Stamp, Strategy,
+    Tokens, Trigger, TriggerView,
+};
 use epitome::std::compaction::{AutoCompaction, CompactionCx, CompactionOutcome, Compactor, RunPoints};
 use epitome::std::history::{AppendToken, History, HistoryStore, MemoryStore, Notes, SessionId};
 use epitome::std::message::Message;
@@ -49,6 +53,7 @@ fn main() {
     println!("|---|---|---|---|");
     one_run(if smoke { 5 } else { 200 });
     long_loop(if smoke { 100 } else { LOOP_BLOCK });
+    untriggered(if smoke { 100 } else { 10_000 });
     idle();
     many(if smoke { 50 } else { 1_000 });
 }
@@ -97,6 +102,47 @@ fn one_run(times: usize) {
     let median = taken.get(taken.len() / 2).copied().unwrap_or_default();
     let why = "load, index, prompt, record, store; matters because it is added to every call of a model";
     row(&format!("a run over {VISIBLE} visible messages"), &format!("{median:?}"), "<= 200 us", why);
+}
+
+/// What it costs to see, before a call, that nothing is due: the size of the request from the ledger, all that a trigger may
+/// look at, and whether the request may wait.
+fn untriggered(messages: usize) {
+    const CHECKS: u32 = 1_000;
+    const EITHER: Trigger<'static> = Trigger::any(&[
+        Trigger::budget(),
+        Trigger::reported(90_000_000),
+        Trigger::messages(1_000_000),
+        Trigger::turns(1_000_000),
+        Trigger::window_per_mille(1_000_000),
+    ]);
+    let mut index = IndexBuf::<Vec<Span>, OpenCallTree>::new();
+    for turn in 0..messages / 2 {
+        for message in [SimpleMessage::user(QUESTION), SimpleMessage::assistant(ANSWER)] {
+            index.push(&message, Tokens(u32::try_from(turn % 7).unwrap_or(1))).unwrap();
+        }
+    }
+    let (budget, pacing) = (Budget::default(), Pacing::default());
+    let ledger = Ledger::new(ModelKey::new("m", &ClassEstimator::new()), budget);
+    let mut taken: Vec<Duration> = (0..101)
+        .map(|_| {
+            let region = Region::new(HEAP);
+            let before = Instant::now();
+            for check in 0..CHECKS {
+                let view = index.view();
+                let size = ledger.size(black_box(view.tokens()), Stamp::new(view.revision(), index.head()));
+                let view = TriggerView::new(view, &budget, size.tokens).with_token_count(size.tokens);
+                assert!(black_box(EITHER.fired(&view)).is_none());
+                assert!(black_box(pacing.permits(check, &view)).is_ok());
+            }
+            let taken = before.elapsed() / CHECKS;
+            assert_eq!(region.change().allocations, 0);
+            taken
+        })
+        .collect();
+    taken.sort_unstable();
+    let median = taken.get(taken.len() / 2).copied().unwrap_or_default();
+    let why = "the request's size, five triggers, the pacing; matters because it is done before every call of a model";
+    row(&format!("an untriggered check over {messages} messages"), &format!("{median:?}"), "<= 1 us", why);
 }
 
 /// Drops the oldest.

@@ -95,15 +95,14 @@ fn a_pin_outlives_a_conflict() {
     append(&mut history, vec![Message::user("Ask."), Message::new(Role::Assistant, vec![call])]);
     append(&mut history, vec![Message::user("Well?"), Message::assistant("A remark on both.")]);
     talk(&mut history, 24);
-    let pins = Pins::default().with_where(|message| text_of(message).starts_with("Answer 2:"));
-    history.set_pins(pins).unwrap();
+    history.set_pins(Pins::default().with_message(Seq(5))).unwrap();
     let summarizer = Arc::new(Scripted::new(Answer::Good, Meanwhile::LateAnswer, &store));
     let engine = Engine::new(Summarization::new()).with_summarizer(Arc::clone(&summarizer) as _);
     let budget = budget(&history, 40);
     let outcome = compact(&mut history, &engine, budget, Pass::Manual).unwrap();
     assert!(matches!(outcome, CompactionOutcome::Compacted(_)));
     assert!(summarizer.moved.load(Ordering::Relaxed));
-    // The first of that name, in the turns before the call.
+    assert_eq!(summarizer.calls.load(Ordering::Relaxed), 2, "what is summarized was changed meanwhile");
     assert!(keys(&history).contains(&5), "{:?}", keys(&history));
 }
 

@@ -1,9 +1,10 @@
 //! The engine in runs: before them, and in the middle of one.
 
 use core::sync::atomic::Ordering;
+use core::time::Duration;
 use std::sync::Arc;
 
-use epitome::compactors::{Engine, Summarization};
+use epitome::compactors::{Engine, Summarization, Truncation};
 use epitome::core::message::Role;
 use epitome::core::{ModelKey, Trigger};
 use epitome::std::compaction::{AutoCompaction, CompactionOptions, RunPoints};
@@ -85,6 +86,26 @@ fn a_summary_is_written_once_for_a_crossing_and_stays() {
     assert_eq!(spent.reports, u64::try_from(compactions).unwrap());
     assert_eq!(spent.input, 1_000 * spent.reports);
     assert_eq!(ledger.spend().reports, 0, "no answer came with a report");
+}
+
+#[test]
+fn what_brings_no_summary_was_paid_all_the_same() {
+    for answer in [Answer::Fails, Answer::Panics, Answer::Hangs, Answer::TooLong] {
+        let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+        let summarizer = Arc::new(Scripted::new(answer, Meanwhile::Nothing, &store));
+        let engine = Engine::new(Summarization::new())
+            .with_summarizer(Arc::clone(&summarizer) as _)
+            .with_deadline(Duration::from_millis(20))
+            .with_fallback(Truncation::new());
+        let mut settings = settings(&store, &summarizer);
+        settings.compaction =
+            settings.compaction.map(|auto| AutoCompaction { compactor: Arc::new(engine), ..auto });
+        let mut session = AgentSession::with_id("session");
+        while summarizer.calls.load(Ordering::Relaxed) < 2 {
+            block_on(talk(&settings, &mut session, 0));
+        }
+        assert_eq!(session.ledger().unwrap().compaction_spend().reports, 2, "{answer:?}");
+    }
 }
 
 #[test]
