@@ -3,7 +3,7 @@
 //! A summary names the facts in what it stands for: every `FACT-n` that was said. An answer says how many facts the request
 //! holds. So it is seen whether a compaction has lost anything.
 //!
-//! It reports usage: a token for four bytes.
+//! It reports usage: a token for each byte, so that thresholds are reached with small texts.
 
 use axum::Router;
 use axum::body::Bytes;
@@ -75,12 +75,11 @@ fn answer(body: &Value, betas: &[&str], fault: &str) -> Result<Value, Refused> {
     let mut size = size;
     if request.threshold.is_some_and(|threshold| size > threshold) {
         let summary = request.summary();
-        iterations
-            .push(json!({"type": "compaction", "input_tokens": size, "output_tokens": summary.len() / 4}));
+        iterations.push(json!({"type": "compaction", "input_tokens": size, "output_tokens": summary.len()}));
         match fault {
             "failed" => content.push(json!({"type": "compaction", "content": null})),
             _ => {
-                size = summary.len() as u64 / 4;
+                size = summary.len() as u64;
                 chain = Chain::of_summary(request.body, &summary);
                 content.push(json!({"type": "compaction", "content": summary}));
             }
@@ -91,13 +90,13 @@ fn answer(body: &Value, betas: &[&str], fault: &str) -> Result<Value, Refused> {
     }
     // The block and what follows are one turn of the model.
     chain.speaks("assistant");
-    content.iter().for_each(|block| chain.says(block));
+    content.iter().filter(|block| !block["content"].is_null()).for_each(|block| chain.says(block));
     if request.thinks() {
         let signature = signature(chain, request.last_thinking.as_deref());
         content.push(json!({"type": "thinking", "thinking": "hm", "signature": signature}));
     }
     let stop = request.says(&mut content);
-    let output = Value::from(content.clone()).to_string().len() as u64 / 4;
+    let output = Value::from(content.clone()).to_string().len() as u64;
     iterations.push(json!({"type": "message", "input_tokens": size, "output_tokens": output}));
     let mut answer = message(content, stop, (size, output), iterations);
     if !request.dropped.is_empty() {
@@ -112,7 +111,7 @@ fn answer(body: &Value, betas: &[&str], fault: &str) -> Result<Value, Refused> {
 /// The answer to a request for a summary.
 fn summarized(request: &Request<'_>, size: u64, fault: &str) -> Value {
     let summary = request.summary();
-    let spent = vec![json!({"type": "compaction", "input_tokens": size, "output_tokens": summary.len() / 4})];
+    let spent = vec![json!({"type": "compaction", "input_tokens": size, "output_tokens": summary.len()})];
     let block = Summary::sign(&summary, request);
     let (content, stop) = match fault {
         "none" => (vec![], "max_tokens"),

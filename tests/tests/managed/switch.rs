@@ -19,14 +19,17 @@ fn from_anthropic_to_openai_and_back() {
                 talk.turn_to("m");
                 let chat = openai::sessions::Chat::new("openai");
                 let service = Managed::new(Arc::new(openai::service("openai"))).unwrap();
-                let last =
-                    talk.go_on(40, &chat, auto(service.with_portable_text(Arc::new(DigestSummarizer))));
+                let last = talk.go_on(
+                    40,
+                    &chat,
+                    auto(service.with_portable_text(Arc::new(DigestSummarizer)), 4_000),
+                );
                 (chat.sent, last)
             }
             false => {
                 talk.turn_to(anthropic::MODEL);
                 let chat = anthropic::sessions::Chat::new();
-                let last = talk.go_on(40, &chat, auto(anthropic::sessions::managed()));
+                let last = talk.go_on(40, &chat, auto(anthropic::sessions::managed(), 4_000));
                 (chat.sent, last)
             }
         };

@@ -89,9 +89,9 @@ fn text(message: &Message) -> String {
     texts.collect()
 }
 
-/// Compacts before a call that would be larger than 7,000 tokens.
-pub(crate) fn auto(compactor: impl Compactor + 'static) -> AutoCompaction {
+/// Compacts before a call that would be larger than so many tokens.
+pub(crate) fn auto(compactor: impl Compactor + 'static, tokens: u64) -> AutoCompaction {
     AutoCompaction::new(Arc::new(compactor))
-        .with_trigger(Trigger::tokens(7_000))
+        .with_trigger(Trigger::tokens(tokens))
         .with_points(RunPoints::NONE.and_before_call())
 }

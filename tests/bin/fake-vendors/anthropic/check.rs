@@ -96,7 +96,7 @@ impl<'a> Request<'a> {
     /// What the model reads, in tokens.
     pub(super) fn size(&self) -> u64 {
         let bytes: usize = self.seen.iter().map(|block| block.to_string().len()).sum();
-        bytes as u64 / 4
+        bytes as u64
     }
 
     fn facts(&self) -> BTreeSet<String> {

@@ -9,7 +9,9 @@ pub(super) type Answer = (bool, String);
 
 /// Sends one request.
 pub(super) async fn post(body: &str, betas: &[&str], faults: Option<(&str, &str)>) -> Answer {
-    let mut request = reqwest::Client::new()
+    // Without certificates, which take longer to load than the answer takes.
+    let http = reqwest::Client::builder().tls_built_in_root_certs(false).build().unwrap();
+    let mut request = http
         .post(format!("{}/v1/messages", base()))
         .header("x-api-key", KEY)
         .header("anthropic-version", "2023-06-01")
@@ -46,7 +48,7 @@ pub(super) fn answered(answer: &str, fact: usize) -> (Value, Option<Value>) {
     let answer: Value = serde_json::from_str(answer).unwrap();
     let content = answer["content"].as_array().unwrap();
     let calls = content.iter().filter(|block| block["type"] == "tool_use");
-    let said = format!("FACT-{fact}: {}", "found where it was. ".repeat(200));
+    let said = format!("FACT-{fact}: {}", "found where it was. ".repeat(50));
     let results: Vec<Value> = calls
         .map(|call| json!({"type": "tool_result", "tool_use_id": call["id"], "content": said}))
         .collect();

@@ -97,8 +97,8 @@ fn threshold(pause: bool, trim: bool) {
     });
     talk.knows_all();
     assert!(talk.compacted >= 3, "{} compactions", talk.compacted);
-    // A trigger of 50,000 tokens of four bytes, and what comes beside.
-    assert_eq!(talk.largest < 300_000, trim, "{} bytes", talk.largest);
+    // A trigger of 50,000 tokens of a byte each, and what comes beside.
+    assert_eq!(talk.largest < 75_000, trim, "{} bytes", talk.largest);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn on_demand_with_recent_turns_kept() {
         }
     });
     talk.knows_all();
-    assert!(talk.largest < 150_000, "{} bytes", talk.largest);
+    assert!(talk.largest < 60_000, "{} bytes", talk.largest);
 }
 
 #[test]

@@ -64,7 +64,7 @@ pub(crate) fn managed() -> Managed {
 fn on_demand() {
     let chat = Chat::new();
     let mut talk = Talk::new(MODEL);
-    let last = talk.go_on(200, &chat, auto(managed()));
+    let last = talk.go_on(200, &chat, auto(managed(), 4_000));
     assert!(last.ends_with(" 200 facts"), "{last}");
     assert!(talk.compacted >= 5, "{} compactions", talk.compacted);
     assert_eq!(talk.spent_on_compaction(), talk.compacted as u64);

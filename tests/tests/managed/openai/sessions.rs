@@ -113,7 +113,7 @@ fn check_replay(sent: &[Value], apart: bool) {
 fn two_hundred_turns(vendor: &str, service: OpenAiCompaction) {
     let chat = Chat::new(vendor);
     let mut talk = Talk::new("m");
-    let last = talk.go_on(200, &chat, auto(managed(service)));
+    let last = talk.go_on(200, &chat, auto(managed(service), 7_000));
     assert!(last.ends_with(" 200 facts"), "{last}");
     assert!(talk.compacted >= 5, "{} compactions", talk.compacted);
     assert_eq!(talk.spent_on_compaction(), talk.compacted as u64);
@@ -207,7 +207,7 @@ fn from_one_vendor_to_another() {
         let chat = Chat::new(vendor);
         let compactor = managed(service(vendor)).with_portable_text(Arc::new(DigestSummarizer));
         let before = talk.compacted;
-        talk.go_on(40, &chat, auto(compactor));
+        talk.go_on(40, &chat, auto(compactor, 7_000));
         assert!(talk.compacted > before, "{vendor}");
         let sent = chat.sent.lock().unwrap();
         let first = sent.first().unwrap().to_string();
