@@ -98,8 +98,9 @@ fn what_brings_no_summary_was_paid_all_the_same() {
             .with_deadline(Duration::from_millis(20))
             .with_fallback(Truncation::new());
         let mut settings = settings(&store, &summarizer);
-        settings.compaction =
-            settings.compaction.map(|auto| AutoCompaction { compactor: Arc::new(engine), ..auto });
+        if let Some(auto) = &mut settings.compaction {
+            auto.compactor = Arc::new(engine);
+        }
         let mut session = AgentSession::with_id("session");
         while summarizer.calls.load(Ordering::Relaxed) < 2 {
             block_on(talk(&settings, &mut session, 0));
