@@ -111,7 +111,7 @@ impl BoundThinking {
             return Remedy::DropBlock;
         }
         let index = plan.index();
-        let open = index.groups().last().filter(|newest| newest.kind() == GroupKind::Exchange);
+        let open = index.groups().next_back().filter(|newest| newest.kind() == GroupKind::Exchange);
         let of_open = index.groups().filter(|group| open.is_some_and(|open| open.turn() == group.turn()));
         match of_open.flat_map(|group| group.positions()).flatten().any(signed) {
             true => Remedy::AppendOnly,
