@@ -7,7 +7,8 @@
 //! - [`compactors`]: the strategies, summaries, and the engine that a run calls.
 //! - [`std`]: owned messages, wire formats, token counters, history stores, sessions, providers and runs.
 //!
-//! It is not an agent framework, a vector database or a tokenizer, and it calls a model through your own client only.
+//! It is not an agent framework, a vector database or a tokenizer, and it calls a model through your own client only; a
+//! provider that compacts may be asked by a client of ours, behind a feature.
 pub use epitome_compactors as compactors;
 pub use epitome_core as core;
 pub use epitome_std as std;
@@ -33,3 +34,8 @@ struct AddingAStrategy;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/adding-a-provider.md")]
 struct AddingAProvider;
+
+/// The page's examples, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/provider-managed.md")]
+struct ProviderManaged;

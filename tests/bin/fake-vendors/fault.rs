@@ -12,8 +12,8 @@
 //! | `garbage` | no JSON |
 //! | `none`, `two`, `other` | an answer without, with two, or with another item behind the compaction |
 
+use core::future::pending;
 use std::collections::HashMap;
-use std::future::pending;
 use std::sync::{Mutex, PoisonError};
 
 use axum::body::{Body, Bytes};

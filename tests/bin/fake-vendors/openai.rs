@@ -58,12 +58,13 @@ async fn answered(
     let request = serde_json::from_slice(body).map_err(|_| "invalid_json");
     match request.and_then(|request| answer(vendor, &request, &fault)) {
         Ok(mut answer) => {
-            let output = answer["output"].to_string().len() / 4;
-            answer["usage"] = json!({
+            let output = answer.get("output").map_or(0, |output| output.to_string().len() / 4);
+            let usage = json!({
                 "input_tokens": body.len() / 4, "input_tokens_details": {"cached_tokens": body.len() / 8},
                 "output_tokens": output, "output_tokens_details": {"reasoning_tokens": 3},
                 "total_tokens": body.len() / 4 + output,
             });
+            answer.as_object_mut().map(|answer| answer.insert("usage".into(), usage));
             (StatusCode::OK, answer.to_string()).into_response()
         }
         Err(code) => refused(StatusCode::BAD_REQUEST, code),
@@ -293,7 +294,7 @@ fn unsealed(vendor: &str, item: &Value) -> Option<BTreeSet<String>> {
     let bytes = hex
         .as_bytes()
         .chunks(2)
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok().map(|byte| byte ^ MASK));
+        .map(|pair| u8::from_str_radix(core::str::from_utf8(pair).ok()?, 16).ok().map(|byte| byte ^ MASK));
     let facts = String::from_utf8(bytes.collect::<Option<_>>()?).ok()?;
     Some(facts.split(' ').filter(|fact| !fact.is_empty()).map(str::to_owned).collect())
 }

@@ -1,9 +1,10 @@
 //! What goes wrong on the way: the history is then as it was, or whole and new, and what was paid is told.
 
-use std::error::Error;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use core::error::Error;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::time::Duration;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use async_trait::async_trait;
 use epitome::compactors::managed::openai::OpenAiCompaction;
@@ -170,9 +171,9 @@ fn a_wrong_key_is_not_told() {
             let said = format!("{}{service:?}{service:#?}", all_of(&error));
             assert!(!said.contains("1234"), "{said}");
         }
-        // Nobody listens there, and the URL has credentials of its own.
+        // Nobody listens there, and the URL holds a secret too.
         let service =
-            OpenAiCompaction::new(KEY.into()).unwrap().with_base_url("http://user:pass-1234@127.0.0.1:9/v1");
+            OpenAiCompaction::new(KEY.into()).unwrap().with_base_url("http://127.0.0.1:9/token-1234/v1");
         let error = service.compact(&ServiceRequest::new(&[Message::user("Hi")])).await.unwrap_err();
         assert_eq!(error.kind(), &ServiceErrorKind::Unavailable);
         let said = format!("{}{service:?}", all_of(&error));

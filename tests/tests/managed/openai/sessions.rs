@@ -1,6 +1,6 @@
 //! Sessions of 200 turns: every request is one that the service takes, and nothing that was said is lost.
 
-use std::num::NonZeroU64;
+use core::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -171,7 +171,7 @@ fn behind_a_response_that_the_service_keeps() {
         let mut first: Vec<Value> = Vec::new();
         let mut last = String::new();
         for turn in 0..200 {
-            let mut items = std::mem::take(&mut first);
+            let mut items = core::mem::take(&mut first);
             items.push(json!({"role": "user", "content": format!("FACT-{turn}: and this?")}));
             let mut body = json!({"model": "m", "instructions": "Be brief.", "input": items});
             if let Some(previous) = &previous {
