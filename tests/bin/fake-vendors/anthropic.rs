@@ -55,12 +55,13 @@ async fn messages(headers: HeaderMap, body: Bytes) -> Response {
 }
 
 fn refused(status: StatusCode, (code, message): Refused) -> Response {
-    let mut error = json!({"type": "invalid_request_error", "message": message});
-    if code.starts_with("compaction_") {
-        error["details"] = json!({"error_code": code});
-    } else if !code.is_empty() {
-        error["type"] = code.into();
-    }
+    let error = match code {
+        "" => json!({"type": "invalid_request_error", "message": message}),
+        code if code.starts_with("compaction_") => {
+            json!({"type": "invalid_request_error", "message": message, "details": {"error_code": code}})
+        }
+        code => json!({"type": code, "message": message}),
+    };
     (status, json!({"type": "error", "error": error}).to_string()).into_response()
 }
 
@@ -99,11 +100,13 @@ fn answer(body: &Value, betas: &[&str], fault: &str) -> Result<Value, Refused> {
     let output = Value::from(content.clone()).to_string().len() as u64;
     iterations.push(json!({"type": "message", "input_tokens": size, "output_tokens": output}));
     let mut answer = message(content, stop, (size, output), iterations);
-    if !request.dropped.is_empty() {
-        answer["input_transformations"] = request.dropped.clone().into();
-    }
-    if body.get("context_management").is_some() {
-        answer["context_management"] = json!({"applied_edits": []});
+    if let Some(answer) = answer.as_object_mut() {
+        if !request.dropped.is_empty() {
+            answer.insert("input_transformations".into(), request.dropped.clone().into());
+        }
+        if body.get("context_management").is_some() {
+            answer.insert("context_management".into(), json!({"applied_edits": []}));
+        }
     }
     Ok(answer)
 }

@@ -1,7 +1,7 @@
 //! A talk with a tool that tells a fact with each call, and is compacted.
 
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use epitome::core::{Budget, ClassEstimator, ModelKey, Trigger};
 use epitome::std::agent::{Agent, ChatClient, ToolOutput};

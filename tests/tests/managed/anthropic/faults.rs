@@ -1,9 +1,9 @@
 //! What goes wrong on the way: the history is then as it was, or whole and new, and what was paid is told.
 
-use std::error::Error;
+use core::error::Error;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::time::Duration;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use epitome::compactors::Managed;
 use epitome::compactors::managed::anthropic::{AnthropicCompaction, ON_DEMAND_BETA};
@@ -126,7 +126,7 @@ fn a_dropped_future_leaves_the_history_as_it_was() {
         let before = shown(&history, &store).await;
         let managed = managed(failing("hang"));
         {
-            let compacting = std::pin::pin!(compact(&mut history, &managed));
+            let compacting = core::pin::pin!(compact(&mut history, &managed));
             let soon = futures_timer::Delay::new(Duration::from_millis(300));
             assert!(matches!(select(compacting, soon).await, Either::Right(_)), "it hangs");
         }

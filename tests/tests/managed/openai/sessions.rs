@@ -1,7 +1,6 @@
 //! Sessions of 200 turns: every request is one that the service takes, and nothing that was said is lost.
 
 use core::num::NonZeroU64;
-use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
