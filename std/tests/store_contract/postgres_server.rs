@@ -174,7 +174,7 @@ impl Holder {
     }
 }
 
-/// Stands between a store and its server, and counts what is asked.
+/// Stands between a store and its server, and counts its connections.
 pub(crate) struct Line {
     pub(crate) url: String,
     state: Arc<LineState>,
@@ -183,7 +183,6 @@ pub(crate) struct Line {
 #[derive(Default)]
 struct LineState {
     connections: AtomicUsize,
-    asked: AtomicUsize,
     /// How often it was cut. A connection that was there before ends when something is asked on it.
     cuts: AtomicUsize,
 }
@@ -207,10 +206,7 @@ impl Line {
                 let state = Arc::clone(&shared);
                 let cuts = state.cuts.load(Ordering::SeqCst);
                 std::thread::spawn(move || {
-                    carry(client, server, || {
-                        state.asked.fetch_add(1, Ordering::SeqCst);
-                        state.cuts.load(Ordering::SeqCst) == cuts
-                    });
+                    carry(client, server, || state.cuts.load(Ordering::SeqCst) == cuts);
                 });
             }
         });
@@ -219,10 +215,6 @@ impl Line {
 
     pub(crate) fn connections(&self) -> usize {
         self.state.connections.load(Ordering::SeqCst)
-    }
-
-    pub(crate) fn asked(&self) -> usize {
-        self.state.asked.load(Ordering::SeqCst)
     }
 
     pub(crate) fn cut(&self) {
