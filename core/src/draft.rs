@@ -203,23 +203,28 @@ impl<'a> Draft<'a> {
 
     /// Hides groups until there are at most `target` tokens.
     fn drop_while(&mut self, before: Option<Turn>, target: u64) {
-        let barred = self.barred();
-        let spans = self.index.spans;
+        let (barred, spans) = (self.barred(), self.index.spans);
+        // No turn is as late as one more than all.
+        let before = before.map_or(u64::MAX, |turn| u64::from(turn.0));
+        // Not in the draft as long as nothing else looks: each group's size would wait for the one before.
+        let mut tokens = self.tokens;
         for (at, span) in (0_u32..).zip(spans) {
-            if self.tokens <= target {
-                return;
+            if tokens <= target {
+                break;
             }
-            let Some(cell) = self.cells.get_mut(at as usize) else { return };
-            let spared = span.leader != at || before.is_some_and(|first| span.turn >= first);
-            if spared || cell.has(barred) {
+            let Some(cell) = self.cells.get_mut(at as usize) else { break };
+            if span.leader != at || u64::from(span.turn.0) >= before || cell.has(barred) {
                 continue;
             }
             cell.set(Cell::DROP);
             if cell.has(Cell::EDITED) {
+                self.tokens = tokens;
                 self.forget_edits(at);
+                tokens = self.tokens;
             }
-            self.tokens = self.tokens.saturating_sub(u64::from(span.tokens));
+            tokens = tokens.saturating_sub(u64::from(span.tokens));
         }
+        self.tokens = tokens;
     }
 
     /// Hides a group that may be hidden.
@@ -237,17 +242,20 @@ impl<'a> Draft<'a> {
     fn mark(&mut self, protection: Protection) {
         let mut rule = Rule::new(self.index, protection);
         self.cells.fill(Cell::EMPTY);
-        // Over spans, because a group is large to hand out.
-        let leaders = (0_u32..).zip(self.index.spans).filter(|(at, span)| span.leader == *at);
-        for (at, span) in leaders {
-            let bits = match rule.hold(at, span) {
-                Hold::No => continue,
-                Hold::Orphan => Cell::DROP,
-                Hold::Hard => Cell::HARD | Cell::HELD,
-                Hold::NewestStep => Cell::HELD,
-            };
-            if let Some(cell) = self.cells.get_mut(at as usize) {
-                cell.set(bits);
+        for asked in rule.asked(self.index) {
+            let from = self.index.spans.get(asked.start as usize..).unwrap_or_default();
+            // Over spans, because a group is large to hand out.
+            let leaders = asked.zip(from).filter(|(at, span)| span.leader == *at);
+            for (at, span) in leaders {
+                let bits = match rule.hold(at, span) {
+                    Hold::No => continue,
+                    Hold::Orphan => Cell::DROP,
+                    Hold::Hard => Cell::HARD | Cell::HELD,
+                    Hold::NewestStep => Cell::HELD,
+                };
+                if let Some(cell) = self.cells.get_mut(at as usize) {
+                    cell.set(bits);
+                }
             }
         }
         self.floors = rule.floors;

@@ -1,5 +1,6 @@
 //! The conversation as the planner sees it: groups with their sizes, and running sums.
 
+mod awaited;
 mod facts;
 mod group;
 mod part;
@@ -44,8 +45,13 @@ pub(crate) struct Totals {
     pub(crate) tokens: u64,
     pub(crate) orphan_tokens: u64,
     pub(crate) turn: Turn,
+    /// Open work stands there or behind it: the first span of the current turn, or of an earlier one where a reload has not
+    /// seen the turn begin.
+    pub(crate) turn_from: u32,
     pub(crate) first_user: Option<u32>,
     pub(crate) last_user: Option<u32>,
+    /// Where the spans end that stay or go for good by what they are: instructions, pins, orphans.
+    pub(crate) marked_to: u32,
 }
 
 impl Totals {
@@ -58,8 +64,10 @@ impl Totals {
         tokens: 0,
         orphan_tokens: 0,
         turn: Turn(0),
+        turn_from: 0,
         first_user: None,
         last_user: None,
+        marked_to: 0,
     };
 }
 

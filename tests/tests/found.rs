@@ -5,8 +5,8 @@ use epitome_compactors::{Pipeline, ReasoningClearing, SlidingWindow, Truncation,
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
 use epitome_core::{
-    Budget, Cell, GroupKind, IndexBuf, NoParts, OpenCallSlots, Outcome, Pass, Pending, PlanError, Profile,
-    Replacement, Span, Strategy, plan, repair,
+    Budget, CLAMPS_MAX, Cell, GroupKind, IndexBuf, NoParts, OpenCallSlots, Outcome, Pass, Pending, PlanError,
+    Profile, Refusal, Replacement, Span, Strategy, plan, repair,
 };
 use epitome_tests::live;
 use epitome_tests::message::{Message, Part, repaired};
@@ -256,4 +256,21 @@ fn a_summary_that_joins_is_not_shortened() {
     request.extend(ending());
     let attempts = [Attempt::Elide(0, 9), Attempt::Replace(2, 2, 3), Attempt::Drop(1)];
     assert_eq!(scripted(&request, &attempts), ("RDRKKKK".into(), 26, vec![(vec![0, 1, 3], 22)]));
+}
+
+/// Five sizes in one script are rare: no property failed when the fifth was taken for the first.
+#[test]
+fn a_fifth_size_of_clamps_is_refused() {
+    let mut request = vec![says(Role::User, 1)];
+    for _ in 0..CLAMPS_MAX + 2 {
+        request.extend([calls("c", 10), result(Role::Tool, "c", 500)]);
+    }
+    request.extend(ending());
+    // The results, between the arguments of their calls. The last clamp has a size that is there already.
+    let clamp = |call: usize, head| Attempt::Clamp(2 * call + 1, head, 7);
+    let attempts = [clamp(0, 1), clamp(1, 2), clamp(2, 3), clamp(3, 4), clamp(4, 5), clamp(5, 4)];
+    let mut said = Vec::new();
+    let compared = compare_attempts(&request, &attempts, &mut |_, answer, _| said.push(answer));
+    assert_eq!(compared, Ok(false), "what the twin says");
+    assert_eq!(said, [Ok(()), Ok(()), Ok(()), Ok(()), Err(Refusal::NoRoom), Ok(())]);
 }

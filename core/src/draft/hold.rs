@@ -1,5 +1,7 @@
 //! Why a group stays.
 
+use core::ops::Range;
+
 use crate::Turn;
 use crate::index::{Flags, GroupKind, Index, NONE, Span};
 use crate::strategy::Protection;
@@ -91,6 +93,16 @@ impl Rule {
         }
         let (turn, floors) = (index.turn(), Floors::default());
         Self { protection, users, newest, held_from, turn, leading: true, floors }
+    }
+
+    /// The spans that anything may hold, in order: no other need be asked about. What is held by its place is among the
+    /// newest, but for the task.
+    pub(super) fn asked(&self, index: Index<'_>) -> [Range<u32>; 3] {
+        let [first, last] = self.users;
+        let marked_to = index.totals.marked_to;
+        let newest = index.totals.turn_from.min(self.held_from).min(last).max(marked_to);
+        let task = if (marked_to..newest).contains(&first) { first..first.saturating_add(1) } else { 0..0 };
+        [0..marked_to, task, newest..NONE]
     }
 
     /// The group that `span` leads. What it looks at fits into registers, which a group does not; and most groups are done

@@ -48,28 +48,38 @@ impl Facts {
         find: impl Fn(OpenKind, &[u8]) -> Option<OpenCall>,
     ) -> Self {
         let mut facts = Self::before_parts(message);
-        // One reference is all that the visitor holds: with the fields apart each call would first gather them.
-        message.for_each_part(&mut |part| facts.read(part, &find));
+        facts.read_parts(message, find);
         facts
+    }
+
+    /// Reads the parts of the message.
+    #[cfg_attr(feature = "alloc", inline(always))]
+    pub(super) fn read_parts<M: MessageView + ?Sized>(
+        &mut self,
+        message: &M,
+        find: impl Fn(OpenKind, &[u8]) -> Option<OpenCall>,
+    ) {
+        // One reference is all that the visitor holds: with the fields apart each call would first gather them.
+        message.for_each_part(&mut |part| self.read(&part, &find));
     }
 
     /// The same, and in the same pass a row for each part that a plan may shorten.
-    pub(super) fn with_rows<M: MessageView + ?Sized, P: Table<Part>>(
+    #[cfg_attr(feature = "alloc", inline(always))]
+    pub(super) fn read_with_rows<M: MessageView + ?Sized, P: Table<Part>>(
+        &mut self,
         message: &M,
         find: impl Fn(OpenKind, &[u8]) -> Option<OpenCall>,
         rows: &mut Rows<'_, '_, P>,
-    ) -> Self {
-        let mut facts = Self::before_parts(message);
+    ) {
         message.for_each_part(&mut |part| {
-            let answered = facts.answered;
-            facts.read(part, &find);
-            rows.add(&facts, part, answered);
+            let answered = self.answered;
+            self.read(&part, &find);
+            rows.add(self, &part, answered);
         });
-        facts
     }
 
     /// What is known of a message without a look at its parts.
-    fn before_parts<M: MessageView + ?Sized>(message: &M) -> Self {
+    pub(super) fn before_parts<M: MessageView + ?Sized>(message: &M) -> Self {
         let (role, attribution) = (message.role(), message.attribution());
         Self {
             role,
@@ -87,7 +97,8 @@ impl Facts {
         }
     }
 
-    fn read(&mut self, part: PartView<'_>, find: &impl Fn(OpenKind, &[u8]) -> Option<OpenCall>) {
+    #[cfg_attr(feature = "alloc", inline(always))]
+    fn read(&mut self, part: &PartView<'_>, find: &impl Fn(OpenKind, &[u8]) -> Option<OpenCall>) {
         let find = |kind, id: &str| find(kind, id.as_bytes()).map_or(Answer::Orphan, Answer::To);
         match part {
             PartView::ToolCall(call) if call.kind == CallKind::Function && self.role == Role::Assistant => {
@@ -154,24 +165,6 @@ impl Facts {
 /// instructions answer nothing.
 pub(crate) const fn may_answer(role: Role) -> bool {
     matches!(role, Role::Tool | Role::User)
-}
-
-/// Calls `visit` for each call and each request for approval of a message that an answer must follow, in order, with its
-/// id and the tool's name.
-pub(crate) fn for_each_awaited<M: MessageView + ?Sized>(
-    message: &M,
-    visit: &mut dyn FnMut(OpenKind, &str, &str),
-) {
-    if message.role() != Role::Assistant {
-        return;
-    }
-    message.for_each_part(&mut |part| match part {
-        PartView::ToolCall(call) if call.kind == CallKind::Function => {
-            visit(OpenKind::Call, call.id, call.name);
-        }
-        PartView::ApprovalRequest(request) => visit(OpenKind::Approval, request.id, ""),
-        _ => {}
-    });
 }
 
 /// Calls `visit` for each call of a message that a result must follow, in order.

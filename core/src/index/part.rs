@@ -56,6 +56,11 @@ impl Part {
     pub(crate) const fn kind(&self) -> PartKind {
         PartKind::from_bits((self.packed >> KIND_SHIFT) & 7)
     }
+
+    /// Notes the tool of a call's arguments.
+    pub(super) const fn set_tool(&mut self, tool: u16) {
+        self.packed |= (tool as u32) << TOOL_SHIFT;
+    }
 }
 
 /// What a part is that may be shortened.
@@ -295,7 +300,7 @@ impl<'a> Group<'a> {
 }
 
 /// Says how large a part is: its place in the message, and the part; of a call, its arguments as text.
-pub(super) type Sizes<'s> = &'s mut dyn FnMut(u32, PartView<'_>) -> Tokens;
+pub(super) type Sizes<'s> = &'s mut dyn FnMut(u32, &PartView<'_>) -> Tokens;
 
 /// The rows of one message's parts, made while its parts are read.
 pub(super) struct Rows<'t, 's, P> {
@@ -305,62 +310,60 @@ pub(super) struct Rows<'t, 's, P> {
     position: u32,
     /// How many parts of the message have been read.
     ordinal: u32,
-    /// Whether all of them were reasoning.
-    alone: bool,
+    /// How many of them were reasoning.
+    reasoning: u32,
     result: Result<(), Full>,
 }
 
 impl<'t, 's, P: Table<Part>> Rows<'t, 's, P> {
     /// For a message at `position`; none if it is one whose parts stay whole.
-    pub(super) fn of<M: MessageView + ?Sized>(
-        message: &M,
-        position: u32,
-        table: &'t mut P,
-        sizes: Sizes<'s>,
-    ) -> Option<Self> {
-        let (role, source) = (message.role(), message.attribution().source);
-        if matches!(role, Role::System | Role::Developer) || source == SourceKind::Compaction {
+    fn of(facts: &Facts, position: u32, table: &'t mut P, sizes: Sizes<'s>) -> Option<Self> {
+        if facts.is_instruction() || facts.source == SourceKind::Compaction {
             return None;
         }
-        let alone = role == Role::Assistant;
-        Some(Self { table, sizes, position, ordinal: 0, alone, result: Ok(()) })
+        Some(Self { table, sizes, position, ordinal: 0, reasoning: 0, result: Ok(()) })
     }
 
     /// Adds the row of the next part, if it has one. `facts` has read this part; `answered` says whether an earlier part of the
     /// message was the answer that it is.
-    pub(super) fn add(&mut self, facts: &Facts, part: PartView<'_>, answered: bool) {
+    #[cfg_attr(feature = "alloc", inline(always))]
+    pub(super) fn add(&mut self, facts: &Facts, part: &PartView<'_>, answered: bool) {
         let at = self.ordinal;
         self.ordinal = at.saturating_add(1);
-        self.alone &= matches!(part, PartView::Reasoning(_));
-        let is_model = facts.role == Role::Assistant;
-        let (kind, error, tool, sized) = match (part, facts.answer) {
-            (PartView::ToolResult(answer), Answer::To(call)) if !answered => {
-                (PartKind::ToolResult, answer.is_error, call.tool, part)
+        let (kind, marks, tokens) = match part {
+            PartView::ToolResult(answer) if !answered => {
+                let Answer::To(call) = &facts.answer else { return };
+                let error = if answer.is_error { ERROR } else { 0 };
+                (PartKind::ToolResult, error | u32::from(call.tool) << TOOL_SHIFT, (self.sizes)(at, part))
             }
-            (PartView::ToolCall(call), _) if is_model && call.kind == CallKind::Function => {
-                let arguments = PartView::Text(call.arguments);
-                (PartKind::ToolInput, false, ToolName::new(call.name).bits(), arguments)
+            PartView::ToolCall(call) if facts.role == Role::Assistant && call.kind == CallKind::Function => {
+                // Its tool is noted when the call is opened: a name is read once.
+                (PartKind::ToolInput, 0, (self.sizes)(at, &PartView::Text(call.arguments)))
             }
-            (PartView::Reasoning(_), _) if is_model => (PartKind::Reasoning, false, 0, part),
-            (PartView::Media(_), _) => (PartKind::Media, false, 0, part),
-            (PartView::Text(text), _) if text.len() >= TEXT_PART_BYTES_MIN => {
-                (PartKind::Text, false, 0, part)
+            PartView::Reasoning(_) if facts.role == Role::Assistant => {
+                self.reasoning = self.reasoning.saturating_add(1);
+                (PartKind::Reasoning, 0, (self.sizes)(at, part))
+            }
+            PartView::Media(_) => (PartKind::Media, 0, (self.sizes)(at, part)),
+            PartView::Text(text) if text.len() >= TEXT_PART_BYTES_MIN => {
+                let tokens = (self.sizes)(at, part);
+                if tokens < TEXT_PART_TOKENS_MIN {
+                    return;
+                }
+                (PartKind::Text, 0, tokens)
             }
             _ => return,
         };
-        let tokens = (self.sizes)(at, sized);
-        if at > ORDINAL_MAX || kind == PartKind::Text && tokens < TEXT_PART_TOKENS_MIN {
-            return;
+        if at <= ORDINAL_MAX {
+            let packed = at | (kind as u32) << KIND_SHIFT | marks;
+            let row = Part { message: self.position, tokens: tokens.0, packed };
+            self.result = self.result.and_then(|()| self.table.push(row));
         }
-        let error = if error { ERROR } else { 0 };
-        let packed = at | (kind as u32) << KIND_SHIFT | error | u32::from(tool) << TOOL_SHIFT;
-        let row = Part { message: self.position, tokens: tokens.0, packed };
-        self.result = self.result.and_then(|()| self.table.push(row));
     }
 
     /// Ends the message: what is all reasoning is marked so.
     fn end(self) -> Result<(), Full> {
-        if self.alone {
+        if self.reasoning > 0 && self.reasoning == self.ordinal {
             let own =
                 self.table.as_mut_slice().iter_mut().rev().take_while(|part| part.message == self.position);
             own.for_each(|part| part.packed |= ALONE);
@@ -370,25 +373,28 @@ impl<'t, 's, P: Table<Part>> Rows<'t, 's, P> {
 }
 
 impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
-    /// Reads a message, and adds the rows of its parts: all of them, or none if there is no room, which `added` then says.
-    /// `find` gives the open call or request that an answer belongs to.
+    /// Reads a message's parts, and adds their rows: all of them, or none if there is no room. `find` gives the open call
+    /// or request that an answer belongs to.
     #[cfg_attr(feature = "alloc", inline(always))]
     pub(super) fn read<M: MessageView + ?Sized>(
         &mut self,
         message: &M,
+        facts: &mut Facts,
         sizes: Option<Sizes<'_>>,
         find: impl Fn(&C, OpenKind, &[u8]) -> Option<OpenCall>,
-        added: &mut Result<(), Full>,
-    ) -> Facts {
+    ) -> Result<(), Full> {
         let (known, calls) = (self.parts.as_slice().len(), &self.calls);
         let find = |kind, id: &[u8]| find(calls, kind, id);
-        let rows = sizes.and_then(|sizes| Rows::of(message, self.totals.messages, &mut self.parts, sizes));
-        let Some(mut rows) = rows else { return Facts::of(message, find) };
-        let facts = Facts::with_rows(message, find, &mut rows);
-        *added = rows.end();
-        if added.is_err() || facts.answer == Answer::Orphan {
+        let rows = sizes.and_then(|sizes| Rows::of(facts, self.totals.messages, &mut self.parts, sizes));
+        let Some(mut rows) = rows else {
+            facts.read_parts(message, find);
+            return Ok(());
+        };
+        facts.read_with_rows(message, find, &mut rows);
+        let added = rows.end();
+        if added.is_err() || matches!(facts.answer, Answer::Orphan) {
             self.parts.truncate(known);
         }
-        facts
+        added
     }
 }

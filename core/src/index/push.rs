@@ -1,13 +1,13 @@
 //! Putting a message in its group: once, when it is appended, for good.
 
-use super::facts::{Answer, Facts, ResponseId, close, for_each_awaited};
-use super::part::{NoParts, Part, Sizes, ToolName};
+use super::facts::{Answer, Facts, ResponseId, close};
+use super::part::{NoParts, Part, Sizes};
 use super::seat::{Last, Seat};
 use super::span::{Flags, NONE, Span};
 use super::{GroupKind, Index, Totals};
 use crate::attribution::SourceKind;
 use crate::message::{MessageView, PartView};
-use crate::open_calls::{OpenCall, OpenCalls, OpenKind};
+use crate::open_calls::{OpenCall, OpenCalls};
 use crate::table::{Full, Table};
 use crate::{Seq, Tokens, Turn};
 
@@ -146,7 +146,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
         tokens: Tokens,
         mut sizes: impl FnMut(u32, PartView<'_>) -> Tokens,
     ) -> Result<Placed, Full> {
-        self.push_in(message, tokens, Some(&mut sizes))
+        self.push_in(message, tokens, Some(&mut |at, part| sizes(at, *part)))
     }
 
     fn push_in<M: MessageView + ?Sized>(
@@ -156,8 +156,8 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
         sizes: Option<Sizes<'_>>,
     ) -> Result<Placed, Full> {
         let (known, named, turn) = (self.parts.as_slice().len(), sizes.is_some(), self.totals.turn);
-        let (find, mut added) = (|calls: &C, kind, id: &[u8]| calls.find(kind, id, turn), Ok(()));
-        let facts = self.read(message, sizes, find, &mut added);
+        let mut facts = Facts::before_parts(message);
+        let added = self.read(message, &mut facts, sizes, |calls, kind, id| calls.find(kind, id, turn));
         let new = New { facts: &facts, tokens, seq: self.next, turn: facts.next_turn(turn) };
         if let Err(full) = added.and_then(|()| self.check_room(&facts, new.turn)) {
             self.parts.truncate(known);
@@ -175,7 +175,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
             self.parts.truncate(known);
         }
         let seat = seat?;
-        self.finish(message, &new, seat, named)?;
+        self.finish(message, &new, seat, named.then_some(known))?;
         Ok(self.placed(&new, seat))
     }
 
@@ -235,7 +235,11 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
         span.tokens = new.tokens.0;
         self.spans.push(span)?;
         self.totals.groups = self.totals.groups.saturating_add(1);
+        if flags.is_mark() {
+            self.totals.marked_to = at.saturating_add(1);
+        }
         if kind == GroupKind::Orphan {
+            self.totals.marked_to = at.saturating_add(1);
             self.totals.orphan_tokens = self.totals.orphan_tokens.saturating_add(new.tokens.as_u64());
         } else {
             self.totals.tokens = self.totals.tokens.saturating_add(new.tokens.as_u64());
@@ -247,6 +251,9 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
             self.totals.first_user = self.totals.first_user.or(Some(at));
             self.totals.last_user = Some(at);
             self.response = None;
+            if new.turn > self.totals.turn {
+                self.totals.turn_from = at;
+            }
         }
         Ok(Seat { leader: at, anchor: new.seq, turn: new.turn })
     }
@@ -317,6 +324,9 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
             }
         });
         self.totals.tokens = self.totals.tokens.saturating_add(u64::from(grown));
+        if new.facts.flags.is_mark() {
+            self.totals.marked_to = self.totals.marked_to.max(leader.saturating_add(1));
+        }
     }
 
     /// What every message does once it has its place: its calls are opened, or the call it answers is closed.
@@ -326,11 +336,11 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
         message: &M,
         new: &New<'_>,
         seat: Seat,
-        named: bool,
+        rows: Option<usize>,
     ) -> Result<(), Full> {
         match new.facts.answer {
             Answer::To(call) => close(&mut self.calls, message, call),
-            _ if new.facts.awaits() > 0 => self.open(message, seat, named)?,
+            _ if new.facts.awaits() > 0 => self.open(message, seat, rows)?,
             _ => {}
         }
         if seat.leader != NONE {
@@ -341,21 +351,6 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
         self.next = new.seq.next();
         self.remember(message, new, seat);
         Ok(())
-    }
-
-    /// `named` says whether results are to know their tools' names.
-    fn open<M: MessageView + ?Sized>(&mut self, message: &M, seat: Seat, named: bool) -> Result<(), Full> {
-        let (span, mut result) = (self.len().saturating_sub(1), Ok(()));
-        for_each_awaited(message, &mut |kind, id, name| {
-            let mark = if kind == OpenKind::Approval { OpenCall::APPROVAL } else { 0 };
-            let ordinal = self.opened | mark;
-            let tool = if named && kind == OpenKind::Call { ToolName::new(name).bits() } else { 0 };
-            let open = OpenCall { turn: seat.turn, anchor: seat.anchor, ordinal, span, tool };
-            result = result.and(self.calls.open(id.as_bytes(), open));
-            self.opened = next_opened(self.opened);
-            self.edit(seat.leader, Span::add_unanswered);
-        });
-        result
     }
 
     fn placed(&self, new: &New<'_>, seat: Seat) -> Placed {
@@ -380,14 +375,9 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
     }
 
     /// The number of spans. It is at most that of messages, which fits.
-    fn len(&self) -> u32 {
+    pub(super) fn len(&self) -> u32 {
         u32::try_from(self.spans.as_slice().len()).unwrap_or(NONE)
     }
-}
-
-/// The next of the numbers of calls. They leave the bit that marks requests for approval alone.
-pub(super) const fn next_opened(opened: u32) -> u32 {
-    if opened < OpenCall::ORDINAL_MAX { opened.saturating_add(1) } else { OpenCall::ORDINAL_MAX }
 }
 
 /// A message on its way into the index.

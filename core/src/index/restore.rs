@@ -1,8 +1,9 @@
 //! Putting stored messages back in the groups that they were given, when a history is loaded.
 
-use super::facts::Answer;
+use super::awaited::next_opened;
+use super::facts::{Answer, Facts};
 use super::part::Sizes;
-use super::push::{IndexBuf, New, next_opened};
+use super::push::{IndexBuf, New};
 use super::seat::Seat;
 use super::{GroupKind, Part, Span};
 use crate::message::{MessageView, PartView};
@@ -56,7 +57,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
         stored: &Stored,
         mut sizes: impl FnMut(u32, PartView<'_>) -> Tokens,
     ) -> Result<(), RestoreError> {
-        self.restore_in(message, stored, Some(&mut sizes))
+        self.restore_in(message, stored, Some(&mut |at, part| sizes(at, *part)))
     }
 
     fn restore_in<M: MessageView + ?Sized>(
@@ -65,11 +66,11 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
         stored: &Stored,
         sizes: Option<Sizes<'_>>,
     ) -> Result<(), RestoreError> {
-        let named = sizes.is_some();
+        let rows = sizes.is_some().then_some(self.parts.as_slice().len());
         let find = |calls: &C, kind, id: &[u8]| calls.find_in_group(kind, id, stored.turn, stored.anchor);
-        let mut added = Ok(());
-        let facts = self.read(message, sizes, find, &mut added);
-        added.and_then(|()| self.check_room(&facts, stored.turn))?;
+        let mut facts = Facts::before_parts(message);
+        self.read(message, &mut facts, sizes, find)?;
+        self.check_room(&facts, stored.turn)?;
         let new = New { facts: &facts, tokens: stored.tokens, seq: stored.seq, turn: stored.turn };
         let seat = match (stored.leader, facts.answer) {
             (Some(_), Answer::To(call)) => self.answer(call, &new)?,
@@ -81,7 +82,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
             (None, Answer::No) => self.lead(facts.kind(), &new)?,
             _ => return Err(RestoreError::Contradiction),
         };
-        Ok(self.finish(message, &new, seat, named)?)
+        Ok(self.finish(message, &new, seat, rows)?)
     }
 
     /// Remembers a call, or a request for approval, that a compaction hides and that has no answer yet, so that a late

@@ -69,6 +69,11 @@ impl Flags {
         Self(bits << SOURCE_SHIFT)
     }
 
+    /// Whether they may protect a group by what it is.
+    pub(crate) const fn is_mark(self) -> bool {
+        self.0 & Self::PINNED.with(Self::INSTRUCTION).0 != 0
+    }
+
     pub(crate) const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
