@@ -52,7 +52,6 @@ pub(super) enum Seal {
 }
 
 impl Seal {
-    #[cfg(any(feature = "encryption", feature = "sqlite"))]
     pub(super) const fn is_plain(&self) -> bool {
         matches!(self, Self::Plain)
     }
@@ -93,6 +92,10 @@ impl Seal {
 
 /// Where a text belongs: what stands elsewhere is not taken for it.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(
+    not(any(feature = "encryption", feature = "sqlite")),
+    expect(dead_code, reason = "there are no keys")
+)]
 pub(super) struct Place(Kind, [u64; 2]);
 
 /// What a text is.

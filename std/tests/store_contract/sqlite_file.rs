@@ -1,5 +1,7 @@
 //! The SQLite file: who may open it, what survives, and what several do at once.
 
+mod power;
+
 use std::fs;
 use std::path::Path;
 use std::thread;
