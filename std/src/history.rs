@@ -8,6 +8,7 @@ mod bodies;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod edit;
+mod encryption;
 mod error;
 mod ext;
 mod fill;
@@ -40,6 +41,8 @@ mod visible;
 #[cfg(feature = "redis")]
 pub use self::redis::{RedisOptions, RedisStore};
 pub use edit::{MessageEdit, PartStandIn, shortened_messages};
+#[cfg(feature = "encryption")]
+pub use encryption::StoreKey;
 pub use error::{StoreError, StoreErrorKind};
 pub use ext::{Exported, HistoryStoreExt, Keep, Retained, check_export};
 pub use fill::{Notes, fill, fill_with, part_text};
@@ -48,6 +51,8 @@ pub use live::{History, HistoryError};
 pub use memory::MemoryStore;
 pub(crate) use memory::Snapshot;
 pub use open::open_store;
+#[cfg(feature = "encryption")]
+pub use open::open_store_with_key;
 pub(crate) use pending::{Pending, PendingEdit};
 pub use pins::{Pinned, Pins};
 #[cfg(feature = "postgres")]

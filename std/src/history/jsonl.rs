@@ -31,6 +31,9 @@ pub use self::report::CutTail;
 use self::report::Cuts;
 use self::worker::Worker;
 use self::write::{AppendJob, CommitJob};
+#[cfg(feature = "encryption")]
+use super::StoreKey;
+use super::encryption::Vault;
 use super::{
     Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, Loaded, LogPage, LoggedAppend,
     Pruned, SessionId, SessionInfo, StoreError,
@@ -96,7 +99,7 @@ impl JsonlStore {
     /// Opens the directory `folder`, or makes it. Blocks while it does so.
     ///
     /// # Errors
-    /// `Invalid` if it is a file; `Unavailable` if it cannot be made or read.
+    /// `Invalid` if it is a file, or its sessions are encrypted; `Unavailable` if it cannot be made or read.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::open_with(folder, JsonlOptions::default())
     }
@@ -115,8 +118,37 @@ impl JsonlStore {
     /// # Errors
     /// As [`JsonlStore::open`].
     pub fn open_with(folder: impl AsRef<Path>, options: JsonlOptions) -> Result<Self, StoreError> {
+        Self::open_in(folder.as_ref(), options, Vault::Plain)
+    }
+
+    /// As [`JsonlStore::open_with`], of sessions that are encrypted with `key`. What is not is in `docs/encryption.md`: the names of
+    /// sessions, and how many lines of which lengths there are.
+    ///
+    /// ```
+    /// use epitome_std::history::{JsonlOptions, JsonlStore, StoreKey};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let folder = directory.path().join("history");
+    /// let key = StoreKey::parse("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")?;
+    /// let store = JsonlStore::open_encrypted(&folder, JsonlOptions::default(), key)?;
+    /// # Ok::<(), epitome_std::history::StoreError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`JsonlStore::open`]. `Invalid` if the sessions there are not encrypted, or with another key: copy them from a store
+    /// that is opened as they are into a new one.
+    #[cfg(feature = "encryption")]
+    pub fn open_encrypted(
+        folder: impl AsRef<Path>,
+        options: JsonlOptions,
+        key: StoreKey,
+    ) -> Result<Self, StoreError> {
+        Self::open_in(folder.as_ref(), options, Vault::Keyed(key))
+    }
+
+    fn open_in(folder: &Path, options: JsonlOptions, vault: Vault) -> Result<Self, StoreError> {
         let cuts = Cuts::default();
-        let directory = Directory::open(folder.as_ref(), options, cuts.clone())?;
+        let directory = Directory::open(folder, options, vault, cuts.clone())?;
         Ok(Self { worker: Worker::start(directory)?, options, cuts })
     }
 

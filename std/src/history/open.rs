@@ -37,6 +37,36 @@ pub fn open_store(url: &str) -> Result<Arc<dyn HistoryStore>, StoreError> {
     }
 }
 
+/// As [`open_store`], of a store whose texts are encrypted with `key`: one of `jsonl:DIR` or `sqlite:PATH`.
+///
+/// ```
+/// use epitome_std::history::{StoreKey, open_store_with_key};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let url = format!("jsonl:{}", directory.path().display());
+/// let key = StoreKey::parse("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")?;
+/// let store = open_store_with_key(&url, key)?;
+/// # Ok::<(), epitome_std::history::StoreError>(())
+/// ```
+///
+/// # Errors
+/// As [`open_store`]; `Invalid` for a store that does not encrypt, or that is not encrypted with this key.
+#[cfg(feature = "encryption")]
+pub fn open_store_with_key(url: &str, key: super::StoreKey) -> Result<Arc<dyn HistoryStore>, StoreError> {
+    match url.split_once(':') {
+        Some(("jsonl", folder)) if !folder.is_empty() => {
+            Ok(Arc::new(JsonlStore::open_encrypted(folder, super::JsonlOptions::default(), key)?))
+        }
+        #[cfg(feature = "sqlite")]
+        Some(("sqlite", path)) if !path.is_empty() => {
+            Ok(Arc::new(super::SqliteStore::open_encrypted(path, key)?))
+        }
+        _ => Err(invalid(
+            "open: only `jsonl:DIR` and `sqlite:PATH` are encrypted; open any other store without a key",
+        )),
+    }
+}
+
 const KNOWN: &str =
     "`memory:`, `jsonl:DIR`, `sqlite:PATH`, `postgres://..`, `redis://HOST` and `rediss://HOST`";
 

@@ -7,6 +7,7 @@ mod open;
 mod prune;
 mod read;
 mod row;
+mod session;
 mod sql;
 #[cfg(test)]
 mod tests;
@@ -19,10 +20,16 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use epitome_core::{Revision, Seq};
+use uuid::Uuid;
 
 use self::append::AppendJob;
 use self::commit::CommitJob;
+use self::open::Opened;
+use self::session::Session;
 use self::worker::{Access, Worker};
+#[cfg(feature = "encryption")]
+use super::StoreKey;
+use super::encryption::Vault;
 use super::rows::StoredRecord;
 use super::{
     Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, Loaded, LogPage, LoggedAppend,
@@ -72,6 +79,9 @@ use super::{
 pub struct SqliteStore {
     worker: Worker,
     access: Access,
+    vault: Vault,
+    /// The file's own id.
+    file: Uuid,
 }
 
 impl SqliteStore {
@@ -82,7 +92,39 @@ impl SqliteStore {
     /// `Invalid` if the file is a directory, another program's database, or written by a newer version; `Corrupt` if
     /// it is no database; `Unavailable` if it cannot be created or written, or another process keeps it locked.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Ok(Self { worker: Worker::start(open::open(path.as_ref())?)?, access: Access::Write })
+        Self::open_in(path.as_ref(), Vault::Plain)
+    }
+
+    /// As [`SqliteStore::open`], of a file whose texts are encrypted with `key`. What is not is in `docs/encryption.md`: the
+    /// names of sessions, the tokens of appends, and all that is a number.
+    ///
+    /// ```
+    /// use epitome_std::history::{SqliteStore, StoreKey};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("history.db");
+    /// let key = StoreKey::parse("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")?;
+    /// SqliteStore::open_encrypted(&path, key)?;
+    /// assert!(SqliteStore::open(&path).is_err());
+    /// # Ok::<(), epitome_std::history::StoreError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`]. `Invalid` if the file is not encrypted, or with another key: copy its sessions from a store
+    /// that is opened as it is into a new one.
+    #[cfg(feature = "encryption")]
+    pub fn open_encrypted(path: impl AsRef<Path>, key: StoreKey) -> Result<Self, StoreError> {
+        Self::open_in(path.as_ref(), Vault::Keyed(key))
+    }
+
+    fn open_in(path: &Path, vault: Vault) -> Result<Self, StoreError> {
+        let opened = open::open(path, &vault)?;
+        Self::start(opened, Access::Write, vault)
+    }
+
+    fn start(opened: Opened, access: Access, vault: Vault) -> Result<Self, StoreError> {
+        let Opened { connection, file } = opened;
+        Ok(Self { worker: Worker::start(connection)?, access, vault, file })
     }
 
     /// Opens the file at `path` to load, list and read logs, also where neither it nor its directory can be written.
@@ -92,7 +134,17 @@ impl SqliteStore {
     /// As [`SqliteStore::open`]; `Unavailable` if there is no file, `Invalid` if it is empty or an older version
     /// wrote it.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Ok(Self { worker: Worker::start(open::open_read_only(path.as_ref())?)?, access: Access::Read })
+        Self::start(open::open_read_only(path.as_ref(), &Vault::Plain)?, Access::Read, Vault::Plain)
+    }
+
+    /// As [`SqliteStore::open_read_only`], of a file whose texts are encrypted with `key`.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open_read_only`]; `Invalid` if the file is not encrypted, or with another key.
+    #[cfg(feature = "encryption")]
+    pub fn open_encrypted_read_only(path: impl AsRef<Path>, key: StoreKey) -> Result<Self, StoreError> {
+        let vault = Vault::Keyed(key);
+        Self::start(open::open_read_only(path.as_ref(), &vault)?, Access::Read, vault)
     }
 
     /// A store in memory, gone when it is dropped. [`MemoryStore`](super::MemoryStore) is the cheaper one.
@@ -100,7 +152,12 @@ impl SqliteStore {
     /// # Errors
     /// `Unavailable` if the thread cannot be started.
     pub fn open_in_memory() -> Result<Self, StoreError> {
-        Ok(Self { worker: Worker::start(open::open_in_memory()?)?, access: Access::Write })
+        let opened = Opened { connection: open::open_in_memory()?, file: Uuid::nil() };
+        Self::start(opened, Access::Write, Vault::Plain)
+    }
+
+    fn session(&self, name: &SessionId) -> Session {
+        Session { name: name.clone(), seal: self.vault.seal(self.file, name.as_str().as_bytes()) }
     }
 
     fn writable(&self, operation: &str) -> Result<(), StoreError> {
@@ -123,18 +180,18 @@ impl fmt::Debug for SqliteStore {
 impl HistoryStore for SqliteStore {
     async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
         self.writable("append")?;
-        let append = AppendJob::new(session, append)?;
+        let append = AppendJob::new(&self.session(session), append)?;
         self.worker.call("append", Access::Write, move |connection| append.run(connection)).await
     }
 
     async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
-        let session = session.clone();
+        let session = self.session(session);
         let load = move |connection: &_| read::load(connection, &session);
         self.worker.call("load", Access::Read, load).await?.into_loaded()
     }
 
     async fn tail(&self, session: &SessionId) -> Result<Loaded, StoreError> {
-        let session = session.clone();
+        let session = self.session(session);
         let tail = move |connection: &_| read::tail(connection, &session);
         Ok(self.worker.call("load", Access::Read, tail).await?.into_loaded()?.into_last_turn())
     }
@@ -144,19 +201,19 @@ impl HistoryStore for SqliteStore {
         session: &SessionId,
         token: &AppendToken,
     ) -> Result<Option<Appended>, StoreError> {
-        let (session, token) = (session.clone(), token.clone());
+        let (session, token) = (self.session(session), token.clone());
         let find = move |connection: &_| append::find(connection, &session, &token);
         self.worker.call("appended", Access::Read, find).await
     }
 
     async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
         self.writable("commit")?;
-        let commit = CommitJob::new(session, record)?;
+        let commit = CommitJob::new(&self.session(session), record)?;
         self.worker.call("commit", Access::Write, move |connection| commit.run(connection)).await
     }
 
     async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
-        let session = session.clone();
+        let session = self.session(session);
         let log = move |connection: &_| read::log(connection, &session, &range, limit);
         self.worker.call("log", Access::Read, log).await?.into_page()
     }
@@ -167,7 +224,7 @@ impl HistoryStore for SqliteStore {
         after: Option<Revision>,
         limit: u32,
     ) -> Result<Vec<Committed>, StoreError> {
-        let session = session.clone();
+        let session = self.session(session);
         let records = move |connection: &_| read::records(connection, &session, after, limit);
         let stored = self.worker.call("records", Access::Read, records).await?;
         stored.into_iter().map(StoredRecord::into_committed).collect()
@@ -175,14 +232,14 @@ impl HistoryStore for SqliteStore {
 
     async fn uncompact(&self, session: &SessionId, made: Revision) -> Result<Revision, StoreError> {
         self.writable("uncompact")?;
-        let session = session.clone();
+        let session = self.session(session);
         let undo = move |connection: &_| undo::uncompact(connection, &session, made);
         self.worker.call("uncompact", Access::Write, undo).await
     }
 
     async fn prune(&self, session: &SessionId, through: Revision) -> Result<Pruned, StoreError> {
         self.writable("prune")?;
-        let session = session.clone();
+        let session = self.session(session);
         let prune = move |connection: &_| prune::prune(connection, &session, through);
         self.worker.call("prune", Access::Write, prune).await
     }
@@ -193,7 +250,7 @@ impl HistoryStore for SqliteStore {
         after: Option<Revision>,
         limit: u32,
     ) -> Result<Vec<Pruned>, StoreError> {
-        let session = session.clone();
+        let session = self.session(session);
         let list = move |connection: &_| prune::list(connection, &session, after, limit);
         self.worker.call("prunes", Access::Read, list).await
     }
@@ -204,7 +261,7 @@ impl HistoryStore for SqliteStore {
         from: Seq,
         limit: u32,
     ) -> Result<Vec<LoggedAppend>, StoreError> {
-        let session = session.clone();
+        let session = self.session(session);
         let list = move |connection: &_| append::list(connection, &session, from, limit);
         self.worker.call("appends", Access::Read, list).await
     }

@@ -25,6 +25,10 @@ epitome_std::conformance_scenarios!(tests! { simple: });
 epitome_std::conformance_scenarios!(tests! { jsonl: });
 #[cfg(feature = "sqlite")]
 epitome_std::conformance_scenarios!(tests! { sqlite: });
+#[cfg(feature = "encryption")]
+epitome_std::conformance_scenarios!(tests! { jsonl_encrypted: });
+#[cfg(all(feature = "encryption", feature = "sqlite"))]
+epitome_std::conformance_scenarios!(tests! { sqlite_encrypted: });
 
 /// The same where there is a server.
 #[cfg(feature = "postgres")]
@@ -73,6 +77,16 @@ mod suite_of {
     #[cfg(feature = "sqlite")]
     pub(super) fn sqlite() -> Suite {
         suite(200)
+    }
+
+    #[cfg(feature = "encryption")]
+    pub(super) fn jsonl_encrypted() -> Suite {
+        suite(20)
+    }
+
+    #[cfg(all(feature = "encryption", feature = "sqlite"))]
+    pub(super) fn sqlite_encrypted() -> Suite {
+        suite(20)
     }
 
     #[cfg(feature = "postgres")]

@@ -25,6 +25,13 @@ fn quick(folder: &Path) -> JsonlStore {
     JsonlStore::open_with(folder, JsonlOptions::default().with_fsync(Fsync::Never)).unwrap()
 }
 
+/// The same, encrypted.
+#[cfg(feature = "encryption")]
+fn quick_encrypted(folder: &Path) -> JsonlStore {
+    let options = JsonlOptions::default().with_fsync(Fsync::Never);
+    JsonlStore::open_encrypted(folder, options, crate::subjects::key(1)).unwrap()
+}
+
 #[test]
 fn what_is_acknowledged_is_there_after_a_reopen() {
     for fsync in [Fsync::Always, Fsync::OnCommit, Fsync::Never] {

@@ -28,6 +28,8 @@ macro_rules! on_every_store {
 
 #[cfg(feature = "sqlite")]
 mod counts;
+#[cfg(feature = "encryption")]
+mod encrypted;
 mod every_store;
 mod faults;
 mod jsonl_files;

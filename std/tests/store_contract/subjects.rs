@@ -73,6 +73,23 @@ pub(crate) fn sqlite_files(is_apart: bool) -> impl Subject {
     files(is_apart, |path| Ok(Arc::new(epitome_std::history::SqliteStore::open(path)?)))
 }
 
+/// A key of these bytes.
+#[cfg(feature = "encryption")]
+pub(crate) fn key(byte: u8) -> epitome_std::history::StoreKey {
+    epitome_std::history::StoreKey::new([byte; 32])
+}
+
+#[cfg(feature = "encryption")]
+pub(crate) fn jsonl_encrypted() -> impl Subject {
+    let options = JsonlOptions::default().with_fsync(Fsync::Never);
+    files(true, move |path| Ok(Arc::new(JsonlStore::open_encrypted(path, options, key(1))?)))
+}
+
+#[cfg(all(feature = "encryption", feature = "sqlite"))]
+pub(crate) fn sqlite_encrypted() -> impl Subject {
+    files(true, |path| Ok(Arc::new(epitome_std::history::SqliteStore::open_encrypted(path, key(1))?)))
+}
+
 /// Tables of its own for each place, on the server that there is.
 #[cfg(feature = "postgres")]
 struct Postgres(Mutex<BTreeMap<String, crate::postgres_server::Tables>>);

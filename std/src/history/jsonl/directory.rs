@@ -10,8 +10,10 @@ use super::failure::Here;
 use super::known::Known;
 use super::lines::Lines;
 use super::options::Fsync;
+use super::read;
 use super::report::{CutTail, Cuts};
 use crate::files;
+use crate::history::encryption::Vault;
 use crate::history::rules::invalid;
 use crate::history::{SessionId, StoreError, StoreErrorKind};
 
@@ -36,6 +38,7 @@ pub(super) enum Access {
 pub(super) struct Directory {
     folder: PathBuf,
     pub(super) options: JsonlOptions,
+    pub(super) vault: Vault,
     cuts: Cuts,
     known: HashMap<SessionId, Remembered>,
     /// How much that is of all sessions together, and how much it may be.
@@ -64,7 +67,12 @@ pub(super) struct Opened {
 }
 
 impl Directory {
-    pub(super) fn open(folder: &Path, options: JsonlOptions, cuts: Cuts) -> Result<Self, StoreError> {
+    pub(super) fn open(
+        folder: &Path,
+        options: JsonlOptions,
+        vault: Vault,
+        cuts: Cuts,
+    ) -> Result<Self, StoreError> {
         if folder.as_os_str().is_empty() {
             return Err(invalid("open: a directory must be named"));
         }
@@ -76,7 +84,28 @@ impl Directory {
         }
         make(&folder, options).and_then(|()| fs::read_dir(&folder)).map_err(|error| here.failed(error))?;
         let (known, remembered_max) = (HashMap::new(), REMEMBERED_MAX);
-        Ok(Self { folder, options, cuts, known, remembered: 0, remembered_max, clock: 0 })
+        let directory = Self { folder, options, vault, cuts, known, remembered: 0, remembered_max, clock: 0 };
+        directory.check_key()?;
+        Ok(directory)
+    }
+
+    /// Looks into one of the files whether the sessions here are kept as they are to be. What else may be wrong with a file is
+    /// said when it is used.
+    fn check_key(&self) -> Result<(), StoreError> {
+        let found = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for path in found.map(|found| found.path()) {
+            let here = Here { operation: "open", path: &path };
+            if path.to_str().is_some_and(|path| path.ends_with(END))
+                && let Ok(Some(line)) = read::first_line(here)
+            {
+                let opened = line.open(&self.vault, here).map(drop);
+                return opened.or_else(|error| match error.kind() {
+                    StoreErrorKind::Invalid => Err(error),
+                    _ => Ok(()),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Of which sessions something is remembered.
@@ -125,7 +154,7 @@ impl Directory {
         let mut lines = Lines::new(&file, size);
         let mut known = match known.filter(|known| known.is_of(&lines)) {
             Some(known) => known,
-            None => Known::read(&mut lines, session, here)?,
+            None => Known::read(&mut lines, session, &self.vault, here)?,
         };
         known.catch_up(&mut lines, here)?;
         let mut opened = Opened { file, path, size, known };

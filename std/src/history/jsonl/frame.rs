@@ -1,9 +1,13 @@
 //! One line of a file: a JSON object of a checksum, a length and the data that both are of.
 
 use core::ops::Range;
+use std::borrow::Cow;
 
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
+
+use crate::history::StoreError;
+use crate::history::encryption::{Place, Seal};
 
 /// How many bytes stand before a line's data, at most.
 pub(super) const HEAD_BYTES_MAX: usize =
@@ -11,6 +15,9 @@ pub(super) const HEAD_BYTES_MAX: usize =
 
 /// How many bytes a checksum has as text.
 pub(super) const SUM_BYTES: usize = 32;
+
+/// The data of a line whose text is encrypted stands between these.
+const SEALED: [&str; 2] = [r#"{"sealed":""#, r#""}"#];
 
 const OPEN: &[u8] = br#"{"sum":""#;
 const LENGTH: &[u8] = br#"","len":"#;
@@ -22,6 +29,31 @@ const LENGTH_DIGITS_MAX: usize = 18;
 
 /// A checksum, in hexadecimal.
 pub(super) type Sum = [u8; SUM_BYTES];
+
+/// A file, as its lines know it: its own id, and how their data are kept. The default is that of the first line.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Origin {
+    pub(super) id: Uuid,
+    pub(super) seal: Seal,
+}
+
+impl Origin {
+    /// `data` as it stands in the line at `at`.
+    fn close<'a>(&self, at: u64, data: &'a str) -> Result<Cow<'a, str>, StoreError> {
+        if self.seal.is_plain() {
+            return Ok(Cow::Borrowed(data));
+        }
+        let [open, close] = SEALED;
+        Ok(Cow::Owned([open, &self.seal.close(Place::line(at), data.to_owned())?, close].concat()))
+    }
+
+    /// The text in `data` of the line at `at`, of a file that is encrypted.
+    pub(super) fn open(&self, at: u64, data: &[u8]) -> Option<String> {
+        let [open, close] = SEALED;
+        let sealed = core::str::from_utf8(data).ok()?.strip_prefix(open)?.strip_suffix(close)?;
+        self.seal.open(Place::line(at), sealed.to_owned())
+    }
+}
 
 /// What stands before a line's data.
 #[derive(Debug, Clone, Copy)]
@@ -67,12 +99,16 @@ pub(super) fn data(file: Uuid, at: u64, line: &[u8]) -> Option<Range<usize>> {
 }
 
 /// Writes `data` to the end of `out` as the line at `at` of the file `file`. Returns its checksum.
-pub(super) fn seal(file: Uuid, at: u64, data: &str, out: &mut Vec<u8>) -> Sum {
-    let sum = sum(file, at, data.as_bytes());
+///
+/// # Errors
+/// As [`Seal::close`].
+pub(super) fn seal(file: &Origin, at: u64, data: &str, out: &mut Vec<u8>) -> Result<Sum, StoreError> {
+    let data = file.close(at, data)?;
+    let sum = sum(file.id, at, data.as_bytes());
     for piece in [OPEN, &sum, LENGTH, data.len().to_string().as_bytes(), DATA, data.as_bytes(), CLOSE] {
         out.extend_from_slice(piece);
     }
-    sum
+    Ok(sum)
 }
 
 /// What begins a line with this checksum.
@@ -106,7 +142,7 @@ mod tests {
     #[test]
     fn the_line_in_the_documentation_is_one() {
         let mut line = Vec::new();
-        seal(Uuid::nil(), 0, r#"{"append":{}}"#, &mut line);
+        seal(&Origin::default(), 0, r#"{"append":{}}"#, &mut line).unwrap();
         let documentation = include_str!("../../../../docs/jsonl.md");
         assert!(documentation.contains(core::str::from_utf8(&line).unwrap()));
     }
@@ -115,7 +151,8 @@ mod tests {
     fn a_line_is_json_and_nothing_in_it_may_change() {
         let file = Uuid::from_u128(7);
         let mut line = Vec::new();
-        seal(file, 123, r#"{"append":{}}"#, &mut line);
+        let origin = Origin { id: file, ..Origin::default() };
+        seal(&origin, 123, r#"{"append":{}}"#, &mut line).unwrap();
         let json: serde_json::Value = serde_json::from_slice(&line).unwrap();
         assert_eq!((&json["len"], &json["data"]["append"]), (&13.into(), &serde_json::json!({})));
         assert_eq!(head(&line).unwrap().line_len(), line.len() as u64);

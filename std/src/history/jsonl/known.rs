@@ -4,13 +4,15 @@ use epitome_core::{Revision, Seq, Tokens, Turn};
 use uuid::Uuid;
 
 use super::failure::Here;
-use super::frame::{self, Sum};
+use super::frame::{self, Origin, Sum};
 use super::index::{Incoming, Index, Kept, Slot, Span};
 use super::line::{
-    AppendLine, CommitLine, Line, MessageLine, PruneLine, SessionLine, UncompactLine, VERSION,
+    self, AppendLine, CommitLine, Line, MessageLine, PruneLine, SEALED_VERSION, SealedLine, SessionLine,
+    UncompactLine, VERSION,
 };
 use super::lines::{Lines, Next};
 use super::undo;
+use crate::history::encryption::{self, CIPHER, Place, Vault};
 use crate::history::rules::{self, invalid};
 use crate::history::{CompactionRecord, RecordId, SessionId, StoreError, StoreErrorKind, Timestamp};
 use crate::wire::stored;
@@ -18,8 +20,8 @@ use crate::wire::stored;
 /// What was read of a file, up to `end`. What others have written since is read when it is next asked for.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// The file's own id; zero if it has no first line yet.
-    pub(super) file: Uuid,
+    /// The file's own id, zero if it has no first line yet, and how its lines are kept.
+    pub(super) file: Origin,
     /// Where the last append or commit ends.
     pub(super) end: u64,
     /// Where the last line before that begins, and its checksum. As long as that stands there it is the same file, whose
@@ -36,7 +38,7 @@ impl Known {
     /// Of a file without a line.
     pub(super) fn empty() -> Self {
         Self {
-            file: Uuid::nil(),
+            file: Origin::default(),
             end: 0,
             last: (0, [0; frame::SUM_BYTES]),
             index: Index::default(),
@@ -48,19 +50,21 @@ impl Known {
     /// Of the file that `lines` reads, which should be the one of `session`: its first line only.
     ///
     /// # Errors
-    /// `Invalid` if a newer release wrote it; `Corrupt` if it is not the file of that session.
+    /// `Invalid` if a newer release wrote it, or it is kept in another way than in `vault`; `Corrupt` if it is not the file
+    /// of that session.
     pub(super) fn read(
         lines: &mut Lines<'_>,
         session: &SessionId,
+        vault: &Vault,
         here: Here<'_>,
     ) -> Result<Self, StoreError> {
         let Some(line) = header(lines, here)? else { return Ok(Self::empty()) };
         if line.id != session.as_str() {
             return Err(here.corrupt(0, "it holds another session than its name says"));
         }
-        let file = Uuid::try_parse(&line.file).map_err(|_| here.corrupt(0, "it has no id"))?;
-        let Next::Line { len, sum, .. } = lines.next(Uuid::nil(), 0).map_err(|error| here.failed(error))?
-        else {
+        let file = line.open(vault, here)?;
+        let next = lines.next(&Origin::default(), 0).map_err(|error| here.failed(error))?;
+        let Next::Line { len, sum, .. } = next else {
             return Ok(Self::empty());
         };
         Ok(Self { file, end: len, last: (0, sum), version: line.v, ..Self::empty() })
@@ -87,7 +91,7 @@ impl Known {
         }
         let (mut at, mut incoming) = (self.end, Vec::new());
         loop {
-            let next = lines.next(self.file, at).map_err(|error| here.failed(error))?;
+            let next = lines.next(&self.file, at).map_err(|error| here.failed(error))?;
             let (len, sum, data) = match next {
                 Next::Line { len, sum, data } => (len, sum, data),
                 Next::End | Next::Torn => return Ok(()),
@@ -211,7 +215,7 @@ impl Known {
 
 /// The first line of a file; `None` if it was never written to its end.
 pub(super) fn header(lines: &mut Lines<'_>, here: Here<'_>) -> Result<Option<SessionLine>, StoreError> {
-    let data = match lines.next(Uuid::nil(), 0).map_err(|error| here.failed(error))? {
+    let data = match lines.next(&Origin::default(), 0).map_err(|error| here.failed(error))? {
         Next::Line { data, .. } => data,
         Next::End | Next::Torn => return Ok(None),
         Next::Damaged => {
@@ -220,17 +224,59 @@ pub(super) fn header(lines: &mut Lines<'_>, here: Here<'_>) -> Result<Option<Ses
     };
     let version = serde_json::from_slice::<AnyLine>(data).map(|line| line.session.v);
     match version {
-        Ok(v) if v > VERSION => {
+        Ok(v) if v > SEALED_VERSION => {
             let (operation, path) = (here.operation, here.path.display());
             Err(invalid(format!(
-                "{operation}: {path} was written by a newer version: format {v}, this one reads up to {VERSION}"
+                "{operation}: {path} was written by a newer version: format {v}, this one reads up to {SEALED_VERSION}"
             )))
         }
         _ => match serde_json::from_slice(data) {
-            Ok(Line::Session(line)) if line.v > 0 => Ok(Some(line)),
+            Ok(Line::Session(line)) if line.v > 0 && line.sealed.is_some() == (line.v == SEALED_VERSION) => {
+                Ok(Some(line))
+            }
             _ => Err(here.corrupt(0, "its first line is not that of a session")),
         },
     }
+}
+
+impl SessionLine {
+    /// The file that it begins, with `vault`.
+    ///
+    /// # Errors
+    /// `Invalid` if the file is kept in another way.
+    pub(super) fn open(&self, vault: &Vault, here: Here<'_>) -> Result<Origin, StoreError> {
+        let id = Uuid::try_parse(&self.file).map_err(|_| here.corrupt(0, "it has no id"))?;
+        let what = || format!("{}: {}", here.operation, here.path.display());
+        if let Some(sealed) = self.sealed.as_ref().filter(|sealed| sealed.cipher != CIPHER) {
+            return Err(invalid(format!(
+                "{} is encrypted with {:?}, this version knows {CIPHER}; open it with a newer one",
+                what(),
+                sealed.cipher
+            )));
+        }
+        let seal = vault.seal(id, self.id.as_bytes());
+        let check = self.sealed.as_ref().map(|sealed| &*sealed.check);
+        encryption::check(vault, &seal, check, &what())?;
+        Ok(Origin { id, seal })
+    }
+}
+
+/// Writes the first line of a new file of `session`, and returns what file that is.
+pub(super) fn begin(vault: &Vault, session: &SessionId, out: &mut Vec<u8>) -> Result<Origin, StoreError> {
+    let id = Uuid::new_v4();
+    let seal = vault.seal(id, session.as_str().as_bytes());
+    let mut first = SessionLine {
+        v: VERSION,
+        id: session.as_str().to_owned(),
+        file: id.simple().to_string(),
+        sealed: None,
+    };
+    if !vault.is_plain() {
+        let check = seal.close(Place::CHECK, String::new())?;
+        (first.v, first.sealed) = (SEALED_VERSION, Some(SealedLine { cipher: CIPHER.to_owned(), check }));
+    }
+    frame::seal(&Origin::default(), 0, &line::encode(&Line::Session(first))?, out)?;
+    Ok(Origin { id, seal })
 }
 
 /// The first line of a file of any version.

@@ -12,6 +12,9 @@ use crate::wire::stored::{self, StoredError};
 /// has no undoings and no prunes.
 pub(in crate::history) const VERSION: u64 = 2;
 
+/// The version of a file whose lines are encrypted. But for that it is the same as [`VERSION`].
+pub(in crate::history) const SEALED_VERSION: u64 = 3;
+
 /// The data of a line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -38,6 +41,16 @@ pub(in crate::history) struct SessionLine {
     pub(in crate::history) id: String,
     /// Tells this file from others of the same name, earlier or elsewhere.
     pub(in crate::history) file: String,
+    /// How the other lines are encrypted, if they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::history) sealed: Option<SealedLine>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::history) struct SealedLine {
+    pub(in crate::history) cipher: String,
+    /// Tells the key from a wrong one.
+    pub(in crate::history) check: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,11 +1,10 @@
 //! A file as lines.
 
+use core::ops::Range;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use uuid::Uuid;
-
-use super::frame::{self, HEAD_BYTES_MAX, Sum};
+use super::frame::{self, HEAD_BYTES_MAX, Origin, Sum};
 
 /// How many bytes are read at once where fewer are asked for: some tens of messages.
 const READ_BYTES: u64 = 16 * 1024;
@@ -17,6 +16,8 @@ pub(super) struct Lines<'a> {
     size: u64,
     buffer: Vec<u8>,
     buffer_at: u64,
+    /// The text of the line that was last read, of a file that is encrypted.
+    clear: String,
 }
 
 /// What stands at a place of a file.
@@ -34,7 +35,7 @@ pub(super) enum Next<'a> {
 
 impl<'a> Lines<'a> {
     pub(super) const fn new(file: &'a File, size: u64) -> Self {
-        Self { file, size, buffer: Vec::new(), buffer_at: 0 }
+        Self { file, size, buffer: Vec::new(), buffer_at: 0, clear: String::new() }
     }
 
     pub(super) const fn size(&self) -> u64 {
@@ -69,13 +70,37 @@ impl<'a> Lines<'a> {
     }
 
     /// The data of the line at `at`, which has `len` bytes; `None` if it is not as it was written.
-    pub(super) fn data(&mut self, file: Uuid, at: u64, len: u64) -> io::Result<Option<&[u8]>> {
+    pub(super) fn data(&mut self, file: &Origin, at: u64, len: u64) -> io::Result<Option<&[u8]>> {
+        match self.checked(file, at, len)? {
+            Some(data) => self.text(file, at, len, data).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Where in the line at `at` its data are, if it is as it was written.
+    fn checked(&mut self, file: &Origin, at: u64, len: u64) -> io::Result<Option<Range<usize>>> {
         let line = self.bytes(at, len)?;
-        Ok(frame::data(file, at, line).and_then(|data| line.get(data)))
+        let data = frame::data(file.id, at, line);
+        if file.seal.is_plain() {
+            return Ok(data);
+        }
+        let clear = data.as_ref().and_then(|data| file.open(at, line.get(data.clone())?));
+        self.clear = clear.unwrap_or_default();
+        // No line has an empty text.
+        Ok(data.filter(|_| !self.clear.is_empty()))
+    }
+
+    /// The text of a line that was just [`checked`](Self::checked), with its data there.
+    fn text(&mut self, file: &Origin, at: u64, len: u64, data: Range<usize>) -> io::Result<&[u8]> {
+        if file.seal.is_plain() {
+            Ok(self.bytes(at, len)?.get(data).unwrap_or_default())
+        } else {
+            Ok(self.clear.as_bytes())
+        }
     }
 
     /// What stands at `at`.
-    pub(super) fn next(&mut self, file: Uuid, at: u64) -> io::Result<Next<'_>> {
+    pub(super) fn next(&mut self, file: &Origin, at: u64) -> io::Result<Next<'_>> {
         let left = self.size.saturating_sub(at);
         if left == 0 {
             return Ok(Next::End);
@@ -83,12 +108,12 @@ impl<'a> Lines<'a> {
         let head = frame::head(self.bytes(at, HEAD_BYTES_MAX as u64)?);
         let whole = head.filter(|head| head.line_len() <= left);
         let data = match whole {
-            Some(head) => frame::data(file, at, self.bytes(at, head.line_len())?),
+            Some(head) => self.checked(file, at, head.line_len())?,
             None => None,
         };
         if let (Some(head), Some(data)) = (whole, data) {
             let (len, sum) = (head.line_len(), head.sum());
-            let data = self.bytes(at, len)?.get(data).unwrap_or_default();
+            let data = self.text(file, at, len, data)?;
             return Ok(Next::Line { len, sum, data });
         }
         let torn = self.is_torn(at, head.map_or(u64::MAX, |head| head.line_len()))?;

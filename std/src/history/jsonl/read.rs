@@ -9,7 +9,7 @@ use super::directory::{Access, Directory, END, Opened, wait_for};
 use super::failure::Here;
 use super::index::{AppendSlot, Shown, Span};
 use super::known::{self, Known};
-use super::line::Line;
+use super::line::{Line, SessionLine};
 use super::lines::Lines;
 use crate::files;
 use crate::history::{
@@ -40,7 +40,7 @@ fn line<'b>(
     (at, len): (u64, u64),
     here: Here<'_>,
 ) -> Result<Line<'b>, StoreError> {
-    let data = lines.data(known.file, at, len).map_err(|error| here.failed(error))?;
+    let data = lines.data(&known.file, at, len).map_err(|error| here.failed(error))?;
     let data = data.ok_or_else(|| here.corrupt(at, "a line is not as it was written"))?;
     serde_json::from_slice(data).map_err(|_| here.corrupt(at, "a line of an unknown kind"))
 }
@@ -232,8 +232,18 @@ fn named_inside(
 ) -> Result<Option<SessionId>, StoreError> {
     let path = directory.folder().join(name);
     let here = Here { operation: "list", path: &path };
-    let opened = File::open(&path).and_then(|file| {
-        // Its first line is written only once, but may be being written now.
+    match first_line(here)?.map(|header| header.id) {
+        Some(id) if files::file_stem(&id) != stem => {
+            Err(here.corrupt(0, "it holds another session than its name says"))
+        }
+        id => Ok(id.map(SessionId::new)),
+    }
+}
+
+/// The first line of a file; none if it is gone or was never begun.
+pub(super) fn first_line(here: Here<'_>) -> Result<Option<SessionLine>, StoreError> {
+    let opened = File::open(here.path).and_then(|file| {
+        // It is written only once, but may be being written now.
         wait_for(&file, Access::Read)?;
         let size = file.metadata()?.len();
         Ok((file, size))
@@ -243,11 +253,5 @@ fn named_inside(
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(here.failed(error)),
     };
-    let header = known::header(&mut Lines::new(&file, size), here)?;
-    match header.map(|header| header.id) {
-        Some(id) if files::file_stem(&id) != stem => {
-            Err(here.corrupt(0, "it holds another session than its name says"))
-        }
-        id => Ok(id.map(SessionId::new)),
-    }
+    known::header(&mut Lines::new(&file, size), here)
 }

@@ -6,12 +6,12 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use epitome_core::{Revision, Seq};
-use uuid::Uuid;
 
 use super::directory::{Directory, Opened};
-use super::frame;
+use super::failure::Here;
+use super::frame::{self, Origin};
 use super::known;
-use super::line::{self, CommitLine, Line, MessageLine, SessionLine, VERSION};
+use super::line::{self, CommitLine, Line, MessageLine};
 use super::lines::{Lines, Next};
 use super::options::Fsync;
 use super::undo::is_pruned;
@@ -35,7 +35,7 @@ pub(super) fn rewrite(
     let here = opened.here("rewrite");
     let beside = beside(&opened.path);
     let durable = directory.options.fsync != Fsync::Never;
-    let written = write(&beside, opened, session, through, last).and_then(|file| {
+    let written = write(directory, &beside, opened, session, through, last).and_then(|file| {
         let done = if durable { file.sync_all() } else { Ok(()) };
         let done = done.and_then(|()| fs::rename(&beside, &opened.path));
         let done = done.and_then(|()| if durable { files::sync_folder(directory.folder()) } else { Ok(()) });
@@ -64,6 +64,7 @@ fn beside(path: &Path) -> PathBuf {
 }
 
 fn write(
+    directory: &Directory,
     beside: &Path,
     opened: &Opened,
     session: &SessionId,
@@ -76,20 +77,16 @@ fn write(
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(beside).map_err(|error| here.failed(error))?;
-    let mut out = Out { file, id: Uuid::new_v4(), at: 0, bytes: Vec::new() };
-    let (id, file) = (session.as_str().to_owned(), out.id.simple().to_string());
-    let first = line::encode(&Line::Session(SessionLine { v: VERSION, id, file }))?;
-    out.at = {
-        frame::seal(Uuid::nil(), 0, &first, &mut out.bytes);
-        out.bytes.len() as u64
-    };
+    let mut bytes = Vec::new();
+    let origin = known::begin(&directory.vault, session, &mut bytes)?;
+    let mut out = Out { file, origin, at: bytes.len() as u64, bytes };
     let mut lines = Lines::new(&opened.file, opened.size);
-    let mut at = match lines.next(Uuid::nil(), 0).map_err(|error| here.failed(error))? {
+    let mut at = match lines.next(&Origin::default(), 0).map_err(|error| here.failed(error))? {
         Next::Line { len, .. } => len,
         _ => return Err(here.corrupt(0, "its first line is not that of a session")),
     };
     while at < opened.known.end {
-        let found = lines.next(opened.known.file, at).map_err(|error| here.failed(error))?;
+        let found = lines.next(&opened.known.file, at).map_err(|error| here.failed(error))?;
         let Next::Line { len, data, .. } = found else {
             return Err(here.corrupt(at, "a line is not as it was written"));
         };
@@ -97,13 +94,13 @@ fn write(
         let text = core::str::from_utf8(data).map_err(|_| unread())?;
         let line = serde_json::from_str(text).map_err(|_| unread())?;
         match without(opened, &line, at, through)? {
-            Some(bare) => out.line(&bare),
-            None => out.line(text),
-        }
-        .map_err(|error| here.failed(error))?;
+            Some(bare) => out.line(&bare, here),
+            None => out.line(text, here),
+        }?;
         at = at.saturating_add(len);
     }
-    out.line(&line::encode(last)?).and_then(|()| out.flush()).map_err(|error| here.failed(error))?;
+    out.line(&line::encode(last)?, here)?;
+    out.flush().map_err(|error| here.failed(error))?;
     Ok(out.file)
 }
 
@@ -144,19 +141,18 @@ fn without(
 /// A file that is written line by line.
 struct Out {
     file: File,
-    /// The file's id.
-    id: Uuid,
+    origin: Origin,
     /// Where the next line begins.
     at: u64,
     bytes: Vec<u8>,
 }
 
 impl Out {
-    fn line(&mut self, text: &str) -> io::Result<()> {
+    fn line(&mut self, text: &str, here: Here<'_>) -> Result<(), StoreError> {
         let before = self.bytes.len();
-        frame::seal(self.id, self.at, text, &mut self.bytes);
+        frame::seal(&self.origin, self.at, text, &mut self.bytes)?;
         self.at = self.at.saturating_add(self.bytes.len().saturating_sub(before) as u64);
-        if self.bytes.len() < WRITE_BYTES { Ok(()) } else { self.flush() }
+        if self.bytes.len() < WRITE_BYTES { Ok(()) } else { self.flush().map_err(|error| here.failed(error)) }
     }
 
     fn flush(&mut self) -> io::Result<()> {

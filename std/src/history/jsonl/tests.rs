@@ -11,12 +11,13 @@ use super::options::{Fsync, JsonlOptions};
 use super::read;
 use super::report::Cuts;
 use super::write::{AppendJob, CommitJob};
+use crate::history::encryption::Vault;
 use crate::history::{Append, AppendToken, CompactionRecord, Entry, SessionId, TokenCount};
 use crate::message::Message;
 
 fn open(folder: &Path) -> Directory {
     let options = JsonlOptions::default().with_fsync(Fsync::Never);
-    Directory::open(folder, options, Cuts::default()).unwrap()
+    Directory::open(folder, options, Vault::default(), Cuts::default()).unwrap()
 }
 
 /// Appends messages, a hundred at a time.

@@ -5,14 +5,13 @@ use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 
 use epitome_core::{Head, Revision, Seq};
 use serde_json::value::RawValue;
-use uuid::Uuid;
 
 use super::directory::{Access, Directory, Opened};
 use super::failure::Here;
-use super::frame::{self, Sum};
+use super::frame::{self, Origin, Sum};
 use super::index::{Incoming, Index, Kept, Slot, Span};
-use super::known::Known;
-use super::line::{self, AppendLine, CommitLine, Line, MessageLine, SessionLine, VERSION};
+use super::known::{self, Known};
+use super::line::{self, AppendLine, CommitLine, Line, MessageLine, SEALED_VERSION, VERSION};
 use super::lines::Lines;
 use super::options::Fsync;
 use super::{read, rewrite};
@@ -274,8 +273,7 @@ fn sync(directory: &Directory, opened: &mut Opened) -> io::Result<()> {
 /// Lines as they will stand in a file.
 struct Batch {
     bytes: Vec<u8>,
-    /// The file's id.
-    file: Uuid,
+    file: Origin,
     /// Where each line is, but for the first of the file.
     spans: Vec<Span>,
     /// Where the last one begins, and its checksum.
@@ -284,19 +282,23 @@ struct Batch {
 
 impl Batch {
     /// The lines with these data for the end of the file, after the first line where there is none.
-    fn new(opened: &Opened, session: &SessionId, texts: &[String]) -> Result<Self, StoreError> {
-        let Known { file, end, last, .. } = opened.known;
-        let mut batch = Self { bytes: Vec::new(), file, spans: Vec::with_capacity(texts.len()), last };
-        if !opened.known.has_begun() {
-            batch.file = Uuid::new_v4();
-            let (id, file) = (session.as_str().to_owned(), batch.file.simple().to_string());
-            let first = line::encode(&Line::Session(SessionLine { v: VERSION, id, file }))?;
-            frame::seal(Uuid::nil(), 0, &first, &mut batch.bytes);
-        }
+    fn new(
+        directory: &Directory,
+        opened: &Opened,
+        session: &SessionId,
+        texts: &[String],
+    ) -> Result<Self, StoreError> {
+        let Known { ref file, end, last, .. } = opened.known;
+        let (mut bytes, spans) = (Vec::new(), Vec::with_capacity(texts.len()));
+        let file = match opened.known.has_begun() {
+            true => file.clone(),
+            false => known::begin(&directory.vault, session, &mut bytes)?,
+        };
+        let mut batch = Self { bytes, file, spans, last };
         for text in texts {
             let begin = batch.bytes.len() as u64;
             let at = end.saturating_add(begin);
-            batch.last = (at, frame::seal(batch.file, at, text, &mut batch.bytes));
+            batch.last = (at, frame::seal(&batch.file, at, text, &mut batch.bytes)?);
             let len = (batch.bytes.len() as u64).saturating_sub(begin);
             batch.spans.push(Span { at, len });
         }
@@ -313,7 +315,7 @@ pub(super) fn write(
     texts: &[String],
     what: Acknowledges,
 ) -> Result<Vec<Span>, StoreError> {
-    let Batch { bytes, file, spans, last } = Batch::new(opened, session, texts)?;
+    let Batch { bytes, file, spans, last } = Batch::new(directory, opened, session, texts)?;
     let from = opened.known.end;
     let written = (&opened.file).seek(SeekFrom::Start(from)).and_then(|_| (&opened.file).write_all(&bytes));
     let written =
@@ -329,7 +331,7 @@ pub(super) fn write(
     let known = &mut opened.known;
     (known.end, known.file, known.last) = (opened.size, file, last);
     if known.version == 0 {
-        known.version = VERSION;
+        known.version = if directory.vault.is_plain() { VERSION } else { SEALED_VERSION };
     }
     Ok(spans)
 }

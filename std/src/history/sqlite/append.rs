@@ -4,17 +4,20 @@ use epitome_core::{Head, OpenKind, Revision, Seq};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::failure::Failure;
-use super::row::{create_session, find_session, number, save_session, time};
+use super::read::call_id;
+use super::row::{create_session, find_session, number, rows, save_session, time};
+use super::session::Session;
 use super::sql;
 use crate::history::bodies::Bodies;
+use crate::history::encryption::Place;
 use crate::history::rows::{SessionRow, int, part_tokens_text, stored_time};
 use crate::history::rules::{self, Anchor, corrupt};
-use crate::history::{Append, AppendToken, Appended, Entry, LoggedAppend, SessionId, StoreError, Timestamp};
+use crate::history::{Append, AppendToken, Appended, Entry, LoggedAppend, StoreError, Timestamp};
 
 /// An append with everything about it that can be made before its turn comes.
 #[derive(Debug)]
 pub(super) struct AppendJob {
-    session: SessionId,
+    session: Session,
     token: AppendToken,
     head: Head,
     entries: Vec<Entry>,
@@ -23,10 +26,17 @@ pub(super) struct AppendJob {
 }
 
 impl AppendJob {
-    pub(super) fn new(session: &SessionId, append: &Append<'_>) -> Result<Self, StoreError> {
+    pub(super) fn new(session: &Session, append: &Append<'_>) -> Result<Self, StoreError> {
         let Append { token, head, entries, time } = *append;
         let (session, token) = (session.clone(), token.clone());
-        Ok(Self { session, token, head, entries: entries.to_vec(), bodies: Bodies::of(entries)?, time })
+        let mut bodies = Bodies::of(entries)?;
+        bodies.digest = session.seal.digest(bodies.digest);
+        // At another head they are not written.
+        for (offset, text) in (0..).zip(&mut bodies.texts) {
+            let place = Place::message(head.0.saturating_add(offset));
+            *text = session.close(place, core::mem::take(text))?;
+        }
+        Ok(Self { session, token, head, entries: entries.to_vec(), bodies, time })
     }
 
     pub(super) fn run(&self, connection: &Connection) -> Result<Appended, Failure> {
@@ -116,7 +126,7 @@ impl AppendJob {
             ))?;
             text.execute((session, seq, body, part_tokens_text(&entry.part_tokens)))?;
             if hidden_by.is_some() {
-                settle(connection, session, entry)?;
+                settle(connection, (&self.session, session), entry)?;
             }
         }
         Ok(())
@@ -126,7 +136,7 @@ impl AppendJob {
 /// What was appended under a token.
 pub(super) fn find(
     connection: &Connection,
-    session: &SessionId,
+    session: &Session,
     token: &AppendToken,
 ) -> Result<Option<Appended>, Failure> {
     let Some(row) = find_session(connection, session)? else { return Ok(None) };
@@ -135,7 +145,7 @@ pub(super) fn find(
 
 pub(super) fn list(
     connection: &Connection,
-    session: &SessionId,
+    session: &Session,
     from: Seq,
     limit: u32,
 ) -> Result<Vec<LoggedAppend>, Failure> {
@@ -167,11 +177,15 @@ fn receipt(
 }
 
 /// Takes the call that a hidden entry answers off the list of the unanswered ones: the first with its id.
-fn settle(connection: &Connection, session: i64, entry: &Entry) -> Result<(), Failure> {
-    if let Some((kind, id)) = entry.answers() {
-        let mut answer = connection.prepare_cached(sql::ANSWER)?;
-        let approval = kind == OpenKind::Approval;
-        answer.execute((session, int(entry.anchor.0), id.as_bytes(), approval))?;
+fn settle(connection: &Connection, (session, row): (&Session, i64), entry: &Entry) -> Result<(), Failure> {
+    let Some((kind, id)) = entry.answers() else { return Ok(()) };
+    let group = (row, int(entry.anchor.0), kind == OpenKind::Approval);
+    let calls = rows(connection, sql::UNANSWERED_OF, group, |row| {
+        let ordinal = row.get(0)?;
+        Ok((ordinal, call_id(row.get(1)?, session, (entry.anchor, ordinal))?))
+    })?;
+    if let Some((ordinal, _)) = calls.iter().find(|(_, call)| call == id) {
+        connection.prepare_cached(sql::ANSWERED)?.execute((row, int(entry.anchor.0), ordinal))?;
     }
     Ok(())
 }

@@ -5,38 +5,48 @@ use epitome_core::{Revision, Seq, Tokens};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::failure::Failure;
-use super::row::{self, find_session, number, save_session};
+use super::row::{self, find_session, number, rows, save_session};
+use super::session::Session;
 use super::sql;
 use crate::history::bodies::RecordBodies;
+use crate::history::encryption::Place;
 use crate::history::rows::{SessionRow, count, covers, covers_text, int, shortened};
 use crate::history::rules::{self, VisibleMessage, VisibleSummary, corrupt};
-use crate::history::{CompactionRecord, MessageEdit, RecordId, SessionId, StoreError, TokenCount};
+use crate::history::{CompactionRecord, MessageEdit, RecordId, StoreError, TokenCount};
 
 /// A commit with everything about it that can be made before its turn comes.
 #[derive(Debug)]
 pub(super) struct CommitJob {
-    session: SessionId,
+    session: Session,
     record: CompactionRecord,
     bodies: RecordBodies,
 }
 
 impl CommitJob {
-    pub(super) fn new(session: &SessionId, record: &CompactionRecord) -> Result<Self, StoreError> {
-        Ok(Self { session: session.clone(), record: record.clone(), bodies: RecordBodies::of(record)? })
+    pub(super) fn new(session: &Session, record: &CompactionRecord) -> Result<Self, StoreError> {
+        let mut bodies = RecordBodies::of(record)?;
+        // At another revision they are not written.
+        let revision = record.parent.next().0;
+        for (summary, text) in record.summaries.iter().zip(&mut bodies.summaries) {
+            *text = session.close(Place::summary(revision, summary.key.0), core::mem::take(text))?;
+        }
+        bodies.text = session.close(Place::record(revision), bodies.text)?;
+        Ok(Self { session: session.clone(), record: record.clone(), bodies })
     }
 
     pub(super) fn run(&self, connection: &Connection) -> Result<Revision, Failure> {
         let found = find_session(connection, &self.session)?;
         let mut row = found.ok_or_else(|| rules::not_found("commit"))?;
-        let known = record_at(connection, row.id, self.record.parent.next())?;
+        let known = record_at(connection, (&self.session, row.id), self.record.parent.next())?;
         if let Some(made) = rules::check_commit(&self.record, self.bodies.id, known, row.revision, row.head)?
         {
             return Ok(made);
         }
-        let messages = rows(connection, sql::VISIBLE_MESSAGES, row.id, visible_message)?;
-        let summaries = rows(connection, sql::VISIBLE_SUMMARIES, row.id, visible_summary)?;
+        let messages = rows(connection, sql::VISIBLE_MESSAGES, [row.id], visible_message)?;
+        let summaries = rows(connection, sql::VISIBLE_SUMMARIES, [row.id], visible_summary)?;
         let edit = rules::edit(&self.record, &messages, &summaries)?;
-        let stand_ins = self.record.edits.iter().map(|edit| shorten(connection, row.id, edit));
+        let session = (&self.session, row.id);
+        let stand_ins = self.record.edits.iter().map(|edit| shorten(connection, session, edit));
         let stand_ins = stand_ins.collect::<Result<Vec<_>, _>>()?;
         rules::check_groups(&self.record, &messages)?;
 
@@ -44,7 +54,7 @@ impl CommitJob {
         row.live_messages = edit.live_messages;
         row.live_tokens = edit.live_tokens;
         hide(connection, &row, &self.record.hides, &edit)?;
-        insert_edits(connection, &row, &self.record.edits, &stand_ins)?;
+        insert_edits(connection, (session, row.revision), &self.record.edits, &stand_ins)?;
         self.show(connection, &row)?;
         save_session(connection, &row)?;
         Ok(row.revision)
@@ -71,15 +81,16 @@ impl CommitJob {
             ))?;
         }
         for call in &self.record.unanswered {
+            let place = Place::call(call.anchor.0, call.ordinal.into());
             connection.prepare_cached(sql::NEW_UNANSWERED)?.execute((
                 row.id,
                 int(call.anchor.0),
                 call.ordinal,
                 call.turn.0,
-                call.id.as_bytes(),
+                self.session.close(place, call.id.to_string())?.into_bytes(),
             ))?;
         }
-        let id = self.bodies.id.as_bytes().as_slice();
+        let id = self.session.close_id(row.revision, self.bodies.id)?;
         connection.prepare_cached(sql::NEW_RECORD)?.execute((row.id, revision, id, &self.bodies.text))?;
         Ok(())
     }
@@ -87,13 +98,12 @@ impl CommitJob {
 
 fn record_at(
     connection: &Connection,
-    session: i64,
+    (session, id): (&Session, i64),
     revision: Revision,
-) -> rusqlite::Result<Option<(Revision, RecordId)>> {
-    connection
-        .prepare_cached(sql::RECORD)?
-        .query_row((session, int(revision.0)), |row| Ok((revision, RecordId::from_bytes(row.get(0)?))))
-        .optional()
+) -> Result<Option<(Revision, RecordId)>, Failure> {
+    let mut record = connection.prepare_cached(sql::RECORD)?;
+    let stored = record.query_row((id, int(revision.0)), |row| row.get(0)).optional()?;
+    Ok(stored.map(|stored| session.open_id(revision, stored)).transpose()?.map(|id| (revision, id)))
 }
 
 fn hide(
@@ -122,13 +132,17 @@ fn hide(
 }
 
 /// What stands in place of a message's parts after `edit`, over what stands there already, as it is stored.
-fn shorten(connection: &Connection, session: i64, edit: &MessageEdit) -> Result<String, Failure> {
+fn shorten(
+    connection: &Connection,
+    (session, id): (&Session, i64),
+    edit: &MessageEdit,
+) -> Result<String, Failure> {
     let mut statement = connection.prepare_cached(sql::EDITED)?;
-    let mut rows = statement.query((session, int(edit.seq.0)))?;
+    let mut rows = statement.query((id, int(edit.seq.0)))?;
     let lost = || corrupt(format!("commit: the text of message {} is missing", edit.seq));
     let found = rows.next()?.ok_or_else(lost)?;
-    let body: String = found.get::<_, Option<String>>(3)?.ok_or_else(lost)?;
-    shortened(edit, &body, row::edit(found, 4)?, || {
+    let body = session.message(edit.seq, found.get::<_, Option<String>>(3)?.ok_or_else(lost)?)?;
+    shortened(edit, &body, row::edit(found, 4, (session, edit.seq))?, || {
         let basis: String = found.get(1)?;
         Ok(count(Tokens(found.get(0)?), &basis, found.get(2)?)?)
     })
@@ -136,12 +150,12 @@ fn shorten(connection: &Connection, session: i64, edit: &MessageEdit) -> Result<
 
 fn insert_edits(
     connection: &Connection,
-    row: &SessionRow,
+    (session, revision): ((&Session, i64), Revision),
     edits: &[MessageEdit],
     stand_ins: &[String],
 ) -> Result<(), Failure> {
     for (edit, stand_ins) in edits.iter().zip(stand_ins) {
-        insert_edit(connection, row.id, edit.seq, row.revision, &edit.count, stand_ins)?;
+        insert_edit(connection, session, edit.seq, revision, &edit.count, stand_ins)?;
     }
     Ok(())
 }
@@ -149,37 +163,22 @@ fn insert_edits(
 /// Keeps what stands in place of a message's parts since `revision`.
 pub(super) fn insert_edit(
     connection: &Connection,
-    session: i64,
+    (session, id): (&Session, i64),
     seq: Seq,
     revision: Revision,
     count: &TokenCount,
     stand_ins: &str,
 ) -> Result<(), Failure> {
     connection.prepare_cached(sql::NEW_EDIT)?.execute((
-        session,
+        id,
         int(seq.0),
         int(revision.0),
         count.tokens.0,
         count.basis.as_str(),
         count.counter.as_str(),
-        stand_ins,
+        session.close(Place::stand_ins(seq.0), stand_ins.to_owned())?,
     ))?;
     Ok(())
-}
-
-pub(super) fn rows<T>(
-    connection: &Connection,
-    sql: &str,
-    session: i64,
-    read: impl Fn(&Row<'_>) -> Result<T, Failure>,
-) -> Result<Vec<T>, Failure> {
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query([session])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(read(row)?);
-    }
-    Ok(found)
 }
 
 pub(super) fn visible_message(row: &Row<'_>) -> Result<VisibleMessage, Failure> {

@@ -4,10 +4,12 @@ use core::time::Duration;
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior};
+use uuid::Uuid;
 
 use super::failure::{Failure, unavailable};
-use super::sql::{APPLICATION_ID, SCHEMA, SCHEMA_VERSION, UPGRADES};
+use super::sql::{self, APPLICATION_ID, SCHEMA, SCHEMA_VERSION, UPGRADES};
+use crate::history::encryption::{self, CIPHER, Place, Vault};
 use crate::history::rules::{corrupt, invalid};
 use crate::history::{StoreError, StoreErrorKind};
 
@@ -20,11 +22,17 @@ const STATEMENTS_MAX: usize = 96;
 /// How often the change to WAL is tried: each time it fails, another of those who open a new file has come further.
 const WAL_ATTEMPTS_MAX: usize = 32;
 
-pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+/// A file that is open, and the id of its own that its texts are encrypted with, if they are.
+pub(super) struct Opened {
+    pub(super) connection: Connection,
+    pub(super) file: Uuid,
+}
+
+pub(super) fn open(path: &Path, vault: &Vault) -> Result<Opened, StoreError> {
     let path = resolve(path)?;
     create(&path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let open = || -> Result<Connection, Failure> {
+    let open = || -> Result<Opened, Failure> {
         let connection = Connection::open_with_flags(&path, flags)?;
         prepare(&connection)?;
         // Before anything is written: the file may belong to another program.
@@ -32,8 +40,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
         if connection.is_readonly("main")? {
             return Err(not_writable(&path).into());
         }
-        set_up(&connection)?;
-        Ok(connection)
+        let file = set_up(&connection, vault)?;
+        Ok(Opened { connection, file })
     };
     open().map_err(|failure| failure.of("open"))
 }
@@ -42,7 +50,7 @@ pub(super) fn open_in_memory() -> Result<Connection, StoreError> {
     let open = || -> Result<Connection, Failure> {
         let connection = Connection::open_in_memory()?;
         prepare(&connection)?;
-        set_up(&connection)?;
+        set_up(&connection, &Vault::Plain)?;
         Ok(connection)
     };
     open().map_err(|failure| failure.of("open"))
@@ -51,12 +59,13 @@ pub(super) fn open_in_memory() -> Result<Connection, StoreError> {
 /// Where the directory cannot be written either, SQLite refuses to read a file that was written in WAL mode, because
 /// it cannot tell readers from writers there. If no log lies beside the file, no writer has it open, and it is read as
 /// a file that does not change: whoever makes it writable again opens it anew.
-pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_read_only(path: &Path, vault: &Vault) -> Result<Opened, StoreError> {
     let path = resolve(path)?;
     if !path.exists() {
         return Err(unavailable("open: there is no such file"));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let checked = |connection| checked(connection, vault);
     let first = Connection::open_with_flags(&path, flags).map_err(Failure::from).and_then(checked);
     let cannot_open = matches!(&first, Err(Failure::Sqlite(error))
         if matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly)));
@@ -70,10 +79,13 @@ pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
     opened.map_err(|failure| failure.of("open"))
 }
 
-fn checked(connection: Connection) -> Result<Connection, Failure> {
+fn checked(connection: Connection, vault: &Vault) -> Result<Opened, Failure> {
     prepare(&connection)?;
     match identify_alone(&connection)? {
-        Identity::Ours { version: SCHEMA_VERSION } => Ok(connection),
+        Identity::Ours { version: SCHEMA_VERSION } => {
+            let file = unlock(&connection, vault)?;
+            Ok(Opened { connection, file })
+        }
         Identity::Ours { version } => {
             let context = format!(
                 "open: written by an older version: schema {version}, this one has {SCHEMA_VERSION}; open it for \
@@ -152,8 +164,8 @@ fn prepare(connection: &Connection) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes acknowledged writes last, and the schema the one of this release.
-fn set_up(connection: &Connection) -> Result<(), Failure> {
+/// Makes acknowledged writes last, and the schema the one of this release. Returns the file's own id.
+fn set_up(connection: &Connection, vault: &Vault) -> Result<Uuid, Failure> {
     // Each commit is in the log, and the log on the disk, before it is acknowledged. Where the file system allows no
     // WAL, SQLite stays with its rollback journal, which under FULL lasts as well.
     use_wal(connection)?;
@@ -168,16 +180,48 @@ fn set_up(connection: &Connection) -> Result<(), Failure> {
         Identity::Empty => {
             transaction.execute_batch(SCHEMA)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-            1
+            0
         }
     };
     if version < SCHEMA_VERSION {
-        let done = usize::try_from(version.saturating_sub(1)).unwrap_or_default();
+        let done = usize::try_from(version.max(1).saturating_sub(1)).unwrap_or_default();
         UPGRADES.iter().skip(done).try_for_each(|upgrade| transaction.execute_batch(upgrade))?;
         transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
-    Ok(transaction.commit()?)
+    if version == 0 && !vault.is_plain() {
+        lock(&transaction, vault)?;
+    }
+    // What is to be kept otherwise is left as it was found.
+    let file = unlock(&transaction, vault)?;
+    transaction.commit()?;
+    Ok(file)
 }
+
+/// Says in a new file that its texts are encrypted.
+fn lock(connection: &Connection, vault: &Vault) -> Result<(), Failure> {
+    let file = Uuid::new_v4();
+    let check = vault.seal(file, CHECKED).close(Place::CHECK, String::new())?;
+    connection.execute(sql::NEW_ENCRYPTION, (file.as_bytes(), CIPHER, check))?;
+    Ok(())
+}
+
+/// The file's own id, if `vault` is what its texts are kept in.
+fn unlock(connection: &Connection, vault: &Vault) -> Result<Uuid, Failure> {
+    let row = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?));
+    let found = connection.query_row(sql::ENCRYPTION, [], row).optional()?;
+    if let Some((_, cipher, _)) = found.as_ref().filter(|(_, cipher, _)| cipher != CIPHER) {
+        let context =
+            format!("open: encrypted with {cipher:?}, this version knows {CIPHER}; use a newer one");
+        return Err(invalid(context).into());
+    }
+    let file = found.as_ref().map_or_else(Uuid::nil, |(file, ..)| Uuid::from_bytes(*file));
+    let check = found.as_ref().map(|(_, _, check)| &**check);
+    encryption::check(vault, &vault.seal(file, CHECKED), check, "open: the file")?;
+    Ok(file)
+}
+
+/// The name of the session with whose key a file's own check is written: there may be one of this name.
+const CHECKED: &[u8] = b"";
 
 /// The change to WAL, once in a file's life, needs the file for itself and does not wait for it as other steps do.
 fn use_wal(connection: &Connection) -> Result<(), Failure> {

@@ -1,10 +1,12 @@
 //! Rows as values, and values as rows.
 
 use epitome_core::{Revision, Seq, Tokens, Turn};
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use super::failure::Failure;
+use super::session::Session;
 use super::sql;
+use crate::history::encryption::Place;
 use crate::history::rows::{EditRow, MessageRow, SessionRow, int, stored_time};
 use crate::history::rules::corrupt;
 use crate::history::{SessionId, SessionInfo, Timestamp};
@@ -25,13 +27,29 @@ pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Time
     Ok(optional(row, column)?.map(Timestamp))
 }
 
-/// The row of the session `name`.
+/// The rows that a statement gives, each as `read` makes it.
+pub(super) fn rows<T>(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl Params,
+    read: impl Fn(&Row<'_>) -> Result<T, Failure>,
+) -> Result<Vec<T>, Failure> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(parameters)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(read(row)?);
+    }
+    Ok(found)
+}
+
+/// The row of a session.
 pub(super) fn find_session(
     connection: &Connection,
-    name: &SessionId,
+    session: &Session,
 ) -> rusqlite::Result<Option<SessionRow>> {
     let mut statement = connection.prepare_cached(sql::SESSION)?;
-    let found = statement.query_row([name.as_str().as_bytes()], |row| {
+    let found = statement.query_row([session.name.as_str().as_bytes()], |row| {
         Ok(SessionRow {
             id: row.get(0)?,
             head: Seq(number(row, 1)?),
@@ -45,8 +63,8 @@ pub(super) fn find_session(
     found.optional()
 }
 
-pub(super) fn create_session(connection: &Connection, name: &SessionId) -> rusqlite::Result<SessionRow> {
-    let id = connection.prepare_cached(sql::NEW_SESSION)?.insert([name.as_str().as_bytes()])?;
+pub(super) fn create_session(connection: &Connection, session: &Session) -> rusqlite::Result<SessionRow> {
+    let id = connection.prepare_cached(sql::NEW_SESSION)?.insert([session.name.as_str().as_bytes()])?;
     let (head, revision) = (Seq(0), Revision(0));
     Ok(SessionRow { id, head, revision, live_messages: 0, live_tokens: 0, created: None, appended: None })
 }
@@ -77,37 +95,60 @@ pub(super) fn session_info(row: &Row<'_>) -> Result<SessionInfo, Failure> {
     Ok(info)
 }
 
-/// A row of one of the statements that read messages or summaries.
-pub(super) fn message(row: &Row<'_>) -> rusqlite::Result<MessageRow> {
+/// A row of one of the statements that read messages.
+pub(super) fn message(row: &Row<'_>, session: &Session) -> Result<MessageRow, Failure> {
+    let (key, anchor) = (Seq(number(row, 0)?), Seq(number(row, 1)?));
+    let edit = edit(row, 13, (session, key))?;
+    self::row(row, (session, Place::message(key.0)), (key, anchor), edit)
+}
+
+/// A row of the statement that reads the visible summaries.
+pub(super) fn summary(row: &Row<'_>, session: &Session) -> Result<MessageRow, Failure> {
+    let (key, revision) = (Seq(number(row, 0)?), number(row, 1)?);
+    self::row(row, (session, Place::summary(revision, key.0)), (key, key), None)
+}
+
+fn row(
+    row: &Row<'_>,
+    (session, place): (&Session, Place),
+    (key, anchor): (Seq, Seq),
+    edit: Option<EditRow>,
+) -> Result<MessageRow, Failure> {
     let revision = |column| Ok::<_, rusqlite::Error>(optional(row, column)?.map(Revision));
+    let body: Option<String> = row.get(9)?;
     Ok(MessageRow {
-        key: Seq(number(row, 0)?),
+        key,
         hidden_by: revision(8)?,
-        anchor: Seq(number(row, 1)?),
+        anchor,
         turn: Turn(row.get(2)?),
         tokens: Tokens(row.get(3)?),
         basis: row.get(4)?,
         counter: row.get(5)?,
         late: row.get(6)?,
         orphan: row.get(7)?,
-        body: row.get(9)?,
+        body: body.map(|body| session.open(place, body)).transpose()?,
         covers: row.get(10)?,
         part_tokens: row.get(11)?,
         edited_by: revision(12)?,
-        edit: edit(row, 13)?,
+        edit,
         pruned_by: None,
     })
 }
 
 /// A row of the statement that reads the log.
-pub(super) fn logged(row: &Row<'_>) -> rusqlite::Result<MessageRow> {
-    Ok(MessageRow { pruned_by: optional(row, 17)?.map(Revision), ..message(row)? })
+pub(super) fn logged(row: &Row<'_>, session: &Session) -> Result<MessageRow, Failure> {
+    Ok(MessageRow { pruned_by: optional(row, 17)?.map(Revision), ..message(row, session)? })
 }
 
-/// The columns from `first` on: tokens, basis, counter, stand-ins. All are NULL where nothing was shortened.
-pub(super) fn edit(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<EditRow>> {
+/// The columns from `first` on, of a message: tokens, basis, counter, stand-ins. All are NULL where nothing was shortened.
+pub(super) fn edit(
+    row: &Row<'_>,
+    first: usize,
+    (session, seq): (&Session, Seq),
+) -> Result<Option<EditRow>, Failure> {
     let column = |at: usize| first.saturating_add(at);
     let Some(stand_ins) = row.get(column(3))? else { return Ok(None) };
+    let stand_ins = session.stand_ins(seq, stand_ins)?;
     let (tokens, basis, counter) = (Tokens(row.get(first)?), row.get(column(1))?, row.get(column(2))?);
     Ok(Some(EditRow { tokens, basis, counter, stand_ins }))
 }

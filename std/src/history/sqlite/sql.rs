@@ -129,7 +129,20 @@ CREATE TABLE prunes (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX prunes_through ON prunes (session, through, revision);
+", "
+CREATE TABLE encryption (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    file BLOB NOT NULL,
+    cipher TEXT NOT NULL,
+    sealed TEXT NOT NULL
+) STRICT;
 "];
+
+/// How the texts of the file are encrypted: no row if they are not.
+pub(super) const ENCRYPTION: &str = "SELECT file, cipher, sealed FROM encryption WHERE id = 1";
+
+pub(super) const NEW_ENCRYPTION: &str =
+    "INSERT INTO encryption (id, file, cipher, sealed) VALUES (1, ?1, ?2, ?3)";
 
 pub(super) const SESSION: &str =
     "SELECT id, head, revision, live_messages, live_tokens, created, appended FROM sessions WHERE name = ?1";
@@ -175,9 +188,13 @@ pub(super) const NEW_MESSAGE: &str = "INSERT INTO messages
 pub(super) const NEW_BODY: &str =
     "INSERT INTO bodies (session, seq, body, part_tokens) VALUES (?1, ?2, ?3, ?4)";
 
-/// The first unanswered call of a group with one id, or the first request for approval: its ordinal has bit 31.
-pub(super) const ANSWER: &str = "DELETE FROM unanswered WHERE session = ?1 AND anchor = ?2 AND ordinal =
-    (SELECT min(ordinal) FROM unanswered WHERE session = ?1 AND anchor = ?2 AND id = ?3 AND ordinal >> 31 = ?4)";
+/// The unanswered calls of a group, or its requests for approval: their ordinals have bit 31. Their ids may be encrypted,
+/// so that only who reads them can look for one.
+pub(super) const UNANSWERED_OF: &str = "SELECT ordinal, id FROM unanswered
+    WHERE session = ?1 AND anchor = ?2 AND ordinal >> 31 = ?3 ORDER BY ordinal";
+
+pub(super) const ANSWERED: &str =
+    "DELETE FROM unanswered WHERE session = ?1 AND anchor = ?2 AND ordinal = ?3";
 
 pub(super) const UNANSWERED: &str =
     "SELECT id, anchor, turn, ordinal FROM unanswered WHERE session = ?1 ORDER BY anchor, ordinal";
@@ -191,9 +208,9 @@ pub(super) const LIVE_MESSAGES: &str = "SELECT m.seq, m.anchor, m.turn, m.tokens
     LEFT JOIN edits e ON e.session = m.session AND e.seq = m.seq
     WHERE m.session = ?1 AND m.seq >= ?2 AND m.hidden_by IS NULL AND m.orphan = 0 ORDER BY m.seq";
 
-/// The same columns as [`LIVE_MESSAGES`]: a summary is a group of its own.
+/// The same columns as [`LIVE_MESSAGES`], but for the second: a summary is a group of its own, and named by its revision.
 pub(super) const LIVE_SUMMARIES: &str =
-    "SELECT key, key, turn, tokens, basis, counter, 0, 0, hidden_by, body, covers, NULL, NULL, NULL, NULL, NULL, NULL
+    "SELECT key, revision, turn, tokens, basis, counter, 0, 0, hidden_by, body, covers, NULL, NULL, NULL, NULL, NULL, NULL
     FROM summaries INDEXED BY summaries_live WHERE session = ?1 AND key >= ?2 AND hidden_by IS NULL
     ORDER BY key";
 
@@ -296,7 +313,7 @@ pub(super) const PRUNE_BODY: &str =
 
 pub(super) const PRUNE_MESSAGE: &str = "UPDATE messages SET pruned_by = ?3 WHERE session = ?1 AND seq = ?2";
 
-pub(super) const PRUNE_EDIT: &str = "UPDATE edits SET stand_ins = '[]' WHERE session = ?1 AND seq = ?2";
+pub(super) const PRUNE_EDIT: &str = "UPDATE edits SET stand_ins = ?3 WHERE session = ?1 AND seq = ?2";
 
 pub(super) const PRUNE_SUMMARY: &str = "UPDATE summaries SET pruned_by = ?4, body = ?5
     WHERE session = ?1 AND revision = ?2 AND key = ?3";

@@ -6,7 +6,9 @@ use rusqlite::{Connection, StatementStatus};
 
 use super::append::AppendJob;
 use super::commit::CommitJob;
+use super::session::Session;
 use super::{open, read, sql};
+use crate::history::encryption::Seal;
 use crate::history::rows::StoredProjection;
 use crate::history::{
     Append, AppendToken, CompactionRecord, Entry, HistoryStore, MessageEdit, PartStandIn, SessionId,
@@ -32,13 +34,9 @@ const PLANS: &[(&str, &[&str])] = &[
     (sql::TOKEN, &["SEARCH tokens USING PRIMARY KEY (session=? AND token=?)"]),
     (sql::ANCHOR, &[BY_SEQ]),
     (sql::TURN, &[BY_SEQ]),
-    (
-        sql::ANSWER,
-        &[
-            "SEARCH unanswered USING PRIMARY KEY (session=? AND anchor=? AND ordinal=?)",
-            "SEARCH unanswered USING PRIMARY KEY (session=? AND anchor=?)",
-        ],
-    ),
+    (sql::ENCRYPTION, &["SEARCH encryption USING INTEGER PRIMARY KEY (rowid=?)"]),
+    (sql::UNANSWERED_OF, &["SEARCH unanswered USING PRIMARY KEY (session=? AND anchor=?)"]),
+    (sql::ANSWERED, &["SEARCH unanswered USING PRIMARY KEY (session=? AND anchor=? AND ordinal=?)"]),
     (sql::UNANSWERED, &["SEARCH unanswered USING PRIMARY KEY (session=?)"]),
     (sql::LIVE_MESSAGES, &["SEARCH m USING INDEX messages_live (session=? AND seq>?)", BODY, EDIT]),
     (sql::LIVE_SUMMARIES, &["SEARCH summaries USING INDEX summaries_live (session=? AND key>?)"]),
@@ -95,6 +93,7 @@ const PLANS: &[(&str, &[&str])] = &[
 
 /// The statements that only add a row: they have no plan but the tables that a constraint looks at.
 const INSERTS: &[&str] = &[
+    sql::NEW_ENCRYPTION,
     sql::NEW_SESSION,
     sql::NEW_TOKEN,
     sql::NEW_MESSAGE,
@@ -135,8 +134,8 @@ fn entry(seq: u64) -> Entry {
     Entry::new(Message::user("x"), Seq(seq), Turn(1), count)
 }
 
-fn session() -> SessionId {
-    SessionId::new("s")
+fn session() -> Session {
+    Session { name: SessionId::new("s"), seal: Seal::Plain }
 }
 
 /// A session of `stored` messages, of which the last 50 are visible, behind a summary of the others.
@@ -280,12 +279,12 @@ fn a_file_of_version_1_is_brought_up_to_date_and_not_read_before() {
     assert!(refused.to_string().contains("for writing once"), "{refused}");
     for _ in 0..2 {
         let store = SqliteStore::open(&path).unwrap();
-        let loaded = futures::executor::block_on(store.load(&session())).unwrap();
+        let loaded = futures::executor::block_on(store.load(&session().name)).unwrap();
         assert_eq!(loaded.live[0].entry.message, Message::user("x"));
         assert!(loaded.live[0].entry.part_tokens.is_empty());
     }
     let store = SqliteStore::open_read_only(&path).unwrap();
-    assert_eq!(futures::executor::block_on(store.load(&session())).unwrap().live.len(), 1);
+    assert_eq!(futures::executor::block_on(store.load(&session().name)).unwrap().live.len(), 1);
     let version = Connection::open(&path).unwrap().pragma_query_value(None, "user_version", |row| row.get(0));
     assert_eq!(version, Ok(sql::SCHEMA_VERSION));
 }
@@ -312,15 +311,15 @@ fn what_an_older_release_has_hidden_can_be_shown_again_and_pruned() {
     drop(old);
     futures::executor::block_on(async {
         let store = SqliteStore::open(&path).unwrap();
-        assert_eq!(store.uncompact(&session(), Revision(1)).await.unwrap(), Revision(2));
-        assert_eq!(store.load(&session()).await.unwrap().live.len(), 2);
+        assert_eq!(store.uncompact(&session().name, Revision(1)).await.unwrap(), Revision(2));
+        assert_eq!(store.load(&session().name).await.unwrap().live.len(), 2);
         let info = &store.list(None, 1).await.unwrap()[0];
         assert_eq!((info.live_messages, info.live_tokens, info.created), (2, 12, None));
         let mut record = CompactionRecord::new(Revision(2), Seq(2));
         record.hides = vec![SeqRange { first: Seq(0), last: Seq(0) }];
-        store.commit(&session(), &record).await.unwrap();
-        assert_eq!(store.prune(&session(), Revision(3)).await.unwrap().messages, 1);
-        let appends = store.appends(&session(), Seq(0), 9).await.unwrap();
+        store.commit(&session().name, &record).await.unwrap();
+        assert_eq!(store.prune(&session().name, Revision(3)).await.unwrap().messages, 1);
+        let appends = store.appends(&session().name, Seq(0), 9).await.unwrap();
         assert_eq!((appends.len(), appends[0].appended.head, appends[0].time), (1, Seq(2), None));
     });
 }
@@ -344,14 +343,14 @@ fn what_is_pruned_or_deleted_is_nowhere_in_the_file() {
             .zip(["zebra", "quokka"])
             .map(|(seq, word)| Entry { message: said(word), ..entry(seq) })
             .collect();
-        store.append(&session(), &Append::new(&AppendToken::new("t"), Seq(0), &entries)).await.unwrap();
+        store.append(&session().name, &Append::new(&AppendToken::new("t"), Seq(0), &entries)).await.unwrap();
         let mut record = CompactionRecord::new(Revision(0), Seq(2));
         record.hides = vec![SeqRange { first: Seq(0), last: Seq(0) }];
-        store.commit(&session(), &record).await.unwrap();
+        store.commit(&session().name, &record).await.unwrap();
         assert!(holds("zebra") && holds("quokka"));
-        store.prune(&session(), Revision(1)).await.unwrap();
+        store.prune(&session().name, Revision(1)).await.unwrap();
         assert!(!holds("zebra") && holds("quokka"));
-        store.delete(&session()).await.unwrap();
+        store.delete(&session().name).await.unwrap();
         assert!(!holds("quokka"));
     });
 }

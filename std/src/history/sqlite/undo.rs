@@ -5,19 +5,20 @@ use std::collections::BTreeSet;
 use epitome_core::{Revision, Seq};
 use rusqlite::{Connection, OptionalExtension};
 
-use super::commit::{insert_edit, rows, visible_message, visible_summary};
+use super::commit::{insert_edit, visible_message, visible_summary};
 use super::failure::Failure;
-use super::row::{find_session, number, optional, save_session};
+use super::row::{find_session, number, optional, rows, save_session};
+use super::session::Session;
 use super::sql;
+use crate::history::CompactionRecord;
 use crate::history::bodies::record;
 use crate::history::rows::{SessionRow, int};
 use crate::history::rules::{self, Undoing, corrupt};
-use crate::history::{CompactionRecord, SessionId};
 use crate::wire::stored;
 
 pub(super) fn uncompact(
     connection: &Connection,
-    session: &SessionId,
+    session: &Session,
     made: Revision,
 ) -> Result<Revision, Failure> {
     let found = find_session(connection, session)?;
@@ -37,16 +38,16 @@ pub(super) fn uncompact(
         return Ok(undone_by);
     }
     let (_, body) = known.ok_or_else(|| corrupt(format!("the record of {made} is missing")))?;
-    let record = record(made, &body)?;
+    let record = record(made, &session.record(made, body)?)?;
     let since = connection.prepare_cached(sql::PRUNED_SINCE)?.exists((row.id, int(made.0)))?;
     rules::nothing_pruned(&record, made, since)?;
 
     row.revision = row.revision.next();
     show_again(connection, &row, made)?;
-    restore_edits(connection, row.id, made, &record)?;
+    restore_edits(connection, (session, row.id), made, &record)?;
     connection.prepare_cached(sql::UNDO)?.execute((row.id, int(made.0), int(row.revision.0)))?;
-    let messages = rows(connection, sql::VISIBLE_MESSAGES, row.id, visible_message)?;
-    let summaries = rows(connection, sql::VISIBLE_SUMMARIES, row.id, visible_summary)?;
+    let messages = rows(connection, sql::VISIBLE_MESSAGES, [row.id], visible_message)?;
+    let summaries = rows(connection, sql::VISIBLE_SUMMARIES, [row.id], visible_summary)?;
     (row.live_messages, row.live_tokens) = rules::live(&messages, &summaries);
     save_session(connection, &row)?;
     Ok(row.revision)
@@ -65,7 +66,7 @@ fn show_again(connection: &Connection, row: &SessionRow, made: Revision) -> Resu
 /// Puts what stood in place of parts before `record` back, from the records that hold.
 fn restore_edits(
     connection: &Connection,
-    session: i64,
+    (session, id): (&Session, i64),
     made: Revision,
     record: &CompactionRecord,
 ) -> Result<(), Failure> {
@@ -75,9 +76,10 @@ fn restore_edits(
     }
     let mut held = Vec::new();
     let mut statement = connection.prepare_cached(sql::HELD_BEFORE)?;
-    let mut found = statement.query((session, int(made.0)))?;
+    let mut found = statement.query((id, int(made.0)))?;
     while let Some(row) = found.next()? {
         let (revision, body) = (Revision(number(row, 0)?), row.get::<_, String>(1)?);
+        let body = session.record(revision, body)?;
         let edits = self::record(revision, &body)?.edits.into_iter();
         held.extend(edits.filter(|edit| edited.contains(&edit.seq)).map(|edit| (revision, edit)));
     }
@@ -86,10 +88,10 @@ fn restore_edits(
         match restored.remove(&seq) {
             Some(it) => {
                 let stand_ins = stored::encode_stand_ins(&it.stand_ins).map_err(rules::not_storable)?;
-                insert_edit(connection, session, seq, it.by, &it.count, &stand_ins)?;
+                insert_edit(connection, (session, id), seq, it.by, &it.count, &stand_ins)?;
             }
             None => {
-                connection.prepare_cached(sql::DROP_EDIT)?.execute((session, int(seq.0)))?;
+                connection.prepare_cached(sql::DROP_EDIT)?.execute((id, int(seq.0)))?;
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Files that end too early, and files in which something else stands than was written.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use epitome_core::Seq;
 use epitome_std::history::{
@@ -19,10 +19,21 @@ use crate::support::{
 
 /// A session's file after each of some writes, and what it says then.
 struct Written {
+    open: Open,
     directory: tempfile::TempDir,
     files: Vec<Vec<u8>>,
     states: Vec<State>,
 }
+
+/// Opens a store in a directory.
+type Open = fn(&Path) -> JsonlStore;
+
+/// The stores whose files are damaged here.
+const STORES: &[Open] = &[
+    quick,
+    #[cfg(feature = "encryption")]
+    super::quick_encrypted,
+];
 
 /// What a session is, to be compared.
 type State = (Loaded, Vec<Logged>);
@@ -36,21 +47,25 @@ impl Written {
         self.directory.path().join("s.jsonl")
     }
 
+    fn store(&self) -> JsonlStore {
+        (self.open)(self.directory.path())
+    }
+
     fn whole(&self) -> &[u8] {
         self.files.last().unwrap()
     }
 }
 
-fn written() -> Written {
+fn written(open: Open) -> Written {
     let directory = tempfile::tempdir().unwrap();
-    let store = quick(directory.path());
+    let store = open(directory.path());
     let (mut files, mut states) = (Vec::new(), Vec::new());
     for step in 0..6 {
         write(&store, step);
         files.push(fs::read(directory.path().join("s.jsonl")).unwrap());
         states.push(state(&store));
     }
-    Written { directory, files, states }
+    Written { open, directory, files, states }
 }
 
 /// The writes of [`written`], one after another: of every kind.
@@ -80,14 +95,20 @@ fn write(store: &dyn HistoryStore, step: u64) {
 
 #[test]
 fn an_interrupted_write_is_cut_off_wherever_it_ended() {
-    let written = written();
-    let store = quick(written.directory.path());
+    // Of the longer lines of an encrypted file every third end is tried.
+    for (open, stride) in STORES.iter().zip([1, 3]) {
+        interrupted(&written(*open), stride);
+    }
+}
+
+fn interrupted(written: &Written, stride: usize) {
+    let store = written.store();
     // A file of its first line alone holds nothing to cut off, and no session.
     let header = written.files[0].iter().position(|byte| *byte == b'\n').unwrap() + 1;
     let mut cuts = 0;
     for (step, file) in written.files.iter().enumerate() {
         let before = step.checked_sub(1).map_or(&[][..], |before| &written.files[before]);
-        for end in before.len() + 1..file.len() {
+        for end in (before.len() + 1..file.len()).step_by(stride) {
             // As it is where the write was interrupted, and where the file was made longer first.
             let longer = [file.len() - 1 - end, file.len() - end + 100];
             for zeros in [0, longer[end % 2]] {
@@ -143,9 +164,11 @@ fn refused(store: &JsonlStore, allowed: impl Fn(&Loaded, &[Logged]) -> bool) -> 
 
 #[test]
 fn a_changed_byte_is_found_wherever_it_is() {
-    let written = written();
-    let cold = quick(written.directory.path());
-    let warm = quick(written.directory.path());
+    STORES.iter().for_each(|open| changed(&written(*open)));
+}
+
+fn changed(written: &Written) {
+    let (cold, warm) = (written.store(), written.store());
     let whole = written.whole();
     let all = written.states[5].clone();
     for (at, was) in whole.iter().enumerate() {
@@ -235,8 +258,11 @@ fn inflict(damage: &Damage, file: &mut Vec<u8>) {
 /// Whatever happens to a file, it is refused, or it is one of the states that it has had.
 #[test]
 fn damage_never_makes_other_data() {
-    let written = written();
-    let store = quick(written.directory.path());
+    STORES.iter().for_each(|open| damaged(&written(*open)));
+}
+
+fn damaged(written: &Written) {
+    let store = written.store();
     let (refusals, cuts) = (core::cell::Cell::new(0), core::cell::Cell::new(0));
     let config = Config { cases: 400, failure_persistence: None, ..Config::default() };
     let damages = proptest::collection::vec(damage(), 1..3);
@@ -272,8 +298,8 @@ fn damage_never_makes_other_data() {
 
 #[test]
 fn damage_is_named_with_its_place_and_changes_nothing() {
-    let written = written();
-    let store = quick(written.directory.path());
+    let written = written(quick);
+    let store = written.store();
     let mut file = written.whole().to_vec();
     let at = written.files[1].len();
     file[at + 60] ^= 1;

@@ -97,7 +97,7 @@ fn fields_of_later_releases_are_ignored() {
 
 #[test]
 fn a_newer_format_is_refused_and_left_alone() {
-    let newer = json!({"session": {"v": 3, "name": ["s"]}});
+    let newer = json!({"session": {"v": 4, "name": ["s"]}});
     let (directory, store) = store(&[newer, json!({"other": 1})]);
     let before = fs::read(directory.path().join("s.jsonl")).unwrap();
     for error in [
@@ -106,7 +106,7 @@ fn a_newer_format_is_refused_and_left_alone() {
         block_on(store.list(None, 9)).unwrap_err(),
     ] {
         assert_eq!(error.kind(), Invalid);
-        assert!(error.to_string().contains("newer version: format 3, this one reads up to 2"), "{error}");
+        assert!(error.to_string().contains("newer version: format 4, this one reads up to 3"), "{error}");
     }
     assert!(fs::read(directory.path().join("s.jsonl")).unwrap() == before);
 }
@@ -131,6 +131,8 @@ fn contradictions() -> Vec<Vec<Value>> {
     let mut unfinished = lines();
     unfinished.swap(3, 4);
     vec![
+        // Encrypted, by its version.
+        change(0, "/session/v", 3.into()),
         change(0, "/session/v", 0.into()),
         change(0, "/session/file", "x".into()),
         change(0, "/session/id", "t".into()),

@@ -1,0 +1,65 @@
+//! A session, as the operations on it name it.
+
+use epitome_core::{Revision, Seq};
+
+use crate::history::encryption::{Place, Seal};
+use crate::history::rules::corrupt;
+use crate::history::{RecordId, SessionId, StoreError};
+
+/// A session's name, and how its texts are kept.
+#[derive(Debug, Clone)]
+pub(super) struct Session {
+    pub(super) name: SessionId,
+    pub(super) seal: Seal,
+}
+
+impl Session {
+    /// `text` as it is written at `place`.
+    pub(super) fn close(&self, place: Place, text: String) -> Result<String, StoreError> {
+        self.seal.close(place, text)
+    }
+
+    /// The text that is `stored` at `place`.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is not what was written there.
+    pub(super) fn open(&self, place: Place, stored: String) -> Result<String, StoreError> {
+        let lost =
+            || corrupt(format!("{place} is not what was written there; restore the file from a backup"));
+        self.seal.open(place, stored).ok_or_else(lost)
+    }
+
+    /// A stored message.
+    pub(super) fn message(&self, seq: Seq, stored: String) -> Result<String, StoreError> {
+        self.open(Place::message(seq.0), stored)
+    }
+
+    /// What stands in place of a message's parts, as it is stored.
+    pub(super) fn stand_ins(&self, seq: Seq, stored: String) -> Result<String, StoreError> {
+        self.open(Place::stand_ins(seq.0), stored)
+    }
+
+    /// A stored record, without its summaries.
+    pub(super) fn record(&self, revision: Revision, stored: String) -> Result<String, StoreError> {
+        self.open(Place::record(revision.0), stored)
+    }
+
+    /// The id of a record as it is written: it says what is in the record to who can guess that.
+    pub(super) fn close_id(&self, revision: Revision, id: RecordId) -> Result<Vec<u8>, StoreError> {
+        if self.seal.is_plain() {
+            return Ok(id.as_bytes().to_vec());
+        }
+        Ok(self.close(Place::record_id(revision.0), id.to_string())?.into_bytes())
+    }
+
+    /// A stored id of a record.
+    pub(super) fn open_id(&self, revision: Revision, stored: Vec<u8>) -> Result<RecordId, StoreError> {
+        let id = if self.seal.is_plain() {
+            stored.try_into().map(RecordId::from_bytes).ok()
+        } else {
+            let text = String::from_utf8(stored).ok();
+            text.and_then(|text| RecordId::parse(&self.seal.open(Place::record_id(revision.0), text)?))
+        };
+        id.ok_or_else(|| corrupt(format!("the id of the record of {revision} cannot be read")))
+    }
+}

@@ -1,0 +1,129 @@
+//! A loss of power: the file and the log beside it, of which the end is missing; and a disk that is full.
+
+use std::fs;
+use std::path::Path;
+
+use epitome_core::Seq;
+use epitome_std::history::{Entry, HistoryStore, Logged, SqliteStore, StoreErrorKind};
+
+use crate::support::{append, commit, everything, load, log, record, records, user};
+
+/// How long the log's header is, and what stands before each of its pages.
+const LOG_HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+
+/// The state of a store after so many writes: each append brings three messages, and a commit hides one.
+fn write(store: &dyn HistoryStore, step: u64) {
+    if step.is_multiple_of(2) {
+        let head = step / 2 * 3;
+        let entries: Vec<Entry> = (head..head + 3).map(user).collect();
+        append(store, &step.to_string(), head, &entries).unwrap();
+    } else {
+        let at = step / 2;
+        commit(store, &record(at, (at + 1) * 3, &[(at, at)])).unwrap();
+    }
+}
+
+/// How many writes a store has seen, all of which are there whole.
+fn writes(store: &dyn HistoryStore) -> u64 {
+    let (loaded, logged) = (load(store), log(store));
+    assert_eq!((loaded.head.0 % 3, logged.len() as u64), (0, loaded.head.0));
+    assert_eq!(records(store).len() as u64, loaded.revision.0);
+    for (seq, Logged { entry, hidden_by, .. }) in (0..).zip(&logged) {
+        assert_eq!(*entry, user(seq));
+        assert_eq!(hidden_by.is_some(), seq < loaded.revision.0);
+    }
+    let keys: Vec<Seq> = loaded.live.iter().map(|live| live.key).collect();
+    assert_eq!(keys, (loaded.revision.0..loaded.head.0).map(Seq).collect::<Vec<_>>());
+    loaded.head.0 / 3 + loaded.revision.0
+}
+
+/// How many writes are found where only so much of the log was written.
+fn found(folder: &Path, file: &[u8], log: &[u8]) -> u64 {
+    let path = folder.join("cut.db");
+    let _ = fs::remove_file(folder.join("cut.db-shm"));
+    fs::write(&path, file).unwrap();
+    fs::write(folder.join("cut.db-wal"), log).unwrap();
+    writes(&SqliteStore::open(&path).unwrap())
+}
+
+#[test]
+fn a_loss_of_power_takes_nothing_that_was_acknowledged() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    let store = SqliteStore::open(&path).unwrap();
+    write(&store, 0);
+    // What an acknowledgement found on the disk: the file does not change before the log is folded in.
+    let file = fs::read(&path).unwrap();
+    let log = || fs::read(directory.path().join("store.db-wal")).unwrap();
+    let mut acknowledged = vec![log().len()];
+    for step in 1..24 {
+        write(&store, step);
+        acknowledged.push(log().len());
+    }
+    assert!(fs::read(&path).unwrap() == file);
+    let whole = log();
+    let page = usize::from(u16::from_be_bytes([file[16], file[17]]));
+    let frame = FRAME_HEADER + page;
+    assert_eq!((whole.len() - LOG_HEADER) % frame, 0);
+    let first = acknowledged[0];
+    let mut tried = 0;
+    for end in (first..=whole.len()).step_by(frame) {
+        // In the order in which they were acknowledged.
+        let expected = acknowledged.iter().filter(|len| **len <= end).count() as u64;
+        let next = whole.len().min(end + frame);
+        let torn = end.midpoint(next);
+        for cut in [&whole[..end], &whole[..torn], &[&whole[..end], &vec![0; next - end][..]].concat()] {
+            assert_eq!(found(directory.path(), &file, cut), expected, "{} of {}", cut.len(), whole.len());
+            tried += 1;
+        }
+    }
+    assert!(tried > 150, "{tried}");
+}
+
+/// Tells the child, which may write no large file, where to write.
+#[cfg(unix)]
+const FULL: &str = "EPITOME_TEST_SQLITE_FULL_FOLDER";
+
+/// Writes until that fails.
+#[cfg(unix)]
+#[test]
+fn a_child_writes_until_there_is_no_room() {
+    use std::io::Write;
+
+    let Some(folder) = std::env::var_os(FULL) else { return };
+    let store = SqliteStore::open(Path::new(&folder).join("store.db")).unwrap();
+    for head in 0.. {
+        let before = (head > 0).then(|| everything(&store));
+        let Err(error) = append(&store, &head.to_string(), head, &[user(head)]) else { continue };
+        assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
+        assert_eq!(before, Some(everything(&store)));
+        assert!(head > 3);
+        let mut out = std::io::stdout();
+        writeln!(out, "\nacknowledged {head}").unwrap();
+        return out.flush().unwrap();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_write_without_room_changes_nothing_and_is_made_later() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = "sqlite_file::power::a_child_writes_until_there_is_no_room";
+    // Without the signal, the write that would go too far writes what there is room for, and the next one fails.
+    let script = r#"trap "" XFSZ; ulimit -f 1000; exec "$0" --exact "$1" --nocapture"#;
+    let mut child = std::process::Command::new("sh");
+    child.args(["-c", script]).arg(std::env::current_exe().unwrap()).arg(name);
+    let output = child.env(FULL, directory.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    let head = said.lines().find_map(|line| line.strip_prefix("acknowledged "));
+    let head: u64 = head.unwrap().parse().unwrap();
+    let store = SqliteStore::open(directory.path().join("store.db")).unwrap();
+    assert_eq!(load(&store).head, Seq(head));
+    append(&store, &head.to_string(), head, &[user(head)]).unwrap();
+    for (seq, logged) in (0..).zip(log(&store)) {
+        assert_eq!(logged.entry, user(seq));
+    }
+    assert_eq!(load(&store).head, Seq(head + 1));
+}
