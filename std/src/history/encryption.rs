@@ -198,7 +198,7 @@ pub(super) fn check(vault: &Vault, seal: &Seal, found: Option<&str>, what: &str)
         ))),
         (false, None) => Err(invalid(format!(
             "{what} is not encrypted; open the store without a key, or copy its sessions into a new store that is opened \
-             with one (`epitome session copy`)"
+             with one (`HistoryStoreExt::copy`)"
         ))),
         (false, Some(check)) => match seal.open(Place::CHECK, check.to_owned()) {
             Some(_) => Ok(()),
