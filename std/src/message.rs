@@ -11,6 +11,8 @@ pub use part::{
 };
 pub use text::Str;
 
+use std::sync::LazyLock;
+
 use epitome_core::attribution::AttributionView;
 use epitome_core::message::{MessageView, PartView, Parts, Role};
 
@@ -32,13 +34,23 @@ use epitome_core::message::{MessageView, PartView, Parts, Role};
 pub struct Message {
     role: Role,
     parts: Vec<Part>,
-    attribution: Attribution,
-    id: Option<Str>,
-    response_id: Option<Str>,
-    name: Option<Str>,
+    /// `None` for what is said of every message of the role that the caller adds.
+    attribution: Option<Box<Attribution>>,
+    /// `None` without any of them.
+    names: Option<Box<Names>>,
     wire: Option<WireText>,
     incomplete: bool,
     pruned: bool,
+}
+
+const _: () = assert!(size_of::<Message>() <= 104, "a conversation holds very many of these");
+
+/// What a message is called: most are called nothing.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Names {
+    id: Option<Str>,
+    response_id: Option<Str>,
+    speaker: Option<Str>,
 }
 
 /// The text that a message was read from.
@@ -75,18 +87,7 @@ impl Message {
     /// A message from the caller.
     #[must_use]
     pub fn new(role: Role, parts: Vec<Part>) -> Self {
-        let attribution = Attribution::caller(role.authority());
-        Self {
-            role,
-            parts,
-            attribution,
-            id: None,
-            response_id: None,
-            name: None,
-            wire: None,
-            incomplete: false,
-            pruned: false,
-        }
+        Self { role, parts, attribution: None, names: None, wire: None, incomplete: false, pruned: false }
     }
 
     /// Instructions from the operator.
@@ -117,22 +118,22 @@ impl Message {
     /// The same message with this attribution. Attribution is not part of the wire text.
     #[must_use]
     pub fn with_attribution(mut self, attribution: Attribution) -> Self {
-        self.attribution = attribution;
+        self.attribution = (attribution != *of_callers(self.role)).then(|| Box::new(attribution));
         self
     }
 
     /// The same message with the caller's label; see [`Attribution::with_label`].
     #[must_use]
-    pub fn with_label(mut self, label: impl Into<Str>) -> Self {
-        self.attribution = self.attribution.with_label(label);
-        self
+    pub fn with_label(self, label: impl Into<Str>) -> Self {
+        let attribution = self.attribution().clone().with_label(label);
+        self.with_attribution(attribution)
     }
 
     /// The same message with the provider's id of the message. It is not part of the wire text: no format that is read so
     /// far has it in its messages.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<Str>) -> Self {
-        self.id = Some(id.into());
+        self.names_mut().id = Some(id.into());
         self
     }
 
@@ -140,14 +141,14 @@ impl Message {
     /// [`Message::with_id`].
     #[must_use]
     pub fn with_response_id(mut self, id: impl Into<Str>) -> Self {
-        self.response_id = Some(id.into());
+        self.names_mut().response_id = Some(id.into());
         self
     }
 
     /// The same message with its speaker's name.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<Str>) -> Self {
-        self.name = Some(name.into());
+        self.names_mut().speaker = Some(name.into());
         self.touched()
     }
 
@@ -170,6 +171,8 @@ impl Message {
     #[must_use]
     pub fn with_wire(mut self, wire: WireText) -> Self {
         self.wire = Some(wire);
+        // What readers collect one by one has room for more, and stays as long as the message.
+        self.parts.shrink_to_fit();
         self
     }
 
@@ -187,26 +190,26 @@ impl Message {
 
     /// Where it came from and how long it must stay.
     #[must_use]
-    pub const fn attribution(&self) -> &Attribution {
-        &self.attribution
+    pub fn attribution(&self) -> &Attribution {
+        self.attribution.as_deref().unwrap_or_else(|| of_callers(self.role))
     }
 
     /// The provider's id of the message. It may repeat within a conversation.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
-        self.id.as_deref()
+        self.names.as_ref()?.id.as_deref()
     }
 
     /// The provider's id of the response that the message is part of.
     #[must_use]
     pub fn response_id(&self) -> Option<&str> {
-        self.response_id.as_deref()
+        self.names.as_ref()?.response_id.as_deref()
     }
 
     /// The speaker's name.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+        self.names.as_ref()?.speaker.as_deref()
     }
 
     /// Whether it was cut off: see [`Message::with_incomplete`].
@@ -239,10 +242,10 @@ impl Message {
             Part::ApprovalResponse(answer) => Some(Part::ApprovalResponse(answer)),
             _ => None,
         };
-        let mut attribution = self.attribution;
+        let mut attribution = self.attribution().clone();
         attribution.label = None;
         let parts = self.parts.into_iter().filter_map(answer).collect();
-        Self { pruned: true, attribution, ..Self::new(self.role, parts) }
+        Self::new(self.role, parts).with_attribution(attribution).with_pruned(true)
     }
 
     /// The same message, marked as what is left of a deleted one. For readers of stored messages.
@@ -261,6 +264,10 @@ impl Message {
     pub(crate) fn without_wire(mut self) -> Self {
         self.wire = None;
         self
+    }
+
+    fn names_mut(&mut self) -> &mut Names {
+        self.names.get_or_insert_default()
     }
 
     fn touched(mut self) -> Self {
@@ -285,14 +292,30 @@ impl MessageView for Message {
     }
 
     fn attribution(&self) -> AttributionView<'_> {
-        self.attribution.view()
+        self.attribution().view()
     }
 
     fn response_id(&self) -> Option<&str> {
-        self.response_id.as_deref()
+        self.response_id()
     }
 
     fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+        self.name()
+    }
+}
+
+/// What is said of a message of this role that the caller adds, held once.
+fn of_callers(role: Role) -> &'static Attribution {
+    static EACH: LazyLock<[Attribution; 5]> = LazyLock::new(|| {
+        [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool]
+            .map(|role| Attribution::caller(role.authority()))
+    });
+    let [system, developer, user, assistant, tool] = &*EACH;
+    match role {
+        Role::System => system,
+        Role::Developer => developer,
+        Role::User => user,
+        Role::Assistant => assistant,
+        _ => tool,
     }
 }

@@ -113,7 +113,9 @@ pub struct ToolResult {
 impl ToolResult {
     /// What the tool returned to the call `call_id`.
     #[must_use]
-    pub fn new(call_id: impl Into<Str>, parts: Vec<Part>) -> Self {
+    pub fn new(call_id: impl Into<Str>, mut parts: Vec<Part>) -> Self {
+        // It stays as long as the message, and mostly it is one text.
+        parts.shrink_to_fit();
         Self { call_id: call_id.into(), parts, is_error: false }
     }
 

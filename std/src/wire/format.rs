@@ -1,8 +1,10 @@
 //! The formats that are read and written.
 
 use core::fmt;
+use std::sync::LazyLock;
 
 use super::room::ROOMS;
+use crate::message::Str;
 
 /// How a conversation is written down.
 ///
@@ -91,6 +93,13 @@ impl Format {
         }
     }
 
+    /// Its name as the text that all messages share.
+    pub(crate) fn shared_name(self) -> Str {
+        static NAMES: LazyLock<[Str; Format::ALL.len()]> =
+            LazyLock::new(|| Format::ALL.map(|format| Str::from(format.as_str())));
+        NAMES.get(self as usize).cloned().unwrap_or_default()
+    }
+
     /// The format of this name.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
@@ -114,6 +123,7 @@ mod tests {
     fn names_are_unique_and_found_again() {
         for format in Format::ALL {
             assert_eq!(Format::by_name(format.as_str()), Some(format));
+            assert_eq!(format.shared_name(), format.as_str());
         }
         assert_eq!(Format::by_name("auto"), None);
     }

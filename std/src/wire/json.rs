@@ -1,16 +1,17 @@
 //! JSON one level at a time: the members of an object, the elements of an array, as slices of the text.
 //!
-//! Nothing here builds a tree or recurses with the depth of the text: `serde_json` skips a value with one byte per open
-//! bracket. Every function gives errors with offsets in the text that it was given.
+//! Nothing here builds a tree or recurses with the depth of the text. Every function gives errors with offsets in the text
+//! that it was given.
 
 mod patch;
+mod scan;
 mod text;
 
 use core::fmt;
 use core::ops::Range;
 use std::borrow::Cow;
 
-use serde::de::{Deserializer as _, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::error::{WireError, WireErrorKind, quoted};
@@ -45,10 +46,10 @@ impl Kind {
 
 /// Fails unless `text` is one JSON value.
 pub(crate) fn check(text: &str) -> Result<(), WireError> {
-    match serde_json::from_str::<&RawValue>(text) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(broken(text, &error)),
+    if scan::is_value(text) {
+        return Ok(());
     }
+    Err(broken(text, serde_json::from_str::<&RawValue>(text).err()))
 }
 
 /// The text without the white space around it, as JSON defines white space.
@@ -82,10 +83,17 @@ pub(crate) fn raw_members<'a>(
     text: &'a str,
     visit: impl FnMut(&'a str, &'a str) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    let mut failed = None;
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let done = reader.deserialize_map(Members { visit, failed: &mut failed }).and_then(|()| reader.end());
-    finish(text, done, failed)
+    scan::members(text, visit).map_err(|failed| failed.unwrap_or_else(|| no_object(text)))
+}
+
+/// As [`members`], and before a value that is an array `visit_item` with each of its elements: for a text that is large.
+pub(crate) fn members_and_items<'a>(
+    text: &'a str,
+    visit_item: impl FnMut(&'a str),
+    mut visit: impl FnMut(Cow<'a, str>, &'a str) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    scan::members_and_items(text, visit_item, |key, value| visit(decode(key), value))
+        .map_err(|failed| failed.unwrap_or_else(|| no_object(text)))
 }
 
 /// Calls `visit` with every key, decoded, and value of the object `text`, in order.
@@ -101,10 +109,17 @@ pub(crate) fn items<'a>(
     text: &'a str,
     visit: impl FnMut(&'a str) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    let mut failed = None;
+    scan::items(text, visit).map_err(|failed| {
+        failed.unwrap_or_else(|| {
+            let mut reader = serde_json::Deserializer::from_str(text);
+            broken(text, reader.deserialize_seq(Skim("an array")).and_then(|()| reader.end()).err())
+        })
+    })
+}
+
+fn no_object(text: &str) -> WireError {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let done = reader.deserialize_seq(Items { visit, failed: &mut failed }).and_then(|()| reader.end());
-    finish(text, done, failed)
+    broken(text, reader.deserialize_map(Skim("an object")).and_then(|()| reader.end()).err())
 }
 
 /// The values of these keys of the object `text`, as they are written. A key that appears twice is an error.
@@ -190,23 +205,12 @@ pub(crate) fn duplicate(name: &str) -> WireError {
     WireError::new(WireErrorKind::DuplicateKey, format!("the key {} appears twice", quoted(name)))
 }
 
-fn finish(
-    text: &str,
-    done: Result<(), serde_json::Error>,
-    failed: Option<WireError>,
-) -> Result<(), WireError> {
-    match (failed, done) {
-        (Some(error), _) => Err(error),
-        (None, Ok(())) => Ok(()),
-        (None, Err(error)) => Err(broken(text, &error)),
-    }
-}
-
 /// The error for a text that is not JSON. Of `serde_json`'s words only those that never quote the text are used.
-fn broken(text: &str, error: &serde_json::Error) -> WireError {
+fn broken(text: &str, error: Option<serde_json::Error>) -> WireError {
     if trim(text).is_empty() {
         return WireError::new(WireErrorKind::Empty, "there is no JSON: the text is empty");
     }
+    let Some(error) = error else { return WireError::new(WireErrorKind::NotJson, "not JSON") };
     let line_start = match error.line().checked_sub(2) {
         None => 0,
         Some(skip) => text.match_indices('\n').nth(skip).map_or(0, |(at, _)| at.saturating_add(1)),
@@ -224,48 +228,23 @@ fn broken(text: &str, error: &serde_json::Error) -> WireError {
     error.with_offset(offset)
 }
 
-struct Members<'f, F> {
-    visit: F,
-    failed: &'f mut Option<WireError>,
-}
+/// Passes over an object or an array, the named one of the two.
+struct Skim(&'static str);
 
-impl<'de, F: FnMut(&'de str, &'de str) -> Result<(), WireError>> Visitor<'de> for Members<'_, F> {
+impl<'de> Visitor<'de> for Skim {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+        f.write_str(self.0)
     }
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        while let Some((key, value)) = map.next_entry::<&RawValue, &RawValue>()? {
-            if let Err(error) = (self.visit)(key.get(), value.get()) {
-                *self.failed = Some(error);
-                return Err(A::Error::custom("stopped"));
-            }
-        }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while map.next_entry::<&RawValue, &RawValue>()?.is_some() {}
         Ok(())
     }
-}
 
-struct Items<'f, F> {
-    visit: F,
-    failed: &'f mut Option<WireError>,
-}
-
-impl<'de, F: FnMut(&'de str) -> Result<(), WireError>> Visitor<'de> for Items<'_, F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
-        while let Some(value) = seq.next_element::<&RawValue>()? {
-            if let Err(error) = (self.visit)(value.get()) {
-                *self.failed = Some(error);
-                return Err(A::Error::custom("stopped"));
-            }
-        }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element::<&RawValue>()?.is_some() {}
         Ok(())
     }
 }

@@ -110,7 +110,7 @@ pub fn read(text: impl Into<Arc<str>>, options: &ReadOptions) -> Result<Transcri
     let bodies = bodies(&source, &source, options)?;
     let mut transcript = Transcript::empty(Arc::clone(&source));
     let rooms = rooms(&bodies, options)?;
-    for (body, room) in bodies.iter().zip(rooms) {
+    for (mut body, room) in bodies.into_iter().zip(rooms) {
         body.read(room, &mut transcript).map_err(|error| body.place(error))?;
     }
     Ok(transcript)

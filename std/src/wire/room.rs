@@ -1,11 +1,12 @@
 //! The table of formats: one row, and one folder, for each.
 
+use core::cell::RefCell;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::document::Document;
 use super::json::{self, Kind};
-use super::transcript::{Chain, Transcript};
+use super::transcript::{Chain, KnownArray, Transcript};
 use super::{Format, WireError};
 use crate::message::Message;
 
@@ -48,6 +49,8 @@ pub(crate) struct Body<'a> {
     pub(crate) leaf: Option<&'a str>,
     /// The members of its object, if it is one.
     members: Vec<(Cow<'a, str>, &'a str)>,
+    /// The elements of the arrays in its object, or of the array that it is, where they were seen already.
+    arrays: Vec<KnownArray>,
 }
 
 #[derive(Debug, Clone)]
@@ -68,7 +71,7 @@ impl<'a> Body<'a> {
                 Ok(())
             });
         }
-        Self { source, content, leaf, members }
+        Self { source, content, leaf, members, arrays: Vec::new() }
     }
 
     /// The one JSON value that `text` is, looked at once: a text may be large.
@@ -80,17 +83,34 @@ impl<'a> Body<'a> {
         text: &'a str,
         leaf: Option<&'a str>,
     ) -> Result<Self, WireError> {
-        if Kind::of(text) != Kind::Object {
-            return Ok(Self::new(source, Content::Value(Document::parse(text)?), leaf));
+        let place = |error: WireError| error.positioned(text, 1);
+        let (mut members, mut arrays) = (Vec::new(), Vec::new());
+        let elements = RefCell::new(Vec::new());
+        let note = |item| elements.borrow_mut().push(json::range_of(source, item));
+        let mut end = |array| {
+            arrays.push(KnownArray { outer: json::range_of(source, array), elements: elements.take() });
+        };
+        match Kind::of(text) {
+            Kind::Object => json::members_and_items(text, note, |key, value| {
+                if Kind::of(value) == Kind::Array {
+                    end(value);
+                }
+                members.push((key, value));
+                Ok(())
+            })
+            .map_err(place)?,
+            Kind::Array => {
+                json::items(text, |item| {
+                    note(item);
+                    Ok(())
+                })
+                .map_err(place)?;
+                end(json::trim(text));
+            }
+            _ => return Ok(Self::new(source, Content::Value(Document::parse(text)?), leaf)),
         }
-        let mut members = Vec::new();
-        json::members(text, |key, value| {
-            members.push((key, value));
-            Ok(())
-        })
-        .map_err(|error| error.positioned(text, 1))?;
         let content = Content::Value(Document::known(text));
-        Ok(Self { source, content, leaf, members })
+        Ok(Self { source, content, leaf, members, arrays })
     }
 
     /// Whether it is an object with `role`.
@@ -99,13 +119,16 @@ impl<'a> Body<'a> {
     }
 
     /// What `room` reads of it.
-    pub(crate) fn read(&self, room: &Room, transcript: &mut Transcript) -> Result<(), WireError> {
+    pub(crate) fn read(&mut self, room: &Room, transcript: &mut Transcript) -> Result<(), WireError> {
+        transcript.arrays = core::mem::take(&mut self.arrays);
         for key in room.keys {
             if let Some((_, again)) = self.members.iter().filter(|(name, _)| name == key).nth(1) {
                 return Err(json::duplicate(key).with_offset(json::offset_of(self.text(), again)));
             }
         }
-        (room.read)(transcript, self)
+        let done = (room.read)(transcript, self);
+        transcript.arrays = Vec::new();
+        done
     }
 
     /// All of it.

@@ -12,7 +12,7 @@ use epitome_core::Usage;
 use super::Format;
 use crate::message::{Message, Str};
 
-pub(crate) use container::{List, Place, Record};
+pub(crate) use container::{KnownArray, List, Place, Record};
 pub(crate) use relink::Chain;
 pub use write::write_back;
 
@@ -25,6 +25,8 @@ pub struct Transcript {
     pub(crate) lists: Vec<List>,
     pub(crate) records: Vec<Record>,
     pub(crate) conversations: Vec<Conversation>,
+    /// Arrays that were looked at before there was a transcript.
+    pub(crate) arrays: Vec<KnownArray>,
 }
 
 /// One conversation of a text: what one request to a model would hold.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::PIECE;
 use super::write::write_alone;
-use super::{FORMAT, PIECE};
 use crate::message::{Message, WireText};
-use crate::wire::WireError;
+use crate::wire::{Format, WireError};
 
 /// Reads messages. One that answers several calls is split, so that each answers one; it is put together again when it is
 /// written.
@@ -40,7 +40,7 @@ fn read_one(value: &Value) -> Result<Vec<Message>, WireError> {
             return message;
         }
         let text = if count == 1 { Arc::clone(&text) } else { Arc::from(wire.to_string()) };
-        message.with_wire(WireText::new(FORMAT.into(), text.into()))
+        message.with_wire(WireText::new(Format::AgentFramework.shared_name(), text.into()))
     };
     Ok(pieces.into_iter().enumerate().map(piece).collect())
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use epitome_core::Usage;
 
+use super::content;
 use super::message::{items, pieces, role};
 use super::write::write_alone;
-use super::{FORMAT, content};
 use crate::message::{Message, Part, Str, WireText};
 use crate::wire::expect::{member_text, share};
 use crate::wire::json::{self, Kind, patch, quote};
@@ -124,7 +124,8 @@ fn escaped(key: &str) -> String {
 fn read_element(source: &Arc<str>, text: &str) -> Result<(Vec<Message>, Option<Usage>), WireError> {
     let mut messages = pieces(source, text)?;
     for (at, message) in messages.iter_mut().enumerate() {
-        let wire = WireText::new(Str::from(FORMAT), share(source, text)).with_rejoin(at > 0);
+        let wire =
+            WireText::new(Format::AgentFramework.shared_name(), share(source, text)).with_rejoin(at > 0);
         *message = core::mem::replace(message, Message::user("")).with_wire(wire);
     }
     Ok((messages, None))

@@ -10,7 +10,7 @@ use super::room::item_of;
 use crate::message::{Message, Part, Str, WireText};
 use crate::wire::expect::{expect_object, member_text};
 use crate::wire::json::{self, Kind};
-use crate::wire::openai_responses::{self, FORMAT};
+use crate::wire::openai_responses;
 use crate::wire::transcript::{
     Conversation, Entry, RecordId, Relation, ToolCompaction, Transcript, UsageEntry,
 };
@@ -227,7 +227,7 @@ pub(super) fn instructions(whole: &Arc<str>, payload: &str) -> Result<Option<Mes
     let text = json::field(base, "text")?.filter(|text| Kind::of(text) == Kind::Text && *text != "\"\"");
     let Some(raw) = text else { return Ok(None) };
     let text = crate::wire::expect::share(whole, &json::decode(raw));
-    let wire = WireText::new(Str::from(FORMAT), crate::wire::expect::share(whole, raw));
+    let wire = WireText::new(Format::OpenaiResponses.shared_name(), crate::wire::expect::share(whole, raw));
     Ok(Some(Message::new(Role::System, vec![Part::Text(text)]).with_wire(wire)))
 }
 
@@ -239,7 +239,8 @@ pub(super) fn replacement(whole: &Arc<str>, payload: &str) -> Result<Vec<Message
             return Ok(Vec::new());
         };
         let text = crate::wire::expect::share(whole, &json::decode(raw));
-        let wire = WireText::new(Str::from(FORMAT), crate::wire::expect::share(whole, raw));
+        let wire =
+            WireText::new(Format::OpenaiResponses.shared_name(), crate::wire::expect::share(whole, raw));
         return Ok(vec![Message::new(Role::User, vec![Part::Text(text)]).with_wire(wire)]);
     };
     let mut messages: Vec<Message> = Vec::new();

@@ -7,9 +7,9 @@ use epitome_core::{GeminiTokens, Usage};
 
 use super::FORMAT;
 use crate::message::{Message, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart, WireText};
-use crate::wire::WireError;
 use crate::wire::expect::{expect_object, member_text, number, share};
 use crate::wire::json::{self, Kind};
+use crate::wire::{Format, WireError};
 
 /// The messages that the record `raw`, a slice of `whole`, is; none if it is a note.
 pub(super) fn messages(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, WireError> {
@@ -36,7 +36,8 @@ pub(super) fn messages(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, Wire
         Ok(())
     })?;
     let id = member_text(whole, raw, "id")?;
-    let wire = |rejoin: bool| WireText::new(Str::from(FORMAT), share(whole, raw)).with_rejoin(rejoin);
+    let wire =
+        |rejoin: bool| WireText::new(Format::GeminiCli.shared_name(), share(whole, raw)).with_rejoin(rejoin);
     let mut first = Message::new(role, parts);
     if let Some(id) = id {
         first = match role {

@@ -8,9 +8,9 @@ use super::FORMAT;
 use crate::message::{
     Media, MediaSource, Message, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart, WireText,
 };
-use crate::wire::WireError;
 use crate::wire::expect::{expect_object, member_text, share};
 use crate::wire::json::{self, Kind};
+use crate::wire::{Format, WireError};
 
 /// A message of a record, and the blocks that its parts come from.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub(super) fn messages(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, Wire
     let each = pieces.into_iter().enumerate().map(|(at, piece)| {
         let text = if only { share(whole, raw) } else { piece.text };
         let parts = piece.parts.into_iter().map(|(_, part)| part).collect();
-        let wire = WireText::new(Str::from(FORMAT), text).with_rejoin(at > 0);
+        let wire = WireText::new(Format::Goose.shared_name(), text).with_rejoin(at > 0);
         Message::new(piece.role, parts).with_wire(wire)
     });
     Ok(each.collect())

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
+
 /// What the JSON string `raw`, quotes included, says: a slice of it where nothing is escaped. `raw` has been checked to
 /// be JSON.
 ///
@@ -9,18 +11,14 @@ use std::borrow::Cow;
 /// the message is still readable, and its source text still has it.
 pub(crate) fn decode(raw: &str) -> Cow<'_, str> {
     let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
-    if !inner.contains('\\') {
-        return Cow::Borrowed(inner);
-    }
+    let Some(first) = memchr(b'\\', inner.as_bytes()) else { return Cow::Borrowed(inner) };
     let mut out = String::with_capacity(inner.len());
-    let mut rest = inner;
-    // Escapes stand close together where there are any: a plain loop over bytes finds the next one soonest.
-    while let Some(at) = rest.bytes().position(|byte| byte == b'\\') {
-        let (before, escape) = rest.split_at(at);
+    let (mut rest, mut next) = (inner, Some(first));
+    while let Some((before, escape)) = next.and_then(|at| rest.split_at_checked(at)) {
         out.push_str(before);
         let (character, after) = unescape(escape.get(1..).unwrap_or_default());
         out.push(character);
-        rest = after;
+        (rest, next) = (after, memchr(b'\\', after.as_bytes()));
     }
     out.push_str(rest);
     Cow::Owned(out)

@@ -1,10 +1,10 @@
 //! One message, in any of the three forms.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use epitome_core::message::{MediaKind, Role};
 
-use super::FORMAT;
 use crate::message::{
     MediaSource, Message, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart, WireText,
 };
@@ -12,93 +12,127 @@ use crate::wire::error::quoted;
 use crate::wire::expect::{expect_object, member_text, new_media, optional_text, present, share};
 use crate::wire::json::{self, Kind};
 use crate::wire::openai_chat::split_data_url;
-use crate::wire::{WireError, WireErrorKind};
+use crate::wire::{Format, WireError, WireErrorKind};
 
-/// The object of a message that says what it is, and the key that it stands under.
-pub(super) fn inner(raw: &str) -> Result<(&str, &'static str), WireError> {
-    expect_object(raw, "a message")?;
-    let [data, lc, kwargs] = json::fields(raw, &["data", "lc", "kwargs"])?;
-    let is_object = |value: &&str| Kind::of(value) == Kind::Object;
-    Ok(match (data.filter(is_object), lc.and(kwargs).filter(is_object)) {
-        (Some(data), _) => (data, "data"),
-        (None, Some(kwargs)) => (kwargs, "kwargs"),
-        (None, None) => (raw, ""),
-    })
+/// The members of a message that are read, as they are written: one look at a message, which may be long.
+pub(super) struct Fields<'a> {
+    /// The object that says what the message is, and the key that it stands under.
+    pub(super) own: &'a str,
+    pub(super) key: &'static str,
+    /// What it says that it is: a word, or the name of a class.
+    kind: Cow<'a, str>,
+    name: Option<&'a str>,
+    id: Option<&'a str>,
+    pub(super) content: Option<&'a str>,
+    calls: Option<&'a str>,
+    call_id: Option<&'a str>,
+    status: Option<&'a str>,
+    more: Option<&'a str>,
+    pub(super) usage: Option<&'a str>,
 }
 
-/// The role that a message has.
-pub(super) fn role(raw: &str) -> Result<Role, WireError> {
-    let (own, _) = inner(raw)?;
-    let (outer, inner) = (json::field(raw, "type")?, json::field(own, "type")?);
-    let kind = inner.or(outer.filter(|kind| *kind != "\"constructor\""));
-    let kind = match kind {
-        Some(kind) => json::decode(kind).into_owned(),
-        None => class(raw)?,
-    };
-    Ok(match kind.trim_end_matches("Chunk").trim_end_matches("Message").to_lowercase().as_str() {
-        "human" | "user" => Role::User,
-        "ai" | "assistant" => Role::Assistant,
-        "system" => Role::System,
-        "developer" => Role::Developer,
-        "tool" | "function" => Role::Tool,
-        _ => {
-            let what = format!("unknown type {}: expected human, ai, system or tool", quoted(&kind));
-            return Err(WireError::new(WireErrorKind::UnknownRole, what));
-        }
-    })
+impl<'a> Fields<'a> {
+    pub(super) fn of(raw: &'a str) -> Result<Self, WireError> {
+        expect_object(raw, "a message")?;
+        let [data, lc, kwargs, outer, class] = json::fields(raw, &["data", "lc", "kwargs", "type", "id"])?;
+        let is_object = |value: &&str| Kind::of(value) == Kind::Object;
+        let (own, key, path) = match (data.filter(is_object), lc.and(kwargs).filter(is_object)) {
+            (Some(data), _) => (data, "data", "/data"),
+            (None, Some(kwargs)) => (kwargs, "kwargs", "/kwargs"),
+            (None, None) => (raw, "", ""),
+        };
+        let names = &[
+            "type",
+            "name",
+            "id",
+            "content",
+            "tool_calls",
+            "tool_call_id",
+            "status",
+            "additional_kwargs",
+            "usage_metadata",
+        ];
+        let [inner, name, id, content, calls, call_id, status, more, usage] =
+            json::nested(raw, own, path, |own| json::fields(own, names))?;
+        let kind = match inner.or(outer.filter(|kind| *kind != "\"constructor\"")) {
+            Some(kind) => json::decode(kind),
+            None => last_name(class)?,
+        };
+        Ok(Self { own, key, kind, name, id, content, calls, call_id, status, more, usage })
+    }
+
+    /// The word for what it is: `ai` of `AIMessageChunk`.
+    fn word(&self) -> String {
+        self.kind.trim_end_matches("Chunk").trim_end_matches("Message").to_lowercase()
+    }
+
+    /// Whether it is of a type that only this format calls so.
+    pub(super) fn is_own_word(&self) -> bool {
+        matches!(self.word().as_str(), "human" | "ai")
+    }
+
+    /// The role that the message has.
+    pub(super) fn role(&self) -> Result<Role, WireError> {
+        Ok(match self.word().as_str() {
+            "human" | "user" => Role::User,
+            "ai" | "assistant" => Role::Assistant,
+            "system" => Role::System,
+            "developer" => Role::Developer,
+            "tool" | "function" => Role::Tool,
+            _ => {
+                let what = format!("unknown type {}: expected human, ai, system or tool", quoted(&self.kind));
+                return Err(WireError::new(WireErrorKind::UnknownRole, what));
+            }
+        })
+    }
 }
 
 /// The last name of `id`, which `dumpd` writes: the class of the message.
-fn class(raw: &str) -> Result<String, WireError> {
-    let mut class = String::new();
-    if let Some(id) = json::field(raw, "id")?.filter(|id| Kind::of(id) == Kind::Array) {
+fn last_name(id: Option<&str>) -> Result<Cow<'_, str>, WireError> {
+    let mut class = Cow::Borrowed("");
+    if let Some(id) = id.filter(|id| Kind::of(id) == Kind::Array) {
         json::items(id, |name| {
-            class = json::decode(name).into_owned();
+            class = json::decode(name);
             Ok(())
         })?;
     }
     Ok(class)
 }
 
-/// The message that `raw`, a slice of `whole`, is.
-pub(super) fn message(whole: &Arc<str>, raw: &str) -> Result<Message, WireError> {
-    let role = role(raw)?;
-    let (own, key) = inner(raw)?;
-    let path = if key.is_empty() { String::new() } else { format!("/{key}") };
-    let mut message = json::nested(raw, own, path, |own| {
-        let parts = parts(whole, own, role)?;
-        let mut message = Message::new(role, parts);
-        if let Some(name) = member_text(whole, own, "name")? {
-            message = message.with_name(name);
+/// The message that `raw`, a slice of `whole`, is; with these fields.
+pub(super) fn message(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Message, WireError> {
+    let role = fields.role()?;
+    let path = if fields.key.is_empty() { String::new() } else { format!("/{}", fields.key) };
+    let message = json::nested(raw, fields.own, path, |own| {
+        let mut message = Message::new(role, parts(whole, own, role, fields)?);
+        if let Some(name) = optional_text(own, fields.name, "name")? {
+            message = message.with_name(share(whole, &name));
         }
-        if let Some(id) = json::field(own, "id")?.filter(|id| Kind::of(id) == Kind::Text) {
+        if let Some(id) = fields.id.filter(|id| Kind::of(id) == Kind::Text) {
             message = message.with_id(share(whole, &json::decode(id)));
         }
         Ok(message)
     })?;
-    message = message.with_wire(WireText::new(Str::from(FORMAT), share(whole, raw)));
-    Ok(message)
+    Ok(message.with_wire(WireText::new(Format::LangChain.shared_name(), share(whole, raw))))
 }
 
-fn parts(whole: &Arc<str>, own: &str, role: Role) -> Result<Vec<Part>, WireError> {
-    let names = &["content", "tool_calls", "tool_call_id", "status", "additional_kwargs"];
-    let [content, calls, call_id, status, more] = json::fields(own, names)?;
-    let content =
-        present(own, content, "content", |content| self::content(whole, content))?.unwrap_or_default();
+fn parts(whole: &Arc<str>, own: &str, role: Role, fields: &Fields<'_>) -> Result<Vec<Part>, WireError> {
+    let content = present(own, fields.content, "content", |content| self::content(whole, content))?;
+    let content = content.unwrap_or_default();
     if role == Role::Tool {
-        let id = optional_text(own, call_id, "tool_call_id")?.unwrap_or_default();
+        let id = optional_text(own, fields.call_id, "tool_call_id")?.unwrap_or_default();
         let mut result = ToolResult::new(share(whole, &id), content);
-        result.is_error = status == Some("\"error\"");
+        result.is_error = fields.status == Some("\"error\"");
         return Ok(vec![Part::ToolResult(result)]);
     }
     let mut parts = Vec::new();
-    if let Some(more) = more.filter(|more| Kind::of(more) == Kind::Object)
+    if let Some(more) = fields.more.filter(|more| Kind::of(more) == Kind::Object)
         && let Some(text) = member_text(whole, more, "reasoning_content")?.filter(|text| !text.is_empty())
     {
         parts.push(Part::Reasoning(Reasoning::new(text)));
     }
     parts.extend(content);
-    if let Some(calls) = calls.filter(|calls| Kind::of(calls) == Kind::Array) {
+    if let Some(calls) = fields.calls.filter(|calls| Kind::of(calls) == Kind::Array) {
         json::nested(own, calls, "/tool_calls", |calls| {
             json::items(calls, |call| {
                 parts.push(self::call(whole, call)?);
@@ -169,7 +203,7 @@ fn block(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
 }
 
 fn unknown(whole: &Arc<str>, kind: &Str, raw: &str) -> Part {
-    Part::Unknown(UnknownPart::new(FORMAT, kind.clone(), share(whole, raw)))
+    Part::Unknown(UnknownPart::new(Format::LangChain.shared_name(), kind.clone(), share(whole, raw)))
 }
 
 /// An image as Chat Completions writes it: an object with `url`, or the address itself.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use epitome_core::Usage;
 use epitome_core::message::Role;
 
-use super::message::{inner, message, role};
+use super::message::{Fields, message};
 use super::write::write_record;
 use crate::message::Message;
 use crate::wire::expect::number;
@@ -48,15 +48,17 @@ fn sign(body: &Body<'_>) -> Fit {
         if Kind::of(item) != Kind::Object || json::field(item, "role")?.is_some() {
             return Err(WireError::shape("another format"));
         }
-        let (_, key) = inner(item)?;
-        role(item)?;
-        match key {
-            "kwargs" => fit = Fit::Certain("its messages have `lc` and `kwargs`"),
-            "data" => fit = Fit::Certain("its messages have `type` and `data`"),
-            _ if json::field(item, "content")?.is_none() => return Err(WireError::shape("another format")),
-            _ if fit == Fit::No => {
-                fit = Fit::Certain("its messages are of type `human`, `ai`, `system` or `tool`")
-            }
+        let fields = Fields::of(item)?;
+        fields.role()?;
+        if fields.content.is_none() {
+            return Err(WireError::shape("another format"));
+        }
+        match (fields.key, fields.is_own_word()) {
+            ("kwargs", _) => fit = Fit::Certain("its messages have `lc` and `kwargs`"),
+            ("data", true) => fit = Fit::Certain("its messages are of type `human` or `ai`, with `data`"),
+            (_, true) => fit = Fit::Certain("its messages are of type `human` or `ai`"),
+            // Others call messages `user`, `system` and `tool` too.
+            _ if fit == Fit::No => fit = Fit::Possible("its messages have `type` and `content`"),
             _ => {}
         }
         Ok(())
@@ -89,16 +91,15 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
 
 /// The message that an element is, and the report on it.
 fn read_element(source: &Arc<str>, text: &str) -> Result<([Message; 1], Option<Usage>), WireError> {
-    let message = message(source, text)?;
-    let usage = reported(text)?.filter(|_| message.role() == Role::Assistant);
+    let fields = Fields::of(text)?;
+    let message = message(source, text, &fields)?;
+    let usage = reported(&fields)?.filter(|_| message.role() == Role::Assistant);
     Ok(([message], usage))
 }
 
 /// `usage_metadata`: its input includes what was read from and written to a cache, its output the reasoning.
-fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
-    let (own, _) = inner(raw)?;
-    let usage = json::field(own, "usage_metadata")?.filter(|usage| Kind::of(usage) == Kind::Object);
-    let Some(usage) = usage else { return Ok(None) };
+fn reported(fields: &Fields<'_>) -> Result<Option<Usage>, WireError> {
+    let Some(usage) = fields.usage.filter(|usage| Kind::of(usage) == Kind::Object) else { return Ok(None) };
     let names =
         &["input_tokens", "output_tokens", "total_tokens", "input_token_details", "output_token_details"];
     let [input, output, total, input_details, output_details] = json::fields(usage, names)?;

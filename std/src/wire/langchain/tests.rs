@@ -104,3 +104,11 @@ fn an_unknown_type_is_refused_with_its_place() {
     let error = read(text, &ReadOptions::default().with_from(Format::LangChain)).unwrap_err();
     assert_eq!((error.kind(), error.path()), (WireErrorKind::UnknownRole, "/messages/1"));
 }
+
+#[test]
+fn words_that_others_use_too_are_no_certain_sign() {
+    let session = r#"{"sessionId": "s", "projectHash": "p", "messages": [{"id": "1", "type": "user", "content": "Hi"}]}"#;
+    assert_eq!(detect(session).unwrap().format, Format::GeminiCli, "of a user who was not answered yet");
+    let events = r#"[{"type": "user", "data": {"clicked": true}}, {"type": "system", "data": {}}]"#;
+    assert_eq!(detect(events).unwrap_err().kind(), WireErrorKind::Shape);
+}

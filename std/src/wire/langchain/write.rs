@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use epitome_core::message::{MediaKind, Role};
 
-use super::message::{inner, message};
+use super::message::{Fields, message};
 use crate::message::{MediaSource, Message, Part, ToolCall};
 use crate::wire::WireError;
 use crate::wire::json::{self, Kind, patch, quote};
@@ -14,13 +14,13 @@ use crate::wire::rewrite::{changes, form, text};
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let Some(source) = source else { return fresh(messages).map(Some) };
     let whole: Arc<str> = Arc::from(source);
-    let was = message(&whole, &whole)?;
+    let fields = Fields::of(&whole)?;
+    let was = message(&whole, &whole, &fields)?;
     let changes = changes(core::slice::from_ref(&was), messages)?;
     if changes.is_empty() {
         return Ok(Some(source.to_owned()));
     }
-    let (own, key) = inner(source)?;
-    let mut own = own.to_owned();
+    let mut own = fields.own.to_owned();
     for change in changes {
         let new = text(change.new)?;
         let texts = was.parts().iter().filter(|part| matches!(part, Part::Text(_))).count();
@@ -40,7 +40,7 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
             _ => return Err(form("one of several texts that changed")),
         };
     }
-    match key {
+    match fields.key {
         "" => Ok(Some(own)),
         key => patch(source, &[(key, Some(own))]).map(Some),
     }

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use epitome_core::Usage;
 use epitome_core::message::{MediaKind, Role};
 
-use super::FORMAT;
 use crate::message::{Media, MediaSource, Message, Part, Str, ToolCall, ToolResult, WireText};
 use crate::wire::expect::{expect_object, member_text, optional_text, present, share};
 use crate::wire::json::{self, Kind};
-use crate::wire::{WireError, usage};
+use crate::wire::{Format, WireError, usage};
 
 /// What an event is.
 #[derive(Debug)]
@@ -37,7 +36,9 @@ pub(super) fn event(whole: &Arc<str>, raw: &str) -> Result<Event, WireError> {
     expect_object(raw, "an event")?;
     let names = &["source", "action", "observation", "args", "content", "tool_call_metadata"];
     let [source, action, observation, args, content, call] = json::fields(raw, names)?;
-    let wire = |message: Message| message.with_wire(WireText::new(Str::from(FORMAT), share(whole, raw)));
+    let wire = |message: Message| {
+        message.with_wire(WireText::new(Format::OpenHands.shared_name(), share(whole, raw)))
+    };
     let args = args.filter(|args| Kind::of(args) == Kind::Object).unwrap_or("{}");
     let call = call.filter(|call| Kind::of(call) == Kind::Object);
     if let Some(observation) = observation {

@@ -6,12 +6,10 @@ use epitome_core::message::{MediaKind, Role};
 use epitome_core::{AnthropicTokens, Usage};
 
 use super::FORMAT;
-use crate::message::{
-    MediaSource, Message, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart, WireText,
-};
-use crate::wire::WireError;
+use crate::message::{MediaSource, Message, Part, Reasoning, ToolCall, ToolResult, UnknownPart, WireText};
 use crate::wire::expect::{expect_object, member_text, new_media, number, present, share};
 use crate::wire::json::{self, Kind};
+use crate::wire::{Format, WireError};
 
 /// The message that `raw`, a slice of `whole`, is; none if it is of a role that no model sees, or says nothing.
 pub(super) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, WireError> {
@@ -35,7 +33,7 @@ pub(super) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, Wi
         Role::Assistant if parts.is_empty() => return Ok(None),
         _ => parts,
     };
-    let wire = WireText::new(Str::from(FORMAT), share(whole, raw));
+    let wire = WireText::new(Format::Pi.shared_name(), share(whole, raw));
     Ok(Some(Message::new(role, parts).with_wire(wire)))
 }
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use epitome_core::Usage;
 use epitome_core::message::Role;
 
-use super::FORMAT;
 use super::message::{message, reported};
 use crate::message::{Message, Part, Str, WireText};
 use crate::wire::expect::{expect_object, number, optional_text, share};
@@ -88,7 +87,7 @@ impl<'a> Session<'a> {
             (Some("\"compaction\""), _, Some(summary)) if Kind::of(summary) == Kind::Text => {
                 let first = optional_text(raw, first, "firstKeptEntryId")?;
                 node.cut = Some((first.and_then(|first| self.names.get(&first).copied()), number(before)));
-                let wire = WireText::new(Str::from(FORMAT), share(&source, summary));
+                let wire = WireText::new(Format::Pi.shared_name(), share(&source, summary));
                 let text = share(&source, &json::decode(summary));
                 node.message = Some(Message::new(Role::User, vec![Part::Text(text)]).with_wire(wire));
             }

@@ -10,7 +10,7 @@ use crate::wire::error::quoted;
 use crate::wire::expect::{expect_object, member_text, new_media, share};
 use crate::wire::json::{self, Kind};
 use crate::wire::openai_chat::split_data_url;
-use crate::wire::{WireError, WireErrorKind};
+use crate::wire::{Format, WireError, WireErrorKind};
 
 /// The role of the element `raw`: a text, or an object with `Label`.
 pub(super) fn role(raw: &str) -> Result<Role, WireError> {
@@ -57,7 +57,9 @@ pub(super) fn items<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Item<'a>>,
 pub(super) fn messages(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, WireError> {
     let role = role(raw)?;
     let items = items(whole, raw)?;
-    let wire = |rejoin: bool| WireText::new(Str::from(FORMAT), share(whole, raw)).with_rejoin(rejoin);
+    let wire = |rejoin: bool| {
+        WireText::new(Format::SemanticKernel.shared_name(), share(whole, raw)).with_rejoin(rejoin)
+    };
     if role != Role::Tool {
         let parts = items.into_iter().filter_map(|(part, _)| part).collect();
         let mut message = Message::new(role, parts);

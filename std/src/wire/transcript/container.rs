@@ -24,6 +24,14 @@ pub(crate) struct List {
     pub(crate) elements: Vec<Range<usize>>,
 }
 
+/// An array of the source whose elements are known.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownArray {
+    /// All of it, brackets included.
+    pub(crate) outer: Range<usize>,
+    pub(crate) elements: Vec<Range<usize>>,
+}
+
 /// A piece of the text that holds messages.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
@@ -48,17 +56,20 @@ pub(crate) enum Place {
 
 impl Transcript {
     pub(crate) const fn empty(source: Arc<str>) -> Self {
-        Self { source, lists: Vec::new(), records: Vec::new(), conversations: Vec::new() }
+        Self { source, lists: Vec::new(), records: Vec::new(), conversations: Vec::new(), arrays: Vec::new() }
     }
 
     /// Takes note of the array `text`, a slice of the source, and gives its number.
     pub(crate) fn array(&mut self, text: &str) -> Result<u32, WireError> {
-        let mut elements = Vec::new();
-        json::items(text, |item| {
-            elements.push(self.range(item));
-            Ok(())
-        })?;
         let outer = self.range(json::trim(text));
+        let known = self.arrays.iter().position(|known| known.outer == outer);
+        let mut elements = known.map(|at| self.arrays.swap_remove(at).elements).unwrap_or_default();
+        if known.is_none() {
+            json::items(text, |item| {
+                elements.push(self.range(item));
+                Ok(())
+            })?;
+        }
         let inner = outer.start.saturating_add(1)..outer.end.saturating_sub(1);
         Ok(self.push_list(List { inner, separator: ",", free: false, elements }))
     }
@@ -133,7 +144,8 @@ impl Transcript {
         Ok(())
     }
 
-    fn push_list(&mut self, list: List) -> u32 {
+    fn push_list(&mut self, mut list: List) -> u32 {
+        list.elements.shrink_to_fit();
         let number = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
         self.lists.push(list);
         number

@@ -1,0 +1,390 @@
+//! Finding where values end. What is no JSON is told here from what is; why it is none, `serde_json` says.
+//!
+//! A text is looked at several times, once for each level that a reader opens, so that this is most of what reading costs:
+//! strings are passed over by `memchr`, and nothing is kept but one bit for each open bracket.
+
+use core::convert::Infallible;
+
+use memchr::memchr2;
+
+/// Calls `visit` with every key and value of the object `text`: keys as they are written, quotes included.
+///
+/// # Errors
+/// `None` where the text is not JSON, or no object; else what `visit` says.
+pub(super) fn members<'a, E>(
+    text: &'a str,
+    mut visit: impl FnMut(&'a str, &'a str) -> Result<(), E>,
+) -> Result<(), Option<E>> {
+    let mut scanner = Scanner::at_start(text);
+    let member = |scanner: &mut Scanner<'a>| scanner.member(Scanner::value);
+    scanner.list(b'{', b'}', member, |(key, value)| visit(key, value))?;
+    scanner.end().ok_or(None)
+}
+
+/// Calls `visit` with every element of the array `text`.
+///
+/// # Errors
+/// As [`members`].
+pub(super) fn items<'a, E>(
+    text: &'a str,
+    visit: impl FnMut(&'a str) -> Result<(), E>,
+) -> Result<(), Option<E>> {
+    let mut scanner = Scanner::at_start(text);
+    scanner.list(b'[', b']', |scanner| scanner.slice(Scanner::value), visit)?;
+    scanner.end().ok_or(None)
+}
+
+/// As [`members`], and before each value that is an array `visit_item` with every element of it.
+pub(super) fn members_and_items<'a, E>(
+    text: &'a str,
+    mut visit_item: impl FnMut(&'a str),
+    mut visit: impl FnMut(&'a str, &'a str) -> Result<(), E>,
+) -> Result<(), Option<E>> {
+    let mut value = |scanner: &mut Scanner<'a>| match scanner.peek()? {
+        b'[' => {
+            let item = |scanner: &mut Scanner<'a>| scanner.slice(Scanner::value);
+            let mut visit_item = |item| Ok::<_, Infallible>(visit_item(item));
+            scanner.list(b'[', b']', item, &mut visit_item).ok()
+        }
+        _ => scanner.value(),
+    };
+    let mut scanner = Scanner::at_start(text);
+    scanner.list(b'{', b'}', |scanner| scanner.member(&mut value), |(key, value)| visit(key, value))?;
+    scanner.end().ok_or(None)
+}
+
+/// Whether `text` is one JSON value.
+pub(super) fn is_value(text: &str) -> bool {
+    let mut scanner = Scanner::at_start(text);
+    scanner.value().and_then(|()| scanner.end()).is_some()
+}
+
+/// A place in a text. Every step gives `None` where the text is not JSON.
+struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Scanner<'a> {
+    fn at_start(text: &'a str) -> Self {
+        let mut scanner = Self { text, at: 0 };
+        scanner.blank();
+        scanner
+    }
+
+    /// A list between these brackets, one `step` for each element.
+    fn list<T, E>(
+        &mut self,
+        open: u8,
+        close: u8,
+        mut step: impl FnMut(&mut Self) -> Option<T>,
+        mut visit: impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), Option<E>> {
+        self.eat(open).ok_or(None)?;
+        if self.byte(close).is_none() {
+            loop {
+                visit(step(self).ok_or(None)?).map_err(Some)?;
+                self.blank();
+                if self.eat(b',').is_none() {
+                    break;
+                }
+            }
+            self.byte(close).ok_or(None)?;
+        }
+        Ok(())
+    }
+
+    /// A member of an object: its key, quotes included, and what `value` passes over.
+    fn member(&mut self, value: impl FnOnce(&mut Self) -> Option<()>) -> Option<(&'a str, &'a str)> {
+        let key = self.slice(Self::string)?;
+        self.colon()?;
+        Some((key, self.slice(value)?))
+    }
+
+    /// The text that `step` passes over.
+    fn slice(&mut self, step: impl FnOnce(&mut Self) -> Option<()>) -> Option<&'a str> {
+        let start = self.at;
+        step(self)?;
+        self.text.get(start..self.at)
+    }
+
+    /// A value, without a step into the call stack for what is nested in it.
+    fn value(&mut self) -> Option<()> {
+        let mut open = Brackets::default();
+        loop {
+            match self.peek()? {
+                b'"' => self.string()?,
+                b'{' => {
+                    self.eat(b'{')?;
+                    if self.byte(b'}').is_none() {
+                        open.push(true);
+                        self.key()?;
+                        continue;
+                    }
+                }
+                b'[' => {
+                    self.eat(b'[')?;
+                    if self.byte(b']').is_none() {
+                        open.push(false);
+                        continue;
+                    }
+                }
+                b't' => self.word("true")?,
+                b'f' => self.word("false")?,
+                b'n' => self.word("null")?,
+                _ => self.number()?,
+            }
+            loop {
+                let Some(is_object) = open.innermost() else { return Some(()) };
+                self.blank();
+                if self.eat(b',').is_some() {
+                    if is_object {
+                        self.key()?;
+                    }
+                    break;
+                }
+                self.byte(if is_object { b'}' } else { b']' })?;
+                open.pop();
+            }
+        }
+    }
+
+    fn key(&mut self) -> Option<()> {
+        self.string()?;
+        self.colon()
+    }
+
+    fn colon(&mut self) -> Option<()> {
+        self.blank();
+        self.eat(b':')
+    }
+
+    fn string(&mut self) -> Option<()> {
+        self.byte(b'"')?;
+        loop {
+            let rest = self.text.as_bytes().get(self.at..)?;
+            let (plain, rest) = rest.split_at_checked(memchr2(b'"', b'\\', rest)?)?;
+            if has_control(plain) {
+                return None;
+            }
+            let passed = match rest {
+                [b'"', ..] => 1,
+                [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => 2,
+                [b'\\', b'u', digits @ ..] if digits.get(..4)?.iter().all(u8::is_ascii_hexdigit) => 6,
+                _ => return None,
+            };
+            self.at = self.at.saturating_add(plain.len()).saturating_add(passed);
+            if passed == 1 {
+                return Some(());
+            }
+        }
+    }
+
+    fn number(&mut self) -> Option<()> {
+        let _ = self.byte(b'-');
+        if self.byte(b'0').is_none() {
+            self.digits()?;
+        }
+        if self.byte(b'.').is_some() {
+            self.digits()?;
+        }
+        if self.byte(b'e').or_else(|| self.byte(b'E')).is_some() {
+            let _ = self.byte(b'+').or_else(|| self.byte(b'-'));
+            self.digits()?;
+        }
+        Some(())
+    }
+
+    /// At least one digit.
+    fn digits(&mut self) -> Option<()> {
+        let rest = self.text.as_bytes().get(self.at..)?;
+        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at = self.at.saturating_add(count);
+        (count > 0).then_some(())
+    }
+
+    fn word(&mut self, word: &str) -> Option<()> {
+        let rest = self.text.as_bytes().get(self.at..)?;
+        self.at = self.at.saturating_add(word.len());
+        rest.starts_with(word.as_bytes()).then_some(())
+    }
+
+    /// The end of the text.
+    fn end(&mut self) -> Option<()> {
+        self.blank();
+        if self.at >= self.text.len() { Some(()) } else { None }
+    }
+
+    /// This byte and the white space after it.
+    fn eat(&mut self, byte: u8) -> Option<()> {
+        self.byte(byte)?;
+        self.blank();
+        Some(())
+    }
+
+    /// This byte.
+    fn byte(&mut self, byte: u8) -> Option<()> {
+        if self.peek()? != byte {
+            return None;
+        }
+        self.at = self.at.saturating_add(1);
+        Some(())
+    }
+
+    fn blank(&mut self) {
+        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.peek() {
+            self.at = self.at.saturating_add(1);
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+}
+
+/// The brackets that are open, one bit for each: whether it is that of an object.
+#[derive(Default)]
+struct Brackets {
+    /// The innermost are the lowest.
+    bits: u64,
+    count: u32,
+    /// Those outside of a word that is full.
+    outer: Vec<u64>,
+}
+
+impl Brackets {
+    fn push(&mut self, is_object: bool) {
+        if self.count == u64::BITS {
+            self.outer.push(self.bits);
+            self.count = 0;
+        }
+        self.bits = self.bits << 1 | u64::from(is_object);
+        self.count = self.count.saturating_add(1);
+    }
+
+    const fn innermost(&self) -> Option<bool> {
+        if self.count == 0 { None } else { Some(self.bits & 1 == 1) }
+    }
+
+    fn pop(&mut self) {
+        self.bits >>= 1;
+        self.count = self.count.saturating_sub(1);
+        if self.count == 0
+            && let Some(bits) = self.outer.pop()
+        {
+            (self.bits, self.count) = (bits, u64::BITS);
+        }
+    }
+}
+
+/// Whether one of these bytes is a control character, which JSON escapes. Eight at a time, the last eight once more where
+/// they are no whole word: only a byte below `0x20` borrows from its highest bit.
+fn has_control(bytes: &[u8]) -> bool {
+    let borrows = |word: &[u8; 8]| {
+        let word = u64::from_le_bytes(*word);
+        word.wrapping_sub(EACH_BYTE * 0x20) & !word
+    };
+    match bytes.last_chunk::<8>() {
+        Some(last) => {
+            let (words, _) = bytes.as_chunks::<8>();
+            let found = words.iter().fold(borrows(last), |found, word| found | borrows(word));
+            found & (EACH_BYTE * 0x80) != 0
+        }
+        None => bytes.iter().any(|byte| *byte < 0x20),
+    }
+}
+
+/// A word of eight bytes of one.
+const EACH_BYTE: u64 = u64::MAX / 255;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    /// Texts that are nearly JSON.
+    fn nearly() -> impl Strategy<Value = String> {
+        let piece = prop::sample::select(vec![
+            "{", "}", "[", "]", ",", ":", "\"", "\"a\"", "\"\\", "\\n\"", "\\u00e", "9\"", "\u{e9}", "\n",
+            "\u{1f}", " ", "0", "12", "-", ".5", "e+1", "true", "nul", "l", "false", "{\"k\":", "[[", "]]",
+        ]);
+        prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_json_is_what_serde_json_reads(text in nearly()) {
+            prop_assert_eq!(is_value(&text), serde_json::from_str::<&RawValue>(&text).is_ok(), "{}", text);
+        }
+
+        #[test]
+        fn a_control_character_is_found_at_any_place(before in "[ -~]{0,40}", control in 0_u8..0x20, after in ".{0,20}") {
+            prop_assert!(!has_control(before.as_bytes()));
+            let text = format!("{before}{}{after}", char::from(control));
+            prop_assert!(has_control(text.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn numbers_and_escapes_are_those_of_json() {
+        let right = [
+            "0",
+            "-0",
+            "10.50",
+            "1e9",
+            "1E-9",
+            "\"\\u00eF\"",
+            "\"\\/\\b\"",
+            " [ ] ",
+            "{ \"a\" : [ 1 , { } ] }",
+        ];
+        let wrong = [
+            "01",
+            "-",
+            "1.",
+            ".5",
+            "1e",
+            "+1",
+            "\"\\x\"",
+            "\"\\u12g4\"",
+            "\"\t\"",
+            "[1,]",
+            "{\"a\":1,}",
+            "{a:1}",
+            "1 2",
+            "",
+        ];
+        for text in right {
+            assert!(is_value(text) && serde_json::from_str::<&RawValue>(text).is_ok(), "{text}");
+        }
+        for text in wrong {
+            assert!(!is_value(text) && serde_json::from_str::<&RawValue>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_ends_with_its_last_byte() {
+        let text = "{ \"a\" : [ ] , \"b\":{ } ,\"c\" : [ 1 , {} ] , \"d\" : -1 }";
+        let (mut values, mut elements) = (Vec::new(), Vec::new());
+        let visit = |key, value| {
+            values.push((key, value));
+            Ok::<_, ()>(())
+        };
+        members_and_items(text, |item| elements.push(item), visit).unwrap();
+        assert_eq!(values, [("\"a\"", "[ ]"), ("\"b\"", "{ }"), ("\"c\"", "[ 1 , {} ]"), ("\"d\"", "-1")]);
+        assert_eq!(elements, ["1", "{}"]);
+    }
+
+    #[test]
+    fn brackets_close_in_their_order_at_any_depth() {
+        for depth in [1, 63, 64, 65, 128, 200] {
+            let open: String = (0..depth).map(|at| if at % 3 == 0 { "[" } else { "{\"a\":" }).collect();
+            let close: String = (0..depth).rev().map(|at| if at % 3 == 0 { "]" } else { "}" }).collect();
+            assert!(is_value(&format!("{open}1{close}")), "{depth}");
+            let wrong = if close.starts_with(']') { "}" } else { "]" };
+            assert!(!is_value(&format!("{open}1{wrong}{}", close.get(1..).unwrap_or_default())), "{depth}");
+        }
+    }
+}
