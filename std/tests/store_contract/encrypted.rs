@@ -71,7 +71,7 @@ fn a_store_that_is_not_encrypted_is_refused_with_a_key_and_copied() {
     for (url, to) in urls(folder.path()).iter().zip(urls(sealed.path())) {
         let plain = open_store(url).unwrap();
         eventful(&*plain);
-        refused(open_store_with_key(url, key(1)), "`epitome session copy`");
+        refused(open_store_with_key(url, key(1)), "HistoryStoreExt::copy");
         let target = open_store_with_key(&to, key(1)).unwrap();
         block_on(plain.copy(&session(), &*target, &session())).unwrap();
         assert_eq!(whole(&*target, &session()), whole(&*plain, &session()));

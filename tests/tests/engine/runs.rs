@@ -18,7 +18,10 @@ use futures::executor::block_on;
 use super::support::{Answer, Meanwhile, Scripted, history, summaries, text_of};
 
 fn settings(store: &Arc<dyn HistoryStore>, summarizer: &Arc<Scripted>) -> RunSettings {
-    let engine = Engine::new(Summarization::new()).with_summarizer(Arc::clone(summarizer) as _);
+    settings_of(store, Engine::new(Summarization::new()).with_summarizer(Arc::clone(summarizer) as _))
+}
+
+fn settings_of(store: &Arc<dyn HistoryStore>, engine: Engine) -> RunSettings {
     let auto = AutoCompaction::new(Arc::new(engine))
         .with_trigger(Trigger::tokens(3_000))
         .with_points(RunPoints::default().and_before_call())
@@ -97,10 +100,14 @@ fn what_brings_no_summary_was_paid_all_the_same() {
             .with_summarizer(Arc::clone(&summarizer) as _)
             .with_deadline(Duration::from_millis(20))
             .with_fallback(Truncation::new());
+<<<<<<< HEAD
         let mut settings = settings(&store, &summarizer);
         if let Some(auto) = &mut settings.compaction {
             auto.compactor = Arc::new(engine);
         }
+=======
+        let settings = settings_of(&store, engine);
+>>>>>>> engine
         let mut session = AgentSession::with_id("session");
         while summarizer.calls.load(Ordering::Relaxed) < 2 {
             block_on(talk(&settings, &mut session, 0));
