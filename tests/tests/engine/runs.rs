@@ -100,14 +100,7 @@ fn what_brings_no_summary_was_paid_all_the_same() {
             .with_summarizer(Arc::clone(&summarizer) as _)
             .with_deadline(Duration::from_millis(20))
             .with_fallback(Truncation::new());
-<<<<<<< HEAD
-        let mut settings = settings(&store, &summarizer);
-        if let Some(auto) = &mut settings.compaction {
-            auto.compactor = Arc::new(engine);
-        }
-=======
         let settings = settings_of(&store, engine);
->>>>>>> engine
         let mut session = AgentSession::with_id("session");
         while summarizer.calls.load(Ordering::Relaxed) < 2 {
             block_on(talk(&settings, &mut session, 0));

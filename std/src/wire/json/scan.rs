@@ -43,7 +43,10 @@ pub(super) fn members_and_items<'a, E>(
     let mut value = |scanner: &mut Scanner<'a>| match scanner.peek()? {
         b'[' => {
             let item = |scanner: &mut Scanner<'a>| scanner.slice(Scanner::value);
-            let mut visit_item = |item| Ok::<_, Infallible>(visit_item(item));
+            let mut visit_item = |item| {
+                visit_item(item);
+                Ok::<_, Infallible>(())
+            };
             scanner.list(b'[', b']', item, &mut visit_item).ok()
         }
         _ => scanner.value(),
