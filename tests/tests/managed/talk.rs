@@ -40,7 +40,7 @@ impl Talk {
         let facts = Arc::clone(&self.facts);
         let tell = move || {
             let fact = facts.fetch_add(1, Ordering::Relaxed);
-            ToolOutput::new(format!("FACT-{fact}: {}", "found where it was. ".repeat(12)))
+            ToolOutput::new(format!("FACT-{fact}: {}", "found where it was. ".repeat(40)))
         };
         let settings = self.settings.clone().with_model(self.model.as_str()).with_compaction(auto);
         let agent = Agent::with_settings(settings, chat.clone()).with_tool_runner(move |_| {
