@@ -301,10 +301,10 @@ impl History {
         }
     }
 
-    /// Reads what the record that made `made` has hidden or shortened: see [`HistoryStoreExt::expand`].
+    /// Reads what the record that made `made` has hidden or shortened: see [`expand`](super::HistoryStoreExt::expand).
     ///
     /// # Errors
-    /// As [`HistoryStoreExt::expand`].
+    /// As [`expand`](super::HistoryStoreExt::expand).
     pub async fn expand(&self, made: Revision, from: Seq, limit: u32) -> Result<LogPage, StoreError> {
         self.store.expand(&self.session, made, from, limit).await
     }
