@@ -1,13 +1,17 @@
 //! The server, and sessions that are stored.
 
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, LazyLock};
 
+use epitome::compactors::Managed;
+use epitome::compactors::managed::CompactionService;
+use epitome::core::message::Role;
 use epitome::core::{Budget, ClassEstimator, Pass};
 use epitome::std::compaction::{CompactionCx, CompactionOutcome, Compactor};
 use epitome::std::history::{AppendToken, History, HistoryStore, SessionId};
-use epitome::std::message::Message;
+use epitome::std::message::{Message, Part, ToolCall};
 use epitome::std::session::SessionError;
 
 /// The server, which ends with this process: its standard input is then closed.
@@ -45,6 +49,34 @@ pub(crate) async fn open(store: &Arc<dyn HistoryStore>) -> History {
 pub(crate) async fn append(history: &mut History, messages: Vec<Message>) {
     let token = AppendToken::new(format!("{}", history.head()));
     history.append(&token, messages).await.unwrap();
+}
+
+/// Ten turns, each with a call.
+pub(crate) async fn ten_turns(store: &Arc<dyn HistoryStore>) -> History {
+    let mut history = open(store).await;
+    append(&mut history, vec![Message::system("Be brief.")]).await;
+    for turn in 0..10 {
+        let id = format!("c{turn}");
+        let call = Part::ToolCall(ToolCall::new(id.clone(), "look", "{}"));
+        let turn = vec![
+            Message::user(format!("question {turn}")),
+            Message::new(Role::Assistant, vec![call]),
+            Message::tool(id, format!("FACT-{turn}: {}", "found where it was. ".repeat(30))),
+            Message::assistant("That is how it is."),
+        ];
+        append(&mut history, turn).await;
+    }
+    history
+}
+
+/// The name of a series of requests that something happens to, for the server.
+pub(crate) fn case() -> String {
+    static CASES: AtomicUsize = AtomicUsize::new(0);
+    format!("{}-{}", std::process::id(), CASES.fetch_add(1, Ordering::Relaxed))
+}
+
+pub(crate) fn managed(service: impl CompactionService + 'static) -> Managed {
+    Managed::new(Arc::new(service)).unwrap()
 }
 
 /// Compacts all but the newest turns.

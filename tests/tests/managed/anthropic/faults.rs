@@ -1,52 +1,26 @@
 //! What goes wrong on the way: the history is then as it was, or whole and new, and what was paid is told.
 
 use core::error::Error;
-use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 use std::sync::Arc;
 
-use epitome::compactors::Managed;
 use epitome::compactors::managed::anthropic::{AnthropicCompaction, ON_DEMAND_BETA};
 use epitome::compactors::managed::{ServiceError, ServiceErrorKind};
 use epitome::core::message::Role;
 use epitome::std::compaction::CompactionOutcome;
-use epitome::std::history::{History, HistoryStore, MemoryStore};
-use epitome::std::message::{Message, Part, ToolCall};
+use epitome::std::history::{HistoryStore, MemoryStore};
+use epitome::std::message::{Message, Part};
 use epitome::std::wire::{Format, convert};
 use futures::future::{Either, select};
 use serde_json::Value;
 
 use super::client::post;
 use super::{KEY, MODEL, service};
-use crate::support::{append, block_on, compact, open, shown};
-
-/// Ten turns, each with a call.
-async fn talk(store: &Arc<dyn HistoryStore>) -> History {
-    let mut history = open(store).await;
-    append(&mut history, vec![Message::system("Be brief.")]).await;
-    for turn in 0..10 {
-        let id = format!("c{turn}");
-        let call = Part::ToolCall(ToolCall::new(id.clone(), "look", "{}"));
-        let turn = vec![
-            Message::user(format!("question {turn}")),
-            Message::new(Role::Assistant, vec![call]),
-            Message::tool(id, format!("FACT-{turn}: {}", "found where it was. ".repeat(30))),
-            Message::assistant("That is how it is."),
-        ];
-        append(&mut history, turn).await;
-    }
-    history
-}
+use crate::support::{block_on, case, compact, managed, shown, ten_turns};
 
 /// A service to which this happens, request by request.
 fn failing(faults: &str) -> AnthropicCompaction {
-    static CASES: AtomicUsize = AtomicUsize::new(0);
-    let case = format!("anthropic-{}-{}", std::process::id(), CASES.fetch_add(1, Ordering::Relaxed));
-    service().with_header("x-case", &case).unwrap().with_header("x-faults", faults).unwrap()
-}
-
-fn managed(service: AnthropicCompaction) -> Managed {
-    Managed::new(Arc::new(service)).unwrap()
+    service().with_header("x-case", &case()).unwrap().with_header("x-faults", faults).unwrap()
 }
 
 /// The request that is shown now.
@@ -80,7 +54,7 @@ fn what_goes_wrong_leaves_the_history_as_it_was() {
     for (faults, kind, paid) in cases {
         block_on(async {
             let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
-            let mut history = talk(&store).await;
+            let mut history = ten_turns(&store).await;
             let before = shown(&history, &store).await;
             let (outcome, usage) = compact(&mut history, &managed(failing(faults))).await;
             let error = outcome.unwrap_err();
@@ -102,7 +76,7 @@ fn what_passes_is_tried_again_and_leaves_the_new_history_whole() {
     for faults in ["ok", "503", "unavailable,429", "disconnect,503"] {
         block_on(async {
             let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
-            let mut history = talk(&store).await;
+            let mut history = ten_turns(&store).await;
             let (outcome, usage) = compact(&mut history, &managed(failing(faults))).await;
             assert!(matches!(outcome, Ok(CompactionOutcome::Compacted(_))), "{faults}: {outcome:?}");
             assert_eq!(usage.len(), 1, "{faults}");
@@ -122,7 +96,7 @@ fn what_passes_is_tried_again_and_leaves_the_new_history_whole() {
 fn a_dropped_future_leaves_the_history_as_it_was() {
     block_on(async {
         let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
-        let mut history = talk(&store).await;
+        let mut history = ten_turns(&store).await;
         let before = shown(&history, &store).await;
         let managed = managed(failing("hang"));
         {
@@ -131,7 +105,7 @@ fn a_dropped_future_leaves_the_history_as_it_was() {
             assert!(matches!(select(compacting, soon).await, Either::Right(_)), "it hangs");
         }
         assert_eq!(shown(&history, &store).await, before);
-        let (outcome, _) = compact(&mut history, &self::managed(service())).await;
+        let (outcome, _) = compact(&mut history, &crate::support::managed(service())).await;
         assert!(matches!(outcome, Ok(CompactionOutcome::Compacted(_))), "{outcome:?}");
     });
 }
@@ -140,7 +114,7 @@ fn a_dropped_future_leaves_the_history_as_it_was() {
 fn a_service_that_does_not_answer_in_time_has_failed() {
     block_on(async {
         let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
-        let mut history = talk(&store).await;
+        let mut history = ten_turns(&store).await;
         let before = shown(&history, &store).await;
         let managed = managed(failing("hang")).with_deadline(Duration::from_millis(200));
         let (outcome, _) = compact(&mut history, &managed).await;

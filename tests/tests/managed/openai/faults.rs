@@ -16,43 +16,19 @@ use epitome::core::Usage;
 use epitome::core::attribution::{Authority, Retention};
 use epitome::core::message::Role;
 use epitome::std::compaction::CompactionOutcome;
-use epitome::std::history::{History, HistoryStore, JsonlStore, MemoryStore, SqliteStore};
+use epitome::std::history::{HistoryStore, JsonlStore, MemoryStore, SqliteStore};
 use epitome::std::message::{Attribution, CompactionPart, Message, Part, ToolCall};
 use epitome::std::session::{SessionError, SessionErrorKind};
 use epitome::std::wire::{Format, LossKind, convert};
 use futures::future::{Either, select};
 
 use super::{KEY, service};
-use crate::support::{append, block_on, compact, open, shown};
-
-/// Ten turns, each with a call.
-async fn talk(store: &Arc<dyn HistoryStore>) -> History {
-    let mut history = open(store).await;
-    append(&mut history, vec![Message::system("Be brief.")]).await;
-    for turn in 0..10 {
-        let id = format!("c{turn}");
-        let call = Part::ToolCall(ToolCall::new(id.clone(), "look", "{}"));
-        let turn = vec![
-            Message::user(format!("question {turn}")),
-            Message::new(Role::Assistant, vec![call]),
-            Message::tool(id, "found where it was. ".repeat(30)),
-            Message::assistant("That is how it is."),
-        ];
-        append(&mut history, turn).await;
-    }
-    history
-}
+use crate::support::{append, block_on, case, compact, managed, open, shown, ten_turns};
 
 /// A service to which this happens, request by request.
 fn failing(faults: &str) -> OpenAiCompaction {
-    static CASES: AtomicUsize = AtomicUsize::new(0);
-    let case = format!("{}-{}", std::process::id(), CASES.fetch_add(1, Ordering::Relaxed));
-    let service = service("openai").with_header("x-case", &case).unwrap();
+    let service = service("openai").with_header("x-case", &case()).unwrap();
     service.with_header("x-faults", faults).unwrap()
-}
-
-fn managed(service: impl CompactionService + 'static) -> Managed {
-    Managed::new(Arc::new(service)).unwrap()
 }
 
 /// The service's error in another.
@@ -99,7 +75,7 @@ fn what_goes_wrong_leaves_the_history_as_it_was() {
     block_on(async {
         for (faults, kind, requests, paid) in cases {
             let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
-            let mut history = talk(&store).await;
+            let mut history = ten_turns(&store).await;
             let before = (shown(&history, &store).await, history.revision());
             let managed = managed(failing(&format!("{faults},503,503,503")));
             let (outcome, usage) = compact(&mut history, &managed).await;
@@ -126,7 +102,7 @@ fn what_passes_is_waited_for() {
     block_on(async {
         for (faults, least) in [("429,429", 60), ("503,429", 530), ("disconnect", 500)] {
             let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
-            let mut history = talk(&store).await;
+            let mut history = ten_turns(&store).await;
             let begun = Instant::now();
             let (outcome, usage) = compact(&mut history, &managed(failing(faults))).await;
             assert!(matches!(outcome, Ok(CompactionOutcome::Compacted(_))), "{faults}: {outcome:?}");
@@ -141,7 +117,7 @@ fn what_passes_is_waited_for() {
 fn a_service_that_does_not_answer_is_left_in_time() {
     block_on(async {
         let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
-        let mut history = talk(&store).await;
+        let mut history = ten_turns(&store).await;
         let before = shown(&history, &store).await;
         let managed = managed(failing("hang,hang")).with_deadline(Duration::from_millis(300));
         let error = compact(&mut history, &managed).await.0.unwrap_err();
@@ -189,7 +165,7 @@ fn what_the_endpoint_cannot_do_is_an_error_or_left_to_another() {
     block_on(async {
         for service in [in_band() as Arc<dyn CompactionService>, Arc::new(failing("404"))] {
             let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
-            let mut history = talk(&store).await;
+            let mut history = ten_turns(&store).await;
             let managed = Managed::or_else(service, Arc::new(Engine::new(Truncation::new())));
             let (outcome, _) = compact(&mut history, &managed).await;
             assert!(matches!(outcome, Ok(CompactionOutcome::Compacted(_))));
@@ -270,7 +246,7 @@ fn what_others_do_meanwhile_is_left_whole() {
     block_on(async {
         for meanwhile in [Meanwhile::Nothing, Meanwhile::Append, Meanwhile::Compact] {
             let store: Arc<dyn HistoryStore> = Arc::new(SqliteStore::open_in_memory().unwrap());
-            let mut history = talk(&store).await;
+            let mut history = ten_turns(&store).await;
             let service = Arc::new(Scripted::new(meanwhile, Some(&store)));
             let managed = Managed::new(Arc::clone(&service) as _).unwrap();
             let (outcome, usage) = compact(&mut history, &managed).await;
@@ -300,7 +276,7 @@ fn a_service_that_breaks_its_word_leaves_the_history_as_it_was() {
     block_on(async {
         for meanwhile in [Meanwhile::Panic, Meanwhile::AnotherProvider, Meanwhile::Empty] {
             let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
-            let mut history = talk(&store).await;
+            let mut history = ten_turns(&store).await;
             let before = shown(&history, &store).await;
             let (outcome, usage) = compact(&mut history, &managed(Scripted::new(meanwhile, None))).await;
             let error = outcome.unwrap_err();
@@ -323,7 +299,7 @@ fn what_is_sealed_is_stored_byte_for_byte() {
     ];
     block_on(async {
         for store in stores {
-            let mut history = talk(&store).await;
+            let mut history = ten_turns(&store).await;
             let service = Scripted { sealed: sealed.clone(), ..Scripted::new(Meanwhile::Nothing, None) };
             compact(&mut history, &managed(service)).await.0.unwrap();
             let fresh = open(&store).await;
@@ -342,7 +318,7 @@ fn what_is_sealed_is_stored_byte_for_byte() {
 /// What a service of this kind was sent of a talk, and what is shown then.
 async fn asked(position: Position, cut: Cut, add: Vec<Message>) -> (usize, Vec<Message>, Vec<Message>) {
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
-    let mut history = talk(&store).await;
+    let mut history = ten_turns(&store).await;
     append(&mut history, add).await;
     let service = Arc::new(Scripted { position, cut, ..Scripted::new(Meanwhile::Nothing, None) });
     let managed = Managed::new(Arc::clone(&service) as _).unwrap().preserve_recent(2);
@@ -386,7 +362,7 @@ fn a_pin_is_not_replaced() {
     block_on(async {
         for position in [Position::First, Position::InPlace] {
             let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
-            let mut history = talk(&store).await;
+            let mut history = ten_turns(&store).await;
             let pinned = Attribution::caller(Authority::Assistant).with_retention(Retention::Pinned);
             let pin = Message::assistant("Remember this.").with_attribution(pinned);
             append(&mut history, vec![pin.clone()]).await;

@@ -4,10 +4,10 @@ use core::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use epitome::compactors::DigestSummarizer;
 use epitome::compactors::managed::openai::{
     OpenAiCompaction, ResponsesVendor, ServerCompaction, context_management, input,
 };
-use epitome::compactors::{DigestSummarizer, Managed};
 use epitome::core::Trigger;
 use epitome::core::message::Role;
 use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
@@ -19,7 +19,7 @@ use epitome::std::wire::{Format, ReadOptions, read};
 use serde_json::{Value, json};
 
 use super::{KEY, service};
-use crate::support::{block_on, server};
+use crate::support::{block_on, managed, server};
 use crate::talk::{Talk, auto};
 
 /// Speaks Responses.
@@ -82,10 +82,6 @@ impl ChatClient for Chat {
         let id = serde_json::from_str::<Value>(&text)?["id"].as_str().unwrap_or_default().to_owned();
         Ok(response.with_response_id(id))
     }
-}
-
-fn managed(service: OpenAiCompaction) -> Managed {
-    Managed::new(Arc::new(service)).unwrap()
 }
 
 /// In every request instructions stand anew, and before a compaction nothing but what the user said.
