@@ -7,12 +7,13 @@ use std::vec::Vec;
 
 use epitome_core::message::Role;
 use epitome_core::{Profile, ToolName};
-use epitome_std::message::{Message, Part, Reasoning, ToolCall};
+use epitome_std::message::{Message, Part, Reasoning};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::summarization::Demands;
-use crate::{ReasoningClearing, Summarization, ToolResultClearing, Truncation};
+use crate::{ReasoningClearing, ToolResultClearing};
+
+mod remedies;
 
 fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
@@ -41,6 +42,12 @@ fn block(text: &str) -> CompactionBlock {
         Summary::Written(block) => block,
         Summary::Missing(why) => panic!("{why:?}"),
     }
+}
+
+fn thought(text: &str) -> Message {
+    let mut reasoning = Reasoning::new("hm");
+    reasoning.opaque = Some("sig".into());
+    Message::new(Role::Assistant, [Part::Reasoning(reasoning), Part::Text(text.into())].into())
 }
 
 #[test]
@@ -330,81 +337,6 @@ fn stripped_thinking_leaves_the_rest_as_it_was() {
     let expected = r#"{"messages":[],"thinking":{"block_binding":{"prefix_mismatch_behavior":"drop_block"},"type":"adaptive"}}"#;
     assert_eq!(ordered, expected);
     assert!(drop_mismatched(r#"{"messages":[],"thinking":"on"}"#).is_err());
-}
-
-fn thought(text: &str) -> Message {
-    let mut reasoning = Reasoning::new("hm");
-    reasoning.opaque = Some("sig".into());
-    Message::new(Role::Assistant, [Part::Reasoning(reasoning), Part::Text(text.into())].into())
-}
-
-/// A conversation of turns with signed thinking; with an open turn, the newest is in the middle of its calls.
-fn conversation(open: bool) -> Vec<Message> {
-    let mut messages = Vec::new();
-    for turn in 0..8 {
-        messages.push(Message::user(format!("question {turn} {}", "words ".repeat(100))));
-        messages.push(thought(&"answer ".repeat(100)));
-    }
-    if open {
-        let call = Part::ToolCall(ToolCall::new("c", "f", "{}"));
-        messages.push(Message::user("and now?"));
-        let mut parts = thought("").parts().to_vec();
-        parts[1] = call;
-        messages.push(Message::new(Role::Assistant, parts));
-        messages.push(Message::tool("c", "done"));
-    }
-    messages
-}
-
-/// The remedy for the plan that `strategy` makes.
-fn remedy(strategy: &dyn epitome_core::Strategy, messages: &[Message], thinking: BoundThinking) -> Remedy {
-    use epitome_core::{
-        Budget, Cell, ClassEstimator, IndexBuf, OpenCallTree, Outcome, Pass, Replacement, Scratch, Span,
-    };
-    let mut index = IndexBuf::<Vec<Span>, OpenCallTree>::new();
-    for message in messages {
-        index.push(message, epitome_core::count_message(message, &ClassEstimator::new())).unwrap();
-    }
-    let budget = Budget::builder().window(8_000).trigger(1_200).goal(1_000).build().unwrap();
-    let mut cells = std::vec![Cell::default(); index.view().cell_count()];
-    let mut replacements = [Replacement::default(); 4];
-    let tables = Scratch::new(&mut cells).with_replacements(&mut replacements);
-    let view = index.view();
-    match epitome_core::plan_with(view, &budget, Pass::Manual, strategy, tables).unwrap() {
-        Outcome::Planned(plan) => thinking.remedy(&plan, messages),
-        Outcome::Unchanged(why) => panic!("{why:?}"),
-    }
-}
-
-#[test]
-fn the_remedy_follows_from_plan_and_profile() {
-    let bound = BoundThinking::of("claude-opus-5-5", Profile::Anthropic);
-    let free = BoundThinking::of("claude-opus-4-6", Profile::Anthropic);
-    let (closed, open) = (conversation(false), conversation(true));
-    let truncation = Truncation::new().preserve_first_user(false);
-    assert_eq!(remedy(&truncation, &closed, free), Remedy::Nothing);
-    assert_eq!(remedy(&truncation, &closed, bound), Remedy::StripThinking);
-    assert_eq!(remedy(&truncation, &open, bound), Remedy::AppendOnly);
-    assert_eq!(remedy(&truncation, &open, bound.with_drop_block(true)), Remedy::DropBlock);
-    // The provider writes summaries, and leaves nothing out without one.
-    let provider = bound.with_provider_summary(true);
-    assert_eq!(remedy(&truncation, &closed, provider), Remedy::StripThinking);
-    let unsigned = |message: &Message| match message.parts() {
-        [Part::Reasoning(_), rest @ ..] => message.clone().with_parts(rest.to_vec()),
-        _ => message.clone(),
-    };
-    let plain: Vec<Message> = closed.iter().map(unsigned).collect();
-    assert_eq!(remedy(&truncation, &plain, bound), Remedy::Nothing);
-    let whole = Summarization::new().preserve_recent(1);
-    assert_eq!(
-        remedy(&whole, &closed, provider),
-        Remedy::StripThinking,
-        "the first request of the user stays"
-    );
-    let first = Demands { from_first: true, whole_turns: true, users_stay: false };
-    assert_eq!(remedy(&whole.demanding(first), &closed, provider), Remedy::ProviderSummary);
-    assert_eq!(remedy(&whole.demanding(first), &open, provider), Remedy::ProviderSummary);
-    assert_eq!(remedy(&whole.demanding(first), &closed, bound), Remedy::StripThinking);
 }
 
 #[test]

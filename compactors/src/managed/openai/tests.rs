@@ -1,3 +1,5 @@
+//! The requests of OpenAI's compaction and its answers, without HTTP.
+
 use std::format;
 use std::string::{String, ToString as _};
 use std::vec::Vec;
