@@ -126,6 +126,9 @@ fn a_cut_stands_where_no_call_is_open_and_the_role_changes() {
     // Two messages of the user side by side are one for the API: the cut moves back before both.
     let doubled = request(&[user("a"), says("b"), user("c"), user("d"), says("e")]);
     assert_eq!(choose_cut(&doubled, 1).unwrap(), Some(2));
+    // What answers no call leaves it open, and the cut stands before it.
+    let unanswered = request(&[user("a"), says("b"), user("c"), calls("1"), user("d"), says("e"), user("f")]);
+    assert_eq!(choose_cut(&unanswered, 1).unwrap(), Some(3));
     // A summary alone is not summarized again.
     let again = request(&[
         json!({"role": "assistant", "content": [json!({"type": "compaction", "content": "s"})]}),
@@ -214,6 +217,9 @@ fn a_block_is_sent_back_byte_for_byte_and_so_is_what_follows_it() {
         json!({"role": "assistant", "content": [serde_json::from_str::<Value>(raw).unwrap()]}),
     ]);
     assert_eq!(Summarize::new().request(&misplaced, 2), Err(MappingError::Misplaced { message: 1 }));
+    let summary = json!({"role": "assistant", "content": [{"type": "compaction", "content": "s"}]});
+    let twice = request(&[summary.clone(), user("a"), summary, user("b")]);
+    assert_eq!(Summarize::new().request(&twice, 3), Err(MappingError::Ambiguous { message: 2 }));
 }
 
 #[test]
