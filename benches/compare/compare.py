@@ -1,139 +1,126 @@
-"""The Python side of python.sh: truncates with Agent Framework, and lays both results side by side.
+"""The Python side of a comparison: does what it is told on the command line, and answers with JSON.
 
-Everything that is said of a result (messages, tokens, orphans, first role) is found out by the same code for both.
+    compare.py plan FILE TOKENS MESSAGES TOOL_USES ROUNDS SECONDS
+    compare.py sweep FILE FIRST LAST STEP
+    compare.py loop FILE TOKENS MESSAGES TOOL_USES SECONDS
+
+FILE is a conversation as Chat Completions JSON. A contender turns it into messages of its own, calls its library as the
+library's documentation says, and turns what comes back into Chat Completions JSON: who asked judges that, with the same
+code for everybody.
 """
 
-import asyncio
 import json
-import statistics
 import sys
 import time
-from importlib.metadata import version
 
-from agent_framework import (
-    CharacterEstimatorTokenizer,
-    Content,
-    Message,
-    TruncationStrategy,
-    apply_compaction,
-)
-from agent_framework._compaction import (
-    _serialize_message,
-    annotate_message_groups,
-    annotate_token_counts,
-)
+import contenders
 
-TOKENIZER = CharacterEstimatorTokenizer()
+UNITS = ("tokens", "messages", "tool uses")
 
 
-def read(path):
-    """The conversation as Agent Framework's messages, each with its position as its id."""
-    with open(path, encoding="utf-8") as file:
-        return [to_message(at, raw) for at, raw in enumerate(json.load(file))]
+def of_unit(contender, limits):
+    return limits[UNITS.index(contender.unit)]
 
 
-def to_message(at, raw):
-    contents = []
-    if raw["role"] == "tool":
-        contents.append(Content.from_function_result(raw["tool_call_id"], result=raw["content"]))
-    elif raw["content"]:
-        contents.append(Content.from_text(raw["content"]))
-    for call in raw.get("tool_calls", []):
-        function = call["function"]
-        contents.append(
-            Content.from_function_call(call["id"], function["name"], arguments=function["arguments"])
-        )
-    return Message(raw["role"], contents, message_id=f"m{at}")
+def about(contender):
+    return {"name": contender.name, "call": contender.call, "unit": contender.unit}
 
 
-def tokens(messages):
-    """Agent Framework's count, from scratch."""
-    return sum(TOKENIZER.count_tokens(_serialize_message(message)) for message in messages)
+def own(contender, messages):
+    """What the limit is one of, by the contender's own count."""
+    if contender.unit == "tool uses":
+        return None
+    return contender.tokens(messages) if contender.unit == "tokens" else len(messages)
 
 
-def about(messages):
-    """What a model would receive: sizes, results without their call, calls without their result, the first role."""
-    called, orphans, answered = set(), 0, set()
-    for message in messages:
-        for content in message.contents:
-            if content.type == "function_call":
-                called.add(content.call_id)
-            elif content.type == "function_result":
-                orphans += content.call_id not in called
-                answered.add(content.call_id)
-    roles = [message.role for message in messages if message.role != "system"]
-    return {
-        "messages": f"{len(messages):,}",
-        "tokens, by Agent Framework": f"{tokens(messages):,}",
-        "results without call": orphans,
-        "calls without result": len(called - answered),
-        "first role but system": roles[0] if roles else "none",
-    }
+def timed(contender, said, limit):
+    """One call on a conversation that was never compacted; what it kept, and how long it took."""
+    messages = contender.convert(said)
+    start = time.process_time()
+    kept = contender.compact(messages, limit)
+    return kept, time.process_time() - start
 
 
-def strategy(total, percent):
-    """Defaults, but for the size to reach and the tokenizer that makes it one of tokens."""
-    goal = total * percent // 100
-    return TruncationStrategy(max_n=goal, compact_to=goal, tokenizer=TOKENIZER)
+def too_slow(contender, said, limit, most):
+    """Why the whole is not tried, found out on shorter ones: each has twice the messages of the one before."""
+    turns = [at for at, message in enumerate(said) if message["role"] == "user"] + [len(said)]
+    last, messages = None, 500
+    while messages < len(said):
+        short = said[: next(at for at in turns if at >= messages)]
+        took = timed(contender, short, limit)[1]
+        if last and last > 0.05 and took / last > 3:
+            predicted = took * (len(said) / len(short)) ** 2
+            if predicted > most:
+                return (
+                    f"would take {predicted:,.0f} s of the processor: {took:.1f} s for {len(short):,} messages, "
+                    "and it grows with the square"
+                )
+        last, messages = took, 2 * messages
+    return None
 
 
-def truncate(path, total, percent):
-    """The call as users make it, on a conversation that was never compacted."""
-    messages = read(path)
-    start = time.perf_counter()
-    kept = asyncio.run(apply_compaction(messages, strategy=strategy(total, percent), tokenizer=TOKENIZER))
-    return (time.perf_counter() - start) * 1e3, kept
+def plan(contender, said, limits, rounds, most):
+    limit = of_unit(contender, limits)
+    given = contender.convert(said)
+    assert contender.said(given) == said, contender.call
+    row = about(contender) | {"own_given": contender.tokens(given)}
+    why = too_slow(contender, said, limit, 10 * most)
+    if why:
+        return row | {"not_run": why}
+    # What is loaded at the first call is no part of any time.
+    timed(contender, said[:2], limit)
+    seconds, bare = [], []
+    while not seconds or (len(seconds) < rounds and sum(seconds) < most / 4):
+        kept, took = timed(contender, said, limit)
+        seconds.append(took)
+        alone = contender.alone(said, limit) if took < most else None
+        if alone is not None:
+            bare.append(alone)
+    returned = {"own_returned": own(contender, kept), "returned": contender.said(kept)}
+    return row | returned | {"seconds": seconds, "bare": bare}
 
 
-def strategy_alone(path, total, percent):
-    """The strategy on messages that are grouped and counted already."""
-    messages = read(path)
-    start = time.perf_counter()
-    annotate_message_groups(messages)
-    annotated = time.perf_counter()
-    annotate_token_counts(messages, tokenizer=TOKENIZER)
-    counted = time.perf_counter()
-    asyncio.run(strategy(total, percent)(messages))
-    return (
-        (annotated - start) * 1e3,
-        (counted - annotated) * 1e3,
-        (time.perf_counter() - counted) * 1e3,
-    )
+def sweep(contender, said, first, last, step):
+    total, runs = contender.tokens(contender.convert(said)) or 0, []
+    for at in range(first, last + 1, step):
+        limit = of_unit(contender, (total * at // len(said), at, at - first))
+        kept = contender.compact(contender.convert(said), limit)
+        runs.append({"limit": limit, "own": own(contender, kept), "returned": contender.said(kept)})
+    return about(contender) | {"runs": runs}
+
+
+def loop(contender, said, limits, most):
+    """Turn after turn: appends it to a history that stays, and compacts for the next request."""
+    starts = [at for at, message in enumerate(said) if message["role"] == "user"]
+    bounds = list(zip([0, *starts[1:]], [*starts[1:], len(said)]))
+    limit, took, size, course, history = of_unit(contender, limits), 0.0, 0, [(0, 0.0)], contender.begin()
+    for turn, (start, end) in enumerate(bounds, 1):
+        heard = contender.convert(said[start:end])
+        before = time.process_time()
+        history.extend(heard)
+        request = contender.request(history, limit)
+        took += time.process_time() - before
+        size += sum(len(message["content"] or "") for message in contender.said(request))
+        if turn % max(len(bounds) // 50, 1) == 0 or turn == len(bounds):
+            course.append((turn, took))
+        if took > most:
+            break
+    if course[-1][0] != turn:
+        course.append((turn, took))
+    return about(contender) | {"turns": turn, "seconds": took, "course": course, "bytes": size}
 
 
 def main():
-    path, epitome_path, percent = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    messages = read(path)
-    total = tokens(messages)
-    with open(epitome_path, encoding="utf-8") as file:
-        epitome = json.load(file)
-
-    rounds = 1 if len(messages) > 2_000 else 3
-    runs = [truncate(path, total, percent) for _ in range(rounds)]
-    whole, kept = statistics.median(ms for ms, _ in runs), runs[0][1]
-    parts = [strategy_alone(path, total, percent) for _ in range(rounds)]
-    grouping, counting, planning = (statistics.median(column) for column in zip(*parts))
-    ours_whole = epitome["count_ms"] + epitome["group_ms"] + epitome["plan_ms"]
-    theirs, ours = about(kept), about([messages[at] for at in epitome["kept"]])
-
-    print(
-        f"Given: {len(messages):,} messages, {total:,} tokens by Agent Framework "
-        f"(characters of JSON / 4), {epitome['tokens_before']:,} by Epitome's estimate; "
-        f"truncate to {percent} % of that.\n"
-    )
-    print(f"| | agent-framework-core {version('agent-framework-core')} | Epitome | ratio |")
-    print("|---|---|---|---|")
-    row = lambda name, left, right, ratio="": print(f"| {name} | {left} | {right} | {ratio} |")
-    timed = lambda name, left, right: row(
-        name, f"{left:,.2f} ms", f"{right:,.3f} ms", f"{left / right:,.0f}x"
-    )
-    timed("the call: count, group, truncate", whole, ours_whole)
-    timed("of it, group", grouping, epitome["group_ms"])
-    timed("of it, count", counting, epitome["count_ms"])
-    timed("of it, truncate", planning, epitome["plan_ms"])
-    timed("truncate, against Epitome's group and truncate", planning, epitome["group_ms"] + epitome["plan_ms"])
-    for what in theirs:
-        row(f"kept: {what}", theirs[what], ours[what])
+    what, path, *numbers = sys.argv[1:]
+    numbers = [int(number) for number in numbers]
+    with open(path, encoding="utf-8") as file:
+        said = json.load(file)
+    does = {
+        "plan": lambda contender: plan(contender, said, numbers[:3], *numbers[3:]),
+        "sweep": lambda contender: sweep(contender, said, *numbers),
+        "loop": lambda contender: loop(contender, said, numbers[:3], *numbers[3:]),
+    }
+    json.dump([does[what](contender) for contender in contenders.ALL], sys.stdout)
 
 
 if __name__ == "__main__":

@@ -85,6 +85,8 @@ pub struct Messages<'p> {
     pool: &'p Pool,
     random: Random,
     turn: u32,
+    /// In every turn of so many the model calls two tools at once.
+    two_calls_every: u32,
     /// The rest of the turn, its last message first.
     rest: Vec<Message<'p>>,
 }
@@ -93,16 +95,24 @@ impl<'p> Messages<'p> {
     /// The history of this seed.
     #[must_use]
     pub fn new(pool: &'p Pool, seed: u64) -> Self {
-        let mut messages = Self { pool, random: Random(seed), turn: 0, rest: Vec::new() };
+        let mut messages = Self { pool, random: Random(seed), turn: 0, two_calls_every: 5, rest: Vec::new() };
         let instructions = messages.message(Role::System, 500, 500);
         messages.rest.push(instructions);
         messages
     }
 
+    /// The same with two calls at once in every turn of `turns`.
+    #[must_use]
+    pub const fn with_two_calls_every(mut self, turns: u32) -> Self {
+        self.two_calls_every = turns;
+        self
+    }
+
     fn begin_turn(&mut self) {
         self.turn = self.turn.wrapping_add(1);
-        let calls: Vec<_> =
-            (0..if self.turn.is_multiple_of(5) { 2 } else { 1 }).map(|_| self.call()).collect();
+        let calls: Vec<_> = (0..if self.turn.is_multiple_of(self.two_calls_every) { 2 } else { 1 })
+            .map(|_| self.call())
+            .collect();
         let mut turn = vec![self.message(Role::User, 200, 400)];
         let ids: Vec<_> = calls.iter().map(|call| call.id.clone()).collect();
         turn.push(Message { role: Role::Assistant, text: "", calls, answers: None });

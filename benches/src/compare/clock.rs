@@ -1,0 +1,139 @@
+//! Times of repeated rounds: processor time of the whole process, which other programs on the machine disturb less than the
+//! time on the wall. Nothing that is measured waits.
+
+use core::fmt;
+use core::hint::black_box;
+use core::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Processor time that was used up to now.
+#[derive(Debug, Clone, Copy)]
+pub struct Instant(Duration);
+
+impl Instant {
+    /// All that this process has used.
+    #[must_use]
+    pub fn now() -> Self {
+        let now = clock_gettime(ClockId::ProcessCPUTime);
+        let part = |number: i64| u64::try_from(number).unwrap_or(0);
+        Self(Duration::from_secs(part(now.tv_sec)) + Duration::from_nanos(part(now.tv_nsec)))
+    }
+
+    /// How much was used since then.
+    #[must_use]
+    pub fn elapsed(self) -> Duration {
+        Self::now().0.saturating_sub(self.0)
+    }
+}
+
+/// The times of one thing, in all rounds.
+#[derive(Debug, Clone, Default)]
+pub struct Times(Vec<Duration>);
+
+impl Times {
+    /// Adds a round.
+    pub fn push(&mut self, time: Duration) {
+        let at = self.0.partition_point(|there| *there <= time);
+        self.0.insert(at, time);
+    }
+
+    /// How many rounds.
+    #[must_use]
+    pub fn rounds(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The middle one; of an even number, the later of the two.
+    #[must_use]
+    pub fn median(&self) -> Option<Duration> {
+        self.0.get(self.0.len() / 2).copied()
+    }
+}
+
+impl FromIterator<Duration> for Times {
+    fn from_iter<T: IntoIterator<Item = Duration>>(times: T) -> Self {
+        let mut all = Self::default();
+        times.into_iter().for_each(|time| all.push(time));
+        all
+    }
+}
+
+/// The median, and in brackets the first and the last quartile.
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = |part: usize| self.0.get((self.0.len() * part / 4).min(self.0.len().saturating_sub(1)));
+        match (at(1), self.median(), at(3)) {
+            (Some(low), Some(median), Some(high)) if self.0.len() >= 4 => {
+                write!(f, "{} ({}..{})", shown(median), shown(*low), shown(*high))
+            }
+            (_, Some(median), _) => f.write_str(&shown(median)),
+            _ => f.write_str("-"),
+        }
+    }
+}
+
+/// How long `call` takes, with the dropping of what it returns.
+pub fn timed<T>(call: impl FnOnce() -> T) -> Duration {
+    let start = Instant::now();
+    drop(black_box(call()));
+    start.elapsed()
+}
+
+/// The same for a call that is too short for a clock: the mean of as many as take a fifth of a millisecond.
+pub fn timed_short<T>(mut call: impl FnMut() -> T) -> Duration {
+    let (start, mut calls) = (Instant::now(), 0);
+    loop {
+        drop(black_box(call()));
+        calls += 1;
+        let elapsed = start.elapsed();
+        if elapsed >= SHORTEST {
+            return elapsed / calls;
+        }
+    }
+}
+
+const SHORTEST: Duration = Duration::from_micros(200);
+
+/// Three digits and a unit.
+#[must_use]
+pub fn shown(time: Duration) -> String {
+    let nanos = time.as_secs_f64() * 1e9;
+    let (number, unit) = match nanos {
+        ..1e3 => (nanos, "ns"),
+        ..1e6 => (nanos / 1e3, "us"),
+        ..1e9 => (nanos / 1e6, "ms"),
+        _ => (nanos / 1e9, "s"),
+    };
+    let decimals = match number {
+        ..10.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
+    };
+    format!("{number:.decimals$} {unit}")
+}
+
+/// How many times `other` goes into `time`.
+#[must_use]
+pub fn ratio(time: Duration, other: Duration) -> String {
+    let ratio = time.as_secs_f64() / other.as_secs_f64().max(1e-12);
+    match ratio {
+        ..0.01 => format!("{ratio:.4}x"),
+        ..10.0 => format!("{ratio:.2}x"),
+        _ => format!("{}x", grouped(ratio.round() as u64)),
+    }
+}
+
+/// 100,000 as "100,000".
+#[must_use]
+pub fn grouped(number: impl TryInto<u64>) -> String {
+    let digits = number.try_into().unwrap_or(u64::MAX).to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

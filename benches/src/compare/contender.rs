@@ -1,0 +1,231 @@
+//! Who is compared, and what is asked of them.
+
+use core::fmt;
+use core::hint::black_box;
+use core::time::Duration;
+
+use super::clock::timed;
+use super::said::Said;
+
+/// What a limit is one of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Tokens, by the contender's own count.
+    Tokens,
+    /// Messages, the system message included.
+    Messages,
+    /// Uses of tools that stay as they are.
+    ToolUses,
+}
+
+impl Unit {
+    /// As a word of a table.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tokens => "tokens",
+            Self::Messages => "messages",
+            Self::ToolUses => "tool uses",
+        }
+    }
+}
+
+/// The same limit in every unit.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Tokens.
+    pub tokens: u64,
+    /// Messages.
+    pub messages: u64,
+    /// Uses of tools.
+    pub tool_uses: u64,
+}
+
+impl Limits {
+    /// In this unit.
+    #[must_use]
+    pub const fn of(&self, unit: Unit) -> u64 {
+        match unit {
+            Unit::Tokens => self.tokens,
+            Unit::Messages => self.messages,
+            Unit::ToolUses => self.tool_uses,
+        }
+    }
+}
+
+/// One way of one library to keep a history within a limit.
+pub trait Contender: fmt::Debug {
+    /// The library and its version.
+    fn name(&self) -> String;
+    /// What is called.
+    fn call(&self) -> String;
+    /// What its limit is one of.
+    fn unit(&self) -> Unit;
+    /// Makes its messages, and whatever it has before anything is due.
+    fn prepare(&self, said: &[Said]) -> Box<dyn Prepared>;
+    /// An agent's conversation, which begins.
+    fn begin(&self, limit: u64, keeping: Keeping) -> Option<Box<dyn Looping>>;
+}
+
+/// What becomes of a history when it is compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Keeping {
+    /// All of it stays; the result is for one request.
+    Whole,
+    /// The result replaces it.
+    Result,
+}
+
+/// A contender with a conversation.
+pub trait Prepared {
+    /// What it was given, from its own messages.
+    fn given(&self) -> Vec<Said>;
+    /// What it says the size of that is, if it counts.
+    fn own_tokens(&self) -> Option<u64>;
+    /// What the call returns.
+    ///
+    /// # Errors
+    /// Why it refuses.
+    fn returned(&self, limit: u64) -> Result<Returned, String>;
+    /// One round of times.
+    fn round(&mut self, limit: u64) -> Round;
+}
+
+/// What a call returned.
+#[derive(Debug, Clone)]
+pub struct Returned {
+    /// The messages.
+    pub said: Vec<Said>,
+    /// Their size in the unit of the limit, as the contender itself counts.
+    pub own: Option<u64>,
+}
+
+/// The times of one round.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Round {
+    /// The call of a user whose history stays, dropping of the result included.
+    pub kept: Option<Duration>,
+    /// The call of a user who gives the history away, dropping of all of it included.
+    pub given_away: Option<Duration>,
+    /// Without cloning and dropping.
+    pub bare: Option<Duration>,
+}
+
+/// A conversation that goes on.
+pub trait Looping {
+    /// Takes what was said, without a clock.
+    fn hear(&mut self, turn: &[Said]);
+    /// Appends what was heard, compacts, and goes through the messages of the next request: how many bytes they say.
+    fn go_on(&mut self) -> usize;
+}
+
+/// A library whose messages are in a list that its user holds.
+pub trait Rival: fmt::Debug + Clone + 'static {
+    /// Its message.
+    type Message: Clone + 'static;
+    /// The library and its version.
+    fn name(&self) -> String;
+    /// What is called.
+    fn call(&self) -> String;
+    /// What its limit is one of.
+    fn unit(&self) -> Unit;
+    /// Its messages for these.
+    fn convert(&self, said: &[Said]) -> Vec<Self::Message>;
+    /// And back.
+    fn said(&self, messages: &[Self::Message]) -> Vec<Said>;
+    /// How many bytes a message says.
+    fn bytes(&self, message: &Self::Message) -> usize;
+    /// The size by its own count, if it counts.
+    fn tokens(&self, messages: &[Self::Message]) -> Option<u64>;
+    /// The call of a user whose history stays.
+    fn compact(&self, messages: &[Self::Message], limit: u64) -> Vec<Self::Message>;
+    /// The call of a user who gives it away.
+    fn compact_given(&self, messages: Vec<Self::Message>, limit: u64) -> Vec<Self::Message> {
+        self.compact(&messages, limit)
+    }
+    /// How long the call takes without cloning and dropping, if that can be told.
+    fn bare(&self, messages: &[Self::Message], limit: u64) -> Option<Duration>;
+}
+
+impl<R: Rival> Contender for R {
+    fn name(&self) -> String {
+        Rival::name(self)
+    }
+
+    fn call(&self) -> String {
+        Rival::call(self)
+    }
+
+    fn unit(&self) -> Unit {
+        Rival::unit(self)
+    }
+
+    fn prepare(&self, said: &[Said]) -> Box<dyn Prepared> {
+        Box::new(Listed { rival: self.clone(), messages: self.convert(said) })
+    }
+
+    fn begin(&self, limit: u64, keeping: Keeping) -> Option<Box<dyn Looping>> {
+        let (rival, messages, heard) = (self.clone(), Vec::new(), Vec::new());
+        Some(Box::new(Listening { rival, messages, heard, limit, keeping }))
+    }
+}
+
+struct Listed<R: Rival> {
+    rival: R,
+    messages: Vec<R::Message>,
+}
+
+impl<R: Rival> Prepared for Listed<R> {
+    fn given(&self) -> Vec<Said> {
+        self.rival.said(&self.messages)
+    }
+
+    fn own_tokens(&self) -> Option<u64> {
+        self.rival.tokens(&self.messages)
+    }
+
+    fn returned(&self, limit: u64) -> Result<Returned, String> {
+        let kept = self.rival.compact(&self.messages, limit);
+        let own = match Rival::unit(&self.rival) {
+            Unit::Tokens => self.rival.tokens(&kept),
+            Unit::Messages => Some(kept.len() as u64),
+            Unit::ToolUses => None,
+        };
+        Ok(Returned { said: self.rival.said(&kept), own })
+    }
+
+    fn round(&mut self, limit: u64) -> Round {
+        let kept = timed(|| self.rival.compact(&self.messages, limit));
+        let copy = black_box(self.messages.clone());
+        let given_away = timed(|| self.rival.compact_given(copy, limit));
+        let bare = self.rival.bare(&self.messages, limit);
+        Round { kept: Some(kept), given_away: Some(given_away), bare }
+    }
+}
+
+struct Listening<R: Rival> {
+    rival: R,
+    messages: Vec<R::Message>,
+    heard: Vec<R::Message>,
+    limit: u64,
+    keeping: Keeping,
+}
+
+impl<R: Rival> Looping for Listening<R> {
+    fn hear(&mut self, turn: &[Said]) {
+        self.heard = self.rival.convert(turn);
+    }
+
+    fn go_on(&mut self) -> usize {
+        self.messages.append(&mut self.heard);
+        let bytes = |messages: &[R::Message]| messages.iter().map(|message| self.rival.bytes(message)).sum();
+        match self.keeping {
+            Keeping::Whole => bytes(&self.rival.compact(&self.messages, self.limit)),
+            Keeping::Result => {
+                let messages = core::mem::take(&mut self.messages);
+                self.messages = self.rival.compact_given(messages, self.limit);
+                bytes(&self.messages)
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What can be said of a list of messages that somebody returned, whoever it was.
+
+use core::hash::{BuildHasher as _, BuildHasherDefault};
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
+
+use epitome_core::TokenCounter;
+use epitome_core::message::Role;
+
+use super::said::Said;
+
+/// What everybody was given.
+pub struct Given {
+    said: Vec<Said>,
+    counter: Box<dyn TokenCounter + Send + Sync>,
+    /// The size of each message, by its digest.
+    tokens: HashMap<u64, u64>,
+}
+
+impl core::fmt::Debug for Given {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Given").field("messages", &self.said.len()).finish_non_exhaustive()
+    }
+}
+
+/// What is wrong with a list, and how large it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// How many messages.
+    pub messages: usize,
+    /// Their size by the common counter.
+    pub tokens: u64,
+    /// Results whose call does not stand before them, or that are the second to one call.
+    pub orphans: usize,
+    /// Calls without a result.
+    pub unanswered: usize,
+    /// Whether the system message is there, first and as it was.
+    pub system_kept: bool,
+    /// Who speaks first after the system message.
+    pub first: Option<Role>,
+    /// Messages that are not among the given ones as they are: shortened, merged or made.
+    pub changed: usize,
+}
+
+impl Verdict {
+    /// Whether a provider that wants pairs, and a user's turn first, takes the list with its system message.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.is_paired() && self.system_kept && self.first == Some(Role::User)
+    }
+
+    /// Whether every call has its result, and every result its call.
+    #[must_use]
+    pub const fn is_paired(&self) -> bool {
+        self.orphans == 0 && self.unanswered == 0
+    }
+}
+
+impl Given {
+    /// These messages, counted by `counter` of this name.
+    #[must_use]
+    pub fn new(said: Vec<Said>, counter: &str) -> Self {
+        let counter = epitome::std::tokens::counter_by_name(counter).unwrap();
+        let tokens = said.iter().map(|said| (digest(said), said.tokens(&*counter))).collect();
+        Self { said, counter, tokens }
+    }
+
+    /// The messages.
+    #[must_use]
+    pub fn said(&self) -> &[Said] {
+        &self.said
+    }
+
+    /// Judges a list.
+    #[must_use]
+    pub fn judge(&self, returned: &[Said]) -> Verdict {
+        let (mut open, mut orphans) = (HashSet::new(), 0);
+        let (mut tokens, mut changed) = (0, 0);
+        for said in returned {
+            match self.tokens.get(&digest(said)) {
+                Some(known) => tokens += known,
+                None => {
+                    tokens += said.tokens(&*self.counter);
+                    changed += 1;
+                }
+            }
+            open.extend(said.calls.iter().map(|call| call.id.as_str()));
+            if let Some(id) = &said.answers {
+                orphans += usize::from(!open.remove(id.as_str()));
+            }
+        }
+        let system = self.said.first().filter(|said| said.role == Role::System);
+        Verdict {
+            messages: returned.len(),
+            tokens,
+            orphans,
+            unanswered: open.len(),
+            system_kept: system == returned.first().filter(|said| said.role == Role::System),
+            first: returned.iter().map(|said| said.role).find(|role| *role != Role::System),
+            changed,
+        }
+    }
+}
+
+fn digest(said: &Said) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::said::SaidCall;
+    use super::*;
+
+    fn call(ids: &[&str]) -> Said {
+        let call = |id: &&str| SaidCall { id: (*id).into(), name: "read".into(), arguments: "{}".into() };
+        Said { calls: ids.iter().map(call).collect(), ..Said::text(Role::Assistant, "") }
+    }
+
+    fn conversation() -> Vec<Said> {
+        vec![
+            Said::text(Role::System, "Be brief."),
+            Said::text(Role::User, "Read both."),
+            call(&["a", "b"]),
+            Said::result("a", "one"),
+            Said::result("b", "two"),
+            Said::text(Role::Assistant, "Read."),
+        ]
+    }
+
+    /// The conversation without the messages at these places.
+    fn without(places: &[usize]) -> Verdict {
+        let given = Given::new(conversation(), "estimate");
+        let kept = conversation().into_iter().enumerate().filter(|(at, _)| !places.contains(at));
+        given.judge(&kept.map(|(_, said)| said).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_whole_conversation_is_valid_and_has_its_size() {
+        let verdict = without(&[]);
+        let size: u64 =
+            conversation().iter().map(|said| said.tokens(&epitome_core::ClassEstimator::new())).sum();
+        assert!(verdict.is_valid());
+        assert_eq!((verdict.messages, verdict.tokens, verdict.changed), (6, size, 0));
+    }
+
+    #[test]
+    fn each_fault_is_found() {
+        assert_eq!((without(&[2]).orphans, without(&[2]).unanswered), (2, 0));
+        assert_eq!((without(&[3]).orphans, without(&[3]).unanswered), (0, 1));
+        assert!(!without(&[0]).system_kept && without(&[0]).first == Some(Role::User));
+        assert_eq!(without(&[1]).first, Some(Role::Assistant));
+        assert_eq!(without(&[1, 2, 3, 4, 5]).first, None);
+    }
+
+    #[test]
+    fn a_second_result_of_one_call_and_a_result_before_it_are_orphans() {
+        let given = Given::new(conversation(), "estimate");
+        let mut twice = conversation();
+        twice.push(Said::result("a", "one"));
+        assert_eq!(given.judge(&twice).orphans, 1);
+        let mut before = conversation();
+        before.swap(2, 3);
+        assert_eq!((given.judge(&before).orphans, given.judge(&before).unanswered), (1, 1));
+    }
+
+    #[test]
+    fn a_shortened_message_is_changed_and_counted_as_it_is() {
+        let given = Given::new(conversation(), "estimate");
+        let mut shorter = conversation();
+        shorter[3].text = "[cleared]".into();
+        assert_eq!(given.judge(&shorter).changed, 1);
+        shorter[0].text.push_str(" And kind.");
+        assert!(!given.judge(&shorter).system_kept);
+    }
+}

@@ -1,0 +1,186 @@
+//! One call at several sizes of history: what was given and returned, and how long it took.
+
+use core::time::Duration;
+
+use super::clock::Times;
+use super::contender::{Contender, Limits, Prepared, Unit};
+use super::judge::{Given, Verdict};
+use super::ours::{self, Grouped, Ours};
+use super::said::conversation;
+use crate::generated::Pool;
+
+/// What is measured at one size.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    /// Messages, about: turns are whole.
+    pub messages: usize,
+    /// Rounds, in each of which everybody has a turn.
+    pub rounds: usize,
+}
+
+/// What one contender was given and returned, and its times.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// The library.
+    pub name: String,
+    /// The call.
+    pub call: String,
+    /// What its limit is one of.
+    pub unit: Unit,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// It returned.
+    Returned(Box<Measured>),
+    /// It was not called, and why.
+    NotRun(String),
+}
+
+/// A call that returned.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// The size of what it was given by its own count, if it counts.
+    pub own_given: Option<u64>,
+    /// The size of what it returned, in the unit of its limit.
+    pub own_returned: Option<u64>,
+    /// What the judge says of that.
+    pub verdict: Verdict,
+    /// See [`Round`](super::contender::Round).
+    pub kept: Times,
+    /// See [`Round`](super::contender::Round).
+    pub given_away: Times,
+    /// See [`Round`](super::contender::Round).
+    pub bare: Times,
+}
+
+/// All that was measured at one size.
+#[derive(Debug, Clone)]
+pub struct Sized {
+    /// How many messages everybody was given.
+    pub messages: usize,
+    /// Their size by the common counter.
+    pub tokens: u64,
+    /// The limits.
+    pub limits: Limits,
+    /// The contenders, Epitome first.
+    pub rows: Vec<Row>,
+    /// Epitome's counting from the beginning.
+    pub counting: Times,
+    /// Epitome's grouping from the beginning.
+    pub grouping: Times,
+}
+
+/// The size by which everybody's input and output is compared.
+pub const COMMON_COUNTER: &str = "o200k_base";
+
+/// Measures the contenders at one size. What is asserted before: all are given the same messages; the system message is
+/// there; what Epitome's plan keeps is what its session shows, legal, within the limit, and as much as fits.
+///
+/// Whose call would take longer than `most`, as it grew over the `earlier` sizes, is not called.
+#[must_use]
+pub fn measure(
+    pool: &Pool,
+    contenders: &[&dyn Contender],
+    size: Size,
+    tokens: u64,
+    earlier: &[Sized],
+    most: Duration,
+) -> (Given, Sized) {
+    let given = Given::new(conversation(pool, SEED, size.messages), COMMON_COUNTER);
+    let whole = given.judge(given.said());
+    assert!(whole.is_valid(), "the conversation itself is not valid: {whole:?}");
+    let limits = ours::limits(given.said(), tokens);
+    let grouped = Grouped::new(Ours::Truncation, given.said());
+    grouped.assert_plan_is_right(tokens);
+    let mut running: Vec<_> = contenders
+        .iter()
+        .enumerate()
+        .map(|(at, contender)| match too_slow(earlier, at, whole.messages, most) {
+            Some(why) => Err(why),
+            None => Ok(Running::new(*contender, &given, limits)),
+        })
+        .collect();
+    let (mut counting, mut grouping) = (Times::default(), Times::default());
+    for _ in 0..size.rounds {
+        let (counted, gathered) = grouped.from_scratch();
+        counting.push(counted);
+        grouping.push(gathered);
+        running.iter_mut().flatten().for_each(|running| running.round(limits, most));
+    }
+    let rows = contenders.iter().zip(running).map(|(contender, running)| Row {
+        name: contender.name(),
+        call: contender.call(),
+        unit: contender.unit(),
+        outcome: match running {
+            Ok(running) => Outcome::Returned(Box::new(running.measured)),
+            Err(why) => Outcome::NotRun(why),
+        },
+    });
+    let rows = rows.collect();
+    let sized = Sized { messages: whole.messages, tokens: whole.tokens, limits, rows, counting, grouping };
+    (given, sized)
+}
+
+/// Why the contender is not called, if it would take too long as it grew between the last two sizes.
+fn too_slow(earlier: &[Sized], at: usize, messages: usize, most: Duration) -> Option<String> {
+    let seconds = |sized: &Sized| match &sized.rows[at].outcome {
+        Outcome::Returned(measured) => Some(measured.kept.median()?.as_secs_f64()),
+        Outcome::NotRun(_) => None,
+    };
+    let [.., first, second] = earlier else { return None };
+    let (short, long) = (seconds(first)?, seconds(second)?);
+    let growth = (long / short).ln() / (second.messages as f64 / first.messages as f64).ln();
+    let predicted = long * (messages as f64 / second.messages as f64).powf(growth);
+    (predicted > most.as_secs_f64()).then(|| {
+        format!(
+            "would take {predicted:.0} s if it grows as from {} to {} messages",
+            first.messages, second.messages
+        )
+    })
+}
+
+/// A contender in the middle of its rounds.
+struct Running<'c> {
+    contender: &'c dyn Contender,
+    prepared: Box<dyn Prepared>,
+    measured: Measured,
+    spent: Duration,
+}
+
+impl<'c> Running<'c> {
+    fn new(contender: &'c dyn Contender, given: &Given, limits: Limits) -> Self {
+        let prepared = contender.prepare(given.said());
+        assert_eq!(prepared.given(), given.said(), "{} was given something else", contender.call());
+        let returned = prepared.returned(limits.of(contender.unit()));
+        let returned = returned.unwrap_or_else(|why| panic!("{} refused: {why}", contender.call()));
+        let verdict = given.judge(&returned.said);
+        assert!(verdict.messages > 0 && verdict.messages <= given.said().len(), "{verdict:?}");
+        let measured = Measured {
+            own_given: prepared.own_tokens(),
+            own_returned: returned.own,
+            verdict,
+            kept: Times::default(),
+            given_away: Times::default(),
+            bare: Times::default(),
+        };
+        Self { contender, prepared, measured, spent: Duration::ZERO }
+    }
+
+    fn round(&mut self, limits: Limits, most: Duration) {
+        if self.spent > most {
+            return;
+        }
+        let round = self.prepared.round(limits.of(self.contender.unit()));
+        let Measured { kept, given_away, bare, .. } = &mut self.measured;
+        for (times, time) in [(kept, round.kept), (given_away, round.given_away), (bare, round.bare)] {
+            time.into_iter().for_each(|time| times.push(time));
+            self.spent += time.unwrap_or_default();
+        }
+    }
+}
+
+const SEED: u64 = 1;

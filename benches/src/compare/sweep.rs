@@ -1,0 +1,104 @@
+//! The validity sweep: every contender at 57 limits, and what is wrong with what it returns.
+
+use epitome_core::message::Role;
+
+use super::contender::{Contender, Limits, Unit};
+use super::judge::{Given, Verdict};
+use super::said::{Said, turns};
+use crate::generated::Pool;
+
+/// Of how many turns the conversation is, each with two calls at once.
+pub const TURNS: usize = 60;
+
+/// The limits, in messages: of tokens, as many as so many messages have in the mean, by the contender's own count.
+pub const LIMITS: core::ops::RangeInclusive<u64> = 4..=60;
+
+/// The conversation that everybody is swept with.
+#[must_use]
+pub fn conversation(pool: &Pool) -> Vec<Said> {
+    turns(pool, SEED, TURNS, 1).concat()
+}
+
+const SEED: u64 = 57;
+
+/// What came of one contender.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Limits at which it was called.
+    pub limits: u32,
+    /// Where it refused with an error.
+    pub refused: u32,
+    /// Where a result had no call.
+    pub orphans: u32,
+    /// Where a call had no result.
+    pub unanswered: u32,
+    /// Where the system message was missing.
+    pub system_lost: u32,
+    /// Where nobody but the system was left to speak.
+    pub empty: u32,
+    /// Where the first to speak was not the user.
+    pub not_user: u32,
+    /// Where it was over its own limit by its own count; none for a limit of tool uses.
+    pub over: Option<u32>,
+}
+
+impl Swept {
+    /// Adds what was returned at one limit.
+    pub fn add(&mut self, verdict: &Verdict, over: Option<bool>) {
+        let count = |there: &mut u32, wrong: bool| *there += u32::from(wrong);
+        count(&mut self.limits, true);
+        count(&mut self.orphans, verdict.orphans > 0);
+        count(&mut self.unanswered, verdict.unanswered > 0);
+        count(&mut self.system_lost, !verdict.system_kept);
+        count(&mut self.empty, verdict.first.is_none());
+        count(&mut self.not_user, verdict.first.is_some_and(|first| first != Role::User));
+        if let Some(over) = over {
+            count(self.over.get_or_insert(0), over);
+        }
+    }
+
+    /// Adds a limit at which nothing was returned but an error.
+    pub const fn add_refusal(&mut self) {
+        self.limits += 1;
+        self.refused += 1;
+    }
+
+    /// Whether at every limit all calls had their results, and all results their calls.
+    #[must_use]
+    pub const fn is_paired(&self) -> bool {
+        self.orphans + self.unanswered == 0
+    }
+
+    /// Whether nothing at all was wrong.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.is_paired() && self.system_lost + self.empty + self.not_user + self.over.unwrap_or(0) == 0
+    }
+}
+
+/// The limits of a contender whose whole conversation has `own` tokens in `messages`.
+#[must_use]
+pub fn limits(at: u64, own: u64, messages: usize) -> Limits {
+    let tokens = own * at / (messages as u64).max(1);
+    Limits { tokens, messages: at, tool_uses: at - 4 }
+}
+
+/// Sweeps one contender.
+#[must_use]
+pub fn sweep(contender: &dyn Contender, given: &Given) -> Swept {
+    let (mut swept, unit) = (Swept::default(), contender.unit());
+    let prepared = contender.prepare(given.said());
+    assert_eq!(prepared.given(), given.said(), "{} was given something else", contender.call());
+    let own = prepared.own_tokens().unwrap_or(0);
+    for at in LIMITS {
+        let limit = limits(at, own, given.said().len()).of(unit);
+        match prepared.returned(limit) {
+            Ok(returned) => {
+                let over = (unit != Unit::ToolUses).then(|| returned.own.unwrap() > limit);
+                swept.add(&given.judge(&returned.said), over);
+            }
+            Err(_) => swept.add_refusal(),
+        }
+    }
+    swept
+}
