@@ -16,7 +16,7 @@ program=${CARGO_TARGET_DIR:-target}/release/first_numbers
 # measure STEP FUNCTION UNIT TARGET: counts inside of FUNCTION, and divides by the step's messages or spans.
 measure() {
   local out collected sizes of
-  out=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect="*grouping::$2" \
+  out=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect="*steps::$2" \
     "$program" --once "$1" "$messages" 2>&1)
   collected=$(sed -n 's/.*Collected : //p' <<<"$out")
   sizes=$(grep spans <<<"$out")
@@ -35,7 +35,7 @@ measure validate violations messages "-"
 
 # How the instructions of pushing all messages grow with their number: the exponent between a thousand and a million.
 pushing() {
-  valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect="*grouping::group" \
+  valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect="*steps::group" \
     "$program" --once group "$1" 2>&1 | sed -n 's/.*Collected : //p'
 }
 awk -v few="$(pushing 1000)" -v many="$(pushing 1000000)" \

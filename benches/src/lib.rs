@@ -1,8 +1,14 @@
 //! What the measurements share: texts and histories to measure on.
-#![expect(clippy::indexing_slicing, reason = "of tools, not of a library: a wrong index is a bug to hear of")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "of tools, not of a library: what goes wrong is a bug to hear of"
+)]
 
 pub mod catalogs;
 pub mod compare;
 pub mod corpus;
 pub mod generated;
 pub mod nasty;
+pub mod steps;

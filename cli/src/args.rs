@@ -2,6 +2,7 @@
 
 #![expect(clippy::doc_markdown, reason = "these comments are the program's help, where backticks would show")]
 
+mod bench;
 mod redact;
 mod session;
 mod sessions;
@@ -15,6 +16,7 @@ use epitome::std::wire::Format;
 use crate::amount::{Amount, Percent, tokens};
 use crate::pins::Pin;
 
+pub(crate) use bench::BenchArgs;
 pub(crate) use redact::RedactArgs;
 pub(crate) use session::{OneSessionArgs, SessionArgs, SessionCommand, StoreArgs};
 pub(crate) use sessions::SessionsArgs;
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Say what a transcript consists of, and what it costs
     Stats(StatsArgs),
+    /// Measure what each stage takes on a transcript, and what each strategy keeps of it
+    Bench(Box<BenchArgs>),
     /// Check a transcript against the rules of the provider that is to receive it
     Validate(ValidateArgs),
     /// Write a transcript in the format of another provider, and say what has no counterpart there

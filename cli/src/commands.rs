@@ -1,5 +1,6 @@
 //! The commands, one room each.
 
+pub(crate) mod bench;
 pub(crate) mod compact;
 pub(crate) mod convert;
 pub(crate) mod diff;

@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Diff(args) => commands::diff::run(&args),
         Command::Show(args) => commands::show::run(&args),
         Command::Stats(args) => commands::stats::run(&args),
+        Command::Bench(args) => commands::bench::run(&args),
         Command::Validate(args) => commands::validate::run(&args),
         Command::Convert(args) => commands::convert::run(&args),
         Command::Sessions(args) => commands::sessions::run(&args),

@@ -153,7 +153,7 @@ pub(crate) fn place(index: &mut Groups, message: &impl MessageView, tokens: Toke
     placed(index.push(message, tokens))
 }
 
-fn placed(placed: core::result::Result<Placed, Full>) -> Result<Placed> {
+pub(crate) fn placed(placed: core::result::Result<Placed, Full>) -> Result<Placed> {
     placed.map_err(|_| too_long())
 }
 

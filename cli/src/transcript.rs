@@ -52,6 +52,8 @@ pub(crate) enum Transcript<'a> {
     Read(ReadConversation<'a>),
 }
 
+/// What standard input is called.
+pub(crate) const STDIN: &str = "standard input";
 /// How much of a file is looked at to tell JSONL from JSON: enough for the first line and part of the second.
 const HEAD_BYTES: usize = 256 * 1024;
 
@@ -61,12 +63,7 @@ impl Input {
         let args = &*Self::resolve(args)?;
         let path = args.file.clone();
         if path == Path::new("-") {
-            let mut bytes = Vec::new();
-            io::stdin()
-                .lock()
-                .read_to_end(&mut bytes)
-                .map_err(|error| Failure::io(Path::new("standard input"), &error))?;
-            return Self::from_bytes(PathBuf::from("standard input"), bytes, args);
+            return Self::from_bytes(PathBuf::from(STDIN), stdin()?, args);
         }
         let mut file = File::open(&path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
@@ -316,6 +313,13 @@ impl Transcript<'_> {
             _ => start..start + conversation.whole().len(),
         }
     }
+}
+
+/// All of standard input: there to be read once.
+pub(crate) fn stdin() -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = io::stdin().lock().read_to_end(&mut bytes);
+    read.map(|_| bytes).map_err(|error| Failure::io(Path::new(STDIN), &error))
 }
 
 fn read_whole(file: &mut File, size: u64, path: &Path) -> Result<Vec<u8>> {

@@ -25,6 +25,7 @@ use crate::failure::{Failure, Result, code};
 use crate::filled::Filled;
 use crate::model;
 use crate::output;
+use crate::pins::Pin;
 use crate::redact::Redactor;
 use crate::report::{Decided, Facts, Picture, Report, Row, sum, table};
 use crate::scan::{self, Counter, ESTIMATE, Scan};
@@ -33,20 +34,26 @@ use crate::summarizer;
 use crate::transcript::{Input, Transcript, View};
 
 /// How to compact.
-struct Settings<'a> {
-    args: &'a CompactArgs,
-    budget: BudgetArgs,
-    strategies: Strategies,
-    profile: Profile,
+pub(super) struct Settings<'a> {
+    pub(super) budget: BudgetArgs,
+    pub(super) strategies: Strategies,
+    /// What stays whatever is asked for.
+    pub(super) pins: &'a [Pin],
+    /// Whether only what the verdicts depend on is counted.
+    pub(super) lazy: bool,
+    /// Whether the report says of each group why it became what it became.
+    pub(super) why: bool,
+    /// Under whose rules the result is made legal, if it is.
+    pub(super) repair: Option<Profile>,
     /// For what is not counted.
-    estimator: Counter,
+    pub(super) estimator: Counter,
     /// Who writes summaries, if somebody does.
-    summarizer: Option<PromptedSummarizer>,
+    pub(super) summarizer: Option<PromptedSummarizer>,
 }
 
 /// What came of one conversation.
-struct Compacted {
-    report: Report,
+pub(super) struct Compacted {
+    pub(super) report: Report,
     /// What to write; `None` if it stays as it is.
     pieces: Option<Vec<OwnedPiece>>,
 }
@@ -78,11 +85,14 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
         )));
     }
     let found = model::find(&args.plan.model)?;
+    let profile = writable(profile(&args.profile)?, args.repair)?;
     let settings = Settings {
-        args,
         budget: model::budget(found.as_ref(), &args.plan.budget),
         strategies: Strategies::parse(&args.plan.strategy)?,
-        profile: writable(profile(&args.profile)?, args.repair)?,
+        pins: &args.pin,
+        lazy: args.lazy,
+        why: args.why,
+        repair: args.repair.then_some(profile),
         estimator: model::counter(found.as_ref(), Some(ESTIMATE), ESTIMATE)?,
         summarizer: summarizer::open(&args.summary, args.plan.model.model.as_deref())?,
     };
@@ -90,14 +100,14 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
     let counter = model::counter(found.as_ref(), args.plan.tokenizer.as_deref(), ESTIMATE)?;
     let input = Input::open(&args.input)?;
     if args.input.each {
-        return run_each(&settings, &*counter, &input);
+        return run_each(args, &settings, &*counter, &input);
     }
     let mut transcript = input.conversation(&args.input)?;
     let done = compact(&mut transcript, &settings, &*counter).map_err(|failure| match failure.code() {
         code::INFEASIBLE => failure.during(input.place(transcript.pointer())),
         _ => failure,
     })?;
-    write(&settings, &input, &mut [transcript], &[Some(&done)])?;
+    write(args, &input, &mut [transcript], &[Some(&done)])?;
     let text = match args.json {
         true => json(&done.report)?,
         false => done.report.to_text(&Picture::for_stdout()),
@@ -120,11 +130,12 @@ fn writable(profile: Profile, repair: bool) -> Result<Profile> {
 
 /// Compacts every conversation. One that is infeasible stays as it is, and the others are done all the same.
 fn run_each(
+    args: &CompactArgs,
     settings: &Settings<'_>,
     counter: &(dyn TokenCounter + Send + Sync),
     input: &Input,
 ) -> Result<ExitCode> {
-    let mut transcripts = input.each(&settings.args.input)?;
+    let mut transcripts = input.each(&args.input)?;
     let mut results = Vec::with_capacity(transcripts.len());
     for (at, transcript) in transcripts.iter_mut().enumerate() {
         match compact(transcript, settings, counter) {
@@ -137,20 +148,20 @@ fn run_each(
         }
     }
     let done: Vec<_> = results.iter().map(|result| result.as_ref().ok()).collect();
-    write(settings, input, &mut transcripts, &done)?;
+    write(args, input, &mut transcripts, &done)?;
     let rows = results.iter().zip(&transcripts).enumerate();
     let rows = rows.map(|(at, (result, transcript))| {
         Row::new(result.as_ref().map(|done| &done.report), at, transcript.pointer())
     });
     let rows: Vec<_> = rows.collect();
-    let text = if settings.args.json { json(&rows)? } else { table(&rows) };
-    say(settings.args, &text)?;
+    let text = if args.json { json(&rows)? } else { table(&rows) };
+    say(args, &text)?;
     let infeasible = results.iter().any(core::result::Result::is_err);
     Ok(if infeasible { ExitCode::from(code::INFEASIBLE) } else { ExitCode::SUCCESS })
 }
 
 /// Decides what stays of one conversation.
-fn compact(
+pub(super) fn compact(
     transcript: &mut Transcript<'_>,
     settings: &Settings<'_>,
     counter: &(dyn TokenCounter + Send + Sync),
@@ -192,7 +203,7 @@ fn compact(
         uncounted,
         tokenizer: counter.name().to_owned(),
     });
-    if settings.args.why {
+    if settings.why {
         report.why = why::explain(view, &asked, &strategies, &report)?;
     }
     transcript.pointer().clone_into(&mut report.path);
@@ -201,9 +212,9 @@ fn compact(
         (Some(pieces), Some(filled)) => Some(shortened(pieces, filled, transcript, counter)?),
         (pieces, _) => pieces,
     };
-    if settings.args.repair {
+    if let Some(profile) = settings.repair {
         let all = || originals(0..u32::try_from(transcript.len()).unwrap_or(u32::MAX));
-        let repaired = repair::repair(&pieces.unwrap_or_else(all), transcript, settings.profile)?;
+        let repaired = repair::repair(&pieces.unwrap_or_else(all), transcript, profile)?;
         pieces = repair::account(repaired, &sizes, counter, &mut report)?;
     }
     Ok(Compacted { report, pieces })
@@ -215,17 +226,15 @@ fn scan(
     settings: &Settings<'_>,
     counter: &dyn TokenCounter,
 ) -> Result<(Scan, Asked)> {
-    if settings.args.lazy {
+    if settings.lazy {
         // Only --keep asks for a share of the sizes, and it does not go with --lazy.
         let asked = Asked::new(&settings.budget, 0)?;
         let counters = (counter, &*settings.estimator as &dyn TokenCounter);
-        if let Some(scan) =
-            scan::lazily(transcript, counters, &asked, &settings.strategies, &settings.args.pin)?
-        {
+        if let Some(scan) = scan::lazily(transcript, counters, &asked, &settings.strategies, settings.pins)? {
             return Ok((scan, asked));
         }
     }
-    scan::whole(transcript, counter, &settings.args.pin, |own| Asked::new(&settings.budget, own))
+    scan::whole(transcript, counter, settings.pins, |own| Asked::new(&settings.budget, own))
 }
 
 fn originals(order: impl IntoIterator<Item = u32>) -> Vec<OwnedPiece> {
@@ -288,15 +297,15 @@ fn shortened(
 
 /// Writes the file with what came of its conversations, if that was asked for.
 fn write(
-    settings: &Settings<'_>,
+    args: &CompactArgs,
     input: &Input,
     transcripts: &mut [Transcript<'_>],
     done: &[Option<&Compacted>],
 ) -> Result<()> {
-    let Some(path) = settings.args.output.as_deref().filter(|_| !settings.args.dry_run) else {
+    let Some(path) = args.output.as_deref().filter(|_| !args.dry_run) else {
         return Ok(());
     };
-    let mut redactor = Redactor::new(&settings.args.redact)?;
+    let mut redactor = Redactor::new(&args.redact)?;
     let mut splice = |out: &mut dyn Write| {
         input.splice(transcripts, out, |at, transcript, out| {
             match done.get(at).copied().flatten().and_then(|done| done.pieces.as_deref()) {

@@ -175,6 +175,7 @@ fn latest_is_the_newest_of_the_project_or_of_all() {
     took(home.run_in(&home.project(), &["show", "latest"]), &claude, "two");
     took(home.run(&["show", "latest", "--project", "/elsewhere/part"]), &codex, "codex asks");
     took(home.run(&["stats", "latest", "--project", "shop"]), &claude, "2 messages, ");
+    took(home.run(&["bench", "latest", "--project", "shop"]), &claude, "2 messages in ");
     took(home.run(&["convert", "latest", "--to", "openai-chat"]), &gemini, "gemini asks");
     took(home.run(&["compact", "latest", "--keep", "50%"]), &gemini, "was       1 message");
 

@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod bench;
 mod budget;
 mod containers;
 mod counting;

@@ -84,6 +84,7 @@ fn help_says_what_there_is() {
     for args in [
         &["--help"][..],
         &["compact", "--help"],
+        &["bench", "--help"],
         &["show", "--help"],
         &["sessions", "--help"],
         &["session", "--help"],

@@ -19,7 +19,7 @@ use epitome_core::{TokenBounds, Tokens};
 /// What is known of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum Class {
+pub(super) enum Class {
     /// A letter that is in every encoding's class of letters, and no mark.
     Letter,
     Digit,
@@ -59,7 +59,7 @@ const fn is_cut(before: Class, after: Class) -> bool {
     }
 }
 
-const fn class_of(character: char) -> Class {
+pub(super) const fn class_of(character: char) -> Class {
     match character {
         'a'..='z' | 'A'..='Z' => Letter,
         // Ideographs, kana and hangul: letters without case since long before any of the encodings.
@@ -187,6 +187,12 @@ pub(super) fn bounds(text: &str) -> TokenBounds {
 /// A cut by single bytes: of [`Other`], which may then be white space, nothing is known.
 const fn is_certain_cut(before: Class, after: Class) -> bool {
     !matches!(before, Other) && is_cut(before, after)
+}
+
+/// Whether these two are one piece and known to be one token: most pairs of small letters, and a blank before one.
+pub(super) fn is_token(first: u8, second: u8) -> bool {
+    second.is_ascii_lowercase()
+        && (first == b' ' || first.is_ascii_lowercase() && !is_unpaired(first, second))
 }
 
 /// Whether `second`, one of `a` to `z`, begins a run anew after `first`.

@@ -4,19 +4,12 @@ use core::error::Error;
 use core::hint::black_box;
 use core::time::Duration;
 
-use epitome::compactors::{ToolResultClearing, Truncation};
-use epitome::core::message::MessageView;
-use epitome::core::{
-    Budget, Cell, Index, IndexBuf, OpenCallTree, Outcome, Part, Pass, Pending, Placed, Plan, Profile, Repair,
-    Revision, Seq, Span, Stored, Tokens, Validator, Violation, ViolationKind, plan, repair,
-};
+use epitome::core::{Pending, Placed, Profile, Repair, Revision, Seq, Stored, Tokens, repair};
 use epitome_benches::generated::{Message, Pool, sizes as sizes_of};
+use epitome_benches::steps::{Grouped, cleared, group, group_with_parts, planned, violations};
 
 use crate::table::{Table, grouped, median, ms, ns_each, ratio};
 use crate::{Sizes, history};
-
-type Grouped = IndexBuf<Vec<Span>, OpenCallTree>;
-type Parted = IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>;
 
 pub(crate) fn run(history: &[Message<'_>], sizes: &Sizes, table: &mut Table) {
     let (count, tokens) = (history.len(), sizes_of(history));
@@ -201,46 +194,6 @@ pub(crate) fn once(what: &str, messages: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Never inlined: `instructions.sh` counts inside of it.
-#[inline(never)]
-fn group(messages: &[Message<'_>], tokens: &[Tokens]) -> Grouped {
-    let mut index = Grouped::new();
-    for (message, tokens) in messages.iter().zip(tokens) {
-        index.push(message, *tokens).unwrap();
-    }
-    index
-}
-
-/// The same with a row for each part that a plan may shorten. Their sizes are known, as those of the messages are.
-#[inline(never)]
-fn group_with_parts(messages: &[Message<'_>], tokens: &[Tokens]) -> Parted {
-    let mut index = Parted::with_parts(Vec::new(), OpenCallTree::new(), Vec::new());
-    for (message, tokens) in messages.iter().zip(tokens) {
-        index.push_with_parts(message, *tokens, |_, _| *tokens).unwrap();
-    }
-    index
-}
-
-/// Clears all old tool results, and says what is left.
-#[inline(never)]
-fn cleared(index: Index<'_>) -> u64 {
-    let mut cells = vec![Cell::default(); index.cell_count()];
-    match plan(index, &Budget::default(), Pass::Manual, &ToolResultClearing::new(), &mut cells).unwrap() {
-        Outcome::Planned(plan) => plan.tokens_after(),
-        Outcome::Unchanged(why) => panic!("there are old results, but: {why:?}"),
-    }
-}
-
-/// Plans as a caller does, with cells of its own, and asks something of the plan.
-#[inline(never)]
-fn planned<T>(index: Index<'_>, ask: impl FnOnce(&Plan<'_>) -> T) -> T {
-    let mut cells = vec![Cell::default(); index.span_count()];
-    match plan(index, &Budget::default(), Pass::Manual, &Truncation::new(), &mut cells).unwrap() {
-        Outcome::Planned(plan) => ask(&plan),
-        Outcome::Unchanged(why) => panic!("the history is larger than the goal, but: {why:?}"),
-    }
-}
-
 /// The totals are those of a sum from scratch, the goal is met, and no call is parted from its results.
 fn assert_plan_is_right(history: &[Message<'_>], tokens: &[Tokens], index: &Grouped) {
     let naive = |positions: &[u32]| positions.iter().map(|at| tokens[*at as usize].as_u64()).sum::<u64>();
@@ -252,19 +205,6 @@ fn assert_plan_is_right(history: &[Message<'_>], tokens: &[Tokens], index: &Grou
         assert!(!plan.is_goal_missed() && plan.tokens_after() > 40_000, "the goal is met, and just so");
         assert_eq!(violations(kept.iter().map(|at| &history[*at as usize])), 0);
     });
-}
-
-/// Counts violations. A history may end between a call and its result.
-#[inline(never)]
-fn violations<'m>(messages: impl Iterator<Item = &'m (impl MessageView + 'm)>) -> usize {
-    let mut found = 0;
-    let mut count = |violation: Violation| found += usize::from(violation.kind != ViolationKind::PendingCall);
-    let mut validator = Validator::<OpenCallTree>::new(Profile::OpenaiChat);
-    for message in messages {
-        validator.push(message, &mut count).unwrap();
-    }
-    validator.finish(&mut count);
-    found
 }
 
 /// The time to read, once, tables of the size of those of `spans` spans: 24 bytes and 1 byte each.

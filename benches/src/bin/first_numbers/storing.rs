@@ -5,13 +5,12 @@ use core::time::Duration;
 
 use epitome::core::attribution::SeqRange;
 use epitome::core::message::Role;
-use epitome::core::{Basis, ClassEstimator, Head, IndexBuf, OpenCallTree, Seq, Span, Tokens, count_message};
+use epitome::core::{Head, Seq};
 use epitome::std::history::{
     Append, AppendToken, CompactionRecord, Entry, HistoryStore, MemoryStore, SessionId, SqliteStore,
-    TokenCount,
 };
-use epitome::std::message::{Message as Owned, Part, ToolCall};
 use epitome_benches::generated::Message;
+use epitome_benches::steps;
 use futures::executor::block_on;
 
 use crate::Sizes;
@@ -23,7 +22,7 @@ const APPENDED: usize = 100;
 const BATCH: usize = 1_000;
 
 pub(crate) fn run(history: &[Message<'_>], sizes: &Sizes, table: &mut Table) -> Result<(), Box<dyn Error>> {
-    let entries = entries(&history[..sizes.stored.min(history.len())]);
+    let entries = steps::entries(&history[..sizes.stored.min(history.len())]);
     let short = entries.len().min(1_000);
     let folder = tempfile::tempdir()?;
     let memory = MemoryStore::new();
@@ -97,30 +96,4 @@ fn session(
 fn first_of_turn(entries: &[Entry], from: usize) -> usize {
     let found = entries.iter().skip(from).position(|entry| entry.message.role() == Role::User);
     from + found.unwrap_or(0)
-}
-
-/// The messages as a history appends them: owned, grouped and counted.
-fn entries(history: &[Message<'_>]) -> Vec<Entry> {
-    let mut index = IndexBuf::<Vec<Span>, OpenCallTree>::new();
-    let mut entry = |message: &Message<'_>| {
-        let owned = owned(message);
-        let tokens: Tokens = count_message(&owned, &ClassEstimator::new());
-        let placed = index.push(&owned, tokens).unwrap();
-        let count = TokenCount::new(tokens, Basis::Estimated, ClassEstimator::NAME.into());
-        Entry::new(owned, placed.anchor, placed.turn, count)
-    };
-    history.iter().map(&mut entry).collect()
-}
-
-fn owned(message: &Message<'_>) -> Owned {
-    match (message.role(), message.answers()) {
-        (_, Some(id)) => Owned::tool(id, message.text()),
-        (Role::System, _) => Owned::system(message.text()),
-        (Role::User, _) => Owned::user(message.text()),
-        (_, None) if !message.text().is_empty() => Owned::assistant(message.text()),
-        _ => {
-            let calls = message.calls().map(|(id, name, arguments)| ToolCall::new(id, name, arguments));
-            Owned::new(Role::Assistant, calls.map(Part::ToolCall).collect())
-        }
-    }
 }

@@ -1,0 +1,58 @@
+//! The command line of `bench`.
+
+use core::num::NonZeroU32;
+
+use clap::Args as ClapArgs;
+
+use super::{BudgetArgs, InputArgs, ModelArgs};
+use crate::amount::{Amount, Percent, tokens};
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct BenchArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// What the model takes, in tokens [default: 128000; without --goal, no less than the transcript needs]
+    #[arg(long, allow_hyphen_values = true, value_name = "N", value_parser = tokens)]
+    pub(crate) window: Option<u64>,
+    /// What stays free for the answer [default: an eighth of the window, at most 8192]
+    #[arg(long, allow_hyphen_values = true, value_name = "N", value_parser = tokens)]
+    pub(crate) reserve: Option<u64>,
+    /// The size that strategies are to reach; P% is of window - reserve
+    #[arg(long, allow_hyphen_values = true, value_name = "N|P%", conflicts_with = "keep")]
+    pub(crate) goal: Option<Amount>,
+    /// The share of the transcript's own tokens to keep
+    #[arg(long, allow_hyphen_values = true, value_name = "P%", default_value = "50%")]
+    pub(crate) keep: Percent,
+    /// A strategy to measure, as `compact` takes it; may be given more than once [default: those that need no model and
+    /// nothing to be said of them, and two in a row]
+    #[arg(long, value_name = "A|B")]
+    pub(crate) strategy: Vec<String>,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Who counts: estimate, o200k_base, cl100k_base, o200k_harmony [default: that of --model, else estimate]
+    #[arg(long, value_name = "T")]
+    pub(crate) tokenizer: Option<String>,
+    /// Whose rules are checked: openai-chat, openai-responses, anthropic, gemini, mistral, qwen, deepseek,
+    /// bedrock-converse, permissive
+    #[arg(long, value_name = "PROFILE", default_value = "openai-chat")]
+    pub(crate) profile: String,
+    /// How often each stage is measured [default: for half a second, at least 3 times and at most 31]
+    #[arg(long, value_name = "N")]
+    pub(crate) rounds: Option<NonZeroU32>,
+    /// Report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl BenchArgs {
+    /// What `compact` would be asked for.
+    pub(crate) fn budget(&self) -> BudgetArgs {
+        BudgetArgs {
+            window: self.window,
+            reserve: self.reserve,
+            trigger: None,
+            goal: self.goal,
+            keep: if self.goal.is_some() { None } else { Some(self.keep) },
+        }
+    }
+}

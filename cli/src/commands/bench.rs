@@ -1,0 +1,182 @@
+//! `epitome bench`: what each stage takes on a transcript, and what each strategy keeps of it.
+
+mod clock;
+mod kept;
+mod stages;
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use epitome::core::{Basis, TokenCounter};
+use serde::Serialize;
+
+use crate::args::{BenchArgs, InputArgs};
+use crate::commands::validate::profile;
+use crate::failure::{Failure, Result, code};
+use crate::model;
+use crate::output;
+use crate::scan::ESTIMATE;
+use crate::strategy::Strategies;
+use crate::transcript::{self, Input, Transcript};
+
+use clock::Rounds;
+use kept::Kept;
+use stages::{Stage, Work};
+
+/// What was measured. Its fields are the program's JSON.
+#[derive(Debug, Serialize)]
+struct Bench {
+    conversations: u64,
+    messages: u64,
+    turns: u64,
+    user_messages: u64,
+    tool_exchanges: u64,
+    tokens: u64,
+    token_basis: Basis,
+    tokenizer: String,
+    /// Of the text that was read, with all that stands around the conversations in it.
+    bytes: u64,
+    /// What strategies were to reach, in tokens: of all conversations together.
+    goal: u64,
+    stages: Vec<Stage>,
+    strategies: Vec<Kept>,
+}
+
+/// What is measured where no strategy is named: each kind that neither asks a model nor has to be told something.
+const STRATEGIES: &[&str] = &[
+    "truncate",
+    "window",
+    "tool-results",
+    "supersede",
+    "tool-drop",
+    "tool-digest",
+    "tool-results | truncate",
+];
+
+/// Where the text comes from, as often as it is asked for.
+#[derive(Debug)]
+enum Source {
+    File(InputArgs),
+    /// Of what can be read but once.
+    Bytes(PathBuf, Vec<u8>, InputArgs),
+}
+
+pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
+    let found = model::find(&args.model)?;
+    let counter = model::counter(found.as_ref(), args.tokenizer.as_deref(), ESTIMATE)?;
+    let budget = model::budget(found.as_ref(), &args.budget());
+    let (profile, strategies) = (profile(&args.profile)?, strategies(&args.strategy)?);
+    let source = Source::new(&args.input)?;
+    let input = source.open()?;
+    let mut transcripts = source.transcripts(&input)?;
+    let works = transcripts.iter_mut().map(|one| Work::of(one, &*counter, &budget));
+    let works = works.collect::<Result<Vec<_>>>()?;
+
+    let all = stages::All { source: &source, input: &input, works: &works, counter: &*counter, profile };
+    let stages = all.measure(&mut transcripts, &strategies, Rounds::new(args.rounds))?;
+    let estimator = || model::counter(found.as_ref(), Some(ESTIMATE), ESTIMATE);
+    let mut kept = Vec::with_capacity(strategies.len());
+    for strategies in strategies {
+        kept.push(Kept::of(&mut transcripts, &works, strategies, budget, (&*counter, estimator()?))?);
+    }
+    let bench = Bench::new(&works, &*counter, source.bytes()?, stages, kept);
+    let text = match args.json {
+        true => {
+            serde_json::to_string_pretty(&bench).map_err(|error| Failure::new(code::IO, error.to_string()))?
+        }
+        false => bench.to_text(),
+    };
+    output::say(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Those that were named, or else [`STRATEGIES`].
+fn strategies(named: &[String]) -> Result<Vec<Strategies>> {
+    let parsed: Vec<_> = match named {
+        [] => STRATEGIES.iter().map(|name| Strategies::parse(name)).collect::<Result<_>>()?,
+        named => named.iter().map(|name| Strategies::parse(name)).collect::<Result<_>>()?,
+    };
+    match parsed.iter().any(Strategies::summarize) {
+        true => Err(Failure::input(
+            "--strategy: a summary is written by a model, and bench asks none: `compact --summarizer URL` does, \
+             tool-digest needs none",
+        )),
+        false => Ok(parsed),
+    }
+}
+
+impl Bench {
+    fn new(
+        works: &[Work],
+        counter: &dyn TokenCounter,
+        bytes: u64,
+        stages: Vec<Stage>,
+        strategies: Vec<Kept>,
+    ) -> Self {
+        let sum = |of: fn(&Work) -> u64| works.iter().map(of).sum();
+        Self {
+            conversations: works.len() as u64,
+            messages: sum(Work::messages),
+            turns: sum(Work::turns),
+            user_messages: sum(|work| work.groups(epitome::core::GroupKind::User)),
+            tool_exchanges: sum(|work| work.groups(epitome::core::GroupKind::Exchange)),
+            tokens: sum(Work::tokens),
+            token_basis: works.iter().map(Work::basis).min().unwrap_or(counter.basis()),
+            tokenizer: counter.name().to_owned(),
+            bytes,
+            goal: sum(Work::goal),
+            stages,
+            strategies,
+        }
+    }
+}
+
+impl Source {
+    fn new(args: &InputArgs) -> Result<Self> {
+        let args = Input::resolve(args)?.into_owned();
+        let path = args.file.clone();
+        if path == Path::new("-") {
+            return Ok(Self::Bytes(PathBuf::from(transcript::STDIN), transcript::stdin()?, args));
+        }
+        match std::fs::metadata(&path) {
+            // A pipe is empty the second time. What else may be wrong is said when it is opened.
+            Ok(about) if !about.is_file() && !about.is_dir() => {
+                let bytes = std::fs::read(&path).map_err(|error| Failure::io(&path, &error))?;
+                Ok(Self::Bytes(path, bytes, args))
+            }
+            _ => Ok(Self::File(args)),
+        }
+    }
+
+    fn open(&self) -> Result<Input> {
+        match self {
+            Self::File(args) => Input::open(args),
+            Self::Bytes(path, bytes, args) => Input::from_bytes(path.clone(), bytes.clone(), args),
+        }
+    }
+
+    const fn args(&self) -> &InputArgs {
+        match self {
+            Self::File(args) | Self::Bytes(_, _, args) => args,
+        }
+    }
+
+    /// The conversations that were asked for.
+    fn transcripts<'a>(&self, input: &'a Input) -> Result<Vec<Transcript<'a>>> {
+        match self.args().each {
+            true => input.each(self.args()),
+            false => Ok(vec![input.conversation(self.args())?]),
+        }
+    }
+
+    fn bytes(&self) -> Result<u64> {
+        match self {
+            Self::File(args) => {
+                let about = std::fs::metadata(&args.file);
+                Ok(about.map_err(|error| Failure::io(&args.file, &error))?.len())
+            }
+            Self::Bytes(_, bytes, _) => Ok(bytes.len() as u64),
+        }
+    }
+}

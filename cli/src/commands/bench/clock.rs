@@ -1,0 +1,110 @@
+//! Medians of repeated rounds.
+
+use core::hint::black_box;
+use core::num::NonZeroU32;
+use core::time::Duration;
+use std::time::Instant;
+
+use crate::failure::Result;
+
+/// How often something is measured.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rounds(Option<NonZeroU32>);
+
+/// How long something took.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Took {
+    /// The median of the rounds.
+    pub(super) nanoseconds: u64,
+    pub(super) rounds: u32,
+}
+
+impl Rounds {
+    /// So many, or as many as [`TIME`] is enough for.
+    pub(super) const fn new(asked: Option<NonZeroU32>) -> Self {
+        Self(asked)
+    }
+
+    /// Measures `call`. What is too short for the clock is done several times over in a round.
+    pub(super) fn measure(self, mut call: impl FnMut() -> Result<()>) -> Result<Took> {
+        let begun = Instant::now();
+        // The first call finds no cache warm, and is not counted.
+        call()?;
+        let times = times_in_a_round(begun.elapsed());
+        let mut rounds = Vec::new();
+        while self.goes_on(rounds.len(), begun.elapsed()) {
+            let start = Instant::now();
+            for _ in 0..times {
+                black_box(call()?);
+            }
+            rounds.push(start.elapsed());
+        }
+        rounds.sort_unstable();
+        let median = rounds.get(rounds.len() / 2).copied().unwrap_or_default();
+        let nanoseconds = u64::try_from(median.as_nanos()).unwrap_or(u64::MAX) / u64::from(times);
+        Ok(Took { nanoseconds: nanoseconds.max(1), rounds: u32::try_from(rounds.len()).unwrap_or(u32::MAX) })
+    }
+
+    fn goes_on(self, done: usize, since: Duration) -> bool {
+        match self.0 {
+            Some(asked) => done < asked.get() as usize,
+            None => done < ROUNDS_MIN || (done < ROUNDS_MAX && since < TIME),
+        }
+    }
+}
+
+/// How often a call is made in one round that takes `once`.
+fn times_in_a_round(once: Duration) -> u32 {
+    let times = ROUND_TIME.as_nanos() / once.as_nanos().max(1);
+    u32::try_from(times).unwrap_or(u32::MAX).clamp(1, TIMES_MAX)
+}
+
+/// How long a stage is measured.
+const TIME: Duration = Duration::from_millis(500);
+/// With two the median would be the slower one.
+const ROUNDS_MIN: usize = 3;
+/// More do not move the median.
+const ROUNDS_MAX: usize = 31;
+/// A thousand times what reading the clock takes.
+const ROUND_TIME: Duration = Duration::from_micros(50);
+/// What takes less than that many parts of [`ROUND_TIME`] is nothing to speak of.
+const TIMES_MAX: u32 = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_asked_for_is_how_often_it_is_measured() {
+        let mut calls = 0_u32;
+        let slow = || {
+            calls += 1;
+            let start = Instant::now();
+            while start.elapsed() < ROUND_TIME {}
+            Ok(())
+        };
+        let took = Rounds::new(NonZeroU32::new(4)).measure(slow).unwrap();
+        // Once before it counts.
+        assert_eq!((took.rounds, calls), (4, 5));
+    }
+
+    #[test]
+    fn short_calls_are_made_several_times_in_a_round() {
+        assert_eq!(times_in_a_round(Duration::from_micros(10)), 5);
+        assert_eq!(times_in_a_round(Duration::ZERO), TIMES_MAX);
+        assert_eq!(times_in_a_round(Duration::from_secs(1)), 1);
+    }
+
+    #[test]
+    fn without_a_number_there_are_a_few_at_least() {
+        let rounds = Rounds::new(None);
+        assert!(rounds.goes_on(2, TIME * 9) && !rounds.goes_on(3, TIME * 9));
+        assert!(rounds.goes_on(30, Duration::ZERO) && !rounds.goes_on(31, Duration::ZERO));
+    }
+
+    #[test]
+    fn a_failure_ends_it() {
+        let failed = Rounds::new(None).measure(|| Err(crate::failure::Failure::input("no")));
+        assert_eq!(failed.map(|took| took.rounds).unwrap_err().message(), "no");
+    }
+}

@@ -1,0 +1,74 @@
+//! What a strategy keeps: what `compact` would report of it.
+
+use epitome::core::{GroupKind, Profile, TokenCounter};
+use serde::Serialize;
+
+use super::Work;
+use crate::args::BudgetArgs;
+use crate::commands::compact::{self, Settings};
+use crate::failure::{Result, code};
+use crate::report::Report;
+use crate::scan::Counter;
+use crate::strategy::Strategies;
+use crate::transcript::Transcript;
+
+/// What is left of all conversations together.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Kept {
+    pub(super) strategy: String,
+    pub(super) tokens_after: u64,
+    pub(super) user_messages_kept: u64,
+    pub(super) tool_exchanges_kept: u64,
+    /// What stands as it stood, from the beginning on: what a prompt cache keeps.
+    pub(super) stable_prefix_tokens: u64,
+    /// Of how many conversations the goal was missed.
+    pub(super) goal_missed: u64,
+    /// How many were left as they were: there was nothing to do, or nothing that may be done.
+    pub(super) unchanged: u64,
+    /// How many were left as they were because what is protected does not fit.
+    pub(super) infeasible: u64,
+}
+
+impl Kept {
+    pub(super) fn of(
+        transcripts: &mut [Transcript<'_>],
+        works: &[Work],
+        strategies: Strategies,
+        budget: BudgetArgs,
+        (counter, estimator): (&(dyn TokenCounter + Send + Sync), Counter),
+    ) -> Result<Self> {
+        let mut kept = Self { strategy: strategies.names().join(" | "), ..Self::default() };
+        let repair: Option<Profile> = None;
+        let (pins, lazy, why, summarizer) = (&[], false, false, None);
+        let settings = Settings { budget, strategies, pins, lazy, why, repair, estimator, summarizer };
+        for (transcript, work) in transcripts.iter_mut().zip(works) {
+            match compact::compact(transcript, &settings, counter) {
+                Ok(done) => kept.add(&done.report),
+                Err(failure) if failure.code() == code::INFEASIBLE => kept.add_whole(work),
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(kept)
+    }
+
+    fn add(&mut self, report: &Report) {
+        let stays = |kind| {
+            let groups = report.groups_detail.iter().filter(|group| group.kind == kind);
+            groups.filter(|group| matches!(group.verdict, 'K' | 'E')).count() as u64
+        };
+        self.tokens_after += report.tokens_after;
+        self.user_messages_kept += stays(GroupKind::User);
+        self.tool_exchanges_kept += stays(GroupKind::Exchange);
+        self.stable_prefix_tokens += report.stable_prefix_tokens;
+        self.goal_missed += u64::from(report.goal_missed);
+        self.unchanged += u64::from(report.unchanged_reason.is_some());
+    }
+
+    fn add_whole(&mut self, work: &Work) {
+        self.tokens_after += work.tokens();
+        self.user_messages_kept += work.groups(GroupKind::User);
+        self.tool_exchanges_kept += work.groups(GroupKind::Exchange);
+        self.stable_prefix_tokens += work.tokens();
+        self.infeasible += 1;
+    }
+}
