@@ -22,7 +22,7 @@
 //! let messages = [Message::user("Hi"), Message::assistant("Hello."), Message::user("And then?"), Message::assistant("This.")];
 //! let request = ServiceRequest::new(&messages).replacing_from(1);
 //! let body = compact_body(&vendor, "gpt-5.1-codex-max", &request, &CompactOptions::default())?;
-//! assert!(body.starts_with(r#"{"input":[{"type":"message","role":"user","#));
+//! assert!(body.text.starts_with(r#"{"input":[{"type":"message","role":"user","#));
 //!
 //! let answer = r#"{"id": "resp_1", "object": "response.compaction", "output": [
 //!   {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]},

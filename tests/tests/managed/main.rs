@@ -9,6 +9,7 @@
 
 mod anthropic;
 mod openai;
+mod recorded;
 mod support;
 mod switch;
 mod talk;

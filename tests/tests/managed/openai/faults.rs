@@ -12,9 +12,9 @@ use epitome::compactors::managed::{
     Artefact, Capabilities, CompactionService, Cut, Position, ServiceError, ServiceErrorKind, ServiceRequest,
 };
 use epitome::compactors::{Engine, Managed, Truncation};
-use epitome::core::Usage;
 use epitome::core::attribution::{Authority, Retention};
 use epitome::core::message::Role;
+use epitome::core::{Tokens, Usage};
 use epitome::std::compaction::CompactionOutcome;
 use epitome::std::history::{HistoryStore, JsonlStore, MemoryStore, SqliteStore};
 use epitome::std::message::{Attribution, CompactionPart, Message, Part, ToolCall};
@@ -237,6 +237,7 @@ impl CompactionService for Scripted {
         let provider = if self.meanwhile == Meanwhile::AnotherProvider { "another" } else { "scripted" };
         let sealed = Some(self.sealed.as_str()).filter(|_| self.meanwhile != Meanwhile::Empty);
         let part = CompactionPart::new(provider, "", sealed.map(Into::into)).with_model("m");
+        let part = part.with_tokens(Some(Tokens(100)));
         Ok(Artefact::new(part).with_usage(Some(Usage::new(900, 100))))
     }
 }

@@ -41,7 +41,8 @@ impl Chat {
         Self { http: reqwest::Client::new(), vendor, edits: None, sent: Arc::default() }
     }
 
-    async fn post(&self, body: Value) -> Result<String, ClientError> {
+    /// The answer to a request, or its refusal.
+    pub(crate) async fn post(&self, body: Value) -> Result<String, ClientError> {
         self.sent.lock().unwrap().push(body.clone());
         let vendor = self.vendor.provider();
         let request = self
