@@ -140,7 +140,7 @@ impl ResponsesVendor {
 /// use epitome_compactors::managed::openai::{ResponsesVendor, refusal, retry_after};
 ///
 /// let vendor = ResponsesVendor::openai();
-/// let wait = retry_after(Some("2"), None);
+/// let wait = retry_after(Some("2"), None, None);
 /// let error = refusal(&vendor, 429, wait, r#"{"error": {"code": "rate_limit_exceeded", "message": "Slow down"}}"#);
 /// assert_eq!(error.kind(), &ServiceErrorKind::RateLimited { retry_after: wait });
 /// assert_eq!(error.to_string(), "openai: HTTP 429, rate_limit_exceeded");

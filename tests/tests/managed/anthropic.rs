@@ -1,7 +1,7 @@
 //! Anthropic.
 
 pub(crate) mod client;
-mod faults;
+pub(crate) mod faults;
 mod mappers;
 pub(crate) mod sessions;
 

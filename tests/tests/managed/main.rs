@@ -8,7 +8,9 @@
 )]
 
 mod anthropic;
+mod commits;
 mod openai;
+mod proxy;
 mod recorded;
 mod support;
 mod switch;

@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use epitome::compactors::managed::CompactionService;
 use epitome::compactors::managed::anthropic::{
@@ -29,13 +29,18 @@ use crate::{anthropic, openai};
 const UNBOUND: &str = "claude-opus-4-8";
 
 /// How large a turn may be to be taken: in tokens of the fakes, where compactions are seen often and requests stay small.
-const TURN_BYTES_MAX: usize = 6_000;
+const TURN_BYTES_MAX: usize = 3_000;
 
 /// What is said in a turn, and who has recorded it.
 type Turn = Vec<Message>;
 
 /// 200 turns, each with a fact of its own in what the user says.
-fn two_hundred_turns() -> Vec<Turn> {
+fn two_hundred_turns() -> &'static [Turn] {
+    static TURNS: LazyLock<Vec<Turn>> = LazyLock::new(talk);
+    &TURNS
+}
+
+fn talk() -> Vec<Turn> {
     let mut recorded: Vec<Turn> = files().iter().flat_map(|file| turns(file)).collect();
     assert!(recorded.len() >= 8, "{} turns", recorded.len());
     println!("{} recorded turns", recorded.len());
@@ -91,7 +96,7 @@ fn turns(file: &Path) -> Vec<Turn> {
         let transcript =
             read(run.as_str(), &ReadOptions::default()).unwrap_or_else(|error| panic!("{file:?}: {error}"));
         for conversation in transcript.conversations() {
-            let messages = conversation.messages().iter().filter_map(plain);
+            let messages = conversation.messages().filter_map(plain);
             for message in messages {
                 match (message.role(), turns.last_mut()) {
                     (Role::User, _) => turns.push(vec![message]),
@@ -297,7 +302,7 @@ fn anthropic_at_a_threshold() {
                 let trimmed = trim_to_block(&talk.body.to_string()).unwrap().unwrap();
                 talk.body = serde_json::from_str(&trimmed).unwrap();
             }
-            talk.answer(&turn);
+            talk.answer(turn);
         }
     });
     talk.check();

@@ -276,11 +276,15 @@ fn refusals_are_told_apart_by_status_and_code() {
         assert_eq!(error.kind(), &kind, "{status} {body}");
         assert!(!format!("{error} {error:?}").contains("words"));
     }
-    let wait = |seconds, millis| retry_after(seconds, millis).map(|wait| wait.as_millis());
-    assert_eq!(wait(Some("2"), None), Some(2_000));
-    assert_eq!(wait(Some("2"), Some("150")), Some(150));
-    assert_eq!(wait(Some("-1"), None), None);
-    assert_eq!(wait(Some("Wed, 21 Oct 2026 07:28:00 GMT"), None), None);
+    let wait = |after, millis, date| retry_after(after, millis, date).map(|wait| wait.as_millis());
+    assert_eq!(wait(Some("2"), None, None), Some(2_000));
+    assert_eq!(wait(Some("2"), Some("150"), None), Some(150));
+    assert_eq!(wait(Some("-1"), None, None), None);
+    let (then, now) = ("Wed, 21 Oct 2026 07:28:00 GMT", "Wed, 21 Oct 2026 07:27:15 GMT");
+    assert_eq!(wait(Some(then), None, Some(now)), Some(45_000));
+    assert_eq!(wait(Some(now), None, Some(then)), Some(0), "it has passed");
+    assert_eq!(wait(Some(then), None, None), None, "nobody knows how late it is there");
+    assert_eq!(wait(Some("soon"), None, Some(now)), None);
 }
 
 #[test]

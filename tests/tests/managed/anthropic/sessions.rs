@@ -31,7 +31,7 @@ impl Chat {
 impl ChatClient for Chat {
     async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
         let mut body: Value = serde_json::from_str(&convert(request.messages, Format::Anthropic)?.text)?;
-        body["model"] = MODEL.into();
+        body["model"] = request.model.into();
         body["max_tokens"] = 4_096.into();
         body["thinking"] = json!({"type": "adaptive"});
         let tool = |name: &str, description: &str, schema: &Value| json!({"name": name, "description": description, "input_schema": schema});

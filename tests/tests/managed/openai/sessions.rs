@@ -65,7 +65,7 @@ impl ChatClient for Chat {
         let (system, said): (Vec<&Message>, Vec<&Message>) =
             request.messages.iter().partition(|message| apart && message.role() == Role::System);
         let mut body: Value = serde_json::from_str(&input(&self.vendor, said)?.text)?;
-        body["model"] = "m".into();
+        body["model"] = request.model.into();
         body["store"] = false.into();
         body["tools"] =
             request.tools.iter().map(|tool| json!({"type": "function", "name": &*tool.name})).collect();
