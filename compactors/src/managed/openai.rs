@@ -40,7 +40,6 @@
 mod client;
 mod request;
 mod response;
-mod server;
 mod users;
 
 use core::time::Duration;
@@ -51,6 +50,7 @@ use super::refusal::refused;
 use super::{Position, ServiceError};
 
 pub use super::refusal::retry_after;
+pub use super::server::ServerCompaction;
 #[cfg(feature = "openai")]
 pub use client::OpenAiCompaction;
 pub use request::{
@@ -58,7 +58,6 @@ pub use request::{
     context_management, input, trigger_body,
 };
 pub use response::{compacted, compacted_previous, triggered};
-pub use server::ServerCompaction;
 
 /// The model that compacts, if none is named.
 pub const MODEL: &str = "gpt-5.1-codex-max";

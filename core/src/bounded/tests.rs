@@ -130,7 +130,7 @@ impl Parts for Everything {
         visit(PartView::ApprovalResponse(ApprovalAnswerView::new(ApprovalView::new("a2", ""), false)));
         let compaction = CompactionView::new("openai", "short", None);
         visit(PartView::Compaction(compaction));
-        visit(PartView::Compaction(compaction.with_tokens(Some(crate::Tokens(70_000)))));
+        visit(PartView::Compaction(compaction.with_tokens(Some(Tokens(70_000)))));
         visit(PartView::Unknown(UnknownView::new("f", "x", r#"{"type":"x"}"#)));
     }
 }

@@ -220,7 +220,7 @@ fn openai_in_band() {
 fn openai_in_passing() {
     let chat = Chat::new("openai");
     let edits = context_management(core::num::NonZeroU64::new(8_000));
-    let compactor = ServerCompaction::new(ResponsesVendor::openai());
+    let compactor = ServerCompaction::new(&ResponsesVendor::openai());
     let ask = async |history: &History| at_openai(&chat, history, Some(&edits)).await;
     let (last, compacted) = block_on(stored(0, &compactor, ask));
     assert!(last.contains(" 200 facts"), "{last}");

@@ -14,7 +14,7 @@ use epitome::compactors::managed::{
 use epitome::compactors::{Engine, Managed, Truncation};
 use epitome::core::attribution::{Authority, Retention};
 use epitome::core::message::{MediaKind, Role};
-use epitome::core::{Basis, Budget, Pass, Tokens, Usage};
+use epitome::core::{Basis, Budget, Pass, Tokens, Usage, count_message};
 use epitome::std::compaction::{CompactionCx, CompactionOutcome, Compactor as _};
 use epitome::std::history::{HistoryStore, JsonlStore, MemoryStore, SqliteStore};
 use epitome::std::message::{Attribution, CompactionPart, Media, MediaSource, Message, Part, ToolCall};
@@ -402,7 +402,10 @@ fn what_is_sealed_counts_what_it_took_to_write_and_the_price_is_no_size() {
             let left = history.live().iter().find(|live| is_compaction(&live.entry.message)).unwrap();
             let before = left.entry.message.parts().len() - 1;
             assert!(before >= 6, "what the user said");
-            assert!(written > 10 && u64::from(left.entry.count.tokens.0) > written);
+            let parts = left.entry.message.parts()[..before].to_vec();
+            let beside = count_message(&Message::new(Role::Assistant, parts), history.counter());
+            assert!(written > 10);
+            assert_eq!(left.entry.count.tokens.as_u64(), beside.as_u64() + written);
             assert_eq!(left.entry.count.basis, Basis::Estimated);
             // A plan, the handle and a fresh process count the same, and the input of the compaction is the size of nothing.
             let known = Some(history.index().tokens());
