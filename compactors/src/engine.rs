@@ -208,10 +208,17 @@ impl Engine {
         written: &mut Written,
     ) -> Result<Result<(CompactionRecord, Again), &'static str>, SessionError> {
         let (budget, pass, live) = (*cx.budget(), cx.pass(), cx.request().cloned());
+        let model = cx.model().clone();
         let (mut too_large, mut failed, mut unchanged) = (None, None, None);
         for rule in &self.rules {
-            let attempt =
-                Attempt { engine: self, history: cx.history(), budget, pass, live: live.as_deref() };
+            let attempt = Attempt {
+                engine: self,
+                model: &model,
+                history: cx.history(),
+                budget,
+                pass,
+                live: live.as_deref(),
+            };
             let made = rule.strategy(attempt.history.live());
             match attempt.make(made.rule(), written).await {
                 Ok(Ok(ready)) if ready.0.tokens_after <= budget.limit() => return Ok(Ok(ready)),
@@ -256,6 +263,7 @@ impl Compactor for Engine {
     async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
         let mut written = Written::default();
         let done = self.compact_writing(cx, &mut written).await;
+        written.losses().for_each(|loss| cx.lost(loss.clone()));
         written.into_usage().into_iter().for_each(|usage| cx.spent(usage));
         done
     }
@@ -274,8 +282,15 @@ impl Engine {
             let rebased = match again.take() {
                 Some(again) => {
                     let (budget, pass, live) = (*cx.budget(), cx.pass(), cx.request().cloned());
-                    let attempt =
-                        Attempt { engine: self, history: cx.history(), budget, pass, live: live.as_deref() };
+                    let model = cx.model().clone();
+                    let attempt = Attempt {
+                        engine: self,
+                        model: &model,
+                        history: cx.history(),
+                        budget,
+                        pass,
+                        live: live.as_deref(),
+                    };
                     attempt.rebase(&again, written).await
                 }
                 None => None,

@@ -10,6 +10,7 @@ mod error;
 mod http;
 pub mod openai;
 mod refusal;
+mod server;
 mod service;
 mod writer;
 
@@ -31,6 +32,7 @@ use crate::summarization::Demands;
 use crate::{Engine, Summarization, Summarizer};
 
 pub use error::{ServiceError, ServiceErrorKind};
+pub use server::ServerCompaction;
 pub use service::{Artefact, Capabilities, CompactionService, Cut, Position, ServiceRequest};
 
 pub(crate) use writer::ServiceWriter;

@@ -6,7 +6,7 @@ mod media;
 pub use framing::{Framing, ToolFraming};
 pub use media::{ImageRule, MediaRules, Rate};
 
-use crate::message::{MediaView, MessageView, PartView, Parts};
+use crate::message::{CompactionView, MediaKind, MediaView, MessageView, PartView, Parts};
 use crate::{Basis, TokenCounter, Tokens};
 
 /// Tokens that frame a message in Chat Completions: see [`Framing::OPENAI`].
@@ -42,7 +42,8 @@ impl Amount {
 /// The size of a message: the sum of its parts and its framing.
 ///
 /// The framing is the counter's [`framing`](TokenCounter::framing). Ids count nothing, because models do not see them.
-/// Signed or encrypted reasoning counts by its readable text, and media by the counter's
+/// Signed or encrypted reasoning counts by its readable text, a provider's compaction by that or by the tokens of its payload,
+/// reported or else estimated from its length, whichever is more; media by the counter's
 /// [`media_rules`](TokenCounter::media_rules): never by the length of their base64.
 ///
 /// ```
@@ -122,13 +123,62 @@ pub fn measure_part(part: PartView<'_>, counter: &(impl TokenCounter + ?Sized)) 
         }
         // Results nest one level: what stands inside is text and media.
         PartView::ToolResult(result) => measure_flat(result.content, counter),
-        PartView::Compaction(compaction) => counter.measure(compaction.text),
-        PartView::Unknown(unknown) => counter.measure(unknown.raw),
+        PartView::Compaction(compaction) => measure_compaction(compaction, counter),
+        PartView::Unknown(unknown) => measure_raw(unknown.raw, counter),
         PartView::Media(media) => counter.media_rules().measure(media),
         PartView::ApprovalRequest(_) | PartView::ApprovalResponse(_) => {
             Amount::new(Tokens::ZERO, counter.basis())
         }
     }
+}
+
+/// A source text: media in it as media, never by the length of their base64, and all else as text.
+fn measure_raw(raw: &str, counter: &(impl TokenCounter + ?Sized)) -> Amount {
+    let mut amount = Amount::new(Tokens::ZERO, counter.basis());
+    let mut rest = raw;
+    while let Some((before, media, after)) = inline_media(rest) {
+        amount.add(counter.measure(before));
+        amount.add(counter.media_rules().measure(media));
+        rest = after;
+    }
+    amount.add(counter.measure(rest));
+    amount
+}
+
+/// The first `data:` URL with base64 in a text, and what stands before and behind it.
+fn inline_media(text: &str) -> Option<(&str, MediaView<'_>, &str)> {
+    let (head, payload) = text.split_once(";base64,")?;
+    let (before, mime) = head.rsplit_once("data:")?;
+    let kind = match mime.split('/').next() {
+        Some("image") => MediaKind::Image,
+        Some("audio") => MediaKind::Audio,
+        Some("video") => MediaKind::Video,
+        _ => MediaKind::Document,
+    };
+    // In JSON a slash may be escaped.
+    let is_payload = |char: char| char.is_ascii_alphanumeric() || "+/=_-\\".contains(char);
+    Some((before, MediaView::new(kind, mime), payload.trim_start_matches(is_payload)))
+}
+
+/// The larger of what its provider reads and what others do: who will read it is not known here. Of a payload that nobody else
+/// can read, what the provider has reported is its size, and otherwise an estimate.
+fn measure_compaction(compaction: CompactionView<'_>, counter: &(impl TokenCounter + ?Sized)) -> Amount {
+    let text = counter.measure(compaction.text);
+    let sealed = match (compaction.tokens, compaction.opaque) {
+        (Some(tokens), _) => tokens,
+        (None, Some(opaque)) => sealed_tokens(opaque),
+        (None, None) => Tokens::ZERO,
+    };
+    if sealed > text.tokens { Amount::new(sealed, Basis::Estimated) } else { text }
+}
+
+/// An encrypted payload, of which only the length can be seen: base64 of the text and an envelope of 650 bytes, four bytes a
+/// token. Source: Codex (`estimate_reasoning_length`), which takes encrypted reasoning and compactions for that.
+fn sealed_tokens(opaque: &str) -> Tokens {
+    const ENVELOPE_BYTES: u64 = 650;
+    const TOKEN_BYTES: u64 = 4;
+    let bytes = (opaque.len() as u64).saturating_mul(3).div_euclid(4).saturating_sub(ENVELOPE_BYTES);
+    Tokens(u32::try_from(bytes.div_ceil(TOKEN_BYTES)).unwrap_or(u32::MAX))
 }
 
 /// The size of a result's content. A result inside a result counts nothing: no wire format has one.
@@ -152,7 +202,7 @@ pub fn media_tokens(media: MediaView<'_>) -> Tokens {
 mod tests {
     use super::*;
     use crate::ClassEstimator;
-    use crate::message::{MediaKind, SimpleMessage};
+    use crate::message::{SimpleMessage, UnknownView};
 
     /// Counts bytes, exactly, for a provider of its own.
     struct Bytes;
@@ -177,6 +227,38 @@ mod tests {
         fn media_rules(&self) -> MediaRules {
             MediaRules::ANTHROPIC
         }
+    }
+
+    #[test]
+    fn a_sealed_compaction_counts_as_reported_or_else_by_its_length() {
+        let sealed = std::string::String::from("g").repeat(4_000);
+        let view = |text, opaque| CompactionView::new("p", text, opaque);
+        let size = |view| measure_part(PartView::Compaction(view), &Bytes);
+        // 3,000 bytes less the envelope.
+        assert_eq!(size(view("", Some(&sealed))), Amount::new(Tokens(588), Basis::Estimated));
+        assert_eq!(size(view("", Some("short"))), Amount::new(Tokens::ZERO, Basis::Counted));
+        let told = view("", Some(&sealed)).with_tokens(Some(Tokens(70)));
+        assert_eq!(size(told), Amount::new(Tokens(70), Basis::Estimated));
+        // Others read the text.
+        assert_eq!(size(view("readable", None)), Amount::new(Tokens(8), Basis::Counted));
+        let both = view("readable", Some(&sealed)).with_tokens(Some(Tokens(7)));
+        assert_eq!(size(both), Amount::new(Tokens(8), Basis::Counted));
+        assert_eq!(size(view("readable", Some(&sealed))), Amount::new(Tokens(588), Basis::Estimated));
+    }
+
+    #[test]
+    fn media_in_a_source_text_count_as_media() {
+        let size = |raw: &str| {
+            let view = PartView::Unknown(UnknownView::new("f", "message", raw));
+            measure_part(view, &Bytes).tokens.0
+        };
+        assert_eq!(size("12345"), 5);
+        assert_eq!(size(";base64,data:"), 13, "no URL");
+        let image = |payload: &str| std::format!("12data:image/png;base64,{payload}\"45");
+        assert_eq!(size(&image("iVBORw0KGgo=")), 2 + 37 * 37 + 3);
+        assert_eq!(size(&image(&"iV\\/".repeat(50_000))), 2 + 37 * 37 + 3);
+        let two = std::format!("{}{}", image("aa"), image("bb"));
+        assert_eq!(size(&two), 2 * (2 + 37 * 37 + 3));
     }
 
     #[test]

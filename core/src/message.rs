@@ -6,6 +6,7 @@ mod simple;
 
 pub use simple::{SimpleMessage, Text};
 
+use crate::Tokens;
 use crate::attribution::{AttributionView, Authority};
 
 /// Who speaks.
@@ -346,13 +347,22 @@ pub struct CompactionView<'a> {
     pub text: &'a str,
     /// The payload, to be sent back byte for byte.
     pub opaque: Option<&'a str>,
+    /// How many tokens the provider has written, where it has told: what the payload is taken for.
+    pub tokens: Option<Tokens>,
 }
 
 impl<'a> CompactionView<'a> {
     /// What `provider` left.
     #[must_use]
     pub const fn new(provider: &'a str, text: &'a str, opaque: Option<&'a str>) -> Self {
-        Self { provider, text, opaque }
+        Self { provider, text, opaque, tokens: None }
+    }
+
+    /// The same, of so many tokens.
+    #[must_use]
+    pub const fn with_tokens(mut self, tokens: Option<Tokens>) -> Self {
+        self.tokens = tokens;
+        self
     }
 }
 

@@ -11,6 +11,7 @@ pub use part::{
 };
 pub use text::Str;
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use epitome_core::attribution::AttributionView;
@@ -165,6 +166,38 @@ impl Message {
     pub fn with_parts(mut self, parts: Vec<Part>) -> Self {
         self.parts = parts;
         self.touched()
+    }
+
+    /// The message as `model` may be sent it: what a provider left for another of its models goes under a name that nobody has, so
+    /// that it is written as its text, as it is for another provider.
+    ///
+    /// ```
+    /// use epitome_core::message::Role;
+    /// use epitome_std::message::{CompactionPart, Message, Part};
+    /// use epitome_std::wire::{Format, convert};
+    ///
+    /// let left = CompactionPart::new("openai", "They spoke of Oslo.", Some("gAAAA".into())).with_model("gpt-5.1");
+    /// let message = Message::new(Role::Assistant, vec![Part::Compaction(left)]);
+    /// let same = convert([&*message.for_model("gpt-5.1")], Format::OpenaiResponses)?.text;
+    /// assert!(same.contains("gAAAA"));
+    /// let other = convert([&*message.for_model("gpt-5.1-mini")], Format::OpenaiResponses)?.text;
+    /// assert!(other.contains("They spoke of Oslo.") && !other.contains("gAAAA"));
+    /// # Ok::<(), epitome_std::wire::WireError>(())
+    /// ```
+    #[must_use]
+    pub fn for_model(&self, model: &str) -> Cow<'_, Self> {
+        let strange = |part: &Part| matches!(part, Part::Compaction(left) if !left.is_for_model(model));
+        if !self.parts().iter().any(strange) {
+            return Cow::Borrowed(self);
+        }
+        let parts = self.parts().iter().cloned().map(|part| match part {
+            Part::Compaction(mut left) if !left.is_for_model(model) => {
+                left.provider = format!("{} for {}", &*left.provider, &*left.model).into();
+                Part::Compaction(left)
+            }
+            part => part,
+        });
+        Cow::Owned(self.clone().with_parts(parts.collect()))
     }
 
     /// The same message, as read from `wire`. For wire readers: call it last.

@@ -23,6 +23,8 @@ const GAIN_MIN: u64 = 20;
 /// A pass over a history as it is now.
 pub(super) struct Attempt<'a> {
     pub(super) engine: &'a Engine,
+    /// The conversation's; empty where it is not known.
+    pub(super) model: &'a str,
     pub(super) history: &'a History,
     pub(super) budget: Budget,
     pub(super) pass: Pass,
@@ -120,11 +122,11 @@ impl Attempt<'_> {
             .with_live(self.live)
             .with_costs(written.costs());
         let summary = match &self.engine.service {
-            Some(service) => service.write(gap, self.history, &writer, written.costs()).await?,
+            Some(service) => service.write(gap, (self.history, self.model), &writer, written.costs()).await?,
             None => {
                 let (text, tokens) =
                     writer.write(gap, messages).await.map_err(|error| no_summary(rule, error))?;
-                StandsIn { text, parts: None, tokens }
+                StandsIn { text, parts: None, tokens, losses: Vec::new() }
             }
         };
         written.remember(self.keys(gap), &summary);

@@ -6,6 +6,7 @@ use std::vec::Vec;
 
 use epitome_core::{Tokens, Usage};
 use epitome_std::message::Part;
+use epitome_std::wire::Loss;
 
 use super::again::Key;
 use crate::summary::Costs;
@@ -19,6 +20,8 @@ pub(crate) struct StandsIn {
     pub(crate) parts: Option<Vec<Part>>,
     /// The size of its message.
     pub(crate) tokens: Tokens,
+    /// What whoever wrote it was not told.
+    pub(crate) losses: Vec<Loss>,
 }
 
 /// What was written in a pass, and what that has cost.
@@ -37,6 +40,11 @@ impl Written {
     /// Where is told what it costs.
     pub(super) const fn costs(&self) -> &Costs {
         &self.costs
+    }
+
+    /// What those were not told who wrote in it.
+    pub(super) fn losses(&self) -> impl Iterator<Item = &Loss> {
+        self.summaries.iter().flat_map(|(_, summary)| &summary.losses)
     }
 
     /// What it has cost.

@@ -149,5 +149,5 @@ impl Endpoint {
 
 fn asks_to_wait(answer: &Response) -> Option<Duration> {
     let header = |name| answer.headers().get(name)?.to_str().ok();
-    retry_after(header("retry-after"), header("retry-after-ms"))
+    retry_after(header("retry-after"), header("retry-after-ms"), header("date"))
 }

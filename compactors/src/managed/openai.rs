@@ -22,7 +22,7 @@
 //! let messages = [Message::user("Hi"), Message::assistant("Hello."), Message::user("And then?"), Message::assistant("This.")];
 //! let request = ServiceRequest::new(&messages).replacing_from(1);
 //! let body = compact_body(&vendor, "gpt-5.1-codex-max", &request, &CompactOptions::default())?;
-//! assert!(body.starts_with(r#"{"input":[{"type":"message","role":"user","#));
+//! assert!(body.text.starts_with(r#"{"input":[{"type":"message","role":"user","#));
 //!
 //! let answer = r#"{"id": "resp_1", "object": "response.compaction", "output": [
 //!   {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]},
@@ -40,7 +40,6 @@
 mod client;
 mod request;
 mod response;
-mod server;
 mod users;
 
 use core::time::Duration;
@@ -51,6 +50,7 @@ use super::refusal::refused;
 use super::{Position, ServiceError};
 
 pub use super::refusal::retry_after;
+pub use super::server::ServerCompaction;
 #[cfg(feature = "openai")]
 pub use client::OpenAiCompaction;
 pub use request::{
@@ -58,7 +58,6 @@ pub use request::{
     context_management, input, trigger_body,
 };
 pub use response::{compacted, compacted_previous, triggered};
-pub use server::ServerCompaction;
 
 /// The model that compacts, if none is named.
 pub const MODEL: &str = "gpt-5.1-codex-max";
@@ -140,7 +139,7 @@ impl ResponsesVendor {
 /// use epitome_compactors::managed::openai::{ResponsesVendor, refusal, retry_after};
 ///
 /// let vendor = ResponsesVendor::openai();
-/// let wait = retry_after(Some("2"), None);
+/// let wait = retry_after(Some("2"), None, None);
 /// let error = refusal(&vendor, 429, wait, r#"{"error": {"code": "rate_limit_exceeded", "message": "Slow down"}}"#);
 /// assert_eq!(error.kind(), &ServiceErrorKind::RateLimited { retry_after: wait });
 /// assert_eq!(error.to_string(), "openai: HTTP 429, rate_limit_exceeded");

@@ -37,12 +37,28 @@ pub(super) fn refused(
     ServiceError::new(kind, format!("{provider}: HTTP {status}{comma}{code}"))
 }
 
-/// What the headers `retry-after`, in seconds, and `retry-after-ms` say. A date is not read.
+/// What the headers `retry-after`, in seconds or as a date, and `retry-after-ms` say. How long it is until a date follows from
+/// `date`, the header of that name in the same answer: the two are of one clock.
+///
+/// ```
+/// use core::time::Duration;
+/// use epitome_compactors::managed::openai::retry_after;
+///
+/// let until = Some("Wed, 21 Oct 2026 07:28:30 GMT");
+/// let wait = retry_after(until, None, Some("Wed, 21 Oct 2026 07:28:00 GMT"));
+/// assert_eq!(wait, Some(Duration::from_secs(30)));
+/// assert_eq!(retry_after(Some("2"), None, None), Some(Duration::from_secs(2)));
+/// ```
 #[must_use]
-pub fn retry_after(seconds: Option<&str>, millis: Option<&str>) -> Option<Duration> {
+pub fn retry_after(after: Option<&str>, millis: Option<&str>, date: Option<&str>) -> Option<Duration> {
     let number = |text: Option<&str>| text?.trim().parse::<f64>().ok();
-    let seconds = number(millis).map(|millis| millis / 1_000.0).or_else(|| number(seconds))?;
-    Duration::try_from_secs_f64(seconds).ok()
+    let seconds = number(millis).map(|millis| millis / 1_000.0).or_else(|| number(after));
+    if let Some(seconds) = seconds {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let time = |text: Option<&str>| httpdate::parse_http_date(text?.trim()).ok();
+    // What has passed is now.
+    Some(time(after)?.duration_since(time(date)?).unwrap_or_default())
 }
 
 #[derive(Deserialize)]

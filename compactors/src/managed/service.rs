@@ -9,6 +9,7 @@ use epitome_core::Usage;
 use epitome_core::message::Role;
 use epitome_std::message::{CompactionPart, Message, Part, Str};
 use epitome_std::session::Tool;
+use epitome_std::wire::Loss;
 
 use super::ServiceError;
 
@@ -195,13 +196,16 @@ pub struct Artefact {
     pub before: Vec<Part>,
     /// What it has cost, if the service says.
     pub usage: Option<Usage>,
+    /// What of the conversation the service was not told, because its format has no form for it: what is left knows nothing
+    /// of it. Messages are counted as they were sent, instructions first where they stand among them.
+    pub losses: Vec<Loss>,
 }
 
 impl Artefact {
     /// `part` alone.
     #[must_use]
     pub const fn new(part: CompactionPart) -> Self {
-        Self { part, before: Vec::new(), usage: None }
+        Self { part, before: Vec::new(), usage: None, losses: Vec::new() }
     }
 
     /// The same behind these parts.
@@ -215,6 +219,13 @@ impl Artefact {
     #[must_use]
     pub const fn with_usage(mut self, usage: Option<Usage>) -> Self {
         self.usage = usage;
+        self
+    }
+
+    /// The same of a request that could not say all.
+    #[must_use]
+    pub fn with_losses(mut self, losses: Vec<Loss>) -> Self {
+        self.losses = losses;
         self
     }
 
@@ -248,6 +259,7 @@ impl fmt::Debug for Artefact {
             .field("bytes", &self.part.opaque.as_deref().map(str::len))
             .field("before", &self.before.len())
             .field("usage", &self.usage)
+            .field("losses", &self.losses)
             .finish()
     }
 }

@@ -60,7 +60,7 @@ impl ServiceWriter {
     pub(crate) async fn write(
         &self,
         gap: &SummaryGap<'_>,
-        history: &History,
+        (history, model): (&History, &str),
         summaries: &SummaryWriter<'_>,
         costs: &Costs,
     ) -> Result<StandsIn, SessionError> {
@@ -69,20 +69,26 @@ impl ServiceWriter {
             true => self.text(gap, history, summaries).await?,
             false => String::new(),
         };
-        let input = self.input(gap, history, summaries.live());
-        let mut artefact = self.ask(&input.request(self, summaries.live()), costs).await?;
+        let model = if model.is_empty() { &*self.model } else { model };
+        let input = self.input(gap, (history, model), summaries.live());
+        let request = input.request(self, summaries.live()).with_model(model);
+        let mut artefact = self.ask(&request, costs).await?;
+        if artefact.part.model.is_empty() {
+            artefact.part.model = model.into();
+        }
         if artefact.part.text.is_empty() {
             artefact.part.text = text.into();
         }
         let text = Some(artefact.part.text.as_str()).filter(|text| !text.trim().is_empty());
         let text = text.unwrap_or(SEALED).to_owned();
+        let losses = core::mem::take(&mut artefact.losses);
         let parts = artefact.into_parts();
         let tokens = measure_message(&Message::new(Role::Assistant, parts.clone()), history.counter()).tokens;
         if tokens > gap.allowance {
             let error = SummaryError::TooLarge { tokens, allowance: gap.allowance };
             return Err(no_summary("managed", error));
         }
-        Ok(StandsIn { text, parts: Some(parts), tokens })
+        Ok(StandsIn { text, parts: Some(parts), tokens, losses })
     }
 
     /// The text that others can read.
@@ -100,7 +106,12 @@ impl ServiceWriter {
     }
 
     /// What would be sent up to the end of a gap.
-    fn input(&self, gap: &SummaryGap<'_>, history: &History, live: Option<&LiveRequest>) -> Input {
+    fn input(
+        &self,
+        gap: &SummaryGap<'_>,
+        (history, model): (&History, &str),
+        live: Option<&LiveRequest>,
+    ) -> Input {
         let index = history.index();
         let last = gap.groups().last().map_or(gap.first.leader(), |group| group.leader());
         let mut groups = Vec::new();
@@ -128,7 +139,7 @@ impl ServiceWriter {
                 }
                 input.replaced_from = input.messages.len().saturating_add(1);
             }
-            input.messages.push(message.clone());
+            input.messages.push(message.for_model(model).into_owned());
         }
         if input.instructions.is_empty() {
             let live = live.into_iter().flat_map(|live| &live.messages);
@@ -216,12 +227,10 @@ struct Input {
 impl Input {
     fn request<'a>(&'a self, writer: &'a ServiceWriter, live: Option<&'a LiveRequest>) -> ServiceRequest<'a> {
         let tools = live.map_or(&*writer.tools, |live| &live.tools);
-        let model = live.map(|live| &*live.model).filter(|model| !model.is_empty());
         ServiceRequest::new(&self.messages)
             .with_instructions(&self.instructions)
             .replacing_from(self.replaced_from)
             .with_tools(tools)
-            .with_model(model.unwrap_or(&writer.model))
     }
 }
 

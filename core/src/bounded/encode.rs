@@ -54,6 +54,8 @@ pub(super) mod tag {
     /// A result that was elided: what stands there is a note.
     pub(crate) const ELIDED_RESULT: u8 = 15;
     pub(crate) const ELIDED_ERROR_RESULT: u8 = 16;
+    /// A compaction whose provider has told its size, which follows.
+    pub(crate) const SIZED_COMPACTION: u8 = 17;
 }
 
 /// In the second byte of the head: the extras follow.
@@ -173,7 +175,13 @@ fn write_flat_part(part: PartView<'_>, text_max: usize, to: &mut Writer<'_>) {
             to.text(answer.approval.call_id);
         }
         PartView::Compaction(compaction) => {
-            to.byte(tag::COMPACTION);
+            match compaction.tokens {
+                Some(tokens) => {
+                    to.byte(tag::SIZED_COMPACTION);
+                    to.word(tokens.0);
+                }
+                None => to.byte(tag::COMPACTION),
+            }
             to.text(compaction.provider);
             to.text(compaction.text);
             to.maybe(compaction.opaque);

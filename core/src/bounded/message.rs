@@ -257,8 +257,10 @@ fn read_part<'a>(from: &mut Reader<'a>) -> Option<Encoded<'a>> {
         tag::DENIED | tag::APPROVED => {
             PartView::ApprovalResponse(ApprovalAnswerView::new(read_approval(from)?, tag == tag::APPROVED))
         }
-        tag::COMPACTION => {
-            PartView::Compaction(CompactionView::new(from.text()?, from.text()?, from.maybe()?))
+        tag::COMPACTION | tag::SIZED_COMPACTION => {
+            let tokens = if tag == tag::SIZED_COMPACTION { Some(Tokens(from.word()?)) } else { None };
+            let view = CompactionView::new(from.text()?, from.text()?, from.maybe()?);
+            PartView::Compaction(view.with_tokens(tokens))
         }
         tag::UNKNOWN => PartView::Unknown(UnknownView::new(from.text()?, from.text()?, from.text()?)),
         _ => {

@@ -128,7 +128,9 @@ impl Parts for Everything {
         visit(PartView::ApprovalRequest(ApprovalView::new("a1", "c1")));
         visit(PartView::ApprovalResponse(ApprovalAnswerView::new(ApprovalView::new("a1", ""), true)));
         visit(PartView::ApprovalResponse(ApprovalAnswerView::new(ApprovalView::new("a2", ""), false)));
-        visit(PartView::Compaction(CompactionView::new("openai", "short", None)));
+        let compaction = CompactionView::new("openai", "short", None);
+        visit(PartView::Compaction(compaction));
+        visit(PartView::Compaction(compaction.with_tokens(Some(Tokens(70_000)))));
         visit(PartView::Unknown(UnknownView::new("f", "x", r#"{"type":"x"}"#)));
     }
 }

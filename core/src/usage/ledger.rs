@@ -147,21 +147,23 @@ impl Ledger {
     /// Takes note of the report on a request. It always counts as spend. It is what later sizes are measured from if it
     /// can be believed and its request is the latest one with a report; a report that cannot be believed (zero, below
     /// its own cached part, or with steps that the provider made itself and does not list) leaves none to measure from.
-    /// One that says nothing of the input changes no size; nor does one on a request that began before the model was
+    /// After one of a request that the provider compacted itself, sizes are measured from what was left of it. One that says nothing of the input changes no size; nor does one on a request that began before the model was
     /// changed.
     pub fn record(&mut self, request: RequestHandle, usage: &Usage) {
         self.known.spend.add(usage);
         if request.number <= self.known.former || !usage.has_input() {
             return;
         }
-        let size = usage.request_size();
-        if let Some(reported) = size {
+        if let Some(reported) = usage.request_size() {
             self.known.learned.add(reported, request.counted);
         }
         if request.number > self.known.recorded {
             self.known.recorded = request.number;
-            self.known.anchor =
-                size.map(|reported| Anchor { reported, counted: request.counted, stamp: request.stamp });
+            self.known.anchor = usage.context_size().map(|reported| Anchor {
+                reported,
+                counted: request.counted,
+                stamp: request.stamp,
+            });
         }
     }
 

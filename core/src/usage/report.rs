@@ -43,6 +43,8 @@ pub(super) enum Request {
     Part(u64),
     /// Nobody knows: steps that the provider made itself are in the sum.
     Unknown,
+    /// The provider compacted it, and the model then read this much.
+    Compacted(u64),
 }
 
 impl Usage {
@@ -145,6 +147,32 @@ impl Usage {
         self
     }
 
+    /// The same report, of a response for which the provider compacted the request itself. `read` is the input of the first step
+    /// after that: what the request comes to from now on, wherever the provider passes over what it has compacted. It tells
+    /// nothing of the counter's error, because nobody here has counted that. `None` if the provider does not say.
+    ///
+    /// Source: `BetaUsage.iterations` of anthropic-sdk-python, after which the size of the context is that of the message's
+    /// step, and never that of the compaction's.
+    ///
+    /// ```
+    /// use epitome_core::{Budget, ClassEstimator, Head, Ledger, ModelKey, Revision, Stamp, Usage};
+    ///
+    /// let stamp = Stamp::new(Revision(0), Head::default());
+    /// let mut ledger = Ledger::new(ModelKey::new("claude", &ClassEstimator::new()), Budget::default());
+    /// let request = ledger.begin_request(180_000, stamp);
+    /// ledger.record(request, &Usage::new(23_000, 1_000).after_compaction(Some(23_000)));
+    /// // The whole history goes on being sent, and 1,400 tokens more.
+    /// assert_eq!(ledger.size(181_400, stamp).tokens, 24_400);
+    /// ```
+    #[must_use]
+    pub const fn after_compaction(mut self, read: Option<u64>) -> Self {
+        self.request = match read {
+            Some(input) => Request::Compacted(input),
+            None => Request::Unknown,
+        };
+        self
+    }
+
     /// Whether it says anything about the input.
     pub(super) const fn has_input(&self) -> bool {
         self.input_total.is_some()
@@ -153,13 +181,25 @@ impl Usage {
     /// The size of the request that was sent, if the report can be believed: it is not zero, the input is not below its
     /// own cached part, and no step that the provider made itself hides in it.
     pub(super) const fn request_size(&self) -> Option<u64> {
-        let Some(input) = self.input_total else { return None };
+        match self.request {
+            Request::All => self.believed(self.input_total),
+            Request::Part(part) => self.believed(Some(part)),
+            Request::Unknown | Request::Compacted(_) => None,
+        }
+    }
+
+    /// What later sizes are measured from, if the report can be believed: the size of the request that was sent, or what was
+    /// left of it when the provider had compacted it.
+    pub(super) const fn context_size(&self) -> Option<u64> {
+        match self.request {
+            Request::Compacted(read) => self.believed(Some(read)),
+            _ => self.request_size(),
+        }
+    }
+
+    const fn believed(&self, part: Option<u64>) -> Option<u64> {
+        let (Some(input), Some(size)) = (self.input_total, part) else { return None };
         let cached = or_zero(self.cache_read).saturating_add(or_zero(self.cache_creation));
-        let size = match self.request {
-            Request::All => input,
-            Request::Part(part) => part,
-            Request::Unknown => return None,
-        };
         if size == 0 || size > input || input < cached { None } else { Some(size) }
     }
 }

@@ -11,6 +11,7 @@ use super::{CompactionOptions, LiveRequest};
 use crate::history::History;
 use crate::message::Str;
 use crate::session::SessionError;
+use crate::wire::Loss;
 
 /// Shrinks a history.
 ///
@@ -74,8 +75,10 @@ pub struct CompactionCx<'a> {
     budget: Budget,
     pass: Pass,
     options: CompactionOptions,
+    model: Str,
     request: Option<Arc<LiveRequest>>,
     usage: Vec<Usage>,
+    losses: Vec<Loss>,
 }
 
 impl<'a> CompactionCx<'a> {
@@ -83,13 +86,29 @@ impl<'a> CompactionCx<'a> {
     #[must_use]
     pub fn new(history: &'a mut History, budget: Budget, pass: Pass) -> Self {
         let options = CompactionOptions::default();
-        Self { history, budget, pass, options, request: None, usage: Vec::new() }
+        Self {
+            history,
+            budget,
+            pass,
+            options,
+            model: Str::default(),
+            request: None,
+            usage: Vec::new(),
+            losses: Vec::new(),
+        }
     }
 
     /// The same with options.
     #[must_use]
     pub fn with_options(mut self, options: CompactionOptions) -> Self {
         self.options = options;
+        self
+    }
+
+    /// The same of a conversation with this model.
+    #[must_use]
+    pub fn with_model(mut self, model: impl Into<Str>) -> Self {
+        self.model = model.into();
         self
     }
 
@@ -105,6 +124,16 @@ impl<'a> CompactionCx<'a> {
     #[must_use]
     pub const fn request(&self) -> Option<&Arc<LiveRequest>> {
         self.request.as_ref()
+    }
+
+    /// The conversation's model: that of the request, where there is one; empty if nobody says.
+    #[must_use]
+    pub fn model(&self) -> &Str {
+        self.request
+            .as_ref()
+            .map(|request| &request.model)
+            .filter(|model| !model.is_empty())
+            .unwrap_or(&self.model)
     }
 
     /// The history.
@@ -140,6 +169,17 @@ impl<'a> CompactionCx<'a> {
     #[must_use]
     pub fn usage(&self) -> &[Usage] {
         &self.usage
+    }
+
+    /// Tells what of the conversation somebody was not told who compacted it elsewhere: what stands for it knows nothing of that.
+    pub fn lost(&mut self, loss: Loss) {
+        self.losses.push(loss);
+    }
+
+    /// What was told of losses.
+    #[must_use]
+    pub fn losses(&self) -> &[Loss] {
+        &self.losses
     }
 
     /// How much there is now: messages and their tokens.

@@ -1,5 +1,6 @@
 //! The parts of an owned message.
 
+use epitome_core::Tokens;
 use epitome_core::message::{
     ApprovalAnswerView, ApprovalView, CallKind, CompactionView, MediaExtent, MediaKind, MediaView, PartView,
     Parts, ReasoningView, ToolCallView, ToolResultView, UnknownView,
@@ -25,7 +26,8 @@ pub enum Part {
     ApprovalRequest(Approval),
     /// The person's answer.
     ApprovalResponse(ApprovalAnswer),
-    /// What a provider left in place of messages that it compacted itself.
+    /// What a provider left in place of messages that it compacted itself. It is tied to that provider, and to a model of its: others
+    /// are sent its text.
     Compaction(CompactionPart),
     /// A part of a kind that the reader does not know, kept as it was written.
     Unknown(UnknownPart),
@@ -219,30 +221,47 @@ impl ApprovalAnswer {
 pub struct CompactionPart {
     /// The provider that made it, and the only one that can read it.
     pub provider: Str,
-    /// The model that made it; empty when unknown.
+    /// The model in whose conversation it stands, the only one that it is sent to; empty where that is not known, and then it is
+    /// sent to any of the provider's.
     pub model: Str,
     /// The readable summary; empty when there is none.
     pub text: Str,
     /// The payload, to be sent back byte for byte.
     pub opaque: Option<Str>,
+    /// How many tokens the provider has written, where it has told: what the payload is taken for. Without, it is estimated from
+    /// its length.
+    pub tokens: Option<Tokens>,
 }
 
 impl CompactionPart {
     /// What `provider` left.
     #[must_use]
     pub fn new(provider: impl Into<Str>, text: impl Into<Str>, opaque: Option<Str>) -> Self {
-        Self { provider: provider.into(), model: Str::default(), text: text.into(), opaque }
+        Self { provider: provider.into(), model: Str::default(), text: text.into(), opaque, tokens: None }
     }
 
-    /// The same, made by `model`.
+    /// The same, of so many tokens.
+    #[must_use]
+    pub const fn with_tokens(mut self, tokens: Option<Tokens>) -> Self {
+        self.tokens = tokens;
+        self
+    }
+
+    /// The same, for `model` alone.
     #[must_use]
     pub fn with_model(mut self, model: impl Into<Str>) -> Self {
         self.model = model.into();
         self
     }
 
+    /// Whether `model` may be sent it. Where one of the two is not known, nothing speaks against it.
+    #[must_use]
+    pub fn is_for_model(&self, model: &str) -> bool {
+        self.model.is_empty() || model.is_empty() || self.model == model
+    }
+
     fn view(&self) -> CompactionView<'_> {
-        CompactionView::new(&self.provider, &self.text, self.opaque.as_deref())
+        CompactionView::new(&self.provider, &self.text, self.opaque.as_deref()).with_tokens(self.tokens)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use epitome_core::{Budget, Fired, Index, Pass, Stamp, Trigger, TriggerView, Usage, Wait};
 use futures::FutureExt;
-use tracing::{Instrument, debug, debug_span};
+use tracing::{Instrument, debug, debug_span, warn};
 
 use super::due::{self, Measure};
 use super::live::Run;
@@ -15,8 +15,10 @@ use crate::compaction::{
     LiveRequest,
 };
 use crate::history::History;
+use crate::message::Str;
 use crate::provider::{ContextProvider, HistoryProvider, Providers, open_history};
 use crate::session::{AgentSession, SessionContext, SessionError, SessionErrorKind};
+use crate::wire::Loss;
 
 /// Compacts what is stored of a session, now: whether it is due is not asked.
 ///
@@ -62,8 +64,12 @@ pub async fn compact(
     let whole = due::budget(options.window());
     let ledger = session.ledger_for(settings.model_key(), whole);
     let budget = due::plan_budget(&whole, None, measure.size.tokens, counted, ledger);
-    let (outcome, usage) = pass(&mut history, compactor, &options, budget, (Pass::Manual, None)).await;
+    let asked = Asked::of(settings, Pass::Manual);
+    let Passed { outcome, usage, losses } = pass(&mut history, compactor, &options, budget, asked).await;
     note_usage(session, settings, whole, &usage);
+    if !losses.is_empty() {
+        warn!(losses = losses.len(), "compacted without knowing all");
+    }
     // An error may have come after the commit.
     if history.revision() != stamp.revision {
         session.note_compaction();
@@ -120,8 +126,9 @@ impl Run<'_> {
         if !self.is_due(point, &look) {
             return self.context.put_history(source_id, history);
         }
-        let (outcome, usage) =
-            pass(&mut history, &*auto.compactor, &auto.options, look.budget, (Pass::Proactive, None))
+        let asked = Asked::of(self.settings, Pass::Proactive);
+        let Passed { outcome, usage, losses } =
+            pass(&mut history, &*auto.compactor, &auto.options, look.budget, asked)
                 .instrument(debug_span!("compaction", point = point.as_str()))
                 .await;
         note_usage(self.session, self.settings, due::budget(auto.options.window()), &usage);
@@ -130,7 +137,7 @@ impl Run<'_> {
         if outcome.is_ok() {
             self.context.put_history(source_id, history);
         }
-        self.note(point, compacted, outcome);
+        self.note(point, compacted, (outcome, losses));
     }
 
     /// Looks at all that would be sent, and compacts it if that is due.
@@ -147,7 +154,7 @@ impl Run<'_> {
             return;
         }
         match self.pass_over_request(&auto, look.budget, Pass::Proactive).await {
-            Ok((compacted, outcome)) => self.note(point, compacted, Ok(outcome)),
+            Ok((compacted, outcome, losses)) => self.note(point, compacted, (Ok(outcome), losses)),
             Err(error) => self.failed(point, &error),
         }
     }
@@ -178,8 +185,8 @@ impl Run<'_> {
         }
         let counted = self.working.index().tokens().saturating_add(self.tool_tokens);
         let budget = self.overflow_budget(&auto, counted, window);
-        let (compacted, outcome) = self.pass_over_request(&auto, budget, Pass::Overflow).await?;
-        self.note(point, compacted, Ok(outcome));
+        let (compacted, outcome, losses) = self.pass_over_request(&auto, budget, Pass::Overflow).await?;
+        self.note(point, compacted, (Ok(outcome), losses));
         match compacted {
             true => Ok(()),
             false => {
@@ -208,16 +215,17 @@ impl Run<'_> {
         auto: &AutoCompaction,
         budget: Budget,
         kind: Pass,
-    ) -> Result<(bool, CompactionOutcome), SessionError> {
+    ) -> Result<(bool, CompactionOutcome, Vec<Loss>), SessionError> {
         let request = Some(Arc::new(self.live_request()));
         let (working, compactor) = (&mut self.working, &*auto.compactor);
         let (session, settings) = (&mut *self.session, self.settings);
         async {
             let mut history = scratch::history_of(working, auto.options.pins()).await?;
-            let (outcome, usage) =
-                pass(&mut history, compactor, &auto.options, budget, (kind, request)).await;
+            let asked = Asked { request, ..Asked::of(settings, kind) };
+            let Passed { outcome, usage, losses } =
+                pass(&mut history, compactor, &auto.options, budget, asked).await;
             note_usage(session, settings, due::budget(auto.options.window()), &usage);
-            Ok((scratch::adopt(working, &history, compactor.name())?, outcome?))
+            Ok((scratch::adopt(working, &history, compactor.name())?, outcome?, losses))
         }
         .instrument(debug_span!("compaction", point = Point::BeforeCall.as_str()))
         .await
@@ -225,7 +233,7 @@ impl Run<'_> {
 
     /// What would be sent now.
     fn live_request(&self) -> LiveRequest {
-        let (messages, _) = render::legal(self.settings.profile, &self.projection());
+        let (messages, _) = render::legal(self.settings.profile, &self.settings.model, &self.projection());
         LiveRequest::new(messages, self.settings.model.clone())
             .with_tools(self.context.tools().to_vec())
             .with_options(self.context.options().clone())
@@ -283,9 +291,12 @@ impl Run<'_> {
         false
     }
 
-    fn note(&mut self, point: Point, compacted: bool, outcome: Result<CompactionOutcome, SessionError>) {
+    fn note(&mut self, point: Point, compacted: bool, (outcome, losses): Told) {
         let now = self.session.requests;
         if compacted {
+            if !losses.is_empty() {
+                self.tell(RunEvent::NotTold { point, losses });
+            }
             self.session.note_compaction();
             self.session.pacing.compacted(now);
         }
@@ -341,20 +352,48 @@ fn note_usage(session: &mut AgentSession, settings: &RunSettings, whole: Budget,
     usage.iter().for_each(|usage| ledger.record_compaction(usage));
 }
 
+/// Of what a pass is made.
+struct Asked {
+    pass: Pass,
+    model: Str,
+    request: Option<Arc<LiveRequest>>,
+}
+
+impl Asked {
+    /// Of what is stored.
+    fn of(settings: &RunSettings, pass: Pass) -> Self {
+        Self { pass, model: settings.model.clone(), request: None }
+    }
+}
+
+/// What a pass came to.
+struct Passed {
+    outcome: Result<CompactionOutcome, SessionError>,
+    usage: Vec<Usage>,
+    losses: Vec<Loss>,
+}
+
+/// What of it the run tells.
+type Told = (Result<CompactionOutcome, SessionError>, Vec<Loss>);
+
 /// One pass over a history, and what it has cost: the only place that calls a compactor.
 async fn pass(
     history: &mut History,
     compactor: &dyn Compactor,
     options: &CompactionOptions,
     budget: Budget,
-    (pass, request): (Pass, Option<Arc<LiveRequest>>),
-) -> (Result<CompactionOutcome, SessionError>, Vec<Usage>) {
-    let mut cx = CompactionCx::new(history, budget, pass).with_options(options.clone()).with_request(request);
+    asked: Asked,
+) -> Passed {
+    let mut cx = CompactionCx::new(history, budget, asked.pass)
+        .with_options(options.clone())
+        .with_model(asked.model)
+        .with_request(asked.request);
     let before = cx.measure();
     debug!(compactor = compactor.name(), messages = before.0, tokens = before.1, "compaction");
     // What it may leave half done is the history's handle, which knows that it is in doubt.
     let done = AssertUnwindSafe(async { compactor.compact(&mut cx).await }).catch_unwind().await;
-    (done.unwrap_or_else(|_| Err(SessionError::invalid("the compactor panicked"))), cx.usage().to_vec())
+    let outcome = done.unwrap_or_else(|_| Err(SessionError::invalid("the compactor panicked")));
+    Passed { outcome, usage: cx.usage().to_vec(), losses: cx.losses().to_vec() }
 }
 
 /// Why no history of these providers is compacted; `None` if one is, or if there is no history at all.

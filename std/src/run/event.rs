@@ -6,6 +6,7 @@ use tracing::{info, warn};
 use crate::compaction::CompactionResult;
 use crate::message::Str;
 use crate::session::SessionErrorKind;
+use crate::wire::Loss;
 
 /// Something that the caller may want to know of a run. It holds no text of messages.
 ///
@@ -33,6 +34,14 @@ pub enum RunEvent {
         point: Point,
         /// By how much.
         result: CompactionResult,
+    },
+    /// Whoever compacted was not told all that was said, because a format has no form for it: what stands for it now knows
+    /// nothing of that. The log does.
+    NotTold {
+        /// Where in the run.
+        point: Point,
+        /// What it was.
+        losses: Vec<Loss>,
     },
     /// A compaction was due, and there was nothing to gain.
     Unchanged {
@@ -118,6 +127,9 @@ impl RunEvent {
             Self::Compacted { point, result } => {
                 let (before, after) = (result.original_count, result.compacted_count);
                 info!(point = point.as_str(), before, after, "compacted");
+            }
+            Self::NotTold { point, losses } => {
+                warn!(point = point.as_str(), losses = losses.len(), "compacted without knowing all");
             }
             Self::Unchanged { point, .. } => info!(point = point.as_str(), "nothing to compact"),
             Self::Failed { point, kind } => warn!(point = point.as_str(), ?kind, "compaction failed"),

@@ -252,7 +252,7 @@ impl<'a> Run<'a> {
         // What a service keeps is not seen here: results whose calls it has would be taken for nobody's.
         let (messages, repairs) = match managed {
             true => (messages.into_iter().cloned().collect(), Vec::new()),
-            false => render::legal(self.settings.profile, &messages),
+            false => render::legal(self.settings.profile, &self.settings.model, &messages),
         };
         let counted = self.working.index().tokens().saturating_add(self.tool_tokens);
         let (model, stamp) = (self.settings.model_key(), self.working.stamp());

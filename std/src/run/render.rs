@@ -1,13 +1,26 @@
 //! From what is visible to what is sent.
 
+use std::borrow::Cow;
+
 use epitome_core::attribution::Authority;
 use epitome_core::message::{CallKind, Role};
 use epitome_core::{ABORTED, BRIDGE, BRIDGE_USER, Pending, Profile, Repair, repair};
 
 use crate::message::{Message, Part};
 
-/// `messages`, legal for `profile`, and what had to be changed.
-pub(super) fn legal(profile: Profile, messages: &[&Message]) -> (Vec<Message>, Vec<Repair>) {
+/// `messages`, legal for `profile`, and what had to be changed. What a provider left for another model than `model` is not
+/// for this one.
+pub(super) fn legal(profile: Profile, model: &str, messages: &[&Message]) -> (Vec<Message>, Vec<Repair>) {
+    let (mut written, repairs) = repaired(profile, messages);
+    for message in &mut written {
+        if let Cow::Owned(sent) = message.for_model(model) {
+            *message = sent;
+        }
+    }
+    (written, repairs)
+}
+
+fn repaired(profile: Profile, messages: &[&Message]) -> (Vec<Message>, Vec<Repair>) {
     let steps = repair(profile, messages.iter().copied(), Pending::Over);
     let untouched = (0_u32..).map(Repair::Keep);
     let changed = steps.len() != messages.len() || !steps.iter().copied().eq(untouched.take(steps.len()));

@@ -10,7 +10,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What Anthropic's own compactions cost is not in the totals of a report, and the size of nothing: [`compactions`] tells it.
+//! What Anthropic's own compactions cost is not in the totals of a report, and the size of nothing: [`compactions`] tells it. The
+//! report itself tells what the request has come to: see [`Usage::after_compaction`].
 //!
 //! Whose report it is, its keys say: no two vendors mean different things by the same set of them.
 //!
@@ -156,7 +157,7 @@ fn responses(raw: &str) -> Result<Usage, WireError> {
 }
 
 /// Where the provider ran tools in steps of its own, the report adds their inputs up: then only the first step says what
-/// the request was. Where it compacted, no step does: what it read afterwards is not what it was sent.
+/// the request was. Where it compacted, the first step after that says what the request has come to.
 fn anthropic(raw: &str) -> Result<Usage, WireError> {
     let usage = Usage::anthropic(anthropic_tokens(raw)?);
     let mut ran = false;
@@ -169,14 +170,16 @@ fn anthropic(raw: &str) -> Result<Usage, WireError> {
     }
     let (mut first, mut compacted) = (None, false);
     each_iteration(raw, |kind, step| {
-        compacted |= kind == Some(COMPACTION);
+        if kind == Some(COMPACTION) {
+            (first, compacted) = (None, true);
+        }
         if first.is_none() && kind == Some("\"message\"") {
             first = Usage::anthropic(anthropic_tokens(step)?).input_total;
         }
         Ok(())
     })?;
     Ok(match (compacted, ran) {
-        (true, _) => usage.of_server_steps(None),
+        (true, _) => usage.after_compaction(first),
         (false, true) => usage.of_server_steps(first),
         (false, false) => usage,
     })

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `ok` | nothing |
 //! | a status, such as `503` | that status; `429` asks to wait for 30 ms |
-//! | `429-long` | the same for ten minutes |
+//! | `429-long`, `429-date` | the same for ten minutes, in seconds or as a date |
 //! | `context` | a refusal because of the length |
 //! | `disconnect` | the connection breaks off in the middle of the body |
 //! | `hang` | no answer |
@@ -55,6 +55,12 @@ pub(crate) async fn answer(fault: &str) -> Option<Response> {
         "429-long" => {
             let refused = refused(StatusCode::TOO_MANY_REQUESTS, "rate_limit_exceeded");
             ([("retry-after", "600")], refused).into_response()
+        }
+        "429-date" => {
+            let refused = refused(StatusCode::TOO_MANY_REQUESTS, "rate_limit_exceeded");
+            let dates =
+                [("date", "Wed, 21 Oct 2026 07:28:00 GMT"), ("retry-after", "Wed, 21 Oct 2026 07:38:00 GMT")];
+            (dates, refused).into_response()
         }
         "context" => refused(StatusCode::BAD_REQUEST, "context_length_exceeded").into_response(),
         "disconnect" => broken_off(),

@@ -58,7 +58,10 @@ async fn answered(
     let request = serde_json::from_slice(body).map_err(|_| "invalid_json");
     match request.and_then(|request| answer(vendor, &request, &fault)) {
         Ok(mut answer) => {
-            let output = answer.get("output").map_or(0, |output| output.to_string().len() / 4);
+            // What the user said is repeated, not written.
+            let written = answer["output"].as_array().into_iter().flatten();
+            let written = written.filter(|item| item["role"] != "user");
+            let output = written.map(|item| item.to_string().len() / 4).sum::<usize>();
             let usage = json!({
                 "input_tokens": body.len() / 4, "input_tokens_details": {"cached_tokens": body.len() / 8},
                 "output_tokens": output, "output_tokens_details": {"reasoning_tokens": 3},
@@ -245,7 +248,13 @@ fn check_message(item: &Value) -> Result<(), Refused> {
         Some("user" | "system" | "developer") => "input_text",
         _ => return Err("invalid_role"),
     };
-    let fits = |content: &Value| content["type"] == part && content["text"].is_string();
+    let is_image = |content: &Value| {
+        let source = |key: &str| content[key].as_str().is_some_and(|source| !source.is_empty());
+        content["type"] == "input_image" && (source("image_url") || source("file_id"))
+    };
+    let fits = |content: &Value| {
+        content["type"] == part && content["text"].is_string() || item["role"] == "user" && is_image(content)
+    };
     match &item["content"] {
         Value::String(_) => Ok(()),
         Value::Array(content) if !content.is_empty() && content.iter().all(fits) => Ok(()),

@@ -1,7 +1,7 @@
 //! Anthropic.
 
-mod client;
-mod faults;
+pub(crate) mod client;
+pub(crate) mod faults;
 mod mappers;
 pub(crate) mod sessions;
 
@@ -21,7 +21,7 @@ fn base() -> String {
 }
 
 /// The service on the server.
-fn service() -> AnthropicCompaction {
+pub(crate) fn service() -> AnthropicCompaction {
     AnthropicCompaction::new(MODEL, KEY.into())
         .unwrap()
         .with_base_url(&base())

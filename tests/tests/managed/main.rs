@@ -8,7 +8,10 @@
 )]
 
 mod anthropic;
+mod commits;
 mod openai;
+mod proxy;
+mod recorded;
 mod support;
 mod switch;
 mod talk;

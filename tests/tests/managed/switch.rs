@@ -49,3 +49,52 @@ fn from_anthropic_to_openai_and_back() {
     let (first, _) = begins(true, &mut talk);
     assert!(first.contains("So far: FACT-") && !first.contains("signature"));
 }
+
+/// Who a leg of a session is with.
+type Leg = (&'static str, &'static str);
+
+const LEGS: [Leg; 4] = [
+    ("openai", "m"),
+    ("openai", "m-mini"),
+    ("anthropic", "claude-opus-4-8"),
+    ("anthropic", "claude-haiku-4-6"),
+];
+
+/// From each model to each other, of the same provider and of the other: what is sealed for one is never sent to another, and
+/// its text is.
+#[test]
+fn from_each_model_to_each_other() {
+    // Each of the twelve once, and back at the first.
+    let way = [0, 1, 2, 3, 0, 2, 0, 3, 2, 1, 3, 1, 0];
+    let mut seen: Vec<(usize, usize)> = way.windows(2).map(|pair| (pair[0], pair[1])).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), 12, "each pair");
+    let mut talk = Talk::new(LEGS[0].1);
+    for (at, leg) in way.into_iter().enumerate() {
+        let (provider, model) = LEGS[leg];
+        talk.turn_to(model);
+        let before = talk.compacted;
+        let sent = match provider {
+            "openai" => {
+                let chat = openai::sessions::Chat::new("openai");
+                let service = Managed::new(Arc::new(openai::service("openai"))).unwrap();
+                let service = service.with_portable_text(Arc::new(DigestSummarizer));
+                talk.go_on(24, &chat, auto(service, 4_500));
+                chat.sent
+            }
+            _ => {
+                let chat = anthropic::sessions::Chat::new();
+                talk.go_on(24, &chat, auto(anthropic::sessions::managed(), 4_500));
+                chat.sent
+            }
+        };
+        assert!(talk.compacted > before, "leg {at}: nothing was compacted");
+        let sent = sent.lock().unwrap();
+        let (first, last) = (sent.first().unwrap().to_string(), sent.last().unwrap().to_string());
+        assert!(!first.contains(r#""type":"compaction""#) && !first.contains("gAAAA"), "leg {at}: {first}");
+        assert!(last.contains(r#""type":"compaction""#), "leg {at}: its own is sent");
+        let text = first.contains("[Conversation Summary]") || first.contains("So far: ");
+        assert!(at == 0 || text, "leg {at}: the text is sent");
+    }
+}

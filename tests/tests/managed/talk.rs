@@ -9,6 +9,7 @@ use epitome::std::compaction::{AutoCompaction, Compactor, RunPoints};
 use epitome::std::message::{Message, Part};
 use epitome::std::run::{RunEvent, RunOptions, RunSettings};
 use epitome::std::session::{AgentSession, Tool};
+use epitome::std::wire::Loss;
 use serde_json::json;
 
 use crate::support::block_on;
@@ -20,6 +21,10 @@ pub(crate) struct Talk {
     facts: Arc<AtomicUsize>,
     session: AgentSession,
     pub(crate) compacted: usize,
+    /// What whoever compacted was not told.
+    pub(crate) not_told: Vec<Loss>,
+    /// What the user says next beside the question.
+    next: Vec<Message>,
 }
 
 impl Talk {
@@ -27,7 +32,15 @@ impl Talk {
         let tool = Tool::new("look", "Looks something up.", json!({"type": "object", "properties": {}}));
         let settings = RunSettings::new("a").with_instructions("Be brief.").with_tools(vec![tool]);
         let session = AgentSession::with_id("s");
-        Self { settings, model: model.into(), facts: Arc::default(), session, compacted: 0 }
+        Self {
+            settings,
+            model: model.into(),
+            facts: Arc::default(),
+            session,
+            compacted: 0,
+            not_told: Vec::new(),
+            next: Vec::new(),
+        }
     }
 
     /// So many turns with this client and compactor; the last answer.
@@ -50,17 +63,28 @@ impl Talk {
         let mut last = String::new();
         block_on(async {
             for turn in 0..turns {
-                let says = format!("question {turn}");
+                let mut says = core::mem::take(&mut self.next);
+                says.push(Message::user(format!("question {turn}")));
                 let outcome = agent.run(&mut self.session, says, &RunOptions::default()).await;
                 let outcome = outcome.unwrap_or_else(|error| panic!("turn {turn}: {error}"));
                 let failed = outcome.events.iter().find(|it| matches!(it, RunEvent::Failed { .. }));
                 assert_eq!(failed, None, "turn {turn}");
                 let compacted = outcome.events.iter().filter(|it| matches!(it, RunEvent::Compacted { .. }));
                 self.compacted += compacted.count();
+                for event in &outcome.events {
+                    if let RunEvent::NotTold { losses, .. } = event {
+                        self.not_told.extend(losses.iter().cloned());
+                    }
+                }
                 last = text(outcome.response.messages.last().unwrap());
             }
         });
         last
+    }
+
+    /// Has the user say this too, in the next turn.
+    pub(crate) fn hears(&mut self, message: Message) {
+        self.next.push(message);
     }
 
     /// Goes on with another model.

@@ -117,7 +117,8 @@ impl CompactionService for AnthropicCompaction {
     async fn compact(&self, request: &ServiceRequest<'_>) -> Result<Artefact, ServiceError> {
         let model = if request.model.is_empty() { self.model.as_str() } else { request.model };
         let body = summarize_body(model, request, &self.ask, &self.fields)?;
-        summarized(model, &self.endpoint.post("/v1/messages", None, body).await?)
+        let answer = self.endpoint.post("/v1/messages", None, body.text).await?;
+        Ok(summarized(model, &answer)?.with_losses(body.losses))
     }
 }
 

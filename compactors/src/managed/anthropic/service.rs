@@ -7,7 +7,7 @@ use std::string::{String, ToString as _};
 use epitome_core::Profile;
 use epitome_std::message::Part;
 use epitome_std::wire::usage::compactions;
-use epitome_std::wire::{Format, ReadOptions, convert, read};
+use epitome_std::wire::{Converted, Format, ReadOptions, convert, read};
 use serde_json::{Map, Value, json};
 
 use super::super::{Artefact, ServiceError, ServiceErrorKind, ServiceRequest};
@@ -18,7 +18,7 @@ pub const PROVIDER: &str = "anthropic";
 
 /// The body of `POST /v1/messages` that has the messages of `request` summarized: with the conversation's instructions and
 /// tools, and with `fields` beside them, such as `thinking`. They should be those of the conversation, or thinking that is
-/// kept behind the summary is rejected.
+/// kept behind the summary is rejected. With it comes what of the conversation the API has no form for.
 ///
 /// What other providers left of earlier messages is sent as its text; their sealed parts are not.
 ///
@@ -30,11 +30,11 @@ pub fn summarize_body(
     request: &ServiceRequest<'_>,
     ask: &Summarize,
     fields: &Map<String, Value>,
-) -> Result<String, ServiceError> {
+) -> Result<Converted, ServiceError> {
     let messages = request.instructions.iter().chain(request.replaced());
-    let mut body = convert(messages, Format::Anthropic)
-        .map_err(|error| invalid("the conversation cannot be written").with_source(error))?
-        .text;
+    let mut written = convert(messages, Format::Anthropic)
+        .map_err(|error| invalid("the conversation cannot be written").with_source(error))?;
+    let mut body = core::mem::take(&mut written.text);
     if body.pop() != Some('}') {
         return Err(invalid("the conversation is no object"));
     }
@@ -49,7 +49,8 @@ pub fn summarize_body(
     }
     body.push('}');
     let ended = BoundThinking::of(model, Profile::Anthropic).is_bound();
-    ask.whole(body, ended).map_err(unfit)
+    written.text = ask.whole(body, ended).map_err(unfit)?;
+    Ok(written)
 }
 
 /// What the API left of what it was asked to summarize.

@@ -369,7 +369,8 @@ fn what_a_service_is_asked_for_is_a_request_of_the_api() {
     let request = ServiceRequest::new(&messages).with_instructions(&instructions).with_tools(&tools);
     let fields = serde_json::Map::from_iter([("thinking".to_owned(), json!({"type": "adaptive"}))]);
     let ask = Summarize::new().with_max_tokens(2_000);
-    let body: Value = serde_json::from_str(&summarize_body("m", &request, &ask, &fields).unwrap()).unwrap();
+    let body: Value =
+        serde_json::from_str(&summarize_body("m", &request, &ask, &fields).unwrap().text).unwrap();
     assert_eq!(
         (&body["model"], &body["max_tokens"], &body["system"]),
         (&json!("m"), &json!(2_000), &json!("Be brief."))

@@ -144,7 +144,8 @@ impl OpenAiCompaction {
         self
     }
 
-    /// Compacts what stands behind a response that the service keeps. A conversation goes on with what is left as its
+    /// Compacts what stands behind a response that the service keeps. What is left is for whichever model the conversation
+    /// goes on with: see [`CompactionPart::with_model`](epitome_std::message::CompactionPart::with_model). A conversation goes on with what is left as its
     /// input, and without that response's id. Instructions are not those of that response.
     ///
     /// # Errors
@@ -155,7 +156,7 @@ impl OpenAiCompaction {
         instructions: Option<&str>,
     ) -> Result<Artefact, ServiceError> {
         let body = compact_previous_body(&self.model, previous_response_id, instructions, &self.options);
-        compacted_previous(&self.vendor, &self.model, &self.post("/responses/compact", body).await?)
+        compacted_previous(&self.vendor, "", &self.post("/responses/compact", body).await?)
     }
 
     async fn post(&self, path: &str, body: String) -> Result<String, ServiceError> {
@@ -187,10 +188,13 @@ impl CompactionService for OpenAiCompaction {
             let model = if request.model.is_empty() { model.as_str() } else { request.model };
             let body = trigger_body(vendor, model, request, options);
             let body = body.map_err(|error| self.unwritable(error))?;
-            return triggered(vendor, model, request, &self.post("/responses", body).await?);
+            let answer = self.post("/responses", body.text).await?;
+            return Ok(triggered(vendor, model, request, &answer)?.with_losses(body.losses));
         }
         let body = compact_body(vendor, model, request, options).map_err(|error| self.unwritable(error))?;
-        compacted(vendor, model, request, &self.post("/responses/compact", body).await?)
+        let answer = self.post("/responses/compact", body.text).await?;
+        // Another model than the conversation's may make it, and the conversation's is whom it is for.
+        Ok(compacted(vendor, request.model, request, &answer)?.with_losses(body.losses))
     }
 }
 

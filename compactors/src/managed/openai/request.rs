@@ -90,7 +90,7 @@ impl CompactOptions {
     }
 }
 
-/// The body of `POST /responses/compact`, for a conversation that the client keeps.
+/// The body of `POST /responses/compact`, for a conversation that the client keeps, and what of the conversation it cannot say.
 ///
 /// # Errors
 /// As [`convert`](epitome_std::wire::convert()).
@@ -99,11 +99,11 @@ pub fn compact_body(
     model: &str,
     request: &ServiceRequest<'_>,
     options: &CompactOptions,
-) -> Result<String, WireError> {
-    let mut body = Body::of(vendor, request, None)?;
-    body.text("model", Some(model));
-    options.write(&mut body);
-    Ok(body.finish())
+) -> Result<Converted, WireError> {
+    Body::with_conversation(vendor, request, None, |body| {
+        body.text("model", Some(model));
+        options.write(body);
+    })
 }
 
 /// The same for what stands behind a response that the service keeps. Instructions are not those of that response: they
@@ -133,14 +133,14 @@ pub fn trigger_body(
     model: &str,
     request: &ServiceRequest<'_>,
     options: &CompactOptions,
-) -> Result<String, WireError> {
-    let mut body = Body::of(vendor, request, Some(r#"{"type":"compaction_trigger"}"#))?;
-    body.text("model", Some(model));
-    let tools: Vec<Value> = request.tools.iter().map(tool).collect();
-    body.value("tools", Some(Value::Array(tools)).filter(|_| !request.tools.is_empty()));
-    body.value("store", Some(Value::Bool(false)));
-    CompactOptions { image_compression: None, ..options.clone() }.write(&mut body);
-    Ok(body.finish())
+) -> Result<Converted, WireError> {
+    Body::with_conversation(vendor, request, Some(r#"{"type":"compaction_trigger"}"#), |body| {
+        body.text("model", Some(model));
+        let tools: Vec<Value> = request.tools.iter().map(tool).collect();
+        body.value("tools", Some(Value::Array(tools)).filter(|_| !request.tools.is_empty()));
+        body.value("store", Some(Value::Bool(false)));
+        CompactOptions { image_compression: None, ..options.clone() }.write(body);
+    })
 }
 
 fn tool(tool: &Tool) -> Value {
@@ -221,17 +221,19 @@ fn addressed<'m>(vendor: &ResponsesVendor, message: &'m Message) -> Cow<'m, Mess
 struct Body(String);
 
 impl Body {
-    /// The conversation, and `last` behind it.
-    fn of(
+    /// The conversation, `last` behind it, and what `add` puts beside it.
+    fn with_conversation(
         vendor: &ResponsesVendor,
         request: &ServiceRequest<'_>,
         last: Option<&str>,
-    ) -> Result<Self, WireError> {
+        add: impl FnOnce(&mut Self),
+    ) -> Result<Converted, WireError> {
         let (apart, within) = match vendor.has_instructions_apart() {
             true => (request.instructions, &[][..]),
             false => (&[][..], request.instructions),
         };
-        let mut text = input(vendor, within.iter().chain(request.messages))?.text;
+        let mut written = input(vendor, within.iter().chain(request.messages))?;
+        let mut text = core::mem::take(&mut written.text);
         if text.pop() != Some('}') || text.pop() != Some(']') {
             return Err(WireError::new(WireErrorKind::Unsupported, "a list of items was expected"));
         }
@@ -245,7 +247,9 @@ impl Body {
         });
         let instructions = said.collect::<Vec<_>>().join("\n\n");
         body.text("instructions", Some(instructions.as_str()).filter(|text| !text.is_empty()));
-        Ok(body)
+        add(&mut body);
+        written.text = body.finish();
+        Ok(written)
     }
 
     fn text(&mut self, key: &str, value: Option<&str>) {

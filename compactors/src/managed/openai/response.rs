@@ -4,17 +4,19 @@ use std::format;
 use std::string::String;
 use std::vec::Vec;
 
-use epitome_core::Usage;
 use epitome_core::message::Role;
+use epitome_core::{Tokens, Usage};
 use epitome_std::message::{CompactionPart, Message, Part};
 use epitome_std::wire::usage::reported;
 use epitome_std::wire::{Format, ReadOptions, read};
 use serde::Deserialize;
 
 use super::super::{Artefact, ServiceError, ServiceErrorKind, ServiceRequest};
-use super::{ResponsesVendor, users};
+use super::ResponsesVendor;
+use super::users::{self, Said};
 
-/// What `POST /responses/compact` has left of `request`. What the user said before `request.replaced_from` stays where it
+/// What `POST /responses/compact` has left of `request`, for the conversation's `model`, which may be another than the one that
+/// compacted; empty for any. What the user said before `request.replaced_from` stays where it
 /// is, and so is not before the item.
 ///
 /// # Errors
@@ -31,7 +33,7 @@ pub fn compacted(
     let kept = request.messages.get(..request.replaced_from).unwrap_or_default();
     let mut kept = users::said(kept).into_iter().peekable();
     // What stays is said first, and in the same order.
-    let moved = said.into_iter().filter(|text| kept.next_if_eq(text).is_none());
+    let moved = said.into_iter().filter(|said| kept.next_if(|kept| kept.is_like(said)).is_none());
     answer.artefact(moved.collect())
 }
 
@@ -114,19 +116,19 @@ impl<'a> Answer<'a> {
     }
 
     /// What the user said, where nothing but that stands before the item.
-    fn said(&self) -> Result<Vec<String>, ServiceError> {
+    fn said(&self) -> Result<Vec<Said>, ServiceError> {
         let said = match self.items.split_last() {
             Some((last, said)) if compaction(last).is_some() => said,
             _ => return Err(self.malformed("the last item is no compaction")),
         };
         match said.iter().all(|message| message.role() == Role::User) {
-            true => Ok(said.iter().map(users::text_of).filter(|text| !text.is_empty()).collect()),
+            true => Ok(users::said(said)),
             false => Err(self.malformed("before the compaction stands more than messages of the user")),
         }
     }
 
     /// The one compaction in it, behind what the user said.
-    fn artefact(self, said: Vec<String>) -> Result<Artefact, ServiceError> {
+    fn artefact(self, said: Vec<Said>) -> Result<Artefact, ServiceError> {
         let mut found = self.items.iter().filter_map(compaction);
         let (Some(found), None) = (found.next(), found.next()) else {
             return Err(self.malformed("expected exactly one compaction item"));
@@ -135,7 +137,9 @@ impl<'a> Answer<'a> {
         let Some(sealed) = sealed else { return Err(self.malformed("the compaction item is empty")) };
         let part = CompactionPart::new(self.vendor.provider(), "", Some(sealed.as_str().into()))
             .with_model(self.model);
-        let before = said.iter().map(|text| users::item(text)).collect();
+        let written = self.usage.and_then(|usage| usage.output_total);
+        let part = part.with_tokens(written.map(|tokens| Tokens(u32::try_from(tokens).unwrap_or(u32::MAX))));
+        let before = said.into_iter().map(Said::into_part).collect();
         Ok(Artefact::new(part).behind(before).with_usage(self.usage))
     }
 

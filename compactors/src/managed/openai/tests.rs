@@ -4,13 +4,15 @@ use std::format;
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
-use epitome_core::message::Role;
-use epitome_std::message::{CompactionPart, Message, Part, ToolCall};
+use epitome_core::Tokens;
+use epitome_core::message::{MediaKind, Role};
+use epitome_std::message::{CompactionPart, Media, MediaSource, Message, Part, ToolCall};
 use epitome_std::session::Tool;
+use epitome_std::wire::LossKind;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::managed::{ServiceErrorKind, ServiceRequest};
+use crate::managed::{Artefact, ServiceErrorKind, ServiceRequest};
 
 /// A question, a call and its answer, and what the model says.
 fn conversation() -> Vec<Message> {
@@ -45,6 +47,16 @@ fn item(sealed: &str) -> Value {
     json!({"type": "compaction", "id": "cmp_1", "encrypted_content": sealed, "created_by": "m"})
 }
 
+/// What these say, without images.
+fn texts(said: &[users::Said]) -> Vec<String> {
+    let item = |said: &users::Said| match said.clone().into_part() {
+        Part::Unknown(item) => json(&item.raw),
+        other => panic!("{other:?}"),
+    };
+    let text = |item: Value| item.pointer("/content/0/text").and_then(Value::as_str).map(String::from);
+    said.iter().map(item).filter_map(text).collect()
+}
+
 #[test]
 fn a_request_has_every_field_that_is_documented() {
     let messages = conversation();
@@ -58,7 +70,7 @@ fn a_request_has_every_field_that_is_documented() {
         service_tier: Some("flex".into()),
         image_compression: Some(ImageCompression::Disabled),
     };
-    let body = json(&compact_body(&ResponsesVendor::openai(), MODEL, &request, &options).unwrap());
+    let body = json(&compact_body(&ResponsesVendor::openai(), MODEL, &request, &options).unwrap().text);
     let kinds = body["input"].as_array().unwrap().iter().map(|item| item["type"].as_str().unwrap());
     let kinds: Vec<_> = kinds.collect();
     assert_eq!(kinds, ["message", "function_call", "function_call_output", "message", "message"]);
@@ -80,7 +92,7 @@ fn xai_takes_instructions_among_the_messages() {
     let system = [Message::system("Be brief.")];
     let request = ServiceRequest::new(&messages).with_instructions(&system);
     let body = compact_body(&ResponsesVendor::xai(), "grok", &request, &CompactOptions::default()).unwrap();
-    let body = json(&body);
+    let body = json(&body.text);
     assert_eq!(body["input"][0]["role"], "system");
     assert!(body.get("instructions").is_none());
 }
@@ -93,14 +105,14 @@ fn a_trigger_is_the_last_item() {
     let request = ServiceRequest::new(&messages).with_tools(&tools).with_instructions(&system);
     let options =
         CompactOptions { image_compression: Some(ImageCompression::Auto), ..CompactOptions::default() };
-    let body = json(&trigger_body(&ResponsesVendor::openai(), "m", &request, &options).unwrap());
+    let body = json(&trigger_body(&ResponsesVendor::openai(), "m", &request, &options).unwrap().text);
     let items = body["input"].as_array().unwrap();
     assert_eq!(items.last().unwrap(), &json!({"type": "compaction_trigger"}));
     assert_eq!(items.len(), messages.len() + 1);
     assert_eq!(body["tools"][0]["name"], "read");
     assert_eq!((&body["store"], body.get("image")), (&Value::Bool(false), None));
-    let empty =
-        json(&trigger_body(&ResponsesVendor::openai(), "m", &ServiceRequest::new(&[]), &options).unwrap());
+    let empty = ServiceRequest::new(&[]);
+    let empty = json(&trigger_body(&ResponsesVendor::openai(), "m", &empty, &options).unwrap().text);
     assert_eq!(empty["input"], json!([{"type": "compaction_trigger"}]));
 }
 
@@ -118,6 +130,7 @@ fn what_comes_back_is_the_item_behind_what_the_user_said_in_what_it_replaces() {
     let told =
         (usage.input_total, usage.cache_read, usage.cache_creation, usage.output_total, usage.reasoning);
     assert_eq!(told, (Some(100), Some(60), Some(7), Some(20), Some(5)));
+    assert_eq!(artefact.part.tokens, Some(Tokens(20)), "what it has written");
     let [Part::Unknown(said)] = artefact.before.as_slice() else { panic!("{artefact:?}") };
     assert!(said.raw.contains("Second"));
     // Written again, it is what came.
@@ -126,7 +139,7 @@ fn what_comes_back_is_the_item_behind_what_the_user_said_in_what_it_replaces() {
     assert_eq!(again["input"][0]["content"][0]["text"], "Second");
     assert_eq!(again["input"][1], json!({"type": "compaction", "encrypted_content": sealed}));
     // And sent to be compacted again, what the user said is known.
-    assert_eq!(users::said(&[left]), ["Second"]);
+    assert_eq!(texts(&users::said(&[left])), ["Second"]);
 }
 
 #[test]
@@ -172,9 +185,64 @@ fn in_band_the_newest_of_what_the_user_said_goes_before_the_item() {
     let request = ServiceRequest::new(&messages).replacing_from(1);
     let answer = answer(&[], &[item("s")]).replace("response.compaction", "response");
     let artefact = triggered(&ResponsesVendor::openai(), "m", &request, &answer).unwrap();
-    let said: Vec<String> = users::said(&[artefact.into_message()]);
+    let said = texts(&users::said(&[artefact.into_message()]));
     assert!((1..4).contains(&said.len()), "{}", said.len());
     assert!(said.last().unwrap().starts_with("5: "));
+}
+
+#[test]
+fn images_of_the_user_are_sent_on_and_count_as_images() {
+    let image =
+        |data: &str| Part::Media(Media::new(MediaKind::Image, "image/png", MediaSource::Base64(data.into())));
+    let large = "iVBO".repeat(100_000);
+    let messages = [
+        Message::user("Hi"),
+        Message::new(Role::User, Vec::from([Part::Text("Look.".into()), image(&large)])),
+        Message::assistant("A cat."),
+        Message::new(Role::User, Vec::from([image("aaaa")])),
+        Message::assistant("A dog."),
+    ];
+    let request = ServiceRequest::new(&messages).replacing_from(1);
+    let vendor = ResponsesVendor::openai();
+    let body = json(&compact_body(&vendor, "m", &request, &CompactOptions::default()).unwrap().text);
+    let users: Vec<Value> =
+        body["input"].as_array().unwrap().iter().filter(|item| item["role"] == "user").cloned().collect();
+    let before = |artefact: Artefact| -> Vec<Value> {
+        let text = input(&vendor, [&artefact.into_message()]).unwrap().text;
+        let mut items = json(&text)["input"].as_array().unwrap().clone();
+        assert_eq!(items.pop().unwrap()["type"], "compaction");
+        items
+    };
+    // On its own the service sends them back, with what it notes beside them.
+    let mut sent_back = users.clone();
+    for (at, item) in sent_back.iter_mut().enumerate() {
+        (item["id"], item["status"]) = (format!("msg_{at}").into(), "completed".into());
+    }
+    sent_back.push(item("s"));
+    let whole = json!({"object": "response.compaction", "output": sent_back});
+    let own = compacted(&vendor, "m", &request, &whole.to_string()).unwrap();
+    let own_items = before(own.clone());
+    assert_eq!(own_items, users[1..], "the first stays where it is, and the ids of a response are not sent");
+    // In band the client does.
+    let band = json!({"object": "response", "output": [item("s")]});
+    let band = triggered(&vendor, "m", &request, &band.to_string()).unwrap();
+    assert_eq!(before(band.clone()), users[1..]);
+    for artefact in [own, band] {
+        let tokens =
+            epitome_core::count_message(&artefact.into_message(), &epitome_core::ClassEstimator::new());
+        assert!((1_000..6_000).contains(&tokens.0), "{tokens:?}");
+    }
+}
+
+#[test]
+fn what_the_format_cannot_say_is_told() {
+    let sound = Media::new(MediaKind::Audio, "audio/wav", MediaSource::Base64("UklG".into()));
+    let messages = [Message::new(Role::User, Vec::from([Part::Text("Hear.".into()), Part::Media(sound)]))];
+    let request = ServiceRequest::new(&messages);
+    let body = compact_body(&ResponsesVendor::openai(), "m", &request, &CompactOptions::default()).unwrap();
+    let kinds: Vec<_> = body.losses.iter().map(|loss| (loss.message, loss.kind)).collect();
+    assert_eq!(kinds, [(0, LossKind::Media)]);
+    assert!(body.text.contains("Hear.") && !body.text.contains("UklG"));
 }
 
 #[test]
@@ -208,11 +276,15 @@ fn refusals_are_told_apart_by_status_and_code() {
         assert_eq!(error.kind(), &kind, "{status} {body}");
         assert!(!format!("{error} {error:?}").contains("words"));
     }
-    let wait = |seconds, millis| retry_after(seconds, millis).map(|wait| wait.as_millis());
-    assert_eq!(wait(Some("2"), None), Some(2_000));
-    assert_eq!(wait(Some("2"), Some("150")), Some(150));
-    assert_eq!(wait(Some("-1"), None), None);
-    assert_eq!(wait(Some("Wed, 21 Oct 2026 07:28:00 GMT"), None), None);
+    let wait = |after, millis, date| retry_after(after, millis, date).map(|wait| wait.as_millis());
+    assert_eq!(wait(Some("2"), None, None), Some(2_000));
+    assert_eq!(wait(Some("2"), Some("150"), None), Some(150));
+    assert_eq!(wait(Some("-1"), None, None), None);
+    let (then, now) = ("Wed, 21 Oct 2026 07:28:00 GMT", "Wed, 21 Oct 2026 07:27:15 GMT");
+    assert_eq!(wait(Some(then), None, Some(now)), Some(45_000));
+    assert_eq!(wait(Some(now), None, Some(then)), Some(0), "it has passed");
+    assert_eq!(wait(Some(then), None, None), None, "nobody knows how late it is there");
+    assert_eq!(wait(Some("soon"), None, Some(now)), None);
 }
 
 #[test]

@@ -90,6 +90,26 @@ fn a_report_that_is_silent_about_the_input_changes_nothing() {
 }
 
 #[test]
+fn after_a_compaction_by_the_provider_sizes_are_measured_from_what_it_left() {
+    let mut ledger = anchored();
+    let learned = ledger.correction();
+    let request = ledger.begin_request(180_000, stamp(3, 12));
+    ledger.record(request, &Usage::new(23_000, 1_000).after_compaction(Some(23_000)));
+    assert_eq!(ledger.correction(), learned, "nobody has counted what was read");
+    assert_eq!(ledger.size(180_000, stamp(3, 12)).tokens, 23_000);
+    // All is sent again, and 1,000 more; the counter is a half too low.
+    assert_eq!(ledger.size(181_000, stamp(3, 14)).tokens, 24_500);
+    // What the provider passes over is no longer sent.
+    let size = ledger.size(16_000, stamp(4, 14));
+    assert_eq!((size.tokens, size.basis), (24_000, Basis::Estimated));
+    for unknown in [None, Some(0), Some(23_001)] {
+        let request = ledger.begin_request(180_000, stamp(3, 12));
+        ledger.record(request, &Usage::new(23_000, 1_000).after_compaction(unknown));
+        assert_eq!(ledger.size(180_000, stamp(3, 12)).tokens, 270_000, "{unknown:?}");
+    }
+}
+
+#[test]
 fn of_server_steps_the_first_is_the_request() {
     let mut ledger = ledger();
     let request = ledger.begin_request(1_000, stamp(0, 10));

@@ -23,12 +23,21 @@ enum Step {
         which: usize,
         input: u64,
         cached: u64,
-        server_steps: bool,
+        steps: Steps,
     },
     Compaction {
         input: u64,
     },
     Model(u64),
+}
+
+/// What the provider did itself for a response.
+#[derive(Debug, Clone, Copy)]
+enum Steps {
+    None,
+    Unlisted,
+    /// It compacted, and the model read so much then.
+    Compacted(u64),
 }
 
 /// What happened, as the twin remembers it.
@@ -38,7 +47,10 @@ struct Told {
     counted: i128,
     stamp: Stamp,
     input: i128,
+    /// Whether it tells the size of the request.
     believed: bool,
+    /// What sizes are measured from.
+    context: Option<i128>,
 }
 
 #[derive(Debug, Default)]
@@ -67,12 +79,15 @@ impl Twin {
 
     fn size(&self, ratio: i128, counted: i128, stamp: Stamp) -> (i128, Basis) {
         let last = self.current().max_by_key(|told| told.number);
-        match last.filter(|last| last.believed && last.stamp.revision == stamp.revision) {
-            Some(last) if last.counted == counted && last.stamp == stamp => (last.input, Basis::Reported),
-            Some(last) => {
+        let last = last.filter(|last| last.stamp.revision == stamp.revision);
+        match last.and_then(|last| Some((last, last.context?))) {
+            Some((last, context)) if last.counted == counted && last.stamp == stamp => {
+                (context, Basis::Reported)
+            }
+            Some((last, context)) => {
                 // Rounded up, whatever the sign.
                 let change = ((counted - last.counted) * ratio + ONE - 1).div_euclid(ONE);
-                (last.input + change, Basis::Estimated)
+                (context + change, Basis::Estimated)
             }
             None => ((counted * ratio + ONE - 1).div_euclid(ONE), Basis::Estimated),
         }
@@ -103,9 +118,7 @@ impl Pair {
             }
             Step::Commit => self.stamp.revision = self.stamp.revision.next(),
             Step::Begin => self.begin(),
-            Step::Report { which, input, cached, server_steps } => {
-                self.report(which, input, cached, server_steps);
-            }
+            Step::Report { which, input, cached, steps } => self.report(which, input, cached, steps),
             Step::Compaction { input } => self.ledger.record_compaction(&Usage::new(input, 1)),
             Step::Model(model) => {
                 self.ledger.set_model(key(model), Budget::default());
@@ -125,23 +138,31 @@ impl Pair {
             stamp: self.stamp,
             input: 0,
             believed: false,
+            context: None,
         };
         self.flying.push((handle, told));
     }
 
-    fn report(&mut self, which: usize, input: u64, cached: u64, server_steps: bool) {
+    fn report(&mut self, which: usize, input: u64, cached: u64, steps: Steps) {
         if self.flying.is_empty() {
             return;
         }
         let (handle, mut told) = self.flying.remove(which % self.flying.len());
         let mut usage = Usage::new(input, 1);
         usage.cache_read = Some(cached);
-        if server_steps {
-            usage = usage.of_server_steps(None);
-        }
+        usage = match steps {
+            Steps::None => usage,
+            Steps::Unlisted => usage.of_server_steps(None),
+            Steps::Compacted(read) => usage.after_compaction(Some(read)),
+        };
         self.ledger.record(handle, &usage);
         told.input = i128::from(input);
-        told.believed = input > 0 && cached <= input && !server_steps;
+        let plausible = input > 0 && cached <= input;
+        told.believed = plausible && matches!(steps, Steps::None);
+        told.context = match steps {
+            Steps::Compacted(read) if plausible && (1..=input).contains(&read) => Some(i128::from(read)),
+            _ => told.believed.then_some(told.input),
+        };
         self.twin.spent += told.input;
         self.twin.told.push(told);
     }
@@ -185,15 +206,18 @@ fn amount(max: u64) -> impl Strategy<Value = u64> {
 }
 
 fn step(max: u64) -> impl Strategy<Value = Step> {
-    let server_steps = prop::bool::weighted(0.1);
+    let steps = prop_oneof![
+        8 => Just(Steps::None),
+        1 => Just(Steps::Unlisted),
+        1 => amount(max).prop_map(Steps::Compacted),
+    ];
     let cached = prop_oneof![4 => Just(0), 1 => amount(max)];
     prop_oneof![
         4 => amount(max).prop_map(Step::Count),
         1 => Just(Step::Commit),
         4 => Just(Step::Begin),
-        5 => (any::<usize>(), amount(max), cached, server_steps).prop_map(
-            |(which, input, cached, server_steps)| Step::Report { which, input, cached, server_steps }
-        ),
+        5 => (any::<usize>(), amount(max), cached, steps)
+            .prop_map(|(which, input, cached, steps)| Step::Report { which, input, cached, steps }),
         1 => amount(max).prop_map(|input| Step::Compaction { input }),
         1 => (0_u64..3).prop_map(Step::Model),
     ]
@@ -207,6 +231,7 @@ struct Census {
     shrunk: u32,
     other_revision: u32,
     disbelieved: u32,
+    compacted: u32,
     out_of_order: u32,
     former_model: u32,
 }
@@ -216,7 +241,8 @@ impl Census {
         let count = |case: &mut u32, holds: bool| *case += u32::from(holds);
         let (counted, now) = (i128::from(pair.counted), pair.stamp);
         let last = pair.twin.current().max_by_key(|told| told.number);
-        if let Some(last) = last.filter(|last| last.believed) {
+        if let Some(last) = last.filter(|last| last.context.is_some()) {
+            count(&mut self.compacted, !last.believed);
             let same = last.stamp.revision == now.revision;
             count(&mut self.exact, last.stamp == now && last.counted == counted);
             count(&mut self.grown, same && last.counted < counted);
@@ -232,7 +258,7 @@ impl Census {
 
     fn least(&self) -> u32 {
         let cases = [self.exact, self.grown, self.shrunk, self.other_revision, self.disbelieved];
-        cases.into_iter().chain([self.out_of_order, self.former_model]).min().unwrap()
+        cases.into_iter().chain([self.compacted, self.out_of_order, self.former_model]).min().unwrap()
     }
 }
 

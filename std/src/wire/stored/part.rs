@@ -2,6 +2,7 @@
 //!
 //! These types mirror the domain's, so that a rename there cannot change what is on disk.
 
+use epitome_core::Tokens;
 use epitome_core::message::{CallKind, MediaExtent, MediaKind};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,8 @@ pub(super) enum StoredPart {
         text: Str,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         opaque: Option<Str>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens: Option<u32>,
     },
     Unknown {
         #[serde(default, skip_serializing_if = "is_empty")]
@@ -61,11 +64,12 @@ impl StoredPart {
             Part::ApprovalResponse(ApprovalAnswer { approval: Approval { id, call_id }, approved }) => {
                 Self::ApprovalResponse { id: id.clone(), call_id: call_id.clone(), approved: *approved }
             }
-            Part::Compaction(CompactionPart { provider, model, text, opaque }) => Self::Compaction {
+            Part::Compaction(CompactionPart { provider, model, text, opaque, tokens }) => Self::Compaction {
                 provider: provider.clone(),
                 model: model.clone(),
                 text: text.clone(),
                 opaque: opaque.clone(),
+                tokens: tokens.map(|tokens| tokens.0),
             },
             Part::Unknown(UnknownPart { format, kind, raw }) => {
                 Self::Unknown { format: format.clone(), kind: kind.clone(), raw: raw.clone() }
@@ -84,8 +88,9 @@ impl StoredPart {
             Self::ApprovalResponse { id, call_id, approved } => {
                 Part::ApprovalResponse(ApprovalAnswer { approval: Approval { id, call_id }, approved })
             }
-            Self::Compaction { provider, model, text, opaque } => {
-                Part::Compaction(CompactionPart { provider, model, text, opaque })
+            Self::Compaction { provider, model, text, opaque, tokens } => {
+                let tokens = tokens.map(Tokens);
+                Part::Compaction(CompactionPart { provider, model, text, opaque, tokens })
             }
             Self::Unknown { format, kind, raw } => Part::Unknown(UnknownPart { format, kind, raw }),
         }

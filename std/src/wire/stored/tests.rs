@@ -75,6 +75,12 @@ fn parts_v1() -> Vec<(Part, &'static str)> {
             r#"{"compaction":{"provider":"openai","model":"m","opaque":"b3Bh"}}"#,
         ),
         (
+            Part::Compaction(
+                CompactionPart::new("openai", "", Some("b3Bh".into())).with_tokens(Some(Tokens(700))),
+            ),
+            r#"{"compaction":{"provider":"openai","opaque":"b3Bh","tokens":700}}"#,
+        ),
+        (
             Part::Unknown(UnknownPart::new("gemini", "hologram", r#"{"z":1.0}"#)),
             r#"{"unknown":{"format":"gemini","kind":"hologram","raw":"{\"z\":1.0}"}}"#,
         ),
@@ -350,9 +356,12 @@ fn leaf() -> impl Strategy<Value = Part> {
         approval().prop_map(Part::ApprovalRequest),
         (approval(), any::<bool>())
             .prop_map(|(approval, approved)| Part::ApprovalResponse(ApprovalAnswer { approval, approved })),
-        (text(), text(), text(), option::of(text())).prop_map(|(provider, model, text, opaque)| {
-            Part::Compaction(CompactionPart { provider, model, text, opaque })
-        }),
+        (text(), text(), text(), option::of(text()), option::of(any::<u32>())).prop_map(
+            |(provider, model, text, opaque, tokens)| {
+                let tokens = tokens.map(Tokens);
+                Part::Compaction(CompactionPart { provider, model, text, opaque, tokens })
+            }
+        ),
         (text(), text(), text()).prop_map(|(format, kind, raw)| Part::Unknown(UnknownPart {
             format,
             kind,

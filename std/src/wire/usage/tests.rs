@@ -74,10 +74,18 @@ fn compactions_are_spent_beside_the_report_and_no_size() {
     assert_eq!(spent, [(Some(107), Some(30)), (Some(50), Some(5))]);
     let context = reported(text).unwrap().unwrap();
     assert_eq!((context.input_total, context.output_total), (Some(23), Some(9)));
+    assert_eq!(context, context.after_compaction(None), "nothing was read after the last one");
+    let last = text.replace(
+        r#",
+        {"type":"compaction","input_tokens":50,"output_tokens":5}]"#,
+        "]",
+    );
+    assert_eq!(reported(&last).unwrap().unwrap(), context.after_compaction(Some(23)));
+    let earlier = last.replace(r#""iterations":["#, r#""iterations":[{"type":"message","input_tokens":90},"#);
     assert_eq!(
-        context,
-        context.of_server_steps(None),
-        "what was read afterwards is not the size of what was sent"
+        reported(&earlier).unwrap().unwrap(),
+        context.after_compaction(Some(23)),
+        "what comes after it"
     );
     assert_eq!(compactions(ANTHROPIC).unwrap(), []);
     assert_eq!(compactions(r#"{"usage":null}"#).unwrap(), []);

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::{KEY, MODEL, base};
 
 /// What the server answered: whether it accepted, and its text.
-pub(super) type Answer = (bool, String);
+pub(crate) type Answer = (bool, String);
 
 /// Sends one request.
-pub(super) async fn post(body: &str, betas: &[&str], faults: Option<(&str, &str)>) -> Answer {
+pub(crate) async fn post(body: &str, betas: &[&str], faults: Option<(&str, &str)>) -> Answer {
     // Without certificates, which take longer to load than the answer takes.
     let http = reqwest::Client::builder().tls_built_in_root_certs(false).build().unwrap();
     let mut request = http

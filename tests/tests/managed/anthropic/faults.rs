@@ -24,7 +24,7 @@ fn failing(faults: &str) -> AnthropicCompaction {
 }
 
 /// The request that is shown now.
-fn request(shown: &[Message]) -> String {
+pub(crate) fn request(shown: &[Message]) -> String {
     let mut body: Value = serde_json::from_str(&convert(shown, Format::Anthropic).unwrap().text).unwrap();
     (body["model"], body["max_tokens"]) = (MODEL.into(), 100.into());
     body.to_string()

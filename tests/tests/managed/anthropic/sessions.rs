@@ -4,8 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use epitome::compactors::Managed;
-use epitome::compactors::managed::anthropic::ON_DEMAND_BETA;
+use epitome::compactors::managed::ServerCompaction;
+use epitome::compactors::managed::anthropic::{
+    ClearThinking, ContextEdits, ON_DEMAND_BETA, ThresholdCompaction,
+};
+use epitome::core::Trigger;
 use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
+use epitome::std::compaction::{AutoCompaction, RunPoints};
 use epitome::std::run::ModelResponse;
 use epitome::std::wire::usage::reported;
 use epitome::std::wire::{Format, ReadOptions, convert, read};
@@ -19,11 +24,13 @@ use crate::talk::{Talk, auto};
 pub(crate) struct Chat {
     http: reqwest::Client,
     pub(crate) sent: Arc<Mutex<Vec<Value>>>,
+    /// What the API does itself, where it does.
+    edits: Option<ContextEdits>,
 }
 
 impl Chat {
     pub(crate) fn new() -> Self {
-        Self { http: reqwest::Client::new(), sent: Arc::default() }
+        Self { http: reqwest::Client::new(), sent: Arc::default(), edits: None }
     }
 }
 
@@ -31,19 +38,24 @@ impl Chat {
 impl ChatClient for Chat {
     async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
         let mut body: Value = serde_json::from_str(&convert(request.messages, Format::Anthropic)?.text)?;
-        body["model"] = MODEL.into();
+        body["model"] = request.model.into();
         body["max_tokens"] = 4_096.into();
         body["thinking"] = json!({"type": "adaptive"});
         let tool = |name: &str, description: &str, schema: &Value| json!({"name": name, "description": description, "input_schema": schema});
         let tools = request.tools.iter();
         body["tools"] = tools.map(|it| tool(&it.name, &it.description, &it.parameters)).collect();
+        let mut betas = vec![ON_DEMAND_BETA];
+        if let Some(edits) = &self.edits {
+            betas = edits.betas();
+            body = serde_json::from_str(&edits.apply(&body.to_string())?)?;
+        }
         self.sent.lock().unwrap().push(body.clone());
         let request = self
             .http
             .post(format!("{}/v1/messages", base()))
             .header("x-api-key", KEY)
             .header("anthropic-version", "2023-06-01")
-            .header("anthropic-beta", ON_DEMAND_BETA)
+            .header("anthropic-beta", betas.join(","))
             .body(body.to_string());
         let answer = request.send().await?;
         let (ok, text) = (answer.status().is_success(), answer.text().await?);
@@ -75,4 +87,24 @@ fn on_demand() {
     assert!(with.iter().all(|body| body["messages"][0]["content"][0]["signature"].is_string()));
     let kept = with.iter().filter(|body| body["messages"].to_string().contains("\"thinking\"")).count();
     assert_eq!(kept, with.len(), "thinking is kept behind a summary");
+}
+
+/// The API compacts when a request passes a threshold, and what stands before its block is hidden when the run has ended.
+#[test]
+fn at_a_threshold_in_passing() {
+    let compaction = ThresholdCompaction::new().with_trigger(50_000).unwrap();
+    let edits = ContextEdits::new().with_thinking(ClearThinking::keep_all()).with_compaction(compaction);
+    let chat = Chat { edits: Some(edits), ..Chat::new() };
+    let auto = AutoCompaction::new(Arc::new(ServerCompaction::anthropic()))
+        .with_trigger(Trigger::always())
+        .with_points(RunPoints::NONE.and_after_run());
+    let mut talk = Talk::new(MODEL);
+    let last = talk.go_on(200, &chat, auto);
+    assert!(last.ends_with(" 200 facts"), "{last}");
+    assert!(talk.compacted >= 3, "{} compactions", talk.compacted);
+    let sent = chat.sent.lock().unwrap();
+    let longest = sent.iter().map(|body| body.to_string().len()).max().unwrap();
+    assert!(longest < 75_000, "{longest} bytes");
+    let blocks = |body: &&Value| body["messages"].to_string().contains(r#""type":"compaction""#);
+    assert!(sent.iter().filter(blocks).count() > 100);
 }

@@ -12,18 +12,20 @@ use epitome::compactors::managed::{
     Artefact, Capabilities, CompactionService, Cut, Position, ServiceError, ServiceErrorKind, ServiceRequest,
 };
 use epitome::compactors::{Engine, Managed, Truncation};
-use epitome::core::Usage;
 use epitome::core::attribution::{Authority, Retention};
-use epitome::core::message::Role;
-use epitome::std::compaction::CompactionOutcome;
+use epitome::core::message::{MediaKind, Role};
+use epitome::core::{Basis, Budget, Pass, Tokens, Usage, count_message};
+use epitome::std::compaction::{CompactionCx, CompactionOutcome, Compactor as _};
 use epitome::std::history::{HistoryStore, JsonlStore, MemoryStore, SqliteStore};
-use epitome::std::message::{Attribution, CompactionPart, Message, Part, ToolCall};
+use epitome::std::message::{Attribution, CompactionPart, Media, MediaSource, Message, Part, ToolCall};
 use epitome::std::session::{SessionError, SessionErrorKind};
-use epitome::std::wire::{Format, LossKind, convert};
+use epitome::std::wire::{Format, Loss, LossKind, convert};
 use futures::future::{Either, select};
 
+use super::sessions::Chat;
 use super::{KEY, service};
 use crate::support::{append, block_on, case, compact, managed, open, shown, ten_turns};
+use crate::talk::{Talk, auto};
 
 /// A service to which this happens, request by request.
 fn failing(faults: &str) -> OpenAiCompaction {
@@ -63,6 +65,7 @@ fn what_goes_wrong_leaves_the_history_as_it_was() {
         ("422", server_error(), 1, 0),
         ("context", Kind::ContextTooLong, 1, 0),
         ("429-long", rate_limited(600), 1, 0),
+        ("429-date", rate_limited(600), 1, 0),
         ("503,503,503", Kind::Overloaded, 3, 0),
         ("500,disconnect,502", Kind::Unavailable, 3, 0),
         ("disconnect,disconnect,disconnect", Kind::Unavailable, 3, 0),
@@ -237,6 +240,7 @@ impl CompactionService for Scripted {
         let provider = if self.meanwhile == Meanwhile::AnotherProvider { "another" } else { "scripted" };
         let sealed = Some(self.sealed.as_str()).filter(|_| self.meanwhile != Meanwhile::Empty);
         let part = CompactionPart::new(provider, "", sealed.map(Into::into)).with_model("m");
+        let part = part.with_tokens(Some(Tokens(100)));
         Ok(Artefact::new(part).with_usage(Some(Usage::new(900, 100))))
     }
 }
@@ -382,4 +386,59 @@ fn a_pin_is_not_replaced() {
             }
         }
     });
+}
+
+#[test]
+fn what_is_sealed_counts_what_it_took_to_write_and_the_price_is_no_size() {
+    block_on(async {
+        for service in [service("openai"), service("openai").in_band()] {
+            let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+            let mut history = ten_turns(&store).await;
+            let (outcome, usage) = compact(&mut history, &managed(service)).await;
+            let CompactionOutcome::Compacted(result) = outcome.unwrap() else {
+                panic!("nothing was compacted")
+            };
+            let written = usage[0].output_total.unwrap();
+            let left = history.live().iter().find(|live| is_compaction(&live.entry.message)).unwrap();
+            let before = left.entry.message.parts().len() - 1;
+            assert!(before >= 6, "what the user said");
+            let parts = left.entry.message.parts()[..before].to_vec();
+            let beside = count_message(&Message::new(Role::Assistant, parts), history.counter());
+            assert!(written > 10);
+            assert_eq!(left.entry.count.tokens.as_u64(), beside.as_u64() + written);
+            assert_eq!(left.entry.count.basis, Basis::Estimated);
+            // A plan, the handle and a fresh process count the same, and the input of the compaction is the size of nothing.
+            let known = Some(history.index().tokens());
+            assert_eq!((result.compacted_tokens, result.basis), (known, Some(Basis::Estimated)));
+            assert_eq!(Some(open(&store).await.index().tokens()), known);
+            assert!(known < usage[0].input_total, "{known:?}");
+        }
+    });
+}
+
+/// What the service has no form for is told, to whoever compacts and by a run.
+#[test]
+fn what_a_service_is_not_told_is_a_loss() {
+    let sound = Media::new(MediaKind::Audio, "audio/wav", MediaSource::Base64("UklG".into()));
+    let heard = Message::new(Role::User, vec![Part::Text("Hear this.".into()), Part::Media(sound)]);
+    let kinds = |losses: &[Loss]| losses.iter().map(|loss| loss.kind).collect::<Vec<_>>();
+    block_on(async {
+        let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+        let mut history = open(&store).await;
+        append(&mut history, vec![Message::user("Hi"), Message::assistant("Hello.")]).await;
+        append(&mut history, vec![heard.clone(), Message::assistant("A bird. ".repeat(300))]).await;
+        for turn in 0..4 {
+            append(&mut history, vec![Message::user(format!("{turn}?")), Message::assistant("Yes.")]).await;
+        }
+        let budget = Budget::builder().window(1_000_000).trigger(500_000).without_goal().build().unwrap();
+        let mut cx = CompactionCx::new(&mut history, budget, Pass::Manual);
+        managed(service("openai")).compact(&mut cx).await.unwrap();
+        assert_eq!(kinds(cx.losses()), [LossKind::Media]);
+    });
+    let mut talk = Talk::new("m");
+    talk.go_on(1, &Chat::new("openai"), auto(managed(service("openai")), 1_000_000));
+    talk.hears(heard);
+    talk.go_on(20, &Chat::new("openai"), auto(managed(service("openai")), 2_500));
+    assert!(talk.compacted > 0, "nothing was compacted");
+    assert_eq!(kinds(&talk.not_told), [LossKind::Media]);
 }

@@ -41,7 +41,8 @@ impl Chat {
         Self { http: reqwest::Client::new(), vendor, edits: None, sent: Arc::default() }
     }
 
-    async fn post(&self, body: Value) -> Result<String, ClientError> {
+    /// The answer to a request, or its refusal.
+    pub(crate) async fn post(&self, body: Value) -> Result<String, ClientError> {
         self.sent.lock().unwrap().push(body.clone());
         let vendor = self.vendor.provider();
         let request = self
@@ -64,7 +65,7 @@ impl ChatClient for Chat {
         let (system, said): (Vec<&Message>, Vec<&Message>) =
             request.messages.iter().partition(|message| apart && message.role() == Role::System);
         let mut body: Value = serde_json::from_str(&input(&self.vendor, said)?.text)?;
-        body["model"] = "m".into();
+        body["model"] = request.model.into();
         body["store"] = false.into();
         body["tools"] =
             request.tools.iter().map(|tool| json!({"type": "function", "name": &*tool.name})).collect();
@@ -141,7 +142,7 @@ fn by_the_server_in_passing() {
         let mut chat = Chat::new(vendor);
         chat.edits = Some(context_management(NonZeroU64::new(3_000)));
         let mut talk = Talk::new("m");
-        let compactor = ServerCompaction::new(chat.vendor.clone());
+        let compactor = ServerCompaction::new(&chat.vendor);
         let auto = AutoCompaction::new(Arc::new(compactor))
             .with_trigger(Trigger::always())
             .with_points(RunPoints::NONE.and_after_run());

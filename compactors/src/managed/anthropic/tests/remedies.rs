@@ -5,8 +5,8 @@ use std::vec::Vec;
 
 use epitome_core::message::Role;
 use epitome_core::{
-    Budget, Cell, ClassEstimator, IndexBuf, OpenCallTree, Outcome, Pass, Profile, Replacement, Scratch, Span,
-    Strategy, count_message, plan_with,
+    Budget, Cell, ClassEstimator, Draft, IndexBuf, OpenCallTree, Outcome, Pass, Profile, Replacement,
+    Scratch, Span, Strategy, count_message, plan_with,
 };
 use epitome_std::message::{Message, Part, ToolCall};
 
@@ -79,4 +79,39 @@ fn the_remedy_follows_from_plan_and_profile() {
     assert_eq!(remedy(&whole.demanding(first), &closed, provider), Remedy::ProviderSummary);
     assert_eq!(remedy(&whole.demanding(first), &open, provider), Remedy::ProviderSummary);
     assert_eq!(remedy(&whole.demanding(first), &closed, bound), Remedy::StripThinking);
+}
+
+/// Drops the answers of two turns in the middle.
+#[derive(Debug)]
+struct Middle;
+
+impl Strategy for Middle {
+    fn name(&self) -> &'static str {
+        "middle"
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        for leader in [5, 7] {
+            draft.drop_group(leader).unwrap();
+        }
+    }
+}
+
+#[test]
+fn thinking_before_the_first_change_stays_as_it_is() {
+    let bound = BoundThinking::of("claude-opus-5-5", Profile::Anthropic);
+    let signed_in = |turns: &[usize]| -> Vec<Message> {
+        let keep = |(at, message): (usize, &Message)| match message.parts() {
+            [Part::Reasoning(_), rest @ ..] if !turns.contains(&(at / 2)) => {
+                message.clone().with_parts(rest.to_vec())
+            }
+            _ => message.clone(),
+        };
+        conversation(false).iter().enumerate().map(keep).collect()
+    };
+    // The answers of the turns 2 and 3 are dropped: what was thought in 0 and 1 has the same before it as ever.
+    assert_eq!(remedy(&Middle, &signed_in(&[0, 1]), bound), Remedy::Nothing);
+    assert_eq!(remedy(&Middle, &signed_in(&[0, 2]), bound), Remedy::Nothing, "what is dropped goes whole");
+    assert_eq!(remedy(&Middle, &signed_in(&[4]), bound), Remedy::StripThinking);
+    assert_eq!(remedy(&Middle, &signed_in(&[0, 4]), bound), Remedy::StripThinking);
 }

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Has the typed models of the vendors' own Python packages look at what is sent to the services that compact, and make the
+# answers that are read here. Shows that both sides mean the same by the wire; matters because nobody here can ask the services.
+#
+# The packages come from PyPI, pinned in managed-requirements.txt, into .venv-managed beside this script. Without Python 3.10 or
+# without a network this prints one line and succeeds.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+skip() {
+  echo "managed.sh: skipped: $1"
+  exit 0
+}
+
+python=${PYTHON:-python3}
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || skip "no Python 3.10 or newer"
+[[ -x .venv-managed/bin/python ]] || "$python" -m venv .venv-managed >/dev/null 2>&1 || skip "no venv module"
+.venv-managed/bin/python -m pip install --quiet --disable-pip-version-check -r managed-requirements.txt >/dev/null 2>&1 ||
+  skip "openai and anthropic could not be installed (no network?)"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/requests" "$work/answers" "$work/next"
+python=.venv-managed/bin/python
+epitome=(cargo run --quiet -p epitome-compactors --features std --example managed_interop --)
+
+"${epitome[@]}" write "$work/requests"
+requests=$("$python" managed.py check "$work/requests" 11)
+"$python" managed.py make "$work/answers"
+"${epitome[@]}" read "$work/answers" "$work/next" >"$work/told"
+answers=$("$python" managed.py told "$work/told")
+# What goes on from those answers.
+next=$("$python" managed.py check "$work/next" 12)
+echo "managed.sh: openai and anthropic agree with $requests requests, $answers answers and $next requests behind them"

@@ -1,0 +1,155 @@
+//! A store that fails where a compaction is committed: what it shows then is the old history, or the new one, and whole.
+
+use core::ops::Range;
+use core::sync::atomic::{AtomicU8, Ordering};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use epitome::compactors::Managed;
+use epitome::compactors::managed::anthropic::ON_DEMAND_BETA;
+use epitome::core::{Revision, Seq};
+use epitome::std::compaction::CompactionOutcome;
+use epitome::std::history::{
+    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, Loaded, LogPage, MemoryStore,
+    SessionId, SessionInfo, StoreError, StoreErrorKind,
+};
+use epitome::std::message::Message;
+
+use crate::support::{block_on, compact, managed, open, ten_turns};
+use crate::{anthropic, openai};
+
+/// What becomes of the next commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Fine,
+    /// It fails, and nothing has happened.
+    Lost,
+    /// It happens, and nobody is told.
+    Unanswered,
+    /// It happens, and the future is dropped before that is told.
+    Dropped,
+}
+
+const FATES: [Fate; 4] = [Fate::Fine, Fate::Lost, Fate::Unanswered, Fate::Dropped];
+
+#[derive(Debug, Default)]
+struct Unreliable {
+    store: MemoryStore,
+    next: AtomicU8,
+}
+
+impl Unreliable {
+    fn set(&self, fate: Fate) {
+        self.next.store(fate as u8, Ordering::Relaxed);
+    }
+}
+
+fn unavailable() -> StoreError {
+    StoreError::new(StoreErrorKind::Unavailable, "on purpose")
+}
+
+#[async_trait]
+impl HistoryStore for Unreliable {
+    async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
+        self.store.append(session, append).await
+    }
+
+    async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
+        self.store.load(session).await
+    }
+
+    async fn appended(
+        &self,
+        session: &SessionId,
+        token: &AppendToken,
+    ) -> Result<Option<Appended>, StoreError> {
+        self.store.appended(session, token).await
+    }
+
+    async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
+        let fate = FATES[usize::from(self.next.swap(Fate::Fine as u8, Ordering::Relaxed))];
+        if fate == Fate::Lost {
+            return Err(unavailable());
+        }
+        let done = self.store.commit(session, record).await;
+        match fate {
+            Fate::Unanswered => Err(unavailable()),
+            Fate::Dropped => core::future::pending().await,
+            _ => done,
+        }
+    }
+
+    async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
+        self.store.log(session, range, limit).await
+    }
+
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Committed>, StoreError> {
+        self.store.records(session, after, limit).await
+    }
+
+    async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
+        self.store.list(after, limit).await
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
+        self.store.delete(session).await
+    }
+}
+
+/// What a fresh process shows.
+async fn fresh(store: &Arc<dyn HistoryStore>) -> Vec<Message> {
+    open(store).await.projection().cloned().collect()
+}
+
+async fn ends_whole(service: Managed, fate: Fate) -> Vec<Message> {
+    let unreliable = Arc::new(Unreliable::default());
+    let store: Arc<dyn HistoryStore> = Arc::clone(&unreliable) as _;
+    let mut history = ten_turns(&store).await;
+    let old = fresh(&store).await;
+    unreliable.set(fate);
+    if fate == Fate::Dropped {
+        let compacting = Box::pin(compact(&mut history, &service));
+        let committed = async {
+            while fresh(&store).await == old {
+                futures_timer::Delay::new(core::time::Duration::from_millis(5)).await;
+            }
+        };
+        let ended = futures::future::select(compacting, Box::pin(committed)).await;
+        assert!(matches!(ended, futures::future::Either::Right(_)), "it hangs");
+    } else {
+        let (outcome, usage) = compact(&mut history, &service).await;
+        assert_eq!(outcome.is_ok(), fate == Fate::Fine, "{fate:?}");
+        assert_eq!(usage.len(), 1, "what was paid is told");
+    }
+    let shown = fresh(&store).await;
+    assert_eq!(shown == old, fate == Fate::Lost, "{fate:?}");
+    if fate == Fate::Lost {
+        let (again, _) = compact(&mut open(&store).await, &service).await;
+        assert!(matches!(again, Ok(CompactionOutcome::Compacted(_))), "{again:?}");
+        return fresh(&store).await;
+    }
+    shown
+}
+
+#[test]
+fn a_store_that_fails_at_the_commit_shows_the_old_history_or_the_new_one() {
+    block_on(async {
+        let whole = ends_whole(managed(openai::service("openai")), Fate::Fine).await;
+        for fate in [Fate::Lost, Fate::Unanswered, Fate::Dropped] {
+            assert_eq!(ends_whole(managed(openai::service("openai")), fate).await, whole, "{fate:?}");
+            assert_eq!(
+                ends_whole(managed(openai::service("openai").in_band()), fate).await.len(),
+                whole.len()
+            );
+            let shown = ends_whole(managed(anthropic::service()), fate).await;
+            let body = anthropic::faults::request(&shown);
+            let (accepted, answer) = anthropic::client::post(&body, &[ON_DEMAND_BETA], None).await;
+            assert!(accepted && answer.contains(" 10 facts"), "{answer}");
+        }
+    });
+}
