@@ -82,7 +82,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
         args,
         budget: model::budget(found.as_ref(), &args.plan.budget),
         strategies: Strategies::parse(&args.plan.strategy)?,
-        profile: writable(profile(&args.profile)?, args.repair)?,
+        profile: profile(&args.profile)?,
         estimator: model::counter(found.as_ref(), Some(ESTIMATE), ESTIMATE)?,
         summarizer: summarizer::open(&args.summary, args.plan.model.model.as_deref())?,
     };
@@ -104,18 +104,6 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
     };
     say(args, &text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The profile, if what `--repair` makes for it can be written: the output is Chat Completions.
-fn writable(profile: Profile, repair: bool) -> Result<Profile> {
-    if !repair || matches!(profile, Profile::OpenaiChat | Profile::Permissive) {
-        return Ok(profile);
-    }
-    Err(Failure::input(format!(
-        "--repair writes Chat Completions, so --profile takes openai-chat or permissive, not {}; \
-         `epitome validate` takes every profile",
-        profile.as_str()
-    )))
 }
 
 /// Compacts every conversation. One that is infeasible stays as it is, and the others are done all the same.
@@ -203,7 +191,7 @@ fn compact(
     };
     if settings.args.repair {
         let all = || originals(0..u32::try_from(transcript.len()).unwrap_or(u32::MAX));
-        let repaired = repair::repair(&pieces.unwrap_or_else(all), transcript, settings.profile)?;
+        let repaired = repair::repair(&pieces.unwrap_or_else(all), transcript, settings.profile, counter)?;
         pieces = repair::account(repaired, &sizes, counter, &mut report)?;
     }
     Ok(Compacted { report, pieces })
