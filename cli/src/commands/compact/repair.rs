@@ -123,7 +123,7 @@ fn message_of(piece: &OwnedPiece, transcript: &mut Transcript<'_>) -> Result<Mes
         OwnedPiece::Original(at) | OwnedPiece::Shortened { at, text: None, .. } => {
             match transcript.edited(*at) {
                 Some(message) => Ok(message),
-                None => transcript.with_message(*at, View::to_message)?,
+                None => transcript.with_message(*at, |view| view.to_message())?,
             }
         }
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use epitome_core::message::Role;
 
-use super::message::{record, reported, results, without_results};
+use super::message::{record, results, without_results};
 use crate::message::{Message, Str};
 use crate::wire::error::quoted;
 use crate::wire::expect::{expect_object, optional_text, share};
@@ -240,18 +240,17 @@ fn conversation(
     let mut found = Vec::with_capacity(records.list.len());
     for kept in &records.list {
         let path = kept.within.map(|(path, at)| format!("{path}/{at}")).unwrap_or_default();
-        found.push(json::nested(text, kept.raw, path, |raw| {
-            Ok((record(&source, raw)?.messages, reported(raw)?))
-        })?);
+        found.push(json::nested(text, kept.raw, path, |raw| record(&source, raw))?);
     }
     // Newer versions keep what a tool returned twice: with its call, and in a record of the user's behind it.
     let is_users =
         |messages: &&Vec<Message>| messages.first().is_some_and(|first| first.role() != Role::Assistant);
-    let of_users = found.iter().map(|(messages, _)| messages).filter(is_users).flatten();
+    let of_users = found.iter().map(|found| &found.messages).filter(is_users).flatten();
     let answered: HashSet<Str> = of_users.flat_map(results).cloned().collect();
     let mut conversation = Conversation::new(Format::GeminiCli, "");
     conversation.is_log = true;
-    for (kept, (mut messages, usage)) in records.list.iter().zip(found) {
+    for (kept, found) in records.list.iter().zip(found) {
+        let (mut messages, usage) = (found.messages, found.usage);
         without_results(&mut messages, |id| answered.contains(id));
         if messages.is_empty() {
             continue;

@@ -19,6 +19,8 @@ pub(super) struct Record {
     pub(super) messages: Vec<Message>,
     /// How many parts, of all its messages, stand before those of its `content`.
     pub(super) before_content: usize,
+    /// What was reported of it.
+    pub(super) usage: Option<Usage>,
 }
 
 /// A call of a record, and what it returned.
@@ -27,12 +29,12 @@ type Call = (ToolCall, Option<ToolResult>);
 /// The messages that the record `raw`, a slice of `whole`, is; none if it is a note.
 pub(super) fn record(whole: &Arc<str>, raw: &str) -> Result<Record, WireError> {
     expect_object(raw, "a record")?;
-    let names = &["id", "type", "content", "thoughts", "toolCalls"];
-    let [id, kind, content, thoughts, calls] = json::fields(raw, names)?;
+    let names = &["id", "type", "content", "thoughts", "toolCalls", "tokens"];
+    let [id, kind, content, thoughts, calls, tokens] = json::fields(raw, names)?;
     let role = match kind {
         Some("\"user\"") => Role::User,
         Some("\"gemini\"") => Role::Assistant,
-        _ => return Ok(Record { messages: Vec::new(), before_content: 0 }),
+        _ => return Ok(Record { messages: Vec::new(), before_content: 0, usage: None }),
     };
     let calls = self::calls(whole, raw, calls)?;
     let units = match content {
@@ -51,7 +53,7 @@ pub(super) fn record(whole: &Arc<str>, raw: &str) -> Result<Record, WireError> {
     messages.extend(results.map(|result| {
         Message::new(Role::Tool, vec![Part::ToolResult(result)]).with_wire(wire.clone().with_rejoin(true))
     }));
-    Ok(Record { messages, before_content })
+    Ok(Record { messages, before_content, usage: reported(tokens)? })
 }
 
 /// The first message of a record has its name.
@@ -240,8 +242,7 @@ fn returned(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
 }
 
 /// What `tokens` reports.
-pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
-    let tokens = json::field(raw, "tokens")?;
+fn reported(tokens: Option<&str>) -> Result<Option<Usage>, WireError> {
     let Some(tokens) = tokens.filter(|tokens| Kind::of(tokens) == Kind::Object) else { return Ok(None) };
     let names = &["input", "output", "cached", "thoughts", "tool", "total"];
     let [prompt, candidates, cached, thoughts, tool_use_prompt, total] =

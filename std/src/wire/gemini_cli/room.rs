@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::log::Log;
-use super::message::{record, reported};
+use super::message::record;
 use super::write::{checkpoint, write_logged, write_record};
 use crate::wire::expect::member_text;
 use crate::wire::json::{self, Kind};
@@ -57,7 +57,8 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     conversation.label = member_text(&source, whole, "summary")?.unwrap_or_default();
     let list = json::nested(whole, list, "/messages", |list| transcript.array(list))?;
     transcript.extend(&mut conversation, list, (whole, "/messages"), |source, text| {
-        Ok((record(source, text)?.messages, reported(text)?))
+        let found = record(source, text)?;
+        Ok((found.messages, found.usage))
     })?;
     transcript.push(conversation);
     Ok(())
