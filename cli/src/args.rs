@@ -188,10 +188,12 @@ pub(crate) struct CompactArgs {
     pub(crate) why: bool,
     #[command(flatten)]
     pub(crate) summary: SummaryArgs,
-    /// Whose rules --repair follows: openai-chat, permissive
+    /// Whose rules --repair follows: openai-chat, openai-responses, anthropic, gemini, mistral, qwen, deepseek,
+    /// bedrock-converse, permissive
     #[arg(long, value_name = "PROFILE", default_value = "openai-chat")]
     pub(crate) profile: String,
-    /// Also make what is written legal: results without a call are left out, calls without one get an aborted one
+    /// Also make what is written legal: results without a call are left out, calls without one get an aborted
+    /// one; where the provider asks for it, neighbours are merged, reasoning is left out, messages are put between
     #[arg(long)]
     pub(crate) repair: bool,
     /// Count only what the verdicts depend on: for long transcripts and exact counters; what the report then has of the

@@ -28,7 +28,7 @@ use args::{Args, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
-    output::remove_half_files_on_interrupt();
+    output::end_well_on_interrupt();
     let done = match Args::parse().command {
         Command::Compact(args) => commands::compact::run(&args),
         Command::Diff(args) => commands::diff::run(&args),

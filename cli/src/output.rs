@@ -12,11 +12,14 @@ use crate::failure::{Failure, Result};
 /// The half-written file, if there is one.
 static HALF_FILE: Mutex<Option<PathBuf>> = Mutex::new(None);
 
+/// What an interrupt says on standard error.
+static LAST_WORDS: Mutex<String> = Mutex::new(String::new());
+
 /// The exit code of a program that was interrupted, as shells report it.
 const INTERRUPTED: i32 = 130;
 
-/// Makes an interrupt (Ctrl-C, a hang-up, a request to end) remove the half-written file.
-pub(crate) fn remove_half_files_on_interrupt() {
+/// Makes an interrupt (Ctrl-C, a hang-up, a request to end) remove the half-written file, and say what is to be said.
+pub(crate) fn end_well_on_interrupt() {
     // Where no handler can be set, an interrupt leaves a file with a temporary name; the output is whole all the same.
     let _ = ctrlc::set_handler(|| {
         // Held until the end: nobody makes another half file, or reports that this one is gone.
@@ -24,8 +27,16 @@ pub(crate) fn remove_half_files_on_interrupt() {
         if let Ok(Some(path)) = half.as_deref() {
             let _ = fs::remove_file(path);
         }
+        if let Ok(words) = LAST_WORDS.lock() {
+            let _ = io::stderr().write_all(words.as_bytes());
+        }
         std::process::exit(INTERRUPTED);
     });
+}
+
+/// Lets an interrupt say this on standard error, and nothing else that was to be said before.
+pub(crate) fn set_last_words(words: String) {
+    *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = words;
 }
 
 /// Whether anybody reads what is said.

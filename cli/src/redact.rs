@@ -28,6 +28,7 @@ use serde::Serialize;
 use crate::amount::{counted, grouped};
 use crate::args::RedactArgs;
 use crate::failure::Result;
+use crate::output;
 
 use table::{Rule, TABLE};
 
@@ -197,6 +198,11 @@ impl Found {
     /// Says on standard error what was found, and what was not searched.
     pub(crate) fn tell(&self) {
         let _ = write!(io::stderr().lock(), "{}", self.to_text());
+    }
+
+    /// Lets an interrupt say the same, of what was found until then.
+    pub(crate) fn tell_on_interrupt(&self) {
+        output::set_last_words(self.to_text());
     }
 
     fn to_text(&self) -> String {

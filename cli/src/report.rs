@@ -101,6 +101,18 @@ pub(crate) struct RepairCounts {
     pub(crate) left_out: u64,
     pub(crate) moved: u64,
     pub(crate) aborted: u64,
+    pub(crate) merged: u64,
+    /// Messages that the provider's rules ask for where there was none.
+    pub(crate) put_between: u64,
+    pub(crate) without_reasoning: u64,
+}
+
+impl RepairCounts {
+    /// Whether nothing had to be done.
+    pub(crate) const fn is_none(&self) -> bool {
+        let Self { left_out, moved, aborted, merged, put_between, without_reasoning } = *self;
+        left_out + moved + aborted + merged + put_between + without_reasoning == 0
+    }
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]

@@ -9,6 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use epitome::std::history::PartStandIn;
+use epitome::std::message::Message;
 use epitome::std::wire::document::{self, Conversation, Document, Layout, LineKind, Piece, Pointer};
 use epitome::std::wire::openai_chat::ChatView;
 use epitome::std::wire::{self, Format, WireError, WireErrorKind};
@@ -279,6 +280,26 @@ impl Transcript<'_> {
     pub(crate) fn shorten(&mut self, edits: &BTreeMap<u32, Vec<PartStandIn>>) {
         if let Self::Read(conversation) = self {
             conversation.shorten(edits);
+        }
+    }
+
+    /// Lets `message` stand in the place of another, when that is written: where messages are no texts of their own. Where
+    /// they are, nothing is done, and the answer is no.
+    pub(crate) fn replace(&mut self, at: usize, message: &Message) -> bool {
+        match self {
+            Self::Read(conversation) => {
+                conversation.replace(at, message.clone());
+                true
+            }
+            Self::Memory { .. } | Self::Lines(_) => false,
+        }
+    }
+
+    /// What is to stand in the place of a message, where messages are no texts of their own.
+    pub(crate) fn edited(&self, at: usize) -> Option<Message> {
+        match self {
+            Self::Read(conversation) => conversation.edited(at),
+            Self::Memory { .. } | Self::Lines(_) => None,
         }
     }
 

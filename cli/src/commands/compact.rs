@@ -85,7 +85,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
         )));
     }
     let found = model::find(&args.plan.model)?;
-    let profile = writable(profile(&args.profile)?, args.repair)?;
+    let profile = profile(&args.profile)?;
     let settings = Settings {
         budget: model::budget(found.as_ref(), &args.plan.budget),
         strategies: Strategies::parse(&args.plan.strategy)?,
@@ -114,18 +114,6 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
     };
     say(args, &text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The profile, if what `--repair` makes for it can be written: the output is Chat Completions.
-fn writable(profile: Profile, repair: bool) -> Result<Profile> {
-    if !repair || matches!(profile, Profile::OpenaiChat | Profile::Permissive) {
-        return Ok(profile);
-    }
-    Err(Failure::input(format!(
-        "--repair writes Chat Completions, so --profile takes openai-chat or permissive, not {}; \
-         `epitome validate` takes every profile",
-        profile.as_str()
-    )))
 }
 
 /// Compacts every conversation. One that is infeasible stays as it is, and the others are done all the same.
@@ -214,7 +202,7 @@ pub(super) fn compact(
     };
     if let Some(profile) = settings.repair {
         let all = || originals(0..u32::try_from(transcript.len()).unwrap_or(u32::MAX));
-        let repaired = repair::repair(&pieces.unwrap_or_else(all), transcript, profile)?;
+        let repaired = repair::repair(&pieces.unwrap_or_else(all), transcript, profile, counter)?;
         pieces = repair::account(repaired, &sizes, counter, &mut report)?;
     }
     Ok(Compacted { report, pieces })

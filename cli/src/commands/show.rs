@@ -97,6 +97,7 @@ impl<'a> Screen<'a> {
         self.turn = self.turn.max(shown.turn);
         if let Some(redactor) = &mut self.redactor {
             shown.message = redactor.message(shown.message);
+            redactor.found().tell_on_interrupt();
         }
         if !self.filter.takes(&shown) {
             return Ok(());

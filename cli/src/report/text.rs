@@ -36,13 +36,8 @@ impl Report {
         if let Some(reason) = self.unchanged_reason {
             let _ = writeln!(out, "unchanged {}{}", self.explain(reason), self.verdict_on_goal());
         }
-        if let Some(RepairCounts { left_out, moved, aborted }) = self.repair {
-            let _ = writeln!(
-                out,
-                "repaired  {} left out, {moved} moved, {} answered as aborted",
-                counted(left_out, "result"),
-                counted(aborted, "call")
-            );
+        if let Some(repair) = self.repair {
+            let _ = writeln!(out, "repaired  {}", repair_line(repair));
         }
         if self.unchanged_reason.is_none() || self.is_repaired() {
             out += &self.outcome();
@@ -63,7 +58,7 @@ impl Report {
     }
 
     fn is_repaired(&self) -> bool {
-        self.repair.is_some_and(|repair| repair.left_out + repair.moved + repair.aborted > 0)
+        self.repair.is_some_and(|repair| !repair.is_none())
     }
 
     fn budget_line(&self) -> String {
@@ -200,3 +195,19 @@ const KINDS: [(GroupKind, &str); 6] = [
     (GroupKind::Summary, "summary"),
     (GroupKind::Orphan, "result without call"),
 ];
+
+/// What making a transcript legal took; of what only some providers ask for, what there was.
+fn repair_line(repair: RepairCounts) -> String {
+    let RepairCounts { left_out, moved, aborted, merged, put_between, without_reasoning } = repair;
+    let mut line = format!(
+        "{} left out, {moved} moved, {} answered as aborted",
+        counted(left_out, "result"),
+        counted(aborted, "call")
+    );
+    let rest =
+        [(merged, "merged"), (put_between, "put between"), (without_reasoning, "without its reasoning")];
+    for (count, what) in rest.iter().filter(|(count, _)| *count > 0) {
+        line += &format!(", {} {what}", counted(*count, "message"));
+    }
+    line
+}

@@ -22,6 +22,8 @@ pub(crate) struct ReadConversation<'a> {
     kept: Option<Vec<Entry>>,
     /// By index: what stands in place of a message's parts when it is written.
     shortened: BTreeMap<u32, Vec<PartStandIn>>,
+    /// By index: the message that is written in the place of another.
+    replaced: BTreeMap<usize, Message>,
 }
 
 /// The transcript that `text` is, if it is of another format than Chat Completions. What is of no known format is left to
@@ -82,7 +84,7 @@ impl<'a> ReadConversation<'a> {
     }
 
     const fn new(transcript: &'a Transcript, at: usize) -> Self {
-        Self { transcript, at, kept: None, shortened: BTreeMap::new() }
+        Self { transcript, at, kept: None, shortened: BTreeMap::new(), replaced: BTreeMap::new() }
     }
 
     pub(super) fn all(transcript: &'a Transcript) -> Vec<super::Transcript<'a>> {
@@ -123,13 +125,24 @@ impl<'a> ReadConversation<'a> {
     }
 
     fn shortened_entry(&self, at: usize, entry: Entry) -> Entry {
-        match u32::try_from(at).ok().and_then(|at| self.shortened.get(&at)) {
-            Some(stand_ins) => {
-                let message = PartStandIn::apply(stand_ins, entry.message());
-                entry.with_message(message)
-            }
+        match self.edited(at) {
+            Some(message) => entry.with_message(message),
             None => entry,
         }
+    }
+
+    /// Lets `message` stand in the place of the one with this index, when everything is written.
+    pub(super) fn replace(&mut self, at: usize, message: Message) {
+        self.replaced.insert(at, message);
+    }
+
+    /// What is written in the place of the message with this index; `None` if it stays as it is.
+    pub(super) fn edited(&self, at: usize) -> Option<Message> {
+        let stand_ins = || {
+            let stand_ins = self.shortened.get(&u32::try_from(at).ok()?)?;
+            Some(PartStandIn::apply(stand_ins, self.messages().nth(at)?))
+        };
+        self.replaced.get(&at).cloned().or_else(stand_ins)
     }
 
     /// Writes the text with what is to become of its conversations.

@@ -80,6 +80,16 @@ fn gemini() -> String {
 
 const CODEX: &str = ".codex/sessions/2026/01/02/rollout-2026-01-02T00-00-00-codex-session.jsonl";
 
+/// The same as newer versions write it: a line for each record.
+fn gemini_lines() -> String {
+    let lines = [
+        json!({"sessionId": "newer", "projectHash": "h", "startTime": "t", "lastUpdated": "t", "kind": "main"}),
+        json!({"id": "1", "timestamp": "t", "type": "user", "content": [{"text": "gemini asks"}]}),
+        json!({"$set": {"lastUpdated": "t"}}),
+    ];
+    lines.map(|line| format!("{line}\n")).concat()
+}
+
 /// A session of each agent, the newest of Gemini CLI; and what is none.
 fn three(home: &Home) -> [PathBuf; 3] {
     let shop = home.project();
@@ -94,6 +104,24 @@ fn three(home: &Home) -> [PathBuf; 3] {
         home.file(CODEX, &codex(Path::new("/elsewhere/part")), 2_000),
         home.file(".claude/projects/-work-shop/c.jsonl", &claude(&shop, &["one", "two"]), 1_000),
     ]
+}
+
+#[test]
+fn newer_sessions_of_gemini_are_listed_and_compacted() {
+    let home = Home::new();
+    let path = home.file(".gemini/tmp/shop/chats/session-2.jsonl", &gemini_lines(), 3_000);
+    let rows = home.run(&["sessions", "--json"]).json();
+    let row = ["tool", "project", "id", "messages"].map(|name| rows[0][name].clone());
+    assert_eq!(row, [json!("gemini-cli"), json!("shop"), json!("newer"), json!(1)]);
+    let out = home.folder.path("out.jsonl");
+    let lines =
+        format!("{}{}\n", gemini_lines(), json!({"id": "2", "type": "gemini", "content": "x".repeat(4_000)}));
+    home.file(".gemini/tmp/shop/chats/session-2.jsonl", &lines, 4_000);
+    home.run(&["compact", text(&path), "--strategy", "clamp:max=20", "--keep", "10%", "-o", text(&out)]).ok();
+    let written = fs::read_to_string(&out).unwrap();
+    assert!(written.starts_with(&lines) && written.matches("\"$set\"").count() == 2, "{written}");
+    let stats = home.run(&["stats", text(&out), "--json"]).json();
+    assert_eq!((&stats["messages"], &stats["by_role"][0]["name"]), (&json!(2), &json!("user")));
 }
 
 #[test]

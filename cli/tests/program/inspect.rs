@@ -1,5 +1,6 @@
 //! `stats`, `validate` and `--repair`.
 
+use epitome::core::Profile;
 use serde_json::{Value, json};
 
 use super::support::*;
@@ -135,6 +136,57 @@ fn compacting_adds_no_violation_and_repair_leaves_none() {
     assert_eq!(wrong, 5);
 }
 
+/// The wild transcript of `files`, as every provider takes it.
+#[test]
+fn repair_leaves_nothing_that_a_profile_forbids() {
+    let folder = Folder::new();
+    let out = folder.path("out");
+    let wild =
+        files(&folder).into_iter().filter(|(file, _)| file.file_stem().is_some_and(|stem| stem == "wild"));
+    let mut merged = 0;
+    for (file, _) in wild {
+        for profile in Profile::ALL.map(Profile::as_str) {
+            let args = ["--keep", "50%", "--repair", "--profile", profile, "-o", text(&out)];
+            let report = report(&file, &args);
+            merged += report["repair"]["merged"].as_u64().unwrap();
+            assert_eq!(violations(&out, &["--profile", profile]), 0, "{} {profile}", file.display());
+        }
+    }
+    assert!(merged > 0);
+}
+
+#[test]
+fn repair_writes_the_form_that_it_read() {
+    let folder = Folder::new();
+    let out = folder.path("out.json");
+    let said = |role: &str, text: &str| json!({"role": role, "content": text});
+    let call = json!({"role": "assistant", "content": [
+        {"type": "thinking", "thinking": "hm", "signature": "s"},
+        {"type": "tool_use", "id": "a", "name": "f", "input": {}}]});
+    let messages = json!([
+        said("assistant", "I begin."),
+        said("user", "Go"),
+        said("user", "on"),
+        call,
+        said("user", "Well?"),
+        said("assistant", "Yes.")
+    ]);
+    let file = folder.file("in.json", json!({"system": "S", "messages": messages}).to_string());
+    let report = report(&file, &["--repair", "--profile", "anthropic", "-o", text(&out)]);
+    let expected = json!({"left_out": 0, "moved": 0, "aborted": 1, "merged": 2, "put_between": 1,
+        "without_reasoning": 1});
+    assert_eq!(report["repair"], expected);
+    let after = json_of(&out);
+    assert_eq!(after["system"], "S");
+    let roles: Vec<_> = after["messages"].as_array().unwrap().iter().map(|one| one["role"].clone()).collect();
+    assert_eq!(roles, ["user", "assistant", "user", "assistant", "user", "assistant"]);
+    assert_eq!(violations(&out, &["--profile", "anthropic", "--from", "anthropic"]), 0);
+    let said = run(&["compact", text(&file), "--repair", "--profile", "anthropic"]).ok();
+    let line =
+        "0 results left out, 0 moved, 1 call answered as aborted, 2 messages merged, 1 message put between, ";
+    assert!(said.contains(line), "{said}");
+}
+
 #[test]
 fn reused_ids_pair_with_the_nearest_call() {
     let folder = Folder::new();
@@ -164,7 +216,9 @@ fn repair_says_what_it_did() {
         ("bom.json", 0, 0),
     ] {
         let report = report(&fixture(name), &["--repair", "-o", text(&out)]);
-        assert_eq!(report["repair"], json!({"left_out": left_out, "moved": 0, "aborted": aborted}), "{name}");
+        let expected = json!({"left_out": left_out, "moved": 0, "aborted": aborted, "merged": 0,
+            "put_between": 0, "without_reasoning": 0});
+        assert_eq!(report["repair"], expected, "{name}");
     }
     let file = fixture("call-without-result.json");
     run(&["compact", text(&file), "--repair", "-o", text(&out)]).ok();

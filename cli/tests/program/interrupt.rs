@@ -1,9 +1,11 @@
 //! Ctrl-C and its kin: neither a half file nor a temporary one, and the old output whole.
 
 use core::time::Duration;
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
+
+use serde_json::json;
 
 use super::support::*;
 
@@ -79,4 +81,21 @@ fn an_interrupt_while_it_waits_for_input() {
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(said, "");
+}
+
+#[test]
+fn an_interrupt_says_what_was_redacted_until_then() {
+    let folder = Folder::new();
+    let said = json!({"role": "user", "content": format!("the key is sk-ant-api03-{}", "aB3".repeat(12))});
+    let file = folder.file("in.jsonl", format!("{said}\n"));
+    let mut command = program(&["show", text(&file), "--follow", "--redact"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let shown = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("[redacted:")));
+    assert!(shown.is_some());
+    signal(&child, "-INT");
+    assert_eq!(end_of(&mut child), Some(130));
+    let mut told = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert!(told.starts_with("epitome: redacted 1 "), "{told}");
 }

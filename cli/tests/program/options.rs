@@ -33,10 +33,6 @@ fn unknown_names() {
         &["--profile", "mistrial"],
         &["--profile: there is no profile \"mistrial\"; known: openai-chat, ", "mistral", "permissive"],
     );
-    refused(
-        &["--profile", "mistral", "--repair"],
-        &["--profile takes openai-chat or permissive, not mistral"],
-    );
     refused(&["--from", "xml"], &["'xml' for '--from", "auto, openai-chat"]);
     refused(&["--frob"], &["--frob"]);
     assert!(run(&["shrink", "x"]).fails(2).contains("'shrink'"));

@@ -37,7 +37,7 @@ mod record;
 mod room;
 mod write;
 
-pub(crate) use record::messages;
+pub(crate) use record::messages_and_usage;
 pub(crate) use room::ROOM;
 pub(crate) use write::write_record;
 

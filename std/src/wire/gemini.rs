@@ -33,6 +33,8 @@ mod part;
 mod room;
 mod write;
 
+pub(in crate::wire) use content::{is_response, runs};
+pub(in crate::wire) use part::{Unit, unit};
 pub(crate) use room::ROOM;
 
 /// The format's name in [`WireText`](crate::message::WireText), and of its unknown parts.

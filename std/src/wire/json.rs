@@ -128,10 +128,9 @@ pub(crate) fn fields<'a, const N: usize>(
     names: &[&'static str; N],
 ) -> Result<[Option<&'a str>; N], WireError> {
     let mut slots = [None; N];
-    members(text, |key, value| {
-        let Some((slot, name)) = slots.iter_mut().zip(names).find(|(_, name)| **name == key) else {
-            return Ok(());
-        };
+    raw_members(text, |key, value| {
+        let Some(at) = place_of(key, names) else { return Ok(()) };
+        let (Some(slot), Some(name)) = (slots.get_mut(at), names.get(at)) else { return Ok(()) };
         match slot.replace(value) {
             None => Ok(()),
             Some(_) => Err(duplicate(name).inside("", offset_of(text, value))),
@@ -140,16 +139,26 @@ pub(crate) fn fields<'a, const N: usize>(
     Ok(slots)
 }
 
+/// Which of `names` the key `raw`, quotes included, is. Hardly any key has an escape in it.
+fn place_of(raw: &str, names: &[&str]) -> Option<usize> {
+    let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
+    let found = names.iter().position(|name| *name == inner);
+    match found.is_none() && inner.contains('\\') {
+        true => names.iter().position(|name| *name == decode(raw)),
+        false => found,
+    }
+}
+
 /// The value of one key of the object `text`.
 pub(crate) fn field<'a>(text: &'a str, name: &str) -> Result<Option<&'a str>, WireError> {
     let mut found = None;
-    members(text, |key, value| match key == name {
-        true if found.is_some() => Err(duplicate(name).inside("", offset_of(text, value))),
-        true => {
+    raw_members(text, |key, value| match place_of(key, &[name]) {
+        Some(_) if found.is_some() => Err(duplicate(name).inside("", offset_of(text, value))),
+        Some(_) => {
             found = Some(value);
             Ok(())
         }
-        false => Ok(()),
+        None => Ok(()),
     })?;
     Ok(found)
 }

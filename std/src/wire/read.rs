@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::document::{self, Document, Pointer};
 use super::room::{self, Body, Content, Fit, ROOMS, Room};
-use super::transcript::Transcript;
+use super::transcript::{Conversation, Transcript};
 use super::{Format, WireError, WireErrorKind};
 use crate::message::Message;
 
@@ -113,6 +113,7 @@ pub fn read(text: impl Into<Arc<str>>, options: &ReadOptions) -> Result<Transcri
     for (mut body, room) in bodies.into_iter().zip(rooms) {
         body.read(room, &mut transcript).map_err(|error| body.place(error))?;
     }
+    transcript.conversations.iter_mut().for_each(Conversation::seal);
     Ok(transcript)
 }
 
@@ -221,7 +222,7 @@ fn reading(room: &Room, body: &Body<'_>) -> Result<Vec<Vec<Message>>, WireError>
     };
     let mut transcript = Transcript::empty(Arc::clone(&source));
     Body::new(&source, content, body.leaf).read(room, &mut transcript)?;
-    let of = |conversation: super::Conversation| {
+    let of = |conversation: Conversation| {
         conversation.entries.into_iter().map(|entry| entry.into_message().without_wire()).collect()
     };
     Ok(transcript.conversations.into_iter().map(of).collect())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::document::Document;
 use super::json::{self, Kind};
-use super::transcript::{Chain, KnownArray, Transcript};
+use super::transcript::{Chain, KnownArray, Log, Transcript};
 use super::{Format, WireError};
 use crate::message::Message;
 
@@ -24,6 +24,8 @@ pub(crate) struct Room {
     pub(crate) write: WriteRecord,
     /// How its records name each other, if they do.
     pub(crate) chain: Option<Chain>,
+    /// How it says what has become of a conversation, where it is a log that is only added to.
+    pub(crate) log: Option<Log>,
 }
 
 /// See [`Room::write`].
@@ -172,19 +174,7 @@ impl<'a> Body<'a> {
             (Content::Value(_), Some(list)) => list,
             (Content::Value(document), None) => document.text(),
         };
-        if Kind::of(list) != Kind::Array {
-            return None;
-        }
-        let mut sample = Vec::new();
-        // The error only ends the scan.
-        let _ = json::items(list, |item| match sample.len() < SAMPLE_MAX {
-            true => {
-                sample.push(item);
-                Ok(())
-            }
-            false => Err(WireError::shape("enough")),
-        });
-        Some(sample)
+        first_of(list)
     }
 
     /// `error`, about the body's text, with its place in the source.
@@ -194,6 +184,23 @@ impl<'a> Body<'a> {
             Content::Lines(text) => error.positioned(text, 1),
         }
     }
+}
+
+/// The first elements of an array, enough to know them by; `None` if it is none.
+pub(crate) fn first_of(list: &str) -> Option<Vec<&str>> {
+    if Kind::of(list) != Kind::Array {
+        return None;
+    }
+    let mut sample = Vec::new();
+    // The error only ends the scan.
+    let _ = json::items(list, |item| match sample.len() < SAMPLE_MAX {
+        true => {
+            sample.push(item);
+            Ok(())
+        }
+        false => Err(WireError::shape("enough")),
+    });
+    Some(sample)
 }
 
 /// The row of a format.

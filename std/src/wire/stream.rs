@@ -63,13 +63,14 @@ pub struct LineRecord {
 
 impl<R: BufRead> SessionLines<R> {
     /// The formats that are written line by line.
-    pub const FORMATS: [Format; 7] = [
+    pub const FORMATS: [Format; 8] = [
         Format::OpenaiChat,
         Format::Anthropic,
         Format::AgentFramework,
         Format::LangChain,
         Format::Codex,
         Format::ClaudeCode,
+        Format::GeminiCli,
         Format::Pi,
     ];
 
@@ -127,6 +128,11 @@ fn read_line(room: &Room, text: &str) -> Result<LineRecord, WireError> {
             compaction.dropped = None;
             compaction
         });
+        if record.id.is_none() && room.log.is_some() {
+            // Its records are named as their messages are.
+            let first = conversation.entries.first().and_then(|entry| entry.message().id());
+            record.id = first.map(Str::from);
+        }
         record.messages = conversation.entries.into_iter().map(super::Entry::into_message).collect();
     }
     if room.format == Format::Codex {

@@ -1,6 +1,7 @@
 //! What a text holds: conversations, and where each of their messages stands in it.
 
 mod container;
+mod log;
 mod relink;
 mod write;
 
@@ -13,6 +14,7 @@ use super::Format;
 use crate::message::{Message, Str};
 
 pub(crate) use container::{KnownArray, List, Place, Record};
+pub(crate) use log::Log;
 pub(crate) use relink::Chain;
 pub use write::write_back;
 
@@ -53,8 +55,12 @@ pub struct Conversation {
     pub usage: Vec<UsageEntry>,
     /// How many messages were read.
     pub(crate) pieces: usize,
+    /// Of which records they were, and which message of those.
+    pub(crate) as_read: Arc<[(RecordId, u32)]>,
     /// The records of which it has only some of the messages, and which those are.
     pub(crate) partial: Vec<(RecordId, Vec<u32>)>,
+    /// Whether it stands in a log that is only added to.
+    pub(crate) is_log: bool,
 }
 
 /// How a conversation belongs to another of the same text.
@@ -153,8 +159,21 @@ impl Conversation {
             compactions: Vec::new(),
             usage: Vec::new(),
             pieces: 0,
+            as_read: Arc::default(),
             partial: Vec::new(),
+            is_log: false,
         }
+    }
+
+    /// Takes note of what was read, to know later what has been changed.
+    pub(crate) fn seal(&mut self) {
+        self.as_read = self.entries.iter().filter_map(Entry::place).collect();
+    }
+
+    /// Whether its entries are those that were read, in their order, whatever they say now.
+    pub(crate) fn is_in_order(&self) -> bool {
+        let same = |(entry, place): (&Entry, &(RecordId, u32))| entry.place() == Some(*place);
+        self.entries.len() == self.as_read.len() && self.entries.iter().zip(&*self.as_read).all(same)
     }
 
     /// Its messages, in order.
@@ -200,6 +219,10 @@ impl Entry {
     #[must_use]
     pub const fn record(&self) -> Option<RecordId> {
         self.record
+    }
+
+    fn place(&self) -> Option<(RecordId, u32)> {
+        Some((self.record?, self.piece))
     }
 
     /// Whether it and the entry before it were one record, so that a writer joins them again.

@@ -1,8 +1,9 @@
 //! `epitome compact --repair`.
 
-use epitome::core::message::{PartView, Parts as _};
-use epitome::core::{ABORTED, Pending, Profile, Repair, Repairer, TokenCounter, Tokens, count_message};
-use epitome::std::message::Message;
+use epitome::core::{
+    ABORTED, BRIDGE, BRIDGE_USER, Pending, Profile, Repair, Repairer, TokenCounter, Tokens, count_message,
+};
+use epitome::std::message::{Message, Part};
 use epitome::std::wire::openai_chat;
 
 use super::OwnedPiece;
@@ -37,63 +38,130 @@ pub(super) fn account(
     Ok(Some(pieces).filter(|pieces| stable < pieces.len() || pieces.len() < sizes.len()))
 }
 
-/// The messages of `kept`, made legal.
+/// The messages of `kept`, made legal under `profile`.
 pub(super) fn repair(
     kept: &[OwnedPiece],
     transcript: &mut Transcript<'_>,
     profile: Profile,
+    counter: &dyn TokenCounter,
 ) -> Result<(Vec<OwnedPiece>, RepairCounts)> {
-    let order: Vec<usize> = kept.iter().filter_map(OwnedPiece::original).collect();
-    let mut counts = RepairCounts { left_out: order.len() as u64, ..RepairCounts::default() };
+    let mut counts = RepairCounts { left_out: kept.len() as u64, ..RepairCounts::default() };
     let mut newest = 0;
-    let mut pieces = Vec::with_capacity(order.len());
-    for step in repair_steps(&order, transcript, profile)? {
+    let mut pieces = Vec::with_capacity(kept.len());
+    for step in repair_steps(kept, transcript, profile)? {
+        if let Repair::Keep(at) | Repair::Merge { position: at } | Repair::DropReasoning { position: at } =
+            step
+        {
+            counts.left_out -= 1;
+            counts.moved += u64::from(at < newest);
+            newest = newest.max(at);
+        }
+        let piece = |at: u32| {
+            kept.get(at as usize).ok_or_else(|| Failure::input(format!("there is no message {at} to repair")))
+        };
         match step {
+            Repair::Keep(at) => pieces.push(piece(at)?.clone()),
+            Repair::DropReasoning { position } => {
+                let message = message_of(piece(position)?, transcript)?;
+                let rest = message.parts().iter().filter(|part| !matches!(part, Part::Reasoning(_)));
+                let rest = rest.cloned().collect();
+                pieces.push(edited(piece(position)?, &message.with_parts(rest), transcript, counter)?);
+                counts.without_reasoning += 1;
+            }
+            Repair::Merge { position } => {
+                let more = message_of(piece(position)?, transcript)?;
+                let Some(last) = pieces.pop() else { continue };
+                let message = message_of(&last, transcript)?;
+                let parts = message.parts().iter().chain(more.parts()).cloned().collect();
+                pieces.push(edited(&last, &message.with_parts(parts), transcript, counter)?);
+                counts.merged += 1;
+            }
             Repair::Abort { position, call } => {
-                let at = order.get(position as usize).copied().unwrap_or(0);
-                pieces.push(OwnedPiece::New(aborted(transcript, at, call)?));
+                let message = message_of(piece(position)?, transcript)?;
+                pieces.push(new(&aborted(&message, call, profile))?);
                 counts.aborted += 1;
             }
-            Repair::Keep(at) => {
-                counts.left_out -= 1;
-                counts.moved += u64::from(at < newest);
-                newest = newest.max(at);
-                pieces.extend(kept.get(at as usize).cloned());
+            Repair::BridgeUser => {
+                pieces.push(new(&Message::user(BRIDGE_USER))?);
+                counts.put_between += 1;
             }
-            other => {
-                return Err(Failure::input(format!("the repair {other:?} has no form in Chat Completions")));
+            Repair::BridgeAssistant => {
+                pieces.push(new(&Message::assistant(BRIDGE))?);
+                counts.put_between += 1;
             }
+            other => return Err(Failure::input(format!("the repair {other:?} is not known here"))),
         }
     }
     Ok((pieces, counts))
 }
 
-fn repair_steps(order: &[usize], transcript: &mut Transcript<'_>, profile: Profile) -> Result<Vec<Repair>> {
+fn repair_steps(
+    kept: &[OwnedPiece],
+    transcript: &mut Transcript<'_>,
+    profile: Profile,
+) -> Result<Vec<Repair>> {
+    let is_edit =
+        |(at, piece): &(usize, &OwnedPiece)| !matches!(piece, OwnedPiece::Original(from) if from == at);
     let mut repairer = Repairer::default();
-    for at in order {
-        transcript.with_message(*at, |message| repairer.push(message))?;
+    if let Some((first, _)) = kept.iter().enumerate().find(is_edit) {
+        repairer = repairer.with_edit(u32::try_from(first).unwrap_or(u32::MAX));
+    }
+    for piece in kept {
+        match piece {
+            OwnedPiece::Original(at) => transcript.with_message(*at, |message| repairer.push(message))?,
+            other => repairer.push(&message_of(other, transcript)?),
+        }
     }
     // A file is at rest: nothing of it is still running.
     Ok(repairer.finish(profile, Pending::Over))
 }
 
-/// The text of an aborted result for a call of the message at `at`.
-fn aborted(transcript: &mut Transcript<'_>, at: usize, call: u32) -> Result<String> {
-    let id = transcript.with_message(at, |message| call_id(message, call))?;
-    let message = Message::tool(id, ABORTED);
-    let text = openai_chat::write(&message).map_err(|error| Failure::input(error.to_string()))?;
+/// What a piece says.
+fn message_of(piece: &OwnedPiece, transcript: &mut Transcript<'_>) -> Result<Message> {
+    let message = match piece {
+        OwnedPiece::New(text) | OwnedPiece::Shortened { text: Some(text), .. } => openai_chat::read(text),
+        OwnedPiece::Original(at) | OwnedPiece::Shortened { at, text: None, .. } => {
+            match transcript.edited(*at) {
+                Some(message) => Ok(message),
+                None => transcript.with_message(*at, |view| view.to_message())?,
+            }
+        }
+    };
+    message.map_err(|error| Failure::input(error.to_string()))
+}
+
+/// The piece with this message in its place.
+fn edited(
+    piece: &OwnedPiece,
+    message: &Message,
+    transcript: &mut Transcript<'_>,
+    counter: &dyn TokenCounter,
+) -> Result<OwnedPiece> {
+    let Some(at) = piece.original() else { return new(message) };
+    let tokens = count_message(message, counter).as_u64();
+    let text = if transcript.replace(at, message) { None } else { Some(chat(message)?) };
+    Ok(OwnedPiece::Shortened { at, text, tokens })
+}
+
+fn new(message: &Message) -> Result<OwnedPiece> {
+    chat(message).map(OwnedPiece::New)
+}
+
+fn chat(message: &Message) -> Result<String> {
+    let text = openai_chat::write(message).map_err(|error| Failure::input(error.to_string()))?;
     Ok(text.into_owned())
 }
 
-fn call_id(message: &View<'_>, wanted: u32) -> String {
-    let (mut seen, mut id) = (0, String::new());
-    message.for_each_part(&mut |part| {
-        if let PartView::ToolCall(call) = part {
-            if seen == wanted {
-                call.id.clone_into(&mut id);
-            }
-            seen += 1;
-        }
+/// An aborted result for a call of `message`; with the name of its tool where the provider asks for it.
+fn aborted(message: &Message, wanted: u32, profile: Profile) -> Message {
+    let calls = message.parts().iter().filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call),
+        _ => None,
     });
-    id
+    let call = calls.into_iter().nth(wanted as usize);
+    let result = Message::tool(call.map(|call| call.id.clone()).unwrap_or_default(), ABORTED);
+    match call.filter(|_| profile == Profile::Gemini) {
+        Some(call) => result.with_name(call.name.clone()),
+        None => result,
+    }
 }

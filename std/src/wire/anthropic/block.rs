@@ -52,28 +52,79 @@ fn parts_in<'a>(
     }
 }
 
+/// The members of a block that are read, as they are written: one look at a block, which may be long.
+struct Fields<'a> {
+    kind: Option<&'a str>,
+    text: Option<&'a str>,
+    thinking: Option<&'a str>,
+    signature: Option<&'a str>,
+    data: Option<&'a str>,
+    id: Option<&'a str>,
+    name: Option<&'a str>,
+    input: Option<&'a str>,
+    answers: Option<&'a str>,
+    content: Option<&'a str>,
+    is_error: Option<&'a str>,
+    source: Option<&'a str>,
+}
+
+impl<'a> Fields<'a> {
+    fn of(raw: &'a str) -> Result<Self, WireError> {
+        let names = &[
+            "type",
+            "text",
+            "thinking",
+            "signature",
+            "data",
+            "id",
+            "name",
+            "input",
+            "tool_use_id",
+            "content",
+            "is_error",
+            "source",
+        ];
+        let [kind, text, thinking, signature, data, id, name, input, answers, content, is_error, source] =
+            json::fields(raw, names)?;
+        Ok(Self {
+            kind,
+            text,
+            thinking,
+            signature,
+            data,
+            id,
+            name,
+            input,
+            answers,
+            content,
+            is_error,
+            source,
+        })
+    }
+}
+
 /// The part that the block `raw` is; none for an empty text.
 fn part(whole: &Arc<str>, raw: &str, place: Where) -> Result<Option<Part>, WireError> {
     expect_object(raw, "a block")?;
-    let [kind] = json::fields(raw, &["type"])?;
-    let Some(kind) = optional_text(raw, kind, "type")? else {
+    let fields = Fields::of(raw)?;
+    let Some(kind) = optional_text(raw, fields.kind, "type")? else {
         return Err(WireError::shape(format!("expected a block with `type`, found {}", json::describe(raw))));
     };
     let unknown = || Part::Unknown(UnknownPart::new(NAME.clone(), share(whole, &kind), share(whole, raw)));
     Ok(Some(match &*kind {
-        "text" => return Ok(text_part(whole, needed(raw, "text")?)),
-        "thinking" => reasoning(whole, raw)?,
+        "text" => return Ok(text_part(whole, needed(raw, fields.text, "text")?)),
+        "thinking" => reasoning(whole, raw, &fields)?,
         "redacted_thinking" => {
             let mut sealed = Reasoning::new(Str::default());
-            sealed.opaque = Some(share(whole, &needed(raw, "data")?));
+            sealed.opaque = Some(share(whole, &needed(raw, fields.data, "data")?));
             Part::Reasoning(sealed)
         }
-        "tool_use" => call(whole, raw, CallKind::Function)?,
-        "server_tool_use" | "mcp_tool_use" => call(whole, raw, CallKind::Hosted)?,
-        "image" => media(whole, raw, MediaKind::Image)?.map_or_else(unknown, Part::Media),
-        "document" => media(whole, raw, MediaKind::Document)?.map_or_else(unknown, Part::Media),
+        "tool_use" => call(whole, raw, &fields, CallKind::Function)?,
+        "server_tool_use" | "mcp_tool_use" => call(whole, raw, &fields, CallKind::Hosted)?,
+        "image" => media(whole, raw, &fields, MediaKind::Image)?.map_or_else(unknown, Part::Media),
+        "document" => media(whole, raw, &fields, MediaKind::Document)?.map_or_else(unknown, Part::Media),
         "compaction" => compaction(whole, raw)?,
-        other if other.ends_with("tool_result") && place == Where::Message => result(whole, raw)?,
+        other if other.ends_with("tool_result") && place == Where::Message => result(whole, raw, &fields)?,
         _ => unknown(),
     }))
 }
@@ -82,44 +133,47 @@ fn text_part(whole: &Arc<str>, text: Cow<'_, str>) -> Option<Part> {
     if text.is_empty() { None } else { Some(Part::Text(share(whole, &text))) }
 }
 
-fn reasoning(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
-    let [text, signature] = json::fields(raw, &["thinking", "signature"])?;
-    let text = optional_text(raw, text, "thinking")?.unwrap_or_default();
+fn reasoning(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Part, WireError> {
+    let text = optional_text(raw, fields.thinking, "thinking")?.unwrap_or_default();
     let mut reasoning = Reasoning::new(share(whole, &text));
-    let signature = optional_text(raw, signature, "signature")?.filter(|signature| !signature.is_empty());
+    let signature =
+        optional_text(raw, fields.signature, "signature")?.filter(|signature| !signature.is_empty());
     reasoning.opaque = signature.map(|signature| share(whole, &signature));
     Ok(Part::Reasoning(reasoning))
 }
 
-fn call(whole: &Arc<str>, raw: &str, kind: CallKind) -> Result<Part, WireError> {
-    let [id, name, input] = json::fields(raw, &["id", "name", "input"])?;
-    let id = optional_text(raw, id, "id")?.unwrap_or_default();
-    let Some(name) = optional_text(raw, name, "name")? else {
+fn call(whole: &Arc<str>, raw: &str, fields: &Fields<'_>, kind: CallKind) -> Result<Part, WireError> {
+    let id = optional_text(raw, fields.id, "id")?.unwrap_or_default();
+    let Some(name) = optional_text(raw, fields.name, "name")? else {
         return Err(WireError::shape(format!("expected a call with `name`, found {}", json::describe(raw))));
     };
-    let mut call = ToolCall::new(share(whole, &id), share(whole, &name), share(whole, input.unwrap_or("{}")));
+    let input = share(whole, fields.input.unwrap_or("{}"));
+    let mut call = ToolCall::new(share(whole, &id), share(whole, &name), input);
     call.kind = kind;
     Ok(Part::ToolCall(call))
 }
 
 /// A result: what the provider's own tools returned is kept as it is written, block by block.
-fn result(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
-    let [id, content, failed] = json::fields(raw, &["tool_use_id", "content", "is_error"])?;
-    let id = optional_text(raw, id, "tool_use_id")?.unwrap_or_default();
-    let blocks = present(raw, content, "content", |content| match Kind::of(content) {
+fn result(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Part, WireError> {
+    let id = optional_text(raw, fields.answers, "tool_use_id")?.unwrap_or_default();
+    let blocks = present(raw, fields.content, "content", |content| match Kind::of(content) {
         Kind::Object => Ok(vec![(part(whole, content, Where::Result)?, content)]),
         _ => parts_in(whole, content, Where::Result),
     })?;
     let parts = blocks.unwrap_or_default().into_iter().filter_map(|(part, _)| part).collect();
     let mut result = ToolResult::new(share(whole, &id), parts);
-    result.is_error = failed == Some("true");
+    result.is_error = fields.is_error == Some("true");
     Ok(Part::ToolResult(result))
 }
 
 /// Media whose source is known; `None` for another, for example a document that is a list of blocks.
-fn media(whole: &Arc<str>, raw: &str, kind: MediaKind) -> Result<Option<Media>, WireError> {
-    let [source] = json::fields(raw, &["source"])?;
-    let found = present(raw, source, "source", |source| {
+fn media(
+    whole: &Arc<str>,
+    raw: &str,
+    fields: &Fields<'_>,
+    kind: MediaKind,
+) -> Result<Option<Media>, WireError> {
+    let found = present(raw, fields.source, "source", |source| {
         expect_object(source, "a source")?;
         let [kind, mime, data, url, file] =
             json::fields(source, &["type", "media_type", "data", "url", "file_id"])?;
@@ -166,8 +220,7 @@ fn compaction(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
     Ok(Part::Compaction(CompactionPart::new(PROVIDER, share(whole, &text), opaque)))
 }
 
-fn needed<'a>(raw: &'a str, key: &'static str) -> Result<Cow<'a, str>, WireError> {
-    let [value] = json::fields(raw, &[key])?;
+fn needed<'a>(raw: &str, value: Option<&'a str>, key: &'static str) -> Result<Cow<'a, str>, WireError> {
     present(raw, value, key, expect_text)?.ok_or_else(|| {
         WireError::shape(format!("expected a block with `{key}`, found {}", json::describe(raw)))
     })

@@ -13,8 +13,24 @@ use crate::wire::{WireError, WireErrorKind};
 
 /// The messages that the object `text`, a slice of `whole`, is: one, or several if it mixes results with other blocks.
 pub(crate) fn messages(whole: &Arc<str>, text: &str) -> Result<Vec<Message>, WireError> {
+    messages_and_usage(whole, text).map(|(messages, _)| messages)
+}
+
+/// The same, and the report in it, as it is written: one look at a message, which may be long.
+pub(crate) fn messages_and_usage<'a>(
+    whole: &Arc<str>,
+    text: &'a str,
+) -> Result<(Vec<Message>, Option<&'a str>), WireError> {
     expect_object(text, "a message")?;
-    let [role, content, id] = json::fields(text, &["role", "content", "id"])?;
+    let [role, content, id, usage] = json::fields(text, &["role", "content", "id", "usage"])?;
+    Ok((of_fields(whole, text, [role, content, id])?, usage.filter(|usage| *usage != "null")))
+}
+
+fn of_fields(
+    whole: &Arc<str>,
+    text: &str,
+    [role, content, id]: [Option<&str>; 3],
+) -> Result<Vec<Message>, WireError> {
     let Some(role) = role else {
         let found = json::describe(text);
         return Err(WireError::shape(format!("expected a message (an object with `role`), found {found}")));

@@ -21,6 +21,7 @@ pub(crate) const ROOM: Room = Room {
     read,
     write: write_record,
     chain: None,
+    log: None,
 };
 
 fn sign(body: &Body<'_>) -> Fit {

@@ -20,6 +20,7 @@ pub(crate) const ROOM: Room = Room {
         names: |raw| forest::names(raw, &["uuid", "parentUuid"]),
         linked: |raw, parent| forest::linked(raw, "parentUuid", parent),
     }),
+    log: None,
 };
 
 fn sign(body: &Body<'_>) -> Fit {

@@ -12,7 +12,7 @@ use crate::wire::expect::share;
 use crate::wire::forest::{self, Forest};
 use crate::wire::json;
 use crate::wire::transcript::{RecordId, Transcript};
-use crate::wire::{anthropic, usage};
+use crate::wire::{anthropic, usage as reports};
 
 /// All lines that have a name and a place in a tree.
 #[derive(Debug, Default)]
@@ -106,8 +106,9 @@ impl Node<'_> {
         (raw, message): (&str, &str),
     ) -> Result<(), WireError> {
         let source = std::sync::Arc::clone(&transcript.source);
-        let messages =
-            json::nested(raw, message, "/message", |message| anthropic::messages(&source, message))?;
+        let (messages, usage) = json::nested(raw, message, "/message", |message| {
+            anthropic::messages_and_usage(&source, message)
+        })?;
         self.record = Some(transcript.element(list, at, messages.len()));
         let id = share(&source, &self.uuid);
         let mut id = Some(id);
@@ -118,10 +119,8 @@ impl Node<'_> {
                 None => message,
             })
             .collect();
-        if let Some(raw) = json::field(message, "usage")?.filter(|raw| *raw != "null") {
-            // A report that cannot be read is none: the messages are what counts.
-            self.usage = usage::of(raw).ok();
-        }
+        // A report that cannot be read is none: the messages are what counts.
+        self.usage = usage.and_then(|raw| reports::of(raw).ok());
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::wire::{Format, WireError};
 
 /// The row of Codex.
 pub(crate) const ROOM: Room =
-    Room { format: Format::Codex, keys: &[], sign, read, write: write_record, chain: None };
+    Room { format: Format::Codex, keys: &[], sign, read, write: write_record, chain: None, log: None };
 
 fn sign(body: &Body<'_>) -> Fit {
     let lines = match body.value() {

@@ -115,12 +115,12 @@ pub(super) fn units<'a>(
 }
 
 /// Whether it is the response to a call of the caller's.
-pub(super) fn is_response(unit: &Unit) -> bool {
+pub(in crate::wire) fn is_response(unit: &Unit) -> bool {
     unit.parts.iter().any(|part| matches!(part, Part::ToolResult(_)))
 }
 
 /// How the units of a content are split: each response in a user's content alone, what is between together.
-fn runs(role: Role, units: &[(Unit, &str)]) -> Vec<core::ops::Range<usize>> {
+pub(in crate::wire) fn runs(role: Role, units: &[(Unit, &str)]) -> Vec<core::ops::Range<usize>> {
     let mut runs: Vec<core::ops::Range<usize>> = Vec::new();
     let mut joins = false;
     for (at, (unit, _)) in units.iter().enumerate() {

@@ -13,10 +13,10 @@ use crate::wire::json::{self, Kind};
 
 /// What one part of the wire says: a part, or sealed reasoning and a part, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub(super) struct Unit {
-    pub(super) parts: Vec<Part>,
+pub(in crate::wire) struct Unit {
+    pub(in crate::wire) parts: Vec<Part>,
     /// The name of the function whose response it is.
-    pub(super) name: Option<Str>,
+    pub(in crate::wire) name: Option<Str>,
 }
 
 /// The members of a part, in either spelling.
@@ -31,27 +31,22 @@ struct Members<'a> {
 impl<'a> Members<'a> {
     fn of(raw: &'a str) -> Result<Self, WireError> {
         expect_object(raw, "a part")?;
-        let mut found = Self { text: None, thought: false, signature: None, body: None };
-        json::members(raw, |key, value| {
-            let key = BODIES.iter().find(|(camel, snake)| *camel == key || *snake == key);
-            let body = key.map(|(camel, _)| (*camel, value));
-            if value == "null" {
-                return Ok(());
-            }
-            found.body = found.body.or(body);
-            Ok(())
-        })?;
-        let [text, thought, camel, snake] =
-            json::fields(raw, &["text", "thought", "thoughtSignature", "thought_signature"])?;
-        found.text = text.filter(|text| *text != "null");
-        found.thought = thought == Some("true");
-        found.signature = camel.or(snake).filter(|signature| *signature != "null");
-        Ok(found)
+        let given = |value: &&str| *value != "null";
+        let [text, thought, camel, snake, bodies @ ..] = json::fields(raw, &MEMBERS)?;
+        let bodies = bodies.iter().enumerate().filter_map(|(at, value)| {
+            Some((*MEMBERS.get(BODY.saturating_add(at & !1))?, value.filter(given)?))
+        });
+        Ok(Self {
+            text: text.filter(given),
+            thought: thought == Some("true"),
+            signature: camel.or(snake).filter(given),
+            body: bodies.min_by_key(|(_, value)| json::offset_of(raw, value)),
+        })
     }
 }
 
 /// What the part `raw` says. `id` gives the id of a call or response of this name that the wire has none for.
-pub(super) fn unit(
+pub(in crate::wire) fn unit(
     whole: &Arc<str>,
     raw: &str,
     id: &mut dyn FnMut(bool, &str) -> Str,
@@ -217,17 +212,33 @@ fn text(whole: &Arc<str>, raw: &str, key: &'static str) -> Result<Str, WireError
     Ok(optional_text(raw, value, key)?.map(|text| share(whole, &text)).unwrap_or_default())
 }
 
-/// The members that say what a part is, in both spellings.
-const BODIES: &[(&str, &str)] = &[
-    ("functionCall", "function_call"),
-    ("functionResponse", "function_response"),
-    ("inlineData", "inline_data"),
-    ("fileData", "file_data"),
-    ("executableCode", "executable_code"),
-    ("codeExecutionResult", "code_execution_result"),
-    ("toolCall", "tool_call"),
-    ("toolResponse", "tool_response"),
+/// The members of a part that are read. From [`BODY`] on, those that say what it is, each in camel case and then in snake
+/// case.
+const MEMBERS: [&str; 20] = [
+    "text",
+    "thought",
+    "thoughtSignature",
+    "thought_signature",
+    "functionCall",
+    "function_call",
+    "functionResponse",
+    "function_response",
+    "inlineData",
+    "inline_data",
+    "fileData",
+    "file_data",
+    "executableCode",
+    "executable_code",
+    "codeExecutionResult",
+    "code_execution_result",
+    "toolCall",
+    "tool_call",
+    "toolResponse",
+    "tool_response",
 ];
+
+/// How many of [`MEMBERS`] do not say what a part is.
+const BODY: usize = 4;
 
 /// The format's name, shared by all messages.
 pub(super) static NAME: LazyLock<Str> = LazyLock::new(|| Str::from(FORMAT));

@@ -2,33 +2,51 @@
 
 use std::sync::Arc;
 
-use super::message::{messages, reported};
-use super::write::write_record;
+use super::log::Log;
+use super::message::record;
+use super::write::{checkpoint, write_logged, write_record};
 use crate::wire::expect::member_text;
 use crate::wire::json::{self, Kind};
 use crate::wire::room::{Body, Fit, Room};
-use crate::wire::transcript::{Conversation, Transcript};
+use crate::wire::transcript::{self, Conversation, Transcript};
 use crate::wire::{Format, WireError};
 
 /// The row of Gemini CLI.
 pub(crate) const ROOM: Room = Room {
     format: Format::GeminiCli,
-    keys: &["messages", "sessionId"],
+    keys: &["messages", "sessionId", "summary"],
     sign,
     read,
     write: write_record,
     chain: None,
+    log: Some(transcript::Log { record: write_logged, line: checkpoint }),
 };
 
 fn sign(body: &Body<'_>) -> Fit {
     let has = |key, kind| body.field(key).is_some_and(|value| Kind::of(value) == kind);
-    match has("sessionId", Kind::Text) && has("projectHash", Kind::Text) && has("messages", Kind::Array) {
-        true => Fit::Certain("it has `sessionId`, `projectHash` and `messages`"),
-        false => Fit::No,
+    if has("sessionId", Kind::Text) && has("projectHash", Kind::Text) && has("messages", Kind::Array) {
+        return Fit::Certain("it has `sessionId`, `projectHash` and `messages`");
+    }
+    let first = lines(body).and_then(|_| body.value().or_else(|| body.sample("")?.first().copied()));
+    let Some(first) = first.filter(|first| Kind::of(first) == Kind::Object) else { return Fit::No };
+    match json::fields(first, &["sessionId", "projectHash"]) {
+        Ok([Some(session), Some(project)]) if [session, project].map(Kind::of) == [Kind::Text; 2] => {
+            Fit::Certain("its first line has `sessionId` and `projectHash`")
+        }
+        _ => Fit::No,
     }
 }
 
+/// The log that a body is: lines, or the first of them alone, which has no messages yet.
+fn lines<'a>(body: &Body<'a>) -> Option<&'a str> {
+    let is_first = |value: &str| body.field("messages").is_none() && !value.contains('\n');
+    Some(body.text()).filter(|_| body.value().is_none_or(is_first))
+}
+
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    if let Some(text) = lines(body) {
+        return Log::read(transcript, text)?.conversations(transcript, text, body.leaf);
+    }
     let whole = body.value().unwrap_or_default();
     let Some(list) = body.field("messages") else {
         return Err(WireError::shape(format!("expected `messages`, found {}", json::describe(whole))));
@@ -36,9 +54,11 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     let mut conversation = Conversation::new(Format::GeminiCli, format!("{}/messages", body.path()));
     let source = Arc::clone(body.source);
     conversation.id = member_text(&source, whole, "sessionId")?.unwrap_or_default();
+    conversation.label = member_text(&source, whole, "summary")?.unwrap_or_default();
     let list = json::nested(whole, list, "/messages", |list| transcript.array(list))?;
     transcript.extend(&mut conversation, list, (whole, "/messages"), |source, text| {
-        Ok((messages(source, text)?, reported(text)?))
+        let found = record(source, text)?;
+        Ok((found.messages, found.usage))
     })?;
     transcript.push(conversation);
     Ok(())

@@ -1,7 +1,7 @@
 //! Finding where values end. What is no JSON is told here from what is; why it is none, `serde_json` says.
 //!
 //! A text is looked at several times, once for each level that a reader opens, so that this is most of what reading costs:
-//! strings are passed over by `memchr`, and nothing is kept but one bit for each open bracket.
+//! long strings are passed over by `memchr`, and nothing is kept but one bit for each open bracket.
 
 use core::convert::Infallible;
 
@@ -166,17 +166,14 @@ impl<'a> Scanner<'a> {
         self.byte(b'"')?;
         loop {
             let rest = self.text.as_bytes().get(self.at..)?;
-            let (plain, rest) = rest.split_at_checked(memchr2(b'"', b'\\', rest)?)?;
-            if has_control(plain) {
-                return None;
-            }
-            let passed = match rest {
+            let plain = plain_length(rest)?;
+            let passed = match rest.get(plain..)? {
                 [b'"', ..] => 1,
                 [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => 2,
                 [b'\\', b'u', digits @ ..] if digits.get(..4)?.iter().all(u8::is_ascii_hexdigit) => 6,
                 _ => return None,
             };
-            self.at = self.at.saturating_add(plain.len()).saturating_add(passed);
+            self.at = self.at.saturating_add(plain).saturating_add(passed);
             if passed == 1 {
                 return Some(());
             }
@@ -280,22 +277,50 @@ impl Brackets {
     }
 }
 
-/// Whether one of these bytes is a control character, which JSON escapes. Eight at a time, the last eight once more where
-/// they are no whole word: only a byte below `0x20` borrows from its highest bit.
-fn has_control(bytes: &[u8]) -> bool {
-    let borrows = |word: &[u8; 8]| {
+/// How many bytes stand before the first quote or backslash; `None` if there is none, or a control character before it,
+/// which JSON escapes. Most strings are short: `memchr` pays behind the first few words.
+fn plain_length(bytes: &[u8]) -> Option<usize> {
+    let (words, _) = bytes.as_chunks::<8>();
+    let mut length = 0_usize;
+    for word in words.iter().take(WORDS) {
         let word = u64::from_le_bytes(*word);
-        word.wrapping_sub(EACH_BYTE * 0x20) & !word
-    };
+        let found = ends(word, b'"') | ends(word, b'\\') | borrows(word, 0x20);
+        if found != 0 {
+            let at = length.saturating_add((found.trailing_zeros() / 8) as usize);
+            return Some(at).filter(|at| bytes.get(*at).is_some_and(|byte| *byte >= 0x20));
+        }
+        length = length.saturating_add(8);
+    }
+    let rest = bytes.get(length..)?;
+    let more = memchr2(b'"', b'\\', rest)?;
+    if has_control(rest.get(..more)?) { None } else { Some(length.saturating_add(more)) }
+}
+
+/// The highest bit of each byte of `word` that is this one. Those above the lowest may be wrong.
+const fn ends(word: u64, byte: u8) -> u64 {
+    borrows(word ^ (EACH_BYTE * byte as u64), 1)
+}
+
+/// The highest bit of each byte of `word` that is below this limit. Those above the lowest may be wrong.
+const fn borrows(word: u64, limit: u64) -> u64 {
+    word.wrapping_sub(EACH_BYTE * limit) & !word & (EACH_BYTE * 0x80)
+}
+
+/// Whether one of these bytes is a control character. Eight at a time, the last eight once more where they are no whole
+/// word.
+fn has_control(bytes: &[u8]) -> bool {
+    let found = |word: &[u8; 8]| borrows(u64::from_le_bytes(*word), 0x20);
     match bytes.last_chunk::<8>() {
         Some(last) => {
             let (words, _) = bytes.as_chunks::<8>();
-            let found = words.iter().fold(borrows(last), |found, word| found | borrows(word));
-            found & (EACH_BYTE * 0x80) != 0
+            words.iter().fold(found(last), |all, word| all | found(word)) != 0
         }
         None => bytes.iter().any(|byte| *byte < 0x20),
     }
 }
+
+/// How many words of a string are looked at one by one.
+const WORDS: usize = 4;
 
 /// A word of eight bytes of one.
 const EACH_BYTE: u64 = u64::MAX / 255;

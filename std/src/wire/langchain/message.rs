@@ -34,17 +34,13 @@ pub(super) struct Fields<'a> {
 impl<'a> Fields<'a> {
     pub(super) fn of(raw: &'a str) -> Result<Self, WireError> {
         expect_object(raw, "a message")?;
-        let [data, lc, kwargs, outer, class] = json::fields(raw, &["data", "lc", "kwargs", "type", "id"])?;
-        let is_object = |value: &&str| Kind::of(value) == Kind::Object;
-        let (own, key, path) = match (data.filter(is_object), lc.and(kwargs).filter(is_object)) {
-            (Some(data), _) => (data, "data", "/data"),
-            (None, Some(kwargs)) => (kwargs, "kwargs", "/kwargs"),
-            (None, None) => (raw, "", ""),
-        };
         let names = &[
+            "data",
+            "lc",
+            "kwargs",
             "type",
-            "name",
             "id",
+            "name",
             "content",
             "tool_calls",
             "tool_call_id",
@@ -52,8 +48,32 @@ impl<'a> Fields<'a> {
             "additional_kwargs",
             "usage_metadata",
         ];
-        let [inner, name, id, content, calls, call_id, status, more, usage] =
-            json::nested(raw, own, path, |own| json::fields(own, names))?;
+        // The shortest form has all of it in one object, and a message may be long.
+        let [data, lc, kwargs, outer, class, flat @ ..] = json::fields(raw, names)?;
+        let is_object = |value: &&str| Kind::of(value) == Kind::Object;
+        let (own, key, path) = match (data.filter(is_object), lc.and(kwargs).filter(is_object)) {
+            (Some(data), _) => (data, "data", "/data"),
+            (None, Some(kwargs)) => (kwargs, "kwargs", "/kwargs"),
+            (None, None) => (raw, "", ""),
+        };
+        let own_names = &[
+            "type",
+            "id",
+            "name",
+            "content",
+            "tool_calls",
+            "tool_call_id",
+            "status",
+            "additional_kwargs",
+            "usage_metadata",
+        ];
+        let [inner, id, name, content, calls, call_id, status, more, usage] = match key {
+            "" => {
+                let [name, content, calls, call_id, status, more, usage] = flat;
+                [outer, class, name, content, calls, call_id, status, more, usage]
+            }
+            _ => json::nested(raw, own, path, |own| json::fields(own, own_names))?,
+        };
         let kind = match inner.or(outer.filter(|kind| *kind != "\"constructor\"")) {
             Some(kind) => json::decode(kind),
             None => last_name(class)?,
@@ -145,12 +165,17 @@ fn parts(whole: &Arc<str>, own: &str, role: Role, fields: &Fields<'_>) -> Result
 
 fn call(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
     expect_object(raw, "a call")?;
-    let text = |key| Ok::<_, WireError>(member_text(whole, raw, key)?.unwrap_or_default());
-    let arguments = match json::field(raw, "args")? {
+    let [id, name, args] = json::fields(raw, &["id", "name", "args"])?;
+    let text = |value, key| {
+        Ok::<_, WireError>(
+            optional_text(raw, value, key)?.map(|text| share(whole, &text)).unwrap_or_default(),
+        )
+    };
+    let arguments = match args {
         Some(args) if Kind::of(args) == Kind::Text => share(whole, &json::decode(args)),
         args => share(whole, args.unwrap_or("{}")),
     };
-    Ok(Part::ToolCall(ToolCall::new(text("id")?, text("name")?, arguments)))
+    Ok(Part::ToolCall(ToolCall::new(text(id, "id")?, text(name, "name")?, arguments)))
 }
 
 /// The parts that `content`, a text or a list of blocks, is. Empty texts are none.

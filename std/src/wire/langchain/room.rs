@@ -10,7 +10,7 @@ use super::write::write_record;
 use crate::message::Message;
 use crate::wire::expect::number;
 use crate::wire::json::{self, Kind};
-use crate::wire::room::{Body, Content, Fit, Room};
+use crate::wire::room::{self, Body, Content, Fit, Room};
 use crate::wire::transcript::{Conversation, Transcript};
 use crate::wire::{Format, WireError};
 
@@ -22,6 +22,7 @@ pub(crate) const ROOM: Room = Room {
     read,
     write: write_record,
     chain: None,
+    log: None,
 };
 
 /// The list of messages, and its place in the body.
@@ -37,33 +38,36 @@ fn list<'a>(body: &Body<'a>) -> Option<(&'a str, &'static str)> {
 }
 
 fn sign(body: &Body<'_>) -> Fit {
-    let Some((list, _)) = list(body) else { return Fit::No };
-    let mut fit = Fit::No;
-    let mut known = 0_usize;
-    let done = json::items(list, |item| {
-        known = known.saturating_add(1);
-        if known > SAMPLE_MAX {
-            return Ok(());
-        }
-        if Kind::of(item) != Kind::Object || json::field(item, "role")?.is_some() {
-            return Err(WireError::shape("another format"));
-        }
-        let fields = Fields::of(item)?;
-        fields.role()?;
-        if fields.content.is_none() {
-            return Err(WireError::shape("another format"));
-        }
-        match (fields.key, fields.is_own_word()) {
-            ("kwargs", _) => fit = Fit::Certain("its messages have `lc` and `kwargs`"),
-            ("data", true) => fit = Fit::Certain("its messages are of type `human` or `ai`, with `data`"),
-            (_, true) => fit = Fit::Certain("its messages are of type `human` or `ai`"),
-            // Others call messages `user`, `system` and `tool` too.
-            _ if fit == Fit::No => fit = Fit::Possible("its messages have `type` and `content`"),
-            _ => {}
-        }
-        Ok(())
+    let sample = match body.content {
+        Content::Lines(_) => body.sample("messages"),
+        Content::Value(_) => list(body).and_then(|(list, _)| room::first_of(list)),
+    };
+    let each = sample.unwrap_or_default().into_iter().map(fit);
+    // A message of another format is none of this; a certain sign in one is one for all.
+    let best = each.reduce(|one, next| match (one, next) {
+        (Fit::No, _) | (_, Fit::No) => Fit::No,
+        (_, Fit::Certain(_)) => next,
+        _ => one,
     });
-    if done.is_ok() { fit } else { Fit::No }
+    best.unwrap_or(Fit::No)
+}
+
+/// How well one message fits.
+fn fit(item: &str) -> Fit {
+    if Kind::of(item) != Kind::Object || !matches!(json::field(item, "role"), Ok(None)) {
+        return Fit::No;
+    }
+    let Ok(fields) = Fields::of(item) else { return Fit::No };
+    if fields.content.is_none() || fields.role().is_err() {
+        return Fit::No;
+    }
+    match (fields.key, fields.is_own_word()) {
+        ("kwargs", _) => Fit::Certain("its messages have `lc` and `kwargs`"),
+        ("data", true) => Fit::Certain("its messages are of type `human` or `ai`, with `data`"),
+        (_, true) => Fit::Certain("its messages are of type `human` or `ai`"),
+        // Others call messages `user`, `system` and `tool` too.
+        _ => Fit::Possible("its messages have `type` and `content`"),
+    }
 }
 
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
@@ -116,6 +120,3 @@ fn reported(fields: &Fields<'_>) -> Result<Option<Usage>, WireError> {
     report.reasoning = within(output_details, "reasoning")?;
     Ok(Some(report))
 }
-
-/// How many messages are looked at to know the format.
-const SAMPLE_MAX: usize = 256;

@@ -44,6 +44,18 @@ fn lines(transcript: &Transcript) -> Vec<String> {
 }
 
 #[test]
+fn lines_of_messages_are_told() {
+    let text = include_str!("../../../../fuzz/seeds/wire_langchain/lines.jsonl");
+    assert_eq!(
+        lines(&transcript(text)),
+        ["user: text Go", "assistant: call c1 f {}", "tool: result c1 [text one]"]
+    );
+    assert_eq!(detect(text).unwrap().reason, "its messages are of type `human` or `ai`, with `data`");
+    let mixed = format!("{text}{}\n", r#"{"role":"user","content":"a"}"#);
+    assert!(detect(&mixed).is_err(), "one line of another format");
+}
+
+#[test]
 fn three_forms_say_the_same() {
     let dicts = bodies().map(|body| {
         let kind = ["human", "ai", "tool"]

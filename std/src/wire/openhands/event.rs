@@ -6,7 +6,7 @@ use epitome_core::Usage;
 use epitome_core::message::{MediaKind, Role};
 
 use crate::message::{Media, MediaSource, Message, Part, Str, ToolCall, ToolResult, WireText};
-use crate::wire::expect::{expect_object, member_text, optional_text, present, share};
+use crate::wire::expect::{expect_object, member_text, number, optional_text, present, share};
 use crate::wire::json::{self, Kind};
 use crate::wire::{Format, WireError, usage};
 
@@ -32,61 +32,78 @@ pub(super) enum Event {
 }
 
 /// The event `raw`, a slice of `whole`.
-pub(super) fn event(whole: &Arc<str>, raw: &str) -> Result<Event, WireError> {
+/// With its number.
+pub(super) fn event(whole: &Arc<str>, raw: &str) -> Result<(Option<u64>, Event), WireError> {
     expect_object(raw, "an event")?;
-    let names = &["source", "action", "observation", "args", "content", "tool_call_metadata"];
-    let [source, action, observation, args, content, call] = json::fields(raw, names)?;
-    let wire = |message: Message| {
-        message.with_wire(WireText::new(Format::OpenHands.shared_name(), share(whole, raw)))
-    };
-    let args = args.filter(|args| Kind::of(args) == Kind::Object).unwrap_or("{}");
-    let call = call.filter(|call| Kind::of(call) == Kind::Object);
-    if let Some(observation) = observation {
-        let text = optional_text(raw, content, "content")?.unwrap_or_default();
-        let parts = if text.is_empty() { Vec::new() } else { vec![Part::Text(share(whole, &text))] };
-        return Ok(match call {
-            Some(call) => {
-                let mut result =
-                    ToolResult::new(member_text(whole, call, "tool_call_id")?.unwrap_or_default(), parts);
-                result.is_error = observation == "\"error\"";
-                Event::Message(wire(Message::new(Role::Tool, vec![Part::ToolResult(result)])))
-            }
-            None if parts.is_empty() || SILENT.contains(&observation) => Event::Note,
-            None => Event::Message(wire(Message::new(Role::User, parts))),
-        });
-    }
-    let said = |role, key| -> Result<Event, WireError> {
-        let mut parts: Vec<Part> = member_text(whole, args, key)?
-            .filter(|text| !text.is_empty())
-            .map(Part::Text)
-            .into_iter()
-            .collect();
-        parts.extend(images(whole, args)?);
-        Ok(if parts.is_empty() { Event::Note } else { Event::Message(wire(Message::new(role, parts))) })
-    };
-    match (action, source) {
-        (Some("\"message\""), Some("\"user\"")) => said(Role::User, "content"),
-        (Some("\"message\""), Some("\"agent\"")) => said(Role::Assistant, "content"),
-        (Some("\"system\""), _) => said(Role::System, "content"),
-        (Some("\"finish\""), _) => match member_text(whole, args, "final_thought")? {
-            Some(text) if !text.is_empty() => said(Role::Assistant, "final_thought"),
-            _ => said(Role::Assistant, "thought"),
-        },
-        (Some("\"condensation\""), _) => condensation(whole, args, wire),
-        (Some(_), Some("\"agent\"")) => match call {
-            Some(call) => {
-                json::nested(raw, call, "/tool_call_metadata", |call| self::call(whole, call, wire))
-            }
-            None => said(Role::Assistant, "thought"),
-        },
-        _ => Ok(Event::Note),
+    let names = &["id", "source", "action", "observation", "args", "content", "tool_call_metadata"];
+    let [id, source, action, observation, args, content, call] = json::fields(raw, names)?;
+    let fields = Fields { source, action, observation, args, content, call };
+    Ok((number(id), fields.event(whole, raw)?))
+}
+
+/// The members of an event that are read, as they are written.
+struct Fields<'a> {
+    source: Option<&'a str>,
+    action: Option<&'a str>,
+    observation: Option<&'a str>,
+    args: Option<&'a str>,
+    content: Option<&'a str>,
+    call: Option<&'a str>,
+}
+
+impl Fields<'_> {
+    fn event(self, whole: &Arc<str>, raw: &str) -> Result<Event, WireError> {
+        let Self { source, action, observation, args, content, call } = self;
+        let wire = |message: Message| {
+            message.with_wire(WireText::new(Format::OpenHands.shared_name(), share(whole, raw)))
+        };
+        let args = args.filter(|args| Kind::of(args) == Kind::Object).unwrap_or("{}");
+        let call = call.filter(|call| Kind::of(call) == Kind::Object);
+        if let Some(observation) = observation {
+            let text = optional_text(raw, content, "content")?.unwrap_or_default();
+            let parts = if text.is_empty() { Vec::new() } else { vec![Part::Text(share(whole, &text))] };
+            return Ok(match call {
+                Some(call) => {
+                    let mut result =
+                        ToolResult::new(member_text(whole, call, "tool_call_id")?.unwrap_or_default(), parts);
+                    result.is_error = observation == "\"error\"";
+                    Event::Message(wire(Message::new(Role::Tool, vec![Part::ToolResult(result)])))
+                }
+                None if parts.is_empty() || SILENT.contains(&observation) => Event::Note,
+                None => Event::Message(wire(Message::new(Role::User, parts))),
+            });
+        }
+        let said = |role, key: &'static str| -> Result<Event, WireError> {
+            let [text, urls] = json::fields(args, &[key, "image_urls"])?;
+            let text = optional_text(args, text, key)?.filter(|text| !text.is_empty());
+            let mut parts: Vec<Part> = text.map(|text| Part::Text(share(whole, &text))).into_iter().collect();
+            parts.extend(images(whole, urls)?);
+            Ok(if parts.is_empty() { Event::Note } else { Event::Message(wire(Message::new(role, parts))) })
+        };
+        match (action, source) {
+            (Some("\"message\""), Some("\"user\"")) => said(Role::User, "content"),
+            (Some("\"message\""), Some("\"agent\"")) => said(Role::Assistant, "content"),
+            (Some("\"system\""), _) => said(Role::System, "content"),
+            (Some("\"finish\""), _) => match member_text(whole, args, "final_thought")? {
+                Some(text) if !text.is_empty() => said(Role::Assistant, "final_thought"),
+                _ => said(Role::Assistant, "thought"),
+            },
+            (Some("\"condensation\""), _) => condensation(whole, args, wire),
+            (Some(_), Some("\"agent\"")) => match call {
+                Some(call) => {
+                    json::nested(raw, call, "/tool_call_metadata", |call| self::call(whole, call, wire))
+                }
+                None => said(Role::Assistant, "thought"),
+            },
+            _ => Ok(Event::Note),
+        }
     }
 }
 
 /// The images of a message.
-fn images(whole: &Arc<str>, args: &str) -> Result<Vec<Part>, WireError> {
+fn images(whole: &Arc<str>, urls: Option<&str>) -> Result<Vec<Part>, WireError> {
     let mut found = Vec::new();
-    if let Some(urls) = json::field(args, "image_urls")?.filter(|urls| Kind::of(urls) == Kind::Array) {
+    if let Some(urls) = urls.filter(|urls| Kind::of(urls) == Kind::Array) {
         json::items(urls, |url| {
             let source = MediaSource::Uri(share(whole, &json::decode(url)));
             found.push(Part::Media(Media::new(MediaKind::Image, Str::default(), source)));
@@ -97,19 +114,26 @@ fn images(whole: &Arc<str>, args: &str) -> Result<Vec<Part>, WireError> {
 }
 
 fn call(whole: &Arc<str>, raw: &str, wire: impl Fn(Message) -> Message) -> Result<Event, WireError> {
-    let id = member_text(whole, raw, "tool_call_id")?.unwrap_or_default();
-    let name = member_text(whole, raw, "function_name")?.unwrap_or_default();
-    let response = json::field(raw, "model_response")?.filter(|response| Kind::of(response) == Kind::Object);
+    let [id, name, response] = json::fields(raw, &["tool_call_id", "function_name", "model_response"])?;
+    let text = |value, key| {
+        Ok::<_, WireError>(
+            optional_text(raw, value, key)?.map(|text| share(whole, &text)).unwrap_or_default(),
+        )
+    };
+    let (id, name) = (text(id, "tool_call_id")?, text(name, "function_name")?);
+    let response = response.filter(|response| Kind::of(response) == Kind::Object);
     let mut made = ToolCall::new(id.clone(), name, "{}");
     let (mut said, mut response_id, mut report) = (None, None, None);
     if let Some(response) = response {
-        response_id = member_text(whole, response, "id")?;
-        let [choices, usage] = json::fields(response, &["choices", "usage"])?;
+        let [id_of_it, choices, usage] = json::fields(response, &["id", "choices", "usage"])?;
+        response_id = optional_text(response, id_of_it, "id")?.map(|id| share(whole, &id));
         // A report that cannot be read is none: the messages are what counts.
         report = usage.and_then(|usage| usage::of(usage).ok());
         if let Some(message) = choices.map(first_message).transpose()?.flatten() {
-            said = member_text(whole, message, "content")?.filter(|text| !text.is_empty());
-            if let Some(arguments) = arguments(whole, message, &id)? {
+            let [content, calls] = json::fields(message, &["content", "tool_calls"])?;
+            let content = optional_text(message, content, "content")?.filter(|text| !text.is_empty());
+            said = content.map(|text| share(whole, &text));
+            if let Some(arguments) = arguments(whole, calls, &id)? {
                 made.arguments = arguments;
             }
         }
@@ -135,9 +159,9 @@ fn first_message(choices: &str) -> Result<Option<&str>, WireError> {
 }
 
 /// The arguments of the call `id` of a response.
-fn arguments(whole: &Arc<str>, message: &str, id: &str) -> Result<Option<Str>, WireError> {
+fn arguments(whole: &Arc<str>, calls: Option<&str>, id: &str) -> Result<Option<Str>, WireError> {
     let mut found = None;
-    if let Some(calls) = json::field(message, "tool_calls")?.filter(|calls| Kind::of(calls) == Kind::Array) {
+    if let Some(calls) = calls.filter(|calls| Kind::of(calls) == Kind::Array) {
         json::items(calls, |call| {
             let [own, function] = json::fields(call, &["id", "function"])?;
             if found.is_none() && own.is_some_and(|own| json::decode(own) == id) {
@@ -157,13 +181,13 @@ fn condensation(whole: &Arc<str>, args: &str, wire: impl Fn(Message) -> Message)
     let mut others = Vec::new();
     if let Some(ids) = ids.filter(|ids| Kind::of(ids) == Kind::Array) {
         json::items(ids, |id| {
-            others.extend(crate::wire::expect::number(Some(id)));
+            others.extend(number(Some(id)));
             Ok(())
         })?;
     }
     let summary = member_text(whole, args, "summary")?.filter(|text| !text.is_empty());
     let summary = summary.map(|text| wire(Message::new(Role::User, vec![Part::Text(text)])));
-    let (first, last) = (crate::wire::expect::number(first), crate::wire::expect::number(last));
+    let (first, last) = (number(first), number(last));
     Ok(Event::Condensation { first, last, others, summary })
 }
 

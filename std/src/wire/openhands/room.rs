@@ -11,8 +11,15 @@ use crate::wire::transcript::Transcript;
 use crate::wire::{Format, WireError};
 
 /// The row of OpenHands.
-pub(crate) const ROOM: Room =
-    Room { format: Format::OpenHands, keys: &["history"], sign, read, write: write_record, chain: None };
+pub(crate) const ROOM: Room = Room {
+    format: Format::OpenHands,
+    keys: &["history"],
+    sign,
+    read,
+    write: write_record,
+    chain: None,
+    log: None,
+};
 
 fn sign(body: &Body<'_>) -> Fit {
     let sample = match &body.content {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::event::{Event, event};
 use crate::message::{Message, Part, Str};
-use crate::wire::expect::number;
 use crate::wire::json;
 use crate::wire::transcript::{Conversation, Relation, ToolCompaction, Transcript, UsageEntry};
 use crate::wire::{Format, WireError};
@@ -59,8 +58,8 @@ impl Run {
         raw: &str,
     ) -> Result<(), WireError> {
         let source = Arc::clone(&transcript.source);
-        let id = number(json::field(raw, "id")?);
-        let (message, usage) = match event(&source, raw)? {
+        let (id, event) = event(&source, raw)?;
+        let (message, usage) = match event {
             Event::Note => return Ok(()),
             Event::Message(message) => (message, None),
             Event::Call { call, said, usage } => {

@@ -15,7 +15,7 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     let Some(source) = source else { return fresh(messages).map(Some) };
     let whole: Arc<str> = Arc::from(source);
     let [now] = messages else { return Err(form("several messages in one event")) };
-    let was = match event(&whole, &whole)? {
+    let was = match event(&whole, &whole)?.1 {
         Event::Message(was) => was,
         Event::Condensation { summary: Some(was), .. } => was,
         Event::Call { call, said, .. } => {

@@ -23,6 +23,7 @@ pub(crate) const ROOM: Room = Room {
         names: |raw| forest::names(raw, &["id", "parentId"]),
         linked: |raw, parent| forest::linked(raw, "parentId", parent),
     }),
+    log: None,
 };
 
 fn sign(body: &Body<'_>) -> Fit {

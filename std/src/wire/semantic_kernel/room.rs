@@ -2,7 +2,7 @@
 
 use epitome_core::{OpenAiTokens, Usage};
 
-use super::message::{messages, role};
+use super::message::{Fields, messages, role};
 use super::write::write_record;
 use crate::wire::expect::number;
 use crate::wire::json::{self, Kind};
@@ -18,6 +18,7 @@ pub(crate) const ROOM: Room = Room {
     read,
     write: write_record,
     chain: None,
+    log: None,
 };
 
 fn sign(body: &Body<'_>) -> Fit {
@@ -43,17 +44,17 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     let mut conversation = Conversation::new(Format::SemanticKernel, format!("{}{path}", body.path()));
     let list = transcript.array(list)?;
     transcript.extend(&mut conversation, list, (whole, path), |source, text| {
-        Ok((messages(source, text)?, reported(text)?))
+        let fields = Fields::of(text)?;
+        Ok((messages(source, text, &fields)?, reported(&fields)?))
     })?;
     transcript.push(conversation);
     Ok(())
 }
 
 /// `Usage` of `Metadata`, as OpenAI's client for .NET names it, before its version 2 and since.
-fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
+fn reported(fields: &Fields<'_>) -> Result<Option<Usage>, WireError> {
     let object = |text: Option<&str>| text.is_some_and(|text| Kind::of(text) == Kind::Object);
-    let metadata = json::field(raw, "Metadata")?;
-    let Some(metadata) = metadata.filter(|text| object(Some(text))) else { return Ok(None) };
+    let Some(metadata) = fields.metadata.filter(|text| object(Some(text))) else { return Ok(None) };
     let usage = json::field(metadata, "Usage")?;
     let Some(usage) = usage.filter(|text| object(Some(text))) else { return Ok(None) };
     let names = &[

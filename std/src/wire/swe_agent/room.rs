@@ -8,8 +8,15 @@ use crate::wire::transcript::{Conversation, Transcript};
 use crate::wire::{Format, WireError};
 
 /// The row of SWE-agent.
-pub(crate) const ROOM: Room =
-    Room { format: Format::SweAgent, keys: &["history"], sign, read, write: write_record, chain: None };
+pub(crate) const ROOM: Room = Room {
+    format: Format::SweAgent,
+    keys: &["history"],
+    sign,
+    read,
+    write: write_record,
+    chain: None,
+    log: None,
+};
 
 fn sign(body: &Body<'_>) -> Fit {
     let is_list = |key| body.field(key).is_some_and(|list| Kind::of(list) == Kind::Array);

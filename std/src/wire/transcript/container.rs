@@ -52,6 +52,8 @@ pub(crate) enum Place {
     Field { cut: Range<usize> },
     /// A value that has to be there.
     Value,
+    /// A part of a log that is only added to: it stays.
+    Logged,
 }
 
 impl Transcript {
@@ -188,6 +190,12 @@ impl Transcript {
     pub(crate) fn value(&mut self, text: &str, pieces: usize) -> RecordId {
         let range = self.range(text);
         self.push_record(Place::Value, range, pieces)
+    }
+
+    /// The record of a log that `text`, a slice of the source, is.
+    pub(crate) fn logged(&mut self, text: &str, pieces: usize) -> RecordId {
+        let range = self.range(text);
+        self.push_record(Place::Logged, range, pieces)
     }
 
     fn push_record(&mut self, place: Place, text: Range<usize>, pieces: usize) -> RecordId {

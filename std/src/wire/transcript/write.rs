@@ -32,6 +32,9 @@ use crate::wire::{WireError, WireErrorKind};
 /// # Errors
 /// `Unsupported` for what the format cannot say, or a value that cannot be left out; `Io` when `out` fails.
 pub fn write_back(transcript: &Transcript, out: &mut (impl Write + ?Sized)) -> Result<(), WireError> {
+    if transcript.is_as_read() {
+        return emit(&transcript.source, out);
+    }
     let mut edits = Edits::of(transcript)?;
     edits.sort();
     let mut here = 0;
@@ -87,9 +90,15 @@ impl<'t> Edits<'t> {
         lists: &mut HashMap<u32, Contents>,
         written: &mut HashSet<RecordId>,
     ) -> Result<(), WireError> {
+        let room = room::of(conversation.format)?;
+        if let Some(log) = room.log.filter(|_| conversation.is_log) {
+            let end = transcript.source.len();
+            self.0.extend(log.addition(transcript, conversation)?.map(|line| Edit::Text(end..end, line)));
+            return Ok(());
+        }
         let (mut list, mut cursor) = (conversation.first_list(transcript), None);
         let mut own = HashSet::new();
-        let chain = room::of(conversation.format)?.chain;
+        let chain = room.chain;
         let links = chain.and_then(|chain| Links::of(transcript, conversation, chain));
         for group in groups(&conversation.entries) {
             let id = group.first().and_then(Entry::record);
@@ -118,7 +127,7 @@ impl<'t> Edits<'t> {
                     let contents = Contents::of(lists, transcript, *number);
                     contents.push(&mut cursor, Some(*at as usize), text);
                 }
-                None => {
+                Some((Place::Logged, _)) | None => {
                     let number = list.ok_or_else(no_list)?;
                     Contents::of(lists, transcript, number).push(&mut cursor, None, text);
                 }
@@ -144,7 +153,7 @@ impl<'t> Edits<'t> {
 
     fn leave_out(&mut self, place: &Place) -> Result<(), WireError> {
         match place {
-            Place::Element { .. } => Ok(()),
+            Place::Element { .. } | Place::Logged => Ok(()),
             Place::Field { cut } => {
                 self.0.push(Edit::Text(cut.clone(), String::new()));
                 Ok(())
@@ -258,21 +267,39 @@ impl Contents {
 }
 
 impl Transcript {
+    /// Whether nothing was changed: neither which messages there are, nor what they say.
+    fn is_as_read(&self) -> bool {
+        let is_untouched = |entry: &Entry| {
+            let record = entry.record.and_then(|id| self.records.get(id.0 as usize));
+            record.is_some_and(|record| self.holds(record, entry))
+        };
+        self.conversations.iter().all(|one| one.is_in_order() && one.entries.iter().all(is_untouched))
+    }
+
+    /// Whether an entry says what was read from this record.
+    fn holds(&self, record: &super::Record, entry: &Entry) -> bool {
+        let text = self.slice(record.text.clone()).as_bytes().as_ptr_range();
+        let wire = entry.message.wire().filter(|wire| !wire.touched);
+        wire.is_some_and(|wire| text.contains(&wire.text.as_ptr()))
+    }
+
     pub(super) fn slice(&self, range: Range<usize>) -> &str {
         self.source.get(range).unwrap_or_default()
     }
 
+    /// How many messages were read from a record.
+    pub(super) fn pieces(&self, id: RecordId) -> usize {
+        self.records.get(id.0 as usize).map_or(0, |record| record.pieces as usize)
+    }
+
     /// Whether `group` is all that was read from the record, as it was read; of one of which the conversation had only
     /// some messages, so many.
-    fn is_intact(&self, id: RecordId, group: &[Entry], partial: Option<usize>) -> bool {
+    pub(super) fn is_intact(&self, id: RecordId, group: &[Entry], partial: Option<usize>) -> bool {
         let Some(record) = self.records.get(id.0 as usize) else { return false };
         let whole = partial.unwrap_or(record.pieces as usize) == group.len();
-        let text = self.slice(record.text.clone()).as_bytes().as_ptr_range();
         whole
             && group.iter().zip(0..).all(|(entry, piece)| {
-                let wire = entry.message.wire().filter(|wire| !wire.touched);
-                (partial.is_some() || entry.piece == piece)
-                    && wire.is_some_and(|wire| text.contains(&wire.text.as_ptr()))
+                (partial.is_some() || entry.piece == piece) && self.holds(record, entry)
             })
     }
 }
@@ -281,7 +308,7 @@ impl Transcript {
     /// The messages of a record: `group` for those of its `pieces`, and for the others those of a conversation that has it
     /// whole.
     fn completed(&self, id: RecordId, group: &[Entry], pieces: &[u32]) -> Result<Vec<Entry>, WireError> {
-        let count = self.records.get(id.0 as usize).map_or(0, |record| record.pieces as usize);
+        let count = self.pieces(id);
         let of = |conversation: &Conversation| -> Vec<Entry> {
             conversation.entries.iter().filter(|entry| entry.record == Some(id)).cloned().collect()
         };
@@ -312,7 +339,7 @@ impl Conversation {
 }
 
 /// The entries in runs that are written together: pieces of one record, in their order; a new message alone.
-fn groups(entries: &[Entry]) -> impl Iterator<Item = &[Entry]> {
+pub(super) fn groups(entries: &[Entry]) -> impl Iterator<Item = &[Entry]> {
     entries.chunk_by(|one, next| one.record.is_some() && one.record == next.record && one.piece < next.piece)
 }
 
