@@ -1,4 +1,4 @@
-//! Amounts on the command line: `8000`, `8_000`, `50%`.
+//! Amounts on the command line: `8000`, `8_000`, `50%`, `30d`.
 
 use core::fmt;
 use core::str::FromStr;
@@ -13,6 +13,10 @@ pub(crate) enum Amount {
 /// A share in whole percent, at most all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Percent(u8);
+
+/// For how long, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Age(pub(crate) u64);
 
 impl Amount {
     /// The tokens it is, as a share of `whole`.
@@ -52,6 +56,20 @@ impl FromStr for Percent {
         number
             .map(Self)
             .ok_or_else(|| "expected a share in whole percent, 0% to 100%, for example 50%".to_owned())
+    }
+}
+
+impl FromStr for Age {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let units = [("m", 60), ("h", 60 * 60), ("d", 24 * 60 * 60), ("w", 7 * 24 * 60 * 60)];
+        let mut known = units.into_iter().filter_map(|(unit, seconds)| {
+            let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+            number.checked_mul(seconds * 1_000)
+        });
+        let expected = "expected minutes, hours, days or weeks, for example 90m, 12h, 30d or 8w";
+        known.next().map(Self).ok_or_else(|| expected.to_owned())
     }
 }
 
@@ -96,6 +114,17 @@ mod tests {
         assert_eq!("50%".parse::<Amount>().map(|share| share.of(7)), Ok(3));
         for wrong in ["", "%", "-1", "101%", "5.5%", "8k", "1e3"] {
             assert!(wrong.parse::<Amount>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ages_have_a_unit() {
+        assert_eq!(
+            ["2m", "3h", "1d", "1w"].map(|text| text.parse::<Age>().unwrap().0 / 60_000),
+            [2, 180, 1440, 10_080]
+        );
+        for wrong in ["", "d", "5", "-1d", "1.5h", "1y", "1 d", "18446744073709551615m"] {
+            assert!(wrong.parse::<Age>().is_err(), "{wrong}");
         }
     }
 

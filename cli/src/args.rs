@@ -18,7 +18,7 @@ use crate::pins::Pin;
 
 pub(crate) use bench::BenchArgs;
 pub(crate) use redact::RedactArgs;
-pub(crate) use session::{OneSessionArgs, SessionArgs, SessionCommand, StoreArgs};
+pub(crate) use session::{CopyKeyArgs, KeepArgs, OneSessionArgs, SessionArgs, SessionCommand, StoreArgs};
 pub(crate) use sessions::SessionsArgs;
 pub(crate) use show::ShowArgs;
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand};
 
 use super::{InputArgs, PlanArgs, RedactArgs, SummaryArgs};
+use crate::amount::Age;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SessionArgs {
@@ -18,6 +19,10 @@ pub(crate) struct StoreArgs {
     /// where the program was built with it)
     #[arg(long, value_name = "URL")]
     pub(crate) store: String,
+    /// A file with the key of an encrypted store, 64 hexadecimal digits; sqlite: and jsonl: are encrypted from their first
+    /// import on or never [default: the digits in the environment variable EPITOME_KEY, if it is set]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -30,6 +35,29 @@ pub(crate) struct OneSessionArgs {
     /// Report as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The key of the store that a session is copied to.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CopyKeyArgs {
+    /// A file with the key of the other store, as --key-file is
+    #[arg(long, value_name = "FILE", requires = "to")]
+    pub(crate) to_key_file: Option<PathBuf>,
+    /// The other store is not encrypted, though this one is
+    #[arg(long, requires = "to", conflicts_with = "to_key_file")]
+    pub(crate) plain: bool,
+}
+
+/// How much of a session stays.
+#[derive(Debug, ClapArgs)]
+#[group(required = true, multiple = false)]
+pub(crate) struct KeepArgs {
+    /// So many of the newest visible messages, at most
+    #[arg(long, value_name = "N")]
+    pub(crate) messages: Option<u64>,
+    /// What was stored within this time: 90m, 12h, 30d, 8w
+    #[arg(long, value_name = "TIME")]
+    pub(crate) age: Option<Age>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -100,6 +128,8 @@ pub(crate) enum SessionCommand {
         /// The other name [default: the same]
         #[arg(long = "as", value_name = "ID")]
         name: Option<String>,
+        #[command(flatten)]
+        key: CopyKeyArgs,
     },
     /// Show what a compaction has hidden or shortened, as it was said; with --json, a line per message
     Expand {
@@ -118,6 +148,19 @@ pub(crate) enum SessionCommand {
         /// The revision that it made, so that a repetition undoes no other one [default: the latest that holds]
         #[arg(long, value_name = "N")]
         revision: Option<u64>,
+    },
+    /// Hide all that is visible, as one compaction: nothing is deleted, and uncompact shows it again
+    Clear(OneSessionArgs),
+    /// Hide the oldest messages and delete for good what is hidden; whole groups only, and not the caller's system messages,
+    /// pinned messages, the last request and what is without an answer
+    Retain {
+        #[command(flatten)]
+        session: OneSessionArgs,
+        #[command(flatten)]
+        keep: KeepArgs,
+        /// Say how much that is, and hide and delete nothing; reads the whole session
+        #[arg(long)]
+        dry_run: bool,
     },
     /// Delete for good what was said in hidden messages; what is shown stays, and so do places and sizes
     Prune {

@@ -1,15 +1,18 @@
 //! `epitome session`: transcripts kept in a store, and compacted there.
 
+mod clear;
 mod compact;
 mod copy;
 mod erase;
 mod expand;
 mod export;
 mod import;
+mod key;
 mod line;
 mod list;
 mod log;
 mod prune;
+mod retain;
 mod show;
 mod store;
 mod undo;
@@ -36,11 +39,15 @@ pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
         SessionCommand::Export { session, output } => {
             return export::run(session, output).map(|()| ExitCode::SUCCESS);
         }
-        SessionCommand::Copy { session, to, name } => copy::run(session, to.as_deref(), name.as_deref()),
+        SessionCommand::Copy { session, to, name, key } => {
+            copy::run(session, to.as_deref(), name.as_deref(), key)
+        }
         SessionCommand::Expand { session, revision, redact } => {
             return expand::run(session, *revision, redact).map(|()| ExitCode::SUCCESS);
         }
         SessionCommand::Uncompact { session, revision } => undo::run(session, *revision),
+        SessionCommand::Clear(session) => clear::run(session),
+        SessionCommand::Retain { session, keep, dry_run } => retain::run(session, keep, *dry_run),
         SessionCommand::Prune { session, through, dry_run, .. } => prune::run(session, *through, *dry_run),
         SessionCommand::Fork { session, at, name } => copy::fork(session, *at, name),
         SessionCommand::Verify(session) => copy::verify(session),

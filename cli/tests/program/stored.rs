@@ -13,14 +13,15 @@ use serde_json::{Value, json};
 
 use super::support::*;
 
-struct Stores {
-    folder: Folder,
-    url: String,
+/// A store in a folder of its own.
+pub(crate) struct Stores {
+    pub(crate) folder: Folder,
+    pub(crate) url: String,
 }
 
 impl Stores {
     /// A store with the compacted session `one`.
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = Folder::new();
         let url = format!("sqlite:{}", text(&folder.path("store.db")));
         let stores = Self { folder, url };
@@ -29,15 +30,15 @@ impl Stores {
         stores
     }
 
-    fn session(&self, command: &str, id: &str, args: &[&str]) -> Done {
+    pub(crate) fn session(&self, command: &str, id: &str, args: &[&str]) -> Done {
         self.session_in(&self.url, command, id, args)
     }
 
-    fn session_in(&self, url: &str, command: &str, id: &str, args: &[&str]) -> Done {
+    pub(crate) fn session_in(&self, url: &str, command: &str, id: &str, args: &[&str]) -> Done {
         run(&[&["session", command, "--store", url, "--session", id], args].concat())
     }
 
-    fn lines(&self, id: &str) -> Vec<Value> {
+    pub(crate) fn lines(&self, id: &str) -> Vec<Value> {
         self.session("log", id, &["--json"])
             .ok()
             .lines()

@@ -5,15 +5,24 @@ use epitome::std::history::{HistoryStoreExt as _, SessionId, StoreError, StoreEr
 use futures::executor::block_on;
 use serde_json::json;
 
+use super::key;
 use super::line::to_json;
-use super::store::{Missing, id, no_session, open, refused};
+use super::store::{Missing, id, no_session, open, open_with, refused, shown};
 use crate::amount::counted;
-use crate::args::{OneSessionArgs, StoreArgs};
+use crate::args::{CopyKeyArgs, OneSessionArgs, StoreArgs};
 use crate::failure::{Failure, Result};
 
-pub(super) fn run(args: &OneSessionArgs, to: Option<&str>, name: Option<&str>) -> Result<String> {
-    let store = open(&args.store, Missing::Refuse)?;
-    let other = StoreArgs { store: to.unwrap_or(&args.store.store).to_owned() };
+pub(super) fn run(
+    args: &OneSessionArgs,
+    to: Option<&str>,
+    name: Option<&str>,
+    key: &CopyKeyArgs,
+) -> Result<String> {
+    let own = key::of(&args.store)?;
+    let store = open_with(&args.store, own.clone(), Missing::Refuse)?;
+    let to = to.unwrap_or(&args.store.store).to_owned();
+    let other_key = key::of_copy(key, own, to != args.store.store)?;
+    let other = StoreArgs { store: to, key_file: key.to_key_file.clone() };
     let name = name.map_or(Ok(&*args.session), given)?;
     if other.store == args.store.store && name == args.session {
         return Err(Failure::input(
@@ -21,16 +30,16 @@ pub(super) fn run(args: &OneSessionArgs, to: Option<&str>, name: Option<&str>) -
         ));
     }
     exists(args, block_on(store.tail(&id(args))))?;
-    let target = open(&other, Missing::Create)?;
+    let target = open_with(&other, other_key, Missing::Create)?;
     let copied = block_on(store.copy(&id(args), &*target, &SessionId::new(name)));
     let copied = copied.map_err(|error| refused(&other, error))?;
     if args.json {
         return to_json(&json!({
-            "session": name, "store": other.store, "messages": copied.head.0, "compactions": copied.records,
+            "session": name, "store": shown(&other), "messages": copied.head.0, "compactions": copied.records,
         }));
     }
     let (messages, records) = (counted(copied.head.0, "message"), counted(copied.records, "compaction"));
-    Ok(format!("session {:?} copied to {name:?} in {}: {messages}, {records}", args.session, other.store))
+    Ok(format!("session {:?} copied to {name:?} in {}: {messages}, {records}", args.session, shown(&other)))
 }
 
 /// The name that a session is to have.

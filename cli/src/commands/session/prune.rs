@@ -68,12 +68,16 @@ fn told(
     if messages + summaries == 0 {
         return format!("nothing is left to delete in session {session:?} through {through}");
     }
-    let old = match summaries {
-        1 => "1 replaced summary".to_owned(),
-        count => format!("{} replaced summaries", grouped(count)),
-    };
-    let (messages, tokens) = (counted(messages, "message"), counted(tokens, "token"));
-    format!("what {messages} ({tokens}) and {old} said {verb} deleted from session {session:?} for good")
+    let messages = format!("{} ({})", counted(messages, "message"), counted(tokens, "token"));
+    format!("what {} said {verb} deleted from session {session:?} for good", said_in(&messages, summaries))
+}
+
+/// These messages, and so many summaries.
+pub(super) fn said_in(messages: &str, summaries: u64) -> String {
+    match summaries {
+        1 => format!("{messages} and 1 replaced summary"),
+        count => format!("{messages} and {} replaced summaries", grouped(count)),
+    }
 }
 
 /// How many summaries no request has shown any more since `through` or before, and are still there.

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use epitome::core::{Seq, TokenCounter};
 use epitome::std::history::{
-    History, HistoryStore, Logged, SessionId, StoreError, StoreErrorKind, open_store, shown_url,
+    History, HistoryStore, Logged, SessionId, StoreError, StoreErrorKind, StoreKey, open_store,
+    open_store_with_key, shown_url,
 };
 use futures::executor::block_on;
 
+use super::key;
 use crate::args::{OneSessionArgs, StoreArgs};
 use crate::failure::{Failure, Result};
 
@@ -25,14 +27,27 @@ pub(super) enum Missing {
     Refuse,
 }
 
-/// The store of this URL.
+/// The store of this URL, with its key if it has one.
 pub(super) fn open(args: &StoreArgs, missing: Missing) -> Result<Store> {
+    open_with(args, key::of(args)?, missing)
+}
+
+/// The store of this URL, with this key.
+pub(super) fn open_with(args: &StoreArgs, key: Option<StoreKey>, missing: Missing) -> Result<Store> {
     let url = &args.store;
+    let opened = || match key {
+        Some(key) => open_store_with_key(url, key).map_err(|error| in_store(args, error)),
+        None => open_store(url).map_err(|error| {
+            let locked = error.to_string().contains("open the store with its key");
+            let failure = in_store(args, error);
+            if locked { failure.advise(HOW_KEYED) } else { failure }
+        }),
+    };
     let kind = url.split_once(':');
     let path = match kind {
         Some(("sqlite" | "jsonl", path)) => path,
         Some(("postgres" | "postgresql" | "redis" | "rediss", _)) => {
-            return open_store(url).map_err(|error| in_store(args, error));
+            return opened();
         }
         _ => {
             let what = match kind {
@@ -50,8 +65,11 @@ pub(super) fn open(args: &StoreArgs, missing: Missing) -> Result<Store> {
             "--store: there is no {path}; `epitome session import` creates it"
         )));
     }
-    open_store(url).map_err(|error| in_store(args, error))
+    opened()
 }
+
+/// How a key is given.
+const HOW_KEYED: &str = "--key-file FILE or the environment variable EPITOME_KEY has it";
 
 /// What went wrong in the store, with its name.
 pub(super) fn in_store(args: &StoreArgs, error: impl Into<Failure>) -> Failure {
@@ -59,7 +77,7 @@ pub(super) fn in_store(args: &StoreArgs, error: impl Into<Failure>) -> Failure {
 }
 
 /// The store's name, without a password in it.
-fn shown(args: &StoreArgs) -> String {
+pub(super) fn shown(args: &StoreArgs) -> String {
     match args.store.split_once(':') {
         Some(("sqlite" | "jsonl", _)) => args.store.clone(),
         _ => shown_url(&args.store),

@@ -1,0 +1,31 @@
+//! `epitome session clear`.
+
+use epitome::std::history::HistoryStoreExt as _;
+use futures::executor::block_on;
+
+use super::copy::exists;
+use super::line::to_json;
+use super::store::{Missing, id, open};
+use crate::amount::counted;
+use crate::args::OneSessionArgs;
+use crate::failure::Result;
+
+/// Hides all that is visible.
+pub(super) fn run(args: &OneSessionArgs) -> Result<String> {
+    let store = open(&args.store, Missing::Refuse)?;
+    let hidden = exists(args, block_on(store.load(&id(args))))?.live.len() as u64;
+    let revision = exists(args, block_on(store.clear(&id(args))))?;
+    if args.json {
+        return to_json(&serde_json::json!({
+            "session": args.session, "revision": revision.0, "hidden": hidden,
+        }));
+    }
+    let session = &args.session;
+    Ok(match hidden {
+        0 => format!("nothing is visible in session {session:?}"),
+        _ => format!(
+            "session {session:?} is cleared by {revision}: {} hidden, nothing deleted",
+            counted(hidden, "message")
+        ),
+    })
+}

@@ -1,0 +1,52 @@
+//! The keys of encrypted stores.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use epitome::std::history::StoreKey;
+
+use crate::args::{CopyKeyArgs, StoreArgs};
+use crate::failure::{Failure, Result};
+
+/// Where a key may stand if no file has it.
+const KEY: &str = "EPITOME_KEY";
+
+/// How much of a file is read: the digits, and white space around them.
+const KEY_FILE_BYTES_MAX: u64 = 1_024;
+
+/// The key of the store, if it has one.
+pub(super) fn of(args: &StoreArgs) -> Result<Option<StoreKey>> {
+    if let Some(path) = &args.key_file {
+        return in_file("--key-file", path).map(Some);
+    }
+    // An empty one is none by mistake, and what is written without a key is there for all to read.
+    std::env::var_os(KEY).map(|digits| parse(KEY, digits.as_encoded_bytes())).transpose()
+}
+
+/// The key of the store that something is copied to from one with the key `from`.
+pub(super) fn of_copy(
+    args: &CopyKeyArgs,
+    from: Option<StoreKey>,
+    elsewhere: bool,
+) -> Result<Option<StoreKey>> {
+    match (&args.to_key_file, from) {
+        (Some(path), _) => in_file("--to-key-file", path).map(Some),
+        (None, Some(_)) if args.plain => Ok(None),
+        (None, Some(_)) if elsewhere => Err(Failure::input(
+            "--to: this store is encrypted, is the other one? --to-key-file FILE has its key; --plain says that it is not",
+        )),
+        (None, from) => Ok(from),
+    }
+}
+
+fn in_file(option: &str, path: &Path) -> Result<StoreKey> {
+    let mut digits = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(KEY_FILE_BYTES_MAX).read_to_end(&mut digits));
+    read.map_err(|error| Failure::io(path, &error).during(option))?;
+    parse(&format!("{option}: {}", path.display()), &digits)
+}
+
+fn parse(place: &str, digits: &[u8]) -> Result<StoreKey> {
+    StoreKey::parse(&String::from_utf8_lossy(digits)).map_err(|error| Failure::from(error).during(place))
+}

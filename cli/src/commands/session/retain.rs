@@ -1,0 +1,61 @@
+//! `epitome session retain`.
+
+use epitome::std::history::{HistoryStore, HistoryStoreExt as _, Keep, MemoryStore, Timestamp};
+use futures::executor::block_on;
+use serde_json::json;
+
+use super::copy::exists;
+use super::line::to_json;
+use super::prune::said_in;
+use super::store::{Missing, id, open};
+use crate::amount::counted;
+use crate::args::{KeepArgs, OneSessionArgs};
+use crate::failure::Result;
+
+/// Hides what is not to be kept, and deletes what is hidden.
+pub(super) fn run(args: &OneSessionArgs, keep: &KeepArgs, dry_run: bool) -> Result<String> {
+    let keep = match (keep.messages, keep.age) {
+        (Some(count), _) => Keep::Messages(count),
+        (None, age) => {
+            let age = age.map_or(u64::MAX, |age| age.0);
+            Keep::Since(Timestamp(Timestamp::now().0.saturating_sub(age)))
+        }
+    };
+    let store = open(&args.store, Missing::Refuse)?;
+    if !dry_run {
+        return retain(&*store, args, keep, "is");
+    }
+    // What is done to a copy is what would be done.
+    let copy = MemoryStore::new();
+    exists(args, block_on(store.copy(&id(args), &copy, &id(args))))?;
+    retain(&copy, args, keep, "would be")
+}
+
+fn retain(store: &dyn HistoryStore, args: &OneSessionArgs, keep: Keep, verb: &str) -> Result<String> {
+    let before = exists(args, block_on(store.tail(&id(args))))?.revision;
+    let retained = exists(args, block_on(store.retain(&id(args), keep)))?;
+    let (hidden, pruned) = (retained.hidden, retained.pruned);
+    // A repetition has the answer of the first time.
+    let (messages, summaries) =
+        if pruned.revision > before { (pruned.messages, pruned.summaries) } else { (0, 0) };
+    let shown = exists(args, block_on(store.load(&id(args))))?.live.len() as u64;
+    let (session, deletes) = (&args.session, messages + summaries > 0);
+    if args.json {
+        return to_json(&json!({
+            "session": session, "hidden": hidden, "deleted": deletes && verb == "is", "messages": messages,
+            "summaries": summaries, "live_messages": shown,
+        }));
+    }
+    let visible = counted(shown, "message");
+    if hidden == 0 && !deletes {
+        return Ok(format!(
+            "session {session:?} has no more than it may keep: {visible} visible, nothing hidden is left"
+        ));
+    }
+    Ok(format!(
+        "{} {verb} hidden in session {session:?}, what {} said {verb} deleted for good, and {visible} {} visible",
+        counted(hidden, "message"),
+        said_in(&counted(messages, "message"), summaries),
+        if verb == "is" { "stay" } else { "would stay" },
+    ))
+}

@@ -1,0 +1,108 @@
+//! `session clear` and `retain`: hiding all there is, and deleting what is old.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::stored::Stores;
+use super::support::*;
+
+fn visible(stores: &Stores, id: &str) -> usize {
+    stores.session("show", id, &["--json"]).json().as_array().unwrap().len()
+}
+
+fn pruned(stores: &Stores, id: &str) -> usize {
+    stores.lines(id).iter().filter(|line| !line["pruned_by"].is_null()).count()
+}
+
+#[test]
+fn a_cleared_session_shows_nothing_until_that_is_undone() {
+    let stores = Stores::new();
+    let shown = stores.session("show", "one", &["--json"]).ok();
+    let count = visible(&stores, "one");
+    let said = stores.session("clear", "one", &[]).ok();
+    assert_eq!(said, format!("session \"one\" is cleared by 2: {count} messages hidden, nothing deleted\n"));
+    assert_eq!((visible(&stores, "one"), pruned(&stores, "one")), (0, 0));
+    assert_eq!(stores.session("clear", "one", &[]).ok(), "nothing is visible in session \"one\"\n");
+    let said = stores.session("clear", "one", &["--json"]).json();
+    assert_eq!(said, json!({"session": "one", "revision": 2, "hidden": 0}));
+    assert_eq!(stores.lines("one").len(), 74);
+    stores.session("uncompact", "one", &["--revision", "2"]).ok();
+    assert_eq!(stores.session("show", "one", &["--json"]).ok(), shown);
+    assert!(stores.session("clear", "nobody", &[]).fails(2).contains("there is no session"));
+    // What comes after is shown.
+    stores.session("clear", "one", &[]).ok();
+    stores.session("import", "one", &[text(&fixture("bom.json")), "--append"]).ok();
+    assert_eq!(visible(&stores, "one"), 3);
+}
+
+#[test]
+fn a_retention_by_count_is_told_before_and_after() {
+    let stores = Stores::new();
+    let (shown, log) = (visible(&stores, "one"), stores.lines("one"));
+    let dry = stores.session("retain", "one", &["--messages", "10", "--dry-run", "--json"]).json();
+    let said = stores.session("retain", "one", &["--messages", "10", "--dry-run"]).ok();
+    assert!(said.contains("would be hidden") && said.contains("would be deleted for good"), "{said}");
+    assert_eq!((stores.lines("one"), visible(&stores, "one")), (log, shown));
+    let done = stores.session("retain", "one", &["--messages", "10", "--json"]).json();
+    let mut expected = dry;
+    assert_eq!(expected["deleted"], false);
+    expected["deleted"] = json!(true);
+    assert_eq!(done, expected);
+    let left = visible(&stores, "one");
+    assert!((1..=12).contains(&left), "{left}");
+    assert_eq!(done["live_messages"], left);
+    assert_eq!(done["hidden"], shown - left);
+    assert_eq!(done["messages"], pruned(&stores, "one"));
+    assert_eq!(pruned(&stores, "one") + left, 74);
+    let again = stores.session("retain", "one", &["--messages", "10"]).ok();
+    let expected = format!(
+        "session \"one\" has no more than it may keep: {left} messages visible, nothing hidden is left\n"
+    );
+    assert_eq!(again, expected);
+    let said = stores.session("retain", "one", &["--messages", "2", "--json"]).json();
+    assert_eq!((&said["deleted"], &said["hidden"]), (&json!(said["messages"] != 0), &said["messages"]));
+    assert!(
+        stores.session("retain", "nobody", &["--messages", "1"]).fails(2).contains("there is no session")
+    );
+    for wrong in [&[][..], &["--messages", "1", "--age", "1d"], &["--age", "1"], &["--messages", "-1"]] {
+        stores.session("retain", "one", wrong).fails(2);
+    }
+}
+
+/// An export of the session, all of whose appends were at this time.
+fn at_time(stores: &Stores, id: &str, time: u64) -> std::path::PathBuf {
+    let text = stores.session("export", id, &["-o", "-"]).ok();
+    let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let count = lines.len() - 1;
+    lines.truncate(count);
+    for line in &mut lines {
+        if let Some(append) = line.get_mut("append") {
+            append["time"] = json!(time);
+        }
+    }
+    let said = jsonl(&lines);
+    let hash: String = Sha256::digest(&said).iter().map(|byte| format!("{byte:02x}")).collect();
+    let end = json!({"end": {"lines": count, "sha256": hash}});
+    stores.folder.file("old.jsonl", format!("{said}{end}\n"))
+}
+
+#[test]
+fn a_retention_by_age_deletes_what_was_stored_before() {
+    let stores = Stores::new();
+    let old = at_time(&stores, "one", 1_000_000_000_000);
+    assert!(fs::metadata(&old).unwrap().len() > 10_000);
+    stores.session("import", "old", &[text(&old)]).ok();
+    stores.session("import", "old", &[text(&fixture("bom.json")), "--append"]).ok();
+    let shown = visible(&stores, "old");
+    // Longer ago than there are computers.
+    let kept = stores.session("retain", "old", &["--age", "9999w", "--dry-run", "--json"]).json();
+    assert_eq!((&kept["hidden"], &kept["live_messages"]), (&json!(0), &json!(shown)));
+    let said = stores.session("retain", "old", &["--age", "2h", "--json"]).json();
+    let left = visible(&stores, "old");
+    // The caller's system message stays beside what is new.
+    assert!(left >= 3 && left < 10, "{left}");
+    assert_eq!((&said["deleted"], &said["live_messages"]), (&json!(true), &json!(left)));
+    assert_eq!(stores.session("show", "one", &["--json"]).json().as_array().unwrap().len(), shown - 3);
+}
