@@ -1,18 +1,17 @@
 //! The points of a run where it compacts, and compaction on demand: one way through, whichever it is.
 
-use core::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use epitome_core::{Budget, Fired, Index, Pass, Stamp, Trigger, TriggerView, Usage, Wait};
-use futures::FutureExt;
+use epitome_core::{Budget, Pass, Stamp, Trigger};
 use tracing::{Instrument, debug, debug_span};
 
 use super::due::{self, Measure};
 use super::live::Run;
+use super::pass::{Look, Task, pass};
 use super::{Point, RequestHandle, RunError, RunEvent, RunSettings, Skipped, render, scratch};
 use crate::compaction::{
-    AutoCompaction, CompactionCx, CompactionOptions, CompactionOutcome, CompactionResult, Compactor,
-    LiveRequest,
+    AutoCompaction, Began, CompactionCx, CompactionOptions, CompactionOutcome, CompactionResult, Compactor,
+    Discarded, LiveRequest,
 };
 use crate::history::History;
 use crate::provider::{ContextProvider, HistoryProvider, Providers, open_history};
@@ -62,15 +61,15 @@ pub async fn compact(
     let whole = due::budget(options.window());
     let ledger = session.ledger_for(settings.model_key(), whole);
     let budget = due::plan_budget(&whole, None, measure.size.tokens, counted, ledger);
-    let (outcome, usage) = pass(&mut history, compactor, &options, budget, (Pass::Manual, None)).await;
-    note_usage(session, settings, whole, &usage);
+    let task = Task { compactor, options: &options, budget, kind: Pass::Manual, request: None };
+    let (outcome, _) = pass(&mut history, session, settings, task).await;
     // An error may have come after the commit.
     if history.revision() != stamp.revision {
         session.note_compaction();
     }
     match outcome? {
         CompactionOutcome::Compacted(result) => Ok(result),
-        CompactionOutcome::Unchanged(_) => {
+        CompactionOutcome::Unchanged(_) | CompactionOutcome::UnderWay => {
             let cx = CompactionCx::new(&mut history, budget, Pass::Manual);
             Ok(cx.result_since(cx.measure()))
         }
@@ -118,13 +117,16 @@ impl Run<'_> {
         let (counted, stamp) = (self.counted(history.index().tokens(), point), stamp_of(&history));
         let look = Look::at(self.session, self.settings, &auto, history.index(), counted, stamp);
         if !self.is_due(point, &look) {
+            if look.begins_early(self.session, stamp) {
+                self.begin_early(point, &auto, &mut history, (&look, None));
+            }
             return self.context.put_history(source_id, history);
         }
-        let (outcome, usage) =
-            pass(&mut history, &*auto.compactor, &auto.options, look.budget, (Pass::Proactive, None))
-                .instrument(debug_span!("compaction", point = point.as_str()))
-                .await;
-        note_usage(self.session, self.settings, due::budget(auto.options.window()), &usage);
+        let task = Task::of(&auto, look.budget, Pass::Proactive, None);
+        let (outcome, discarded) = pass(&mut history, self.session, self.settings, task)
+            .instrument(debug_span!("compaction", point = point.as_str()))
+            .await;
+        self.tell_discarded(point, discarded);
         let compacted = history.revision() != stamp.revision;
         // After a failure nobody knows what it shows: who needs it loads it again.
         if outcome.is_ok() {
@@ -144,6 +146,9 @@ impl Run<'_> {
         let counted = index.tokens().saturating_add(self.tool_tokens);
         let look = Look::at(self.session, self.settings, &auto, index, counted, stamp);
         if !self.is_due(point, &look) {
+            if look.begins_early(self.session, stamp) {
+                self.begin_over_request(&auto, &look).await;
+            }
             return;
         }
         match self.pass_over_request(&auto, look.budget, Pass::Proactive).await {
@@ -209,18 +214,61 @@ impl Run<'_> {
         budget: Budget,
         kind: Pass,
     ) -> Result<(bool, CompactionOutcome), SessionError> {
+        let point = Point::BeforeCall;
         let request = Some(Arc::new(self.live_request()));
-        let (working, compactor) = (&mut self.working, &*auto.compactor);
-        let (session, settings) = (&mut *self.session, self.settings);
+        let task = Task::of(auto, budget, kind, request);
         async {
-            let mut history = scratch::history_of(working, auto.options.pins()).await?;
-            let (outcome, usage) =
-                pass(&mut history, compactor, &auto.options, budget, (kind, request)).await;
-            note_usage(session, settings, due::budget(auto.options.window()), &usage);
-            Ok((scratch::adopt(working, &history, compactor.name())?, outcome?))
+            let mut history = self.copy(auto).await?;
+            let (outcome, discarded) = pass(&mut history, self.session, self.settings, task).await;
+            self.tell_discarded(point, discarded);
+            Ok((scratch::adopt(&mut self.working, &history, auto.compactor.name())?, outcome?))
         }
-        .instrument(debug_span!("compaction", point = Point::BeforeCall.as_str()))
+        .instrument(debug_span!("compaction", point = point.as_str()))
         .await
+    }
+
+    /// All that would be sent, as a history.
+    async fn copy(&self, auto: &AutoCompaction) -> Result<History, SessionError> {
+        let primary = self.providers.primary_history().map(ContextProvider::source_id);
+        let stored = primary.and_then(|source_id| self.context.history(source_id));
+        scratch::history_of(&self.working, auto.options.pins(), stored).await
+    }
+
+    /// Begins a compaction of all that would be sent, which is not due yet.
+    async fn begin_over_request(&mut self, auto: &AutoCompaction, look: &Look) {
+        let (point, request) = (Point::BeforeCall, Some(Arc::new(self.live_request())));
+        match self.copy(auto).await {
+            Ok(mut history) => {
+                // The copy has been changed by nobody; what it is a copy of may have been.
+                self.begin_early(point, auto, &mut history, (look, request));
+                self.session.begun.holds_at(self.working.stamp().revision);
+            }
+            Err(error) => self.failed(point, &error),
+        }
+    }
+
+    fn begin_early(
+        &mut self,
+        point: Point,
+        auto: &AutoCompaction,
+        history: &mut History,
+        (look, request): (&Look, Option<Arc<LiveRequest>>),
+    ) {
+        let Some(early) = auto.compactor.as_early() else { return };
+        let task = Task::of(auto, look.early_budget, Pass::Proactive, request);
+        let _span = debug_span!("early", point = point.as_str()).entered();
+        let mut cx = task.cx(history, self.session, self.settings);
+        let (began, discarded) = (early.begin(&mut cx), cx.discarded());
+        self.tell_discarded(point, discarded);
+        if began == Began::Now {
+            self.tell(RunEvent::Begun { point });
+        }
+    }
+
+    fn tell_discarded(&mut self, point: Point, why: Option<Discarded>) {
+        if let Some(why) = why {
+            self.tell(RunEvent::Discarded { point, why });
+        }
     }
 
     /// What would be sent now.
@@ -292,6 +340,12 @@ impl Run<'_> {
         match outcome {
             Ok(CompactionOutcome::Compacted(result)) => self.tell(RunEvent::Compacted { point, result }),
             Ok(CompactionOutcome::Unchanged(reason)) => self.tell(RunEvent::Unchanged { point, reason }),
+            Ok(CompactionOutcome::UnderWay) => {
+                let told = self.events.iter().any(|event| matches!(event, RunEvent::UnderWay { .. }));
+                if !told {
+                    self.tell(RunEvent::UnderWay { point });
+                }
+            }
             Err(error) => self.failed(point, &error),
         }
     }
@@ -300,61 +354,6 @@ impl Run<'_> {
         self.session.pacing.failed(self.session.requests);
         self.tell(RunEvent::Failed { point, kind: error.kind() });
     }
-}
-
-/// What a trigger has said of a request.
-struct Look {
-    /// Of the whole request, in the provider's tokens.
-    size: u64,
-    fired: Option<Fired>,
-    near: Option<Fired>,
-    /// What a pass over the index has to reach.
-    budget: Budget,
-    /// Why it has to wait all the same: passes before it have failed.
-    wait: Option<Wait>,
-}
-
-impl Look {
-    /// A request of `counted` tokens, of which `index` is what may be compacted.
-    fn at(
-        session: &mut AgentSession,
-        settings: &RunSettings,
-        auto: &AutoCompaction,
-        index: Index<'_>,
-        counted: u64,
-        stamp: Stamp,
-    ) -> Self {
-        let (model, whole) = (settings.model_key(), due::budget(auto.options.window()));
-        let measure = Measure::of(session, model, auto.options.window(), counted, stamp);
-        let fired = measure.fired(&auto.trigger, index, &whole);
-        let (size, ledger) = (measure.size.tokens, session.ledger_for(model, whole));
-        let budget = due::plan_budget(&whole, fired.as_ref(), size, index.tokens(), ledger);
-        let view = TriggerView::new(index, &whole, size);
-        let wait = session.pacing.permits(session.requests, &view).err();
-        Self { size, fired, near: measure.near(&auto.trigger, index, &whole), budget, wait }
-    }
-}
-
-/// Counts what a pass has cost.
-fn note_usage(session: &mut AgentSession, settings: &RunSettings, whole: Budget, usage: &[Usage]) {
-    let ledger = session.ledger_for(settings.model_key(), whole);
-    usage.iter().for_each(|usage| ledger.record_compaction(usage));
-}
-
-/// One pass over a history, and what it has cost: the only place that calls a compactor.
-async fn pass(
-    history: &mut History,
-    compactor: &dyn Compactor,
-    options: &CompactionOptions,
-    budget: Budget,
-    (pass, request): (Pass, Option<Arc<LiveRequest>>),
-) -> (Result<CompactionOutcome, SessionError>, Vec<Usage>) {
-    let mut cx = CompactionCx::new(history, budget, pass).with_options(options.clone()).with_request(request);
-    let before = cx.measure();
-    debug!(compactor = compactor.name(), messages = before.0, tokens = before.1, "compaction");
-    // What it may leave half done is the history's handle, which knows that it is in doubt.
-    let done = AssertUnwindSafe(async { compactor.compact(&mut cx).await }).catch_unwind().await;
-    (done.unwrap_or_else(|_| Err(SessionError::invalid("the compactor panicked"))), cx.usage().to_vec())
 }
 
 /// Why no history of these providers is compacted; `None` if one is, or if there is no history at all.
