@@ -2,8 +2,11 @@
 
 use core::str::FromStr;
 
+use epitome::core::Seq;
+use epitome::core::attribution::SeqRange;
 use epitome::core::message::{MessageView, PartView};
-use epitome::std::history::Pinned;
+use epitome::std::history::{self, Live, Pinned};
+use epitome::std::message::Message;
 
 use crate::failure::{Failure, Result};
 
@@ -41,13 +44,41 @@ impl FromStr for Pin {
 }
 
 impl Pin {
+    /// Pins the same in a stored session, by the numbers of its log.
+    fn pinned_in(&self, pins: history::Pins) -> history::Pins {
+        match &self.which {
+            Which::At(first, last) => pins.with_messages(SeqRange { first: Seq(*first), last: Seq(*last) }),
+            Which::Id(id) => {
+                let id = id.clone();
+                pins.with_where(move |message: &Message| has_id(message, &id))
+            }
+            Which::Source(source) => pins.with_source(source.as_str()),
+        }
+    }
+
     fn holds(&self, at: usize, message: &impl MessageView) -> bool {
         match &self.which {
             Which::At(first, last) => (*first..=*last).contains(&(at as u64)),
-            Which::Id(id) => message.response_id() == Some(id) || names(message, id),
+            Which::Id(id) => has_id(message, id),
             Which::Source(source) => message.attribution().source_id == source,
         }
     }
+}
+
+/// What is pinned of a stored session, of which this is shown.
+pub(crate) fn in_session(pins: &[Pin], live: &[Live]) -> Result<history::Pins> {
+    let mut all = history::Pins::default();
+    for pin in pins {
+        let own = pin.pinned_in(history::Pins::default());
+        if !live.iter().any(|live| own.holds(Some(live.key), &live.entry.message)) {
+            return Err(Failure::input(format!(
+                "--pin {}: no message that is shown is such a one; session log has their numbers, and what is hidden stays hidden",
+                pin.text
+            )));
+        }
+        all = pin.pinned_in(all);
+    }
+    Ok(all)
 }
 
 /// What a pin has held.
@@ -109,6 +140,11 @@ impl<'a> Pins<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether a message is of the response with this id, or has a part with it.
+fn has_id(message: &impl MessageView, id: &str) -> bool {
+    message.response_id() == Some(id) || names(message, id)
 }
 
 /// Whether a call, a result or an approval of the message has this id.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome::compactors::{Instructions, PromptedSummarizer, Summarizer, SummaryWriter};
-use epitome::core::{Plan, TokenCounter, Tokens};
+use epitome::core::{Plan, SummaryGap, TokenCounter, Tokens};
 use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
 use epitome::std::message::Message;
 use epitome::std::run::ModelResponse;
@@ -54,17 +54,20 @@ pub(crate) fn check(strategies: &Strategies, summarizer: Option<&PromptedSummari
     }
 }
 
-/// Has the summaries and digests of a plan written, in its order. `messages` are those of its index, by position.
+/// Has the summaries and digests of a plan written, in its order. `messages` are those of its index, by position;
+/// `late` knows the answers that are news to the summaries in a span.
 pub(crate) fn write(
     plan: &Plan<'_>,
     messages: &[&Message],
     summarizer: Option<&PromptedSummarizer>,
     counter: &(dyn TokenCounter + Send + Sync),
+    late: impl Fn(&SummaryGap<'_>) -> Result<Vec<Vec<Message>>>,
 ) -> Result<Vec<(String, Tokens)>> {
     let summarizer = summarizer.map(|summarizer| summarizer as &dyn Summarizer);
     let writer = SummaryWriter::new(counter).with_summarizer(summarizer);
     let written = plan.summaries().map(|gap| {
-        block_on(writer.write(&gap, messages))
+        let late = late(&gap)?;
+        block_on(writer.with_late_answers(&late).write(&gap, messages))
             .map_err(|error| Failure::new(code::IO, format!("--summarizer: {error}")))
     });
     written.collect()

@@ -2,6 +2,8 @@
 
 mod again;
 mod attempt;
+mod background;
+mod region;
 mod written;
 
 use core::fmt;
@@ -13,7 +15,7 @@ use std::vec::Vec;
 
 use async_trait::async_trait;
 use epitome_core::{Budget, Pass, Strategy, Unchanged};
-use epitome_std::compaction::{CompactionCx, CompactionOutcome, Compactor};
+use epitome_std::compaction::{CompactionCx, CompactionOutcome, Compactor, Discarded};
 use epitome_std::history::{CompactionRecord, Live, Notes, StoreErrorKind};
 use epitome_std::message::Str;
 use epitome_std::session::{SessionError, SessionErrorKind};
@@ -25,6 +27,8 @@ use crate::{EphemeralFirst, MadeStrategy, StrategySpec, Summarizer, Things};
 use again::Again;
 use attempt::Attempt;
 use written::Written;
+
+pub use background::{Background, BackgroundTask};
 
 pub(crate) use attempt::no_summary;
 pub(crate) use written::StandsIn;
@@ -261,22 +265,20 @@ impl Compactor for Engine {
     }
 
     async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
-        let mut written = Written::default();
-        let done = self.compact_writing(cx, &mut written).await;
-        written.losses().for_each(|loss| cx.lost(loss.clone()));
-        written.into_usage().into_iter().for_each(|usage| cx.spent(usage));
-        done
+        let mut written = Written::telling(cx.costs().clone());
+        self.compact_from(cx, None, &mut written).await
     }
 }
 
 impl Engine {
-    async fn compact_writing(
+    /// Compacts, by verdicts that were given before if there are any and they hold.
+    async fn compact_from(
         &self,
         cx: &mut CompactionCx<'_>,
+        mut again: Option<Again>,
         written: &mut Written,
     ) -> Result<CompactionOutcome, SessionError> {
-        let before = cx.measure();
-        let mut again = None::<Again>;
+        let (before, early) = (cx.measure(), again.is_some());
         let mut conflicts = 0;
         loop {
             let rebased = match again.take() {
@@ -291,7 +293,12 @@ impl Engine {
                         pass,
                         live: live.as_deref(),
                     };
-                    attempt.rebase(&again, written).await
+                    let rebased = attempt.rebase(&again, written).await;
+                    if early && rebased.is_none() {
+                        let holds = again.on(cx.history()).is_some();
+                        cx.discard(if holds { Discarded::NothingToGain } else { Discarded::PrefixEdited });
+                    }
+                    rebased
                 }
                 None => None,
             };
@@ -305,6 +312,7 @@ impl Engine {
             match cx.history().commit(&record).await {
                 Ok(_) => {
                     debug!(compactor = self.name(), conflicts, "compacted");
+                    written.losses().for_each(|loss| cx.lost(loss.clone()));
                     return Ok(CompactionOutcome::Compacted(cx.result_since(before)));
                 }
                 Err(error) if error.kind() == StoreErrorKind::Conflict && conflicts < CONFLICTS_MAX => {

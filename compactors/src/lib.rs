@@ -54,7 +54,7 @@ mod truncation;
 
 pub use context_window::ContextWindow;
 #[cfg(feature = "std")]
-pub use engine::Engine;
+pub use engine::{Background, BackgroundTask, Engine};
 pub use ephemeral_first::EphemeralFirst;
 #[cfg(feature = "std")]
 pub use managed::Managed;

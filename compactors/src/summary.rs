@@ -15,7 +15,6 @@ pub use prompted::PromptedSummarizer;
 pub use summarizer::{Summarizer, SummaryError, SummaryRequest};
 pub use write::SummaryWriter;
 
-pub(crate) use summarizer::Costs;
 pub(crate) use write::DEADLINE;
 
 use identifiers::Identifiers;

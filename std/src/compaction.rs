@@ -4,12 +4,16 @@
 
 mod auto;
 mod compactor;
+mod costs;
+mod early;
 mod groups;
 mod live_request;
 mod messages;
 
 pub use auto::{AutoCompaction, Compaction, CompactionOptions, RunPoints};
 pub use compactor::{CompactionCx, CompactionOutcome, CompactionResult, Compactor};
+pub use costs::Costs;
+pub use early::{Began, Begun, Discarded, EarlyCompactor};
 pub(crate) use groups::DropGroups;
 pub use live_request::LiveRequest;
 pub use messages::{Held, MessagesCompactor};

@@ -6,6 +6,7 @@ use clap::{Args as ClapArgs, Subcommand};
 
 use super::{InputArgs, PlanArgs, RedactArgs, SummaryArgs};
 use crate::amount::Age;
+use crate::pins::Pin;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SessionArgs {
@@ -99,6 +100,10 @@ pub(crate) enum SessionCommand {
         plan: PlanArgs,
         #[command(flatten)]
         summary: SummaryArgs,
+        /// A message that stays with its group, whatever is asked for: its number in the log (12), a range (3-5), id:ID of a
+        /// call or response, source:NAME of what added it; may be given more than once
+        #[arg(long, value_name = "WHICH")]
+        pin: Vec<Pin>,
         /// Report only
         #[arg(long)]
         dry_run: bool,

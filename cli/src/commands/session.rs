@@ -30,8 +30,8 @@ pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
         SessionCommand::Import { input, session, append, tokenizer } => {
             import::run(input, session, *append, tokenizer)
         }
-        SessionCommand::Compact { session, plan, summary, dry_run } => {
-            compact::run(session, plan, summary, *dry_run)
+        SessionCommand::Compact { session, plan, summary, pin, dry_run } => {
+            compact::run(session, (plan, summary), pin, *dry_run)
         }
         SessionCommand::Log { session, redact } => {
             return log::run(session, redact).map(|()| ExitCode::SUCCESS);

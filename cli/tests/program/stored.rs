@@ -110,6 +110,46 @@ fn a_session_is_copied_forked_and_verified() {
 }
 
 #[test]
+fn a_pin_keeps_its_group_in_a_session() {
+    let stores = Stores::new();
+    let is_hidden = |id: &str, seq: usize| !stores.lines(id)[seq]["hidden_by"].is_null();
+    // What is hidden where nothing is pinned: a call, and a message that is pinned by its number.
+    let hidden: Vec<usize> = (0..74).filter(|seq| is_hidden("one", *seq)).collect();
+    let lines = stores.lines("one");
+    let calls = |seq: &&usize| lines[**seq]["message"].to_string().contains("call_id");
+    let result = *hidden.iter().find(calls).unwrap();
+    let other = *hidden.last().unwrap();
+    stores.session("import", "two", &[text(&example("coding-agent.json"))]).ok();
+    let (at, range) = (result.to_string(), format!("{other}-{other}"));
+    let pinned = ["--keep", "50%", "--pin", &at, "--pin", &range];
+    stores.session("compact", "two", &pinned).ok();
+    assert!(!is_hidden("two", result) && !is_hidden("two", result - 1), "a result stays with its call");
+    assert!(!is_hidden("two", other));
+    assert!((0..74).any(|seq| is_hidden("two", seq)), "and the rest is compacted all the same");
+    let refused = stores.session("compact", "one", &["--keep", "10%", "--pin", &at]).fails(2);
+    assert!(refused.contains(&format!("--pin {at}: no message that is shown")), "{refused}");
+    assert!(
+        stores
+            .session("compact", "two", &["--keep", "10%", "--pin", "id:nobody"])
+            .fails(2)
+            .contains("id:nobody")
+    );
+}
+
+#[test]
+fn what_a_session_shows_before_and_after_is_compared() {
+    let stores = Stores::new();
+    stores.session("import", "two", &[text(&example("coding-agent.json"))]).ok();
+    let shown =
+        |id: &str| stores.folder.file(&format!("{id}.json"), stores.session("show", id, &["--json"]).ok());
+    let (before, after) = (shown("two"), shown("one"));
+    let compared = run(&["diff", text(&before), text(&after)]).ok();
+    let marks = |mark: char| compared.lines().filter(|line| line.trim_start().starts_with(mark)).count();
+    let hidden = stores.lines("one").iter().filter(|line| !line["hidden_by"].is_null()).count();
+    assert!(hidden > 0 && marks('<') >= hidden, "{compared}");
+}
+
+#[test]
 fn what_a_compaction_hid_is_shown_and_brought_back() {
     let stores = Stores::new();
     let hidden =

@@ -73,6 +73,35 @@ impl Again {
         }
     }
 
+    /// The first and the last message that it is about.
+    pub(super) fn extent(&self) -> Option<(Key, Key)> {
+        let replaced = self.replaced.iter().flat_map(|span| &span.groups);
+        let groups = self.dropped.iter().chain(replaced).flatten().copied();
+        let mut keys = groups.chain(self.parts.iter().map(|(key, ..)| *key));
+        let first = keys.next()?;
+        Some(keys.fold((first, first), |(first, last), key| (first.min(key), last.max(key))))
+    }
+
+    /// The same verdicts where messages have other numbers; `None` if one of these has none.
+    pub(super) fn renumbered(&self, numbers: &BTreeMap<Key, Key>) -> Option<Self> {
+        let number = |key: &Key| numbers.get(key).copied();
+        let keys = |keys: &Keys| keys.iter().map(number).collect::<Option<Keys>>();
+        let groups = |groups: &[Keys]| groups.iter().map(keys).collect::<Option<Vec<_>>>();
+        let spans =
+            self.replaced.iter().map(|span| Some(Span { groups: groups(&span.groups)?, ..span.clone() }));
+        let parts = self
+            .parts
+            .iter()
+            .map(|(key, ordinal, tokens, left)| Some((number(key)?, *ordinal, *tokens, *left)));
+        Some(Self {
+            name: self.name,
+            protection: self.protection,
+            dropped: groups(&self.dropped)?,
+            replaced: spans.collect::<Option<_>>()?,
+            parts: parts.collect::<Option<_>>()?,
+        })
+    }
+
     /// The same verdicts on what there is now; `None` if something that they are about has changed.
     pub(super) fn on(&self, history: &History) -> Option<Given> {
         let (index, live) = (history.index(), history.live());

@@ -116,7 +116,9 @@ impl Attempt<'_> {
         messages: &[&Message],
         (rule, written): (&str, &mut Written),
     ) -> Result<StandsIn, SessionError> {
+        let late = self.history.late_answers(gap.covers().flatten()).await?;
         let writer = SummaryWriter::new(self.history.counter())
+            .with_late_answers(&late)
             .with_summarizer(self.engine.summarizer.as_deref())
             .with_deadline(self.engine.deadline)
             .with_live(self.live)

@@ -1,15 +1,14 @@
 //! What was written in this pass: nothing is paid for twice.
 
 use std::string::String;
-use std::sync::PoisonError;
 use std::vec::Vec;
 
-use epitome_core::{Tokens, Usage};
+use epitome_core::Tokens;
+use epitome_std::compaction::Costs;
 use epitome_std::message::Part;
 use epitome_std::wire::Loss;
 
 use super::again::Key;
-use crate::summary::Costs;
 
 /// What stands in the place of groups.
 #[derive(Clone)]
@@ -24,15 +23,29 @@ pub(crate) struct StandsIn {
     pub(crate) losses: Vec<Loss>,
 }
 
-/// What was written in a pass, and what that has cost.
+/// What was written in a pass, and where it is told what that costs.
 #[derive(Default)]
 pub(super) struct Written {
     /// Summaries by what they stand for. Messages never change, and so neither does what they mean.
-    summaries: Vec<(Vec<Key>, StandsIn)>,
+    summaries: Vec<Known>,
     costs: Costs,
 }
 
+/// The messages that a summary stands for, and the summary.
+pub(super) type Known = (Vec<Key>, StandsIn);
+
 impl Written {
+    /// Nothing yet; what it costs is told to `costs`.
+    pub(super) const fn telling(costs: Costs) -> Self {
+        Self { summaries: Vec::new(), costs }
+    }
+
+    /// The same with what is known already.
+    pub(super) fn knowing(mut self, summaries: Vec<Known>) -> Self {
+        self.summaries = summaries;
+        self
+    }
+
     pub(super) fn remember(&mut self, keys: Vec<Key>, summary: &StandsIn) {
         self.summaries.push((keys, summary.clone()));
     }
@@ -47,9 +60,9 @@ impl Written {
         self.summaries.iter().flat_map(|(_, summary)| &summary.losses)
     }
 
-    /// What it has cost.
-    pub(super) fn into_usage(self) -> Vec<Usage> {
-        self.costs.into_inner().unwrap_or_else(PoisonError::into_inner)
+    /// What was written.
+    pub(super) fn into_summaries(self) -> Vec<Known> {
+        self.summaries
     }
 
     /// The summary of these, if it is no longer than it may be.

@@ -6,12 +6,12 @@ use core::time::Duration;
 use std::borrow::ToOwned;
 use std::format;
 use std::string::String;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::vec::Vec;
 
 use epitome_core::message::Role;
-use epitome_core::{SummaryGap, Tokens, Usage, measure_message};
-use epitome_std::compaction::LiveRequest;
+use epitome_core::{SummaryGap, Tokens, measure_message};
+use epitome_std::compaction::{Costs, LiveRequest};
 use epitome_std::history::History;
 use epitome_std::message::{Message, Part, Str};
 use epitome_std::session::{SessionError, Tool};
@@ -22,7 +22,6 @@ use tracing::debug;
 
 use super::{Artefact, CompactionService, Position, ServiceError, ServiceErrorKind, ServiceRequest};
 use crate::engine::{StandsIn, no_summary};
-use crate::summary::Costs;
 use crate::{SummaryError, SummaryWriter};
 
 /// Asks a service, as often as that is safe, and looks at what comes back.
@@ -190,7 +189,7 @@ impl ServiceWriter {
             Ok(artefact) => artefact.usage,
             Err(error) => error.usage().copied(),
         };
-        usage.into_iter().for_each(|usage| told(costs, usage));
+        usage.into_iter().for_each(|usage| costs.tell(usage));
         self.checked(answer?)
     }
 
@@ -236,9 +235,4 @@ impl Input {
 
 const fn is_instruction(message: &Message) -> bool {
     matches!(message.role(), Role::System | Role::Developer)
-}
-
-fn told(costs: &Costs, usage: Usage) {
-    // Where another thread has panicked, what it had told is still right.
-    costs.lock().unwrap_or_else(PoisonError::into_inner).push(usage);
 }

@@ -4,12 +4,11 @@ use core::error::Error;
 use core::fmt;
 use std::boxed::Box;
 use std::string::String;
-use std::sync::{Mutex, PoisonError};
 use std::vec::Vec;
 
 use async_trait::async_trait;
 use epitome_core::{TokenCounter, Tokens, Usage};
-use epitome_std::compaction::LiveRequest;
+use epitome_std::compaction::{Costs, LiveRequest};
 use epitome_std::message::Message;
 
 /// Writes what stands in the place of a span of messages.
@@ -71,9 +70,6 @@ pub struct SummaryRequest<'a> {
     costs: Option<&'a Costs>,
 }
 
-/// What was paid for a summary, whatever came of it.
-pub(crate) type Costs = Mutex<Vec<Usage>>;
-
 impl<'a> SummaryRequest<'a> {
     /// A request for a summary of these groups in at most `allowance` tokens, counted by `counter`.
     #[must_use]
@@ -108,8 +104,7 @@ impl<'a> SummaryRequest<'a> {
     /// the end.
     pub fn spent(&self, usage: Usage) {
         if let Some(costs) = self.costs {
-            // Where another thread has panicked, what it had told is still right.
-            costs.lock().unwrap_or_else(PoisonError::into_inner).push(usage);
+            costs.tell(usage);
         }
     }
 }

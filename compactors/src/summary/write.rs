@@ -11,12 +11,12 @@ use std::vec::Vec;
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
 use epitome_core::{SummaryGap, TokenCounter, Tokens, Writer, measure_message};
-use epitome_std::compaction::LiveRequest;
+use epitome_std::compaction::{Costs, LiveRequest};
 use epitome_std::message::{Message, Part};
 use futures::FutureExt as _;
 use futures::future::{Either, select};
 
-use super::{Costs, DigestSummarizer, Earlier, Identifiers, Summarizer, SummaryError, SummaryRequest};
+use super::{DigestSummarizer, Earlier, Identifiers, Summarizer, SummaryError, SummaryRequest};
 use super::{checked, composed};
 
 /// Has the summaries of a plan written and makes of each what it must be: the prose of a [`Summarizer`] between its header and
@@ -57,6 +57,7 @@ pub struct SummaryWriter<'a> {
     deadline: Duration,
     counter: &'a (dyn TokenCounter + Send + Sync),
     live: Option<&'a LiveRequest>,
+    late: &'a [Vec<Message>],
     costs: Option<&'a Costs>,
 }
 
@@ -73,7 +74,7 @@ impl<'a> SummaryWriter<'a> {
     /// For plans whose index was filled by this counter. Without a summarizer only digests are written.
     #[must_use]
     pub const fn new(counter: &'a (dyn TokenCounter + Send + Sync)) -> Self {
-        Self { summarizer: None, deadline: DEADLINE, counter, live: None, costs: None }
+        Self { summarizer: None, deadline: DEADLINE, counter, live: None, late: &[], costs: None }
     }
 
     /// The same with whoever writes what is no digest, if somebody does.
@@ -94,6 +95,14 @@ impl<'a> SummaryWriter<'a> {
     #[must_use]
     pub const fn with_live(mut self, live: Option<&'a LiveRequest>) -> Self {
         self.live = live;
+        self
+    }
+
+    /// The same, of a span with summaries to which these answers are news: each with its call, as
+    /// [`History::late_answers`](epitome_std::history::History::late_answers) finds them.
+    #[must_use]
+    pub const fn with_late_answers(mut self, late: &'a [Vec<Message>]) -> Self {
+        self.late = late;
         self
     }
 
@@ -119,7 +128,7 @@ impl<'a> SummaryWriter<'a> {
         gap: &SummaryGap<'_>,
         messages: &[&Message],
     ) -> Result<(String, Tokens), SummaryError> {
-        let Covered { earlier, identifiers, groups } = covered(gap, messages);
+        let Covered { earlier, identifiers, groups } = covered(gap, messages, self.late);
         let listed = identifiers.best(Tokens(gap.allowance.0 / IDENTIFIERS_SHARE), self.counter);
         let answered = is_answered(gap, messages, earlier.answered);
         let size = |text: &str| measure_message(&Message::assistant(text), self.counter).tokens;
@@ -170,7 +179,7 @@ impl fmt::Debug for SummaryWriter<'_> {
 }
 
 /// What is visible of the span.
-fn covered<'m>(gap: &SummaryGap<'_>, messages: &[&'m Message]) -> Covered<'m> {
+fn covered<'m>(gap: &SummaryGap<'_>, messages: &[&'m Message], late: &'m [Vec<Message>]) -> Covered<'m> {
     let (mut covered, mut looked_at) = (Covered::default(), Vec::new());
     for group in gap.groups() {
         let mut own = Vec::new();
@@ -193,6 +202,9 @@ fn covered<'m>(gap: &SummaryGap<'_>, messages: &[&'m Message]) -> Covered<'m> {
             covered.groups.push(own);
         }
     }
+    // To the summary that it begins with, they are what came next.
+    looked_at.extend(late.iter().flatten());
+    covered.groups.splice(0..0, late.iter().map(|exchange| exchange.iter().collect()));
     covered.identifiers.look_through(looked_at.into_iter());
     covered
 }

@@ -63,6 +63,9 @@ pub struct AutoCompaction {
     pub compactor: Arc<dyn Compactor>,
     /// When it is due; by default when the next request has more than 100,000 tokens.
     pub trigger: Trigger<'static>,
+    /// When a compactor that can begin before it is due begins: see [`Compactor::as_early`]. `None`, by default, is when the
+    /// next request has more than 80 % of what makes a compaction due.
+    pub early: Option<Trigger<'static>>,
     /// Where in a run the trigger is looked at.
     pub points: RunPoints,
     /// What the compactor is told.
@@ -76,6 +79,7 @@ impl AutoCompaction {
         Self {
             compactor,
             trigger: Trigger::default(),
+            early: None,
             points: RunPoints::default(),
             options: CompactionOptions::default(),
         }
@@ -85,6 +89,14 @@ impl AutoCompaction {
     #[must_use]
     pub const fn with_trigger(mut self, trigger: Trigger<'static>) -> Self {
         self.trigger = trigger;
+        self
+    }
+
+    /// The same with a compactor that can begin early beginning under this trigger: a line below the one of
+    /// [`AutoCompaction::with_trigger`], low enough that what it begins is ready when that is reached.
+    #[must_use]
+    pub const fn with_early(mut self, trigger: Trigger<'static>) -> Self {
+        self.early = Some(trigger);
         self
     }
 

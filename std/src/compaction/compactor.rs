@@ -5,9 +5,9 @@ use core::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use epitome_core::{Basis, Budget, Pass, Usage};
+use epitome_core::{Basis, Budget, ModelKey, Pass, Usage};
 
-use super::{CompactionOptions, LiveRequest};
+use super::{Begun, CompactionOptions, Costs, Discarded, EarlyCompactor, LiveRequest};
 use crate::history::History;
 use crate::message::Str;
 use crate::session::SessionError;
@@ -66,6 +66,11 @@ pub trait Compactor: Send + Sync + fmt::Debug {
     /// # Errors
     /// `Infeasible` if what may not be compacted alone is more than fits; otherwise what the store or a model says.
     async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError>;
+
+    /// The same, if it can begin before it is due. By default it cannot.
+    fn as_early(&self) -> Option<&dyn EarlyCompactor> {
+        None
+    }
 }
 
 /// What a compactor works on.
@@ -77,24 +82,29 @@ pub struct CompactionCx<'a> {
     options: CompactionOptions,
     model: Str,
     request: Option<Arc<LiveRequest>>,
-    usage: Vec<Usage>,
+    model_key: Option<ModelKey>,
+    costs: Costs,
     losses: Vec<Loss>,
+    begun: Option<&'a mut Begun>,
+    discarded: Option<Discarded>,
 }
 
 impl<'a> CompactionCx<'a> {
     /// A compaction of `history` within `budget`.
     #[must_use]
     pub fn new(history: &'a mut History, budget: Budget, pass: Pass) -> Self {
-        let options = CompactionOptions::default();
         Self {
             history,
             budget,
             pass,
-            options,
+            options: CompactionOptions::default(),
             model: Str::default(),
             request: None,
-            usage: Vec::new(),
+            model_key: None,
+            costs: Costs::default(),
             losses: Vec::new(),
+            begun: None,
+            discarded: None,
         }
     }
 
@@ -117,6 +127,52 @@ impl<'a> CompactionCx<'a> {
     pub fn with_request(mut self, request: Option<Arc<LiveRequest>>) -> Self {
         self.request = request;
         self
+    }
+
+    /// The same of a model and a counter that what is begun early is for.
+    #[must_use]
+    pub const fn with_model_key(mut self, key: ModelKey) -> Self {
+        self.model_key = Some(key);
+        self
+    }
+
+    /// The same, telling what it costs here: those who hold a clone know it even if nobody waits for the compaction any more.
+    #[must_use]
+    pub fn with_costs(mut self, costs: Costs) -> Self {
+        self.costs = costs;
+        self
+    }
+
+    /// The same with what was begun for this session before it was due, if something was.
+    #[must_use]
+    pub fn with_begun(mut self, begun: &'a mut Begun) -> Self {
+        self.begun = Some(begun);
+        self
+    }
+
+    /// The model that the conversation goes on with, and who counts for it, where that is known.
+    #[must_use]
+    pub const fn model_key(&self) -> Option<ModelKey> {
+        self.model_key
+    }
+
+    /// What was begun for this session; `None` where there is no place for it.
+    pub fn begun(&mut self) -> Option<&mut Begun> {
+        self.begun.as_deref_mut()
+    }
+
+    /// Gives up what was begun, for this reason.
+    pub fn discard(&mut self, why: Discarded) {
+        if let Some(begun) = self.begun() {
+            begun.give_up();
+            self.discarded = Some(why);
+        }
+    }
+
+    /// Why what was begun was given up, if it was.
+    #[must_use]
+    pub const fn discarded(&self) -> Option<Discarded> {
+        self.discarded
     }
 
     /// The request that would be sent next, where there is one: before a call of the model, and not where what is stored is
@@ -162,13 +218,13 @@ impl<'a> CompactionCx<'a> {
     /// Tells what a call of a model has cost that was made for this compaction, whatever comes of it: the session's ledger
     /// counts it as spent, and not as the size of anything.
     pub fn spent(&mut self, usage: Usage) {
-        self.usage.push(usage);
+        self.costs.tell(usage);
     }
 
-    /// What was told of costs.
+    /// Where it is told what it costs.
     #[must_use]
-    pub fn usage(&self) -> &[Usage] {
-        &self.usage
+    pub const fn costs(&self) -> &Costs {
+        &self.costs
     }
 
     /// Tells what of the conversation somebody was not told who compacted it elsewhere: what stands for it knows nothing of that.
@@ -208,6 +264,8 @@ pub enum CompactionOutcome {
     Unchanged(Str),
     /// The history is smaller.
     Compacted(CompactionResult),
+    /// Nothing yet: what was begun before it was due is not ready, and the request fits without it.
+    UnderWay,
 }
 
 /// How much smaller a history has become.

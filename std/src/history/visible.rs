@@ -12,11 +12,14 @@ use crate::message::{Message, Str};
 use crate::tokens::{can_be_shortened, measure_all_with_parts};
 
 /// The visible messages of a session, grouped. A run has one too, of all that it sends.
+#[derive(Clone)]
 pub(crate) struct Visible {
     index: IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>,
     /// By position in the index; keys ascend.
     live: Vec<Live>,
     unanswered: Vec<UnansweredCall>,
+    /// The answers to hidden calls that have come since this was loaded.
+    late: Vec<Entry>,
     /// What is pinned beside what is stored as pinned.
     pins: Pins,
 }
@@ -45,7 +48,7 @@ impl Visible {
 
     fn unindexed(live: Vec<Live>, unanswered: Vec<UnansweredCall>) -> Self {
         let index = IndexBuf::with_parts(Vec::new(), OpenCallTree::new(), Vec::new());
-        Self { index, live, unanswered, pins: Pins::default() }
+        Self { index, live, unanswered, late: Vec::new(), pins: Pins::default() }
     }
 
     /// Pins these, and no others but those that are stored as pinned.
@@ -70,7 +73,8 @@ impl Visible {
     ) -> Placing<'_> {
         let sizes = measure_all_with_parts(&messages, counter, progress);
         let (head, revision) = (self.index.head(), self.index().revision());
-        let before = Before { head, revision, live: self.live.len(), unanswered: self.unanswered.clone() };
+        let (live, late) = (self.live.len(), self.late.len());
+        let before = Before { head, revision, live, late, unanswered: self.unanswered.clone() };
         let mut placing = Placing { visible: self, entries: Vec::new(), before: Some(before) };
         for (message, (size, part_tokens)) in messages.into_iter().zip(sizes) {
             let entry = placing.visible.place_one(message, named(size, counter), part_tokens);
@@ -137,6 +141,17 @@ impl Visible {
         &self.unanswered
     }
 
+    /// The answers to hidden calls that have come since this was loaded.
+    pub(crate) fn late(&self) -> &[Entry] {
+        &self.late
+    }
+
+    /// The same with these.
+    pub(crate) fn with_late(mut self, late: Vec<Entry>) -> Self {
+        self.late = late;
+        self
+    }
+
     /// Puts what another index shows behind what this one shows, in the groups that it has there. Numbers and turns are
     /// moved behind those that are here.
     pub(crate) fn extend(&mut self, other: &Self, counter: &Counter) -> Result<(), RestoreError> {
@@ -176,6 +191,7 @@ impl Visible {
             (entry.anchor, entry.turn, entry.late) = (placed.anchor, placed.turn, placed.late);
             if placed.hidden {
                 self.forget_unanswered(&entry);
+                self.late.push(entry.clone());
             } else {
                 self.live.push(Live::new(seq, entry.clone()));
             }
@@ -230,6 +246,7 @@ struct Before {
     revision: Revision,
     /// How many messages were visible.
     live: usize,
+    late: usize,
     unanswered: Vec<UnansweredCall>,
 }
 
@@ -274,6 +291,7 @@ impl Drop for Placing<'_> {
     fn drop(&mut self) {
         let Some(before) = self.before.take() else { return };
         self.visible.live.truncate(before.live);
+        self.visible.late.truncate(before.late);
         self.visible.unanswered = before.unanswered;
         // What has been put together once can be put together again; if not, nothing is better than a half.
         if self.visible.rebuild(before.head, before.revision).is_err() {

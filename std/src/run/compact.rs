@@ -3,7 +3,7 @@
 use core::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use epitome_core::{Budget, Fired, Index, Pass, Stamp, Trigger, TriggerView, Usage, Wait};
+use epitome_core::{Budget, Fired, Index, ModelKey, Pass, Stamp, Trigger, TriggerView, Wait};
 use futures::FutureExt;
 use tracing::{Instrument, debug, debug_span, warn};
 
@@ -11,11 +11,10 @@ use super::due::{self, Measure};
 use super::live::Run;
 use super::{Point, RequestHandle, RunError, RunEvent, RunSettings, Skipped, render, scratch};
 use crate::compaction::{
-    AutoCompaction, CompactionCx, CompactionOptions, CompactionOutcome, CompactionResult, Compactor,
-    LiveRequest,
+    AutoCompaction, Began, CompactionCx, CompactionOptions, CompactionOutcome, CompactionResult, Compactor,
+    Discarded, LiveRequest,
 };
 use crate::history::History;
-use crate::message::Str;
 use crate::provider::{ContextProvider, HistoryProvider, Providers, open_history};
 use crate::session::{AgentSession, SessionContext, SessionError, SessionErrorKind};
 use crate::wire::Loss;
@@ -64,9 +63,8 @@ pub async fn compact(
     let whole = due::budget(options.window());
     let ledger = session.ledger_for(settings.model_key(), whole);
     let budget = due::plan_budget(&whole, None, measure.size.tokens, counted, ledger);
-    let asked = Asked::of(settings, Pass::Manual);
-    let Passed { outcome, usage, losses } = pass(&mut history, compactor, &options, budget, asked).await;
-    note_usage(session, settings, whole, &usage);
+    let task = Task { compactor, options: &options, budget, kind: Pass::Manual, request: None };
+    let Passed { outcome, losses, .. } = pass(&mut history, session, settings, task).await;
     if !losses.is_empty() {
         warn!(losses = losses.len(), "compacted without knowing all");
     }
@@ -76,7 +74,7 @@ pub async fn compact(
     }
     match outcome? {
         CompactionOutcome::Compacted(result) => Ok(result),
-        CompactionOutcome::Unchanged(_) => {
+        CompactionOutcome::Unchanged(_) | CompactionOutcome::UnderWay => {
             let cx = CompactionCx::new(&mut history, budget, Pass::Manual);
             Ok(cx.result_since(cx.measure()))
         }
@@ -124,14 +122,16 @@ impl Run<'_> {
         let (counted, stamp) = (self.counted(history.index().tokens(), point), stamp_of(&history));
         let look = Look::at(self.session, self.settings, &auto, history.index(), counted, stamp);
         if !self.is_due(point, &look) {
+            if look.begins_early(self.session, stamp) {
+                self.begin_early(point, &auto, &mut history, (&look, None));
+            }
             return self.context.put_history(source_id, history);
         }
-        let asked = Asked::of(self.settings, Pass::Proactive);
-        let Passed { outcome, usage, losses } =
-            pass(&mut history, &*auto.compactor, &auto.options, look.budget, asked)
-                .instrument(debug_span!("compaction", point = point.as_str()))
-                .await;
-        note_usage(self.session, self.settings, due::budget(auto.options.window()), &usage);
+        let task = Task::of(&auto, look.budget, Pass::Proactive, None);
+        let Passed { outcome, losses, discarded } = pass(&mut history, self.session, self.settings, task)
+            .instrument(debug_span!("compaction", point = point.as_str()))
+            .await;
+        self.tell_discarded(point, discarded);
         let compacted = history.revision() != stamp.revision;
         // After a failure nobody knows what it shows: who needs it loads it again.
         if outcome.is_ok() {
@@ -151,6 +151,9 @@ impl Run<'_> {
         let counted = index.tokens().saturating_add(self.tool_tokens);
         let look = Look::at(self.session, self.settings, &auto, index, counted, stamp);
         if !self.is_due(point, &look) {
+            if look.begins_early(self.session, stamp) {
+                self.begin_over_request(&auto, &look).await;
+            }
             return;
         }
         match self.pass_over_request(&auto, look.budget, Pass::Proactive).await {
@@ -216,19 +219,62 @@ impl Run<'_> {
         budget: Budget,
         kind: Pass,
     ) -> Result<(bool, CompactionOutcome, Vec<Loss>), SessionError> {
+        let point = Point::BeforeCall;
         let request = Some(Arc::new(self.live_request()));
-        let (working, compactor) = (&mut self.working, &*auto.compactor);
-        let (session, settings) = (&mut *self.session, self.settings);
+        let task = Task::of(auto, budget, kind, request);
         async {
-            let mut history = scratch::history_of(working, auto.options.pins()).await?;
-            let asked = Asked { request, ..Asked::of(settings, kind) };
-            let Passed { outcome, usage, losses } =
-                pass(&mut history, compactor, &auto.options, budget, asked).await;
-            note_usage(session, settings, due::budget(auto.options.window()), &usage);
-            Ok((scratch::adopt(working, &history, compactor.name())?, outcome?, losses))
+            let mut history = self.copy(auto).await?;
+            let Passed { outcome, losses, discarded } =
+                pass(&mut history, self.session, self.settings, task).await;
+            self.tell_discarded(point, discarded);
+            Ok((scratch::adopt(&mut self.working, &history, auto.compactor.name())?, outcome?, losses))
         }
-        .instrument(debug_span!("compaction", point = Point::BeforeCall.as_str()))
+        .instrument(debug_span!("compaction", point = point.as_str()))
         .await
+    }
+
+    /// All that would be sent, as a history.
+    async fn copy(&self, auto: &AutoCompaction) -> Result<History, SessionError> {
+        let primary = self.providers.primary_history().map(ContextProvider::source_id);
+        let stored = primary.and_then(|source_id| self.context.history(source_id));
+        scratch::history_of(&self.working, auto.options.pins(), stored).await
+    }
+
+    /// Begins a compaction of all that would be sent, which is not due yet.
+    async fn begin_over_request(&mut self, auto: &AutoCompaction, look: &Look) {
+        let (point, request) = (Point::BeforeCall, Some(Arc::new(self.live_request())));
+        match self.copy(auto).await {
+            Ok(mut history) => {
+                // The copy has been changed by nobody; what it is a copy of may have been.
+                self.begin_early(point, auto, &mut history, (look, request));
+                self.session.begun.holds_at(self.working.stamp().revision);
+            }
+            Err(error) => self.failed(point, &error),
+        }
+    }
+
+    fn begin_early(
+        &mut self,
+        point: Point,
+        auto: &AutoCompaction,
+        history: &mut History,
+        (look, request): (&Look, Option<Arc<LiveRequest>>),
+    ) {
+        let Some(early) = auto.compactor.as_early() else { return };
+        let task = Task::of(auto, look.early_budget, Pass::Proactive, request);
+        let _span = debug_span!("early", point = point.as_str()).entered();
+        let mut cx = task.cx(history, self.session, self.settings);
+        let (began, discarded) = (early.begin(&mut cx), cx.discarded());
+        self.tell_discarded(point, discarded);
+        if began == Began::Now {
+            self.tell(RunEvent::Begun { point });
+        }
+    }
+
+    fn tell_discarded(&mut self, point: Point, why: Option<Discarded>) {
+        if let Some(why) = why {
+            self.tell(RunEvent::Discarded { point, why });
+        }
     }
 
     /// What would be sent now.
@@ -303,6 +349,12 @@ impl Run<'_> {
         match outcome {
             Ok(CompactionOutcome::Compacted(result)) => self.tell(RunEvent::Compacted { point, result }),
             Ok(CompactionOutcome::Unchanged(reason)) => self.tell(RunEvent::Unchanged { point, reason }),
+            Ok(CompactionOutcome::UnderWay) => {
+                let told = self.events.iter().any(|event| matches!(event, RunEvent::UnderWay { .. }));
+                if !told {
+                    self.tell(RunEvent::UnderWay { point });
+                }
+            }
             Err(error) => self.failed(point, &error),
         }
     }
@@ -321,6 +373,11 @@ struct Look {
     near: Option<Fired>,
     /// What a pass over the index has to reach.
     budget: Budget,
+    /// What one has to reach that is begun now and made when it is due.
+    early_budget: Budget,
+    /// Whether one is to be begun now, if none is under way.
+    early: bool,
+    model: ModelKey,
     /// Why it has to wait all the same: passes before it have failed.
     wait: Option<Wait>,
 }
@@ -338,62 +395,85 @@ impl Look {
         let (model, whole) = (settings.model_key(), due::budget(auto.options.window()));
         let measure = Measure::of(session, model, auto.options.window(), counted, stamp);
         let fired = measure.fired(&auto.trigger, index, &whole);
+        let near = measure.near(&auto.trigger, index, &whole);
         let (size, ledger) = (measure.size.tokens, session.ledger_for(model, whole));
         let budget = due::plan_budget(&whole, fired.as_ref(), size, index.tokens(), ledger);
+        let (mut early_budget, mut early) = (budget, false);
+        if fired.is_none() && auto.compactor.as_early().is_some() {
+            early = auto.early.map_or(near.is_some(), |it| measure.fired(&it, index, &whole).is_some());
+            let due = measure.when_large(&auto.trigger, index, &whole);
+            early_budget = due::early_budget(&whole, due.as_ref(), size, index.tokens(), ledger);
+        }
         let view = TriggerView::new(index, &whole, size);
         let wait = session.pacing.permits(session.requests, &view).err();
-        Self { size, fired, near: measure.near(&auto.trigger, index, &whole), budget, wait }
+        Self { size, fired, near, budget, early_budget, early, model, wait }
+    }
+
+    /// Whether a compaction that is not due is to be begun, or looked at that was.
+    fn begins_early(&self, session: &AgentSession, stamp: Stamp) -> bool {
+        self.early && self.wait.is_none() && !session.begun.is_current(Some(self.model), stamp.revision)
     }
 }
 
-/// Counts what a pass has cost.
-fn note_usage(session: &mut AgentSession, settings: &RunSettings, whole: Budget, usage: &[Usage]) {
-    let ledger = session.ledger_for(settings.model_key(), whole);
-    usage.iter().for_each(|usage| ledger.record_compaction(usage));
-}
-
-/// Of what a pass is made.
-struct Asked {
-    pass: Pass,
-    model: Str,
+/// One pass of a compactor.
+struct Task<'a> {
+    compactor: &'a dyn Compactor,
+    options: &'a CompactionOptions,
+    budget: Budget,
+    kind: Pass,
     request: Option<Arc<LiveRequest>>,
-}
-
-impl Asked {
-    /// Of what is stored.
-    fn of(settings: &RunSettings, pass: Pass) -> Self {
-        Self { pass, model: settings.model.clone(), request: None }
-    }
 }
 
 /// What a pass came to.
 struct Passed {
     outcome: Result<CompactionOutcome, SessionError>,
-    usage: Vec<Usage>,
     losses: Vec<Loss>,
+    /// Why what was begun before is not used.
+    discarded: Option<Discarded>,
 }
 
 /// What of it the run tells.
 type Told = (Result<CompactionOutcome, SessionError>, Vec<Loss>);
 
-/// One pass over a history, and what it has cost: the only place that calls a compactor.
+impl<'a> Task<'a> {
+    fn of(auto: &'a AutoCompaction, budget: Budget, kind: Pass, request: Option<Arc<LiveRequest>>) -> Self {
+        Self { compactor: &*auto.compactor, options: &auto.options, budget, kind, request }
+    }
+
+    fn cx<'c>(
+        self,
+        history: &'c mut History,
+        session: &'c mut AgentSession,
+        settings: &RunSettings,
+    ) -> CompactionCx<'c> {
+        CompactionCx::new(history, self.budget, self.kind)
+            .with_options(self.options.clone())
+            .with_model(settings.model.clone())
+            .with_model_key(settings.model_key())
+            .with_request(self.request)
+            .with_costs(session.costs.clone())
+            .with_begun(&mut session.begun)
+    }
+}
+
+/// One pass over a history: the only place that calls a compactor.
 async fn pass(
     history: &mut History,
-    compactor: &dyn Compactor,
-    options: &CompactionOptions,
-    budget: Budget,
-    asked: Asked,
+    session: &mut AgentSession,
+    settings: &RunSettings,
+    task: Task<'_>,
 ) -> Passed {
-    let mut cx = CompactionCx::new(history, budget, asked.pass)
-        .with_options(options.clone())
-        .with_model(asked.model)
-        .with_request(asked.request);
+    let (compactor, window) = (task.compactor, task.options.window());
+    let mut cx = task.cx(history, session, settings);
     let before = cx.measure();
     debug!(compactor = compactor.name(), messages = before.0, tokens = before.1, "compaction");
     // What it may leave half done is the history's handle, which knows that it is in doubt.
     let done = AssertUnwindSafe(async { compactor.compact(&mut cx).await }).catch_unwind().await;
+    let (discarded, losses) = (cx.discarded(), cx.losses().to_vec());
+    // The ledger learns what it has cost.
+    session.ledger_for(settings.model_key(), due::budget(window));
     let outcome = done.unwrap_or_else(|_| Err(SessionError::invalid("the compactor panicked")));
-    Passed { outcome, usage: cx.usage().to_vec(), losses: cx.losses().to_vec() }
+    Passed { outcome, losses, discarded }
 }
 
 /// Why no history of these providers is compacted; `None` if one is, or if there is no history at all.

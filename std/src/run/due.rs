@@ -42,6 +42,16 @@ impl Measure {
         trigger.fired(&self.view(index, budget, grown(self.size.tokens), grown(self.token_count)))
     }
 
+    /// What makes one due as the conversation grows, if its size does.
+    pub(super) fn when_large(
+        &self,
+        trigger: &Trigger<'_>,
+        index: Index<'_>,
+        budget: &Budget,
+    ) -> Option<Fired> {
+        trigger.fired(&self.view(index, budget, u64::MAX, u64::MAX))
+    }
+
     fn view<'a>(&self, index: Index<'a>, budget: &'a Budget, size: u64, reported: u64) -> TriggerView<'a> {
         TriggerView::new(index, budget, size).with_token_count(reported)
     }
@@ -80,6 +90,23 @@ pub(super) fn plan_budget(
         None => builder.without_goal(),
     };
     builder.build().unwrap_or(*whole)
+}
+
+/// The budget of a pass that is planned now and made when it is due: what the history grows by until then is to be freed
+/// too, so that what is then left is what a pass would leave that is planned then.
+pub(super) fn early_budget(
+    whole: &Budget,
+    due: Option<&Fired>,
+    size: u64,
+    tokens: u64,
+    ledger: &Ledger,
+) -> Budget {
+    let then = plan_budget(whole, due, size, tokens, ledger);
+    let Some(goal) = then.goal() else { return then };
+    let grows = then.trigger().saturating_sub(tokens);
+    let goal = goal.saturating_sub(grows).max(1);
+    let builder = Budget::builder().window(then.window()).reserve(0).trigger(then.trigger()).goal(goal);
+    builder.build().unwrap_or(then)
 }
 
 /// The amount of tokens that made a pass due.

@@ -3,7 +3,7 @@
 use epitome_core::{Fired, Wait};
 use tracing::{info, warn};
 
-use crate::compaction::CompactionResult;
+use crate::compaction::{CompactionResult, Discarded};
 use crate::message::Str;
 use crate::session::SessionErrorKind;
 use crate::wire::Loss;
@@ -64,6 +64,23 @@ pub enum RunEvent {
         point: Point,
         /// Until which of the session's requests.
         wait: Wait,
+    },
+    /// A compaction was begun before it is due: see [`EarlyCompactor`](crate::compaction::EarlyCompactor).
+    Begun {
+        /// Where in the run.
+        point: Point,
+    },
+    /// A compaction is due, and what was begun before it was is not ready; the request fits without it. Told once.
+    UnderWay {
+        /// Where in the run.
+        point: Point,
+    },
+    /// What was begun before it was due is not used.
+    Discarded {
+        /// Where in the run.
+        point: Point,
+        /// Why.
+        why: Discarded,
     },
     /// Compactions are not looked at in this run. Told once.
     Skipped(Skipped),
@@ -134,6 +151,9 @@ impl RunEvent {
             Self::Unchanged { point, .. } => info!(point = point.as_str(), "nothing to compact"),
             Self::Failed { point, kind } => warn!(point = point.as_str(), ?kind, "compaction failed"),
             Self::Resting { point, wait } => info!(point = point.as_str(), %wait, "compaction rests"),
+            Self::Begun { point } => info!(point = point.as_str(), "compaction begun early"),
+            Self::UnderWay { point } => info!(point = point.as_str(), "compaction under way"),
+            Self::Discarded { point, why } => info!(point = point.as_str(), %why, "begun in vain"),
             Self::Skipped(reason) => info!(reason = reason.as_str(), "compaction skipped"),
         }
     }

@@ -16,8 +16,12 @@ use crate::history::{
 use crate::session::SessionError;
 
 /// All that a run sends, as a history. The number of a message is its position in the run's index; so what `pins` hold is
-/// marked as pinned in the copy itself.
-pub(super) async fn history_of(working: &Working, pins: &Pins) -> Result<History, SessionError> {
+/// marked as pinned in the copy itself. What came late to the `stored` history it knows too.
+pub(super) async fn history_of(
+    working: &Working,
+    pins: &Pins,
+    stored: Option<&History>,
+) -> Result<History, SessionError> {
     let (store, session) = (MemoryStore::new(), SessionId::new("run"));
     let live = working.visible().live();
     let entries: Vec<Entry> = live
@@ -39,7 +43,9 @@ pub(super) async fn history_of(working: &Working, pins: &Pins) -> Result<History
     if !entries.is_empty() {
         store.append(&session, &Append::new(&AppendToken::new("run"), Seq(0), &entries)).await?;
     }
-    Ok(History::open(Arc::new(store), session, Arc::clone(working.counter())).await?)
+    let late = working.late_answers(stored).await?;
+    let history = History::open(Arc::new(store), session, Arc::clone(working.counter())).await?;
+    Ok(history.with_late_answers(late))
 }
 
 /// Lets the run show what was left in its copy. Returns whether that is less than before.

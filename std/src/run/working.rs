@@ -8,7 +8,8 @@ use epitome_core::message::CallKind;
 use epitome_core::{Group, Index, OpenCall, Seq, Stamp, TokenCounter};
 
 use crate::history::{
-    History, Live, Loaded, PartStandIn, Pending, PendingEdit, Summary, Visible, covered, joined,
+    Beside, Entry, Exchange, History, Live, Loaded, PartStandIn, Pending, PendingEdit, Summary, Visible,
+    covered, joined,
 };
 use crate::message::{Message, Part, Str, ToolCall};
 use crate::provider::RunPlace;
@@ -169,11 +170,18 @@ impl Working {
         };
         let mut unanswered = self.visible.unanswered().to_vec();
         unanswered.extend(self.visible.unanswered_where(hides));
+        // What a new summary was written with is news to none.
+        let is_told = |anchor: Seq| {
+            let new = live.iter().filter(|live| made.contains(&live.key));
+            new.flat_map(|live| &live.covers).any(|range| range.contains(anchor))
+        };
+        let late = self.visible.late().iter().filter(|late| !is_told(late.anchor)).cloned().collect();
         let mut loaded = Loaded::new(self.visible.head(), self.index().revision().next());
         (loaded.live, loaded.unanswered) = (live, unanswered);
-        self.visible = Visible::of(loaded, &*self.counter).map_err(|error| {
+        let visible = Visible::of(loaded, &*self.counter).map_err(|error| {
             SessionError::new(SessionErrorKind::Invalid, "what a compaction has left").with_source(error)
         })?;
+        self.visible = visible.with_late(late);
         self.made.retain(|key| !hidden.iter().any(|range| range.contains(*key)));
         self.made.extend(made);
         self.hidden = joined(self.hidden.iter().copied().chain(hidden).collect());
@@ -248,6 +256,37 @@ impl Working {
     pub(super) fn stored_number(&self, number: Seq) -> Option<Seq> {
         let (base, end) = self.places.stored?;
         (base..end).contains(&number.0).then(|| Seq(number.0 - base))
+    }
+
+    /// The answers that are news to the summaries that are visible, by their positions. `stored` is the history.
+    pub(super) async fn late_answers(&self, stored: Option<&History>) -> Result<Beside, SessionError> {
+        let mut beside = Beside::new();
+        for (position, live) in
+            (0..).map(Seq).zip(self.visible.live()).filter(|(_, it)| !it.covers.is_empty())
+        {
+            let mut exchanges = Vec::new();
+            if let Some(history) = stored {
+                let covers = self.in_history(&live.covers, &BTreeMap::new());
+                exchanges = history.late_answers_in(&covers, history.head()).await?;
+            }
+            let own = |late: &&Entry| live.covers.iter().any(|range| range.contains(late.anchor));
+            for late in self.visible.late().iter().filter(own) {
+                // Where the history was read again since, it is known by now.
+                if exchanges.iter().any(|known: &Exchange| known.last() == Some(&late.message)) {
+                    continue;
+                }
+                let mut asked = late.clone();
+                asked.anchor = self.stored_number(late.anchor).unwrap_or(Seq(u64::MAX));
+                exchanges.push(match stored {
+                    Some(history) => history.late_exchange(&asked).await?,
+                    None => Vec::from([asked.message]),
+                });
+            }
+            if !exchanges.is_empty() {
+                beside.insert(position, exchanges);
+            }
+        }
+        Ok(beside)
     }
 
     /// These messages in the numbers of the stored history, as far as they are in it.

@@ -8,6 +8,7 @@ use epitome_core::{Budget, Ledger, ModelKey, Pacing, SavedLedger, Size, Tally, T
 use serde_json::{Map, Value};
 
 use super::{IdSource, SessionError, UuidSource, kept};
+use crate::compaction::{Begun, Costs};
 use crate::history::{MemoryStore, SessionId};
 use crate::run::Left;
 
@@ -37,6 +38,10 @@ pub struct AgentSession {
     /// When to stop trying to compact, by requests.
     pub(crate) pacing: Pacing,
     pub(crate) requests: u32,
+    /// What its compactor has begun before it is due.
+    pub(crate) begun: Begun,
+    /// What compactions have cost and the ledger does not know yet.
+    pub(crate) costs: Costs,
     /// A run that was dropped in the middle of an answer, to be stored when the next one begins.
     pub(crate) left: Option<Box<Left>>,
     /// What in-memory history providers keep of this session, by source id.
@@ -136,6 +141,8 @@ impl AgentSession {
             // How often a pass may be made is its compactor's business; here it rests when passes fail.
             pacing: Pacing::new(0, Pacing::FAILURES_MAX, REQUESTS_REST),
             requests: 0,
+            begun: Begun::default(),
+            costs: Costs::default(),
             left: None,
             histories: BTreeMap::new(),
             unknown: State::new(),
@@ -224,13 +231,17 @@ impl AgentSession {
             }
         };
         match self.ledger.insert(Known::Live(live)) {
-            Known::Live(ledger) => ledger,
+            Known::Live(ledger) => {
+                self.costs.take().iter().for_each(|usage| ledger.record_compaction(usage));
+                ledger
+            }
             #[expect(clippy::unreachable, reason = "inserted just before")]
             Known::Saved(_) => unreachable!(),
         }
     }
 
-    /// The ledger of the session; `None` before the first run, and of a session that was read before its next one.
+    /// The ledger of the session; `None` before the first run, and of a session that was read before its next one. What was
+    /// paid for a compaction that nobody waits for any more is in it from the session's next request on.
     #[must_use]
     pub const fn ledger(&self) -> Option<&Ledger> {
         match &self.ledger {
@@ -241,7 +252,11 @@ impl AgentSession {
 
     pub(super) fn saved_ledger(&self) -> Option<SavedLedger> {
         self.ledger.as_ref().map(|known| match known {
-            Known::Live(ledger) => ledger.save(),
+            Known::Live(ledger) => {
+                let mut ledger = ledger.clone();
+                self.costs.told().iter().for_each(|usage| ledger.record_compaction(usage));
+                ledger.save()
+            }
             Known::Saved(saved) => *saved,
         })
     }

@@ -154,7 +154,7 @@ fn told(error: &dyn Error) -> String {
 }
 
 /// What comes of a future that is polled so often at most, and then dropped.
-fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
+pub(super) fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
     let (mut future, mut left) = (Box::pin(future), polls);
     block_on(poll_fn(|cx| {
         left -= 1;

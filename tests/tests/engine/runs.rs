@@ -128,3 +128,65 @@ fn what_is_looked_up_for_each_run_is_not_summarized_in_each() {
     assert!((1..=6).contains(&calls), "{calls} calls");
     assert!(!summarizer.wrong.load(Ordering::Relaxed), "the handbook itself was summarized");
 }
+
+/// The user asks for something, and the model calls a tool that answers after the conversation has gone on.
+async fn ask_and_leave(settings: &RunSettings, session: &mut AgentSession) {
+    let input = vec![Message::user("Ask the colleague.")];
+    let mut run = Run::begin(settings, session, input, &RunOptions::default()).await.unwrap();
+    let prompt = run.prompt().await.unwrap();
+    let call = Part::ToolCall(ToolCall::new("colleague", "ask", r#"{"about":"PROJ-4711"}"#));
+    let response = ModelResponse::new(vec![Message::new(Role::Assistant, vec![call])]);
+    run.record(prompt.handle, response).await.unwrap();
+    run.finish().await.unwrap();
+}
+
+#[test]
+fn an_answer_to_what_is_summarized_is_told_to_the_next_summary() {
+    for (point, stored) in [(RunPoints::default(), true), (RunPoints::NONE.and_before_call(), false)] {
+        let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+        let summarizer = Arc::new(Scripted::new(Answer::Good, Meanwhile::Nothing, &store));
+        let mut settings = settings(&store, &summarizer);
+        let auto = settings.compaction.take().unwrap().with_points(point);
+        settings.compaction = Some(auto);
+        let mut session = AgentSession::with_id("session");
+        block_on(talk(&settings, &mut session, 0));
+        block_on(ask_and_leave(&settings, &mut session));
+        let calls = || summarizer.calls.load(Ordering::Relaxed);
+        while calls() < 1 {
+            block_on(talk(&settings, &mut session, 0));
+        }
+        let answer = Message::tool("colleague", "It was closed in May.");
+        let told = || summarizer.shown.lock().unwrap().iter().filter(|shown| **shown == answer).count();
+        // In a run that stores it, or in the one that is compacted before it stores anything.
+        let mut late = Some(answer.clone());
+        while calls() < 2 {
+            let input = vec![Message::user("What is next?")];
+            let mut run =
+                block_on(Run::begin(&settings, &mut session, input, &RunOptions::default())).unwrap();
+            let mut prompt = block_on(run.prompt()).unwrap();
+            if calls() < 2 && (stored || run.session().context_size().unwrap().tokens > 2_600) {
+                if let Some(answer) = late.take() {
+                    // The model calls something small, so that another request follows in which it is due.
+                    let call = Part::ToolCall(ToolCall::new("c", "read", "{}"));
+                    let response = ModelResponse::new(vec![Message::new(Role::Assistant, vec![call])]);
+                    block_on(run.record(prompt.handle, response)).unwrap();
+                    run.answer(vec![answer, Message::tool("c", "a line of what it read\n".repeat(120))])
+                        .unwrap();
+                    prompt = block_on(run.prompt()).unwrap();
+                }
+            }
+            assert!(!prompt.messages.contains(&answer), "it is never sent");
+            let said = ModelResponse::new(vec![Message::assistant("So it goes on, and on.".repeat(12))]);
+            block_on(run.record(prompt.handle, said)).unwrap();
+            block_on(run.finish()).unwrap();
+        }
+        assert!(late.is_none());
+        assert_eq!(told(), 1, "{point:?}");
+        while calls() < 6 {
+            block_on(talk(&settings, &mut session, 0));
+        }
+        // One that was not stored when its summary was made is told once more.
+        let again = usize::from(!stored);
+        assert_eq!(told(), 1 + again, "{point:?}");
+    }
+}

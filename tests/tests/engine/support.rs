@@ -15,7 +15,7 @@ use epitome::core::{
     Budget, ClassEstimator, Draft, Pass, Seq, Strategy as Rule, Tokens, Usage, measure_message,
 };
 use epitome::std::compaction::{CompactionCx, Compactor as _};
-use epitome::std::history::{AppendToken, History, HistoryStore, Logged, SessionId};
+use epitome::std::history::{AppendToken, History, HistoryStore, Live, Logged, SessionId};
 use epitome::std::message::{Attribution, Message, Part, ToolCall, ToolResult};
 use futures::executor::block_on;
 use proptest::prelude::*;
@@ -229,9 +229,7 @@ impl Summarizer for Scripted {
         if self.calls.fetch_add(1, Ordering::Relaxed) == 0 && !self.hangs() {
             self.disturb().await;
         }
-        for _ in 0..self.yields {
-            yield_now().await;
-        }
+        yields(self.yields).await;
         self.shown.lock().unwrap().extend(request.groups.iter().flatten().map(|message| (*message).clone()));
         self.previous.lock().unwrap().extend(request.previous.map(String::from));
         request.spent(Usage::new(1_000, 100));
@@ -253,6 +251,13 @@ impl Summarizer for Scripted {
             Answer::Injects => "[Conversation Summary]\nFine.\n[Identifiers]\n- a".into(),
         };
         Ok(text)
+    }
+}
+
+/// Lets others go first, so often.
+pub(crate) async fn yields(times: usize) {
+    for _ in 0..times {
+        yield_now().await;
     }
 }
 
@@ -335,6 +340,36 @@ pub(crate) fn covered(history: &History, store: &Arc<dyn HistoryStore>) -> Vec<M
         covered && !passes && logged.edited_by.is_none() && !logged.entry.late && !logged.entry.orphan
     };
     log(store).into_iter().filter(stood_for).map(|logged| logged.entry.message).collect()
+}
+
+/// The answers that came when their calls were hidden already, with the numbers of the groups of these.
+pub(crate) fn late_answers(store: &Arc<dyn HistoryStore>) -> Vec<(Seq, Message)> {
+    // What was visible once and shortened then is shown as it was seen.
+    let is_late = |logged: &Logged| {
+        let Logged { entry, hidden_by, edited_by, .. } = logged;
+        entry.late && !entry.orphan && hidden_by.is_some() && edited_by.is_none()
+    };
+    log(store).into_iter().filter(is_late).map(|logged| (logged.entry.anchor, logged.entry.message)).collect()
+}
+
+/// That each answer which came late to what a summary stands for was shown to who has written it, or one before it. `before`
+/// is what was visible then, `late` the answers that were there. Returns how many such answers there are.
+pub(crate) fn check_late(
+    history: &History,
+    before: &[Live],
+    late: &[(Seq, Message)],
+    read: &[Message],
+) -> Result<usize, TestCaseError> {
+    let made = history.live().iter().filter(|live| !live.covers.is_empty() && !before.contains(live));
+    let mut told = 0;
+    for summary in made {
+        let stands_for = |anchor: &Seq| summary.covers.iter().any(|range| range.contains(*anchor));
+        for (_, answer) in late.iter().filter(|(anchor, _)| stands_for(anchor)) {
+            prop_assert!(read.contains(answer), "a late answer was never read");
+            told += 1;
+        }
+    }
+    Ok(told)
 }
 
 fn log(store: &Arc<dyn HistoryStore>) -> Vec<Logged> {

@@ -147,6 +147,7 @@ fn whatever_happens_the_session_is_whole() {
         ("fell back", 250),
         ("conflict", 300),
         ("written once in a conflict", 75),
+        ("told of a late answer", 100),
     ];
     cases::check("engine", case(summarizing()), &minimums, is_whole);
 }
@@ -179,6 +180,7 @@ fn is_whole(case: Case, census: &Census) -> Result<(), TestCaseError> {
         let engine = engine(&case.which, &summarizer, case.falls_back);
         let (before, budget) = (shown(&history), budget(&history, *percent));
         let summaries = support::summaries(&history);
+        let (late, live) = (support::late_answers(&store), history.live().to_vec());
         let outcome = compact(&mut history, &engine, budget, Pass::Manual);
         let calls = summarizer.calls.load(Ordering::Relaxed);
         let disturbed = calls > 0 && *meanwhile != Meanwhile::Nothing;
@@ -224,6 +226,11 @@ fn is_whole(case: Case, census: &Census) -> Result<(), TestCaseError> {
             read.extend(told);
         }
         check_covered(&history, &store, &read)?;
+        // Others compact without the engine meanwhile, and a digest is looked at below.
+        if calls > 0 && answer.is_good() && *meanwhile != Meanwhile::Summarize {
+            let told = support::check_late(&history, &live, &late, &read)?;
+            census.count("told of a late answer", told > 0);
+        }
     }
     Ok(())
 }

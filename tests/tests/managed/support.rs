@@ -87,7 +87,7 @@ pub(crate) async fn compact(
     let budget = Budget::builder().window(1_000_000).trigger(500_000).without_goal().build().unwrap();
     let mut cx = CompactionCx::new(history, budget, Pass::Manual);
     let outcome = compactor.compact(&mut cx).await;
-    (outcome, cx.usage().to_vec())
+    (outcome, cx.costs().told())
 }
 
 /// What is shown, here and to a fresh process: the same.

@@ -1,17 +1,20 @@
 //! `epitome session compact`.
 
 use epitome::compactors::PromptedSummarizer;
-use epitome::core::{Basis, Cell, Replacement, Scratch, StandIn, TokenCounter, count_message, plan_with};
+use epitome::core::{
+    Basis, Cell, Replacement, Scratch, StandIn, SummaryGap, TokenCounter, count_message, plan_with,
+};
 use epitome::std::history::{CompactionRecord, History, Notes};
 use futures::executor::block_on;
 
 use super::line::to_json;
 use super::store::{Counter, Missing, More, Store, for_each_page, history, in_store, open};
-use crate::args::{OneSessionArgs, PlanArgs, SummaryArgs};
+use crate::args::{OneSessionArgs, PlanArgs, StoreArgs, SummaryArgs};
 use crate::budget::Asked;
 use crate::failure::{Failure, Result};
 use crate::filled::Filled;
 use crate::model;
+use crate::pins::{self, Pin};
 use crate::report::{Decided, Facts, Picture, Report};
 use crate::scan::ESTIMATE;
 use crate::strategy::Strategies;
@@ -19,8 +22,8 @@ use crate::summarizer;
 
 pub(super) fn run(
     args: &OneSessionArgs,
-    plan_args: &PlanArgs,
-    summary: &SummaryArgs,
+    (plan_args, summary): (&PlanArgs, &SummaryArgs),
+    pins: &[Pin],
     dry_run: bool,
 ) -> Result<String> {
     if summary.summarizer.is_some() && dry_run {
@@ -36,6 +39,8 @@ pub(super) fn run(
     let budget = model::budget(found.as_ref(), &plan_args.budget);
     let store = open(&args.store, Missing::Refuse)?;
     let mut history = history(store.clone(), args, counter.clone())?;
+    let pinned = pins::in_session(pins, history.live())?;
+    history.set_pins(pinned).map_err(|error| in_store(&args.store, error))?;
     // A share is of all that was said, so that the same command twice asks for the same.
     let own = match plan_args.budget.keep {
         Some(_) => logged_tokens(&store, args, &*counter)?,
@@ -48,7 +53,7 @@ pub(super) fn run(
         }
         Ok(())
     })?;
-    let (report, record) = plan(&history, &asked, &strategies, summarizer.as_ref())?;
+    let (report, record) = plan(&args.store, &history, &asked, &strategies, summarizer.as_ref())?;
     if let Some(record) = record.filter(|_| !dry_run) {
         block_on(history.commit(&record)).map_err(|error| in_store(&args.store, error))?;
     }
@@ -58,6 +63,7 @@ pub(super) fn run(
 type Planned = (Report, Option<CompactionRecord>);
 
 fn plan(
+    store: &StoreArgs,
     history: &History,
     asked: &Asked,
     strategies: &Strategies,
@@ -80,7 +86,11 @@ fn plan(
     let filled = match decided {
         Decided::Planned(plan) => {
             let messages: Vec<_> = history.live().iter().map(|live| &live.entry.message).collect();
-            let written = summarizer::write(plan, &messages, summarizer, history.counter())?;
+            let late = |gap: &SummaryGap<'_>| {
+                let late = block_on(history.late_answers(gap.covers().flatten()));
+                late.map_err(|error| in_store(store, error))
+            };
+            let written = summarizer::write(plan, &messages, summarizer, history.counter(), late)?;
             let summaries: Vec<_> =
                 written.iter().map(|(text, tokens)| StandIn::new(text, *tokens)).collect();
             let filled = history.fill_with(*plan, &Notes::default(), &summaries, |ready| {

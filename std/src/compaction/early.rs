@@ -1,0 +1,140 @@
+//! Compactions that are begun before they are due.
+
+use core::any::Any;
+use core::fmt;
+
+use epitome_core::{ModelKey, Revision};
+
+use super::CompactionCx;
+
+/// A compactor that can begin before it is due, so that what takes long is there when it is: see
+/// [`Compactor::as_early`](super::Compactor::as_early).
+///
+/// *For callers*: what is begun is kept in the [`Begun`] of the session, which [`CompactionCx::with_begun`] lends. Ask again
+/// as the conversation grows, before and behind the line at which it is due; when it is due, compact.
+///
+/// *For implementers*: nothing is changed and nothing is waited for. There is one of these in a session at most.
+pub trait EarlyCompactor: Send + Sync {
+    /// Begins what will be due soon, if it is not under way. The budget of `cx` says what is then to be reached.
+    fn begin(&self, cx: &mut CompactionCx<'_>) -> Began;
+}
+
+/// What became of the wish to begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Began {
+    /// It is under way from now on.
+    Now,
+    /// It was begun earlier, and holds.
+    Earlier,
+    /// There is nowhere to keep it.
+    Nothing,
+}
+
+/// Why what was begun is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Discarded {
+    /// What it is about was changed meanwhile: compacted in another way, answered late, or left out.
+    PrefixEdited,
+    /// The conversation goes on with another model, or is counted by another counter.
+    ModelChanged,
+    /// Another compactor compacts.
+    Superseded,
+    /// It failed.
+    Failed,
+    /// There is nothing to gain by it.
+    NothingToGain,
+}
+
+impl Discarded {
+    /// The reason, in words.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PrefixEdited => "what it is about was changed meanwhile",
+            Self::ModelChanged => "the conversation goes on with another model",
+            Self::Superseded => "another compactor compacts",
+            Self::Failed => "it failed",
+            Self::NothingToGain => "there is nothing to gain by it",
+        }
+    }
+}
+
+impl fmt::Display for Discarded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a compactor has begun for a session before it is due. It is given up when this is dropped or emptied.
+///
+/// ```
+/// use epitome_core::Revision;
+/// use epitome_std::compaction::Begun;
+///
+/// let mut begun = Begun::default();
+/// begun.put("what only its compactor knows", None, Revision(3));
+/// assert_eq!(begun.work::<&str>(), Some(&"what only its compactor knows"));
+/// assert!(begun.is_current(None, Revision(3)) && !begun.is_current(None, Revision(4)));
+/// begun.give_up();
+/// assert!(!begun.is_under_way());
+/// ```
+#[derive(Default)]
+pub struct Begun(Option<Work>);
+
+struct Work {
+    work: Box<dyn Any + Send + Sync>,
+    model: Option<ModelKey>,
+    revision: Revision,
+}
+
+impl Begun {
+    /// Keeps `work`, for this model, of a history that was at `revision`. What was there is given up.
+    pub fn put<T: Any + Send + Sync>(&mut self, work: T, model: Option<ModelKey>, revision: Revision) {
+        self.0 = Some(Work { work: Box::new(work), model, revision });
+    }
+
+    /// Whether something is under way, or has come and is not used yet.
+    #[must_use]
+    pub const fn is_under_way(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Whether something is, and nothing has happened since it was last looked at that could make it useless.
+    #[must_use]
+    pub fn is_current(&self, model: Option<ModelKey>, revision: Revision) -> bool {
+        self.0.as_ref().is_some_and(|it| it.model == model && it.revision == revision)
+    }
+
+    /// The model that it is for.
+    #[must_use]
+    pub fn model(&self) -> Option<ModelKey> {
+        self.0.as_ref()?.model
+    }
+
+    /// What is under way, if it is of this type.
+    #[must_use]
+    pub fn work<T: Any>(&self) -> Option<&T> {
+        self.0.as_ref()?.work.downcast_ref()
+    }
+
+    /// Takes note that it holds for a history at `revision`.
+    pub fn holds_at(&mut self, revision: Revision) {
+        if let Some(work) = &mut self.0 {
+            work.revision = revision;
+        }
+    }
+
+    /// Gives it up.
+    pub fn give_up(&mut self) {
+        self.0 = None;
+    }
+}
+
+/// No text: what is said stays out of logs.
+impl fmt::Debug for Begun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Begun").field("under_way", &self.is_under_way()).finish_non_exhaustive()
+    }
+}

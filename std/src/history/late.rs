@@ -1,0 +1,88 @@
+//! Answers that came when their calls were hidden already.
+
+use std::collections::BTreeMap;
+
+use epitome_core::attribution::SeqRange;
+use epitome_core::message::{CallKind, Role};
+use epitome_core::{OpenKind, Seq};
+
+use super::{Entry, HistoryStore, Logged, SessionId, StoreError};
+use crate::message::{Message, Part, ToolCall};
+
+/// A call and the answer to it.
+pub(crate) type Exchange = Vec<Message>;
+
+/// How many messages of the log are read at once.
+const PAGE: u32 = 256;
+
+/// The answers among the messages from `from` to before `until` to calls in `covers`, each with its call: what a summary
+/// that stands for these cannot know if it was written before they came. Orphans answer nothing, and what was pruned says nothing.
+pub(super) async fn in_log(
+    store: &dyn HistoryStore,
+    session: &SessionId,
+    covers: &[SeqRange],
+    (from, until): (Seq, Seq),
+) -> Result<Vec<Exchange>, StoreError> {
+    let (mut found, mut next) = (Vec::new(), Some(from).filter(|from| *from < until));
+    let covered = |seq: Seq| covers.iter().any(|range| range.contains(seq));
+    let is_late = |logged: &Logged| {
+        let Logged { entry, hidden_by, pruned_by, .. } = logged;
+        entry.late && !entry.orphan && hidden_by.is_some() && pruned_by.is_none() && covered(entry.anchor)
+    };
+    while let Some(first) = next {
+        let page = store.log(session, first..until, PAGE).await?;
+        for logged in page.messages.into_iter().filter(is_late) {
+            let call = call_of(store, session, &logged.entry, first).await?;
+            found.push(exchange(&logged.entry, call));
+        }
+        next = page.next;
+    }
+    Ok(found)
+}
+
+/// The call that `answer` answers, as it stands in the log; `None` if it was pruned.
+pub(super) async fn call_of(
+    store: &dyn HistoryStore,
+    session: &SessionId,
+    answer: &Entry,
+    until: Seq,
+) -> Result<Option<Part>, StoreError> {
+    let Some((kind, id)) = answer.answers() else { return Ok(None) };
+    let mut next = Some(answer.anchor);
+    while let Some(first) = next {
+        // A group begins at its anchor, and its calls are seldom far behind.
+        let page = store.log(session, first..until.max(first.next()), CALL_PAGE).await?;
+        let own = page.messages.iter().filter(|logged| logged.entry.anchor == answer.anchor);
+        let mut parts = own.flat_map(|logged| logged.entry.message.parts());
+        if let Some(call) = parts.find(|part| is_call(part, kind, id)) {
+            return Ok(Some(call.clone()));
+        }
+        next = page.next;
+    }
+    Ok(None)
+}
+
+const CALL_PAGE: u32 = 16;
+
+fn is_call(part: &Part, kind: OpenKind, id: &str) -> bool {
+    match part {
+        Part::ToolCall(call) => {
+            kind == OpenKind::Call && call.kind == CallKind::Function && call.id.as_str() == id
+        }
+        Part::ApprovalRequest(request) => kind == OpenKind::Approval && request.id.as_str() == id,
+        _ => false,
+    }
+}
+
+/// A call and its answer. The call alone: what else its message said is known, and its other calls have their own answers.
+pub(super) fn exchange(answer: &Entry, call: Option<Part>) -> Exchange {
+    let call = call.or_else(|| answer.call_id().map(|id| Part::ToolCall(ToolCall::new(id, DELETED, "{}"))));
+    let call = call.map(|call| Message::new(Role::Assistant, vec![call]));
+    call.into_iter().chain([answer.message.clone()]).collect()
+}
+
+/// The name of a tool whose call was deleted.
+const DELETED: &str = "deleted";
+
+/// The answers that a copy of a history has no log of, by the number of the summary that they are news to.
+pub(crate) type Beside = BTreeMap<Seq, Vec<Exchange>>;

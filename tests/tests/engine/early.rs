@@ -1,0 +1,530 @@
+//! Compactions that are begun before they are due: whatever happens until then, what is committed is about nothing that has
+//! changed and hides nothing that was said since, and a summary is written once for one crossing.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use epitome::compactors::{
+    Background, BackgroundTask, Engine, Summarization, Summarizer, SummaryError, SummaryRequest, Truncation,
+};
+use epitome::core::{Budget, ClassEstimator, ModelKey, Pass, Revision, Seq, Trigger};
+use epitome::std::compaction::{
+    AutoCompaction, Began, Begun, CompactionCx, CompactionOptions, CompactionOutcome, Compactor as _,
+    Discarded, EarlyCompactor as _, RunPoints,
+};
+use epitome::std::history::{History, HistoryStore};
+use epitome::std::message::Message;
+use epitome::std::provider::{ClosureProvider, HistoryProvider, Hook, Providers};
+use epitome::std::run::{ModelResponse, Run, RunEvent, RunOptions, RunSettings};
+use epitome::std::session::AgentSession;
+use epitome_tests::cases::{self, Census};
+use futures::executor::block_on;
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+
+use super::paths::polled;
+use super::store;
+use super::support::{
+    self, Answer, Meanwhile, Said, Scripted, append, check, check_covered, history, open, said, said_all,
+};
+use super::whole::{Which, any_stages, engine, summarizing};
+
+/// What happens to a session.
+#[derive(Debug, Clone)]
+enum Step {
+    Said(Vec<Said>),
+    /// The line below the trigger is passed.
+    Begin,
+    /// The executor has time for the tasks, so often.
+    Polled(usize),
+    /// The executor forgets them.
+    Forgotten,
+    /// Calls of earlier turns are answered.
+    Late,
+    /// Another handle compacts.
+    Edited,
+    /// The conversation goes on with another model.
+    Model,
+    /// It is due, and fits.
+    Due,
+    /// It is asked for, or cannot wait.
+    Now,
+    /// So it is, and the future is dropped after so many polls.
+    Dropped(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => prop::collection::vec(said(), 2..12).prop_map(Step::Said),
+        6 => Just(Step::Begin),
+        5 => (1_usize..6).prop_map(Step::Polled),
+        1 => Just(Step::Forgotten),
+        1 => Just(Step::Late),
+        1 => Just(Step::Edited),
+        1 => Just(Step::Model),
+        3 => Just(Step::Due),
+        3 => Just(Step::Now),
+        1 => (1_usize..4).prop_map(Step::Dropped),
+    ]
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    sqlite: bool,
+    which: Which,
+    falls_back: bool,
+    answer: Answer,
+    /// How often the summarizer lets others go first.
+    yields: usize,
+    meanwhile: Meanwhile,
+    first: Vec<Said>,
+    steps: Vec<Step>,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let answer = prop_oneof![8 => Just(Answer::Good), 1 => Just(Answer::Full), 1 => Just(Answer::Fails), 1 => Just(Answer::Panics)];
+    let meanwhile = prop_oneof![6 => Just(Meanwhile::Nothing), 1 => Just(Meanwhile::Append), 1 => Just(Meanwhile::Compact)];
+    let which = prop_oneof![2 => summarizing(), 1 => any_stages()];
+    let said = prop::collection::vec(said(), 12..30);
+    (
+        any::<bool>(),
+        which,
+        any::<bool>(),
+        answer,
+        0_usize..4,
+        meanwhile,
+        said,
+        prop::collection::vec(step(), 6..24),
+    )
+        .prop_map(|(sqlite, which, falls_back, answer, yields, meanwhile, first, steps)| Case {
+            sqlite,
+            which,
+            falls_back,
+            answer,
+            yields,
+            meanwhile,
+            first,
+            steps,
+        })
+}
+
+#[test]
+fn whatever_happens_until_it_is_due_the_session_is_whole() {
+    let minimums = [
+        ("begun", 1_200),
+        ("begun again and again", 450),
+        ("committed as planned", 350),
+        ("committed behind what was said since", 150),
+        ("committed after a drop", 3),
+        ("ready before it was due", 120),
+        ("waited for", 120),
+        ("under way", 250),
+        ("discarded: edited", 80),
+        ("discarded: another model", 80),
+        ("discarded: failed", 10),
+        ("discarded: nothing to gain", 100),
+        ("dropped", 80),
+        ("edited by another handle", 100),
+    ];
+    cases::check("engine, early", case(), &minimums, |case, census| {
+        Room::of(&case).goes_through(&case.steps, census)
+    });
+}
+
+/// A session, and what is begun for it.
+struct Room {
+    store: Arc<dyn HistoryStore>,
+    history: History,
+    summarizer: Arc<Scripted>,
+    background: Background,
+    tasks: Arc<Mutex<Vec<BackgroundTask>>>,
+    begun: Begun,
+    model: ModelKey,
+    models: usize,
+    since: Option<Since>,
+    read: Vec<Message>,
+    round: usize,
+}
+
+/// What there was when something was begun.
+struct Since {
+    head: Seq,
+    revision: Revision,
+    model: ModelKey,
+    calls: usize,
+    /// How often it was asked to begin.
+    asked: usize,
+    dropped: bool,
+    edited: bool,
+}
+
+impl Room {
+    fn of(case: &Case) -> Self {
+        let store = store(case.sqlite);
+        let mut history = history(&store);
+        append(&mut history, said_all(&case.first, 0));
+        let summarizer = Arc::new(Scripted::new(case.answer, case.meanwhile, &store).yielding(case.yields));
+        let tasks = Arc::new(Mutex::new(Vec::new()));
+        let spawned = Arc::clone(&tasks);
+        let engine = engine(&case.which, &summarizer, case.falls_back);
+        let background = Background::new(engine, move |task| spawned.lock().unwrap().push(task));
+        let model = model(0);
+        Self {
+            store,
+            history,
+            summarizer,
+            background,
+            tasks,
+            begun: Begun::default(),
+            model,
+            models: 0,
+            since: None,
+            read: Vec::new(),
+            round: 0,
+        }
+    }
+
+    fn goes_through(mut self, steps: &[Step], census: &Census) -> Result<(), TestCaseError> {
+        for step in steps {
+            self.round += 1;
+            match step {
+                Step::Said(said) => self.says(said_all(said, self.round)),
+                Step::Begin => self.begin(census)?,
+                Step::Polled(times) => self.poll(*times),
+                Step::Forgotten => self.tasks.lock().unwrap().clear(),
+                Step::Late => {
+                    let late = (0..6).map(|id| Message::tool(format!("c{id}"), "late, but here ".repeat(20)));
+                    self.says(late.collect());
+                }
+                Step::Edited => {
+                    if block_on(compacts(&self.store)) {
+                        census.count("edited by another handle", self.since.is_some());
+                        self.since.iter_mut().for_each(|since| since.edited = true);
+                    }
+                }
+                Step::Model => {
+                    self.models += 1;
+                    self.model = model(self.models);
+                }
+                Step::Due => self.compact(Pass::Proactive, None, census)?,
+                Step::Now => self.compact(Pass::Manual, None, census)?,
+                Step::Dropped(polls) => self.compact(Pass::Manual, Some(*polls), census)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn says(&mut self, said: Vec<Message>) {
+        // Others may have said something while a summary was written.
+        block_on(self.history.reload()).unwrap();
+        append(&mut self.history, said);
+    }
+
+    fn calls(&self) -> usize {
+        self.summarizer.calls.load(Ordering::Relaxed)
+    }
+
+    fn begin(&mut self, census: &Census) -> Result<(), TestCaseError> {
+        let goal = self.history.index().tokens() / 3;
+        let (head, revision) = (self.history.head(), self.history.revision());
+        let calls = self.calls();
+        let mut cx = CompactionCx::new(&mut self.history, budget(goal), Pass::Proactive)
+            .with_model_key(self.model)
+            .with_begun(&mut self.begun);
+        let began = self.background.begin(&mut cx);
+        let discarded = cx.discarded();
+        self.has_reason(discarded, census)?;
+        match began {
+            Began::Now => {
+                prop_assert!(self.since.is_none() || discarded.is_some(), "begun twice for one crossing");
+                census.count("begun", true);
+                let (model, asked) = (self.model, 1);
+                self.since =
+                    Some(Since { head, revision, model, calls, asked, dropped: false, edited: false });
+            }
+            Began::Earlier => {
+                let since = self.since.as_mut().unwrap();
+                since.asked += 1;
+                census.count("begun again and again", since.asked == 2);
+            }
+            other => prop_assert!(false, "{other:?}"),
+        }
+        prop_assert!(self.begun.is_under_way());
+        Ok(())
+    }
+
+    fn poll(&self, times: usize) {
+        let mut tasks = self.tasks.lock().unwrap();
+        tasks.retain_mut(|task| polled(task, times).is_none());
+    }
+
+    /// What is discarded is so for a reason, as far as can be seen without knowing how it is found.
+    fn has_reason(&mut self, discarded: Option<Discarded>, census: &Census) -> Result<(), TestCaseError> {
+        let Some(why) = discarded else { return Ok(()) };
+        let since = self.since.take().expect("something was begun");
+        match why {
+            Discarded::PrefixEdited => {
+                let moved = self.summarizer.moved.load(Ordering::Relaxed);
+                prop_assert!(since.edited || moved || self.history.revision() != since.revision);
+                census.count("discarded: edited", true);
+            }
+            Discarded::ModelChanged => {
+                prop_assert!(since.model != self.model);
+                census.count("discarded: another model", true);
+            }
+            Discarded::Failed => census.count("discarded: failed", true),
+            Discarded::NothingToGain => census.count("discarded: nothing to gain", true),
+            other => prop_assert!(false, "{other:?}"),
+        }
+        Ok(())
+    }
+
+    fn compact(&mut self, pass: Pass, polls: Option<usize>, census: &Census) -> Result<(), TestCaseError> {
+        let goal = self.history.index().tokens() / 2;
+        let (calls, was_ready) = (self.calls(), self.tasks.lock().unwrap().is_empty());
+        let said_since: Vec<Seq> = match &self.since {
+            Some(since) => {
+                self.history.live().iter().map(|live| live.key).filter(|key| *key >= since.head).collect()
+            }
+            None => Vec::new(),
+        };
+        let mut cx = CompactionCx::new(&mut self.history, budget(goal), pass)
+            .with_model_key(self.model)
+            .with_begun(&mut self.begun);
+        let outcome = match polls {
+            None => Some(block_on(self.background.compact(&mut cx))),
+            Some(polls) => polled(self.background.compact(&mut cx), polls),
+        };
+        let discarded = cx.discarded();
+        self.has_reason(discarded, census)?;
+        match &outcome {
+            None => {
+                census.count("dropped", true);
+                // What it had paid for and not come back with may be told by nobody.
+                self.since.iter_mut().for_each(|since| since.dropped = true);
+            }
+            Some(Ok(CompactionOutcome::UnderWay)) => {
+                census.count("under way", true);
+                prop_assert!(pass == Pass::Proactive && self.begun.is_under_way() && calls == self.calls());
+            }
+            Some(outcome) => {
+                if let Some(since) = self.since.take_if(|_| !self.begun.is_under_way()) {
+                    let compacted = matches!(outcome, Ok(CompactionOutcome::Compacted(_)));
+                    prop_assert!(compacted, "{outcome:?}: what was begun is gone, and nobody says why");
+                    prop_assert!(since.model == self.model);
+                    prop_assert!(self.calls() - since.calls <= 1, "written twice for one crossing");
+                    block_on(self.history.reload()).unwrap();
+                    let there = |key: &Seq| self.history.live().iter().any(|live| live.key == *key);
+                    prop_assert!(said_since.iter().all(there), "what was said since is hidden");
+                    census.count("committed as planned", true);
+                    census.count("committed behind what was said since", !said_since.is_empty());
+                    census.count("ready before it was due", was_ready && calls == self.calls());
+                    census.count("waited for", calls < self.calls());
+                    census.count("committed after a drop", since.dropped);
+                }
+            }
+        }
+        block_on(self.history.reload()).unwrap();
+        check(&self.history, &self.store)?;
+        self.read.append(&mut self.summarizer.shown.lock().unwrap());
+        if self.calls() == calls {
+            // Digests are made of all that they stand for.
+            self.read.extend(support::covered(&self.history, &self.store));
+        }
+        check_covered(&self.history, &self.store, &self.read)
+    }
+}
+
+fn model(number: usize) -> ModelKey {
+    ModelKey::new(&format!("model-{number}"), &ClassEstimator::new())
+}
+
+fn budget(goal: u64) -> Budget {
+    Budget::builder().window(10_000_000).trigger(5_000_000).goal(goal).min_reclaim(0).build().unwrap()
+}
+
+/// What is spawned, to be polled when there is time.
+#[derive(Clone, Default)]
+struct Executor(Arc<Mutex<Vec<BackgroundTask>>>);
+
+impl Executor {
+    fn settings(
+        &self,
+        store: &Arc<dyn HistoryStore>,
+        summarizer: &Arc<Scripted>,
+        points: RunPoints,
+    ) -> RunSettings {
+        let engine = Engine::new(Summarization::new()).with_summarizer(Arc::clone(summarizer) as _);
+        let tasks = Arc::clone(&self.0);
+        let background = Background::new(engine, move |task| tasks.lock().unwrap().push(task));
+        let auto = AutoCompaction::new(Arc::new(background))
+            .with_trigger(Trigger::tokens(3_000))
+            .with_points(points)
+            .with_options(CompactionOptions::default().with_window(6_000));
+        let mut providers = Providers::default();
+        // Now and then something is looked up, and all that follows it has another number in that run.
+        let look_up = ClosureProvider::before_run(|hook: Hook<'_>| {
+            let asked =
+                hook.context.input_messages().iter().any(|message| support::text_of(message).contains('5'));
+            hook.context.extend_messages("handbook", vec![Message::user("A page."); usize::from(asked)]);
+            Box::pin(async { Ok(()) })
+        });
+        providers.push_closure(look_up).unwrap();
+        providers.push(HistoryProvider::new("memory", Arc::clone(store))).unwrap();
+        RunSettings::new("agent")
+            .with_instructions("Be brief.")
+            .with_providers(providers)
+            .with_compaction(auto)
+    }
+
+    fn has_time(&self) {
+        self.0.lock().unwrap().retain_mut(|task| polled(task, 100).is_none());
+    }
+}
+
+/// No two say the same.
+fn input() -> Vec<Message> {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    vec![Message::user(format!("What is next, after {:08}?", ASKED.fetch_add(1, Ordering::Relaxed)))]
+}
+
+/// A run with one request. Returns what has happened.
+fn turn(settings: &RunSettings, session: &mut AgentSession) -> Vec<RunEvent> {
+    block_on(async {
+        let mut run = Run::begin(settings, session, input(), &RunOptions::default()).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        let answer = Message::assistant("So it goes on, and on.".repeat(12));
+        run.record(prompt.handle, ModelResponse::new(vec![answer])).await.unwrap();
+        run.finish().await.unwrap().events
+    })
+}
+
+#[test]
+fn in_runs_it_is_begun_once_for_a_crossing_and_ready_when_it_is_due() {
+    let both = RunPoints::default().and_before_call();
+    for points in [RunPoints::default(), RunPoints::NONE.and_before_call(), both] {
+        let (executor, store) = (Executor::default(), store(false));
+        let summarizer = Arc::new(Scripted::new(Answer::Good, Meanwhile::Nothing, &store).yielding(3));
+        let settings = executor.settings(&store, &summarizer, points);
+        let mut session = AgentSession::with_id("session");
+        let calls = || summarizer.calls.load(Ordering::Relaxed);
+        let (mut begun, mut compacted) = (0, 0);
+        for at in 0..120 {
+            let before = calls();
+            let events = turn(&settings, &mut session);
+            assert_eq!(calls(), before, "no run waits for a summary");
+            for event in &events {
+                match event {
+                    RunEvent::Begun { .. } => begun += 1,
+                    RunEvent::Compacted { .. } => compacted += 1,
+                    RunEvent::NearLimit { .. } => {}
+                    other => panic!("{other:?} in turn {at}, {points:?}"),
+                }
+            }
+            assert!(begun == compacted || begun == compacted + 1, "{begun} begun, {compacted} committed");
+            executor.has_time();
+            assert_eq!(calls(), begun, "one summary for a crossing");
+        }
+        assert!(compacted >= 4, "{compacted} with {points:?}");
+        let (shown, read) = (history(&store), summarizer.shown.lock().unwrap());
+        check(&shown, &store).unwrap();
+        check_covered(&shown, &store, &read).unwrap();
+        let spent = session.ledger_for(settings_key(&settings), Budget::default()).compaction_spend();
+        assert_eq!(spent.reports, calls() as u64);
+    }
+}
+
+fn settings_key(settings: &RunSettings) -> ModelKey {
+    ModelKey::new(&settings.model, &*settings.counter)
+}
+
+#[test]
+fn in_runs_it_is_told_that_it_was_begun_in_vain() {
+    let (executor, store) = (Executor::default(), store(true));
+    let summarizer = Arc::new(Scripted::new(Answer::Good, Meanwhile::Nothing, &store));
+    let settings = executor.settings(&store, &summarizer, RunPoints::default().and_before_call());
+    let mut session = AgentSession::with_id("session");
+    let begins = |events: &[RunEvent]| events.iter().any(|event| matches!(event, RunEvent::Begun { .. }));
+    let discards = |events: &[RunEvent], why: Discarded| {
+        events.iter().any(|event| matches!(event, RunEvent::Discarded { why: given, .. } if *given == why))
+    };
+    while !begins(&turn(&settings, &mut session)) {}
+    executor.has_time();
+    let other = settings.clone().with_model("another");
+    let events = turn(&other, &mut session);
+    assert!(discards(&events, Discarded::ModelChanged) && begins(&events), "{events:?}");
+    // Whoever compacts in another way has changed what it is about.
+    executor.has_time();
+    assert!(block_on(compacts(&store)));
+    while let events = turn(&other, &mut session)
+        && !discards(&events, Discarded::PrefixEdited)
+    {
+        assert!(!events.iter().any(|event| matches!(event, RunEvent::Compacted { .. })), "{events:?}");
+    }
+}
+
+/// Another handle drops half of what is visible. Returns whether it has found something.
+async fn compacts(store: &Arc<dyn HistoryStore>) -> bool {
+    let mut other = open(store).await;
+    let goal = other.index().tokens() / 2;
+    other.compact(&budget(goal), Pass::Manual, &Truncation::new()).await.unwrap().is_some()
+}
+
+/// It is due, nobody polls the task, and the request fits: nobody waits. When it no longer fits, whoever waits has it written.
+#[test]
+fn what_nobody_polls_is_waited_for_when_the_request_no_longer_fits() {
+    let (executor, store) = (Executor::default(), store(false));
+    let summarizer = Arc::new(Scripted::new(Answer::Good, Meanwhile::Nothing, &store));
+    let settings = executor.settings(&store, &summarizer, RunPoints::NONE.and_before_call());
+    let mut session = AgentSession::with_id("session");
+    let mut under_way = 0;
+    let events = loop {
+        let events = turn(&settings, &mut session);
+        if events.iter().any(|event| matches!(event, RunEvent::Compacted { .. })) {
+            break events;
+        }
+        under_way += events.iter().filter(|event| matches!(event, RunEvent::UnderWay { .. })).count();
+    };
+    assert!(under_way > 3, "{under_way} {events:?}");
+    assert_eq!(summarizer.calls.load(Ordering::Relaxed), 1);
+}
+
+/// What was paid for is known, whether or not anybody waits for it any more.
+#[test]
+fn what_is_given_up_was_paid_for_all_the_same() {
+    let store = store(false);
+    let summarizer = Arc::new(Scripted::new(Answer::Good, Meanwhile::Nothing, &store));
+    let mut settings = Executor::default().settings(&store, &summarizer, RunPoints::NONE.and_before_call());
+    let slow = Arc::new(Slow(Arc::clone(&summarizer)));
+    let compaction = settings.compaction.as_mut().unwrap();
+    compaction.compactor = Arc::new(Engine::new(Summarization::new()).with_summarizer(slow));
+    let mut session = AgentSession::with_id("session");
+    // The run is dropped while the summarizer, which has been paid, thinks.
+    while summarizer.calls.load(Ordering::Relaxed) == 0 {
+        let mut run = block_on(Run::begin(&settings, &mut session, input(), &RunOptions::default())).unwrap();
+        let Some(prompt) = polled(run.prompt(), 5) else { continue };
+        let answer = ModelResponse::new(vec![Message::assistant("So it goes on, and on.".repeat(12))]);
+        block_on(run.record(prompt.unwrap().handle, answer)).unwrap();
+        block_on(run.finish()).unwrap();
+    }
+    let spent = session.ledger_for(settings_key(&settings), Budget::default()).compaction_spend();
+    assert_eq!(spent.reports, 1);
+}
+
+/// Answers, and then takes its time to say so.
+#[derive(Debug)]
+struct Slow(Arc<Scripted>);
+
+#[async_trait]
+impl Summarizer for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<String, SummaryError> {
+        let said = self.0.summarize(request).await;
+        support::yields(100).await;
+        said
+    }
+}
