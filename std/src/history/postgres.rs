@@ -11,6 +11,7 @@ mod pool;
 mod prune;
 mod read;
 mod row;
+mod runs;
 mod schema;
 mod sql;
 #[cfg(test)]

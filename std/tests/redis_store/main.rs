@@ -14,5 +14,7 @@ mod contract;
 mod crash;
 mod faults;
 mod keys;
+#[path = "../shared/killed_server.rs"]
+mod killed_server;
 mod mock;
 mod server;

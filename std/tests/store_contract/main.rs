@@ -31,9 +31,16 @@ mod counts;
 #[cfg(feature = "encryption")]
 mod encrypted;
 mod every_store;
+#[cfg(target_os = "linux")]
+mod failing_disk;
 mod faults;
 mod jsonl_files;
+#[cfg(feature = "postgres")]
+#[path = "../shared/killed_server.rs"]
+mod killed_server;
 mod moving;
+#[cfg(feature = "postgres")]
+mod postgres_killed;
 #[cfg(feature = "postgres")]
 mod postgres_refusals;
 #[cfg(feature = "postgres")]

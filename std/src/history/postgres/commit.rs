@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use epitome_core::attribution::SeqRange;
 use epitome_core::{Revision, Seq, Tokens};
 use futures::future::{try_join, try_join_all, try_join3};
 use tokio_postgres::Row;
@@ -11,7 +10,8 @@ use tokio_postgres::types::ToSql;
 use super::failure::Failure;
 use super::job::Job;
 use super::lease::{Access, Lease, Parameters};
-use super::row::{self, changed_one, digest, edit, number, number32, save_session, text};
+use super::row::{self, changed_one, digest, edit, number, number32, save_runs, save_session, text};
+use super::runs::Runs;
 use super::sql;
 use crate::history::bodies::RecordBodies;
 use crate::history::rows::{self, SessionRow, count, covers, covers_text, int};
@@ -38,12 +38,12 @@ impl Job for CommitJob {
 
     async fn run(&self, lease: &Lease<'_>) -> Result<Revision, Failure> {
         let (found, known) = self.find(lease).await?;
-        let mut row = found.ok_or_else(|| rules::not_found("commit"))?;
+        let (mut row, runs) = found.ok_or_else(|| rules::not_found("commit"))?;
         if let Some(made) = rules::check_commit(&self.record, self.bodies.id, known, row.revision, row.head)?
         {
             return Ok(made);
         }
-        let (messages, summaries) = visible(lease, row.id).await?;
+        let (messages, summaries) = visible(lease, row.id, &runs).await?;
         let edit = rules::edit(&self.record, &messages, &summaries)?;
         let stand_ins = shorten(lease, row.id, &self.record.edits).await?;
         rules::check_groups(&self.record, &messages)?;
@@ -51,12 +51,16 @@ impl Job for CommitJob {
         row.revision = row.revision.next();
         row.live_messages = edit.live_messages;
         row.live_tokens = edit.live_tokens;
-        hide(lease, &row, &self.record.hides, &edit).await?;
+        hide(lease, &row, &edit).await?;
         let edits = self.record.edits.iter().zip(stand_ins).map(|(edit, stand_ins)| {
             write_edit(lease, row.id, (edit.seq, row.revision, &edit.count, stand_ins))
         });
         let shown = try_join(self.show(lease, &row), try_join_all(edits));
-        try_join3(shown, self.keep(lease, &row), save_session(lease, &row)).await?;
+        let left = messages.iter().map(|message| message.seq);
+        let left = left.filter(|seq| edit.messages.binary_search(seq).is_err());
+        let runs = Runs::around(left, row.head);
+        let saved = try_join(save_session(lease, &row), save_runs(lease, &row, &runs));
+        try_join3(shown, self.keep(lease, &row), saved).await?;
         lease.commit().await?;
         Ok(row.revision)
     }
@@ -67,7 +71,7 @@ impl CommitJob {
     async fn find(
         &self,
         lease: &Lease<'_>,
-    ) -> Result<(Option<SessionRow>, Option<(Revision, RecordId)>), Failure> {
+    ) -> Result<(Option<(SessionRow, Runs)>, Option<(Revision, RecordId)>), Failure> {
         let [lock, record] = lease.prepare([sql::LOCK_SESSION, sql::RECORD]).await?;
         let name = digest(self.session.as_str());
         let (name, made) = (name.as_slice(), self.record.parent.next());
@@ -76,7 +80,8 @@ impl CommitJob {
         let begun = try_join(lease.begin(Access::Write), lease.row(&lock, &one));
         let ((_, found), known) = try_join(begun, lease.row(&record, &both)).await?;
         let known = known.as_ref().map(|row| Ok::<_, Failure>((made, record_id(row)?))).transpose()?;
-        Ok((found.as_ref().map(row::session).transpose()?, known))
+        let found = found.as_ref().map(|found| Ok::<_, Failure>((row::session(found)?, row::runs(found)?)));
+        Ok((found.transpose()?, known))
     }
 
     /// Shows the summaries.
@@ -120,15 +125,18 @@ fn record_id(row: &Row) -> Result<RecordId, Failure> {
     Ok(RecordId::from_bytes(id))
 }
 
-/// What is visible, in the order of keys.
+/// What is visible, in the order of keys: messages in these runs.
 pub(super) async fn visible(
     lease: &Lease<'_>,
     session: i64,
+    runs: &Runs,
 ) -> Result<(Vec<VisibleMessage>, Vec<VisibleSummary>), Failure> {
     let [messages, summaries] = lease.prepare([sql::VISIBLE_MESSAGES, sql::VISIBLE_SUMMARIES]).await?;
-    let parameters: [&(dyn ToSql + Sync); 1] = [&session];
+    let (low, high) = runs.columns();
+    let (ranges, one): ([&(dyn ToSql + Sync); 3], [&(dyn ToSql + Sync); 1]) =
+        ([&session, low, high], [&session]);
     let (messages, summaries) =
-        try_join(lease.rows(&messages, &parameters), lease.rows(&summaries, &parameters)).await?;
+        try_join(lease.rows(&messages, &ranges), lease.rows(&summaries, &one)).await?;
     let message = |row: &Row| {
         let (seq, anchor) = (Seq(number(row, 0)?), Seq(number(row, 1)?));
         Ok(VisibleMessage { seq, anchor, tokens: Tokens(number32(row, 2)?) })
@@ -137,27 +145,23 @@ pub(super) async fn visible(
         let covers = covers(row.try_get(2)?)?;
         Ok(VisibleSummary { key: Seq(number(row, 0)?), covers, tokens: Tokens(number32(row, 1)?) })
     };
-    let messages = messages.iter().map(message).collect::<Result<_, Failure>>()?;
+    let mut messages = messages.iter().map(message).collect::<Result<Vec<_>, Failure>>()?;
+    messages.sort_unstable_by_key(|message| message.seq);
     Ok((messages, summaries.iter().map(summary).collect::<Result<_, Failure>>()?))
 }
 
-async fn hide(
-    lease: &Lease<'_>,
-    row: &SessionRow,
-    ranges: &[SeqRange],
-    edit: &rules::Edit,
-) -> Result<(), Failure> {
+async fn hide(lease: &Lease<'_>, row: &SessionRow, edit: &rules::Edit) -> Result<(), Failure> {
     let revision = int(row.revision.0);
     let [messages, summary] = lease.prepare([sql::HIDE_MESSAGES, sql::HIDE_SUMMARY]).await?;
-    let (messages, summary) = (&messages, &summary);
-    let ranges = ranges.iter().map(|range| async move {
-        lease.execute(messages, &[&row.id, &int(range.first.0), &int(range.last.0), &revision]).await
+    let (messages, summary, runs) = (&messages, &summary, Runs::exactly(edit.messages.iter().copied()));
+    let hides = runs.pairs().map(|(first, last)| async move {
+        lease.execute(messages, &[&row.id, &first, &last, &revision]).await
     });
     let keys = edit
         .summaries
         .iter()
         .map(|key| async move { lease.execute(summary, &[&row.id, &int(key.0), &revision]).await });
-    let (messages, summaries) = try_join(try_join_all(ranges), try_join_all(keys)).await?;
+    let (messages, summaries) = try_join(try_join_all(hides), try_join_all(keys)).await?;
     let hidden: u64 = messages.iter().chain(&summaries).sum();
     // The index of the visible and the rows say different things if this does not hold.
     if hidden == edit.messages.len().saturating_add(edit.summaries.len()) as u64 {

@@ -30,7 +30,7 @@ impl Job for PruneJob {
     type Answer = Pruned;
 
     async fn run(&self, lease: &Lease<'_>) -> Result<Pruned, Failure> {
-        let mut row = locked(lease, &self.session, Self::NAME).await?;
+        let (mut row, _) = locked(lease, &self.session, Self::NAME).await?;
         let through = int(self.through.0);
         rules::check_prune(self.through, row.revision)?;
         let mut done = Pruned::new(row.revision.next(), self.through);
@@ -55,21 +55,20 @@ impl Job for PruneJob {
 
 async fn prune_messages(lease: &Lease<'_>, session: i64, done: Pruned) -> Result<u64, Failure> {
     let [some, prune] = lease.prepare([sql::PRUNABLE_MESSAGES, sql::PRUNE_MESSAGE]).await?;
-    let (through, by) = (int(done.through.0), int(done.revision.0));
+    let (through, by, prune) = (int(done.through.0), int(done.revision.0), &prune);
     let mut count = 0_u64;
     // What was pruned is not found again.
     loop {
         let rows = lease.rows(&some, &[&session, &through, &PIECE_MESSAGES_MAX]).await?;
-        if rows.is_empty() {
-            return Ok(count);
-        }
-        let prune = &prune;
         let all = rows.iter().map(|row| async move {
             let (seq, left): (i64, _) = (row.try_get(0)?, pruned(row.try_get(1)?)?);
             changed_one(lease.execute(prune, &[&session, &seq, &by, &left]).await?)
         });
         try_join_all(all).await?;
         count = count.saturating_add(rows.len() as u64);
+        if i64::try_from(rows.len()).is_ok_and(|rows| rows < PIECE_MESSAGES_MAX) {
+            return Ok(count);
+        }
     }
 }
 
@@ -78,40 +77,44 @@ const PIECE_MESSAGES_MAX: i64 = 500;
 
 async fn prune_summaries(lease: &Lease<'_>, session: i64, done: Pruned) -> Result<u64, Failure> {
     let [some, prune] = lease.prepare([sql::PRUNABLE_SUMMARIES, sql::PRUNE_SUMMARY]).await?;
-    let (through, by) = (int(done.through.0), int(done.revision.0));
+    let (through, by, prune) = (int(done.through.0), int(done.revision.0), &prune);
     let rows = lease.rows(&some, &[&session, &through]).await?;
-    for row in &rows {
-        let (revision, key): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
-        let left = pruned(row.try_get(2)?)?;
-        changed_one(lease.execute(&prune, &[&session, &revision, &key, &by, &left]).await?)?;
-    }
+    let all = rows.iter().map(|row| async move {
+        let (revision, key, left): (i64, i64, _) =
+            (row.try_get(0)?, row.try_get(1)?, pruned(row.try_get(2)?)?);
+        changed_one(lease.execute(prune, &[&session, &revision, &key, &by, &left]).await?)
+    });
+    try_join_all(all).await?;
     Ok(rows.len() as u64)
 }
 
 /// Deletes the texts that stood in the pruned messages.
 async fn prune_records(lease: &Lease<'_>, session: i64) -> Result<(), Failure> {
-    let [records, is_pruned, write] = lease.prepare([sql::RECORDS, sql::PRUNED_IN, sql::BARE_RECORD]).await?;
-    let mut after = 0_i64;
+    let [records, among, write] = lease.prepare([sql::RECORDS, sql::PRUNED_AMONG, sql::BARE_RECORD]).await?;
+    let (mut after, write) = (0_i64, &write);
     loop {
         let rows = lease.rows(&records, &[&session, &after, &PIECE_RECORDS_MAX]).await?;
         let Some(last) = rows.last() else { return Ok(()) };
         after = last.try_get(0)?;
-        for row in &rows {
-            let revision: i64 = row.try_get(0)?;
-            let record = record(Revision(number(row, 0)?), row.try_get(1)?)?;
-            let mut pruned = BTreeSet::new();
-            for edit in &record.edits {
-                let seq = int(edit.seq.0);
-                let end = seq.saturating_add(1);
-                if lease.row(&is_pruned, &[&session, &seq, &end]).await?.is_some() {
-                    pruned.insert(edit.seq);
-                }
-            }
-            if let Some(bare) = rules::bare_record(&record, |seq| pruned.contains(&seq), |_| false) {
+        let read = |row: &Row| record(Revision(number(row, 0)?), row.try_get(1)?).map_err(Failure::from);
+        let held = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let edited: Vec<i64> = held.iter().flat_map(|it| &it.edits).map(|edit| int(edit.seq.0)).collect();
+        if edited.is_empty() {
+            continue;
+        }
+        let found = lease.rows(&among, &[&session, &edited]).await?;
+        let pruned: BTreeSet<i64> = found.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+        let mut writes = Vec::new();
+        for (row, record) in rows.iter().zip(&held) {
+            if let Some(bare) = rules::bare_record(record, |seq| pruned.contains(&int(seq.0)), |_| false) {
+                let revision: i64 = row.try_get(0)?;
                 let body = stored::encode_record(&bare).map_err(rules::not_storable)?;
-                changed_one(lease.execute(&write, &[&session, &revision, &body]).await?)?;
+                writes.push(async move {
+                    changed_one(lease.execute(write, &[&session, &revision, &body]).await?)
+                });
             }
         }
+        try_join_all(writes).await?;
     }
 }
 

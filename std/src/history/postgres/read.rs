@@ -1,5 +1,6 @@
 //! Loading, reading the log, listing and deleting.
 
+use core::cmp::Reverse;
 use core::ops::Range;
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use super::failure::Failure;
 use super::job::Job;
 use super::lease::{Access, Lease};
 use super::row::{self, digest, message, number, number32, revision, session_info, text};
+use super::runs::Runs;
 use super::sql;
 use crate::history::rows::{
     MessageRow, SessionRow, StoredPage, StoredProjection, StoredRecord, StoredSummary, int, last_turn_begins,
@@ -27,11 +29,14 @@ pub(super) async fn find(
     session: &SessionId,
     operation: &str,
 ) -> Result<SessionRow, Failure> {
+    row::session(&found(lease, session, operation).await?)
+}
+
+async fn found(lease: &Lease<'_>, session: &SessionId, operation: &str) -> Result<Row, Failure> {
     let [find] = lease.prepare([sql::SESSION]).await?;
     let name = digest(session.as_str());
     let ((), found) = try_join(lease.begin(Access::Read), lease.row(&find, &[&name.as_slice()])).await?;
-    let found = found.ok_or_else(|| rules::not_found(operation))?;
-    row::session(&found)
+    Ok(found.ok_or_else(|| rules::not_found(operation))?)
 }
 
 /// Everything that is visible.
@@ -43,8 +48,8 @@ impl Job for LoadJob {
     type Answer = StoredProjection;
 
     async fn run(&self, lease: &Lease<'_>) -> Result<StoredProjection, Failure> {
-        let session = find(lease, &self.0, Self::NAME).await?;
-        projection(lease, &session, Seq(0)).await
+        let found = found(lease, &self.0, Self::NAME).await?;
+        projection(lease, &row::session(&found)?, &row::runs(&found)?, Seq(0)).await
     }
 }
 
@@ -57,32 +62,47 @@ impl Job for TailJob {
     type Answer = StoredProjection;
 
     async fn run(&self, lease: &Lease<'_>) -> Result<StoredProjection, Failure> {
-        let session = find(lease, &self.0, Self::NAME).await?;
-        let message = turn_begins(lease, sql::TURNS, session.id);
-        let summary = turn_begins(lease, sql::SUMMARY_TURNS, session.id);
+        let found = found(lease, &self.0, Self::NAME).await?;
+        let (session, runs) = (row::session(&found)?, row::runs(&found)?);
+        let message = message_turn_begins(lease, &session, &runs);
+        let summary = summary_turn_begins(lease, session.id);
         let (message, summary) = try_join(message, summary).await?;
-        projection(lease, &session, last_turn_begins(message, summary, session.head)).await
+        let from = last_turn_begins(message, summary, session.head);
+        projection(lease, &session, &runs, from).await
     }
 }
 
-/// Where the last turn begins among the rows that `statement` gives, newest first.
-async fn turn_begins(
+/// Where the last turn begins among the messages.
+async fn message_turn_begins(
     lease: &Lease<'_>,
-    statement: &'static str,
-    session: i64,
+    session: &SessionRow,
+    runs: &Runs,
 ) -> Result<Option<(Seq, Turn)>, Failure> {
-    let [turns] = lease.prepare([statement]).await?;
+    let [turns] = lease.prepare([sql::TURNS]).await?;
+    let (mut before, mut limit, mut read) = (int(session.head.0), TURN_ROWS_FIRST, Vec::new());
+    loop {
+        let newest = runs.newest(before, limit);
+        let (low, high) = newest.columns();
+        let Some(begin) = low.first() else { return Ok(last_turn(read.into_iter())) };
+        let mut rows = turns_of(&lease.rows(&turns, &[&session.id, low, high]).await?)?;
+        rows.sort_unstable_by_key(|row| Reverse(row.0));
+        read.extend(rows);
+        if is_whole(&read) {
+            return Ok(last_turn(read.into_iter()));
+        }
+        (before, limit) = (*begin, limit.saturating_mul(4));
+    }
+}
+
+/// Where the last turn begins among the summaries.
+async fn summary_turn_begins(lease: &Lease<'_>, session: i64) -> Result<Option<(Seq, Turn)>, Failure> {
+    let [turns] = lease.prepare([sql::SUMMARY_TURNS]).await?;
     let (mut before, mut limit, mut read) = (i64::MAX, TURN_ROWS_FIRST, Vec::new());
     loop {
-        let rows = lease.rows(&turns, &[&session, &before, &limit]).await?;
-        for row in &rows {
-            let late: bool = row.try_get(2)?;
-            read.push((Seq(number(row, 0)?), Turn(number32(row, 1)?), late));
-        }
-        let turn_of = |late: &&(Seq, Turn, bool)| !late.2;
-        let newest = read.iter().find(turn_of).map(|(_, turn, _)| *turn);
-        let is_whole = read.iter().filter(turn_of).any(|(_, turn, _)| Some(*turn) != newest);
-        if is_whole || i64::try_from(rows.len()).is_ok_and(|rows| rows < limit) {
+        let rows = turns_of(&lease.rows(&turns, &[&session, &before, &limit]).await?)?;
+        let is_last = i64::try_from(rows.len()).is_ok_and(|rows| rows < limit);
+        read.extend(rows);
+        if is_last || is_whole(&read) {
             return Ok(last_turn(read.into_iter()));
         }
         before = read.last().map_or(0, |(key, ..)| int(key.0));
@@ -90,16 +110,37 @@ async fn turn_begins(
     }
 }
 
+/// Keys, turns, and which came late.
+type Turns = Vec<(Seq, Turn, bool)>;
+
+fn turns_of(rows: &[Row]) -> Result<Turns, Failure> {
+    rows.iter().map(|row| Ok((Seq(number(row, 0)?), Turn(number32(row, 1)?), row.try_get(2)?))).collect()
+}
+
+/// Whether the last turn has been read to its beginning, newest first.
+fn is_whole(read: &[(Seq, Turn, bool)]) -> bool {
+    let mut turns = read.iter().filter(|(.., late)| !late).map(|(_, turn, _)| *turn);
+    let newest = turns.next();
+    turns.any(|turn| Some(turn) != newest)
+}
+
 /// More than most turns have.
 const TURN_ROWS_FIRST: i64 = 64;
 
-async fn projection(lease: &Lease<'_>, session: &SessionRow, from: Seq) -> Result<StoredProjection, Failure> {
+async fn projection(
+    lease: &Lease<'_>,
+    session: &SessionRow,
+    runs: &Runs,
+    from: Seq,
+) -> Result<StoredProjection, Failure> {
     let [messages, summaries, unanswered] =
         lease.prepare([sql::LIVE_MESSAGES, sql::LIVE_SUMMARIES, sql::UNANSWERED]).await?;
-    let from = int(from.0);
-    let bounds: [&(dyn ToSql + Sync); 2] = [&session.id, &from];
+    let (runs, from) = (runs.starting(from), int(from.0));
+    let (low, high) = runs.columns();
+    let (ranges, bounds): ([&(dyn ToSql + Sync); 3], [&(dyn ToSql + Sync); 2]) =
+        ([&session.id, low, high], [&session.id, &from]);
     let (messages, summaries, unanswered, ()) = try_join4(
-        lease.rows(&messages, &bounds),
+        lease.rows(&messages, &ranges),
         lease.rows(&summaries, &bounds),
         lease.rows(&unanswered, &[&session.id]),
         lease.commit(),

@@ -6,6 +6,7 @@ use tokio_postgres::Row;
 
 use super::failure::Failure;
 use super::lease::{Lease, Parameters};
+use super::runs::Runs;
 use super::sql;
 use crate::history::rows::{EditRow, MessageRow, SessionRow, int, stored_time};
 use crate::history::rules::corrupt;
@@ -64,6 +65,18 @@ pub(super) fn session(row: &Row) -> Result<SessionRow, Failure> {
         created: time(row, 5)?,
         appended: time(row, 6)?,
     })
+}
+
+/// Where the visible messages stand, by the same row.
+pub(super) fn runs(row: &Row) -> Result<Runs, Failure> {
+    Ok(Runs::stored(row.try_get(7)?, row.try_get(8)?))
+}
+
+/// Writes where the visible messages stand, behind the session.
+pub(super) async fn save_runs(lease: &Lease<'_>, row: &SessionRow, runs: &Runs) -> Result<(), Failure> {
+    let [update] = lease.prepare([sql::MOVE_LIVE]).await?;
+    let ((first, last), revision) = (runs.columns(), int(row.revision.0));
+    changed_one(lease.execute(&update, &[&row.id, first, last, &revision]).await?)
 }
 
 pub(super) async fn save_session(lease: &Lease<'_>, row: &SessionRow) -> Result<(), Failure> {

@@ -10,8 +10,10 @@
 //! Names, tokens, ids and counters are bytes, because a text cannot hold NUL; where they are looked up, it is by their digest,
 //! because an index cannot hold a long one. A list finds its place by the first bytes of a name.
 //!
-//! The index of the visible has entries of what was just hidden until the server tidies up, and a load walks over them, some
-//! 270 to a page. So the server is asked to do that after a number of changes, and not only when a fifth of all is changed.
+//! The index of the visible has entries of what was just hidden until the server tidies up, and who looks through it walks over
+//! them. So a session's row says in which runs of numbers the visible messages are (`live_first`, `live_last`), and at which
+//! revision it was written; and the server is asked to tidy up after a number of changes, and not only when a fifth of all is
+//! changed.
 //!
 //! What is hidden and not pruned yet has an index by the revision that hid it. Times are milliseconds since 1970.
 //!
@@ -137,4 +139,6 @@ CREATE TABLE @prunes (
 );
 
 CREATE INDEX #prunes_through ON @prunes (session, through, revision);
+", "
+ALTER TABLE @sessions ADD COLUMN live_first bigint[], ADD COLUMN live_last bigint[], ADD COLUMN live_at bigint;
 "];

@@ -7,12 +7,15 @@ pub(super) const SETTINGS: &str = "SET LOCAL plan_cache_mode = force_generic_pla
     SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off;
     SET LOCAL enable_mergejoin = off; SET LOCAL enable_material = off; SET LOCAL enable_sort = off";
 
-pub(super) const SESSION: &str = "SELECT id, head, revision, live_messages, live_tokens, created, appended
+/// Where what is visible stands holds for the revision that it was written with.
+pub(super) const SESSION: &str = "SELECT id, head, revision, live_messages, live_tokens, created, appended,
+    CASE WHEN live_at = revision THEN live_first END, CASE WHEN live_at = revision THEN live_last END
     FROM @sessions WHERE digest = $1";
 
 /// The same for who changes it: until the transaction ends, nobody else does.
 pub(super) const LOCK_SESSION: &str =
-    "SELECT id, head, revision, live_messages, live_tokens, created, appended
+    "SELECT id, head, revision, live_messages, live_tokens, created, appended,
+    CASE WHEN live_at = revision THEN live_first END, CASE WHEN live_at = revision THEN live_last END
     FROM @sessions WHERE digest = $1 FOR UPDATE";
 
 /// None if another has just created it.
@@ -22,7 +25,12 @@ pub(super) const NEW_SESSION: &str =
     RETURNING id, head, revision, live_messages, live_tokens, created, appended";
 
 pub(super) const MOVE_SESSION: &str = "UPDATE @sessions
-    SET head = $2, revision = $3, live_messages = $4, live_tokens = $5, created = $6, appended = $7
+    SET head = $2, revision = $3, live_messages = $4, live_tokens = $5, created = $6, appended = $7,
+    live_at = CASE WHEN live_at = revision THEN $3::bigint END
+    WHERE id = $1";
+
+/// Where what is visible at a revision stands.
+pub(super) const MOVE_LIVE: &str = "UPDATE @sessions SET live_first = $2, live_last = $3, live_at = $4
     WHERE id = $1";
 
 pub(super) const DELETE_SESSION: &str = "DELETE FROM @sessions WHERE digest = $1";
@@ -74,9 +82,12 @@ pub(super) const NEW_UNANSWERED: &str = "INSERT INTO @unanswered (session, ancho
     SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[])
     ON CONFLICT (session, anchor, ordinal) DO UPDATE SET turn = excluded.turn, id = excluded.id";
 
-pub(super) const LIVE_MESSAGES: &str = "SELECT seq, anchor, turn, tokens, basis, counter, late, orphan,
+/// In runs of numbers, and in their order. `OFFSET 0` keeps the server from turning the two around, so that each run is looked
+/// up by itself.
+pub(super) const LIVE_MESSAGES: &str = "SELECT it.* FROM unnest($2::bigint[], $3::bigint[]) run (low, high),
+    LATERAL (SELECT seq, anchor, turn, tokens, basis, counter, late, orphan,
     hidden_by, body, NULL::text, part_tokens, edited_by, edit_tokens, edit_basis, edit_counter, stand_ins, pruned_by
-    FROM @messages WHERE session = $1 AND live >= $2 ORDER BY live";
+    FROM @messages WHERE session = $1 AND live BETWEEN low AND high OFFSET 0) it";
 
 /// The same columns as [`LIVE_MESSAGES`]: a summary is a group of its own.
 pub(super) const LIVE_SUMMARIES: &str =
@@ -84,10 +95,11 @@ pub(super) const LIVE_SUMMARIES: &str =
     body, covers, NULL::text, NULL::bigint, NULL::bigint, NULL::text, NULL::bytea, NULL::text, pruned_by
     FROM @summaries WHERE session = $1 AND live >= $2 ORDER BY live";
 
-/// Newest first, those before one, to be read as far as needed.
-pub(super) const TURNS: &str = "SELECT live, turn, late FROM @messages
-    WHERE session = $1 AND live < $2 ORDER BY live DESC LIMIT $3";
+pub(super) const TURNS: &str = "SELECT it.* FROM unnest($2::bigint[], $3::bigint[]) run (low, high),
+    LATERAL (SELECT live, turn, late FROM @messages
+        WHERE session = $1 AND live BETWEEN low AND high OFFSET 0) it";
 
+/// Newest first, those before one, to be read as far as needed.
 pub(super) const SUMMARY_TURNS: &str = "SELECT live, turn, false FROM @summaries
     WHERE session = $1 AND live < $2 ORDER BY live DESC LIMIT $3";
 
@@ -97,8 +109,10 @@ pub(super) const LOG: &str =
     NULL::text, part_tokens, edited_by, NULL::bigint, NULL::text, NULL::bytea, NULL::text, pruned_by
     FROM @messages WHERE session = $1 AND seq >= $2 AND seq < $3 ORDER BY seq";
 
-pub(super) const VISIBLE_MESSAGES: &str = "SELECT seq, anchor, coalesce(edit_tokens, tokens) FROM @messages
-    WHERE session = $1 AND live >= 0 ORDER BY live";
+pub(super) const VISIBLE_MESSAGES: &str =
+    "SELECT it.* FROM unnest($2::bigint[], $3::bigint[]) run (low, high),
+    LATERAL (SELECT seq, anchor, coalesce(edit_tokens, tokens) FROM @messages
+        WHERE session = $1 AND live BETWEEN low AND high OFFSET 0) it";
 
 pub(super) const VISIBLE_SUMMARIES: &str =
     "SELECT key, tokens, covers FROM @summaries WHERE session = $1 AND live >= 0 ORDER BY live";
@@ -124,7 +138,6 @@ pub(super) const RECORDS: &str = "SELECT revision, body, undone_by FROM @records
 pub(super) const SUMMARIES: &str = "SELECT revision, key, tokens, basis, counter, body FROM @summaries
     WHERE session = $1 AND revision >= $2 AND revision <= $3 ORDER BY revision, key";
 
-/// By the index of the visible: a range may lie over any number of messages that are hidden already.
 pub(super) const HIDE_MESSAGES: &str = "UPDATE @messages SET hidden_by = $4
     WHERE session = $1 AND live BETWEEN $2 AND $3";
 
@@ -155,7 +168,7 @@ pub(super) const PRUNED_SINCE: &str = "SELECT 1 FROM @prunes
     WHERE session = $1 AND through >= $2 AND revision > $2 LIMIT 1";
 
 pub(super) const SHOW_MESSAGES: &str = "UPDATE @messages SET hidden_by = NULL
-    WHERE session = $1 AND hidden_by = $2 AND pruned_by IS NULL";
+    WHERE session = $1 AND hidden_by = $2 AND pruned_by IS NULL RETURNING seq";
 
 pub(super) const SHOW_SUMMARIES: &str = "UPDATE @summaries SET hidden_by = NULL
     WHERE session = $1 AND hidden_by = $2 AND pruned_by IS NULL";
@@ -179,6 +192,11 @@ pub(super) const PRUNE_MESSAGE: &str = "UPDATE @messages SET pruned_by = $3, bod
 
 pub(super) const PRUNE_SUMMARY: &str = "UPDATE @summaries SET pruned_by = $4, body = $5
     WHERE session = $1 AND revision = $2 AND key = $3";
+
+/// Which of these messages were pruned.
+pub(super) const PRUNED_AMONG: &str = "SELECT it.seq FROM unnest($2::bigint[]) edited (number),
+    LATERAL (SELECT seq FROM @messages
+        WHERE session = $1 AND seq = number AND pruned_by IS NOT NULL OFFSET 0) it";
 
 pub(super) const BARE_RECORD: &str = "UPDATE @records SET body = $3 WHERE session = $1 AND revision = $2";
 

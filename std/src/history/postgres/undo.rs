@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use epitome_core::{Revision, Seq};
-use futures::future::{try_join, try_join3};
+use futures::future::{try_join, try_join_all, try_join3};
 
 use super::commit::{visible, write_edit};
 use super::failure::Failure;
 use super::job::Job;
 use super::lease::{Access, Lease};
-use super::row::{self, changed_one, digest, number, revision, save_session};
+use super::row::{self, changed_one, digest, number, revision, save_runs, save_session};
+use super::runs::Runs;
 use super::sql;
 use crate::history::bodies::record;
 use crate::history::rows::{SessionRow, int};
@@ -29,7 +30,7 @@ impl Job for UncompactJob {
     type Answer = Revision;
 
     async fn run(&self, lease: &Lease<'_>) -> Result<Revision, Failure> {
-        let mut row = locked(lease, &self.session, Self::NAME).await?;
+        let (mut row, runs) = locked(lease, &self.session, Self::NAME).await?;
         let [known, latest, since] = lease.prepare([sql::MADE, sql::LATEST_HELD, sql::PRUNED_SINCE]).await?;
         let made = int(self.made.0);
         let (known, latest, since) = try_join3(
@@ -48,31 +49,33 @@ impl Job for UncompactJob {
         rules::nothing_pruned(&record, self.made, since.is_some())?;
 
         row.revision = row.revision.next();
-        self.show_again(lease, &row).await?;
+        let runs = runs.with(&self.show_again(lease, &row).await?);
         self.restore_edits(lease, row.id, &record).await?;
-        let (messages, summaries) = visible(lease, row.id).await?;
+        let (messages, summaries) = visible(lease, row.id, &runs).await?;
         (row.live_messages, row.live_tokens) = rules::live(&messages, &summaries);
-        save_session(lease, &row).await?;
+        let runs = Runs::around(messages.iter().map(|message| message.seq), row.head);
+        try_join(save_session(lease, &row), save_runs(lease, &row, &runs)).await?;
         lease.commit().await?;
         Ok(row.revision)
     }
 }
 
-/// The session, locked against all others that change it.
+/// The session, locked against all others that change it, and where what is visible stands.
 pub(super) async fn locked(
     lease: &Lease<'_>,
     session: &SessionId,
     operation: &str,
-) -> Result<SessionRow, Failure> {
+) -> Result<(SessionRow, Runs), Failure> {
     let [lock] = lease.prepare([sql::LOCK_SESSION]).await?;
     let name = digest(session.as_str());
     let ((), found) = try_join(lease.begin(Access::Write), lease.row(&lock, &[&name.as_slice()])).await?;
-    row::session(&found.ok_or_else(|| rules::not_found(operation))?)
+    let found = found.ok_or_else(|| rules::not_found(operation))?;
+    Ok((row::session(&found)?, row::runs(&found)?))
 }
 
 impl UncompactJob {
-    /// Shows everything that the record has hidden, and its own summaries no more.
-    async fn show_again(&self, lease: &Lease<'_>, row: &SessionRow) -> Result<(), Failure> {
+    /// Shows everything that the record has hidden, and its own summaries no more. The messages are answered in ascending order.
+    async fn show_again(&self, lease: &Lease<'_>, row: &SessionRow) -> Result<Vec<Seq>, Failure> {
         let (made, undoing) = (int(self.made.0), int(row.revision.0));
         let statements =
             [sql::FORGET_UNANSWERED, sql::WITHDRAW, sql::SHOW_MESSAGES, sql::SHOW_SUMMARIES, sql::UNDO];
@@ -80,10 +83,13 @@ impl UncompactJob {
         // One after another: a summary that comes back may have the key of one that goes.
         lease.execute(&forget, &[&row.id, &made]).await?;
         lease.execute(&withdraw, &[&row.id, &made, &undoing]).await?;
-        lease.execute(&messages, &[&row.id, &made]).await?;
+        let shown = lease.rows(&messages, &[&row.id, &made]).await?;
         lease.execute(&summaries, &[&row.id, &made]).await?;
         lease.execute(&undo, &[&row.id, &made, &undoing]).await?;
-        Ok(())
+        let mut shown =
+            shown.iter().map(|row| Ok(Seq(number(row, 0)?))).collect::<Result<Vec<_>, Failure>>()?;
+        shown.sort_unstable();
+        Ok(shown)
     }
 
     /// Puts what stood in place of parts before the record back, from the records that hold.
@@ -105,13 +111,17 @@ impl UncompactJob {
             before.extend(edits.filter(|edit| edited.contains(&edit.seq)).map(|edit| (revision, edit)));
         }
         let restored = rules::restored_edits(&edited, before.iter().map(|(by, edit)| (*by, edit)));
-        for seq in &edited {
-            changed_one(lease.execute(&whole, &[&session, &int(seq.0)]).await?)?;
-        }
-        for (seq, it) in restored {
+        let whole = &whole;
+        let drops = edited
+            .iter()
+            .map(|seq| async move { changed_one(lease.execute(whole, &[&session, &int(seq.0)]).await?) });
+        try_join_all(drops).await?;
+        let mut writes = Vec::with_capacity(restored.len());
+        for (seq, it) in &restored {
             let stand_ins = stored::encode_stand_ins(&it.stand_ins).map_err(rules::not_storable)?;
-            write_edit(lease, session, (seq, it.by, &it.count, stand_ins)).await?;
+            writes.push(write_edit(lease, session, (*seq, it.by, &it.count, stand_ins)));
         }
+        try_join_all(writes).await?;
         Ok(())
     }
 }
