@@ -1,7 +1,7 @@
 //! The same work by Epitome and by others: what each is given and returns is judged by one piece of code, then timed.
 //!
 //! `beside_others` compares with Python's packages; `benches/compare/rust`, a workspace of its own because its dependencies
-//! are heavy, adds the crates. A rival is a [`Rival`]: its messages, its call, its own count.
+//! are heavy, adds the crates. A rival is a [`Rival`](contender::Rival): its messages, its call, its own count.
 #![expect(
     clippy::exhaustive_enums,
     clippy::exhaustive_structs,
