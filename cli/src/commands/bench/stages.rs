@@ -183,8 +183,8 @@ impl All<'_> {
                 self.works.iter().map(|work| work.strategies(strategies)).collect::<Result<Vec<_>>>()?;
             let mut memory: Vec<_> = self.works.iter().map(Work::memory).collect();
             let took = rounds.measure(|| {
-                let all = self.works.iter().zip(&own).zip(&mut memory);
-                all.map(|((work, strategies), memory)| work.plan(strategies, memory)).collect()
+                let mut all = self.works.iter().zip(&own).zip(&mut memory);
+                all.try_for_each(|((work, strategies), memory)| work.plan(strategies, memory))
             })?;
             stages.push(self.stage("plan", Some(strategies.names().join(" | ")), took)?);
         }

@@ -32,7 +32,8 @@ pub(super) struct Sizes {
     pub(super) overlap: usize,
 }
 
-pub(super) const SIZES: Sizes = Sizes { window: 4_096, overlap: 64 };
+/// The overlap is twice the longest token: the last ones of a run of blanks are not what they would be if it went on.
+pub(super) const SIZES: Sizes = Sizes { window: 4_096, overlap: 256 };
 
 /// The tokens of `text`, in which a run goes on `from` bytes in. `None` where there is none that is long, or where
 /// windows do not agree: then only a count of the whole tells.
