@@ -250,7 +250,7 @@ fn check_message(item: &Value) -> Result<(), Refused> {
     };
     let is_image = |content: &Value| {
         let source = |key: &str| content[key].as_str().is_some_and(|source| !source.is_empty());
-        content["type"] == "input_image" && (source("image_url") || source("file_id"))
+        content["type"] == "input_image" && source("detail") && (source("image_url") || source("file_id"))
     };
     let fits = |content: &Value| {
         content["type"] == part && content["text"].is_string() || item["role"] == "user" && is_image(content)
