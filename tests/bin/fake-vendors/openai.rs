@@ -59,7 +59,7 @@ async fn answered(
     match request.and_then(|request| answer(vendor, &request, &fault)) {
         Ok(mut answer) => {
             // What the user said is repeated, not written.
-            let written = answer["output"].as_array().into_iter().flatten();
+            let written = answer.get("output").and_then(Value::as_array).into_iter().flatten();
             let written = written.filter(|item| item["role"] != "user");
             let output = written.map(|item| item.to_string().len() / 4).sum::<usize>();
             let usage = json!({
