@@ -29,6 +29,10 @@ PARAMETERS = {
 
 def plain(value):
     """What a validation made, with its lazy iterators told to the end."""
+    if isinstance(value, pydantic.BaseModel):
+        # The models of answers are parameters too. They keep what they do not know apart.
+        assert not value.model_extra, f"the type does not know {sorted(value.model_extra)}"
+        return {key: plain(getattr(value, key)) for key in value.model_fields_set}
     if isinstance(value, Mapping):
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, (str, int, float, bool)) or value is None:
@@ -44,10 +48,21 @@ def check(folder):
     for file in files:
         request = json.loads(file.read_text())
         # A dictionary keeps only the members that its type names, so that what is left says whether there were others.
-        kept = plain(adapters[request["kind"]].validate_python(request["body"], strict=True))
-        differs(file.stem, request["body"], kept)
+        body = identified(request["body"])
+        kept = plain(adapters[request["kind"]].validate_python(body, strict=True))
+        differs(file.stem, body, kept)
     assert len(files) >= int(sys.argv[3]), f"{len(files)} requests"
     print(len(files))
+
+
+def identified(body):
+    """The request with what only the service can know of an answer of its model. The type asks for it; Codex sends none either."""
+    for item in body["input"] if isinstance(body.get("input"), list) else []:
+        if item.get("role") == "assistant":
+            item.update(id="msg_0", status="completed")
+            for part in item["content"]:
+                part["annotations"] = []
+    return body
 
 
 def differs(path, given, kept):
@@ -195,7 +210,7 @@ def make(folder):
 
 
 def told(file):
-    lines = [json.loads(line) for line in pathlib.Path(file).read_text().splitlines()]
+    lines = [json.loads(line) for line in pathlib.Path(file).read_text().split("\n") if line]
     assert len(lines) == 2 * len(ANSWERS), f"{len(lines)} answers"
     for line in lines:
         expected = ANSWERS[line["name"].split(".")[0]][3]

@@ -59,7 +59,7 @@ async fn answered(
     match request.and_then(|request| answer(vendor, &request, &fault)) {
         Ok(mut answer) => {
             // What the user said is repeated, not written.
-            let written = answer["output"].as_array().into_iter().flatten();
+            let written = answer.get("output").and_then(Value::as_array).into_iter().flatten();
             let written = written.filter(|item| item["role"] != "user");
             let output = written.map(|item| item.to_string().len() / 4).sum::<usize>();
             let usage = json!({
@@ -250,7 +250,7 @@ fn check_message(item: &Value) -> Result<(), Refused> {
     };
     let is_image = |content: &Value| {
         let source = |key: &str| content[key].as_str().is_some_and(|source| !source.is_empty());
-        content["type"] == "input_image" && (source("image_url") || source("file_id"))
+        content["type"] == "input_image" && source("detail") && (source("image_url") || source("file_id"))
     };
     let fits = |content: &Value| {
         content["type"] == part && content["text"].is_string() || item["role"] == "user" && is_image(content)

@@ -106,7 +106,7 @@ fn turns(file: &Path) -> Vec<Turn> {
             }
         }
     }
-    turns.retain(|turn| is_whole(turn));
+    turns.retain(is_whole);
     turns
 }
 

@@ -88,9 +88,10 @@ fn media(media: &Media) -> Result<String, WireError> {
     let at_url = url.contains(':');
     match media.kind {
         MediaKind::Image => {
-            let detail = if media.extent.low_detail { r#","detail":"low""# } else { "" };
+            // A message's image has to say it: `ResponseInputImageParam` of openai-python.
+            let detail = if media.extent.low_detail { "low" } else { "auto" };
             let key = if at_url { "image_url" } else { "file_id" };
-            Ok(format!(r#"{{"type":"input_image","{key}":{}{detail}}}"#, quote(&url)))
+            Ok(format!(r#"{{"type":"input_image","{key}":{},"detail":"{detail}"}}"#, quote(&url)))
         }
         MediaKind::Document => {
             let bare = media.mime.is_empty() && matches!(media.source, MediaSource::Base64(_));
