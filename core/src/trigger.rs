@@ -106,7 +106,7 @@ impl<'a> Trigger<'a> {
     }
 
     /// More than this many turns have a message left that is the user's or the model's. Hidden turns do not count, nor
-    /// does what precedes the first turn. One pass over the groups.
+    /// does what precedes the first turn. One pass over the groups, if there are more of these.
     #[must_use]
     pub const fn turns(turns: u32) -> Self {
         Self(Condition::Turns(turns))
@@ -187,6 +187,8 @@ impl<'a> Trigger<'a> {
             Condition::Messages(limit) => {
                 (TriggerKind::Messages, u64::from(index.messages()), u64::from(limit))
             }
+            // A turn has a group at least: as long as there are no more of these, nobody has to look.
+            Condition::Turns(limit) if index.group_count() <= limit => return None,
             Condition::Turns(limit) => (TriggerKind::Turns, u64::from(view.turns()), u64::from(limit)),
             Condition::Groups(limit) => {
                 (TriggerKind::Groups, u64::from(index.group_count()), u64::from(limit))

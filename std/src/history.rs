@@ -44,12 +44,12 @@ pub use self::redis::{RedisOptions, RedisStore};
 pub use edit::{MessageEdit, PartStandIn, shortened_messages};
 #[cfg(feature = "encryption")]
 pub use encryption::StoreKey;
-pub use error::{StoreError, StoreErrorKind};
+pub use error::{HistoryError, StoreError, StoreErrorKind};
 pub use ext::{Exported, HistoryStoreExt, Keep, Retained, check_export};
 pub use fill::{Notes, fill, fill_with, part_text};
 pub use jsonl::{CutTail, Fsync, JsonlOptions, JsonlStore};
 pub(crate) use late::{Beside, Exchange};
-pub use live::{History, HistoryError};
+pub use live::History;
 pub use memory::MemoryStore;
 pub(crate) use memory::Snapshot;
 pub use open::open_store;

@@ -43,6 +43,7 @@ mod event;
 mod finish;
 mod live;
 mod partial;
+mod pass;
 mod pending;
 mod prompt;
 mod render;

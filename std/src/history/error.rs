@@ -3,6 +3,8 @@
 use core::error::Error;
 use core::fmt;
 
+use epitome_core::{FillError, PlanError};
+
 /// A failed operation on a store. It names the operation and the session's trouble, never a message's text.
 #[derive(Debug)]
 pub struct StoreError {
@@ -67,3 +69,45 @@ impl Error for StoreError {
         self.source.as_deref().map(|source| source as &(dyn Error + 'static))
     }
 }
+
+/// Why a session was not compacted.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum HistoryError {
+    /// There is no plan.
+    Plan(PlanError),
+    /// Something that was to stand in place of a part is longer than the strategy allows.
+    Fill(FillError),
+    /// The store refused.
+    Store(StoreError),
+}
+
+impl From<PlanError> for HistoryError {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error)
+    }
+}
+
+impl From<FillError> for HistoryError {
+    fn from(error: FillError) -> Self {
+        Self::Fill(error)
+    }
+}
+
+impl From<StoreError> for HistoryError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl fmt::Display for HistoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plan(error) => error.fmt(f),
+            Self::Fill(error) => error.fmt(f),
+            Self::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for HistoryError {}

@@ -12,9 +12,9 @@ use epitome_core::{
 use super::late::{self, Beside, Exchange};
 use super::visible::Visible;
 use super::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryStore, HistoryStoreExt as _,
-    Live, Loaded, LogPage, Notes, Pending, Pins, SessionId, StoreError, StoreErrorKind, Timestamp, fill_with,
-    part_text,
+    Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryError, HistoryStore,
+    HistoryStoreExt as _, Live, Loaded, LogPage, Notes, Pending, Pins, SessionId, StoreError, StoreErrorKind,
+    Timestamp, fill_with, part_text,
 };
 use crate::message::{Message, Part, Str};
 use crate::tokens::CachedCounter;
@@ -451,45 +451,3 @@ impl fmt::Debug for History {
             .finish_non_exhaustive()
     }
 }
-
-/// Why a session was not compacted.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum HistoryError {
-    /// There is no plan.
-    Plan(PlanError),
-    /// Something that was to stand in place of a part is longer than the strategy allows.
-    Fill(FillError),
-    /// The store refused.
-    Store(StoreError),
-}
-
-impl From<PlanError> for HistoryError {
-    fn from(error: PlanError) -> Self {
-        Self::Plan(error)
-    }
-}
-
-impl From<FillError> for HistoryError {
-    fn from(error: FillError) -> Self {
-        Self::Fill(error)
-    }
-}
-
-impl From<StoreError> for HistoryError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl fmt::Display for HistoryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Plan(error) => error.fmt(f),
-            Self::Fill(error) => error.fmt(f),
-            Self::Store(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for HistoryError {}

@@ -1,14 +1,13 @@
 //! The points of a run where it compacts, and compaction on demand: one way through, whichever it is.
 
-use core::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use epitome_core::{Budget, Fired, Index, ModelKey, Pass, Stamp, Trigger, TriggerView, Wait};
-use futures::FutureExt;
+use epitome_core::{Budget, Pass, Stamp, Trigger};
 use tracing::{Instrument, debug, debug_span, warn};
 
 use super::due::{self, Measure};
 use super::live::Run;
+use super::pass::{Look, Passed, Task, Told, pass};
 use super::{Point, RequestHandle, RunError, RunEvent, RunSettings, Skipped, render, scratch};
 use crate::compaction::{
     AutoCompaction, Began, CompactionCx, CompactionOptions, CompactionOutcome, CompactionResult, Compactor,
@@ -363,117 +362,6 @@ impl Run<'_> {
         self.session.pacing.failed(self.session.requests);
         self.tell(RunEvent::Failed { point, kind: error.kind() });
     }
-}
-
-/// What a trigger has said of a request.
-struct Look {
-    /// Of the whole request, in the provider's tokens.
-    size: u64,
-    fired: Option<Fired>,
-    near: Option<Fired>,
-    /// What a pass over the index has to reach.
-    budget: Budget,
-    /// What one has to reach that is begun now and made when it is due.
-    early_budget: Budget,
-    /// Whether one is to be begun now, if none is under way.
-    early: bool,
-    model: ModelKey,
-    /// Why it has to wait all the same: passes before it have failed.
-    wait: Option<Wait>,
-}
-
-impl Look {
-    /// A request of `counted` tokens, of which `index` is what may be compacted.
-    fn at(
-        session: &mut AgentSession,
-        settings: &RunSettings,
-        auto: &AutoCompaction,
-        index: Index<'_>,
-        counted: u64,
-        stamp: Stamp,
-    ) -> Self {
-        let (model, whole) = (settings.model_key(), due::budget(auto.options.window()));
-        let measure = Measure::of(session, model, auto.options.window(), counted, stamp);
-        let fired = measure.fired(&auto.trigger, index, &whole);
-        let near = measure.near(&auto.trigger, index, &whole);
-        let (size, ledger) = (measure.size.tokens, session.ledger_for(model, whole));
-        let budget = due::plan_budget(&whole, fired.as_ref(), size, index.tokens(), ledger);
-        let (mut early_budget, mut early) = (budget, false);
-        if fired.is_none() && auto.compactor.as_early().is_some() {
-            early = auto.early.map_or(near.is_some(), |it| measure.fired(&it, index, &whole).is_some());
-            let due = measure.when_large(&auto.trigger, index, &whole);
-            early_budget = due::early_budget(&whole, due.as_ref(), size, index.tokens(), ledger);
-        }
-        let view = TriggerView::new(index, &whole, size);
-        let wait = session.pacing.permits(session.requests, &view).err();
-        Self { size, fired, near, budget, early_budget, early, model, wait }
-    }
-
-    /// Whether a compaction that is not due is to be begun, or looked at that was.
-    fn begins_early(&self, session: &AgentSession, stamp: Stamp) -> bool {
-        self.early && self.wait.is_none() && !session.begun.is_current(Some(self.model), stamp.revision)
-    }
-}
-
-/// One pass of a compactor.
-struct Task<'a> {
-    compactor: &'a dyn Compactor,
-    options: &'a CompactionOptions,
-    budget: Budget,
-    kind: Pass,
-    request: Option<Arc<LiveRequest>>,
-}
-
-/// What a pass came to.
-struct Passed {
-    outcome: Result<CompactionOutcome, SessionError>,
-    losses: Vec<Loss>,
-    /// Why what was begun before is not used.
-    discarded: Option<Discarded>,
-}
-
-/// What of it the run tells.
-type Told = (Result<CompactionOutcome, SessionError>, Vec<Loss>);
-
-impl<'a> Task<'a> {
-    fn of(auto: &'a AutoCompaction, budget: Budget, kind: Pass, request: Option<Arc<LiveRequest>>) -> Self {
-        Self { compactor: &*auto.compactor, options: &auto.options, budget, kind, request }
-    }
-
-    fn cx<'c>(
-        self,
-        history: &'c mut History,
-        session: &'c mut AgentSession,
-        settings: &RunSettings,
-    ) -> CompactionCx<'c> {
-        CompactionCx::new(history, self.budget, self.kind)
-            .with_options(self.options.clone())
-            .with_model(settings.model.clone())
-            .with_model_key(settings.model_key())
-            .with_request(self.request)
-            .with_costs(session.costs.clone())
-            .with_begun(&mut session.begun)
-    }
-}
-
-/// One pass over a history: the only place that calls a compactor.
-async fn pass(
-    history: &mut History,
-    session: &mut AgentSession,
-    settings: &RunSettings,
-    task: Task<'_>,
-) -> Passed {
-    let (compactor, window) = (task.compactor, task.options.window());
-    let mut cx = task.cx(history, session, settings);
-    let before = cx.measure();
-    debug!(compactor = compactor.name(), messages = before.0, tokens = before.1, "compaction");
-    // What it may leave half done is the history's handle, which knows that it is in doubt.
-    let done = AssertUnwindSafe(async { compactor.compact(&mut cx).await }).catch_unwind().await;
-    let (discarded, losses) = (cx.discarded(), cx.losses().to_vec());
-    // The ledger learns what it has cost.
-    session.ledger_for(settings.model_key(), due::budget(window));
-    let outcome = done.unwrap_or_else(|_| Err(SessionError::invalid("the compactor panicked")));
-    Passed { outcome, losses, discarded }
 }
 
 /// Why no history of these providers is compacted; `None` if one is, or if there is no history at all.

@@ -49,7 +49,11 @@ fn for_all<M: Sync, T: Clone + Send>(
 ) -> Vec<T> {
     let mut sizes = vec![None; messages.len()];
     let chunks = messages.len().div_ceil(CHUNK_MESSAGES);
-    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(chunks);
+    // To ask how many there are takes longer than to count the few messages of a turn: files are read for it.
+    let threads = match chunks {
+        0 | 1 => 1,
+        _ => thread::available_parallelism().map_or(1, NonZero::get).min(chunks),
+    };
     if threads > 1 {
         count_chunks(messages, measure, threads, &mut sizes, &mut progress);
     }

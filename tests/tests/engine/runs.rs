@@ -11,7 +11,7 @@ use epitome::std::compaction::{AutoCompaction, CompactionOptions, RunPoints};
 use epitome::std::history::{HistoryStore, MemoryStore};
 use epitome::std::message::{Message, Part, ToolCall};
 use epitome::std::provider::{ClosureProvider, HistoryProvider, Hook, Providers};
-use epitome::std::run::{ModelResponse, Run, RunEvent, RunOptions, RunSettings};
+use epitome::std::run::{ModelResponse, Prompt, Run, RunEvent, RunOptions, RunSettings};
 use epitome::std::session::AgentSession;
 use futures::executor::block_on;
 
@@ -140,6 +140,15 @@ async fn ask_and_leave(settings: &RunSettings, session: &mut AgentSession) {
     run.finish().await.unwrap();
 }
 
+/// The model calls something, so that the run has another request; what comes with the result is the late answer.
+async fn answered_late(run: &mut Run<'_>, prompt: Prompt, answer: Message) -> Prompt {
+    let call = Part::ToolCall(ToolCall::new("c", "read", "{}"));
+    let response = ModelResponse::new(vec![Message::new(Role::Assistant, vec![call])]);
+    run.record(prompt.handle, response).await.unwrap();
+    run.answer(vec![answer, Message::tool("c", "a line of what it read\n".repeat(120))]).unwrap();
+    run.prompt().await.unwrap()
+}
+
 #[test]
 fn an_answer_to_what_is_summarized_is_told_to_the_next_summary() {
     for (point, stored) in [(RunPoints::default(), true), (RunPoints::NONE.and_before_call(), false)] {
@@ -164,16 +173,9 @@ fn an_answer_to_what_is_summarized_is_told_to_the_next_summary() {
             let mut run =
                 block_on(Run::begin(&settings, &mut session, input, &RunOptions::default())).unwrap();
             let mut prompt = block_on(run.prompt()).unwrap();
-            if calls() < 2 && (stored || run.session().context_size().unwrap().tokens > 2_600) {
-                if let Some(answer) = late.take() {
-                    // The model calls something small, so that another request follows in which it is due.
-                    let call = Part::ToolCall(ToolCall::new("c", "read", "{}"));
-                    let response = ModelResponse::new(vec![Message::new(Role::Assistant, vec![call])]);
-                    block_on(run.record(prompt.handle, response)).unwrap();
-                    run.answer(vec![answer, Message::tool("c", "a line of what it read\n".repeat(120))])
-                        .unwrap();
-                    prompt = block_on(run.prompt()).unwrap();
-                }
+            let comes = calls() < 2 && (stored || run.session().context_size().unwrap().tokens > 2_600);
+            if let Some(answer) = late.take_if(|_| comes) {
+                prompt = block_on(answered_late(&mut run, prompt, answer));
             }
             assert!(!prompt.messages.contains(&answer), "it is never sent");
             let said = ModelResponse::new(vec![Message::assistant("So it goes on, and on.".repeat(12))]);

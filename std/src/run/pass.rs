@@ -1,0 +1,133 @@
+//! Whether a compaction is due or to be begun, and one pass of a compactor.
+
+use core::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use epitome_core::{Budget, Fired, Index, ModelKey, Pass, Stamp, TriggerView, Wait};
+use futures::FutureExt;
+use tracing::debug;
+
+use super::RunSettings;
+use super::due::{self, Measure};
+use crate::compaction::{
+    AutoCompaction, CompactionCx, CompactionOptions, CompactionOutcome, Compactor, Discarded, LiveRequest,
+};
+use crate::history::History;
+use crate::session::{AgentSession, SessionError};
+use crate::wire::Loss;
+
+/// What a trigger has said of a request.
+pub(super) struct Look {
+    /// Of the whole request, in the provider's tokens.
+    pub(super) size: u64,
+    pub(super) fired: Option<Fired>,
+    pub(super) near: Option<Fired>,
+    /// What a pass over the index has to reach.
+    pub(super) budget: Budget,
+    /// What one has to reach that is begun now and made when it is due.
+    pub(super) early_budget: Budget,
+    /// Whether one is to be begun now, if none is under way.
+    early: bool,
+    model: ModelKey,
+    /// Why it has to wait all the same: passes before it have failed.
+    pub(super) wait: Option<Wait>,
+}
+
+impl Look {
+    /// A request of `counted` tokens, of which `index` is what may be compacted.
+    pub(super) fn at(
+        session: &mut AgentSession,
+        settings: &RunSettings,
+        auto: &AutoCompaction,
+        index: Index<'_>,
+        counted: u64,
+        stamp: Stamp,
+    ) -> Self {
+        let (model, whole) = (settings.model_key(), due::budget(auto.options.window()));
+        let measure = Measure::of(session, model, auto.options.window(), counted, stamp);
+        let fired = measure.fired(&auto.trigger, index, &whole);
+        let near = measure.near(&auto.trigger, index, &whole);
+        let (size, ledger) = (measure.size.tokens, session.ledger_for(model, whole));
+        let budget = due::plan_budget(&whole, fired.as_ref(), size, index.tokens(), ledger);
+        let (mut early_budget, mut early) = (budget, false);
+        if fired.is_none() && auto.compactor.as_early().is_some() {
+            early = auto.early.map_or(near.is_some(), |it| measure.fired(&it, index, &whole).is_some());
+            let due = measure.when_large(&auto.trigger, index, &whole);
+            early_budget = due::early_budget(&whole, due.as_ref(), size, index.tokens(), ledger);
+        }
+        let view = TriggerView::new(index, &whole, size);
+        let wait = session.pacing.permits(session.requests, &view).err();
+        Self { size, fired, near, budget, early_budget, early, model, wait }
+    }
+
+    /// Whether a compaction that is not due is to be begun, or looked at that was.
+    pub(super) fn begins_early(&self, session: &AgentSession, stamp: Stamp) -> bool {
+        self.early && self.wait.is_none() && !session.begun.is_current(Some(self.model), stamp.revision)
+    }
+}
+
+/// One pass of a compactor.
+pub(super) struct Task<'a> {
+    pub(super) compactor: &'a dyn Compactor,
+    pub(super) options: &'a CompactionOptions,
+    pub(super) budget: Budget,
+    pub(super) kind: Pass,
+    pub(super) request: Option<Arc<LiveRequest>>,
+}
+
+/// What a pass came to.
+pub(super) struct Passed {
+    pub(super) outcome: Result<CompactionOutcome, SessionError>,
+    pub(super) losses: Vec<Loss>,
+    /// Why what was begun before is not used.
+    pub(super) discarded: Option<Discarded>,
+}
+
+/// What of it the run tells.
+pub(super) type Told = (Result<CompactionOutcome, SessionError>, Vec<Loss>);
+
+impl<'a> Task<'a> {
+    pub(super) fn of(
+        auto: &'a AutoCompaction,
+        budget: Budget,
+        kind: Pass,
+        request: Option<Arc<LiveRequest>>,
+    ) -> Self {
+        Self { compactor: &*auto.compactor, options: &auto.options, budget, kind, request }
+    }
+
+    pub(super) fn cx<'c>(
+        self,
+        history: &'c mut History,
+        session: &'c mut AgentSession,
+        settings: &RunSettings,
+    ) -> CompactionCx<'c> {
+        CompactionCx::new(history, self.budget, self.kind)
+            .with_options(self.options.clone())
+            .with_model(settings.model.clone())
+            .with_model_key(settings.model_key())
+            .with_request(self.request)
+            .with_costs(session.costs.clone())
+            .with_begun(&mut session.begun)
+    }
+}
+
+/// One pass over a history: the only place that calls a compactor.
+pub(super) async fn pass(
+    history: &mut History,
+    session: &mut AgentSession,
+    settings: &RunSettings,
+    task: Task<'_>,
+) -> Passed {
+    let (compactor, window) = (task.compactor, task.options.window());
+    let mut cx = task.cx(history, session, settings);
+    let before = cx.measure();
+    debug!(compactor = compactor.name(), messages = before.0, tokens = before.1, "compaction");
+    // What it may leave half done is the history's handle, which knows that it is in doubt.
+    let done = AssertUnwindSafe(async { compactor.compact(&mut cx).await }).catch_unwind().await;
+    let (discarded, losses) = (cx.discarded(), cx.losses().to_vec());
+    // The ledger learns what it has cost.
+    session.ledger_for(settings.model_key(), due::budget(window));
+    let outcome = done.unwrap_or_else(|_| Err(SessionError::invalid("the compactor panicked")));
+    Passed { outcome, losses, discarded }
+}
