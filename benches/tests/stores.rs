@@ -31,6 +31,12 @@ fn a_database_file_survives_kills() {
     survives_kills("sqlite");
 }
 
+#[test]
+fn encrypted_files_survive_kills() {
+    survives_kills("encrypted:jsonl");
+    survives_kills("encrypted:sqlite");
+}
+
 fn takes_turns(url: &str, processes: &str) {
     let words =
         ["writers", url, "--millis", "1000", "--processes", processes, "--writers", "4", "--compactors", "2"];

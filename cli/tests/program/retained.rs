@@ -102,7 +102,7 @@ fn a_retention_by_age_deletes_what_was_stored_before() {
     let said = stores.session("retain", "old", &["--age", "2h", "--json"]).json();
     let left = visible(&stores, "old");
     // The caller's system message stays beside what is new.
-    assert!(left >= 3 && left < 10, "{left}");
+    assert!((3..10).contains(&left), "{left}");
     assert_eq!((&said["deleted"], &said["live_messages"]), (&json!(true), &json!(left)));
     assert_eq!(stores.session("show", "one", &["--json"]).json().as_array().unwrap().len(), shown - 3);
 }

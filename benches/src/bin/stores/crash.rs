@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use epitome::core::{Revision, Seq};
 use epitome::std::history::conformance::fixtures::{record, summarized, summary};
-use epitome::std::history::{CompactionRecord, Entry, HistoryStore, SessionId, StoreErrorKind};
+use epitome::std::history::{CompactionRecord, Entry, HistoryStore, SessionId, StoreError, StoreErrorKind};
 use futures::executor::block_on;
 
 use crate::sessions::{Dice, append, counters, for_each_logged, fresh, open, said};
@@ -18,16 +18,69 @@ const BATCH: u64 = 3;
 /// How many messages a session gets before the next one begins: checking reads it whole.
 const MESSAGES_MAX: u64 = 600;
 
-/// Appends, hides all that older appends have brought behind one summary, and says after each what is acknowledged.
+/// What moves the revision on from one that leaves this rest.
+const CYCLE: u64 = 4;
+
+/// Appends; then hides all that older appends have brought behind one summary, or undoes that, or does it again, or prunes what is
+/// hidden. Says after each what is acknowledged.
 pub(crate) fn child(url: &str, session: &str) {
     let (store, session) = (open(url), SessionId::new(session));
     let (mut head, mut revision) = counters(&*store, &session);
     loop {
         head = append(&*store, &session, &head.to_string(), head, &entries(head)).unwrap();
         say(head, revision);
-        let commit = compaction(revision, head);
-        revision = block_on(store.commit(&session, &commit)).unwrap().0;
+        revision = change(&*store, &session, (head, revision)).unwrap();
         say(head, revision);
+    }
+}
+
+/// Makes the revision after `revision`, and returns it.
+fn change(
+    store: &dyn HistoryStore,
+    session: &SessionId,
+    (head, revision): (u64, u64),
+) -> Result<u64, StoreError> {
+    let made = match revision % CYCLE {
+        0 | 2 => block_on(store.commit(session, &compaction(revision, head)))?,
+        1 => block_on(store.uncompact(session, Revision(revision)))?,
+        _ => block_on(store.prune(session, Revision(revision)))?.revision,
+    };
+    Ok(made.0)
+}
+
+/// What is in a session at a revision, whatever its head.
+#[derive(Debug, Clone, Copy)]
+struct Expected {
+    revision: u64,
+}
+
+impl Expected {
+    /// How many batches have been through all changes.
+    const fn done(self) -> u64 {
+        self.revision / CYCLE
+    }
+
+    /// How many messages are hidden.
+    const fn hidden(self) -> u64 {
+        let hides_next = matches!(self.revision % CYCLE, 1 | 3);
+        (self.done() + hides_next as u64) * BATCH
+    }
+
+    /// Which revision has hidden a message.
+    fn hidden_by(self, seq: u64) -> Option<Revision> {
+        let first = seq / BATCH * CYCLE;
+        let made = [first + 3, first + 1].into_iter().find(|made| *made <= self.revision);
+        made.filter(|_| seq < self.hidden()).map(Revision)
+    }
+
+    /// Which revision has deleted what a message said.
+    fn pruned_by(self, seq: u64) -> Option<Revision> {
+        (seq < self.done() * BATCH).then(|| Revision((seq / BATCH + 1) * CYCLE))
+    }
+
+    /// How many records there are.
+    const fn records(self) -> u64 {
+        2 * self.done() + (self.revision % CYCLE).div_ceil(2)
     }
 }
 
@@ -37,7 +90,7 @@ fn entries(head: u64) -> Vec<Entry> {
 
 /// The record that makes the revision after `revision`: it replaces the summary of the one before.
 fn compaction(revision: u64, head: u64) -> CompactionRecord {
-    let covers = (0, (revision + 1) * BATCH - 1);
+    let covers = (0, (revision / CYCLE + 1) * BATCH - 1);
     summarized(record(revision, head, &[covers]), &[&[covers]])
 }
 
@@ -113,18 +166,22 @@ fn check(url: &str, session: &SessionId, acknowledged: (u64, u64), unsaid: (u64,
     };
     let found = (loaded.head.0, loaded.revision.0);
     assert!(found == acknowledged || found == unsaid, "{found:?} after {acknowledged:?}");
-    let (head, revision) = found;
-    let hidden = revision * BATCH;
+    let (head, expected) = (found.0, Expected { revision: found.1 });
+    let hidden = expected.hidden();
     let keys: Vec<u64> = loaded.live.iter().map(|live| live.key.0).collect();
     assert_eq!(keys, (0..head).filter(|seq| *seq >= hidden || *seq == 0).collect::<Vec<_>>());
-    if revision > 0 {
+    if hidden > 0 {
         assert_eq!(loaded.live[0].entry.message, summary(&[(0, hidden - 1)]).message);
     }
     let mut next = 0;
     for_each_logged(&*store, session, |logged| {
-        assert_eq!((logged.seq, &logged.entry), (Seq(next), &said(next)));
-        let by = (next < hidden).then(|| Revision(next / BATCH + 1));
-        assert_eq!(logged.hidden_by, by, "{next} of {head}");
+        let by = (expected.hidden_by(next), expected.pruned_by(next));
+        assert_eq!((logged.hidden_by, logged.pruned_by), by, "{next} of {head}");
+        let mut entry = said(next);
+        if by.1.is_some() {
+            entry.message = entry.message.into_pruned();
+        }
+        assert_eq!((logged.seq, &logged.entry), (Seq(next), &entry));
         next += 1;
     });
     assert_eq!(next, head);
@@ -135,10 +192,21 @@ fn check(url: &str, session: &SessionId, acknowledged: (u64, u64), unsaid: (u64,
 /// Who has lost the last answers repeats the calls, and nothing is done twice.
 fn check_repetitions(store: &dyn HistoryStore, session: &SessionId, (head, revision): (u64, u64)) {
     let records = block_on(store.records(session, None, u32::MAX)).unwrap();
-    assert_eq!(records.len() as u64, revision);
+    let expected = Expected { revision };
+    assert_eq!(records.len() as u64, expected.records());
     if let (Some(last), Some(first)) = (records.last(), head.checked_sub(BATCH)) {
         assert_eq!(block_on(store.commit(session, &last.record)).unwrap(), last.revision);
         assert_eq!(append(store, session, &first.to_string(), first, &entries(first)).unwrap(), head);
+    }
+    let begun = expected.done() * CYCLE;
+    if revision - begun >= 2 {
+        assert_eq!(change(store, session, (head, begun + 1)).unwrap(), begun + 2);
+    }
+    if revision == begun && begun > 0 {
+        let again = block_on(store.prune(session, Revision(begun - 1))).unwrap();
+        // What it replaced, and what was undone.
+        let summaries = 1 + u64::from(begun > CYCLE);
+        assert_eq!((again.revision.0, again.messages, again.summaries), (begun, BATCH, summaries));
     }
     assert_eq!(counters(store, session), (head, revision));
 }

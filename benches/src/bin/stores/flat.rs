@@ -10,6 +10,7 @@ use epitome::std::history::{Entry, HistoryStore, SessionId};
 use futures::executor::block_on;
 use wait4::Wait4;
 
+use crate::meter::{Counts, Meter};
 use crate::sessions::{append, for_each_logged, fresh, hide, in_its_turn, open};
 
 /// How many messages are visible.
@@ -37,7 +38,7 @@ struct Figures {
     cold: Option<Duration>,
 }
 
-pub(crate) fn measure(url: &str, sizes: &[u64], rounds: u32) {
+pub(crate) fn measure(url: &str, sizes: &[u64], rounds: u32, most: f64) {
     let store = open(url);
     let mut sessions: Vec<Filled> = sizes.iter().map(|size| filled(&*store, *size)).collect();
     sessions.push(compacted(&*store));
@@ -50,6 +51,11 @@ pub(crate) fn measure(url: &str, sizes: &[u64], rounds: u32) {
     assert_eq!(first.len() as u64, VISIBLE);
     assert!(sessions.iter().all(|filled| texts(filled) == first));
     let is_kept = url != "memory:";
+    // What another handle does would be counted too.
+    let waits = (!is_kept).then_some(store);
+    let read: Option<Vec<Reads>> =
+        Meter::of(url).map(|meter| sessions.iter_mut().map(|filled| reads(url, &meter, filled)).collect());
+    let store = waits.unwrap_or_else(|| open(url));
     let mut figures: Vec<Figures> =
         sessions.iter_mut().map(|filled| figures(&*store, filled, rounds)).collect();
     // One after the other, several times: a disk is not the same from one moment to the next.
@@ -63,6 +69,10 @@ pub(crate) fn measure(url: &str, sizes: &[u64], rounds: u32) {
         streamed(url, &sessions[sizes.len() - 1]);
     }
     table(&sessions, &figures);
+    if let Some(read) = read {
+        let worst = table_of_reads(&sessions, &read);
+        assert!(worst <= most, "{worst:.2} times as much is read or written, of at most {most}");
+    }
     println!("100 single appends over a batch of 100: {:.1} (>= 8 wanted)", ratio(singles, batch));
     if is_kept {
         let store = open(url);
@@ -123,6 +133,74 @@ fn figures(store: &dyn HistoryStore, filled: &mut Filled, rounds: u32) -> Figure
         filled.revision = made;
     }
     Figures { load: median(loads), append: median(appends), commit: median(commits), cold: None }
+}
+
+/// What is counted of a load, of an append and of a commit: of `COUNTED` of them.
+struct Reads([Counts; 3]);
+
+/// How many of each are counted.
+const COUNTED: u64 = 10;
+
+/// Does it on a handle of its own, whose cache is empty, and takes off what it costs to open one. A handle on a directory
+/// reads a session's file when it first meets it: that is reported as a cold open.
+fn reads(url: &str, meter: &Meter, filled: &mut Filled) -> Reads {
+    let counted = |work: &mut dyn FnMut(&dyn HistoryStore)| {
+        let before = meter.read();
+        let store = open(url);
+        if url.contains("jsonl:") {
+            block_on(store.load(&filled.session)).unwrap();
+        }
+        work(&*store);
+        drop(store);
+        let counts = meter.read().into_iter().zip(before);
+        counts.map(|((name, after), (_, before))| (name, after - before)).collect::<Counts>()
+    };
+    let (session, mut head, mut revision) = (filled.session.clone(), filled.head, filled.revision);
+    let nothing = counted(&mut |_| {});
+    let only = |all: Counts| -> Counts {
+        let less = all.into_iter().zip(&nothing);
+        less.map(|((name, all), (_, open))| (name, all.saturating_sub(*open))).collect()
+    };
+    // A handle for each load: from the second on it has all in its cache.
+    let mut loads = only(counted(&mut |store| drop(block_on(store.load(&session)).unwrap())));
+    loads.iter_mut().for_each(|(_, count)| *count *= COUNTED);
+    let appends = only(counted(&mut |store| {
+        for _ in 0..COUNTED {
+            let entries = [in_its_turn(user(head), head)];
+            head = append(store, &session, &format!("counted {head}"), head, &entries).unwrap();
+        }
+    }));
+    let first = block_on(open(url).load(&session)).unwrap().live[0].key.0;
+    let commits = only(counted(&mut |store| {
+        for oldest in first..first + COUNTED {
+            revision = hide(store, &session, (revision, head), (oldest, oldest)).unwrap();
+        }
+    }));
+    (filled.head, filled.revision) = (head, revision);
+    Reads([loads, appends, commits])
+}
+
+fn table_of_reads(sessions: &[Filled], reads: &[Reads]) -> f64 {
+    println!("| session | load | append | commit |");
+    println!("|---|---|---|---|");
+    let first = &reads[0].0;
+    let mut worst = (0.0, String::new());
+    for (filled, Reads(of)) in sessions.iter().zip(reads) {
+        let cells = of.iter().zip(first).zip(["load", "append", "commit"]).map(|((counts, first), what)| {
+            let counts = counts.iter().zip(first).filter(|(_, first)| first.1 > 0);
+            let each = counts.map(|((name, count), (_, first))| {
+                let ratio = *count as f64 / *first as f64;
+                if ratio > worst.0 {
+                    worst = (ratio, format!("{name} of a {what}, {}", filled.name));
+                }
+                format!("{:.1} {name} ({ratio:.2}x)", *count as f64 / COUNTED as f64)
+            });
+            each.collect::<Vec<_>>().join(", ")
+        });
+        println!("| {} | {} |", filled.name, cells.collect::<Vec<_>>().join(" | "));
+    }
+    println!("read and written at most {:.2}x as much, {} (<= 1.2x wanted)", worst.0, worst.1);
+    worst.0
 }
 
 /// Appends a hundred messages at once, and one by one.

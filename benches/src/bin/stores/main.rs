@@ -3,11 +3,11 @@
 //! ```text
 //! stores crash URL [--kills 200]
 //! stores writers URL [--seconds 30] [--processes 1] [--writers 16] [--compactors 4]
-//! stores flat URL [--sizes 1000,10000,100000] [--rounds 50]
+//! stores flat URL [--sizes 1000,10000,100000] [--rounds 50] [--most 1.2]
 //! stores beside URL [--turns 500]
 //! ```
 //!
-//! Each works in sessions of its own, which it deletes when all is well. A proof that fails ends with a panic that says what
+//! `encrypted:URL` is that store with encryption. Each works in sessions of its own, which it deletes when all is well. A proof that fails ends with a panic that says what
 //! was found, and leaves what it found.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its lines are its output")]
@@ -22,6 +22,7 @@
 mod beside;
 mod crash;
 mod flat;
+mod meter;
 mod sessions;
 mod writers;
 
@@ -40,7 +41,8 @@ fn main() {
         ["flat", url, options @ ..] => {
             let sizes = option(options, "--sizes", "1000,10000,100000".to_owned());
             let sizes: Vec<u64> = sizes.split(',').map(|size| size.parse().expect("a number")).collect();
-            flat::measure(url, &sizes, option(options, "--rounds", 50));
+            let most = option(options, "--most", f64::INFINITY);
+            flat::measure(url, &sizes, option(options, "--rounds", 50), most);
         }
         ["peak", url, session] => flat::peak(url, session),
         ["stream", url, session] => flat::stream(url, session),

@@ -6,12 +6,18 @@ use std::sync::Arc;
 use epitome::core::{Revision, Seq};
 use epitome::std::history::conformance::fixtures;
 use epitome::std::history::{
-    Append, AppendToken, Entry, HistoryStore, Logged, SessionId, StoreError, StoreErrorKind, open_store,
+    Append, AppendToken, Entry, HistoryStore, Logged, SessionId, StoreError, StoreErrorKind, StoreKey,
+    open_store, open_store_with_key,
 };
 use futures::executor::block_on;
 
+/// The store of this URL; `encrypted:URL` is one that encrypts.
 pub(crate) fn open(url: &str) -> Arc<dyn HistoryStore> {
-    open_store(url).unwrap_or_else(|error| panic!("{error}"))
+    let opened = match url.strip_prefix("encrypted:") {
+        Some(url) => open_store_with_key(url, StoreKey::new([7; 32])),
+        None => open_store(url),
+    };
+    opened.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A message in a turn of its own, so that the last turn is one message.
