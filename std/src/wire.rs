@@ -52,6 +52,8 @@
 //!   to be in one of them: what is in none when a transcript is written is left out. `forest::Forest` is for records that
 //!   name the one before them; their list is `free` (`Transcript::forest`, `Transcript::free_array`), because its order is
 //!   not the conversation's, and their row has a `chain`, so that what follows a gap names what is before it.
+//!   A file that is only added to has a `log` in its row instead: its records are `Transcript::logged`, and what has become
+//!   of its conversation is one more line.
 //! - Reports of usage go to `Conversation::usage`, what the tool compacted itself to `Conversation::compactions`.
 //! - `write` gives the text of a record that has to change: the old text patched (`json::patch`, `json::rebuild`, `Places`
 //!   keep what is not touched), or a new record where there is none.

@@ -9,7 +9,7 @@ use epitome::std::wire::openai_chat;
 use super::OwnedPiece;
 use crate::failure::{Failure, Result};
 use crate::report::{RepairCounts, Report};
-use crate::transcript::{Transcript, View};
+use crate::transcript::Transcript;
 
 /// Brings the report up to date with what a repair did. `None` if the transcript is written as it is.
 pub(super) fn account(

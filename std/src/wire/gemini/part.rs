@@ -116,9 +116,9 @@ fn unknown(whole: &Arc<str>, kind: &str, raw: &str) -> Part {
 
 fn call(whole: &Arc<str>, body: &str, id: &mut dyn FnMut(bool, &str) -> Str) -> Result<Part, WireError> {
     expect_object(body, "a call")?;
-    let name = text(whole, body, "name")?;
-    let args = json::field(body, "args")?.filter(|args| *args != "null").unwrap_or("{}");
-    let own = text(whole, body, "id")?;
+    let [name, args, own] = json::fields(body, &["name", "args", "id"])?;
+    let (name, own) = (given(whole, body, name, "name")?, given(whole, body, own, "id")?);
+    let args = args.filter(|args| *args != "null").unwrap_or("{}");
     let own = if own.is_empty() { id(true, &name) } else { own };
     Ok(Part::ToolCall(ToolCall::new(own, name, share(whole, args))))
 }
@@ -129,11 +129,10 @@ fn response(
     id: &mut dyn FnMut(bool, &str) -> Str,
 ) -> Result<(Part, Option<Str>), WireError> {
     expect_object(body, "a response")?;
-    let name = text(whole, body, "name")?;
-    let own = text(whole, body, "id")?;
+    let [name, own, response, parts] = json::fields(body, &["name", "id", "response", "parts"])?;
+    let (name, own) = (given(whole, body, name, "name")?, given(whole, body, own, "id")?);
     let own = if own.is_empty() { id(false, &name) } else { own };
     let mut result = ToolResult::new(own, Vec::new());
-    let [response, parts] = json::fields(body, &["response", "parts"])?;
     if let Some(response) = response.filter(|response| *response != "null") {
         let (said, failed) = said(response)?;
         result.is_error = failed;
@@ -209,6 +208,11 @@ fn media(whole: &Arc<str>, body: &str) -> Result<Option<Media>, WireError> {
 /// The text of a member; empty if there is none.
 fn text(whole: &Arc<str>, raw: &str, key: &'static str) -> Result<Str, WireError> {
     let [value] = json::fields(raw, &[key])?;
+    given(whole, raw, value, key)
+}
+
+/// The text of this value of a member; empty if there is none.
+fn given(whole: &Arc<str>, raw: &str, value: Option<&str>, key: &str) -> Result<Str, WireError> {
     Ok(optional_text(raw, value, key)?.map(|text| share(whole, &text)).unwrap_or_default())
 }
 

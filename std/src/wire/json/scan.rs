@@ -283,8 +283,7 @@ fn plain_length(bytes: &[u8]) -> Option<usize> {
     let (words, _) = bytes.as_chunks::<8>();
     let mut length = 0_usize;
     for word in words.iter().take(WORDS) {
-        let word = u64::from_le_bytes(*word);
-        let found = ends(word, b'"') | ends(word, b'\\') | borrows(word, 0x20);
+        let found = special(u64::from_le_bytes(*word));
         if found != 0 {
             let at = length.saturating_add((found.trailing_zeros() / 8) as usize);
             return Some(at).filter(|at| bytes.get(*at).is_some_and(|byte| *byte >= 0x20));
@@ -296,9 +295,12 @@ fn plain_length(bytes: &[u8]) -> Option<usize> {
     if has_control(rest.get(..more)?) { None } else { Some(length.saturating_add(more)) }
 }
 
-/// The highest bit of each byte of `word` that is this one. Those above the lowest may be wrong.
-const fn ends(word: u64, byte: u8) -> u64 {
-    borrows(word ^ (EACH_BYTE * byte as u64), 1)
+/// The highest bit of each byte of `word` that is a control character, a quote or a backslash. Those above the lowest may be
+/// wrong. With the bit of two turned, the first two of these kinds are all that is below `0x21`.
+const fn special(word: u64) -> u64 {
+    let low = (word ^ (EACH_BYTE * 0x02)).wrapping_sub(EACH_BYTE * 0x21);
+    let backslash = (word ^ (EACH_BYTE * b'\\' as u64)).wrapping_sub(EACH_BYTE);
+    (low | backslash) & !word & (EACH_BYTE * 0x80)
 }
 
 /// The highest bit of each byte of `word` that is below this limit. Those above the lowest may be wrong.
@@ -320,7 +322,7 @@ fn has_control(bytes: &[u8]) -> bool {
 }
 
 /// How many words of a string are looked at one by one.
-const WORDS: usize = 4;
+const WORDS: usize = 16;
 
 /// A word of eight bytes of one.
 const EACH_BYTE: u64 = u64::MAX / 255;
@@ -353,6 +355,23 @@ mod tests {
             let text = format!("{before}{}{after}", char::from(control));
             prop_assert!(has_control(text.as_bytes()));
         }
+    }
+
+    #[test]
+    fn every_byte_ends_a_plain_text_where_json_says() {
+        for byte in 0..=u8::MAX {
+            for before in [0, 1, 6, 7, 8, 9, 127, 128, 129, 300] {
+                let mut text = vec![b'~'; before];
+                text.extend([byte, b'"', b' ', b'\\', 0x1f, 0xff, 0x80, b'"']);
+                let expected = match byte {
+                    0..0x20 => None,
+                    b'"' | b'\\' => Some(before),
+                    _ => Some(before + 1),
+                };
+                assert_eq!(plain_length(&text), expected, "{byte} behind {before}");
+            }
+        }
+        assert_eq!(plain_length(b"no end"), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use epitome_core::message::{MediaKind, Role};
 
-use super::message::{items, messages as read};
+use super::message::{Fields, items, messages as read};
 use crate::message::{Media, MediaSource, Message, Part};
 use crate::wire::WireError;
 use crate::wire::json::{self, Kind, patch, quote};
@@ -14,7 +14,7 @@ use crate::wire::rewrite::{changes, form, text};
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let Some(source) = source else { return fresh(messages).map(Some) };
     let whole: Arc<str> = Arc::from(source);
-    let was = read(&whole, &whole)?;
+    let was = read(&whole, &whole, &Fields::of(&whole)?)?;
     let changes = changes(&was, messages)?;
     if changes.is_empty() {
         return Ok(Some(source.to_owned()));

@@ -6,13 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use epitome_core::message::Role;
-
 use super::super::room::ROOMS;
 use super::formats::{first_difference, same_text};
-use crate::message::{Message, Part};
 use crate::wire::json::{self, Kind};
-use crate::wire::{Conversation, Format, ReadOptions, WireErrorKind, detect, read, write_back};
+use crate::wire::{Format, ReadOptions, WireErrorKind, detect, read, write_back};
 
 /// The small texts of a format that its fuzz target begins with.
 fn seeds(format: Format) -> Vec<String> {
@@ -130,44 +127,6 @@ fn odd_values_in_every_place() {
         }
     }
     assert!(read > 500 && refused > 500, "{read} read, {refused} refused");
-}
-
-/// A message that is left out of the conversation that goes on is not there when the text is read again, or leaving it out
-/// is refused.
-#[test]
-fn what_is_left_out_stays_out() {
-    let (mut written, mut refused) = (0, 0);
-    for room in ROOMS {
-        let options = ReadOptions::default().with_from(room.format);
-        for seed in readable(room.format) {
-            let whole = read(seed.as_str(), &options).unwrap();
-            let Some(active) = whole.conversations().iter().position(|one| one.active) else { continue };
-            for gone in 0..whole.conversations()[active].entries.len() {
-                let mut changed = whole.clone();
-                changed.conversations_mut()[active].entries.remove(gone);
-                let mut out = Vec::new();
-                if write_back(&changed, &mut out).is_err() {
-                    refused += 1;
-                    continue;
-                }
-                let text = String::from_utf8(out).unwrap();
-                let again = read(text.as_str(), &options).unwrap();
-                let expected = parts(changed.active().unwrap());
-                let found = again.active().map(parts).unwrap_or_default();
-                assert_eq!(found, expected, "{} without {gone}: {text}", room.format);
-                written += 1;
-            }
-        }
-    }
-    assert!(written > 60 && refused > 5, "{written} written, {refused} refused");
-}
-
-/// Every part with the role that it is said in.
-fn parts(conversation: &Conversation) -> Vec<(Role, Part)> {
-    let of = |message: &Message| {
-        message.parts().iter().map(|part| (message.role(), part.clone())).collect::<Vec<_>>()
-    };
-    conversation.messages().flat_map(of).collect()
 }
 
 #[test]
