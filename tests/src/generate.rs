@@ -26,8 +26,16 @@ pub enum Scale {
 
 /// A conversation of up to `messages_max` operations.
 pub fn conversation(messages_max: usize) -> impl Strategy<Value = Vec<Message>> {
-    let length = prop_oneof![1 => 1..=1_usize, 3 => 1..=8_usize, 8 => 8..=messages_max];
     let scale = prop_oneof![6 => Just(Scale::Small), 3 => Just(Scale::Mixed), 1 => Just(Scale::Huge)];
+    scaled_conversation(messages_max, scale)
+}
+
+/// The same on this scale.
+pub fn scaled_conversation(
+    messages_max: usize,
+    scale: impl Strategy<Value = Scale>,
+) -> impl Strategy<Value = Vec<Message>> {
+    let length = prop_oneof![1 => 1..=1_usize, 3 => 1..=8_usize, 8 => 8..=messages_max];
     let ops = length.prop_flat_map(|length| proptest::collection::vec(op(), length));
     (ops, scale).prop_map(|(ops, scale)| decode(&ops, scale))
 }

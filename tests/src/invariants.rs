@@ -215,6 +215,9 @@ fn shortened(subject: &Subject<'_>) -> Result<(), String> {
 /// No violation that the request did not have before. That a call has no result is one violation, whether the request
 /// ends with it or goes on.
 fn legality(subject: &Subject<'_>) -> Result<(), String> {
+    let whole: Vec<Message> =
+        subject.before.iter().map(|at| subject.scenario.messages[*at].clone()).collect();
+    let request = subject.request();
     for profile in crate::naive::PROFILES {
         let count = |request: &[Message]| {
             let found = live::violations(profile, request);
@@ -225,9 +228,7 @@ fn legality(subject: &Subject<'_>) -> Result<(), String> {
                 of(&[ViolationKind::UnansweredCall, ViolationKind::PendingCall]),
             ]
         };
-        let whole: Vec<Message> =
-            subject.before.iter().map(|at| subject.scenario.messages[*at].clone()).collect();
-        let (before, after) = (count(&whole), count(&subject.request()));
+        let (before, after) = (count(&whole), count(&request));
         let fewer = before.iter().zip(&after).all(|(before, after)| after <= before);
         ensure(fewer, || format!("{}: {before:?} became {after:?}", profile.as_str()))?;
     }
