@@ -86,15 +86,16 @@ fn main() -> ExitCode {
 /// copies are there.
 fn memory(history: &[Message<'_>], tokens: &[Tokens], spans: usize) -> bool {
     let mut index = IndexBuf::<Vec<Span>, OpenCallTree>::new();
-    let peak =
-        peak(history.iter().zip(tokens), |(message, tokens)| drop(index.push(message, *tokens).unwrap()));
+    let peak = peak(history.iter().zip(tokens), |(message, tokens)| {
+        index.push(message, *tokens).unwrap();
+    });
     let cells = spans * size_of::<Cell>();
     let why = "shows the tables of a history and of a plan at their largest, texts apart; matters where many sessions are \
                held at once";
     let met = row("bytes a message, index and plan", (peak + cells).div_ceil(MESSAGES), BYTES_MAX, why);
     let mut index = IndexBuf::<Vec<Span>, OpenCallTree, Vec<Part>>::default();
     let peak = self::peak(history.iter().zip(tokens), |(message, tokens)| {
-        drop(index.push_with_parts(message, *tokens, |_, _| *tokens).unwrap());
+        index.push_with_parts(message, *tokens, |_, _| *tokens).unwrap();
     });
     let bytes = (peak + index.view().cell_count() * size_of::<Cell>()).div_ceil(MESSAGES);
     println!(
