@@ -137,19 +137,6 @@ fn a_pin_keeps_its_group_in_a_session() {
 }
 
 #[test]
-fn what_a_session_shows_before_and_after_is_compared() {
-    let stores = Stores::new();
-    stores.session("import", "two", &[text(&example("coding-agent.json"))]).ok();
-    let shown =
-        |id: &str| stores.folder.file(&format!("{id}.json"), stores.session("show", id, &["--json"]).ok());
-    let (before, after) = (shown("two"), shown("one"));
-    let compared = run(&["diff", text(&before), text(&after)]).ok();
-    let marks = |mark: char| compared.lines().filter(|line| line.trim_start().starts_with(mark)).count();
-    let hidden = stores.lines("one").iter().filter(|line| !line["hidden_by"].is_null()).count();
-    assert!(hidden > 0 && marks('<') >= hidden, "{compared}");
-}
-
-#[test]
 fn what_a_compaction_hid_is_shown_and_brought_back() {
     let stores = Stores::new();
     let hidden =
