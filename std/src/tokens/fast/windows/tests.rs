@@ -1,7 +1,5 @@
 //! Windows against counts of the whole.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, also in its helpers")]
-
 use core::cell::Cell;
 
 use proptest::prelude::*;
