@@ -189,12 +189,6 @@ const fn is_certain_cut(before: Class, after: Class) -> bool {
     !matches!(before, Other) && is_cut(before, after)
 }
 
-/// Whether these two are one piece and known to be one token: most pairs of small letters, and a blank before one.
-pub(super) fn is_token(first: u8, second: u8) -> bool {
-    second.is_ascii_lowercase()
-        && (first == b' ' || first.is_ascii_lowercase() && !is_unpaired(first, second))
-}
-
 /// Whether `second`, one of `a` to `z`, begins a run anew after `first`.
 fn is_unpaired(first: u8, second: u8) -> bool {
     let row = UNPAIRED.get(usize::from(first.wrapping_sub(b'a')));

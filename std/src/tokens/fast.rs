@@ -88,11 +88,9 @@ impl TokenCounter for FastTiktoken {
     }
 
     fn count(&self, text: &str) -> Tokens {
-        match text.as_bytes() {
-            // Every byte is a token, and so are most pairs: what a stream has of a word is often no more than its beginning.
-            [] | [_] => return Tokens::from_u64(text.len() as u64),
-            [first, second] if cut::is_token(*first, *second) => return Tokens(1),
-            _ => {}
+        if text.len() <= 1 {
+            // Every byte is a token: what a stream has of a word is often only the blank before it.
+            return Tokens::from_u64(text.len() as u64);
         }
         // Mostly, and asked for each word that a stream brings.
         match (self.tables.found.get(), text.len() <= WORD_BYTES_MAX && is_ascii(text.as_bytes())) {
