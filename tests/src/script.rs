@@ -3,9 +3,9 @@
 use core::cell::RefCell;
 
 use epitome_core::{
-    Budget, Cell, Clamp, Draft, Edit, FillError, Gap, Index, Outcome, PartKind, PartVerdict, Pass,
-    Placeholders, Plan, Protection, Refusal, Replacement, Scratch, StandIn, StandIns, Strategy, Tokens,
-    plan_with,
+    Budget, Cell, Clamp, Draft, ELIDED_TOKENS_MAX, Edit, FillError, Gap, Index, Outcome, PartKind,
+    PartVerdict, Pass, Placeholders, Plan, Protection, Refusal, Replacement, Scratch, StandIn, StandIns,
+    Strategy, Tokens, plan_with,
 };
 
 use crate::live;
@@ -76,7 +76,11 @@ pub fn attempts(figures: &[Figures], draft: &NaiveDraft<'_>) -> Vec<Attempt> {
         let amount = u32::from(*amount);
         match (what % 8, part) {
             (0, _) => Attempt::Drop(group),
-            (1..=3, Some(part)) => Attempt::Elide(part, [0, 1, 9, 250, amount][usize::from(*other) % 5]),
+            (1..=3, Some(part)) => {
+                // The largest that a cell holds, and the first that it does not.
+                let most = ELIDED_TOKENS_MAX.0;
+                Attempt::Elide(part, [0, 1, 9, most, most + 1, amount][usize::from(*other) % 6])
+            }
             (4..=5, Some(part)) => {
                 let size = [0, 1, 10, 2, 100, amount][usize::from(*other) % 6];
                 Attempt::Clamp(part, size, u32::from(*other) % 2)
