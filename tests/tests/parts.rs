@@ -67,7 +67,7 @@ fn says_what_its_twin_says(
             census.count("an edited group goes", before[group..=group].contains('E'));
         }
     });
-    prop_assert!(compared.is_ok(), "{}", compared.unwrap_err());
+    compared.map_err(TestCaseError::fail)?;
     Ok(uncounted)
 }
 

@@ -8,7 +8,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::panic,
     reason = "a measurement that cannot be made ends the run"
 )]
 

@@ -32,7 +32,7 @@ pub(crate) enum Verdict {
 }
 
 impl Baseline {
-    /// Reads what [`Baseline::to_string`] has written.
+    /// Reads what it has written of itself.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (mut rustc, mut target, mut tolerance_percent, mut counts) = (None, None, None, Vec::new());
         for (at, line) in
