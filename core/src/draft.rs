@@ -167,7 +167,7 @@ impl<'a> Draft<'a> {
         self.cells.get(group.leader() as usize).is_some_and(|cell| cell.has(Cell::HARD))
     }
 
-    /// Ends the writing: no summaries are left side by side.
+    /// Ends the writing: no new summary is left beside another.
     pub(crate) fn settle(&mut self) {
         if let Some(join) = self.join {
             join(self);

@@ -25,10 +25,10 @@ fn end_of(child: &mut Child) -> Option<i32> {
     }
 }
 
-/// More than a debug build with optimized parts reads and writes in a moment: 48 MB.
+/// More than a debug build with optimized parts reads and writes in a moment: 24 MB.
 fn big(folder: &Folder) -> std::path::PathBuf {
     let some = jsonl(&messages(500));
-    folder.file("big.jsonl", some.repeat(48_000_000 / some.len()))
+    folder.file("big.jsonl", some.repeat(24_000_000 / some.len()))
 }
 
 #[test]

@@ -123,7 +123,8 @@ impl Draft<'_> {
     }
 
     /// Makes one summary of those that stand side by side: what stood between them may have been dropped after they were
-    /// asked for. One from before that nothing protects becomes part of it, and brings what it has.
+    /// asked for. One from before that nothing protects becomes part of it, and brings what it has; two from before that meet
+    /// stay as they are, because nobody was asked to write anew what they say.
     #[cold]
     fn join_summaries(&mut self) {
         let (index, mut run, mut joined, mut next) = (self.index, None::<Run>, 0, 0);

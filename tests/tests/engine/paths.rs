@@ -173,7 +173,7 @@ const DUE: u64 = 2_000;
 /// However wrong the counter is, between half and twice what the provider counts: what is sent fits.
 #[test]
 fn a_loop_with_a_wrong_counter_holds_its_budget() {
-    let turns = prop::collection::vec((0_usize..4, 1_usize..20), 10..25);
+    let turns = prop::collection::vec((0_usize..4, 1_usize..20), 14..28);
     let minimums = [("compacted", 900), ("counts too little", 200), ("counts too much", 100)];
     let cases = (50_u64..=200, any::<bool>(), turns);
     cases::check("engine, a wrong counter", cases, &minimums, |(percent, summarizes, turns), census| {

@@ -12,7 +12,7 @@ use epitome::compactors::{Engine, Summarizer, SummaryError, SummaryRequest, Trun
 use epitome::core::attribution::{Authority, Retention, SourceKind};
 use epitome::core::message::Role;
 use epitome::core::{
-    Budget, ClassEstimator, Draft, Pass, Seq, Strategy as Rule, Tokens, Usage, measure_message,
+    Budget, ClassEstimator, Draft, Pass, Revision, Seq, Strategy as Rule, Tokens, Usage, measure_message,
 };
 use epitome::std::compaction::{CompactionCx, Compactor as _};
 use epitome::std::history::{AppendToken, History, HistoryStore, Live, Logged, SessionId};
@@ -401,11 +401,22 @@ pub(crate) fn check(history: &History, store: &Arc<dyn HistoryStore>) -> Result<
     for user in stays.into_iter().flatten() {
         prop_assert!(history.projection().any(|message| message == *user), "a request is lost");
     }
-    // Summaries never stand side by side.
-    let live: Vec<_> = history.index().projection().flatten().collect();
-    let is_summary = |position: &u32| !history.live()[*position as usize].covers.is_empty();
-    prop_assert!(!live.windows(2).any(|two| is_summary(&two[0]) && is_summary(&two[1])));
+    // A new summary stands beside no other; two from before meet only where what parted them went later.
+    let live = history.index().projection().flatten().map(|position| &history.live()[position as usize]);
+    let live: Vec<_> = live.collect();
+    for two in live.windows(2).filter(|two| two.iter().all(|one| !one.covers.is_empty())) {
+        let made = two.iter().filter_map(|one| made_at(one, &log)).max();
+        let parted = |logged: &&Logged| two[0].key.0 < logged.seq.0 && logged.seq.0 < two[1].key.0;
+        let went = log.iter().filter(parted).filter_map(|logged| logged.hidden_by).max();
+        prop_assert!(went > made, "summaries side by side: {:?}", (two[0].key, two[1].key));
+    }
     Ok(())
+}
+
+/// The revision at which a summary was made: it hid something of what it stands for.
+fn made_at(summary: &Live, log: &[Logged]) -> Option<Revision> {
+    let stood_for = |logged: &&Logged| summary.covers.iter().any(|range| range.contains(logged.seq));
+    log.iter().filter(stood_for).filter_map(|logged| logged.hidden_by).max()
 }
 
 /// Every result has its call before it, once.

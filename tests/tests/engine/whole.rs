@@ -234,3 +234,20 @@ fn is_whole(case: Case, census: &Census) -> Result<(), TestCaseError> {
     }
     Ok(())
 }
+
+/// Somebody else has put a summary before an older one, and what parts the two is dropped by a plan made before.
+#[test]
+fn summaries_from_before_meet_when_what_parted_them_goes() {
+    use Said::{Assistant, Context, Result, User};
+    let said = [
+        (vec![User(0), User(0), Assistant(0, 1), User(0)], Meanwhile::Nothing),
+        (vec![Assistant(0, 1), User(36), User(0), Assistant(0, 0), Context(false, 0)], Meanwhile::Nothing),
+        (
+            vec![User(0), Assistant(0, 0), Result(2, 60), Assistant(0, 1), User(36), User(0)],
+            Meanwhile::Summarize,
+        ),
+    ];
+    let rounds = said.map(|(said, meanwhile)| (said, Answer::Good, meanwhile, 10)).to_vec();
+    let which = Which::Any(vec![4, 9]);
+    is_whole(Case { sqlite: false, which, falls_back: false, rounds }, &Census::default()).unwrap();
+}
