@@ -211,19 +211,11 @@ impl Engine {
         cx: &mut CompactionCx<'_>,
         written: &mut Written,
     ) -> Result<Result<(CompactionRecord, Again), &'static str>, SessionError> {
-        let (budget, pass, live) = (*cx.budget(), cx.pass(), cx.request().cloned());
-        let model = cx.model().clone();
+        let (budget, pass) = (*cx.budget(), cx.pass());
         let (mut too_large, mut failed, mut unchanged) = (None, None, None);
         for rule in &self.rules {
-            let attempt = Attempt {
-                engine: self,
-                model: &model,
-                history: cx.history(),
-                budget,
-                pass,
-                live: live.as_deref(),
-            };
-            let made = rule.strategy(attempt.history.live());
+            let made = rule.strategy(cx.history().live());
+            let attempt = Attempt::new(self, cx);
             match attempt.make(made.rule(), written).await {
                 Ok(Ok(ready)) if ready.0.tokens_after <= budget.limit() => return Ok(Ok(ready)),
                 Ok(Ok(ready)) => {
@@ -283,17 +275,7 @@ impl Engine {
         loop {
             let rebased = match again.take() {
                 Some(again) => {
-                    let (budget, pass, live) = (*cx.budget(), cx.pass(), cx.request().cloned());
-                    let model = cx.model().clone();
-                    let attempt = Attempt {
-                        engine: self,
-                        model: &model,
-                        history: cx.history(),
-                        budget,
-                        pass,
-                        live: live.as_deref(),
-                    };
-                    let rebased = attempt.rebase(&again, written).await;
+                    let rebased = Attempt::new(self, cx).rebase(&again, written).await;
                     if early && rebased.is_none() {
                         let holds = again.on(cx.history()).is_some();
                         cx.discard(if holds { Discarded::NothingToGain } else { Discarded::PrefixEdited });

@@ -1,15 +1,16 @@
 //! From a strategy to a record that can be committed.
 
 use std::format;
+use std::sync::Arc;
 use std::vec::Vec;
 
 use epitome_core::{
     Budget, Cell, Outcome, Pass, Plan, Replacement, Scratch, StandIn, Strategy, SummaryGap, measure_message,
     plan_with,
 };
-use epitome_std::compaction::LiveRequest;
+use epitome_std::compaction::{CompactionCx, LiveRequest};
 use epitome_std::history::{CompactionRecord, History, Live};
-use epitome_std::message::Message;
+use epitome_std::message::{Message, Str};
 use epitome_std::session::{SessionError, SessionErrorKind};
 
 use super::Engine;
@@ -22,19 +23,25 @@ const GAIN_MIN: u64 = 20;
 
 /// A pass over a history as it is now.
 pub(super) struct Attempt<'a> {
-    pub(super) engine: &'a Engine,
+    engine: &'a Engine,
     /// The conversation's; empty where it is not known.
-    pub(super) model: &'a str,
-    pub(super) history: &'a History,
-    pub(super) budget: Budget,
-    pub(super) pass: Pass,
-    pub(super) live: Option<&'a LiveRequest>,
+    model: Str,
+    history: &'a History,
+    budget: Budget,
+    pass: Pass,
+    live: Option<Arc<LiveRequest>>,
 }
 
 /// A record and the verdicts that it was made of; or why there is none.
 pub(super) type Made = Result<Result<(CompactionRecord, Again), &'static str>, SessionError>;
 
-impl Attempt<'_> {
+impl<'a> Attempt<'a> {
+    pub(super) fn new(engine: &'a Engine, cx: &'a mut CompactionCx<'_>) -> Self {
+        let (budget, pass) = (*cx.budget(), cx.pass());
+        let (model, live) = (cx.model().clone(), cx.request().cloned());
+        Self { engine, model, history: cx.history(), budget, pass, live }
+    }
+
     /// Plans, fills and records.
     pub(super) async fn make(&self, rule: &(dyn Strategy + Send + Sync), written: &mut Written) -> Made {
         let index = self.history.index();
@@ -121,10 +128,12 @@ impl Attempt<'_> {
             .with_late_answers(&late)
             .with_summarizer(self.engine.summarizer.as_deref())
             .with_deadline(self.engine.deadline)
-            .with_live(self.live)
+            .with_live(self.live.as_deref())
             .with_costs(written.costs());
         let summary = match &self.engine.service {
-            Some(service) => service.write(gap, (self.history, self.model), &writer, written.costs()).await?,
+            Some(service) => {
+                service.write(gap, (self.history, &self.model), &writer, written.costs()).await?
+            }
             None => {
                 let (text, tokens) =
                     writer.write(gap, messages).await.map_err(|error| no_summary(rule, error))?;

@@ -9,10 +9,11 @@ use epitome::core::{
     plan,
 };
 use epitome::std::tokens::{FastTiktoken, LazyIndex, message_bounds};
+use epitome_benches::compare::clock::grouped;
 use epitome_benches::generated::{Message, Messages, Pool};
 
 use crate::clock::timed;
-use crate::table::{Table, grouped, ms};
+use crate::table::{Table, ms};
 use crate::{SEED, Sizes};
 
 pub(crate) fn run(pool: &Pool, sizes: &Sizes, table: &mut Table) {

@@ -5,10 +5,11 @@ use core::hint::black_box;
 use core::time::Duration;
 
 use epitome::core::{Pending, Placed, Profile, Repair, Revision, Seq, Stored, Tokens, repair};
+use epitome_benches::compare::clock::grouped;
 use epitome_benches::generated::{Message, Pool, sizes as sizes_of};
 use epitome_benches::steps::{Grouped, cleared, group, group_with_parts, planned, violations};
 
-use crate::table::{Table, grouped, median, ms, ns_each, ratio};
+use crate::table::{Table, median, ms, ns_each, ratio};
 use crate::{Sizes, history};
 
 pub(crate) fn run(history: &[Message<'_>], sizes: &Sizes, table: &mut Table) {

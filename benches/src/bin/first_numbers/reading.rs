@@ -6,9 +6,10 @@ use epitome::core::message::MessageView;
 use epitome::core::{IndexBuf, OpenCallTree, Span};
 use epitome::std::wire::document;
 use epitome::std::wire::openai_chat::ChatView;
+use epitome_benches::compare::clock::grouped;
 use epitome_benches::generated::{Message, Messages, Pool, sizes as sizes_of, write_json};
 
-use crate::table::{Table, grouped, mb_per_second, median, ms, ratio};
+use crate::table::{Table, mb_per_second, median, ms, ratio};
 use crate::{SEED, Sizes};
 
 pub(crate) fn run(history: &[Message<'_>], sizes: &Sizes, table: &mut Table) -> Result<(), Box<dyn Error>> {

@@ -9,12 +9,13 @@ use epitome::core::{Head, Seq};
 use epitome::std::history::{
     Append, AppendToken, CompactionRecord, Entry, HistoryStore, MemoryStore, SessionId, SqliteStore,
 };
+use epitome_benches::compare::clock::grouped;
 use epitome_benches::generated::Message;
 use epitome_benches::steps;
 use futures::executor::block_on;
 
 use crate::Sizes;
-use crate::table::{Table, grouped, median, ms, ratio};
+use crate::table::{Table, median, ms, ratio};
 
 /// How many messages a load finds.
 const VISIBLE: usize = 200;

@@ -62,16 +62,3 @@ pub(crate) fn mb_per_second(bytes: usize, time: Duration) -> f64 {
 pub(crate) fn ratio(time: Duration, other: Duration) -> f64 {
     time.as_secs_f64() / other.as_secs_f64()
 }
-
-/// 100,000 as "100,000".
-pub(crate) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
