@@ -7,6 +7,9 @@ folder=$(mktemp -d "${TMPDIR:-/tmp}/epitome-interrupted.XXXXXX")
 chmod 711 "$folder"
 trap 'rm -rf "$folder"' EXIT
 unset EPITOME_TEST_POSTGRES EPITOME_TEST_REDIS EPITOME_REQUIRE
+# Whoever is started by a shell that ignores SIGINT (in the background, under nohup) ignores it too, and cannot undo that itself.
+heeding=()
+! env --default-signal=INT true 2>/dev/null || heeding=(env --default-signal=INT)
 
 # interrupt SIGNAL COMMAND...: sends it as soon as the command says yes
 interrupt() {
@@ -14,7 +17,8 @@ interrupt() {
   shift
   # In the background a shell does not hear SIGINT unless it has jobs of its own.
   set -m
-  TMPDIR=$folder "$here/servers.sh" bash -c "touch '$folder/all'; sleep 600" >"$folder/log" 2>&1 &
+  TMPDIR=$folder ${heeding[@]+"${heeding[@]}"} "$here/servers.sh" \
+    bash -c "touch '$folder/all'; sleep 600" >"$folder/log" 2>&1 &
   pid=$!
   set +m
   # Where a server is missing, what is waited for never comes.
