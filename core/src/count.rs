@@ -6,7 +6,7 @@ mod media;
 pub use framing::{Framing, ToolFraming};
 pub use media::{ImageRule, MediaRules, Rate};
 
-use crate::message::{CompactionView, MediaKind, MediaView, MessageView, PartView, Parts};
+use crate::message::{CompactionView, MediaView, MessageView, PartView, Parts};
 use crate::{Basis, TokenCounter, Tokens};
 
 /// Tokens that frame a message in Chat Completions: see [`Framing::OPENAI`].
@@ -124,40 +124,12 @@ pub fn measure_part(part: PartView<'_>, counter: &(impl TokenCounter + ?Sized)) 
         // Results nest one level: what stands inside is text and media.
         PartView::ToolResult(result) => measure_flat(result.content, counter),
         PartView::Compaction(compaction) => measure_compaction(compaction, counter),
-        PartView::Unknown(unknown) => measure_raw(unknown.raw, counter),
+        PartView::Unknown(unknown) => counter.measure(unknown.raw),
         PartView::Media(media) => counter.media_rules().measure(media),
         PartView::ApprovalRequest(_) | PartView::ApprovalResponse(_) => {
             Amount::new(Tokens::ZERO, counter.basis())
         }
     }
-}
-
-/// A source text: media in it as media, never by the length of their base64, and all else as text.
-fn measure_raw(raw: &str, counter: &(impl TokenCounter + ?Sized)) -> Amount {
-    let mut amount = Amount::new(Tokens::ZERO, counter.basis());
-    let mut rest = raw;
-    while let Some((before, media, after)) = inline_media(rest) {
-        amount.add(counter.measure(before));
-        amount.add(counter.media_rules().measure(media));
-        rest = after;
-    }
-    amount.add(counter.measure(rest));
-    amount
-}
-
-/// The first `data:` URL with base64 in a text, and what stands before and behind it.
-fn inline_media(text: &str) -> Option<(&str, MediaView<'_>, &str)> {
-    let (head, payload) = text.split_once(";base64,")?;
-    let (before, mime) = head.rsplit_once("data:")?;
-    let kind = match mime.split('/').next() {
-        Some("image") => MediaKind::Image,
-        Some("audio") => MediaKind::Audio,
-        Some("video") => MediaKind::Video,
-        _ => MediaKind::Document,
-    };
-    // In JSON a slash may be escaped.
-    let is_payload = |char: char| char.is_ascii_alphanumeric() || "+/=_-\\".contains(char);
-    Some((before, MediaView::new(kind, mime), payload.trim_start_matches(is_payload)))
 }
 
 /// The larger of what its provider reads and what others do: who will read it is not known here. Of a payload that nobody else
@@ -202,7 +174,7 @@ pub fn media_tokens(media: MediaView<'_>) -> Tokens {
 mod tests {
     use super::*;
     use crate::ClassEstimator;
-    use crate::message::{SimpleMessage, UnknownView};
+    use crate::message::{MediaKind, SimpleMessage};
 
     /// Counts bytes, exactly, for a provider of its own.
     struct Bytes;
@@ -244,21 +216,6 @@ mod tests {
         let both = view("readable", Some(&sealed)).with_tokens(Some(Tokens(7)));
         assert_eq!(size(both), Amount::new(Tokens(8), Basis::Counted));
         assert_eq!(size(view("readable", Some(&sealed))), Amount::new(Tokens(588), Basis::Estimated));
-    }
-
-    #[test]
-    fn media_in_a_source_text_count_as_media() {
-        let size = |raw: &str| {
-            let view = PartView::Unknown(UnknownView::new("f", "message", raw));
-            measure_part(view, &Bytes).tokens.0
-        };
-        assert_eq!(size("12345"), 5);
-        assert_eq!(size(";base64,data:"), 13, "no URL");
-        let image = |payload: &str| std::format!("12data:image/png;base64,{payload}\"45");
-        assert_eq!(size(&image("iVBORw0KGgo=")), 2 + 37 * 37 + 3);
-        assert_eq!(size(&image(&"iV\\/".repeat(50_000))), 2 + 37 * 37 + 3);
-        let two = std::format!("{}{}", image("aa"), image("bb"));
-        assert_eq!(size(&two), 2 * (2 + 37 * 37 + 3));
     }
 
     #[test]
