@@ -101,7 +101,8 @@ impl Origin {
         let (Some(rustc), Some(target)) = (said.lines().next(), host) else {
             return Err("`rustc -vV` has not said what it is".into());
         };
-        Ok(Self { rustc: rustc.trim_start_matches("rustc ").to_owned(), target: target.to_owned() })
+        let target = format!("{target}{}", vectors());
+        Ok(Self { rustc: rustc.trim_start_matches("rustc ").to_owned(), target })
     }
 
     /// Why counts of `other` are not comparable with these.
@@ -111,6 +112,15 @@ impl Origin {
         };
         differs("rustc", &self.rustc, &other.rustc).or_else(|| differs("target", &self.target, &other.target))
     }
+}
+
+/// What libraries choose among as they run, where that changes how many instructions a step takes.
+fn vectors() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        return " with AVX2";
+    }
+    ""
 }
 
 #[cfg(test)]
