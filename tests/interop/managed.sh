@@ -7,21 +7,12 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-skip() {
-  echo "managed.sh: skipped: $1"
-  exit 0
-}
-
-python=${PYTHON:-python3}
-"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || skip "no Python 3.10 or newer"
-[[ -x .venv-managed/bin/python ]] || "$python" -m venv .venv-managed >/dev/null 2>&1 || skip "no venv module"
-.venv-managed/bin/python -m pip install --quiet --disable-pip-version-check -r managed-requirements.txt >/dev/null 2>&1 ||
-  skip "openai and anthropic could not be installed (no network?)"
+source ./venv.sh
+venv .venv-managed managed-requirements.txt "openai and anthropic"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/requests" "$work/answers" "$work/next"
-python=.venv-managed/bin/python
 epitome=(cargo run --quiet -p epitome-compactors --features std --example managed_interop --)
 
 "${epitome[@]}" write "$work/requests"

@@ -7,20 +7,11 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-skip() {
-  echo "session.sh: skipped: $1"
-  exit 0
-}
-
-python=${PYTHON:-python3}
-"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || skip "no Python 3.10 or newer"
-[[ -x .venv/bin/python ]] || "$python" -m venv .venv >/dev/null 2>&1 || skip "no venv module"
-.venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt >/dev/null 2>&1 ||
-  skip "agent-framework-core could not be installed (no network?)"
+source ./venv.sh
+venv .venv requirements.txt agent-framework-core
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-python=.venv/bin/python
 epitome=(cargo run --quiet -p epitome-std --example session_interop --)
 
 # Theirs, continued here, read there, added to there, continued here again, read there again.

@@ -11,6 +11,7 @@
 )]
 
 pub mod applied;
+pub mod around;
 pub mod bounded;
 pub mod cases;
 pub mod generate;

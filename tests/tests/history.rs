@@ -7,7 +7,7 @@ use core::future::Future;
 use core::ops::Range;
 use core::pin::{Pin, pin};
 use core::sync::atomic::{AtomicBool, Ordering};
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Waker};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -16,10 +16,11 @@ use epitome::core::attribution::{Authority, SeqRange, SourceKind};
 use epitome::core::message::Role;
 use epitome::core::{Budget, ClassEstimator, Head, Outcome, Pass, Revision, Seq};
 use epitome::std::history::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, History, HistoryError, HistoryStore, Loaded,
-    LogPage, MemoryStore, SessionId, SessionInfo, SqliteStore, StoreError, StoreErrorKind,
+    AppendToken, History, HistoryError, HistoryStore, Loaded, MemoryStore, SessionId, SqliteStore,
+    StoreError, StoreErrorKind,
 };
 use epitome::std::message::{Attribution, Message, Part, ToolCall};
+use epitome_tests::around::{Around, Pauses, StoreWith};
 use futures::executor::block_on;
 use proptest::prelude::*;
 
@@ -161,75 +162,18 @@ fn what_a_session_shows_is_what_a_fresh_process_loads() {
     assert!(compactions > least && unanswered > least / 8 && late > least, "the nasty cases are too rare");
 }
 
-/// A store that gives way to the executor before and after each operation, so that a caller can be dropped there.
+/// Whether a load leaves out the second message.
 #[derive(Debug, Default)]
-struct Stuttering {
-    store: MemoryStore,
-    /// Whether a load leaves out the second message.
-    forgets: AtomicBool,
-}
-
-async fn give_way() {
-    let mut given = false;
-    core::future::poll_fn(|context| {
-        context.waker().wake_by_ref();
-        if core::mem::replace(&mut given, true) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-}
+struct Forgets(AtomicBool);
 
 #[async_trait]
-impl HistoryStore for Stuttering {
-    async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
-        give_way().await;
-        let done = self.store.append(session, append).await;
-        give_way().await;
-        done
-    }
-
-    async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
-        give_way().await;
-        let mut loaded = self.store.load(session).await?;
-        if self.forgets.load(Ordering::Relaxed) {
+impl Around for Forgets {
+    async fn load(&self, store: &MemoryStore, session: &SessionId) -> Result<Loaded, StoreError> {
+        let mut loaded = store.load(session).await?;
+        if self.0.load(Ordering::Relaxed) {
             loaded.live.remove(1);
         }
         Ok(loaded)
-    }
-
-    async fn appended(
-        &self,
-        session: &SessionId,
-        token: &AppendToken,
-    ) -> Result<Option<Appended>, StoreError> {
-        self.store.appended(session, token).await
-    }
-
-    async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
-        give_way().await;
-        let done = self.store.commit(session, record).await;
-        give_way().await;
-        done
-    }
-
-    async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
-        self.store.log(session, range, limit).await
-    }
-
-    async fn records(
-        &self,
-        session: &SessionId,
-        after: Option<Revision>,
-        limit: u32,
-    ) -> Result<Vec<Committed>, StoreError> {
-        self.store.records(session, after, limit).await
-    }
-
-    async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
-        self.store.list(after, limit).await
-    }
-
-    async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
-        self.store.delete(session).await
     }
 }
 
@@ -243,7 +187,7 @@ fn poll_and_drop<T>(future: impl Future<Output = T>, polls: usize) -> bool {
 fn a_dropped_append_has_happened_wholly_or_not_at_all_and_can_be_repeated() {
     let mut over = false;
     for polls in 0..8 {
-        let store: Arc<dyn HistoryStore> = Arc::new(Stuttering::default());
+        let store: Arc<dyn HistoryStore> = Arc::new(StoreWith::<Pauses>::default());
         let mut history = open(&store);
         let token = AppendToken::new("once");
         let said = || vec![Message::user("Is it there?"), Message::assistant("It is.")];
@@ -262,7 +206,7 @@ fn a_dropped_append_has_happened_wholly_or_not_at_all_and_can_be_repeated() {
 fn a_dropped_compaction_has_happened_wholly_or_not_at_all() {
     let mut over = false;
     for polls in 0..8 {
-        let store: Arc<dyn HistoryStore> = Arc::new(Stuttering::default());
+        let store: Arc<dyn HistoryStore> = Arc::new(StoreWith::<Pauses>::default());
         let mut history = open(&store);
         for turn in 0..20 {
             let said = vec![Message::user("And now?"), Message::assistant("One step further.")];
@@ -305,14 +249,14 @@ fn what_is_protected_and_does_not_fit_is_an_error_and_changes_nothing() {
 
 #[test]
 fn what_cannot_be_loaded_is_not_shown_by_halves_and_the_first_error_is_told() {
-    let store = Arc::new(Stuttering::default());
+    let store = Arc::new(StoreWith::<Forgets>::default());
     let both: Arc<dyn HistoryStore> = store.clone();
     let (mut first, mut second) = (open(&both), open(&both));
     let call = Said::Calls(vec![1]).message(1);
     let said = vec![Message::user("Look."), call, Message::tool("c1", "Here.")];
     block_on(first.append(&AppendToken::new("a"), said.clone())).unwrap();
     let (before, empty) = (shown(&first), shown(&second));
-    store.forgets.store(true, Ordering::Relaxed);
+    store.around.0.store(true, Ordering::Relaxed);
     assert_eq!(block_on(first.reload()).unwrap_err().kind(), StoreErrorKind::Corrupt);
     assert_eq!(shown(&first), before);
     // Nothing is added to what may be out of date.
@@ -321,7 +265,7 @@ fn what_cannot_be_loaded_is_not_shown_by_halves_and_the_first_error_is_told() {
     let behind = block_on(second.append(&AppendToken::new("b"), more()));
     assert_eq!(behind.unwrap_err().kind(), StoreErrorKind::Conflict);
     assert_eq!(shown(&second), empty);
-    store.forgets.store(false, Ordering::Relaxed);
+    store.around.0.store(false, Ordering::Relaxed);
     block_on(first.append(&AppendToken::new("b"), more())).unwrap();
     assert_eq!((shown(&first), first.head()), (shown(&open(&both)), Seq(4)));
 }

@@ -1,23 +1,25 @@
 //! A session in use: its live projection, grouped and counted, over the store that keeps it.
 
+mod late;
+
 use core::fmt;
 use std::sync::Arc;
 
-use epitome_core::attribution::SeqRange;
 use epitome_core::{
     Budget, Cell, FillError, Head, Index, Outcome, Pass, Plan, PlanError, ReadyPlan, RestoreError, Revision,
     Seq, StandIn, Strategy, TokenCounter, plan,
 };
 
-use super::late::{self, Beside, Exchange};
 use super::visible::Visible;
 use super::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryError, HistoryStore,
+    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryError, HistoryStore,
     HistoryStoreExt as _, Live, Loaded, LogPage, Notes, Pending, Pins, SessionId, StoreError, StoreErrorKind,
     Timestamp, fill_with, part_text,
 };
 use crate::message::{Message, Part, Str};
 use crate::tokens::CachedCounter;
+
+pub(crate) use late::{Beside, Exchange};
 
 /// A session in use: what its next request would contain, and the store that keeps all of it.
 ///
@@ -342,54 +344,6 @@ impl History {
         self.in_doubt = true;
         let undone = self.store.uncompact(&self.session, made).await;
         self.reload_after(undone).await
-    }
-
-    /// The answers that have come to calls which the summaries at these positions stand for, and that none of them has been
-    /// written with: each with its call. They are in no request and are never lost: whoever writes what is to stand in the
-    /// place of such a summary is shown them.
-    ///
-    /// One that came shortly before a summary was made may be among them once more. The log is read from the last message
-    /// that a summary covers.
-    ///
-    /// # Errors
-    /// As [`HistoryStore::log`].
-    pub async fn late_answers(
-        &self,
-        positions: impl IntoIterator<Item = u32> + Send,
-    ) -> Result<Vec<Vec<Message>>, StoreError> {
-        let positions: Vec<u32> = positions.into_iter().collect();
-        let live = positions.into_iter().filter_map(|position| self.live().get(position as usize));
-        let mut found = Vec::new();
-        for live in live {
-            match &self.beside {
-                Some(beside) => found.extend(beside.get(&live.key).into_iter().flatten().cloned()),
-                None => found.extend(self.late_answers_in(&live.covers, Seq(u64::MAX)).await?),
-            }
-        }
-        Ok(found)
-    }
-
-    /// The same of a summary that covers these, as far as they came before the message `until`.
-    pub(crate) async fn late_answers_in(
-        &self,
-        covers: &[SeqRange],
-        until: Seq,
-    ) -> Result<Vec<Exchange>, StoreError> {
-        let Some(last) = covers.last() else { return Ok(Vec::new()) };
-        // Whatever came before that was there when the summary was written.
-        late::in_log(&*self.store, &self.session, covers, (last.last.next(), until)).await
-    }
-
-    /// The exchange that `answer` completes, whose call is in the log.
-    pub(crate) async fn late_exchange(&self, answer: &Entry) -> Result<Exchange, StoreError> {
-        let call = late::call_of(&*self.store, &self.session, answer, self.head()).await?;
-        Ok(late::exchange(answer, call))
-    }
-
-    /// The same, as a copy that has no log of late answers: these are they.
-    pub(crate) fn with_late_answers(mut self, beside: Beside) -> Self {
-        self.beside = Some(beside);
-        self
     }
 
     /// The messages of the next request, in order.

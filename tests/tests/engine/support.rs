@@ -1,9 +1,7 @@
 //! Conversations, summarizers and checks.
 
 use core::fmt;
-use core::future::poll_fn;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use core::task::Poll;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -17,6 +15,7 @@ use epitome::core::{
 use epitome::std::compaction::{CompactionCx, Compactor as _};
 use epitome::std::history::{AppendToken, History, HistoryStore, Live, Logged, SessionId};
 use epitome::std::message::{Attribution, Message, Part, ToolCall, ToolResult};
+use epitome_tests::around::pause;
 use futures::executor::block_on;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -257,18 +256,8 @@ impl Summarizer for Scripted {
 /// Lets others go first, so often.
 pub(crate) async fn yields(times: usize) {
     for _ in 0..times {
-        yield_now().await;
+        pause().await;
     }
-}
-
-async fn yield_now() {
-    let mut yielded = false;
-    let once = poll_fn(|cx| {
-        let before = core::mem::replace(&mut yielded, true);
-        cx.waker().wake_by_ref();
-        if before { Poll::Ready(()) } else { Poll::Pending }
-    });
-    once.await;
 }
 
 fn is_whole(group: &[&Message]) -> bool {

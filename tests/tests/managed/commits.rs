@@ -1,19 +1,18 @@
 //! A store that fails where a compaction is committed: what it shows then is the old history, or the new one, and whole.
 
-use core::ops::Range;
 use core::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome::compactors::Managed;
 use epitome::compactors::managed::anthropic::ON_DEMAND_BETA;
-use epitome::core::{Revision, Seq};
+use epitome::core::Revision;
 use epitome::std::compaction::CompactionOutcome;
 use epitome::std::history::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, Loaded, LogPage, MemoryStore,
-    SessionId, SessionInfo, StoreError, StoreErrorKind,
+    CompactionRecord, HistoryStore, MemoryStore, SessionId, StoreError, StoreErrorKind,
 };
 use epitome::std::message::Message;
+use epitome_tests::around::{Around, StoreWith};
 
 use crate::support::{block_on, compact, managed, open, ten_turns};
 use crate::{anthropic, openai};
@@ -32,15 +31,13 @@ enum Fate {
 
 const FATES: [Fate; 4] = [Fate::Fine, Fate::Lost, Fate::Unanswered, Fate::Dropped];
 
+/// The fate of the next commit, by its number.
 #[derive(Debug, Default)]
-struct Unreliable {
-    store: MemoryStore,
-    next: AtomicU8,
-}
+struct Next(AtomicU8);
 
-impl Unreliable {
+impl Next {
     fn set(&self, fate: Fate) {
-        self.next.store(fate as u8, Ordering::Relaxed);
+        self.0.store(fate as u8, Ordering::Relaxed);
     }
 }
 
@@ -49,55 +46,23 @@ fn unavailable() -> StoreError {
 }
 
 #[async_trait]
-impl HistoryStore for Unreliable {
-    async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
-        self.store.append(session, append).await
-    }
-
-    async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
-        self.store.load(session).await
-    }
-
-    async fn appended(
+impl Around for Next {
+    async fn commit(
         &self,
+        store: &MemoryStore,
         session: &SessionId,
-        token: &AppendToken,
-    ) -> Result<Option<Appended>, StoreError> {
-        self.store.appended(session, token).await
-    }
-
-    async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
-        let fate = FATES[usize::from(self.next.swap(Fate::Fine as u8, Ordering::Relaxed))];
+        record: &CompactionRecord,
+    ) -> Result<Revision, StoreError> {
+        let fate = FATES[usize::from(self.0.swap(Fate::Fine as u8, Ordering::Relaxed))];
         if fate == Fate::Lost {
             return Err(unavailable());
         }
-        let done = self.store.commit(session, record).await;
+        let done = store.commit(session, record).await;
         match fate {
             Fate::Unanswered => Err(unavailable()),
             Fate::Dropped => core::future::pending().await,
             _ => done,
         }
-    }
-
-    async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
-        self.store.log(session, range, limit).await
-    }
-
-    async fn records(
-        &self,
-        session: &SessionId,
-        after: Option<Revision>,
-        limit: u32,
-    ) -> Result<Vec<Committed>, StoreError> {
-        self.store.records(session, after, limit).await
-    }
-
-    async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
-        self.store.list(after, limit).await
-    }
-
-    async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
-        self.store.delete(session).await
     }
 }
 
@@ -107,11 +72,11 @@ async fn fresh(store: &Arc<dyn HistoryStore>) -> Vec<Message> {
 }
 
 async fn ends_whole(service: Managed, fate: Fate) -> Vec<Message> {
-    let unreliable = Arc::new(Unreliable::default());
+    let unreliable = Arc::new(StoreWith::<Next>::default());
     let store: Arc<dyn HistoryStore> = Arc::clone(&unreliable) as _;
     let mut history = ten_turns(&store).await;
     let old = fresh(&store).await;
-    unreliable.set(fate);
+    unreliable.around.set(fate);
     if fate == Fate::Dropped {
         let compacting = Box::pin(compact(&mut history, &service));
         let committed = async {

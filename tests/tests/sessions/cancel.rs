@@ -15,10 +15,11 @@ use epitome::std::message::Message;
 use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers};
 use epitome::std::run::{ModelResponse, Persistence, Run, RunError, RunOptions, RunSettings};
 use epitome::std::session::AgentSession;
+use epitome_tests::around::{Pauses, StoreWith, pause};
 use futures::executor::block_on;
 use futures::task::noop_waker;
 
-use crate::support::{Pausing, Scripted, Truncating, call, log, pause, shown, texts};
+use crate::support::{Scripted, Truncating, call, log, shown, texts};
 
 /// Polls a future at most `polls` times.
 fn drive<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
@@ -50,7 +51,7 @@ fn client() -> Scripted {
 
 /// An agent that pauses everywhere: in stores, in providers, in its client and in tools. It compacts at every point.
 fn agent(
-    store: &Arc<Pausing>,
+    store: &Arc<StoreWith<Pauses>>,
     in_session: bool,
     persistence: Persistence,
     compactor: Arc<dyn Compactor>,
@@ -89,7 +90,7 @@ fn agent(
     })
 }
 
-fn assert_usable(store: &Arc<Pausing>, agent: &Agent, mut session: AgentSession, at: usize) {
+fn assert_usable(store: &Arc<StoreWith<Pauses>>, agent: &Agent, mut session: AgentSession, at: usize) {
     // Written and loaded.
     let dict = session.to_dict().unwrap_or_else(|error| panic!("after {at} polls: {error}"));
     session = AgentSession::from_dict(dict).unwrap();
@@ -110,8 +111,8 @@ fn assert_usable(store: &Arc<Pausing>, agent: &Agent, mut session: AgentSession,
     });
     block_on(agent.run(&mut session, "Go on.", &RunOptions::default())).unwrap();
     assert!(session.state()["decorated"]["runs"].as_u64().unwrap() >= 2);
-    let said = texts(&log(&store.0, "s"));
-    let shown = shown(&store.0, "s");
+    let said = texts(&log(&store.store, "s"));
+    let shown = shown(&store.store, "s");
     let is_said = |text: &String| said.contains(text) || text.ends_with(": [cleared]");
     assert!(shown.iter().all(is_said), "after {at} polls: only what was said is shown: {shown:?}");
     assert!(!said.iter().any(|text| text.ends_with(": [cleared]")), "the log has all of it");
@@ -124,7 +125,7 @@ fn dropped_everywhere(
     compactor: Arc<dyn Compactor>,
 ) -> usize {
     for polls in 1.. {
-        let store = Arc::new(Pausing::default());
+        let store = Arc::new(StoreWith::<Pauses>::default());
         let agent = agent(&store, in_session, persistence, Arc::clone(&compactor));
         let mut session = agent.create_session(Some("s"), None);
         for run in 0..3 {
@@ -143,13 +144,13 @@ fn dropped_everywhere(
                 Ok(_) | Err(RunError::AlreadyStored) => {}
                 Err(error) => panic!("after {polls} polls: {error}"),
             }
-            let said = texts(&log(&store.0, "s"));
+            let said = texts(&log(&store.store, "s"));
             let asked = said.iter().filter(|text| *text == "user: Read it.").count();
             assert_eq!(asked, 1, "after {polls} polls: {said:?}");
         }
         assert_usable(&store, &agent, session, polls);
         if done {
-            let records = block_on(store.0.records(&SessionId::new("s"), None, 9));
+            let records = block_on(store.store.records(&SessionId::new("s"), None, 9));
             assert!(in_session || !records.unwrap().is_empty(), "compactions are among what is dropped");
             println!("{persistence:?}, in the session {in_session}: {polls} await points");
             return polls;

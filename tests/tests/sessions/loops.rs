@@ -7,11 +7,12 @@ use epitome::std::agent::{Agent, Concurrency, SharedSession, ToolOutput};
 use epitome::std::history::MemoryStore;
 use epitome::std::message::Message;
 use epitome::std::run::{ModelResponse, RunError, RunOptions};
+use epitome_tests::around::pause;
 use futures::executor::block_on;
 use futures::future::join;
 
 use crate::runs::settings;
-use crate::support::{Scripted, call, log, pause, texts};
+use crate::support::{Scripted, call, log, texts};
 
 fn with_tools(store: &Arc<MemoryStore>, client: &Scripted) -> Agent {
     Agent::with_settings(settings(store), client.clone()).with_tool_runner(|call| {

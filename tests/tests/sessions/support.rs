@@ -1,8 +1,8 @@
 //! Clients, compactors and stores to test with.
 
 use core::fmt;
-use core::future::{Future, poll_fn};
-use core::ops::{ControlFlow, Range};
+use core::future::Future;
+use core::ops::ControlFlow;
 use core::pin::pin;
 use core::task::{Context, Poll};
 use std::sync::{Arc, Mutex};
@@ -10,16 +10,14 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use epitome::compactors::Truncation;
 use epitome::core::message::Role;
-use epitome::core::{Outcome, Revision, Seq, Strategy, Usage};
+use epitome::core::{Outcome, Seq, Strategy, Usage};
 use epitome::std::agent::{ChatClient, ChatRequest, ClientError, DeltaSink};
 use epitome::std::compaction::{CompactionCx, CompactionOutcome, Compactor};
-use epitome::std::history::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, Loaded, LogPage, MemoryStore,
-    Notes, SessionId, SessionInfo, StoreError,
-};
+use epitome::std::history::{HistoryStore, Notes, SessionId};
 use epitome::std::message::{Message, Part, ToolCall};
 use epitome::std::run::{CallDelta, Delta, ModelResponse};
 use epitome::std::session::{SessionError, SessionErrorKind};
+use epitome_tests::around::pause;
 use futures::task::noop_waker;
 
 /// What one request held: the texts of its messages, with their roles.
@@ -152,75 +150,6 @@ impl Compactor for Failing {
     async fn compact(&self, _: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
         Err(SessionError::new(SessionErrorKind::Unavailable, "on purpose"))
     }
-}
-
-/// A store in memory that lets others run before and after each of its steps.
-#[derive(Debug, Default)]
-pub(crate) struct Pausing(pub(crate) MemoryStore);
-
-#[async_trait]
-impl HistoryStore for Pausing {
-    async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
-        pause().await;
-        let done = self.0.append(session, append).await;
-        pause().await;
-        done
-    }
-
-    async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
-        pause().await;
-        self.0.load(session).await
-    }
-
-    async fn appended(
-        &self,
-        session: &SessionId,
-        token: &AppendToken,
-    ) -> Result<Option<Appended>, StoreError> {
-        self.0.appended(session, token).await
-    }
-
-    async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
-        pause().await;
-        let done = self.0.commit(session, record).await;
-        pause().await;
-        done
-    }
-
-    async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
-        self.0.log(session, range, limit).await
-    }
-
-    async fn records(
-        &self,
-        session: &SessionId,
-        after: Option<Revision>,
-        limit: u32,
-    ) -> Result<Vec<Committed>, StoreError> {
-        self.0.records(session, after, limit).await
-    }
-
-    async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
-        self.0.list(after, limit).await
-    }
-
-    async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
-        self.0.delete(session).await
-    }
-}
-
-/// Is pending once.
-pub(crate) async fn pause() {
-    let mut paused = false;
-    poll_fn(|cx| {
-        if paused {
-            return Poll::Ready(());
-        }
-        paused = true;
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 /// A call of the tool `name`.

@@ -6,7 +6,8 @@ use epitome_core::attribution::SeqRange;
 use epitome_core::message::{CallKind, Role};
 use epitome_core::{OpenKind, Seq};
 
-use super::{Entry, HistoryStore, Logged, SessionId, StoreError};
+use super::History;
+use crate::history::{Entry, HistoryStore, Logged, SessionId, StoreError};
 use crate::message::{Message, Part, ToolCall};
 
 /// A call and the answer to it.
@@ -15,9 +16,59 @@ pub(crate) type Exchange = Vec<Message>;
 /// How many messages of the log are read at once.
 const PAGE: u32 = 256;
 
+impl History {
+    /// The answers that have come to calls which the summaries at these positions stand for, and that none of them has been
+    /// written with: each with its call. They are in no request and are never lost: whoever writes what is to stand in the
+    /// place of such a summary is shown them.
+    ///
+    /// One that came shortly before a summary was made may be among them once more. The log is read from the last message
+    /// that a summary covers.
+    ///
+    /// # Errors
+    /// As [`HistoryStore::log`].
+    pub async fn late_answers(
+        &self,
+        positions: impl IntoIterator<Item = u32> + Send,
+    ) -> Result<Vec<Vec<Message>>, StoreError> {
+        let positions: Vec<u32> = positions.into_iter().collect();
+        let live = positions.into_iter().filter_map(|position| self.live().get(position as usize));
+        let mut found = Vec::new();
+        for live in live {
+            match &self.beside {
+                Some(beside) => found.extend(beside.get(&live.key).into_iter().flatten().cloned()),
+                None => found.extend(self.late_answers_in(&live.covers, Seq(u64::MAX)).await?),
+            }
+        }
+        Ok(found)
+    }
+
+    /// The same of a summary that covers these, as far as they came before the message `until`.
+    pub(crate) async fn late_answers_in(
+        &self,
+        covers: &[SeqRange],
+        until: Seq,
+    ) -> Result<Vec<Exchange>, StoreError> {
+        let Some(last) = covers.last() else { return Ok(Vec::new()) };
+        // Whatever came before that was there when the summary was written.
+        in_log(&*self.store, &self.session, covers, (last.last.next(), until)).await
+    }
+
+    /// The exchange that `answer` completes, whose call is in the log.
+    pub(crate) async fn late_exchange(&self, answer: &Entry) -> Result<Exchange, StoreError> {
+        let call = call_of(&*self.store, &self.session, answer, self.head()).await?;
+        Ok(exchange(answer, call))
+    }
+
+    /// The same, as a copy that has no log of late answers: these are they.
+    pub(crate) fn with_late_answers(mut self, beside: Beside) -> Self {
+        self.beside = Some(beside);
+        self
+    }
+}
+
 /// The answers among the messages from `from` to before `until` to calls in `covers`, each with its call: what a summary
 /// that stands for these cannot know if it was written before they came. Orphans answer nothing, and what was pruned says nothing.
-pub(super) async fn in_log(
+async fn in_log(
     store: &dyn HistoryStore,
     session: &SessionId,
     covers: &[SeqRange],
@@ -41,7 +92,7 @@ pub(super) async fn in_log(
 }
 
 /// The call that `answer` answers, as it stands in the log; `None` if it was pruned.
-pub(super) async fn call_of(
+async fn call_of(
     store: &dyn HistoryStore,
     session: &SessionId,
     answer: &Entry,
@@ -75,7 +126,7 @@ fn is_call(part: &Part, kind: OpenKind, id: &str) -> bool {
 }
 
 /// A call and its answer. The call alone: what else its message said is known, and its other calls have their own answers.
-pub(super) fn exchange(answer: &Entry, call: Option<Part>) -> Exchange {
+fn exchange(answer: &Entry, call: Option<Part>) -> Exchange {
     let call = call.or_else(|| answer.call_id().map(|id| Part::ToolCall(ToolCall::new(id, DELETED, "{}"))));
     let call = call.map(|call| Message::new(Role::Assistant, vec![call]));
     call.into_iter().chain([answer.message.clone()]).collect()

@@ -1,0 +1,142 @@
+//! A store in memory, and what a test has happen around its steps. What only one test has happen stays with that test.
+
+use core::fmt::Debug;
+use core::future::poll_fn;
+use core::mem::replace;
+use core::ops::Range;
+use core::task::Poll;
+
+use async_trait::async_trait;
+use epitome_core::{Revision, Seq};
+use epitome_std::history::{
+    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, Loaded, LogPage, MemoryStore,
+    SessionId, SessionInfo, StoreError,
+};
+
+/// What happens around the steps that a session depends on. By default they are the store's own.
+#[async_trait]
+pub trait Around: Debug + Send + Sync {
+    /// Around an append.
+    async fn append(
+        &self,
+        store: &MemoryStore,
+        session: &SessionId,
+        append: &Append<'_>,
+    ) -> Result<Appended, StoreError> {
+        store.append(session, append).await
+    }
+
+    /// Around a load.
+    async fn load(&self, store: &MemoryStore, session: &SessionId) -> Result<Loaded, StoreError> {
+        store.load(session).await
+    }
+
+    /// Around a commit.
+    async fn commit(
+        &self,
+        store: &MemoryStore,
+        session: &SessionId,
+        record: &CompactionRecord,
+    ) -> Result<Revision, StoreError> {
+        store.commit(session, record).await
+    }
+}
+
+/// The store.
+#[derive(Debug, Default)]
+pub struct StoreWith<A> {
+    /// Where all of it is kept.
+    pub store: MemoryStore,
+    /// What happens.
+    pub around: A,
+}
+
+#[async_trait]
+impl<A: Around> HistoryStore for StoreWith<A> {
+    async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
+        self.around.append(&self.store, session, append).await
+    }
+
+    async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
+        self.around.load(&self.store, session).await
+    }
+
+    async fn appended(
+        &self,
+        session: &SessionId,
+        token: &AppendToken,
+    ) -> Result<Option<Appended>, StoreError> {
+        self.store.appended(session, token).await
+    }
+
+    async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
+        self.around.commit(&self.store, session, record).await
+    }
+
+    async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
+        self.store.log(session, range, limit).await
+    }
+
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Committed>, StoreError> {
+        self.store.records(session, after, limit).await
+    }
+
+    async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
+        self.store.list(after, limit).await
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
+        self.store.delete(session).await
+    }
+}
+
+/// Lets others run before and after what changes a session, and before it is loaded: a caller can be dropped there.
+#[derive(Debug, Default)]
+pub struct Pauses;
+
+#[async_trait]
+impl Around for Pauses {
+    async fn append(
+        &self,
+        store: &MemoryStore,
+        session: &SessionId,
+        append: &Append<'_>,
+    ) -> Result<Appended, StoreError> {
+        pause().await;
+        let done = store.append(session, append).await;
+        pause().await;
+        done
+    }
+
+    async fn load(&self, store: &MemoryStore, session: &SessionId) -> Result<Loaded, StoreError> {
+        pause().await;
+        store.load(session).await
+    }
+
+    async fn commit(
+        &self,
+        store: &MemoryStore,
+        session: &SessionId,
+        record: &CompactionRecord,
+    ) -> Result<Revision, StoreError> {
+        pause().await;
+        let done = store.commit(session, record).await;
+        pause().await;
+        done
+    }
+}
+
+/// Is pending once.
+pub async fn pause() {
+    let mut paused = false;
+    poll_fn(|cx| {
+        cx.waker().wake_by_ref();
+        if replace(&mut paused, true) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
