@@ -124,7 +124,7 @@ pub fn measure_part(part: PartView<'_>, counter: &(impl TokenCounter + ?Sized)) 
         // Results nest one level: what stands inside is text and media.
         PartView::ToolResult(result) => measure_flat(result.content, counter),
         PartView::Compaction(compaction) => measure_compaction(compaction, counter),
-        PartView::Unknown(unknown) => counter.measure(unknown.raw),
+        PartView::Unknown(unknown) => measure_raw(unknown.raw, counter),
         PartView::Media(media) => counter.media_rules().measure(media),
         PartView::ApprovalRequest(_) | PartView::ApprovalResponse(_) => {
             Amount::new(Tokens::ZERO, counter.basis())
@@ -132,25 +132,49 @@ pub fn measure_part(part: PartView<'_>, counter: &(impl TokenCounter + ?Sized)) 
     }
 }
 
+/// An image of unknown size, by [`MediaRules::OPENAI`]: written out, because the rules take room on a small device.
+const IMAGE: Amount = Amount::new(Tokens(765), Basis::Estimated);
+
+/// A source text: what stands in it as base64 counts as an image, never by its length, and all else as text.
+fn measure_raw(raw: &str, counter: &(impl TokenCounter + ?Sized)) -> Amount {
+    let (mut amount, mut rest) = (Amount::new(Tokens::ZERO, counter.basis()), raw);
+    while let Some((text, behind)) = around_base64(rest) {
+        amount.add(counter.measure(text));
+        amount.add(IMAGE);
+        rest = behind;
+    }
+    amount.add(counter.measure(rest));
+    amount
+}
+
+/// What stands before and behind the first payload of a `data:` URL with base64, which ends where no character of base64 does.
+/// Byte by byte: `str::find` takes more of a small device than all else that counts.
+fn around_base64(raw: &str) -> Option<(&str, &str)> {
+    const MARK: &[u8; 8] = b";base64,";
+    let mark = raw.as_bytes().windows(MARK.len()).position(|window| window == MARK)?;
+    let (text, mut payload) = raw.split_at_checked(mark)?;
+    while payload.as_bytes().first().is_some_and(|byte| (b'+'..=b'z').contains(byte)) {
+        payload = payload.get(1..)?;
+    }
+    Some((text, payload))
+}
+
 /// The larger of what its provider reads and what others do: who will read it is not known here. Of a payload that nobody else
 /// can read, what the provider has reported is its size, and otherwise an estimate.
 fn measure_compaction(compaction: CompactionView<'_>, counter: &(impl TokenCounter + ?Sized)) -> Amount {
     let text = counter.measure(compaction.text);
-    let sealed = match (compaction.tokens, compaction.opaque) {
-        (Some(tokens), _) => tokens,
-        (None, Some(opaque)) => sealed_tokens(opaque),
-        (None, None) => Tokens::ZERO,
-    };
+    let sealed = compaction.tokens.or(compaction.opaque.map(sealed_tokens)).unwrap_or_default();
     if sealed > text.tokens { Amount::new(sealed, Basis::Estimated) } else { text }
 }
 
 /// An encrypted payload, of which only the length can be seen: base64 of the text and an envelope of 650 bytes, four bytes a
 /// token. Source: Codex (`estimate_reasoning_length`), which takes encrypted reasoning and compactions for that.
 fn sealed_tokens(opaque: &str) -> Tokens {
-    const ENVELOPE_BYTES: u64 = 650;
-    const TOKEN_BYTES: u64 = 4;
-    let bytes = (opaque.len() as u64).saturating_mul(3).div_euclid(4).saturating_sub(ENVELOPE_BYTES);
-    Tokens(u32::try_from(bytes.div_ceil(TOKEN_BYTES)).unwrap_or(u32::MAX))
+    const ENVELOPE_BYTES: usize = 650;
+    const TOKEN_BYTES: usize = 4;
+    // Four characters of base64 are three bytes.
+    let bytes_4 = opaque.len().saturating_mul(3).saturating_sub(4 * ENVELOPE_BYTES);
+    Tokens(u32::try_from(bytes_4.div_ceil(4 * TOKEN_BYTES)).unwrap_or(u32::MAX))
 }
 
 /// The size of a result's content. A result inside a result counts nothing: no wire format has one.
@@ -174,7 +198,7 @@ pub fn media_tokens(media: MediaView<'_>) -> Tokens {
 mod tests {
     use super::*;
     use crate::ClassEstimator;
-    use crate::message::{MediaKind, SimpleMessage};
+    use crate::message::{MediaKind, SimpleMessage, UnknownView};
 
     /// Counts bytes, exactly, for a provider of its own.
     struct Bytes;
@@ -216,6 +240,26 @@ mod tests {
         let both = view("readable", Some(&sealed)).with_tokens(Some(Tokens(7)));
         assert_eq!(size(both), Amount::new(Tokens(8), Basis::Counted));
         assert_eq!(size(view("readable", Some(&sealed))), Amount::new(Tokens(588), Basis::Estimated));
+    }
+
+    #[test]
+    fn media_in_a_source_text_count_as_media() {
+        let size = |raw: &str| {
+            let view = PartView::Unknown(UnknownView::new("f", "message", raw));
+            measure_part(view, &Bytes).tokens.0
+        };
+        let image = |payload: &str| std::format!("12data:image/png;base64,{payload}\"45");
+        // All else is text: `12data:image/png`, and what stands behind.
+        let whole = 16 + IMAGE.tokens.0 + 3;
+        assert_eq!(size(&image("iVBORw0KGgo=")), whole);
+        assert_eq!(size(&image(&"iV\\/".repeat(50_000))), whole);
+        assert_eq!(size(&std::format!("{}{}é", image("aa"), image("bb"))), 2 * whole + 2);
+        assert_eq!(size("data:image/png;base64,aaaa"), 14 + IMAGE.tokens.0, "nothing is behind");
+        assert_eq!(size("data:image/png;base64,aaaaé"), 14 + IMAGE.tokens.0 + 2);
+        for text in ["", "12345", "\"éé\"", "data:image/png;base64"] {
+            assert_eq!(size(text), text.len() as u32, "no URL: {text}");
+        }
+        assert_eq!(IMAGE.tokens, media_tokens(MediaView::new(MediaKind::Image, "")));
     }
 
     #[test]
