@@ -44,10 +44,16 @@ impl Times {
         self.0.len()
     }
 
-    /// The middle one; of an even number, the later of the two.
+    /// The middle one; of an even number, the later of the two. None where a quarter of them is nothing at all: they are
+    /// the difference of two times, and their own spread hides it.
     #[must_use]
     pub fn median(&self) -> Option<Duration> {
-        self.0.get(self.0.len() / 2).copied()
+        self.quarter(2).filter(|_| self.quarter(1) != Some(Duration::ZERO))
+    }
+
+    /// The one behind so many quarters of them.
+    fn quarter(&self, quarters: usize) -> Option<Duration> {
+        self.0.get((self.0.len() * quarters / 4).min(self.0.len().saturating_sub(1))).copied()
     }
 }
 
@@ -62,12 +68,12 @@ impl FromIterator<Duration> for Times {
 /// The median, and in brackets the first and the last quartile.
 impl fmt::Display for Times {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = |part: usize| self.0.get((self.0.len() * part / 4).min(self.0.len().saturating_sub(1)));
-        match (at(1), self.median(), at(3)) {
+        match (self.quarter(1), self.median(), self.quarter(3)) {
             (Some(low), Some(median), Some(high)) if self.0.len() >= 4 => {
-                write!(f, "{} ({}..{})", shown(median), shown(*low), shown(*high))
+                write!(f, "{} ({}..{})", shown(median), shown(low), shown(high))
             }
             (_, Some(median), _) => f.write_str(&shown(median)),
+            (_, None, Some(high)) => write!(f, "hidden by its spread, up to {}", shown(high)),
             _ => f.write_str("-"),
         }
     }
@@ -136,4 +142,25 @@ pub fn grouped(number: impl TryInto<u64>) -> String {
         text.push(digit);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(millis: &[u64]) -> Times {
+        millis.iter().copied().map(Duration::from_millis).collect()
+    }
+
+    #[test]
+    fn a_difference_that_its_own_spread_hides_has_no_median() {
+        assert_eq!(times(&[4, 1, 3, 2]).median(), Some(Duration::from_millis(3)));
+        assert_eq!(times(&[4, 1, 3, 2]).to_string(), "3.00 ms (2.00 ms..4.00 ms)");
+
+        assert_eq!(times(&[0, 0, 3, 4]).median(), None);
+        assert_eq!(times(&[0, 0, 3, 4]).to_string(), "hidden by its spread, up to 4.00 ms");
+        assert_eq!(times(&[0, 1, 3, 4]).median(), Some(Duration::from_millis(3)));
+
+        assert_eq!((times(&[]).median(), times(&[]).to_string()), (None, "-".to_owned()));
+    }
 }

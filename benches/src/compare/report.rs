@@ -198,7 +198,7 @@ fn times(sized: &Sized, out: &mut String) {
         let Some(measured) = measured(row) else { continue };
         let cell = |times: &Times, mine: &Times| match (times.median(), mine.median()) {
             (Some(time), Some(mine)) => (times.to_string(), ratio(time, mine)),
-            _ => ("-".to_owned(), String::new()),
+            _ => (times.to_string(), String::new()),
         };
         let kept = cell(&measured.kept, &ours.kept);
         let given_away = cell(&measured.given_away, &ours.kept);
