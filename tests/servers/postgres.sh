@@ -21,7 +21,7 @@ install_postgres() {
     [[ -e /etc/postgresql-common/createcluster.conf ]] ||
       echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.conf
     apt-get update -q
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends postgresql openssl
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -q --no-install-recommends postgresql openssl
   fi
   postgres_bin
 }

@@ -7,8 +7,8 @@ install_redis() {
     echo "redis-server is missing; install Redis 7 or later"
     return 1
   fi
-  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y redis-server \
-    || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y redis-server; } || true
+  DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -qq -y redis-server \
+    || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -qq -y redis-server; } || true
   # Where the package cannot start a server of its own, its programs are there all the same.
   command -v redis-server && command -v redis-cli
 }
