@@ -28,9 +28,9 @@ stop_all() {
   rm -rf "$folder"
 }
 trap "stop_all $(printf %q "$folder")" EXIT
-# The shell hears a signal at once only while it waits for a child in the background.
-command=
-trap '[[ -z $command ]] || kill "$command" 2>/dev/null || true; exit 130' INT TERM HUP
+# The shell hears a signal at once only while it waits for a child in the background. The last one begun is the command, or a
+# server that is stopped anyway.
+trap '[[ -z ${!:-} ]] || kill "$!" 2>/dev/null || true; exit 130' INT TERM HUP
 
 # skipped NAME WHY
 skipped() {
@@ -69,5 +69,4 @@ for file in "$servers"/*.sh; do
 done
 
 "$@" &
-command=$!
-wait "$command"
+wait "$!"

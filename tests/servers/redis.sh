@@ -23,8 +23,8 @@ start_redis() {
     urls+=${urls:+,}redis://127.0.0.1:$REDIS_PORT
   done
   timeout 60 redis-cli --cluster create "${cluster[@]}" --cluster-yes || return
-  for node in "${cluster[@]}"; do
-    redis_says '^cluster_state:ok' "${node#*:}" cluster info || return
+  for node in 1 2 3; do
+    redis_says '^cluster_state:ok' "$(<"$folder/node-$node/pid")" "${cluster[node - 1]#*:}" cluster info || return
   done
   export EPITOME_TEST_REDIS=$url EPITOME_TEST_REDIS_CLUSTER=$urls
 }
@@ -52,7 +52,7 @@ redis_server() {
       "$@" >"$folder/log" 2>&1 &
     pid=$!
     echo "$pid" >"$folder/pid"
-    if redis_says "^process_id:$pid[^0-9]*$" "$REDIS_PORT" info server; then return; fi
+    if redis_says "^process_id:$pid[^0-9]*$" "$pid" "$REDIS_PORT" info server; then return; fi
     kill "$pid" || true
     wait "$pid" || true
   done
@@ -60,12 +60,14 @@ redis_server() {
   return 1
 }
 
-# redis_says PATTERN PORT COMMAND...: waits until the server answers so, for ten seconds at most.
+# redis_says PATTERN PID PORT COMMAND...: waits until the server answers so, as long as it is there and for a minute at most:
+# a cluster agrees after seconds, on a busy machine after more.
 redis_says() {
-  local pattern=$1 port=$2
-  shift 2
-  for _ in {1..100}; do
+  local pattern=$1 pid=$2 port=$3
+  shift 3
+  for _ in {1..600}; do
     if redis-cli -h 127.0.0.1 -p "$port" "$@" 2>/dev/null | grep -q "$pattern"; then return; fi
+    kill -0 "$pid" 2>/dev/null || return
     sleep 0.1
   done
   return 1
