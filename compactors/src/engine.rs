@@ -178,7 +178,12 @@ impl Engine {
         self
     }
 
-    /// What it asks, if it asks a service.
+    /// Whom it asks, if it asks a service.
+    pub(crate) const fn service(&self) -> Option<&ServiceWriter> {
+        self.service.as_ref()
+    }
+
+    /// The same, to be changed.
     pub(crate) const fn service_mut(&mut self) -> Option<&mut ServiceWriter> {
         self.service.as_mut()
     }

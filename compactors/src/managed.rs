@@ -23,7 +23,7 @@ use std::vec::Vec;
 
 use async_trait::async_trait;
 use epitome_core::{Draft, Protection, Strategy, Tokens};
-use epitome_std::compaction::{CompactionCx, CompactionOutcome, Compactor};
+use epitome_std::compaction::{CompactionCx, CompactionOutcome, Compactor, KeptCompactor, KeptSession};
 use epitome_std::message::{Message, Str};
 use epitome_std::session::{SessionError, Tool};
 use tracing::debug;
@@ -46,6 +46,9 @@ pub(crate) use writer::ServiceWriter;
 /// *If the service fails*: what may pass is tried again, twice at most and within the deadline, as late as the service
 /// asks; then the fallback compacts, if there is one, and otherwise the error is returned. The history is as it was. The error's source is a
 /// [`ServiceError`]. What was paid is told to the session all the same.
+///
+/// *If the service keeps the session* (OpenAI's `previous_response_id`), and its [`Capabilities`] say that it can, it compacts
+/// what it keeps: the run begins a new session of the service with what is left. See [`Compactor::as_kept`].
 ///
 /// *If the provider changes*: the text beside what the service left is what others read. A service that writes none needs
 /// [`Managed::with_portable_text`] for that.
@@ -104,6 +107,8 @@ pub struct Managed {
     /// Plans, asks and commits; none where the endpoint compacts nothing.
     engine: Option<Engine>,
     rule: ManagedSpan,
+    /// Whether the service compacts what it keeps itself.
+    keeps: bool,
     fallback: Option<Arc<dyn Compactor>>,
 }
 
@@ -134,7 +139,7 @@ impl Managed {
             portable: false,
         };
         let engine = Some(Engine::new(rule).with_service(writer));
-        Ok(Self { name, engine, rule, fallback: None })
+        Ok(Self { name, engine, rule, keeps: able.kept_sessions, fallback: None })
     }
 
     /// A compactor that asks `service`, and lets `fallback` compact where it cannot: where its endpoint compacts nothing, and
@@ -145,7 +150,10 @@ impl Managed {
         let fallback = Some(fallback);
         match Self::new(service) {
             Ok(managed) => Self { fallback, ..managed },
-            Err(_) => Self { name, engine: None, rule: ManagedSpan(Summarization::new()), fallback },
+            Err(_) => {
+                let rule = ManagedSpan(Summarization::new());
+                Self { name, engine: None, rule, keeps: false, fallback }
+            }
         }
     }
 
@@ -216,6 +224,21 @@ impl Compactor for Managed {
             }
             (None, Some(error)) => Err(error),
             (None, None) => Ok(CompactionOutcome::Unchanged("there is nobody to compact".into())),
+        }
+    }
+
+    fn as_kept(&self) -> Option<&dyn KeptCompactor> {
+        if self.keeps { Some(self) } else { None }
+    }
+}
+
+/// What the service keeps nobody else can compact: the fallback is not asked.
+#[async_trait]
+impl KeptCompactor for Managed {
+    async fn compact_kept(&self, session: &KeptSession<'_>) -> Result<Vec<Message>, SessionError> {
+        match self.engine.as_ref().and_then(Engine::service) {
+            Some(service) => Ok(Vec::from([service.write_kept(session).await?])),
+            None => Ok(Vec::new()),
         }
     }
 }

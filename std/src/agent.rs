@@ -46,7 +46,7 @@ use crate::provider::{ClosureProvider, ProviderWarning};
 use crate::run::{self, RunSettings};
 use crate::session::{AgentSession, ServiceSessionId, SessionError};
 
-pub use client::{ChatClient, ChatRequest, ClientError, DeltaSink};
+pub use client::{ChatClient, ChatRequest, ClientError, DeltaSink, SessionForgotten};
 pub use input::Input;
 pub use shared::{Concurrency, SharedSession};
 pub use tools::{ToolFuture, ToolOutput};

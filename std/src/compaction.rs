@@ -7,6 +7,7 @@ mod compactor;
 mod costs;
 mod early;
 mod groups;
+mod kept;
 mod live_request;
 mod messages;
 
@@ -15,5 +16,6 @@ pub use compactor::{CompactionCx, CompactionOutcome, CompactionResult, Compactor
 pub use costs::Costs;
 pub use early::{Began, Begun, Discarded, EarlyCompactor};
 pub(crate) use groups::DropGroups;
+pub use kept::{KeptCompactor, KeptSession};
 pub use live_request::LiveRequest;
 pub use messages::{Held, MessagesCompactor};

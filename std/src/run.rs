@@ -48,6 +48,7 @@ mod pending;
 mod prompt;
 mod render;
 mod scratch;
+mod served;
 mod settings;
 mod stream;
 mod working;

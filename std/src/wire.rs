@@ -70,6 +70,7 @@ pub mod document;
 mod error;
 mod expect;
 mod forest;
+mod forgotten;
 mod format;
 pub mod gemini;
 pub mod gemini_cli;
@@ -93,8 +94,9 @@ pub mod swe_agent;
 mod transcript;
 pub mod usage;
 
-pub use convert::{CONVERSION_TARGETS, Converted, Loss, LossKind, convert};
+pub use convert::{CONVERSION_TARGETS, Converted, Loss, LossKind, convert, convert_continued};
 pub use error::{WireError, WireErrorKind};
+pub use forgotten::session_forgotten;
 pub use format::Format;
 pub use overflow::{Overflow, context_overflow};
 pub use read::{Detection, ReadOptions, detect, read};

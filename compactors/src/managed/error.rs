@@ -45,6 +45,8 @@ pub enum ServiceErrorKind {
     Timeout,
     /// What is to be compacted is more than the service takes: compact earlier, or on the client.
     ContextTooLong,
+    /// The service does not know the session, or the response, that it should have kept: send the whole history.
+    Forgotten,
     /// The answer is not what the service's documents say.
     Malformed,
     /// The endpoint has no such compaction: take another, or compact on the client.
@@ -118,6 +120,7 @@ impl From<ServiceError> for SessionError {
             Kind::Authentication | Kind::ContextTooLong | Kind::Unsupported | Kind::Invalid(_) => {
                 SessionErrorKind::Invalid
             }
+            Kind::Forgotten => SessionErrorKind::NotFound,
             _ => SessionErrorKind::Unavailable,
         };
         Self::new(kind, "managed compaction").with_source(error)

@@ -55,7 +55,7 @@ pub use super::server::ServerCompaction;
 pub use client::OpenAiCompaction;
 pub use request::{
     CacheMode, CacheRetention, CompactOptions, ImageCompression, compact_body, compact_previous_body,
-    context_management, input, trigger_body,
+    context_management, continued_input, input, trigger_body,
 };
 pub use response::{compacted, compacted_previous, triggered};
 

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::format;
 use std::string::String;
 
-use epitome_std::wire::context_overflow;
+use epitome_std::wire::{context_overflow, session_forgotten};
 use serde::Deserialize;
 
 use super::{ServiceError, ServiceErrorKind as Kind};
@@ -20,14 +20,13 @@ pub(super) fn refused(
     let code = code(body);
     let kind = match status {
         _ if context_overflow(status, body).is_some() => Kind::ContextTooLong,
+        _ if session_forgotten(status, body) => Kind::Forgotten,
         401 | 403 => Kind::Authentication,
         429 if code == "insufficient_quota" => Kind::Invalid(code.clone()),
         429 => Kind::RateLimited { retry_after },
         // Anthropic's path serves more than compactions.
         404 if code == "not_found_error" => Kind::Invalid(code.clone()),
-        404 | 405 | 501 if code != "model_not_found" && !code.starts_with("previous_response") => {
-            Kind::Unsupported
-        }
+        404 | 405 | 501 if code != "model_not_found" => Kind::Unsupported,
         413 => Kind::ContextTooLong,
         503 | 529 => Kind::Overloaded,
         408 | 409 | 500.. => Kind::Unavailable,

@@ -2,16 +2,18 @@
 
 use core::fmt;
 use std::boxed::Box;
+use std::format;
 use std::vec::Vec;
 
 use async_trait::async_trait;
 use epitome_core::Usage;
 use epitome_core::message::Role;
+use epitome_std::compaction::KeptSession;
 use epitome_std::message::{CompactionPart, Message, Part, Str};
 use epitome_std::session::Tool;
 use epitome_std::wire::Loss;
 
-use super::ServiceError;
+use super::{ServiceError, ServiceErrorKind};
 
 /// A provider that compacts conversations itself, and leaves something that only it can read.
 ///
@@ -62,6 +64,17 @@ pub trait CompactionService: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`ServiceError`]. The history is left as it is.
     async fn compact(&self, request: &ServiceRequest<'_>) -> Result<Artefact, ServiceError>;
+
+    /// Compacts a session that the service keeps. What it leaves is what a new one begins with. Asked only where the
+    /// [`Capabilities`] say so.
+    ///
+    /// # Errors
+    /// [`ServiceError`], by default `Unsupported`. The session is left as it is.
+    async fn compact_kept(&self, session: &KeptSession<'_>) -> Result<Artefact, ServiceError> {
+        let _ = session;
+        let context = format!("{}: it compacts no session that it keeps", self.provider());
+        Err(ServiceError::new(ServiceErrorKind::Unsupported, context))
+    }
 }
 
 /// What a service can do, and what it asks for.
@@ -74,19 +87,28 @@ pub struct Capabilities {
     pub cut: Cut,
     /// Whether what it leaves can be read by others too.
     pub portable_text: bool,
+    /// Whether it compacts sessions that it keeps itself.
+    pub kept_sessions: bool,
 }
 
 impl Capabilities {
     /// Of a service whose compactions only it can read.
     #[must_use]
     pub const fn new(position: Position, cut: Cut) -> Self {
-        Self { position, cut, portable_text: false }
+        Self { position, cut, portable_text: false, kept_sessions: false }
     }
 
     /// The same of a service whose compactions have a text.
     #[must_use]
     pub const fn with_portable_text(mut self) -> Self {
         self.portable_text = true;
+        self
+    }
+
+    /// The same of a service that compacts sessions which it keeps itself: [`CompactionService::compact_kept`].
+    #[must_use]
+    pub const fn with_kept_sessions(mut self) -> Self {
+        self.kept_sessions = true;
         self
     }
 }

@@ -11,7 +11,7 @@ use std::vec::Vec;
 
 use epitome_core::message::Role;
 use epitome_core::{SummaryGap, Tokens, measure_message};
-use epitome_std::compaction::{Costs, LiveRequest};
+use epitome_std::compaction::{Costs, KeptSession, LiveRequest};
 use epitome_std::history::History;
 use epitome_std::message::{Message, Part, Str};
 use epitome_std::session::{SessionError, Tool};
@@ -71,7 +71,7 @@ impl ServiceWriter {
         let model = if model.is_empty() { &*self.model } else { model };
         let input = self.input(gap, (history, model), summaries.live());
         let request = input.request(self, summaries.live()).with_model(model);
-        let mut artefact = self.ask(&request, costs).await?;
+        let mut artefact = self.ask(Question::Messages(request), costs).await?;
         if artefact.part.model.is_empty() {
             artefact.part.model = model.into();
         }
@@ -150,9 +150,14 @@ impl ServiceWriter {
         input
     }
 
+    /// Has the service compact a session that it keeps.
+    pub(super) async fn write_kept(&self, session: &KeptSession<'_>) -> Result<Message, ServiceError> {
+        Ok(self.ask(Question::Kept(session), session.costs).await?.into_message())
+    }
+
     /// Asks until there is an answer, or no time or no hope is left.
-    async fn ask(&self, request: &ServiceRequest<'_>, costs: &Costs) -> Result<Artefact, ServiceError> {
-        let asked = pin!(self.ask_again(request, costs));
+    async fn ask(&self, question: Question<'_>, costs: &Costs) -> Result<Artefact, ServiceError> {
+        let asked = pin!(self.ask_again(question, costs));
         match select(asked, Delay::new(self.deadline)).await {
             Either::Left((answer, _)) => answer,
             Either::Right(_) => {
@@ -162,10 +167,10 @@ impl ServiceWriter {
         }
     }
 
-    async fn ask_again(&self, request: &ServiceRequest<'_>, costs: &Costs) -> Result<Artefact, ServiceError> {
+    async fn ask_again(&self, question: Question<'_>, costs: &Costs) -> Result<Artefact, ServiceError> {
         let (mut tries, mut pause) = (0, PAUSE);
         loop {
-            let error = match self.ask_once(request, costs).await {
+            let error = match self.ask_once(question, costs).await {
                 Ok(artefact) => return Ok(artefact),
                 Err(error) => error,
             };
@@ -182,8 +187,14 @@ impl ServiceWriter {
         }
     }
 
-    async fn ask_once(&self, request: &ServiceRequest<'_>, costs: &Costs) -> Result<Artefact, ServiceError> {
-        let asked = AssertUnwindSafe(async { self.service.compact(request).await }).catch_unwind().await;
+    async fn ask_once(&self, question: Question<'_>, costs: &Costs) -> Result<Artefact, ServiceError> {
+        let asked = async {
+            match question {
+                Question::Messages(request) => self.service.compact(&request).await,
+                Question::Kept(session) => self.service.compact_kept(session).await,
+            }
+        };
+        let asked = AssertUnwindSafe(asked).catch_unwind().await;
         let answer = asked.unwrap_or_else(|_| Err(self.malformed("the service panicked")));
         let usage = match &answer {
             Ok(artefact) => artefact.usage,
@@ -213,6 +224,13 @@ impl ServiceWriter {
         let context = format!("{}: {what}", self.service.provider());
         ServiceError::new(ServiceErrorKind::Malformed, context)
     }
+}
+
+/// What is to be compacted: what it is told, or what it keeps.
+#[derive(Clone, Copy)]
+enum Question<'a> {
+    Messages(ServiceRequest<'a>),
+    Kept(&'a KeptSession<'a>),
 }
 
 /// What a service is sent.

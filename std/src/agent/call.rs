@@ -6,7 +6,7 @@ use core::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
 
-use super::{Agent, ChatRequest, ClientError, Input, SharedSession, ToolOutput};
+use super::{Agent, ChatRequest, ClientError, Input, SessionForgotten, SharedSession, ToolOutput};
 use crate::message::{Message, Part, ToolCall};
 use crate::run::{Delta, ModelResponse, Prompt, Run, RunError, RunOptions, RunOutcome};
 use crate::session::AgentSession;
@@ -132,16 +132,24 @@ impl Agent {
     }
 
     async fn ask(&self, run: &mut Run<'_>, options: &RunOptions) -> Result<ControlFlow<()>, RunError> {
-        let prompt = run.prompt().await?;
-        let request = ChatRequest::new(&prompt, &options.options, &self.settings.model);
-        match unwinding(async { self.client.complete(&request).await }).await {
-            Ok(response) => run.record(prompt.handle, response).await?,
-            Err(error) => {
-                run.fail().await?;
-                return Err(RunError::Model(error));
+        loop {
+            let prompt = run.prompt().await?;
+            let request = ChatRequest::new(&prompt, &options.options, &self.settings.model);
+            match unwinding(async { self.client.complete(&request).await }).await {
+                Ok(response) => {
+                    run.record(prompt.handle, response).await?;
+                    return Ok(ControlFlow::Continue(()));
+                }
+                // It keeps nothing then, so that this is so once.
+                Err(error) if error.is::<SessionForgotten>() && run.can_send_anew() => {
+                    run.forgotten(prompt.handle).await?;
+                }
+                Err(error) => {
+                    run.fail().await?;
+                    return Err(RunError::Model(error));
+                }
             }
         }
-        Ok(ControlFlow::Continue(()))
     }
 
     async fn ask_streaming(
@@ -150,6 +158,20 @@ impl Agent {
         options: &RunOptions,
         listener: &mut Listener<'_>,
     ) -> Result<ControlFlow<()>, RunError> {
+        loop {
+            if let Some(stopped) = self.ask_piecemeal(run, options, &mut *listener).await? {
+                return Ok(stopped);
+            }
+        }
+    }
+
+    /// Asks once; `None` if the service has forgotten what the request goes on from, and the next sends all.
+    async fn ask_piecemeal(
+        &self,
+        run: &mut Run<'_>,
+        options: &RunOptions,
+        listener: &mut Listener<'_>,
+    ) -> Result<Option<ControlFlow<()>>, RunError> {
         let Prompt { handle, messages, tools, service_session_id, .. } = run.prompt().await?;
         run.begin_response(handle)?;
         let request = ChatRequest {
@@ -168,7 +190,7 @@ impl Agent {
         };
         let answer = unwinding(async { self.client.stream(&request, &mut sink).await }).await;
         match answer {
-            _ if stopped.is_break() => return Ok(stopped),
+            _ if stopped.is_break() => return Ok(Some(stopped)),
             Ok(None) => run.finish_response().await?,
             Ok(Some(response)) => {
                 for text in texts(&response) {
@@ -177,12 +199,18 @@ impl Agent {
                 }
                 run.replace_response(response).await?;
             }
+            Err(error) if error.is::<SessionForgotten>() && run.can_send_anew() => {
+                if let Some(handle) = run.unanswered() {
+                    run.forgotten(handle).await?;
+                }
+                return Ok(None);
+            }
             Err(error) => {
                 run.abandon().await?;
                 return Err(RunError::Model(error));
             }
         }
-        Ok(stopped)
+        Ok(Some(stopped))
     }
 }
 

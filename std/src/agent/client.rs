@@ -45,7 +45,8 @@ pub trait ChatClient: Send + Sync {
     /// Calls the model and waits for the whole answer.
     ///
     /// # Errors
-    /// Whatever went wrong. The run ends with it; what was said before the call is stored.
+    /// Whatever went wrong. The run ends with it; what was said before the call is stored. With [`SessionForgotten`] it goes
+    /// on, if the history is stored here.
     async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError>;
 
     /// Calls the model and tells the answer piece by piece, as it arrives. When it is told to break, nobody listens any
@@ -67,6 +68,33 @@ pub trait ChatClient: Send + Sync {
 
 /// Whatever went wrong in a client.
 pub type ClientError = Box<dyn Error + Send + Sync>;
+
+/// What a client returns where the service does not know what the request goes on from: the session that it kept, or the latest
+/// response. The agent then sends the whole history, once. [`session_forgotten`](crate::wire::session_forgotten) knows the
+/// refusals of services that have OpenAI's form.
+///
+/// ```
+/// use epitome_std::agent::{ClientError, SessionForgotten};
+/// use epitome_std::wire::session_forgotten;
+///
+/// fn refused(status: u16, body: &str) -> ClientError {
+///     if session_forgotten(status, body) { SessionForgotten.into() } else { format!("HTTP {status}").into() }
+/// }
+///
+/// let body = r#"{"error": {"code": "previous_response_not_found"}}"#;
+/// assert!(refused(400, body).is::<SessionForgotten>());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[expect(clippy::exhaustive_structs, reason = "there is nothing to say of it")]
+pub struct SessionForgotten;
+
+impl fmt::Display for SessionForgotten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the service does not know what the request goes on from: send the whole history")
+    }
+}
+
+impl Error for SessionForgotten {}
 
 /// Takes an answer piece by piece. [`ControlFlow::Break`] says that nobody listens any more.
 pub type DeltaSink<'a> = dyn FnMut(Delta) -> ControlFlow<()> + Send + 'a;

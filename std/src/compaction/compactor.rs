@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use epitome_core::{Basis, Budget, ModelKey, Pass, Usage};
 
-use super::{Begun, CompactionOptions, Costs, Discarded, EarlyCompactor, LiveRequest};
+use super::{Begun, CompactionOptions, Costs, Discarded, EarlyCompactor, KeptCompactor, LiveRequest};
 use crate::history::History;
 use crate::message::Str;
 use crate::session::SessionError;
@@ -69,6 +69,11 @@ pub trait Compactor: Send + Sync + fmt::Debug {
 
     /// The same, if it can begin before it is due. By default it cannot.
     fn as_early(&self) -> Option<&dyn EarlyCompactor> {
+        None
+    }
+
+    /// The same, if it can have a service compact a session that it keeps. By default it cannot.
+    fn as_kept(&self) -> Option<&dyn KeptCompactor> {
         None
     }
 }

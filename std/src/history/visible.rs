@@ -153,13 +153,18 @@ impl Visible {
     }
 
     /// Puts what another index shows behind what this one shows, in the groups that it has there. Numbers and turns are
-    /// moved behind those that are here.
-    pub(crate) fn extend(&mut self, other: &Self, counter: &Counter) -> Result<(), RestoreError> {
+    /// moved behind those that are here. The messages of the numbers `but` are left out.
+    pub(crate) fn extend(
+        &mut self,
+        other: &Self,
+        but: &[Seq],
+        counter: &Counter,
+    ) -> Result<(), RestoreError> {
         let (head, turn, revision) = (self.head(), self.index().turn(), self.index().revision());
         let seq = |seq: Seq| Seq(seq.0.saturating_add(head.0));
         let turn = |its: Turn| Turn(its.0.saturating_add(turn.0));
         let here = self.live.len();
-        for live in &other.live {
+        for live in other.live.iter().filter(|live| !but.contains(&live.key)) {
             let mut live = live.clone();
             let entry = &mut live.entry;
             (live.key, entry.anchor, entry.turn) = (seq(live.key), seq(entry.anchor), turn(entry.turn));

@@ -104,6 +104,9 @@ impl Run<'_> {
     /// Looks at what is stored, and compacts it if that is due.
     pub(super) async fn compact_stored(&mut self, point: Point) {
         let Some(auto) = self.auto_at(point) else { return };
+        if self.renews() {
+            return;
+        }
         let Some(primary) = self.primary_at(point) else { return };
         let source_id = primary.source_id();
         let history = match self.context.take_history(source_id) {
@@ -141,13 +144,16 @@ impl Run<'_> {
 
     /// Looks at all that would be sent, and compacts it if that is due.
     pub(super) async fn compact_request(&mut self) {
+        if self.renews() {
+            return self.renew().await;
+        }
         let point = Point::BeforeCall;
         let Some(auto) = self.auto_at(point) else { return };
         if self.primary_at(point).is_none() {
             return;
         }
         let (index, stamp) = (self.working.index(), self.working.stamp());
-        let counted = index.tokens().saturating_add(self.tool_tokens);
+        let counted = self.request_tokens();
         let look = Look::at(self.session, self.settings, &auto, index, counted, stamp);
         if !self.is_due(point, &look) {
             if look.begins_early(self.session, stamp) {
@@ -185,7 +191,7 @@ impl Run<'_> {
                 "nothing can be compacted: no history provider is the only one that loads",
             ));
         }
-        let counted = self.working.index().tokens().saturating_add(self.tool_tokens);
+        let counted = self.request_tokens();
         let budget = self.overflow_budget(&auto, counted, window);
         let (compacted, outcome, losses) = self.pass_over_request(&auto, budget, Pass::Overflow).await?;
         self.note(point, compacted, (Ok(outcome), losses));
@@ -297,8 +303,8 @@ impl Run<'_> {
 
     /// The provider whose history is compacted; if there is none, that is told once.
     fn primary_at(&mut self, point: Point) -> Option<HistoryProvider> {
-        let managed = self.session.service_session_id().is_some();
-        let reason = if managed { Some(Skipped::ServiceManaged) } else { skipped(&self.providers) };
+        let reason =
+            if self.served.is_kept() { Some(Skipped::ServiceManaged) } else { skipped(&self.providers) };
         if let Some(reason) = reason {
             debug!(point = point.as_str(), "no compaction");
             if !self.events.iter().any(|event| matches!(event, RunEvent::Skipped(_))) {
@@ -316,7 +322,7 @@ impl Run<'_> {
     }
 
     /// Whether a pass is to be made. That the limit is near is told once.
-    fn is_due(&mut self, point: Point, look: &Look) -> bool {
+    pub(super) fn is_due(&mut self, point: Point, look: &Look) -> bool {
         let size = look.size;
         let _trigger = debug_span!("trigger", point = point.as_str(), size).entered();
         if let Some(fired) = &look.fired {

@@ -82,6 +82,13 @@ pub enum RunEvent {
         /// Why.
         why: Discarded,
     },
+    /// The service has compacted the session that it keeps: the next request begins a new one with what it left.
+    Renewed {
+        /// Where in the run.
+        point: Point,
+    },
+    /// The service no longer knew the session that it kept: the history that is stored here is sent whole.
+    Forgotten,
     /// Compactions are not looked at in this run. Told once.
     Skipped(Skipped),
 }
@@ -154,6 +161,10 @@ impl RunEvent {
             Self::Begun { point } => info!(point = point.as_str(), "compaction begun early"),
             Self::UnderWay { point } => info!(point = point.as_str(), "compaction under way"),
             Self::Discarded { point, why } => info!(point = point.as_str(), %why, "begun in vain"),
+            Self::Renewed { point } => {
+                info!(point = point.as_str(), "the service has compacted what it keeps")
+            }
+            Self::Forgotten => warn!("the service has forgotten what it kept: the whole history is sent"),
             Self::Skipped(reason) => info!(reason = reason.as_str(), "compaction skipped"),
         }
     }

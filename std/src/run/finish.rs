@@ -64,6 +64,7 @@ impl Run<'_> {
         async {
             let Self { settings, session, context, providers, .. } = &mut *self;
             providers.after_run(*settings, session, context).await?;
+            self.settle_served();
             self.commit_pending().await;
             self.compact_stored(Point::AfterRun).await;
             Ok(self.over())

@@ -2,11 +2,12 @@
 
 use core::fmt;
 
+use epitome_core::count_message;
 use epitome_core::message::Role;
-use epitome_core::{Seq, count_message};
 use tracing::{Instrument, debug, debug_span};
 
 use super::due::{self, Measure};
+use super::served::Served;
 use super::working::Working;
 use super::{
     ModelResponse, Persistence, Point, Prompt, RequestHandle, RunError, RunEvent, RunOptions, RunSettings,
@@ -50,8 +51,8 @@ pub struct Run<'a> {
     pub(super) partial: Option<RequestHandle>,
     /// The requests so far.
     requests: u64,
-    /// The number from which on a service that keeps the history has not seen what is said.
-    unseen: Seq,
+    /// What a service keeps.
+    pub(super) served: Served,
     pub(super) tool_tokens: u64,
     pub(super) instruction_tokens: u64,
     pub(super) input_tokens: u64,
@@ -94,7 +95,8 @@ impl<'a> Run<'a> {
         let instruction_tokens = instructions.map(|text| counter.count(text).as_u64()).sum();
         let tools = settings.tools.iter().chain(&options.tools).cloned().collect();
         let compaction = settings.compaction.as_ref().or_else(|| settings.providers.compaction());
-        let mut context = SessionContext::new(session, token, input).with_tools(tools);
+        let (mut context, served) =
+            (SessionContext::new(session, token, input).with_tools(tools), Served::of(session));
         if let Some(text) = &settings.instructions {
             context = context.with_instructions(text.clone());
         }
@@ -111,7 +113,7 @@ impl<'a> Run<'a> {
             events: Vec::new(),
             partial: None,
             requests: 0,
-            unseen: Seq(0),
+            served,
             instruction_tokens,
             input_tokens,
             is_over: false,
@@ -131,6 +133,7 @@ impl<'a> Run<'a> {
         self.tool_tokens = due::tool_tokens(self.context.tools(), &*self.settings.counter);
         let primary = self.providers.primary_history().map(ContextProvider::source_id);
         self.working = Working::begin(&self.context, primary, self.settings.counter.clone())?;
+        self.measure_served();
         Ok(())
     }
 
@@ -195,7 +198,9 @@ impl<'a> Run<'a> {
     /// [`RunError::Misuse`] if a result answers no call; nothing is recorded then.
     pub fn answer(&mut self, messages: Vec<Message>) -> Result<(), RunError> {
         self.check_idle()?;
-        if messages.iter().any(|message| self.working.is_orphan(message)) {
+        // The calls of a session that the service keeps are not all known here.
+        let is_orphan = |message| !self.served.is_kept() && self.working.is_orphan(message);
+        if messages.iter().any(is_orphan) {
             return Err(RunError::Misuse("a result answers no call of this session: give it the id of one"));
         }
         self.say(messages);
@@ -242,19 +247,22 @@ impl<'a> Run<'a> {
     /// The messages of the next request, before repairs.
     #[must_use]
     pub fn projection(&self) -> Vec<&Message> {
-        let managed = self.session.service_session_id().is_some();
-        self.working.projection(if managed { self.unseen } else { Seq(0) })
+        match self.served.is_kept() {
+            true => {
+                self.working.instructions().into_iter().chain(self.served.unseen(&self.context)).collect()
+            }
+            false => self.working.projection(),
+        }
     }
 
     fn request(&mut self) -> Prompt {
-        let managed = self.session.service_session_id().is_some();
         let messages = self.projection();
         // What a service keeps is not seen here: results whose calls it has would be taken for nobody's.
-        let (messages, repairs) = match managed {
+        let (messages, repairs) = match self.served.is_kept() {
             true => (messages.into_iter().cloned().collect(), Vec::new()),
             false => render::legal(self.settings.profile, &self.settings.model, &messages),
         };
-        let counted = self.working.index().tokens().saturating_add(self.tool_tokens);
+        let counted = self.request_tokens();
         let (model, stamp) = (self.settings.model_key(), self.working.stamp());
         let measure = Measure::of(self.session, model, self.window(), counted, stamp);
         let ledger = self.session.ledger_for(model, due::budget(self.window()));
@@ -269,11 +277,11 @@ impl<'a> Run<'a> {
             tools: self.context.tools().to_vec(),
             size: measure.size,
             repairs,
-            service_session_id: self.session.service_session_id().cloned(),
+            service_session_id: self.served.id().cloned(),
         }
     }
 
-    fn window(&self) -> u64 {
+    pub(super) fn window(&self) -> u64 {
         self.compaction.as_ref().map_or(epitome_core::WINDOW_DEFAULT, |auto| auto.options.window())
     }
 
@@ -284,20 +292,21 @@ impl<'a> Run<'a> {
         self.requests = self.requests.saturating_add(1);
         let ModelResponse { messages, response_id, usage, service_session_id } = response;
         debug!(messages = messages.len(), reported = usage.is_some(), "answer");
+        let said = self.context.response().map_or(0, |response| response.messages.len());
+        if self.served.answered(said.saturating_add(messages.len()), service_session_id) {
+            // The latest report is of what the service has compacted.
+            self.session.note_compaction();
+        }
         self.session.record_usage(usage.as_ref());
         if let Some(usage) = &usage {
             let ledger = self.session.ledger_for(self.settings.model_key(), due::budget(self.window()));
             ledger.record(handle.request, usage);
-        }
-        if let Some(id) = service_session_id {
-            self.session.set_service_session_id(Some(id));
         }
         let told = self.context.response_mut();
         told.usage_details = usage.or(told.usage_details);
         told.response_id = response_id.clone().or_else(|| told.response_id.take());
         told.agent_id = Some(Str::from(&*self.settings.id));
         self.say(messages.into_iter().map(|message| of_response(message, response_id.as_ref())).collect());
-        self.unseen = self.working.visible().head();
         Ok(())
     }
 

@@ -50,6 +50,11 @@ impl Run<'_> {
         self.record(handle, response).await
     }
 
+    /// The handle of a request whose answer has begun and was none.
+    pub(crate) fn unanswered(&mut self) -> Option<RequestHandle> {
+        self.take_partial().map(|(handle, _)| handle)
+    }
+
     /// The answer that is arriving, if one is; the session has no part in it any more.
     pub(super) fn take_partial(&mut self) -> Option<(RequestHandle, Arrived)> {
         let handle = self.partial.take()?;

@@ -73,6 +73,16 @@ impl Working {
         primary: Option<&str>,
         counter: Arc<dyn TokenCounter + Send + Sync>,
     ) -> Result<Self, SessionError> {
+        Self::begin_without(context, primary, counter, &[])
+    }
+
+    /// The same of a run that has begun: `own` are the numbers in that history of what the run has stored itself.
+    pub(super) fn begin_without(
+        context: &SessionContext,
+        primary: Option<&str>,
+        counter: Arc<dyn TokenCounter + Send + Sync>,
+        own: &[Seq],
+    ) -> Result<Self, SessionError> {
         let mut working = Self::empty(counter);
         if let Some(text) = context.instruction_text() {
             working.push(vec![Message::system(text)]);
@@ -84,8 +94,9 @@ impl Working {
             let history = context.history(&source.source_id).filter(|_| source.loaded);
             let loaded = history.map_or(0, |history| history.projection().count());
             if let Some(history) = history {
-                working.extend(history)?;
-                if primary == Some(source.source_id.as_str()) {
+                let is_primary = primary == Some(source.source_id.as_str());
+                working.extend(history, if is_primary { own } else { &[] })?;
+                if is_primary {
                     working.places.stored = Some((base, working.visible.head().0));
                 }
             }
@@ -125,13 +136,17 @@ impl Working {
         Stamp::new(self.index().revision(), self.visible.head())
     }
 
-    /// What is sent, from the number `since` on; instructions always.
-    pub(super) fn projection(&self, since: Seq) -> Vec<&Message> {
+    /// What is sent.
+    pub(super) fn projection(&self) -> Vec<&Message> {
         let positions = self.index().projection().flatten();
         let live = positions.filter_map(|position| self.visible.live().get(position as usize));
-        live.filter(|live| live.key >= since || (self.places.instructs && live.key == Seq(0)))
-            .map(|live| &live.entry.message)
-            .collect()
+        live.map(|live| &live.entry.message).collect()
+    }
+
+    /// The instructions, if there are any.
+    pub(super) fn instructions(&self) -> Option<&Message> {
+        let first = self.visible.live().first().filter(|_| self.places.instructs);
+        first.map(|live| &live.entry.message)
     }
 
     /// Whether `message` answers no call.
@@ -305,8 +320,8 @@ impl Working {
         joined(found)
     }
 
-    fn extend(&mut self, history: &History) -> Result<(), SessionError> {
-        self.visible.extend(history.visible(), &*self.counter).map_err(|error| {
+    fn extend(&mut self, history: &History, but: &[Seq]) -> Result<(), SessionError> {
+        self.visible.extend(history.visible(), but, &*self.counter).map_err(|error| {
             SessionError::new(SessionErrorKind::Corrupt, "a loaded history cannot be put together")
                 .with_source(error)
         })

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::{IdSource, SessionError, UuidSource, kept};
 use crate::compaction::{Begun, Costs};
 use crate::history::{MemoryStore, SessionId};
+use crate::message::Message;
 use crate::run::Left;
 
 /// What providers remember: a JSON object. That of a session holds one value for each provider, under its source id; that of
@@ -38,6 +39,9 @@ pub struct AgentSession {
     /// When to stop trying to compact, by requests.
     pub(crate) pacing: Pacing,
     pub(crate) requests: u32,
+    /// What a service has left of the session that it keeps under this id, for the next run to begin a new one with: the run
+    /// that asked for it has had no answer.
+    pub(crate) renewed: Option<(ServiceSessionId, Vec<Message>)>,
     /// What its compactor has begun before it is due.
     pub(crate) begun: Begun,
     /// What compactions have cost and the ledger does not know yet.
@@ -141,6 +145,7 @@ impl AgentSession {
             // How often a pass may be made is its compactor's business; here it rests when passes fail.
             pacing: Pacing::new(0, Pacing::FAILURES_MAX, REQUESTS_REST),
             requests: 0,
+            renewed: None,
             begun: Begun::default(),
             costs: Costs::default(),
             left: None,

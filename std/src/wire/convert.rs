@@ -67,6 +67,33 @@ pub fn convert<'m>(
     Ok(Converted { text, losses })
 }
 
+/// The same of what is new in a conversation whose earlier messages the target's service keeps: a result may answer a call that
+/// only the service knows, so that nothing is repaired.
+///
+/// ```
+/// use epitome_std::message::Message;
+/// use epitome_std::wire::{Format, convert, convert_continued};
+///
+/// let new = [Message::tool("call_7", "Rain.")];
+/// assert!(convert_continued(&new, Format::OpenaiResponses)?.text.contains(r#""call_id":"call_7""#));
+/// // Alone it would be nobody's.
+/// assert!(!convert(&new, Format::OpenaiResponses)?.text.contains("call_7"));
+/// # Ok::<(), epitome_std::wire::WireError>(())
+/// ```
+///
+/// # Errors
+/// As [`convert`].
+pub fn convert_continued<'m>(
+    messages: impl IntoIterator<Item = &'m Message>,
+    to: Format,
+) -> Result<Converted, WireError> {
+    let target = target::Target::of(to)?;
+    let mut losses = Vec::new();
+    let prepared = parts::prepare(messages, &target, &mut losses);
+    let messages: Vec<Message> = prepared.into_iter().map(|prepared| prepared.message).collect();
+    Ok(Converted { text: target.write(&messages)?, losses })
+}
+
 impl core::fmt::Debug for Converted {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Converted").field("bytes", &self.text.len()).field("losses", &self.losses).finish()

@@ -45,8 +45,7 @@ pub fn context_overflow(status: u16, body: &str) -> Option<Overflow> {
     if !matches!(status, 400 | 413 | 422 | 500) {
         return None;
     }
-    let mut texts = Vec::new();
-    collect(body, DEPTH_MAX, &mut texts);
+    let texts = fields_of(body);
     if texts.iter().any(|(key, text)| matches!(*key, "type" | "code") && CODES.contains(&&**text)) {
         let in_words = texts.iter().find_map(|(key, text)| numbers(text).filter(|_| *key == "message"));
         return Some(numbered(body).or(in_words).unwrap_or_default());
@@ -54,7 +53,14 @@ pub fn context_overflow(status: u16, body: &str) -> Option<Overflow> {
     texts.iter().filter(|(key, _)| !matches!(*key, "type" | "code")).find_map(|(_, text)| numbers(text))
 }
 
-/// The texts of the fields in which providers say what is wrong, of an object and of those within it.
+/// The texts of the fields in which providers say what is wrong.
+pub(super) fn fields_of(body: &str) -> Vec<(&'static str, String)> {
+    let mut texts = Vec::new();
+    collect(body, DEPTH_MAX, &mut texts);
+    texts
+}
+
+/// The same, of an object and of those within it.
 fn collect(text: &str, depth: usize, found: &mut Vec<(&'static str, String)>) {
     match Kind::of(text) {
         Kind::Object => {

@@ -10,6 +10,7 @@
 //! | `disconnect` | the connection breaks off in the middle of the body |
 //! | `hang` | no answer |
 //! | `garbage` | no JSON |
+//! | `forget` | Responses: what the request goes on from is known no longer |
 //! | `none`, `two`, `other` | an answer without, with two, or with another item behind the compaction |
 
 use core::future::pending;

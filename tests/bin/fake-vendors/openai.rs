@@ -5,6 +5,7 @@
 //!
 //! It reports usage: a token for four bytes.
 
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
@@ -55,17 +56,24 @@ async fn answered(
     if let Some(answer) = fault::answer(&fault).await {
         return answer;
     }
-    let request = serde_json::from_slice(body).map_err(|_| "invalid_json");
+    let request: Result<Value, Refused> = serde_json::from_slice(body).map_err(|_| "invalid_json");
+    // What it goes on from is read too.
+    let before = request.as_ref().ok().and_then(|request| request.get("previous_response_id"));
+    if fault == "forget" {
+        before.and_then(Value::as_str).into_iter().for_each(forget);
+    }
+    let kept = before.and_then(Value::as_str).map_or(0, kept_bytes);
     match request.and_then(|request| answer(vendor, &request, &fault)) {
         Ok(mut answer) => {
             // What the user said is repeated, not written.
             let written = answer.get("output").and_then(Value::as_array).into_iter().flatten();
             let written = written.filter(|item| item["role"] != "user");
             let output = written.map(|item| item.to_string().len() / 4).sum::<usize>();
+            let input = (body.len() + kept) / 4;
             let usage = json!({
-                "input_tokens": body.len() / 4, "input_tokens_details": {"cached_tokens": body.len() / 8},
+                "input_tokens": input, "input_tokens_details": {"cached_tokens": input / 2},
                 "output_tokens": output, "output_tokens_details": {"reasoning_tokens": 3},
-                "total_tokens": body.len() / 4 + output,
+                "total_tokens": input + output,
             });
             answer.as_object_mut().map(|answer| answer.insert("usage".into(), usage));
             (StatusCode::OK, answer.to_string()).into_response()
@@ -122,12 +130,15 @@ fn respond(vendor: &str, request: &Value, fault: &str) -> Result<Value, Refused>
     Ok(json!({"id": id, "object": "response", "status": "completed", "created_at": 1, "output": output}))
 }
 
+/// The number of the next call or response.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
 /// A call of the first tool behind a user's message, and otherwise what is known.
 fn said(vendor: &str, request: &Value, items: &[Value]) -> Value {
     let tool = request.pointer("/tools/0/name").and_then(Value::as_str);
     let asks = items.last().is_some_and(|last| last["role"] == "user");
     if let Some(name) = tool.filter(|_| asks) {
-        let id = format!("call_{}", request.to_string().len());
+        let id = format!("call_{}", NEXT.fetch_add(1, Ordering::Relaxed));
         return json!({"type": "function_call", "call_id": id, "name": name, "arguments": "{}"});
     }
     let text = format!("{} items, {} facts", items.len(), facts(vendor, items).len());
@@ -140,10 +151,21 @@ static STORED: Mutex<Option<HashMap<String, Vec<Value>>>> = Mutex::new(None);
 fn stored(request: &Value, items: &[Value], output: &[Value]) -> String {
     let mut stored = STORED.lock().unwrap_or_else(PoisonError::into_inner);
     let stored = stored.get_or_insert_default();
-    let id = format!("resp_{}", stored.len());
+    let id = format!("resp_{}", NEXT.fetch_add(1, Ordering::Relaxed));
     let kept = if request["store"] == false { Vec::new() } else { [items, output].concat() };
     stored.insert(id.clone(), kept);
     id
+}
+
+fn forget(id: &str) {
+    let mut stored = STORED.lock().unwrap_or_else(PoisonError::into_inner);
+    stored.as_mut().and_then(|stored| stored.remove(id));
+}
+
+fn kept_bytes(id: &str) -> usize {
+    let stored = STORED.lock().unwrap_or_else(PoisonError::into_inner);
+    let items = stored.as_ref().and_then(|stored| stored.get(id)).into_iter().flatten();
+    items.map(|item| item.to_string().len()).sum()
 }
 
 fn threshold(request: &Value) -> Result<Option<u64>, Refused> {

@@ -1,6 +1,7 @@
 //! OpenAI, and those who speak Responses.
 
 mod faults;
+mod kept;
 pub(crate) mod sessions;
 
 use epitome::compactors::managed::openai::{OpenAiCompaction, ResponsesVendor};

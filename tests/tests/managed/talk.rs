@@ -7,7 +7,8 @@ use epitome::core::{Budget, ClassEstimator, ModelKey, Trigger};
 use epitome::std::agent::{Agent, ChatClient, ToolOutput};
 use epitome::std::compaction::{AutoCompaction, Compactor, RunPoints};
 use epitome::std::message::{Message, Part};
-use epitome::std::run::{RunEvent, RunOptions, RunSettings};
+use epitome::std::provider::{HistoryProvider, Providers};
+use epitome::std::run::{Persistence, RunEvent, RunOptions, RunSettings};
 use epitome::std::session::{AgentSession, Tool};
 use epitome::std::wire::Loss;
 use serde_json::json;
@@ -21,6 +22,9 @@ pub(crate) struct Talk {
     facts: Arc<AtomicUsize>,
     session: AgentSession,
     pub(crate) compacted: usize,
+    /// How often the service has compacted what it keeps, and forgotten it.
+    pub(crate) renewed: usize,
+    pub(crate) forgotten: usize,
     /// What whoever compacted was not told.
     pub(crate) not_told: Vec<Loss>,
     /// What the user says next beside the question.
@@ -30,7 +34,12 @@ pub(crate) struct Talk {
 impl Talk {
     pub(crate) fn new(model: &str) -> Self {
         let tool = Tool::new("look", "Looks something up.", json!({"type": "object", "properties": {}}));
-        let settings = RunSettings::new("a").with_instructions("Be brief.").with_tools(vec![tool]);
+        let mut providers = Providers::default();
+        providers.push(HistoryProvider::in_memory()).unwrap();
+        let settings = RunSettings::new("a")
+            .with_instructions("Be brief.")
+            .with_tools(vec![tool])
+            .with_providers(providers);
         let session = AgentSession::with_id("s");
         Self {
             settings,
@@ -38,6 +47,8 @@ impl Talk {
             facts: Arc::default(),
             session,
             compacted: 0,
+            renewed: 0,
+            forgotten: 0,
             not_told: Vec::new(),
             next: Vec::new(),
         }
@@ -66,11 +77,14 @@ impl Talk {
                 let mut says = core::mem::take(&mut self.next);
                 says.push(Message::user(format!("question {turn}")));
                 let outcome = agent.run(&mut self.session, says, &RunOptions::default()).await;
-                let outcome = outcome.unwrap_or_else(|error| panic!("turn {turn}: {error}"));
+                let outcome = outcome.unwrap_or_else(|error| panic!("turn {turn}: {error:?}"));
                 let failed = outcome.events.iter().find(|it| matches!(it, RunEvent::Failed { .. }));
                 assert_eq!(failed, None, "turn {turn}");
                 let compacted = outcome.events.iter().filter(|it| matches!(it, RunEvent::Compacted { .. }));
                 self.compacted += compacted.count();
+                let count = |what: fn(&RunEvent) -> bool| outcome.events.iter().filter(|it| what(it)).count();
+                self.renewed += count(|it| matches!(it, RunEvent::Renewed { .. }));
+                self.forgotten += count(|it| *it == RunEvent::Forgotten);
                 for event in &outcome.events {
                     if let RunEvent::NotTold { losses, .. } = event {
                         self.not_told.extend(losses.iter().cloned());
@@ -85,6 +99,12 @@ impl Talk {
     /// Has the user say this too, in the next turn.
     pub(crate) fn hears(&mut self, message: Message) {
         self.next.push(message);
+    }
+
+    /// Stores at other times.
+    pub(crate) fn storing(mut self, persistence: Persistence) -> Self {
+        self.settings = self.settings.with_persistence(persistence);
+        self
     }
 
     /// Goes on with another model.
@@ -105,7 +125,7 @@ impl Talk {
     }
 }
 
-fn text(message: &Message) -> String {
+pub(crate) fn text(message: &Message) -> String {
     let texts = message.parts().iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.as_str()),
         _ => None,

@@ -6,6 +6,7 @@ use std::format;
 use std::string::String;
 
 use async_trait::async_trait;
+use epitome_std::compaction::KeptSession;
 use epitome_std::message::Str;
 use epitome_std::wire::WireError;
 use reqwest::Client;
@@ -179,7 +180,10 @@ impl CompactionService for OpenAiCompaction {
     /// None for xAI in band: it documents no such thing.
     fn capabilities(&self) -> Option<Capabilities> {
         let able = !self.in_band || self.vendor.returns_users;
-        able.then(|| Capabilities::new(self.vendor.position(), Cut::Group))
+        let capabilities = Capabilities::new(self.vendor.position(), Cut::Group);
+        // xAI documents the compaction of what it is sent alone.
+        let keeps = self.vendor.returns_users;
+        able.then_some(if keeps { capabilities.with_kept_sessions() } else { capabilities })
     }
 
     async fn compact(&self, request: &ServiceRequest<'_>) -> Result<Artefact, ServiceError> {
@@ -195,6 +199,15 @@ impl CompactionService for OpenAiCompaction {
         let answer = self.post("/responses/compact", body.text).await?;
         // Another model than the conversation's may make it, and the conversation's is whom it is for.
         Ok(compacted(vendor, request.model, request, &answer)?.with_losses(body.losses))
+    }
+
+    /// On its own, in band too: see [`OpenAiCompaction::compact_response`].
+    async fn compact_kept(&self, session: &KeptSession<'_>) -> Result<Artefact, ServiceError> {
+        let Some(id) = session.id.as_text() else {
+            let context = format!("{}: the id of a response is a text", self.vendor.provider());
+            return Err(ServiceError::new(ServiceErrorKind::Invalid("previous_response_id".into()), context));
+        };
+        self.compact_response(id, session.instructions).await
     }
 }
 

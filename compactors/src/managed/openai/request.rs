@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 use epitome_std::message::{CompactionPart, Message, Part, Str};
 use epitome_std::session::Tool;
-use epitome_std::wire::{Converted, Format, WireError, WireErrorKind, convert};
+use epitome_std::wire::{Converted, Format, WireError, WireErrorKind, convert, convert_continued};
 use serde_json::{Value, json};
 
 use super::super::ServiceRequest;
@@ -190,6 +190,19 @@ pub fn input<'m>(
 ) -> Result<Converted, WireError> {
     let messages: Vec<_> = messages.into_iter().map(|message| addressed(vendor, message)).collect();
     convert(messages.iter().map(|message| &**message), Format::OpenaiResponses)
+}
+
+/// The same of what is new behind a response that the service keeps: a request with `previous_response_id`. A result may answer
+/// a call of that response, so that nothing is repaired.
+///
+/// # Errors
+/// As [`input`].
+pub fn continued_input<'m>(
+    vendor: &ResponsesVendor,
+    messages: impl IntoIterator<Item = &'m Message>,
+) -> Result<Converted, WireError> {
+    let messages: Vec<_> = messages.into_iter().map(|message| addressed(vendor, message)).collect();
+    convert_continued(messages.iter().map(|message| &**message), Format::OpenaiResponses)
 }
 
 /// The vendor whose compactions the format takes.

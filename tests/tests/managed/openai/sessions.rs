@@ -1,25 +1,27 @@
 //! Sessions of 200 turns: every request is one that the service takes, and nothing that was said is lost.
 
 use core::num::NonZeroU64;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use epitome::compactors::DigestSummarizer;
 use epitome::compactors::managed::openai::{
-    OpenAiCompaction, ResponsesVendor, ServerCompaction, context_management, input,
+    OpenAiCompaction, ResponsesVendor, ServerCompaction, context_management, continued_input, input,
 };
 use epitome::core::Trigger;
 use epitome::core::message::Role;
-use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
+use epitome::std::agent::{ChatClient, ChatRequest, ClientError, SessionForgotten};
 use epitome::std::compaction::{AutoCompaction, RunPoints};
 use epitome::std::message::{Message, Part};
 use epitome::std::run::ModelResponse;
+use epitome::std::session::ServiceSessionId;
 use epitome::std::wire::usage::reported;
-use epitome::std::wire::{Format, ReadOptions, read};
+use epitome::std::wire::{Format, ReadOptions, read, session_forgotten};
 use serde_json::{Value, json};
 
 use super::{KEY, service};
-use crate::support::{block_on, managed, server};
+use crate::support::{block_on, case, managed, server};
 use crate::talk::{Talk, auto};
 
 /// Speaks Responses.
@@ -29,6 +31,10 @@ pub(crate) struct Chat {
     vendor: ResponsesVendor,
     /// What stands under `context_management`.
     edits: Option<String>,
+    /// Whether the service keeps the conversation.
+    keeps: bool,
+    /// What goes wrong with requests, by their numbers.
+    faults: HashMap<usize, &'static str>,
     pub(crate) sent: Arc<Mutex<Vec<Value>>>,
 }
 
@@ -38,12 +44,23 @@ impl Chat {
             "xai" => ResponsesVendor::xai(),
             vendor => ResponsesVendor::other(vendor),
         };
-        Self { http: reqwest::Client::new(), vendor, edits: None, sent: Arc::default() }
+        let faults = HashMap::new();
+        Self { http: reqwest::Client::new(), vendor, edits: None, keeps: false, faults, sent: Arc::default() }
+    }
+
+    /// The same of a conversation that the service keeps, where these go wrong of the requests.
+    pub(crate) fn keeping(mut self, faults: impl IntoIterator<Item = (usize, &'static str)>) -> Self {
+        (self.keeps, self.faults) = (true, faults.into_iter().collect());
+        self
     }
 
     /// The answer to a request, or its refusal.
     pub(crate) async fn post(&self, body: Value) -> Result<String, ClientError> {
-        self.sent.lock().unwrap().push(body.clone());
+        let number = {
+            let mut sent = self.sent.lock().unwrap();
+            sent.push(body.clone());
+            sent.len() - 1
+        };
         let vendor = self.vendor.provider();
         let request = self
             .http
@@ -51,10 +68,16 @@ impl Chat {
             .query(&[("api-version", "preview")])
             .header("authorization", format!("Bearer {KEY}"))
             .header("api-key", KEY)
+            .header("x-case", case())
+            .header("x-faults", self.faults.get(&number).copied().unwrap_or("ok"))
             .body(body.to_string());
         let answer = request.send().await?;
-        let (ok, text) = (answer.status().is_success(), answer.text().await?);
-        if ok { Ok(text) } else { Err(text.into()) }
+        let (status, text) = (answer.status(), answer.text().await?);
+        match status.is_success() {
+            true => Ok(text),
+            false if session_forgotten(status.as_u16(), &text) => Err(SessionForgotten.into()),
+            false => Err(text.into()),
+        }
     }
 }
 
@@ -64,9 +87,16 @@ impl ChatClient for Chat {
         let apart = self.vendor.provider() != "xai";
         let (system, said): (Vec<&Message>, Vec<&Message>) =
             request.messages.iter().partition(|message| apart && message.role() == Role::System);
-        let mut body: Value = serde_json::from_str(&input(&self.vendor, said)?.text)?;
+        let written = match request.service_session_id {
+            Some(_) => continued_input(&self.vendor, said)?,
+            None => input(&self.vendor, said)?,
+        };
+        let mut body: Value = serde_json::from_str(&written.text)?;
         body["model"] = request.model.into();
-        body["store"] = false.into();
+        body["store"] = self.keeps.into();
+        if let Some(id) = request.service_session_id.and_then(ServiceSessionId::as_text) {
+            body["previous_response_id"] = id.into();
+        }
         body["tools"] =
             request.tools.iter().map(|tool| json!({"type": "function", "name": &*tool.name})).collect();
         if let [Part::Text(text)] = system.first().map_or(&[][..], |system| system.parts()) {
@@ -81,6 +111,7 @@ impl ChatClient for Chat {
         let messages = messages.map(|message| self.vendor.adopt(message.clone())).collect();
         let response = ModelResponse::new(messages).with_usage(reported(&text)?.ok_or("no usage")?);
         let id = serde_json::from_str::<Value>(&text)?["id"].as_str().unwrap_or_default().to_owned();
+        let response = if self.keeps { response.with_service_session_id(id.as_str()) } else { response };
         Ok(response.with_response_id(id))
     }
 }

@@ -1,0 +1,71 @@
+//! Compaction of sessions that a service keeps.
+
+use core::fmt;
+
+use async_trait::async_trait;
+
+use super::Costs;
+use crate::message::Message;
+use crate::session::{ServiceSessionId, SessionError};
+
+/// A compactor that can have a service compact the session that it keeps: see
+/// [`Compactor::as_kept`](super::Compactor::as_kept).
+///
+/// *For implementers*: the session itself is not touched. What it leaves is what another one begins with, in front of what is said
+/// next; whoever fails has changed nothing.
+///
+/// *Cancel safety*: dropping the future leaves the session as it was; the service may ask for its price.
+#[async_trait]
+pub trait KeptCompactor: Send + Sync {
+    /// Has the service compact `session`, and returns what a new one begins with.
+    ///
+    /// # Errors
+    /// What the service says.
+    async fn compact_kept(&self, session: &KeptSession<'_>) -> Result<Vec<Message>, SessionError>;
+}
+
+/// A session that a service keeps, and what its requests have beside messages.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct KeptSession<'a> {
+    /// Under which id it is kept: of services that name each response, that of the latest.
+    pub id: &'a ServiceSessionId,
+    /// The instructions, if there are any.
+    pub instructions: Option<&'a str>,
+    /// The conversation's model; empty where it is not known.
+    pub model: &'a str,
+    /// Where it is told what it costs.
+    pub costs: &'a Costs,
+}
+
+impl<'a> KeptSession<'a> {
+    /// The session of this id, without instructions and of a model that is not known.
+    #[must_use]
+    pub const fn new(id: &'a ServiceSessionId, costs: &'a Costs) -> Self {
+        Self { id, instructions: None, model: "", costs }
+    }
+
+    /// The same with these instructions.
+    #[must_use]
+    pub const fn with_instructions(mut self, instructions: Option<&'a str>) -> Self {
+        self.instructions = instructions;
+        self
+    }
+
+    /// The same of a conversation with this model.
+    #[must_use]
+    pub const fn with_model(mut self, model: &'a str) -> Self {
+        self.model = model;
+        self
+    }
+}
+
+/// No text: what was said stays out of logs.
+impl fmt::Debug for KeptSession<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptSession")
+            .field("instructions", &self.instructions.map(str::len))
+            .field("model", &self.model)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,197 @@
+//! A conversation that a service keeps: what it has not seen yet, and how it goes on where the service has compacted or forgotten it.
+
+use core::panic::AssertUnwindSafe;
+
+use epitome_core::{Seq, count_message};
+use futures::FutureExt;
+use tracing::{Instrument, debug_span};
+
+use super::live::Run;
+use super::pass::Look;
+use super::working::Working;
+use super::{Point, RequestHandle, RunError, RunEvent, due};
+use crate::compaction::{AutoCompaction, KeptSession};
+use crate::message::{Message, Part};
+use crate::provider::{ContextProvider, open_history};
+use crate::session::{AgentSession, ServiceSessionId, SessionContext, SessionError};
+
+/// What a service keeps of a run's conversation.
+///
+/// The session learns of it when the run has finished: a run that does not leaves the service's session where it was before.
+pub(super) struct Served {
+    /// What the next request goes on from; `None` where it begins anew.
+    id: Option<ServiceSessionId>,
+    /// What the service has left of what it kept. A new session of it begins with that.
+    left: Vec<Message>,
+    /// How much of what was said in the run the service has seen; `None` before the first answer.
+    seen: Option<usize>,
+    /// The size of what the service keeps, by the counter, without what each request says again.
+    tokens: u64,
+}
+
+impl Served {
+    pub(super) fn of(session: &AgentSession) -> Self {
+        let id = session.service_session_id().cloned();
+        let left = session.renewed.as_ref().filter(|(of, _)| id.as_ref() == Some(of));
+        let left = left.map(|(_, left)| left.clone()).unwrap_or_default();
+        Self { id: id.filter(|_| left.is_empty()), left, seen: None, tokens: 0 }
+    }
+
+    /// Whether the service keeps the conversation, so that what is stored here is not sent.
+    pub(super) const fn is_kept(&self) -> bool {
+        self.id.is_some() || !self.left.is_empty()
+    }
+
+    pub(super) const fn id(&self) -> Option<&ServiceSessionId> {
+        self.id.as_ref()
+    }
+
+    /// What the service has not seen.
+    pub(super) fn unseen<'m>(&'m self, context: &'m SessionContext) -> impl Iterator<Item = &'m Message> {
+        let said = context.response().map_or(&[][..], |response| &response.messages);
+        let first = context.prompt_messages().filter(|_| self.seen.is_none());
+        let rest = said.get(self.seen.unwrap_or_default()..).unwrap_or_default();
+        self.left.iter().chain(first).chain(rest)
+    }
+
+    /// Takes note of an answer, behind which so much was `said` in the run. Returns whether a new session of the service has
+    /// begun with it.
+    pub(super) fn answered(&mut self, said: usize, id: Option<ServiceSessionId>) -> bool {
+        self.seen = Some(said);
+        self.id = id.or_else(|| self.id.take());
+        !core::mem::take(&mut self.left).is_empty()
+    }
+
+    /// What the session goes on from, once the run has finished; `None` if nothing was answered in it.
+    pub(super) fn settled(&self) -> Option<Option<&ServiceSessionId>> {
+        self.seen.map(|_| self.id.as_ref())
+    }
+
+    /// What could be compacted now. Where something was said since, or a call waits for its result, nothing can begin anew.
+    fn compactable(&self, context: &SessionContext) -> Option<&ServiceSessionId> {
+        let answers = context.input_messages().iter().flat_map(Message::parts);
+        let mut answers = answers.filter(|part| matches!(part, Part::ToolResult(_)));
+        self.id.as_ref().filter(|_| self.seen.is_none() && answers.next().is_none())
+    }
+}
+
+impl Run<'_> {
+    /// Takes up what the service keeps, with its size: that of the latest report.
+    pub(super) fn measure_served(&mut self) {
+        if !self.served.left.is_empty() {
+            self.served.tokens = self.tokens_of(&self.served.left);
+            return;
+        }
+        let usage = self.session.usage().filter(|_| self.served.is_kept() && self.session.token_count() > 0);
+        let total = usage.and_then(|usage| usage.total.or(usage.input_total)).unwrap_or_default();
+        let ledger = self.session.ledger_for(self.settings.model_key(), due::budget(self.window()));
+        let again = self.instruction_tokens.saturating_add(self.tool_tokens);
+        self.served.tokens = ledger.correction().counted_from(total).saturating_sub(again);
+    }
+
+    /// The size of the next request, by the counter.
+    pub(super) fn request_tokens(&self) -> u64 {
+        self.working.index().tokens().saturating_add(self.tool_tokens).saturating_add(self.served.tokens)
+    }
+
+    /// The service no longer knows the session that the request of this handle went on from. Then ask for another prompt: the
+    /// history that was stored here is loaded and sent whole, once.
+    ///
+    /// Where it has become too long, it is compacted as it is configured before a call.
+    ///
+    /// # Errors
+    /// [`RunError::Misuse`] as [`Run::record`], if the service keeps nothing, or if no history provider is the only one that
+    /// loads. [`RunError::Session`] if the history cannot be loaded.
+    ///
+    /// # Cancel safety
+    /// The run is as it was, or sends its history; ask for another prompt.
+    pub async fn forgotten(&mut self, handle: RequestHandle) -> Result<(), RunError> {
+        self.check_idle()?;
+        self.check_handle(&handle)?;
+        if !self.served.is_kept() {
+            return Err(RunError::Misuse(
+                "the service keeps nothing of this session: nothing can be forgotten",
+            ));
+        }
+        let Some(primary) = self.providers.primary_history().cloned() else {
+            return Err(RunError::Misuse(
+                "nothing can be sent anew: no history provider is the only one that loads",
+            ));
+        };
+        let source_id = primary.source_id();
+        let history = open_history(&primary, self.session).await?;
+        let own: Vec<Seq> = self.context.progress_mut(source_id).seqs().to_vec();
+        let behind = self.providers.iter().map(|provider| provider.source_id());
+        let behind: Vec<&str> = behind.skip_while(|id| *id != source_id).skip(1).collect();
+        self.context.load_late(source_id, history, &behind);
+        let mut working =
+            Working::begin_without(&self.context, Some(source_id), self.settings.counter.clone(), &own)?;
+        let said = self.context.response().map(|response| response.messages.clone());
+        working.push(said.unwrap_or_default());
+        self.working = working;
+        self.session.set_service_session_id(None);
+        self.served = Served::of(self.session);
+        self.tell(RunEvent::Forgotten);
+        Ok(())
+    }
+
+    /// Whether what is told by [`Run::forgotten`] can be helped.
+    pub(crate) fn can_send_anew(&self) -> bool {
+        self.served.is_kept() && self.providers.primary_history().is_some()
+    }
+
+    /// Whether the service can compact what it keeps, and this run asks it to.
+    pub(super) fn renews(&self) -> bool {
+        let asks = |auto: &AutoCompaction| {
+            (auto.points.before_run() || auto.points.before_call()) && auto.compactor.as_kept().is_some()
+        };
+        self.served.is_kept() && self.compaction.as_ref().is_some_and(asks)
+    }
+
+    /// Looks at what the service keeps, and has it compacted if that is due: the next request begins a new session of the
+    /// service with what is left. Until it is answered, the old one holds.
+    pub(super) async fn renew(&mut self) {
+        let (point, Some(auto)) = (Point::BeforeCall, self.compaction.clone()) else { return };
+        let Some(compactor) = auto.compactor.as_kept() else { return };
+        let Some(id) = self.served.compactable(&self.context).cloned() else { return };
+        let (counted, stamp) = (self.request_tokens(), self.working.stamp());
+        let index = self.working.index();
+        let look = Look::at(self.session, self.settings, &auto, index, counted, stamp);
+        if !self.is_due(point, &look) {
+            return;
+        }
+        let (instructions, costs) = (self.context.instruction_text(), self.session.costs.clone());
+        let kept = KeptSession::new(&id, &costs)
+            .with_instructions(instructions.as_deref())
+            .with_model(&self.settings.model);
+        let left = AssertUnwindSafe(async { compactor.compact_kept(&kept).await }).catch_unwind();
+        let left = left.instrument(debug_span!("compaction", point = point.as_str(), kept = true)).await;
+        // The ledger learns what it has cost.
+        self.session.ledger_for(self.settings.model_key(), due::budget(self.window()));
+        match left.unwrap_or_else(|_| Err(SessionError::invalid("the compactor panicked"))) {
+            Ok(left) if left.is_empty() => {
+                self.tell(RunEvent::Unchanged { point, reason: "the service has left nothing".into() });
+            }
+            Ok(left) => {
+                self.session.renewed = Some((id, left));
+                self.session.pacing.compacted(self.session.requests);
+                self.served = Served::of(self.session);
+                self.measure_served();
+                self.tell(RunEvent::Renewed { point });
+            }
+            Err(error) => self.failed(point, &error),
+        }
+    }
+
+    /// Lets the session go on from where the run has come to.
+    pub(super) fn settle_served(&mut self) {
+        if let Some(id) = self.served.settled().map(|id| id.cloned()) {
+            self.session.renewed = None;
+            self.session.set_service_session_id(id);
+        }
+    }
+
+    fn tokens_of(&self, messages: &[Message]) -> u64 {
+        messages.iter().map(|message| count_message(message, &*self.settings.counter).as_u64()).sum()
+    }
+}

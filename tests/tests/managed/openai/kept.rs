@@ -1,0 +1,200 @@
+//! Runs over a conversation that the service keeps: only what is new is sent, and never what the service has too.
+
+use epitome::compactors::managed::openai::OpenAiCompaction;
+use epitome::std::agent::{Agent, SessionForgotten, ToolOutput};
+use epitome::std::compaction::Compaction;
+use epitome::std::provider::{HistoryProvider, Providers};
+use epitome::std::run::{Persistence, Point, RunError, RunEvent, RunOptions, RunSettings};
+use epitome::std::session::{AgentSession, ServiceSessionId, SessionErrorKind};
+use serde_json::Value;
+
+use super::service;
+use super::sessions::Chat;
+use crate::support::{block_on, case, managed};
+use crate::talk::{Talk, auto, text};
+
+/// What a request begins with, and goes on from.
+#[derive(Debug, PartialEq)]
+enum Begins {
+    /// With what is new alone.
+    FromAnId,
+    /// Anew, with what a compaction of the service has left.
+    FromWhatIsLeft,
+    /// Anew, with all.
+    Whole,
+}
+
+fn begins(body: &Value) -> Begins {
+    assert_eq!(body["instructions"], "Be brief.", "they are not those of an earlier response");
+    let items = body["input"].as_array().unwrap();
+    let compactions = items.iter().filter(|item| item["type"] == "compaction").count();
+    match body.get("previous_response_id") {
+        Some(_) => {
+            assert_eq!((items.len(), compactions), (1, 0), "what is new is one item: {items:?}");
+            Begins::FromAnId
+        }
+        None if compactions == 1 && items[items.len() - 2]["type"] == "compaction" => {
+            let before = &items[..items.len() - 2];
+            assert!(before.iter().all(|item| item["role"] == "user"), "{before:?}");
+            Begins::FromWhatIsLeft
+        }
+        None => Begins::Whole,
+    }
+}
+
+fn count(sent: &[Value], what: &Begins) -> usize {
+    sent.iter().filter(|body| begins(body) == *what).count()
+}
+
+#[test]
+fn only_what_is_new_is_sent() {
+    let chat = Chat::new("openai").keeping([]);
+    let mut talk = Talk::new("m");
+    let last = talk.go_on(200, &chat, auto(managed(service("openai")), 7_000));
+    assert!(last.ends_with(" 200 facts"), "{last}");
+    assert!(talk.renewed >= 5, "{} times", talk.renewed);
+    assert_eq!((talk.compacted, talk.forgotten), (0, 0));
+    assert_eq!(talk.spent_on_compaction(), talk.renewed as u64);
+    let sent = chat.sent.lock().unwrap();
+    assert_eq!(count(&sent, &Begins::Whole), 1, "the first");
+    assert_eq!(count(&sent, &Begins::FromWhatIsLeft), talk.renewed);
+    assert_eq!(sent.len(), 400);
+}
+
+/// What the service has forgotten is sent once, whole: before the first call of a run, and between a call and its result.
+#[test]
+fn what_is_forgotten_is_sent_once() {
+    for persistence in [Persistence::PerRun, Persistence::PerModelCall] {
+        // One after the other of these requests is refused, and the next one is another one of its run.
+        let chat = Chat::new("openai").keeping([(20, "forget"), (62, "forget"), (103, "forget")]);
+        let mut talk = Talk::new("m").storing(persistence);
+        let last = talk.go_on(60, &chat, auto(managed(service("openai")), 1_000_000));
+        assert!(last.ends_with(" 60 facts"), "{last}");
+        assert_eq!((talk.forgotten, talk.renewed, talk.compacted), (3, 0, 0));
+        let sent = chat.sent.lock().unwrap();
+        assert_eq!(sent.len(), 123);
+        assert_eq!(count(&sent, &Begins::Whole), 4);
+        let mut ends = Vec::new();
+        for refused in [20, 62, 103] {
+            let (refused, whole) = (&sent[refused], sent[refused + 1]["input"].as_array().unwrap());
+            assert_eq!(whole.last(), refused["input"].as_array().unwrap().last(), "what was new is last");
+            let calls: Vec<_> = whole.iter().filter_map(|item| item["call_id"].as_str()).collect();
+            assert!(calls.iter().all(|id| calls.iter().filter(|it| *it == id).count() == 2), "{calls:?}");
+            let questions: Vec<_> = whole.iter().filter(|item| item["role"] == "user").collect();
+            assert!(questions.windows(2).all(|pair| pair[0] != pair[1]), "nothing is sent twice");
+            ends.push(whole.last().unwrap()["type"] == "function_call_output");
+        }
+        assert!(ends.contains(&true) && ends.contains(&false), "{ends:?}");
+    }
+}
+
+/// Where the whole history has become too long, it is compacted as it is where nobody else keeps it, and goes on as a new
+/// session of the service.
+#[test]
+fn what_is_forgotten_and_too_long_is_compacted() {
+    let chat = Chat::new("openai").keeping([(121, "forget")]);
+    let mut talk = Talk::new("m");
+    let last = talk.go_on(100, &chat, auto(managed(service("openai")), 7_000));
+    assert!(last.ends_with(" 100 facts"), "{last}");
+    assert_eq!((talk.forgotten, talk.compacted), (1, 1));
+    let sent = chat.sent.lock().unwrap();
+    let whole = sent[122]["input"].as_array().unwrap();
+    assert!(whole.iter().any(|item| item["type"] == "compaction"), "{whole:?}");
+    assert!(sent[122].get("previous_response_id").is_none());
+    assert!(sent[123..].iter().all(|body| begins(body) != Begins::Whole));
+}
+
+/// An agent whose conversation the service keeps, and what its runs have sent.
+fn agent(chat: &Chat, compaction: OpenAiCompaction, history: bool) -> Agent {
+    let mut providers = Providers::default();
+    if history {
+        providers.push(HistoryProvider::in_memory()).unwrap();
+    }
+    let settings = RunSettings::new("a")
+        .with_instructions("Be brief.")
+        .with_providers(providers)
+        .with_model("m")
+        .with_compaction(auto(managed(compaction), 500));
+    Agent::with_settings(settings, chat.clone())
+        .with_tool_runner(|_| Box::pin(async { ToolOutput::new("unused") }))
+}
+
+fn long(fact: usize) -> String {
+    format!("FACT-{fact}: {}", "and so on ".repeat(60))
+}
+
+/// Whatever fails, the old session of the service holds until the new one has answered, and nothing is paid for twice.
+#[test]
+fn a_failure_leaves_the_old_session_or_the_new_one() {
+    // What happens to the compaction's requests and to the request behind it; what the run says of it.
+    let cases: [(&str, Option<&'static str>, Option<SessionErrorKind>); 7] = [
+        ("ok", None, None),
+        ("503,503,ok", None, None),
+        ("503,503,503", None, Some(SessionErrorKind::Unavailable)),
+        ("none", None, Some(SessionErrorKind::Unavailable)),
+        ("401", None, Some(SessionErrorKind::Invalid)),
+        // A second compaction would be refused.
+        ("ok,401,401", Some("500"), None),
+        ("ok,401,401", Some("disconnect"), None),
+    ];
+    for (faults, answer, failed) in cases {
+        let name = case();
+        let compaction = service("openai").with_header("x-case", &name).unwrap();
+        let compaction = compaction.with_header("x-faults", faults).unwrap();
+        let chat = Chat::new("openai").keeping(answer.map(|fault| (4, fault)));
+        let agent = agent(&chat, compaction, true);
+        let mut session = AgentSession::with_id("s");
+        block_on(async {
+            let options = RunOptions::default();
+            let alone = options.clone().with_compaction(Compaction::Off);
+            for fact in 0..4 {
+                agent.run(&mut session, long(fact), &alone).await.unwrap();
+            }
+            let before = session.service_session_id().cloned();
+            let run = agent.run(&mut session, long(4), &options).await;
+            let events = match (run, answer) {
+                (Ok(outcome), None) => outcome.events,
+                (Err(RunError::Model(_)), Some(_)) => {
+                    assert_eq!(session.service_session_id().cloned(), before, "nothing was answered");
+                    // The next one begins with what was left, which is there.
+                    let outcome = agent.run(&mut session, long(4), &options).await.unwrap();
+                    assert_eq!(outcome.events, [], "{faults}: it is not asked for again");
+                    vec![RunEvent::Renewed { point: Point::BeforeCall }]
+                }
+                (run, _) => panic!("{faults}: {run:?}"),
+            };
+            let told = events.iter().find_map(|event| match event {
+                RunEvent::Failed { kind, .. } => Some(*kind),
+                _ => None,
+            });
+            assert_eq!(told, failed, "{faults}");
+            assert_eq!(events.iter().any(|it| matches!(it, RunEvent::Renewed { .. })), failed.is_none());
+            assert_ne!(session.service_session_id().cloned(), before);
+            let sent = chat.sent.lock().unwrap();
+            let expected = if failed.is_some() { Begins::FromAnId } else { Begins::FromWhatIsLeft };
+            assert_eq!(begins(sent.last().unwrap()), expected, "{faults}");
+            assert_eq!(count(&sent, &Begins::Whole), 1, "{faults}: the first");
+            drop(sent);
+            let outcome = agent.run(&mut session, long(5), &alone).await.unwrap();
+            let last = text(outcome.response.messages.last().unwrap());
+            assert!(last.contains(" 6 facts"), "{faults}: {last}");
+        });
+    }
+}
+
+/// A history that nobody keeps here cannot be sent: the run fails with what the client said.
+#[test]
+fn what_is_forgotten_and_not_stored_is_an_error() {
+    let chat = Chat::new("openai").keeping([(1, "forget")]);
+    let agent = agent(&chat, service("openai"), false);
+    block_on(async {
+        let mut session = AgentSession::with_id("s");
+        let options = RunOptions::default().with_store(true);
+        agent.run(&mut session, long(0), &options).await.unwrap();
+        let id = session.service_session_id().and_then(ServiceSessionId::as_text).map(str::to_owned);
+        assert!(id.is_some());
+        let error = agent.run(&mut session, long(1), &options).await.unwrap_err();
+        assert!(matches!(&error, RunError::Model(error) if error.is::<SessionForgotten>()), "{error:?}");
+        assert_eq!(session.service_session_id().and_then(ServiceSessionId::as_text), id.as_deref());
+    });
+}
