@@ -49,7 +49,7 @@ impl Strategy for OversizedClamp {
         let (clamp, stays) = (self.clamp(), self.max_part_tokens.max(ELIDED_TOKENS_MAX));
         for part in draft.index().parts() {
             let has_ends = matches!(part.kind(), PartKind::ToolResult | PartKind::Text);
-            if has_ends && part.tokens() > stays {
+            if has_ends && draft.part_tokens_left(&part) > stays {
                 // What is protected, or as small as the marker, stays.
                 let _ = draft.clamp(&part, clamp);
             }

@@ -14,8 +14,8 @@ use epitome_core::{Draft, Protection, Strategy};
 /// pass is enough. *Cost*: that of its stages; where the goal is missed twice that, seldom more, and at most once for each
 /// stage.
 ///
-/// A part is shortened once in a pass: of two stages that shorten the same parts the first decides, and the second may have
-/// more to say in the pass after.
+/// A stage sees what those before it have left of a part, and may shorten it further: of two stages that shorten the same
+/// parts the one that leaves less decides.
 ///
 /// What puts summaries in the place of what was said comes last: a stage behind it could drop them only in the pass after,
 /// which would then not be left alone. What is to happen where that is not enough is a fallback of the engine.

@@ -1,6 +1,6 @@
 //! Take out old reasoning.
 
-use epitome_core::{Draft, GroupKind, IndexedPart, PartKind, Profile, Strategy, Verdict};
+use epitome_core::{Draft, GroupKind, IndexedPart, PartKind, PartVerdict, Profile, Strategy, Verdict};
 
 /// Takes the reasoning of older turns out of the request; what it led to stays.
 ///
@@ -44,10 +44,11 @@ impl ReasoningClearing {
         if self.keep_turns == 0 { 1 } else { self.keep_turns }
     }
 
-    /// Whether a part is reasoning that is old enough, not wanted back, and seen.
+    /// Whether a part is reasoning that is old enough, not wanted back, and seen: another stage may have taken it out.
     fn is_old(&self, draft: &Draft<'_>, part: &IndexedPart<'_>) -> bool {
         let newest = draft.index().turn().0;
         part.kind() == PartKind::Reasoning
+            && draft.part_verdict(part) == PartVerdict::Keep
             && part.group().is_some_and(|group| {
                 let age = newest.saturating_sub(group.turn().0);
                 let wanted = self.target == Profile::Deepseek && group.kind() == GroupKind::Exchange;

@@ -162,7 +162,8 @@ impl Strategy for ToolResultClearing<'_> {
             let mut freed = 0_u64;
             self.for_each_old(draft, first_kept, &mut |draft, part, allowance| {
                 if draft.may_elide(part, allowance) {
-                    let less = part.tokens().as_u64().saturating_sub(allowance.as_u64());
+                    let left = draft.part_tokens_left(part).as_u64();
+                    let less = left.saturating_sub(allowance.as_u64());
                     freed = freed.saturating_add(less);
                 }
             });

@@ -19,6 +19,8 @@ pub struct Applied {
     pub tokens: u64,
     /// How many parts were shortened.
     pub shortened: usize,
+    /// Whether all that stands somewhere instead is as large as it may be there: of one kind there is one note.
+    pub full: bool,
 }
 
 /// Plans, fills, writes. Nothing if there is nothing to do.
@@ -48,6 +50,7 @@ pub fn applied(messages: &[Message], index: Index<'_>, request: &Request, half: 
         visible: (0..messages.len()).collect(),
         tokens: ready.tokens_after(),
         shortened: plan.shortened().count(),
+        full: !half && plan.shortened().all(|(part, verdict)| is_smallest(&plan, part.kind(), verdict)),
     };
     let mut summaries = Vec::new();
     // From the last on, because what is taken out moves what stands behind it.
@@ -69,6 +72,11 @@ pub fn applied(messages: &[Message], index: Index<'_>, request: &Request, half: 
     applied.visible.extend(summaries);
     applied.visible.sort_unstable();
     Some(applied)
+}
+
+/// Whether the note of this kind has as much as this verdict grants it.
+fn is_smallest(plan: &Plan<'_>, kind: PartKind, verdict: PartVerdict) -> bool {
+    !matches!(verdict, PartVerdict::Elide(allowance) if allowance != smallest(plan, kind))
 }
 
 /// The least that a note of this kind may have.

@@ -1,6 +1,8 @@
 //! Verdicts on parts and spans of groups: what a draft says to each of them, against the naive twin; and what a filled
 //! plan writes, against a count from scratch.
 
+use std::collections::BTreeSet;
+
 use epitome_core::{Cell, Edit, Placeholders, Refusal, Replacement, StandIn, StandIns, Tokens};
 use epitome_tests::cases::{self, Census, NASTY};
 use epitome_tests::generate::{Scale, conversation, scaled_conversation, seeded};
@@ -29,6 +31,7 @@ const SAID: &[(&str, u64)] = &[
     ("protected", 3_000),
     ("replaced", 400),
     ("replaced a span", 120),
+    ("shortened further", 30),
     ("summary_beside", 35),
     ("cases with uncounted", 150),
 ];
@@ -52,13 +55,19 @@ fn says_what_its_twin_says(
     (messages, figures): &(Vec<Message>, Vec<Figures>),
     census: &Census,
 ) -> Result<bool, TestCaseError> {
-    let mut uncounted = false;
+    let (mut uncounted, mut shortened) = (false, BTreeSet::new());
     census.conversation(messages);
     let compared = compare(messages, figures, &mut |attempt, said, before| match (said, attempt) {
         (Err(Refusal::Uncounted), _) => uncounted = true,
         (Err(refusal), _) => census.count(refusal.as_str(), true),
-        (Ok(()), Attempt::Elide(..)) => census.count("elided", true),
-        (Ok(()), Attempt::Clamp(..)) => census.count("clamped", true),
+        (Ok(()), Attempt::Elide(part, _)) => {
+            census.count("elided", true);
+            census.count("shortened further", !shortened.insert(part));
+        }
+        (Ok(()), Attempt::Clamp(part, ..)) => {
+            census.count("clamped", true);
+            census.count("shortened further", !shortened.insert(part));
+        }
         (Ok(()), Attempt::Replace(first, last, _)) => {
             census.count("replaced a span", true);
             census.count("an edited group goes", before[first..=last].contains('E'));

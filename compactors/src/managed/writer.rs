@@ -9,6 +9,7 @@ use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
+use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
 use epitome_core::{SummaryGap, Tokens, measure_message};
 use epitome_std::compaction::{Costs, KeptSession, LiveRequest};
@@ -69,7 +70,8 @@ impl ServiceWriter {
             false => String::new(),
         };
         let model = if model.is_empty() { &*self.model } else { model };
-        let input = self.input(gap, (history, model), summaries.live());
+        let mut input = self.input(gap, (history, model), summaries.live());
+        input.tell(summaries.late(), model);
         let request = input.request(self, summaries.live()).with_model(model);
         let mut artefact = self.ask(Question::Messages(request), costs).await?;
         if artefact.part.model.is_empty() {
@@ -242,6 +244,17 @@ struct Input {
 }
 
 impl Input {
+    /// Adds what has come since to calls that the summaries in it stand for, each with its call: behind the last of them, to
+    /// which it is what came next.
+    fn tell(&mut self, late: &[Vec<Message>], model: &str) {
+        let is_summary = |message: &Message| message.attribution().source == SourceKind::Compaction;
+        let replaced = self.messages.get(self.replaced_from..).unwrap_or_default();
+        let behind = replaced.iter().rposition(is_summary).map_or(0, |last| last.saturating_add(1));
+        let at = self.replaced_from.saturating_add(behind);
+        let told = late.iter().flatten().map(|message| message.for_model(model).into_owned());
+        self.messages.splice(at..at, told);
+    }
+
     fn request<'a>(&'a self, writer: &'a ServiceWriter, live: Option<&'a LiveRequest>) -> ServiceRequest<'a> {
         let tools = live.map_or(&*writer.tools, |live| &live.tools);
         ServiceRequest::new(&self.messages)

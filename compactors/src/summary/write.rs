@@ -110,6 +110,10 @@ impl<'a> SummaryWriter<'a> {
         self.live
     }
 
+    pub(crate) const fn late(&self) -> &'a [Vec<Message>] {
+        self.late
+    }
+
     pub(crate) const fn with_costs(mut self, costs: &'a Costs) -> Self {
         self.costs = Some(costs);
         self

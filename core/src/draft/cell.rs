@@ -98,6 +98,11 @@ impl Clamps {
         self.len.checked_sub(1)
     }
 
+    /// What is left of a part with this cell, of so many tokens.
+    pub(super) fn left(&self, cell: Cell, tokens: Tokens) -> Tokens {
+        super::left_of(self.verdict(cell), tokens)
+    }
+
     /// The verdict that a part's cell holds.
     pub(crate) fn verdict(&self, cell: Cell) -> PartVerdict {
         match cell.0 {

@@ -8,6 +8,9 @@ impl Draft<'_> {
     /// Lets a note of at most `allowance` tokens stand in the place of a part. Reasoning goes without a note: its
     /// allowance is nothing.
     ///
+    /// A part that is shortened already may be shortened further, by this or by [`clamp`](Self::clamp): the last verdict
+    /// counts, and each leaves less than the one before.
+    ///
     /// Reasoning that is all that its message holds stays, whoever the request is for: without it the message would have
     /// no content, which is refused by providers where it stands alone, and where neighbours are joined it would be gone
     /// though its group is kept. To be rid of it, drop the group.
@@ -15,8 +18,8 @@ impl Draft<'_> {
     /// # Errors
     /// [`Refusal`] if that would not be legal; nothing is changed then.
     pub fn elide(&mut self, part: &IndexedPart<'_>, allowance: Tokens) -> Result<(), Refusal> {
-        let (cell, allowance) = self.check_elide(part, allowance)?;
-        self.edit(part, cell, allowance);
+        let (cell, freed) = self.check_elide(part, allowance)?;
+        self.edit(part, cell, freed);
         Ok(())
     }
 
@@ -31,15 +34,13 @@ impl Draft<'_> {
     /// # Errors
     /// [`Refusal`] if that would not be legal; nothing is changed then.
     pub fn clamp(&mut self, part: &IndexedPart<'_>, clamp: Clamp) -> Result<(), Refusal> {
-        self.check_part(part)?;
+        let (_, now) = self.check_part(part)?;
         if !matches!(part.kind(), PartKind::ToolResult | PartKind::Text) {
             return Err(Refusal::NoEnds);
         }
-        if clamp.tokens_max() >= part.tokens() {
-            return Err(Refusal::NotSmaller);
-        }
+        let freed = now.freed_by(clamp.tokens_max())?;
         let number = self.clamps.number(clamp).ok_or(Refusal::NoRoom)?;
-        self.edit(part, Cell::clamped(number), clamp.tokens_max());
+        self.edit(part, Cell::clamped(number), freed);
         Ok(())
     }
 
@@ -50,9 +51,16 @@ impl Draft<'_> {
         cell.map_or(PartVerdict::Keep, |cell| self.clamps.verdict(*cell))
     }
 
-    /// The cell of an elided part, and what it may have.
+    /// What a part has now, in tokens: less than [`IndexedPart::tokens`] if it is shortened, at most all that may stand in its
+    /// place. Like [`part_verdict`](Self::part_verdict) it is worth something only while its group is kept.
+    #[must_use]
+    pub fn part_tokens_left(&self, part: &IndexedPart<'_>) -> Tokens {
+        left_of(self.part_verdict(part), part.tokens())
+    }
+
+    /// The cell of an elided part, and how much less it has with it.
     fn check_elide(&self, part: &IndexedPart<'_>, allowance: Tokens) -> Result<(Cell, Tokens), Refusal> {
-        let group = self.check_part(part)?;
+        let (group, now) = self.check_part(part)?;
         if part.kind() == PartKind::Reasoning {
             if group.turn == self.index.turn() {
                 return Err(Refusal::CurrentTurn);
@@ -60,19 +68,20 @@ impl Draft<'_> {
             if part.is_all_of_its_message() {
                 return Err(Refusal::OnlyContent);
             }
+            if now.edited {
+                return Err(Refusal::Edited);
+            }
             // Sealed reasoning counts as nothing, and goes with what is readable.
-            return Ok((Cell::elided(Tokens::ZERO).ok_or(Refusal::NoRoom)?, Tokens::ZERO));
+            return Ok((Cell::elided(Tokens::ZERO).ok_or(Refusal::NoRoom)?, now.tokens));
         }
-        if allowance >= part.tokens() {
-            return Err(Refusal::NotSmaller);
-        }
-        Ok((Cell::elided(allowance).ok_or(Refusal::NoRoom)?, allowance))
+        let freed = now.freed_by(allowance)?;
+        Ok((Cell::elided(allowance).ok_or(Refusal::NoRoom)?, freed))
     }
 
     /// What a part of a group that stays must meet, whatever is to become of it.
     ///
-    /// Gives the leader of its group, which is smaller than the group.
-    fn check_part(&self, part: &IndexedPart<'_>) -> Result<&Span, Refusal> {
+    /// Gives the leader of its group, which is smaller than the group, and what the part has now.
+    fn check_part(&self, part: &IndexedPart<'_>) -> Result<(&Span, Now), Refusal> {
         let group = self.index.span(part.leader()).ok_or(Refusal::NoPart)?;
         let cell = self.cell(part.leader()).ok_or(Refusal::NoGroup)?;
         self.check_kept(cell)?;
@@ -81,20 +90,22 @@ impl Draft<'_> {
         }
         match self.parts.get(part.at() as usize) {
             None => Err(Refusal::NoPart),
-            Some(cell) if *cell != Cell::EMPTY => Err(Refusal::Edited),
             Some(_) if group.tokens == Tokens::MAX.0 => Err(Refusal::Uncounted),
-            Some(_) => Ok(group),
+            Some(cell) => {
+                let tokens = self.clamps.left(*cell, part.tokens());
+                Ok((group, Now { tokens, edited: *cell != Cell::EMPTY }))
+            }
         }
     }
 
-    fn edit(&mut self, part: &IndexedPart<'_>, cell: Cell, left: Tokens) {
+    fn edit(&mut self, part: &IndexedPart<'_>, cell: Cell, freed: Tokens) {
         if let Some(place) = self.parts.get_mut(part.at() as usize) {
             *place = cell;
         }
         if let Some(group) = self.cells.get_mut(part.leader() as usize) {
             group.set(Cell::EDITED);
         }
-        self.tokens = self.tokens.saturating_sub(part.tokens().as_u64()).saturating_add(left.as_u64());
+        self.tokens = self.tokens.saturating_sub(freed.as_u64());
     }
 
     /// Takes the verdicts on the parts of a group back: it does not stay. Each group does so once. (Most groups have none,
@@ -117,9 +128,25 @@ impl Draft<'_> {
 
     fn forget_edit(&mut self, at: usize) {
         let (Some(place), Some(part)) = (self.parts.get_mut(at), self.index.parts.get(at)) else { return };
-        let left = left_of(self.clamps.verdict(*place), part.tokens());
+        let left = self.clamps.left(*place, part.tokens());
         *place = Cell::EMPTY;
-        self.tokens = self.tokens.saturating_sub(left.as_u64()).saturating_add(part.tokens().as_u64());
+        self.tokens = self.tokens.saturating_add(u64::from(part.tokens().0.saturating_sub(left.0)));
+    }
+}
+
+/// What a part has as the verdicts stand.
+struct Now {
+    tokens: Tokens,
+    edited: bool,
+}
+
+impl Now {
+    /// How much less it has if `left` is left of it.
+    fn freed_by(&self, left: Tokens) -> Result<Tokens, Refusal> {
+        if left >= self.tokens {
+            return Err(if self.edited { Refusal::Edited } else { Refusal::NotSmaller });
+        }
+        Ok(Tokens(self.tokens.0.saturating_sub(left.0)))
     }
 }
 

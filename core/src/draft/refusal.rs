@@ -18,7 +18,7 @@ pub enum Refusal {
     Dropped,
     /// The group is replaced already.
     Replaced,
-    /// The part has a verdict already.
+    /// The part is shortened as far already, or further.
     Edited,
     /// What would stand there instead is not smaller.
     NotSmaller,

@@ -183,10 +183,9 @@ impl Draft<'_> {
         if !cell.has(Cell::EDITED) {
             return group.tokens().as_u64();
         }
-        let freed = group.parts().map(|part| {
-            let left = super::parts::left_of(self.part_verdict(&part), part.tokens());
-            part.tokens().as_u64().saturating_sub(left.as_u64())
-        });
+        let freed = group
+            .parts()
+            .map(|part| part.tokens().as_u64().saturating_sub(self.part_tokens_left(&part).as_u64()));
         group.tokens().as_u64().saturating_sub(freed.sum())
     }
 

@@ -40,6 +40,14 @@ pub struct Shortened {
     pub left: Option<u32>,
 }
 
+impl Shortened {
+    /// What it has now, at most.
+    #[must_use]
+    pub fn now(&self) -> u32 {
+        self.left.unwrap_or(self.tokens)
+    }
+}
+
 /// Verdicts, as they stand.
 #[derive(Debug)]
 pub struct NaiveDraft<'a> {
@@ -110,7 +118,7 @@ impl<'a> NaiveDraft<'a> {
             }
             Attempt::Elide(part, allowance) => {
                 self.may_shorten(part)?;
-                let Shortened { kind, tokens, .. } = self.parts[part];
+                let Shortened { kind, left, .. } = self.parts[part];
                 let reasoning = kind == PartKind::Reasoning;
                 if reasoning && self.groups[self.group_of(part)].turn == self.naive.turn {
                     self.refuse(Refusal::CurrentTurn)?;
@@ -118,8 +126,11 @@ impl<'a> NaiveDraft<'a> {
                 if reasoning && self.naive.only_reasons(self.parts[part].message) {
                     self.refuse(Refusal::OnlyContent)?;
                 }
-                if !reasoning && allowance >= tokens {
-                    self.refuse(Refusal::NotSmaller)?;
+                if reasoning && left.is_some() {
+                    self.refuse(Refusal::Edited)?;
+                }
+                if !reasoning {
+                    self.is_less(part, allowance)?;
                 }
                 if !reasoning && allowance > ELIDED_TOKENS_MAX.0 {
                     self.refuse(Refusal::NoRoom)?;
@@ -132,9 +143,7 @@ impl<'a> NaiveDraft<'a> {
                     self.refuse(Refusal::NoEnds)?;
                 }
                 let left = Clamp { head: Tokens(head), tail: Tokens(tail) }.tokens_max().0;
-                if left >= self.parts[part].tokens {
-                    self.refuse(Refusal::NotSmaller)?;
-                }
+                self.is_less(part, left)?;
                 if !self.clamps.contains(&(head, tail)) {
                     if self.clamps.len() == 4 {
                         self.refuse(Refusal::NoRoom)?;
@@ -223,13 +232,23 @@ impl<'a> NaiveDraft<'a> {
         self.first_broken(&rules)
     }
 
+    fn is_less(&self, part: usize, left: u32) -> Result<(), Refusal> {
+        let Shortened { tokens, left: now, .. } = self.parts[part];
+        if now.is_none() && left >= tokens {
+            self.refuse(Refusal::NotSmaller)?;
+        }
+        if now.is_some_and(|now| left >= now) {
+            self.refuse(Refusal::Edited)?;
+        }
+        Ok(())
+    }
+
     fn may_shorten(&self, part: usize) -> Result<(), Refusal> {
         let group = self.group_of(part);
         let rules = [
             (self.verdicts[group] == 'D', Refusal::Dropped),
             (self.verdicts[group] == 'R', Refusal::Replaced),
             (self.protected.hard[group], Refusal::Protected),
-            (self.parts[part].left.is_some(), Refusal::Edited),
             (self.naive.tokens(&self.groups[group]) == u64::from(u32::MAX), Refusal::Uncounted),
         ];
         self.first_broken(&rules)

@@ -62,6 +62,20 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// Steps in any order; and such in a row as seldom come so by chance: whoever waits gives up, or the summarizer does, before
+/// the next one asks.
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let said = || prop::collection::vec(said(), 6..12).prop_map(Step::Said);
+    let given_up = (said(), 1_usize..4, prop::option::of(said())).prop_map(|(first, polls, then)| {
+        [first, Step::Begin, Step::Dropped(polls)].into_iter().chain(then).chain([Step::Now]).collect()
+    });
+    let failed = (said(), any::<bool>()).prop_map(|(first, due)| {
+        vec![first, Step::Begin, Step::Polled(8), if due { Step::Due } else { Step::Now }]
+    });
+    let row = prop_oneof![8 => step().prop_map(|one| vec![one]), 1 => given_up, 1 => failed];
+    prop::collection::vec(row, 6..24).prop_map(|rows| rows.concat())
+}
+
 #[derive(Debug, Clone)]
 struct Case {
     sqlite: bool,
@@ -80,17 +94,8 @@ fn case() -> impl Strategy<Value = Case> {
     let meanwhile = prop_oneof![6 => Just(Meanwhile::Nothing), 1 => Just(Meanwhile::Append), 1 => Just(Meanwhile::Compact)];
     let which = prop_oneof![2 => summarizing(), 1 => any_stages()];
     let said = prop::collection::vec(said(), 12..30);
-    (
-        any::<bool>(),
-        which,
-        any::<bool>(),
-        answer,
-        0_usize..4,
-        meanwhile,
-        said,
-        prop::collection::vec(step(), 6..24),
-    )
-        .prop_map(|(sqlite, which, falls_back, answer, yields, meanwhile, first, steps)| Case {
+    (any::<bool>(), which, any::<bool>(), answer, 0_usize..4, meanwhile, said, steps()).prop_map(
+        |(sqlite, which, falls_back, answer, yields, meanwhile, first, steps)| Case {
             sqlite,
             which,
             falls_back,
@@ -99,7 +104,8 @@ fn case() -> impl Strategy<Value = Case> {
             meanwhile,
             first,
             steps,
-        })
+        },
+    )
 }
 
 #[test]

@@ -9,6 +9,7 @@
 
 mod anthropic;
 mod commits;
+mod late;
 mod openai;
 mod proxy;
 mod recorded;

@@ -32,7 +32,7 @@ impl Draft<'_> {
             }
         }
         clear.retain(|(at, note)| exclude != Some(self.tool(*at)) && self.may_shorten(*at, *note));
-        let frees = |(at, note): &(usize, u32)| u64::from(self.parts[*at].tokens - note);
+        let frees = |(at, note): &(usize, u32)| u64::from(self.parts[*at].now() - note);
         if clear.iter().map(frees).sum::<u64>() >= at_least {
             clear.into_iter().for_each(|(at, note)| self.parts[at].left = Some(note));
         }
@@ -49,7 +49,9 @@ impl Draft<'_> {
             };
             let age = self.naive.turn - group.turn;
             let seen = !self.is_gone(self.group_of(&self.parts[*at]));
-            self.parts[*at].kind == PartKind::Reasoning && age >= keep.max(1) && !wanted && seen
+            let part = &self.parts[*at];
+            let stays = part.kind == PartKind::Reasoning && part.left.is_none();
+            stays && age >= keep.max(1) && !wanted && seen
         };
         let old: Vec<usize> = (0..self.parts.len()).filter(old).collect();
         if target == Profile::Anthropic && !old.iter().all(|at| self.may_shorten(*at, 0)) {
@@ -69,7 +71,7 @@ impl Draft<'_> {
             let part = &self.parts[at];
             let has_ends = matches!(part.kind, PartKind::ToolResult | PartKind::Text);
             // A note may have 250 tokens.
-            if has_ends && part.tokens > left.max(250) && self.may_touch(at) {
+            if has_ends && part.now() > left.max(250) && self.may_touch(at) {
                 self.parts[at].left = Some(left);
             }
         }
@@ -99,9 +101,10 @@ impl Draft<'_> {
         let part = &self.parts[at];
         let group = self.group_of(part);
         let smaller = if part.kind == PartKind::Reasoning {
-            self.groups[group].turn < self.naive.turn && !self.naive.only_reasons(part.message)
+            let old = self.groups[group].turn < self.naive.turn;
+            old && !self.naive.only_reasons(part.message) && part.left.is_none()
         } else {
-            note < part.tokens && note <= 250
+            note < part.now() && note <= 250
         };
         smaller && self.may_touch(at)
     }
@@ -110,6 +113,6 @@ impl Draft<'_> {
         let part = &self.parts[at];
         let group = self.group_of(part);
         let full = self.naive.tokens(&self.groups[group]) == u64::from(u32::MAX);
-        !self.is_gone(group) && !self.protected.hard[group] && part.left.is_none() && !full
+        !self.is_gone(group) && !self.protected.hard[group] && !full
     }
 }
