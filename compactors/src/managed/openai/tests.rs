@@ -185,9 +185,64 @@ fn in_band_the_newest_of_what_the_user_said_goes_before_the_item() {
     let request = ServiceRequest::new(&messages).replacing_from(1);
     let answer = answer(&[], &[item("s")]).replace("response.compaction", "response");
     let artefact = triggered(&ResponsesVendor::openai(), "m", &request, &answer).unwrap();
-    let said = texts(&users::said(&[artefact.into_message()]));
-    assert!((1..4).contains(&said.len()), "{}", said.len());
+    let before = users::said(&[artefact.into_message()]);
+    let said = texts(&before);
+    assert!((1..5).contains(&said.len()), "{}", said.len());
     assert!(said.last().unwrap().starts_with("5: "));
+    // What no longer fits has lost its middle, and nothing else has.
+    let (first, rest) = said.split_first().unwrap();
+    assert!(first.contains(" tokens truncated…") && first.ends_with("many words "), "{}", first.len());
+    assert!(rest.iter().all(|text| !text.contains("truncated")));
+    let tokens = before.iter().map(users::Said::tokens).sum::<u64>();
+    assert!((63_900..=64_000).contains(&tokens), "{tokens} tokens");
+}
+
+/// All that an item says.
+fn all_of(said: &users::Said) -> String {
+    let Part::Unknown(item) = said.clone().into_part() else { panic!("no item") };
+    let item = json(&item.raw);
+    let content = item["content"].as_array().unwrap();
+    content.iter().filter_map(|part| part["text"].as_str()).collect()
+}
+
+/// Whatever is in it: characters of several bytes, several texts, images.
+#[test]
+fn the_middle_of_a_text_goes_and_its_images_stay() {
+    let image =
+        Part::Media(Media::new(MediaKind::Image, "image/png", MediaSource::Base64("iVBO".repeat(40).into())));
+    let text = |text: String| Part::Text(text.into());
+    let huge = Message::new(
+        Role::User,
+        Vec::from([
+            text("First.".into()),
+            image.clone(),
+            text("Ärger 😀 ".repeat(60_000) + "END"),
+            text("Last.".into()),
+        ]),
+    );
+    let newer = Message::user("newer words ".repeat(4_000));
+    let left = users::newest(users::said(&[Message::user("Older."), huge, newer.clone()]));
+    let tokens = left.iter().map(users::Said::tokens).sum::<u64>();
+    let items: Vec<String> = left.iter().map(all_of).collect();
+    assert!((63_900..=64_000).contains(&tokens), "{tokens} tokens");
+    let [cut, whole] = &*items else { panic!("{} messages", items.len()) };
+    assert_eq!(Message::user(whole.as_str()), newer);
+    assert!(
+        cut.starts_with("First.Ärger") && cut.contains(" tokens truncated…") && cut.ends_with("END"),
+        "{}",
+        cut.len()
+    );
+    let input = input(
+        &ResponsesVendor::openai(),
+        [&Message::new(Role::Assistant, left.into_iter().map(users::Said::into_part).collect())],
+    );
+    assert_eq!(input.unwrap().text.matches("input_image").count(), 1, "images stay");
+    // Not even an image fits: what is older is not looked at.
+    let full = users::newest(users::said(&[
+        Message::new(Role::User, Vec::from([image])),
+        Message::user("words ".repeat(200_000)),
+    ]));
+    assert_eq!(full.len(), 1);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the user said, behind which a compaction stands.
 
-use std::string::String;
+use std::format;
+use std::string::{String, ToString as _};
 use std::vec::Vec;
 
 use epitome_core::message::{PartView, Role, UnknownView};
@@ -59,7 +60,7 @@ impl Said {
         Part::Unknown(UnknownPart::new(Format::OpenaiResponses.as_str(), ITEM, self.raw))
     }
 
-    fn tokens(&self) -> u64 {
+    pub(super) fn tokens(&self) -> u64 {
         let view = UnknownView::new(Format::OpenaiResponses.as_str(), ITEM, &self.raw);
         count_part(PartView::Unknown(view), &ClassEstimator::new()).as_u64()
     }
@@ -81,17 +82,78 @@ fn said_in(message: &Message) -> Vec<Said> {
 /// What an item is called that is a message.
 const ITEM: &str = "message";
 
-/// The newest of these that are not too much together, in order.
+/// The newest of these that are not too much together, in order. Of the text that no longer fits the middle is left out; images
+/// stay. Source: Codex (`build_compacted_history` and `truncate_middle`).
 pub(super) fn newest(said: Vec<Said>) -> Vec<Said> {
-    let mut left = RETAINED_TOKENS_MAX;
-    let fits = |said: &&Said| match left.checked_sub(said.tokens()) {
-        Some(rest) => {
-            left = rest;
-            true
+    let (mut left, mut newest) = (RETAINED_TOKENS_MAX, Vec::new());
+    for said in said.into_iter().rev() {
+        match left.checked_sub(said.tokens()) {
+            Some(rest) => left = rest,
+            None => {
+                newest.extend(said.shortened(left));
+                break;
+            }
         }
-        None => false,
-    };
-    let newest = said.iter().rev().take_while(fits).count();
-    let skipped = said.len().saturating_sub(newest);
-    said.into_iter().skip(skipped).collect()
+        newest.push(said);
+    }
+    newest.reverse();
+    newest
 }
+
+impl Said {
+    /// The same with as much of its text as makes `tokens` at most; none if not even the rest of it fits.
+    fn shortened(&self, tokens: u64) -> Option<Self> {
+        let item: Value = serde_json::from_str(&self.raw).ok()?;
+        let bytes = texts_of(&item).map(str::len).sum::<usize>();
+        let fitting =
+            |kept| Self::of_item(&with_text(&item, kept)?.to_string()).filter(|it| it.tokens() <= tokens);
+        // Less text is no more tokens, as nearly as an estimate is true: the largest that fits is looked for from both sides.
+        let (mut fits, mut too_much) = (None, bytes);
+        let mut at = too_much / 2;
+        while at > 0 {
+            match fitting(at) {
+                Some(said) => fits = Some((at, said)),
+                None => too_much = at,
+            }
+            let least = fits.as_ref().map_or(0, |(at, _)| *at);
+            let next = least.saturating_add(too_much.saturating_sub(least) / 2);
+            if next == least {
+                break;
+            }
+            at = next;
+        }
+        fits.map(|(_, said)| said)
+    }
+}
+
+fn texts_of(item: &Value) -> impl Iterator<Item = &str> {
+    let content = item.get("content").and_then(Value::as_array).into_iter().flatten();
+    content.filter_map(|part| part.get("text")?.as_str())
+}
+
+/// The item with the first `kept` bytes of its texts or so; of the text in which they end, both ends.
+fn with_text(item: &Value, mut kept: usize) -> Option<Value> {
+    let mut item = item.clone();
+    item.get_mut("content")?.as_array_mut()?.retain_mut(|part| {
+        let Some(Value::String(text)) = part.get_mut("text") else { return true };
+        let (had, room) = (text.len(), kept);
+        kept = kept.saturating_sub(had);
+        if had > room {
+            *text = without_middle(text, room);
+        }
+        room > 0
+    });
+    Some(item)
+}
+
+/// Both ends of a text, `kept` bytes at most, and between them how much is missing, at four bytes a token: in Codex's words.
+fn without_middle(text: &str, kept: usize) -> String {
+    let head = text.floor_char_boundary(kept / 2);
+    let tail = text.ceil_char_boundary(text.len().saturating_sub(kept.saturating_sub(kept / 2)));
+    let missing = tail.saturating_sub(head).div_ceil(BYTES_PER_TOKEN);
+    let [head, tail] = [text.get(..head), text.get(tail..)].map(Option::unwrap_or_default);
+    format!("{head}…{missing} tokens truncated…{tail}")
+}
+
+/// What Codex counts a token at.
+const BYTES_PER_TOKEN: usize = 4;
