@@ -24,6 +24,7 @@ mod models;
 mod options;
 mod output;
 mod redact;
+mod repaired;
 mod report;
 mod retained;
 mod sessions;

@@ -1,0 +1,86 @@
+//! `compact --repair` where summaries stand in the place of messages.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::support::*;
+
+const DIGEST: [&str; 5] = ["--keep", "40%", "--strategy", "tool-digest:keep=1", "--json"];
+
+/// What `compact` reports with these further arguments, and the messages that it writes to `out`.
+fn compacted(file: &Path, out: &Path, args: &[&str]) -> (Value, Vec<Value>) {
+    let report = run(&[&["compact", text(file), "-o", text(out)], &DIGEST[..], args].concat()).json();
+    let written = read(out);
+    let values: Vec<Value> =
+        serde_json::Deserializer::from_str(&written).into_iter().collect::<Result<_, _>>().unwrap();
+    let messages = match values.as_slice() {
+        [Value::Array(list)] => list.clone(),
+        [Value::Object(whole)] => whole["messages"].as_array().unwrap().clone(),
+        _ => values,
+    };
+    // What is written has the size that is reported, and is what a profile allows.
+    let again = report_of(out);
+    assert_eq!(again["tokens_before"], report["tokens_after"], "{}", file.display());
+    assert_eq!(again["messages_before"], report["messages_after"], "{}", file.display());
+    (report, messages)
+}
+
+fn report_of(file: &Path) -> Value {
+    report(file, &["--keep", "100%"])
+}
+
+fn is_summary(message: &&Value) -> bool {
+    message.to_string().contains("[Conversation Summary]")
+}
+
+#[test]
+fn summaries_stay_in_their_places_beside_what_a_repair_adds() {
+    let folder = Folder::new();
+    let mut all = messages(12);
+    // A result of the first turns that answers nothing, and a call of the last turn without its result.
+    all.insert(1, json!({"role": "tool", "tool_call_id": "nobody's", "content": "orphan"}));
+    let gone = all.len() - 2;
+    assert_eq!(all.remove(gone)["role"], "tool");
+    folder.file("in.json", serde_json::to_string_pretty(&all).unwrap());
+    folder.file("whole.json", json!({"model": "m", "messages": all, "n": 1.5}).to_string());
+    folder.file("in.jsonl", jsonl(&all));
+    for name in ["in.json", "whole.json", "in.jsonl"] {
+        let (file, out) = (folder.path(name), folder.path(&format!("out-{name}")));
+        let (_, plain) = compacted(&file, &out, &[]);
+        let (report, repaired) = compacted(&file, &out, &["--repair"]);
+        assert_eq!(report["repair"]["aborted"], 1, "{name}");
+        let is_aborted = |message: &Value| message.to_string().contains("[aborted: this call has no result]");
+        let aborted = repaired.iter().position(is_aborted).unwrap();
+        assert_eq!(repaired[aborted]["role"], "tool", "{name}");
+        let rest: Vec<_> = repaired.iter().filter(|message| !is_aborted(message)).collect();
+        assert_eq!(
+            rest,
+            plain.iter().filter(|message| message["content"] != "orphan").collect::<Vec<_>>(),
+            "{name}"
+        );
+        assert!(plain.iter().filter(is_summary).count() >= 1, "{name}");
+        run(&["validate", text(&out)]).ok();
+    }
+}
+
+#[test]
+fn summaries_stay_in_a_repaired_conversation_of_another_format() {
+    let folder = Folder::new();
+    let chat = folder.file("chat.json", serde_json::to_string(&messages(12)).unwrap());
+    let file = folder.path("in.json");
+    run(&["convert", text(&chat), "--to", "anthropic", "-o", text(&file)]).ok();
+    let out = folder.path("out.json");
+    let summaries = |messages: &[Value]| -> Vec<Value> {
+        let blocks = messages.iter().flat_map(|message| match &message["content"] {
+            Value::Array(blocks) => blocks.clone(),
+            text => vec![json!({"type": "text", "text": text})],
+        });
+        blocks.filter(|block| is_summary(&block)).collect()
+    };
+    let (_, plain) = compacted(&file, &out, &["--profile", "anthropic"]);
+    let (_, repaired) = compacted(&file, &out, &["--profile", "anthropic", "--repair"]);
+    assert!(!summaries(&plain).is_empty());
+    assert_eq!(summaries(&plain), summaries(&repaired));
+    run(&["validate", text(&out), "--profile", "anthropic"]).ok();
+}
