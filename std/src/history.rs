@@ -48,7 +48,7 @@ pub use ext::{Exported, HistoryStoreExt, Keep, Retained, check_export};
 pub use fill::{Notes, fill, fill_with, part_text};
 pub use jsonl::{CutTail, Fsync, JsonlOptions, JsonlStore};
 pub use live::History;
-pub(crate) use live::{Beside, Exchange};
+pub(crate) use live::{Beside, Exchange, exchange};
 pub use memory::MemoryStore;
 pub(crate) use memory::Snapshot;
 pub use open::open_store;

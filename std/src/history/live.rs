@@ -19,7 +19,7 @@ use super::{
 use crate::message::{Message, Part, Str};
 use crate::tokens::CachedCounter;
 
-pub(crate) use late::{Beside, Exchange};
+pub(crate) use late::{Beside, Exchange, exchange};
 
 /// A session in use: what its next request would contain, and the store that keeps all of it.
 ///

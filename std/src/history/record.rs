@@ -121,7 +121,7 @@ impl UnansweredCall {
     }
 
     /// Whether `answer` answers it.
-    pub(super) fn is_answered_by(&self, answer: &Entry) -> bool {
+    pub(crate) fn is_answered_by(&self, answer: &Entry) -> bool {
         let (turn, anchor, ordinal) = (self.turn, self.anchor, self.ordinal);
         let kind = OpenCall { turn, anchor, ordinal, span: OpenCall::HIDDEN, tool: 0 }.kind();
         anchor == answer.anchor && answer.answers() == Some((kind, self.id.as_str()))

@@ -257,7 +257,7 @@ struct Before {
 
 impl Placing<'_> {
     /// What goes into the log.
-    pub(super) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
     }
 

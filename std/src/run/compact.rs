@@ -85,11 +85,19 @@ pub(super) async fn stored_history(
     settings: &RunSettings,
     session: &mut AgentSession,
 ) -> Result<Option<History>, SessionError> {
+    let providers = settings.providers.for_run(session, &SessionContext::new(session, "", Vec::new()));
+    stored_by(&providers, session).await
+}
+
+/// What these providers have stored of a session.
+pub(super) async fn stored_by(
+    providers: &Providers,
+    session: &mut AgentSession,
+) -> Result<Option<History>, SessionError> {
     if session.service_session_id().is_some() {
         return Err(SessionError::new(SessionErrorKind::Invalid, SERVICE_MANAGED));
     }
-    let providers = settings.providers.for_run(session, &SessionContext::new(session, "", Vec::new()));
-    match (providers.primary_history(), skipped(&providers)) {
+    match (providers.primary_history(), skipped(providers)) {
         (Some(primary), _) => open_history(primary, session).await.map(Some),
         (None, Some(reason)) => Err(SessionError::invalid(format!("compact: {}", reason.as_str()))),
         (None, None) => Ok(None),

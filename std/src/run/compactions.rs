@@ -4,10 +4,12 @@ use core::fmt;
 
 use epitome_core::{Revision, Seq};
 
-use super::RunSettings;
-use super::compact::stored_history;
+use super::compact::{stored_by, stored_history};
+use super::live::Run;
+use super::{RunError, RunSettings};
 use crate::history::{Committed, History, LogPage};
-use crate::session::{AgentSession, SessionError};
+use crate::provider::ContextProvider;
+use crate::session::{AgentSession, SessionError, SessionErrorKind};
 
 /// The compactions of what is stored of a session: what they have hidden can be read, and the latest be undone.
 ///
@@ -15,6 +17,8 @@ use crate::session::{AgentSession, SessionError};
 /// for [`Pacing::REST_TURNS`](epitome_core::Pacing::REST_TURNS) requests, so that what was undone is not at once done again;
 /// a request that does not fit does not wait, and a compaction that is asked for does not either. That a pass waits is told by
 /// [`RunEvent::Resting`](super::RunEvent::Resting). A session that is written and read again has forgotten it.
+///
+/// While a run is under way, [`Run::compactions`] has them: what is undone is in its next request.
 ///
 /// ```
 /// # use epitome_core::Seq;
@@ -50,20 +54,56 @@ use crate::session::{AgentSession, SessionError};
 /// # }).unwrap();
 /// ```
 pub struct Compactions<'a> {
-    session: &'a mut AgentSession,
+    shown: &'a mut (dyn Shown + Send),
     history: History,
 }
 
+/// What shows a session, and what it has to do about an undoing.
+trait Shown {
+    /// Whether it has compacted what it shows, and that is not stored.
+    fn is_ahead(&self) -> bool;
+
+    /// Shows what the history shows now, and takes back what is not stored.
+    fn undone(&mut self, history: &History) -> Result<(), SessionError>;
+}
+
+impl Shown for AgentSession {
+    fn is_ahead(&self) -> bool {
+        false
+    }
+
+    fn undone(&mut self, _: &History) -> Result<(), SessionError> {
+        self.note_compaction();
+        self.pacing.undone(self.requests);
+        Ok(())
+    }
+}
+
+impl Shown for Run<'_> {
+    fn is_ahead(&self) -> bool {
+        self.working.is_ahead()
+    }
+
+    fn undone(&mut self, history: &History) -> Result<(), SessionError> {
+        self.session.undone(history)?;
+        let Some(primary) = self.providers.primary_history().cloned() else { return Ok(()) };
+        let logged = self.logged(&primary);
+        self.working.show_again(history, &logged)?;
+        self.context.put_history(primary.source_id(), history.snapshot());
+        Ok(())
+    }
+}
+
 impl<'a> Compactions<'a> {
-    /// The compactions of the history that a run of these settings would compact. `Agent::settings` are an agent's; in the
-    /// middle of a run it cannot be had, as the run has the session.
+    /// The compactions of the history that a run of these settings would compact. `Agent::settings` are an agent's. While a
+    /// run is under way it has the session: [`Run::compactions`].
     ///
     /// # Errors
     /// `Invalid` as [`compact`](super::compact), and if there is no history provider; otherwise what the store says.
     pub async fn open(settings: &RunSettings, session: &'a mut AgentSession) -> Result<Self, SessionError> {
         let history = stored_history(settings, session).await?;
         let history = history.ok_or_else(|| SessionError::invalid("there is no history provider"))?;
-        Ok(Self { session, history })
+        Ok(Self { shown: session, history })
     }
 
     /// What is visible.
@@ -93,16 +133,91 @@ impl<'a> Compactions<'a> {
     /// is the same.
     ///
     /// # Errors
-    /// `Conflict` if a later one holds, somebody else's perhaps: nothing is changed, and [`Compactions::latest`] says which.
-    /// `Invalid` if none made `made`, or the store undoes nothing; `NotFound` if what it hid was pruned.
+    /// `Conflict` if a later one holds, somebody else's perhaps: nothing is changed, and [`Compactions::latest`] says which; or
+    /// [`Compactions::is_ahead`]. `Invalid` if none made `made`, or the store undoes nothing; `NotFound` if what it hid was
+    /// pruned.
     ///
     /// # Cancel safety
     /// It is undone, or is not; the same call again makes sure.
     pub async fn undo(&mut self, made: Revision) -> Result<Revision, SessionError> {
+        if self.is_ahead() {
+            let context = "the run has compacted since, which is not stored: take that back first";
+            return Err(SessionError::new(SessionErrorKind::Conflict, context));
+        }
         let undone = self.history.uncompact(made).await?;
-        self.session.note_compaction();
-        self.session.pacing.undone(self.session.requests);
+        self.shown.undone(&self.history)?;
         Ok(undone)
+    }
+
+    /// Whether a run that is under way has compacted what it sends, and has not stored that yet. It has no revision.
+    #[must_use]
+    pub fn is_ahead(&self) -> bool {
+        self.shown.is_ahead()
+    }
+
+    /// Takes back what a run that is under way has compacted and not stored yet, if it has: all of it, and what it has hidden
+    /// for itself only.
+    ///
+    /// # Errors
+    /// What the store says. Nothing is changed then.
+    ///
+    /// # Cancel safety
+    /// It is taken back, or is not.
+    pub async fn take_back(&mut self) -> Result<(), SessionError> {
+        if self.is_ahead() {
+            self.history.reload().await?;
+            self.shown.undone(&self.history)?;
+        }
+        Ok(())
+    }
+}
+
+impl Run<'_> {
+    /// The compactions of the history that this run compacts, those that it has stored itself among them. What is undone is in
+    /// its next request, in its place; so is what others have compacted or undone since the run began, but nothing that they
+    /// have said.
+    ///
+    /// # Errors
+    /// [`RunError::Misuse`] if the run is over, or an answer is arriving. [`RunError::Session`] as [`Compactions::open`].
+    ///
+    /// ```
+    /// # use epitome_std::compaction::{CompactionOptions, Held, MessagesCompactor};
+    /// # use epitome_std::message::Message;
+    /// # use epitome_std::provider::{InMemoryHistoryProvider, Providers};
+    /// # use epitome_std::run::*;
+    /// # use epitome_std::session::AgentSession;
+    /// # futures::executor::block_on(async {
+    /// # let mut providers = Providers::default();
+    /// # providers.push(InMemoryHistoryProvider::default()).unwrap();
+    /// # let settings = RunSettings::new("helper").with_providers(providers);
+    /// # let mut session = AgentSession::new();
+    /// # for question in ["One?", "Two?", "Three?", "Four?"] {
+    /// #     let input = vec![Message::user(question)];
+    /// #     let mut run = Run::begin(&settings, &mut session, input, &RunOptions::default()).await?;
+    /// #     let prompt = run.prompt().await?;
+    /// #     run.record(prompt.handle, ModelResponse::new(vec![Message::assistant("Yes.")])).await?;
+    /// #     run.finish().await?;
+    /// # }
+    /// # let ends = MessagesCompactor::new("ends", |mut messages: Vec<Held>, _: CompactionOptions| async move {
+    /// #     messages.drain(1..6);
+    /// #     Ok(messages)
+    /// # });
+    /// # compact(&settings, &mut session, &ends, CompactionOptions::default()).await?;
+    /// let (input, options) = (vec![Message::user("And what was first?")], RunOptions::default());
+    /// let mut run = Run::begin(&settings, &mut session, input, &options).await?;
+    /// assert_eq!(run.prompt().await?.messages.len(), 4);
+    /// let mut compactions = run.compactions().await?;
+    /// let made = compactions.latest().await?.expect("one was made").revision;
+    /// compactions.undo(made).await?;
+    /// assert_eq!(run.prompt().await?.messages.len(), 9);
+    /// # Ok::<(), RunError>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn compactions(&mut self) -> Result<Compactions<'_>, RunError> {
+        self.check_idle()?;
+        let history = stored_by(&self.providers, self.session).await?;
+        let history = history.ok_or_else(|| SessionError::invalid("there is no history provider"))?;
+        Ok(Compactions { shown: self, history })
     }
 }
 

@@ -1,11 +1,14 @@
 //! What the compactions of a run are to the stored history.
 
+use std::collections::BTreeMap;
+
+use epitome_core::Seq;
 use tracing::{Instrument, debug, debug_span};
 
 use super::Point;
 use super::live::Run;
 use crate::history::{History, Pending, StoreError, StoreErrorKind};
-use crate::provider::{ContextProvider, RunPlace, open_history};
+use crate::provider::{ContextProvider, HistoryProvider, RunPlace, open_history};
 use crate::session::{SessionError, SessionErrorKind};
 
 /// How often a commit is tried before its conflict is told: each attempt that fails has seen others commit.
@@ -21,10 +24,7 @@ impl Run<'_> {
         }
         let Some(primary) = self.providers.primary_history().cloned() else { return };
         let source_id = primary.source_id();
-        let places: Vec<RunPlace> = primary.stored_of(&self.context).map(|(place, _)| place).collect();
-        let seqs = self.context.progress_mut(source_id).seqs().iter().copied();
-        let numbers = places.into_iter().map(|place| self.working.number_of(place)).zip(seqs);
-        let logged = numbers.filter_map(|(number, seq)| Some((number?, seq))).collect();
+        let logged = self.logged(&primary);
         let pending = self.working.pending(&logged);
         if pending.hides.is_empty() && pending.edits.is_empty() {
             return;
@@ -46,6 +46,14 @@ impl Run<'_> {
         if error.is_none_or(|error| error.kind() != SessionErrorKind::Unavailable) {
             self.working.committed();
         }
+    }
+
+    /// The numbers in the stored history of what the run has stored there itself.
+    pub(super) fn logged(&mut self, primary: &HistoryProvider) -> BTreeMap<Seq, Seq> {
+        let places: Vec<RunPlace> = primary.stored_of(&self.context).map(|(place, _)| place).collect();
+        let seqs = self.context.progress_mut(primary.source_id()).seqs().iter().copied();
+        let numbers = places.into_iter().map(|place| self.working.number_of(place)).zip(seqs);
+        numbers.filter_map(|(number, seq)| Some((number?, seq))).collect()
     }
 }
 

@@ -1,15 +1,17 @@
 //! All that a run sends, in one index.
 
+mod undone;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use epitome_core::attribution::SeqRange;
 use epitome_core::message::CallKind;
-use epitome_core::{Group, Index, OpenCall, Seq, Stamp, TokenCounter};
+use epitome_core::{Group, Index, OpenCall, Seq, Stamp, TokenCounter, Turn};
 
 use crate::history::{
     Beside, Entry, Exchange, History, Live, Loaded, PartStandIn, Pending, PendingEdit, Summary, Visible,
-    covered, joined,
+    covered, exchange, joined,
 };
 use crate::message::{Message, Part, Str, ToolCall};
 use crate::provider::RunPlace;
@@ -24,6 +26,8 @@ pub(super) struct Working {
     visible: Visible,
     counter: Arc<dyn TokenCounter + Send + Sync>,
     places: Places,
+    /// What stands beside the history, all of it as it came, by its numbers.
+    own: Vec<(Seq, Entry)>,
     /// What the stored history does not know yet: the summaries that were made in this run, the messages that it hides,
     /// and those that it has shortened, with what the stored history knows to stand in place of their parts.
     made: Vec<Seq>,
@@ -53,8 +57,9 @@ struct Places {
     instructs: bool,
     /// The first number of each source, in the order of sources.
     sources: Vec<u64>,
-    /// The numbers of the history that is compacted.
+    /// The numbers of the history that is compacted, and the turn before it.
     stored: Option<(u64, u64)>,
+    turn: Turn,
     input: u64,
     said: u64,
 }
@@ -64,7 +69,7 @@ impl Working {
     pub(super) fn empty(counter: Arc<dyn TokenCounter + Send + Sync>) -> Self {
         let (made, hidden, edited) = (Vec::new(), Vec::new(), BTreeMap::new());
         let (visible, places, strategy) = (Visible::new(), Places::default(), Str::default());
-        Self { visible, counter, places, made, hidden, edited, strategy }
+        Self { visible, counter, places, own: Vec::new(), made, hidden, edited, strategy }
     }
 
     /// The index of a run that is about to begin. `primary` names the source whose history is compacted.
@@ -94,10 +99,11 @@ impl Working {
             let history = context.history(&source.source_id).filter(|_| source.loaded);
             let loaded = history.map_or(0, |history| history.projection().count());
             if let Some(history) = history {
-                let is_primary = primary == Some(source.source_id.as_str());
+                let (is_primary, turn) = (primary == Some(source.source_id.as_str()), working.index().turn());
                 working.extend(history, if is_primary { own } else { &[] })?;
                 if is_primary {
                     working.places.stored = Some((base, working.visible.head().0));
+                    working.places.turn = turn;
                 }
             }
             working.push(source.messages.iter().skip(loaded).cloned().collect());
@@ -114,9 +120,13 @@ impl Working {
 
     /// Adds what is said.
     pub(super) fn push(&mut self, messages: Vec<Message>) {
-        if !messages.is_empty() {
-            self.visible.place(messages, &*self.counter, &mut |_| {}).keep();
+        if messages.is_empty() {
+            return;
         }
+        let first = self.visible.head().0;
+        let placing = self.visible.place(messages, &*self.counter, &mut |_| {});
+        self.own.extend((first..).map(Seq).zip(placing.entries().iter().cloned()));
+        placing.keep();
     }
 
     pub(super) fn index(&self) -> Index<'_> {
@@ -290,11 +300,11 @@ impl Working {
                 if exchanges.iter().any(|known: &Exchange| known.last() == Some(&late.message)) {
                     continue;
                 }
-                let mut asked = late.clone();
-                asked.anchor = self.stored_number(late.anchor).unwrap_or(Seq(u64::MAX));
-                exchanges.push(match stored {
-                    Some(history) => history.late_exchange(&asked).await?,
-                    None => Vec::from([asked.message]),
+                exchanges.push(match (stored, self.stored_number(late.anchor)) {
+                    (Some(history), Some(anchor)) => {
+                        history.late_exchange(&Entry { anchor, ..late.clone() }).await?
+                    }
+                    _ => self.exchange(late),
                 });
             }
             if !exchanges.is_empty() {
@@ -327,8 +337,19 @@ impl Working {
         })
     }
 
+    /// An answer with its call, which the run has made.
+    fn exchange(&self, answer: &Entry) -> Exchange {
+        let own = self.own.iter().filter(|(_, entry)| entry.anchor == answer.anchor);
+        exchange(answer, own.flat_map(|(_, entry)| entry.message.parts()))
+    }
+
     /// What each visible message stands for, by its position.
     pub(super) fn covers_at(&self, position: usize) -> Vec<SeqRange> {
         self.visible.live().get(position).map(covered).unwrap_or_default()
     }
+}
+
+/// A turn of the history in the run, where it comes behind the turn `before`.
+const fn moved(turn: Turn, before: Turn) -> Turn {
+    Turn(turn.0.saturating_add(before.0))
 }

@@ -54,9 +54,9 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (1_usize..6).prop_map(Step::Polled),
         1 => Just(Step::Forgotten),
         1 => Just(Step::Late),
-        1 => Just(Step::Edited),
-        1 => Just(Step::Model),
-        3 => Just(Step::Due),
+        2 => Just(Step::Edited),
+        2 => Just(Step::Model),
+        4 => Just(Step::Due),
         3 => Just(Step::Now),
         1 => (1_usize..4).prop_map(Step::Dropped),
     ]
@@ -72,7 +72,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let failed = (said(), any::<bool>()).prop_map(|(first, due)| {
         vec![first, Step::Begin, Step::Polled(8), if due { Step::Due } else { Step::Now }]
     });
-    let row = prop_oneof![8 => step().prop_map(|one| vec![one]), 1 => given_up, 1 => failed];
+    let row = prop_oneof![16 => step().prop_map(|one| vec![one]), 1 => given_up, 1 => failed];
     prop::collection::vec(row, 6..24).prop_map(|rows| rows.concat())
 }
 
@@ -90,7 +90,7 @@ struct Case {
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    let answer = prop_oneof![8 => Just(Answer::Good), 1 => Just(Answer::Full), 1 => Just(Answer::Fails), 1 => Just(Answer::Panics)];
+    let answer = prop_oneof![8 => Just(Answer::Good), 1 => Just(Answer::Full), 2 => Just(Answer::Fails), 2 => Just(Answer::Panics)];
     let meanwhile = prop_oneof![6 => Just(Meanwhile::Nothing), 1 => Just(Meanwhile::Append), 1 => Just(Meanwhile::Compact)];
     let which = prop_oneof![2 => summarizing(), 1 => any_stages()];
     let said = prop::collection::vec(said(), 12..30);
@@ -115,13 +115,13 @@ fn whatever_happens_until_it_is_due_the_session_is_whole() {
         ("begun again and again", 450),
         ("committed as planned", 350),
         ("committed behind what was said since", 150),
-        ("committed after a drop", 3),
+        ("committed after a drop", 80),
         ("ready before it was due", 120),
         ("waited for", 120),
         ("under way", 250),
         ("discarded: edited", 80),
         ("discarded: another model", 80),
-        ("discarded: failed", 10),
+        ("discarded: failed", 50),
         ("discarded: nothing to gain", 100),
         ("dropped", 80),
         ("edited by another handle", 100),

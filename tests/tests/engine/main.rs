@@ -11,6 +11,7 @@ mod prompted;
 mod runs;
 mod support;
 mod undone;
+mod undone_runs;
 mod whole;
 
 use core::sync::atomic::Ordering;

@@ -361,7 +361,7 @@ pub(crate) fn check_late(
     Ok(told)
 }
 
-fn log(store: &Arc<dyn HistoryStore>) -> Vec<Logged> {
+pub(crate) fn log(store: &Arc<dyn HistoryStore>) -> Vec<Logged> {
     let (session, end) = (SessionId::new("session"), Seq(1_000_000));
     let (mut log, mut next) = (Vec::new(), Some(Seq(0)));
     while let Some(from) = next {

@@ -6,8 +6,9 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use epitome::compactors::{Engine, Pipeline, StrategySpec, Summarization, ToolResultClearing, Truncation};
-use epitome::core::{Draft, Pass, Strategy as Rule};
+use epitome::core::{Budget, Draft, Pass, Strategy as Rule};
 use epitome::std::compaction::CompactionOutcome;
+use epitome::std::history::History;
 use epitome::std::session::SessionErrorKind;
 use epitome_tests::cases::{self, Census};
 use futures::executor::block_on;
@@ -160,6 +161,7 @@ fn whatever_stages_there_are_the_session_is_whole() {
         KINDS.iter().map(|first| KINDS.iter().map(|second| name(first, second)).collect()).collect();
     let mut minimums =
         vec![("compacted", 2_000), ("summary", 250), ("digest", 150), ("conflict", 75), ("fell back", 25)];
+    minimums.extend([("again", 500), ("again, goal missed", 200)]);
     let all = (0..KINDS.len()).flat_map(|first| (0..KINDS.len()).map(move |second| [first, second]));
     let legal = all.filter(|pair| stages(pair).is_some());
     minimums.extend(legal.map(|[first, second]| (pairs[first][second], 1)));
@@ -226,12 +228,32 @@ fn is_whole(case: Case, census: &Census) -> Result<(), TestCaseError> {
             read.extend(told);
         }
         check_covered(&history, &store, &read)?;
+        // Where there is another rule, the next pass may be its; and a summarizer is asked for one summary in a pass.
+        if matches!(outcome, Ok(CompactionOutcome::Compacted(_))) && calls == 0 && !case.falls_back {
+            census.count("again, goal missed", budget.goal() < Some(history.index().tokens()));
+            changes_nothing(&mut history, &engine, budget, census)?;
+        }
         // Others compact without the engine meanwhile, and a digest is looked at below.
         if calls > 0 && answer.is_good() && *meanwhile != Meanwhile::Summarize {
             let told = support::check_late(&history, &live, &late, &read)?;
             census.count("told of a late answer", told > 0);
         }
     }
+    Ok(())
+}
+
+/// Right after a pass the same pass has nothing to do.
+fn changes_nothing(
+    history: &mut History,
+    engine: &Engine,
+    budget: Budget,
+    census: &Census,
+) -> Result<(), TestCaseError> {
+    let before = shown(history);
+    let again = compact(history, engine, budget, Pass::Manual);
+    prop_assert!(matches!(again, Ok(CompactionOutcome::Unchanged(_))), "{again:?}");
+    prop_assert_eq!(shown(history), before);
+    census.count("again", true);
     Ok(())
 }
 

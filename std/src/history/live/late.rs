@@ -56,7 +56,7 @@ impl History {
     /// The exchange that `answer` completes, whose call is in the log.
     pub(crate) async fn late_exchange(&self, answer: &Entry) -> Result<Exchange, StoreError> {
         let call = call_of(&*self.store, &self.session, answer, self.head()).await?;
-        Ok(exchange(answer, call))
+        Ok(exchange(answer, call.iter()))
     }
 
     /// The same, as a copy that has no log of late answers: these are they.
@@ -84,7 +84,7 @@ async fn in_log(
         let page = store.log(session, first..until, PAGE).await?;
         for logged in page.messages.into_iter().filter(is_late) {
             let call = call_of(store, session, &logged.entry, first).await?;
-            found.push(exchange(&logged.entry, call));
+            found.push(exchange(&logged.entry, call.iter()));
         }
         next = page.next;
     }
@@ -125,8 +125,12 @@ fn is_call(part: &Part, kind: OpenKind, id: &str) -> bool {
     }
 }
 
-/// A call and its answer. The call alone: what else its message said is known, and its other calls have their own answers.
-fn exchange(answer: &Entry, call: Option<Part>) -> Exchange {
+/// A call, found among `parts`, and its answer. The call alone: what else its message said is known, and its other calls
+/// have their own answers.
+pub(crate) fn exchange<'p>(answer: &Entry, parts: impl IntoIterator<Item = &'p Part>) -> Exchange {
+    let asked = answer.answers();
+    let call =
+        parts.into_iter().find(|part| asked.is_some_and(|(kind, id)| is_call(part, kind, id))).cloned();
     let call = call.or_else(|| answer.call_id().map(|id| Part::ToolCall(ToolCall::new(id, DELETED, "{}"))));
     let call = call.map(|call| Message::new(Role::Assistant, vec![call]));
     call.into_iter().chain([answer.message.clone()]).collect()
