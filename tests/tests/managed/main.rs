@@ -8,6 +8,7 @@
 )]
 
 mod anthropic;
+mod background;
 mod commits;
 mod openai;
 mod proxy;
