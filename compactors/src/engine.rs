@@ -170,12 +170,16 @@ impl Engine {
         self
     }
 
-    /// The same following another strategy, with the same fallbacks.
-    pub(crate) fn following(mut self, strategy: impl Strategy + Send + Sync + 'static) -> Self {
+    /// Has it follow another strategy, with the same fallbacks.
+    pub(crate) fn follow(&mut self, strategy: impl Strategy + Send + Sync + 'static) {
         if let Some(first) = self.rules.first_mut() {
             *first = Rule::Fixed(Box::new(strategy));
         }
-        self
+    }
+
+    /// Gives it somebody who writes texts.
+    pub(crate) fn set_summarizer(&mut self, summarizer: Arc<dyn Summarizer>) {
+        self.summarizer = Some(summarizer);
     }
 
     /// Whom it asks, if it asks a service.

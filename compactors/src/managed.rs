@@ -23,13 +23,15 @@ use std::vec::Vec;
 
 use async_trait::async_trait;
 use epitome_core::{Draft, Protection, Strategy, Tokens};
-use epitome_std::compaction::{CompactionCx, CompactionOutcome, Compactor, KeptCompactor, KeptSession};
+use epitome_std::compaction::{
+    CompactionCx, CompactionOutcome, Compactor, EarlyCompactor, KeptCompactor, KeptSession,
+};
 use epitome_std::message::{Message, Str};
 use epitome_std::session::{SessionError, Tool};
 use tracing::debug;
 
 use crate::summarization::Demands;
-use crate::{Engine, Summarization, Summarizer};
+use crate::{Background, BackgroundTask, Engine, Summarization, Summarizer};
 
 pub use error::{ServiceError, ServiceErrorKind};
 pub use server::ServerCompaction;
@@ -105,7 +107,9 @@ pub(crate) use writer::ServiceWriter;
 pub struct Managed {
     name: Str,
     /// Plans, asks and commits; none where the endpoint compacts nothing.
-    engine: Option<Engine>,
+    engine: Option<Background>,
+    /// Whether it asks before it is due.
+    ahead: bool,
     rule: ManagedSpan,
     /// Whether the service compacts what it keeps itself.
     keeps: bool,
@@ -138,8 +142,9 @@ impl Managed {
             model: Str::default(),
             portable: false,
         };
-        let engine = Some(Engine::new(rule).with_service(writer));
-        Ok(Self { name, engine, rule, keeps: able.kept_sessions, fallback: None })
+        // It spawns nothing until it is told where.
+        let engine = Some(Background::new(Engine::new(rule).with_service(writer), drop).at_once());
+        Ok(Self { name, engine, ahead: false, rule, keeps: able.kept_sessions, fallback: None })
     }
 
     /// A compactor that asks `service`, and lets `fallback` compact where it cannot: where its endpoint compacts nothing, and
@@ -152,7 +157,7 @@ impl Managed {
             Ok(managed) => Self { fallback, ..managed },
             Err(_) => {
                 let rule = ManagedSpan(Summarization::new());
-                Self { name, engine: None, rule, keeps: false, fallback }
+                Self { name, engine: None, ahead: false, rule, keeps: false, fallback }
             }
         }
     }
@@ -162,16 +167,35 @@ impl Managed {
     pub fn preserve_recent(mut self, turns: u32) -> Self {
         self.rule = ManagedSpan(self.rule.0.preserve_recent(turns));
         let rule = self.rule;
-        self.engine = self.engine.map(|engine| engine.following(rule));
+        self.changing(|engine| engine.follow(rule))
+    }
+
+    /// Asks before it is due, while the conversation goes on: at a line below the trigger
+    /// ([`AutoCompaction::early`](epitome_std::compaction::AutoCompaction::early)) the request is given to `spawn`, as
+    /// [`Background`] does it. What comes is put in place in the first request after that, whether it is due or not; behind
+    /// it stands all that was said meanwhile. If what it stands for was changed, or the model, it is discarded, which is told.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use epitome_compactors::Managed;
+    /// # use epitome_compactors::managed::CompactionService;
+    /// # fn ahead(service: Arc<dyn CompactionService>) -> Result<Managed, epitome_compactors::managed::ServiceError> {
+    /// // On tokio: `|task| drop(tokio::spawn(task))`.
+    /// Ok(Managed::new(service)?.in_background(|task| drop(std::thread::spawn(|| futures::executor::block_on(task)))))
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn in_background(mut self, spawn: impl Fn(BackgroundTask) + Send + Sync + 'static) -> Self {
+        self.engine = self.engine.map(|engine| engine.spawning(spawn));
+        self.ahead = true;
         self
     }
 
     /// Has a text written beside what the service leaves: what other providers read in its place. It costs a call of the
     /// summarizer for each pass, and the pass fails if there is no text.
     #[must_use]
-    pub fn with_portable_text(mut self, summarizer: Arc<dyn Summarizer>) -> Self {
-        self.engine = self.engine.map(|engine| engine.with_summarizer(summarizer));
-        self.asking(|writer| writer.portable = true)
+    pub fn with_portable_text(self, summarizer: Arc<dyn Summarizer>) -> Self {
+        self.changing(|engine| engine.set_summarizer(summarizer)).asking(|writer| writer.portable = true)
     }
 
     /// How long it waits for the service, tries and pauses included: 120 seconds by default.
@@ -193,8 +217,15 @@ impl Managed {
         self.asking(|writer| (writer.instructions, writer.tools, writer.model) = (instructions, tools, model))
     }
 
-    fn asking(mut self, change: impl FnOnce(&mut ServiceWriter)) -> Self {
-        self.engine.as_mut().and_then(Engine::service_mut).map(change);
+    fn asking(self, change: impl FnOnce(&mut ServiceWriter)) -> Self {
+        self.changing(|engine| {
+            engine.service_mut().map(change);
+        })
+    }
+
+    fn changing(mut self, change: impl FnOnce(&mut Engine)) -> Self {
+        // Nothing is under way before it compacts, so that nobody else has it.
+        self.engine.as_mut().and_then(Background::engine_mut).map(change);
         self
     }
 }
@@ -227,6 +258,10 @@ impl Compactor for Managed {
         }
     }
 
+    fn as_early(&self) -> Option<&dyn EarlyCompactor> {
+        self.engine.as_ref().filter(|_| self.ahead)?.as_early()
+    }
+
     fn as_kept(&self) -> Option<&dyn KeptCompactor> {
         if self.keeps { Some(self) } else { None }
     }
@@ -236,7 +271,7 @@ impl Compactor for Managed {
 #[async_trait]
 impl KeptCompactor for Managed {
     async fn compact_kept(&self, session: &KeptSession<'_>) -> Result<Vec<Message>, SessionError> {
-        match self.engine.as_ref().and_then(Engine::service) {
+        match self.engine.as_ref().and_then(|engine| engine.engine().service()) {
             Some(service) => Ok(Vec::from([service.write_kept(session).await?])),
             None => Ok(Vec::new()),
         }

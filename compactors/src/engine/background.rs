@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use async_trait::async_trait;
-use epitome_std::compaction::{Began, CompactionCx, CompactionOutcome, Compactor, Discarded, EarlyCompactor};
+use epitome_std::compaction::{
+    Began, Begun, CompactionCx, CompactionOutcome, Compactor, Discarded, EarlyCompactor,
+};
 use epitome_std::history::History;
 use epitome_std::session::SessionError;
 use futures::FutureExt as _;
@@ -83,12 +85,34 @@ pub type BackgroundTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub struct Background {
     engine: Arc<Engine>,
     spawn: Arc<dyn Fn(BackgroundTask) + Send + Sync>,
+    /// Whether what has come does not wait until it is due.
+    at_once: bool,
 }
 
 impl Background {
     /// An engine that has its summaries written by tasks that are given to `spawn`, which should not wait for them.
     pub fn new(engine: Engine, spawn: impl Fn(BackgroundTask) + Send + Sync + 'static) -> Self {
-        Self { engine: Arc::new(engine), spawn: Arc::new(spawn) }
+        Self { engine: Arc::new(engine), spawn: Arc::new(spawn), at_once: false }
+    }
+
+    /// The same, which does not wait until it is due where what was begun has come.
+    pub(crate) const fn at_once(mut self) -> Self {
+        self.at_once = true;
+        self
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The engine, to be changed; none where something is under way.
+    pub(crate) fn engine_mut(&mut self) -> Option<&mut Engine> {
+        Arc::get_mut(&mut self.engine)
+    }
+
+    /// The same with another executor.
+    pub(crate) fn spawning(self, spawn: impl Fn(BackgroundTask) + Send + Sync + 'static) -> Self {
+        Self { spawn: Arc::new(spawn), ..self }
     }
 
     /// What was begun, if it is this one's and for this model.
@@ -156,15 +180,23 @@ impl EarlyCompactor for Background {
                 Err(why) => cx.discard(why),
                 // What failed, or found nothing, is not tried again before it is due; what is not ready is looked at then.
                 Ok(Some(done)) if done.is_edited_in(cx.history()) => cx.discard(Discarded::PrefixEdited),
-                Ok(_) => {
+                Ok(done) => {
                     let revision = cx.history().revision();
                     cx.begun().into_iter().for_each(|begun| begun.holds_at(revision));
-                    return Began::Earlier;
+                    let has_come =
+                        self.at_once && done.is_some_and(|done| matches!(*done, Done::Planned { .. }));
+                    return if has_come { Began::Come } else { Began::Earlier };
                 }
             }
         }
         self.start(cx);
         Began::Now
+    }
+
+    fn has_come(&self, begun: &Begun) -> bool {
+        let own = begun.work::<Work>().filter(|work| Arc::ptr_eq(&work.engine, &self.engine));
+        let done = own.and_then(|work| work.done.peek());
+        self.at_once && done.is_some_and(|done| matches!(**done, Done::Planned { .. }))
     }
 }
 

@@ -17,6 +17,13 @@ use super::CompactionCx;
 pub trait EarlyCompactor: Send + Sync {
     /// Begins what will be due soon, if it is not under way. The budget of `cx` says what is then to be reached.
     fn begin(&self, cx: &mut CompactionCx<'_>) -> Began;
+
+    /// Whether what was begun has come, and is not to wait until it is due: ask [`EarlyCompactor::begin`] again. By default
+    /// it waits.
+    fn has_come(&self, begun: &Begun) -> bool {
+        let _ = begun;
+        false
+    }
 }
 
 /// What became of the wish to begin.
@@ -27,6 +34,8 @@ pub enum Began {
     Now,
     /// It was begun earlier, and holds.
     Earlier,
+    /// It was begun earlier, has come, and holds: compact, though it is not due.
+    Come,
     /// There is nowhere to keep it.
     Nothing,
 }

@@ -131,13 +131,15 @@ impl Run<'_> {
         };
         let (counted, stamp) = (self.counted(history.index().tokens(), point), stamp_of(&history));
         let look = Look::at(self.session, self.settings, &auto, history.index(), counted, stamp);
+        let mut budget = look.budget;
         if !self.is_due(point, &look) {
-            if look.begins_early(self.session, stamp) {
-                self.begin_early(point, &auto, &mut history, (&look, None));
+            let looks = look.begins_early(self.session, &auto, stamp);
+            if !looks || self.begin_early(point, &auto, &mut history, (&look, None)) != Began::Come {
+                return self.context.put_history(source_id, history);
             }
-            return self.context.put_history(source_id, history);
+            budget = look.early_budget;
         }
-        let task = Task::of(&auto, look.budget, Pass::Proactive, None);
+        let task = Task::of(&auto, budget, Pass::Proactive, None);
         let Passed { outcome, losses, discarded } = pass(&mut history, self.session, self.settings, task)
             .instrument(debug_span!("compaction", point = point.as_str()))
             .await;
@@ -163,13 +165,15 @@ impl Run<'_> {
         let (index, stamp) = (self.working.index(), self.working.stamp());
         let counted = self.request_tokens();
         let look = Look::at(self.session, self.settings, &auto, index, counted, stamp);
+        let mut budget = look.budget;
         if !self.is_due(point, &look) {
-            if look.begins_early(self.session, stamp) {
-                self.begin_over_request(&auto, &look).await;
+            let looks = look.begins_early(self.session, &auto, stamp);
+            if !looks || self.begin_over_request(&auto, &look).await != Began::Come {
+                return;
             }
-            return;
+            budget = look.early_budget;
         }
-        match self.pass_over_request(&auto, look.budget, Pass::Proactive).await {
+        match self.pass_over_request(&auto, budget, Pass::Proactive).await {
             Ok((compacted, outcome, losses)) => self.note(point, compacted, (Ok(outcome), losses)),
             Err(error) => self.failed(point, &error),
         }
@@ -254,15 +258,19 @@ impl Run<'_> {
     }
 
     /// Begins a compaction of all that would be sent, which is not due yet.
-    async fn begin_over_request(&mut self, auto: &AutoCompaction, look: &Look) {
+    async fn begin_over_request(&mut self, auto: &AutoCompaction, look: &Look) -> Began {
         let (point, request) = (Point::BeforeCall, Some(Arc::new(self.live_request())));
         match self.copy(auto).await {
             Ok(mut history) => {
                 // The copy has been changed by nobody; what it is a copy of may have been.
-                self.begin_early(point, auto, &mut history, (look, request));
+                let began = self.begin_early(point, auto, &mut history, (look, request));
                 self.session.begun.holds_at(self.working.stamp().revision);
+                began
             }
-            Err(error) => self.failed(point, &error),
+            Err(error) => {
+                self.failed(point, &error);
+                Began::Nothing
+            }
         }
     }
 
@@ -272,8 +280,8 @@ impl Run<'_> {
         auto: &AutoCompaction,
         history: &mut History,
         (look, request): (&Look, Option<Arc<LiveRequest>>),
-    ) {
-        let Some(early) = auto.compactor.as_early() else { return };
+    ) -> Began {
+        let Some(early) = auto.compactor.as_early() else { return Began::Nothing };
         let task = Task::of(auto, look.early_budget, Pass::Proactive, request);
         let _span = debug_span!("early", point = point.as_str()).entered();
         let mut cx = task.cx(history, self.session, self.settings);
@@ -282,6 +290,7 @@ impl Run<'_> {
         if began == Began::Now {
             self.tell(RunEvent::Begun { point });
         }
+        began
     }
 
     fn tell_discarded(&mut self, point: Point, why: Option<Discarded>) {

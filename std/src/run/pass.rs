@@ -61,8 +61,10 @@ impl Look {
     }
 
     /// Whether a compaction that is not due is to be begun, or looked at that was.
-    pub(super) fn begins_early(&self, session: &AgentSession, stamp: Stamp) -> bool {
-        self.early && self.wait.is_none() && !session.begun.is_current(Some(self.model), stamp.revision)
+    pub(super) fn begins_early(&self, session: &AgentSession, auto: &AutoCompaction, stamp: Stamp) -> bool {
+        let has_come = auto.compactor.as_early().is_some_and(|early| early.has_come(&session.begun));
+        let looks = self.early && !session.begun.is_current(Some(self.model), stamp.revision);
+        (looks || has_come) && self.wait.is_none()
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{anthropic, openai};
 
 /// What becomes of the next commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+pub(crate) enum Fate {
     Fine,
     /// It fails, and nothing has happened.
     Lost,
@@ -33,10 +33,10 @@ const FATES: [Fate; 4] = [Fate::Fine, Fate::Lost, Fate::Unanswered, Fate::Droppe
 
 /// The fate of the next commit, by its number.
 #[derive(Debug, Default)]
-struct Next(AtomicU8);
+pub(crate) struct Next(AtomicU8);
 
 impl Next {
-    fn set(&self, fate: Fate) {
+    pub(crate) fn set(&self, fate: Fate) {
         self.0.store(fate as u8, Ordering::Relaxed);
     }
 }
@@ -67,7 +67,7 @@ impl Around for Next {
 }
 
 /// What a fresh process shows.
-async fn fresh(store: &Arc<dyn HistoryStore>) -> Vec<Message> {
+pub(crate) async fn fresh(store: &Arc<dyn HistoryStore>) -> Vec<Message> {
     open(store).await.projection().cloned().collect()
 }
 

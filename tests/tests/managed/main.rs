@@ -8,6 +8,7 @@
 )]
 
 mod anthropic;
+mod background;
 mod commits;
 mod late;
 mod openai;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use epitome::core::{Budget, ClassEstimator, ModelKey, Trigger};
 use epitome::std::agent::{Agent, ChatClient, ToolOutput};
-use epitome::std::compaction::{AutoCompaction, Compactor, RunPoints};
+use epitome::std::compaction::{AutoCompaction, Compactor, Discarded, RunPoints};
 use epitome::std::message::{Message, Part};
 use epitome::std::provider::{HistoryProvider, Providers};
 use epitome::std::run::{Persistence, RunEvent, RunOptions, RunSettings};
@@ -25,6 +25,9 @@ pub(crate) struct Talk {
     /// How often the service has compacted what it keeps, and forgotten it.
     pub(crate) renewed: usize,
     pub(crate) forgotten: usize,
+    /// How many compactions were begun before they were due, and why some were not used.
+    pub(crate) begun: usize,
+    pub(crate) discarded: Vec<Discarded>,
     /// What whoever compacted was not told.
     pub(crate) not_told: Vec<Loss>,
     /// What the user says next beside the question.
@@ -49,6 +52,8 @@ impl Talk {
             compacted: 0,
             renewed: 0,
             forgotten: 0,
+            begun: 0,
+            discarded: Vec::new(),
             not_told: Vec::new(),
             next: Vec::new(),
         }
@@ -85,9 +90,12 @@ impl Talk {
                 let count = |what: fn(&RunEvent) -> bool| outcome.events.iter().filter(|it| what(it)).count();
                 self.renewed += count(|it| matches!(it, RunEvent::Renewed { .. }));
                 self.forgotten += count(|it| *it == RunEvent::Forgotten);
+                self.begun += count(|it| matches!(it, RunEvent::Begun { .. }));
                 for event in &outcome.events {
-                    if let RunEvent::NotTold { losses, .. } = event {
-                        self.not_told.extend(losses.iter().cloned());
+                    match event {
+                        RunEvent::NotTold { losses, .. } => self.not_told.extend(losses.iter().cloned()),
+                        RunEvent::Discarded { why, .. } => self.discarded.push(*why),
+                        _ => {}
                     }
                 }
                 last = text(outcome.response.messages.last().unwrap());

@@ -117,7 +117,7 @@ impl ChatClient for Chat {
 }
 
 /// In every request instructions stand anew, and before a compaction nothing but what the user said.
-fn check_replay(sent: &[Value], apart: bool) {
+pub(crate) fn check_replay(sent: &[Value], apart: bool) {
     let mut seen = 0;
     for body in sent {
         let items = body["input"].as_array().unwrap();

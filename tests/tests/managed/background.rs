@@ -1,0 +1,288 @@
+//! Compactions of a service that are begun before they are due, and put in place when they have come: the old history or the new one,
+//! and whole, whatever happens meanwhile.
+
+use std::sync::Arc;
+
+use epitome::compactors::managed::openai::OpenAiCompaction;
+use epitome::compactors::{Engine, Managed, Truncation};
+use epitome::core::{Budget, ClassEstimator, ModelKey, Pass, Trigger};
+use epitome::std::agent::ChatClient;
+use epitome::std::compaction::{
+    AutoCompaction, Began, Begun, CompactionCx, CompactionOptions, CompactionOutcome, Compactor, Discarded,
+    RunPoints,
+};
+use epitome::std::history::{History, HistoryStore, MemoryStore};
+use epitome::std::message::Message;
+use epitome::std::session::SessionError;
+use epitome_tests::around::StoreWith;
+
+use crate::commits::{Fate, Next, fresh};
+use crate::openai::sessions::check_replay;
+use crate::support::{append, block_on, case, compact, managed, open, shown, ten_turns};
+use crate::talk::Talk;
+use crate::{anthropic, openai};
+
+fn ahead(managed: Managed) -> Managed {
+    managed.in_background(|task| drop(tokio::spawn(task)))
+}
+
+/// It begins at 7,000 tokens, and is not due before 20,000.
+fn never_due(managed: Managed) -> AutoCompaction {
+    AutoCompaction::new(Arc::new(ahead(managed)))
+        .with_early(Trigger::tokens(7_000))
+        .with_trigger(Trigger::tokens(20_000))
+        .with_options(CompactionOptions::default().with_window(26_000))
+        .with_points(RunPoints::NONE.and_before_call())
+}
+
+fn two_hundred_turns(chat: &(impl ChatClient + Clone + 'static), model: &str, managed: Managed) {
+    let mut talk = Talk::new(model);
+    let last = talk.go_on(200, chat, never_due(managed));
+    assert!(last.ends_with(" 200 facts"), "{last}");
+    assert!(talk.compacted >= 5, "{} compactions", talk.compacted);
+    assert!((talk.compacted..=talk.compacted + 1).contains(&talk.begun), "{} begun", talk.begun);
+    assert_eq!(talk.discarded, []);
+}
+
+#[test]
+fn in_runs_at_anthropic() {
+    let chat = anthropic::sessions::Chat::new();
+    two_hundred_turns(&chat, anthropic::MODEL, anthropic::sessions::managed());
+    let sent = chat.sent.lock().unwrap();
+    let first = |body: &&serde_json::Value| body["messages"][0]["content"][0]["type"] == "compaction";
+    assert!(sent.iter().filter(first).count() > 300, "it stands there as soon as it has come");
+}
+
+#[test]
+fn in_runs_at_openai() {
+    for service in [openai::service("openai"), openai::service("openai").in_band()] {
+        let chat = openai::sessions::Chat::new("openai");
+        two_hundred_turns(&chat, "m", managed(service));
+        check_replay(&chat.sent.lock().unwrap(), true);
+    }
+}
+
+/// A history that something is begun for.
+struct Session {
+    history: History,
+    store: Arc<dyn HistoryStore>,
+    begun: Begun,
+    model: &'static str,
+}
+
+impl Session {
+    async fn new(store: Arc<dyn HistoryStore>) -> Self {
+        Self { history: ten_turns(&store).await, store, begun: Begun::default(), model: "m" }
+    }
+
+    fn cx(&mut self, pass: Pass) -> CompactionCx<'_> {
+        let budget = Budget::builder().window(4_000).trigger(1_500).goal(300).min_reclaim(0);
+        let budget = budget.build().unwrap();
+        let key = ModelKey::new(self.model, &ClassEstimator::new());
+        CompactionCx::new(&mut self.history, budget, pass).with_model_key(key).with_begun(&mut self.begun)
+    }
+
+    fn begin(&mut self, managed: &Managed) -> (Began, Option<Discarded>) {
+        let mut cx = self.cx(Pass::Proactive);
+        let began = managed.as_early().unwrap().begin(&mut cx);
+        (began, cx.discarded())
+    }
+
+    async fn compact(
+        &mut self,
+        managed: &Managed,
+    ) -> (Result<CompactionOutcome, SessionError>, Option<Discarded>) {
+        let mut cx = self.cx(Pass::Proactive);
+        let outcome = managed.compact(&mut cx).await;
+        (outcome, cx.discarded())
+    }
+
+    /// Goes on until it has come, or failed.
+    async fn goes_on(&mut self, managed: &Managed) {
+        let early = managed.as_early().unwrap();
+        for _ in 0..400 {
+            if early.has_come(&self.begun) {
+                return;
+            }
+            tokio::time::sleep(core::time::Duration::from_millis(5)).await;
+        }
+    }
+
+    async fn shown(&self) -> Vec<Message> {
+        shown(&self.history, &self.store).await
+    }
+}
+
+fn failing(faults: &str) -> OpenAiCompaction {
+    let service = openai::service("openai").with_header("x-case", &case()).unwrap();
+    service.with_header("x-faults", faults).unwrap()
+}
+
+fn more() -> Vec<Message> {
+    vec![Message::user("And this: FACT-99?"), Message::assistant("That too.")]
+}
+
+/// Exactly what was sent is replaced, and what was said meanwhile stands behind it.
+#[test]
+fn what_has_come_takes_the_place_of_what_was_sent() {
+    for service in [ahead(managed(openai::service("openai"))), ahead(managed(anthropic::service()))] {
+        block_on(async {
+            let mut session = Session::new(Arc::new(MemoryStore::new())).await;
+            let at_once = {
+                let mut other = Session::new(Arc::new(MemoryStore::new())).await;
+                assert!(other.compact(&service).await.0.is_ok());
+                other.shown().await
+            };
+            let before = session.shown().await;
+            assert_eq!(session.begin(&service), (Began::Now, None));
+            assert_eq!(session.begin(&service), (Began::Earlier, None), "no other is begun");
+            append(&mut session.history, more()).await;
+            assert_eq!(session.shown().await, [before, more()].concat(), "until it comes nothing is changed");
+            session.goes_on(&service).await;
+            assert_eq!(session.begin(&service), (Began::Come, None));
+            let (outcome, discarded) = session.compact(&service).await;
+            assert!(matches!(outcome, Ok(CompactionOutcome::Compacted(_))), "{outcome:?}");
+            assert_eq!(discarded, None);
+            assert_eq!(session.shown().await, [at_once, more()].concat());
+            assert!(!session.begun.is_under_way());
+        });
+    }
+}
+
+#[test]
+fn what_fails_is_discarded_and_the_history_is_as_it_was() {
+    // What happens, and whether the next request is answered.
+    for faults in ["503,503,503", "401", "context", "none", "garbage", "disconnect,disconnect,disconnect"] {
+        block_on(async {
+            let managed = ahead(managed(failing(faults)));
+            let mut session = Session::new(Arc::new(MemoryStore::new())).await;
+            let before = session.shown().await;
+            assert_eq!(session.begin(&managed).0, Began::Now);
+            // Until it is due nothing is said of it, and it is not tried again.
+            tokio::time::timeout(core::time::Duration::from_secs(20), async {
+                while session.begun.is_under_way()
+                    && session.compact(&managed).await.1 != Some(Discarded::Failed)
+                {
+                    tokio::time::sleep(core::time::Duration::from_millis(20)).await;
+                }
+            })
+            .await
+            .expect("it has failed");
+            // The service is well again by now: what is due is compacted as ever.
+            let after = session.shown().await;
+            assert_ne!(after, before, "{faults}");
+            assert!(after.len() < before.len(), "{faults}");
+        });
+    }
+}
+
+#[test]
+fn what_is_not_well_again_leaves_the_history_to_the_fallback_or_as_it_was() {
+    let hopeless = "503,503,503,503,503,503";
+    block_on(async {
+        for with_fallback in [false, true] {
+            let managed = match with_fallback {
+                true => {
+                    Managed::or_else(Arc::new(failing(hopeless)), Arc::new(Engine::new(Truncation::new())))
+                }
+                false => managed(failing(hopeless)),
+            };
+            let managed = ahead(managed);
+            let mut session = Session::new(Arc::new(MemoryStore::new())).await;
+            let before = session.shown().await;
+            assert_eq!(session.begin(&managed).0, Began::Now);
+            let outcome = loop {
+                match session.compact(&managed).await {
+                    (Ok(CompactionOutcome::UnderWay), None) => {
+                        tokio::time::sleep(core::time::Duration::from_millis(20)).await;
+                    }
+                    (outcome, discarded) => {
+                        assert_eq!(discarded, Some(Discarded::Failed));
+                        break outcome;
+                    }
+                }
+            };
+            assert_eq!(outcome.is_ok(), with_fallback, "{outcome:?}");
+            assert_eq!(session.shown().await == before, !with_fallback);
+        }
+    });
+}
+
+#[test]
+fn what_was_changed_meanwhile_is_discarded() {
+    block_on(async {
+        let managed = ahead(managed(openai::service("openai")));
+        // Another model: what is bound to one is not for another.
+        let mut session = Session::new(Arc::new(MemoryStore::new())).await;
+        let before = session.shown().await;
+        assert_eq!(session.begin(&managed).0, Began::Now);
+        session.goes_on(&managed).await;
+        session.model = "another";
+        assert_eq!(session.begin(&managed), (Began::Now, Some(Discarded::ModelChanged)));
+        assert_eq!(session.shown().await, before);
+        // Another compaction: what was sent is not what stands there.
+        let mut session = Session::new(Arc::new(MemoryStore::new())).await;
+        assert_eq!(session.begin(&managed).0, Began::Now);
+        session.goes_on(&managed).await;
+        let other = Engine::new(Truncation::new());
+        assert!(matches!(compact(&mut session.history, &other).await.0, Ok(CompactionOutcome::Compacted(_))));
+        let between = session.shown().await;
+        assert_eq!(session.begin(&managed).1, Some(Discarded::PrefixEdited));
+        assert_eq!(session.shown().await, between);
+    });
+}
+
+/// Where the store fails when it is put in place: the old history or the new one, and the service is not asked again.
+#[test]
+fn a_store_that_fails_shows_the_old_history_or_the_new_one() {
+    block_on(async {
+        let mut whole = None;
+        for fate in [Fate::Fine, Fate::Lost, Fate::Unanswered, Fate::Dropped] {
+            // A second request would be refused.
+            let managed = ahead(managed(failing("ok,401,401,401")));
+            let unreliable = Arc::new(StoreWith::<Next>::default());
+            let mut session = Session::new(Arc::clone(&unreliable) as _).await;
+            assert_eq!(session.begin(&managed).0, Began::Now);
+            append(&mut session.history, more()).await;
+            session.goes_on(&managed).await;
+            let (old, store) = (fresh(&session.store).await, Arc::clone(&session.store));
+            unreliable.around.set(fate);
+            if fate == Fate::Dropped {
+                let committed = async {
+                    while fresh(&store).await == old {
+                        tokio::time::sleep(core::time::Duration::from_millis(5)).await;
+                    }
+                };
+                let ended =
+                    futures::future::select(Box::pin(session.compact(&managed)), Box::pin(committed)).await;
+                assert!(matches!(ended, futures::future::Either::Right(_)), "it hangs");
+            } else {
+                assert_eq!(session.compact(&managed).await.0.is_ok(), fate == Fate::Fine, "{fate:?}");
+            }
+            assert_eq!(fresh(&store).await == old, fate == Fate::Lost, "{fate:?}");
+            if fate == Fate::Lost {
+                // What has come is still there.
+                session.history = open(&store).await;
+                let (again, discarded) = session.compact(&managed).await;
+                assert!(matches!(again, Ok(CompactionOutcome::Compacted(_))), "{again:?}");
+                assert_eq!(discarded, None);
+            }
+            let shown = fresh(&store).await;
+            assert_eq!(*whole.get_or_insert_with(|| shown.clone()), shown, "{fate:?}");
+        }
+    });
+}
+
+/// Nobody waits for what is due and has not come, as long as the request fits; who gives up what was begun has changed nothing.
+#[test]
+fn what_has_not_come_is_not_waited_for() {
+    block_on(async {
+        let managed = ahead(managed(failing("hang")));
+        let mut session = Session::new(Arc::new(MemoryStore::new())).await;
+        let before = session.shown().await;
+        assert_eq!(session.begin(&managed).0, Began::Now);
+        assert!(matches!(session.compact(&managed).await, (Ok(CompactionOutcome::UnderWay), None)));
+        session.begun.give_up();
+        assert_eq!(session.shown().await, before);
+    });
+}
