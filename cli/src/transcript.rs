@@ -5,28 +5,33 @@ use core::ops::Range;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use epitome::std::history::PartStandIn;
 use epitome::std::message::Message;
-use epitome::std::wire::document::{self, Conversation, Document, Layout, LineKind, Piece, Pointer};
+use epitome::std::wire::document::{self, Conversation, Document, Layout, Piece, Pointer};
 use epitome::std::wire::openai_chat::ChatView;
 use epitome::std::wire::{self, Format, WireError, WireErrorKind};
-use indicatif::DecimalBytes;
 
 use crate::args::{From, InputArgs};
 use crate::failure::{Failure, Result, code};
 use crate::progress::Progress;
 use crate::sessions::{self, Found};
 
+mod beside;
+mod head;
 mod lines;
 mod read;
+mod session;
 mod view;
 
+use head::without_mark;
 use lines::LineFile;
 use read::ReadConversation;
+use session::SessionFile;
 
+pub(crate) use beside::Other;
 pub(crate) use view::View;
 
 /// A file whose conversations are to be read.
@@ -43,24 +48,38 @@ enum Text {
     Lines(File),
     /// Another format than Chat Completions.
     Read(Box<wire::Transcript>),
+    /// A session file, of which one conversation is only to be looked at.
+    Session(File, Format),
 }
 
 /// One conversation of an input.
 #[derive(Debug)]
 pub(crate) enum Transcript<'a> {
-    Memory { path: &'a Path, conversation: Conversation<'a> },
+    Memory {
+        path: &'a Path,
+        conversation: Conversation<'a>,
+    },
     Lines(LineFile<'a>),
     Read(ReadConversation<'a>),
+    /// To be looked at, not to be written.
+    Session(Box<SessionFile<'a>>),
 }
 
 /// What standard input is called.
 pub(crate) const STDIN: &str = "standard input";
-/// How much of a file is looked at to tell JSONL from JSON: enough for the first line and part of the second.
-const HEAD_BYTES: usize = 256 * 1024;
 
 impl Input {
     /// Opens and, unless it is JSONL of messages, reads the file.
     pub(crate) fn open(args: &InputArgs) -> Result<Self> {
+        Self::open_as(args, Use::Any)
+    }
+
+    /// The same for somebody who only looks at it: nor is a session file held, if it is one of lines.
+    pub(crate) fn open_to_look(args: &InputArgs) -> Result<Self> {
+        Self::open_as(args, Use::Look)
+    }
+
+    fn open_as(args: &InputArgs, wanted: Use) -> Result<Self> {
         let args = &*Self::resolve(args)?;
         let path = args.file.clone();
         if path == Path::new("-") {
@@ -79,11 +98,17 @@ impl Input {
                 path.display()
             )));
         }
-        let chat = matches!(args.from.0, None | Some(Format::OpenaiChat));
-        if chat && about.is_file() && !args.each && args.at.is_none() && is_jsonl(&mut file, &path)? {
-            return Ok(Self { path, text: Text::Lines(file) });
+        if about.is_file() && !args.each && args.at.is_none() {
+            let head = head::read(&mut file, &path)?;
+            let chat = matches!(args.from.0, None | Some(Format::OpenaiChat));
+            if chat && head::is_jsonl(&head) {
+                return Ok(Self { path, text: Text::Lines(file) });
+            }
+            if let Some(format) = head::outlined(&head, args).filter(|_| wanted == Use::Look) {
+                return Ok(Self { path, text: Text::Session(file, format) });
+            }
         }
-        let bytes = read_whole(&mut file, about.len(), &path)?;
+        let bytes = head::read_whole(&mut file, about.len(), &path)?;
         Self::from_bytes(path, bytes, args)
     }
 
@@ -135,6 +160,7 @@ impl Input {
         let text = match &self.text {
             Text::Lines(file) => return Ok(Transcript::Lines(LineFile::new(&self.path, file)?)),
             Text::Read(transcript) => return self.active(transcript),
+            Text::Session(file, format) => return self.session(file, *format, args),
             Text::Memory(text) => without_mark(text),
         };
         let conversation = match &args.at {
@@ -157,7 +183,7 @@ impl Input {
         let text = match &self.text {
             Text::Memory(text) => without_mark(text),
             Text::Read(transcript) => return Ok(ReadConversation::all(transcript)),
-            Text::Lines(_) => return Ok(vec![self.conversation(args)?]),
+            Text::Lines(_) | Text::Session(..) => return Ok(vec![self.conversation(args)?]),
         };
         let wire = |error: WireError| Failure::wire(&self.path, &error);
         let at = args.at.as_deref().map(Pointer::parse).transpose().map_err(wire)?;
@@ -203,6 +229,13 @@ impl Input {
         out.write_all(text.as_bytes().get(written..).unwrap_or_default())
     }
 
+    fn session<'a>(&'a self, file: &'a File, format: Format, args: &InputArgs) -> Result<Transcript<'a>> {
+        match SessionFile::new(&self.path, file, format, args.leaf.as_deref())? {
+            none if none.len() == 0 => Err(empty(&self.path, "")),
+            found => Ok(Transcript::Session(Box::new(found))),
+        }
+    }
+
     fn active<'a>(&'a self, transcript: &'a wire::Transcript) -> Result<Transcript<'a>> {
         match ReadConversation::active(transcript) {
             Some(found) if found.len() > 0 => Ok(Transcript::Read(found)),
@@ -223,7 +256,7 @@ impl Transcript<'_> {
     pub(crate) fn pointer(&self) -> &str {
         match self {
             Self::Memory { conversation, .. } => conversation.path().as_str(),
-            Self::Lines(_) => "",
+            Self::Lines(_) | Self::Session(_) => "",
             Self::Read(conversation) => conversation.pointer(),
         }
     }
@@ -233,6 +266,7 @@ impl Transcript<'_> {
             Self::Memory { conversation, .. } => conversation.len(),
             Self::Lines(file) => file.lines.len(),
             Self::Read(conversation) => conversation.len(),
+            Self::Session(session) => session.len(),
         }
     }
 
@@ -252,6 +286,7 @@ impl Transcript<'_> {
             }
             Self::Lines(file) => file.for_each(|view| visit(&View::Chat(view))),
             Self::Read(conversation) => conversation.messages().try_for_each(|one| visit(&View::Owned(one))),
+            Self::Session(session) => session.for_each(|one| visit(&View::Owned(one))),
         }
     }
 
@@ -273,6 +308,7 @@ impl Transcript<'_> {
                 Some(message) => Ok(read(&View::Owned(message))),
                 None => Err(Failure::input(format!("there is no message {at}"))),
             },
+            Self::Session(session) => session.with_message(at, |message| read(&View::Owned(message))),
         }
     }
 
@@ -291,7 +327,7 @@ impl Transcript<'_> {
                 conversation.replace(at, message.clone());
                 true
             }
-            Self::Memory { .. } | Self::Lines(_) => false,
+            Self::Memory { .. } | Self::Lines(_) | Self::Session(_) => false,
         }
     }
 
@@ -299,7 +335,7 @@ impl Transcript<'_> {
     pub(crate) fn edited(&self, at: usize) -> Option<Message> {
         match self {
             Self::Read(conversation) => conversation.edited(at),
-            Self::Memory { .. } | Self::Lines(_) => None,
+            Self::Memory { .. } | Self::Lines(_) | Self::Session(_) => None,
         }
     }
 
@@ -309,6 +345,7 @@ impl Transcript<'_> {
             Self::Memory { conversation, .. } => conversation.write_messages(pieces.iter().copied(), out),
             Self::Lines(file) => file.write(pieces, out),
             Self::Read(conversation) => conversation.keep(pieces),
+            Self::Session(_) => Err(only_looked_at()),
         }
     }
 
@@ -322,6 +359,7 @@ impl Transcript<'_> {
             Self::Lines(file) => file.copy(out),
             // Written with all the others.
             Self::Read(_) => Ok(()),
+            Self::Session(_) => Err(only_looked_at()),
         }
     }
 
@@ -343,50 +381,18 @@ pub(crate) fn stdin() -> Result<Vec<u8>> {
     read.map(|_| bytes).map_err(|error| Failure::io(Path::new(STDIN), &error))
 }
 
-fn read_whole(file: &mut File, size: u64, path: &Path) -> Result<Vec<u8>> {
-    let too_large = |size: u64| {
-        let (path, size) = (path.display(), DecimalBytes(size));
-        let what = "a JSONL file, a message on each line, is read line by line";
-        Failure::new(code::IO, format!("{path}: too large for memory ({size}): {what}"))
-    };
-    let mut bytes = Vec::new();
-    let room = usize::try_from(size).ok().and_then(|size| bytes.try_reserve_exact(size).ok());
-    room.ok_or_else(|| too_large(size))?;
-    match file.read_to_end(&mut bytes) {
-        Ok(_) => Ok(bytes),
-        Err(error) if error.kind() == io::ErrorKind::OutOfMemory => Err(too_large(bytes.len() as u64)),
-        Err(error) => Err(Failure::io(path, &error)),
-    }
-}
-
-fn without_mark(text: &str) -> &str {
-    text.strip_prefix('\u{FEFF}').unwrap_or(text)
-}
-
 fn empty(path: &Path, place: &str) -> Failure {
     let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
     Failure::input(format!("{}: the conversation{at} is empty: it has no messages", path.display()))
 }
 
-fn is_jsonl(file: &mut File, path: &Path) -> Result<bool> {
-    let mut head = Vec::with_capacity(HEAD_BYTES);
-    let read = Read::take(&mut *file, HEAD_BYTES as u64).read_to_end(&mut head);
-    let read = read.and_then(|_| file.seek(SeekFrom::Start(0)));
-    read.map_err(|error| Failure::io(path, &error))?;
-    let text = match core::str::from_utf8(&head) {
-        Ok(text) => text,
-        Err(error) => {
-            core::str::from_utf8(head.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default()
-        }
-    };
-    let text = without_mark(text);
-    let whole = text.get(..text.rfind('\n').map_or(text.len(), |end| end + 1)).unwrap_or(text);
-    let chat = wire::detect(whole).map_or(true, |found| found.format == Format::OpenaiChat);
-    Ok(document::looks_like_jsonl(text) && chat && !first_line_is_conversation(text))
+/// What an input is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Any,
+    Look,
 }
 
-/// A file of conversations is read whole, so that the refusal can say how to read it.
-fn first_line_is_conversation(text: &str) -> bool {
-    let first = document::lines(text).next();
-    first.is_some_and(|line| !matches!(line.kind(), Ok(LineKind::Message)))
+fn only_looked_at() -> io::Error {
+    io::Error::other("the file was opened to be looked at")
 }

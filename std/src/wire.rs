@@ -54,6 +54,8 @@
 //!   not the conversation's, and their row has a `chain`, so that what follows a gap names what is before it.
 //!   A file that is only added to has a `log` in its row instead: its records are `Transcript::logged`, and what has become
 //!   of its conversation is one more line.
+//! - Where files may be too long to hold, the row has an `outline::Outliner`: which lines are which conversation. Only what
+//!   decides that is held of a line, in the same type that decides it for `read`.
 //! - Reports of usage go to `Conversation::usage`, what the tool compacted itself to `Conversation::compactions`.
 //! - `write` gives the text of a record that has to change: the old text patched (`json::patch`, `json::rebuild`, `Places`
 //!   keep what is not touched), or a new record where there is none.
@@ -80,6 +82,7 @@ pub mod langchain;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod openhands;
+mod outline;
 mod overflow;
 mod patch_parts;
 pub mod pi;
@@ -98,6 +101,7 @@ pub use convert::{CONVERSION_TARGETS, Converted, Loss, LossKind, convert, conver
 pub use error::{WireError, WireErrorKind};
 pub use forgotten::session_forgotten;
 pub use format::Format;
+pub use outline::{Outline, OutlinedConversation};
 pub use overflow::{Overflow, context_overflow};
 pub use read::{Detection, ReadOptions, detect, read};
 pub use stream::{LineRecord, SessionLines};

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     if args.follow {
         return follow::run(args);
     }
-    let input = Input::open(&args.input)?;
+    let input = Input::open_to_look(&args.input)?;
     let mut transcripts = match args.input.each {
         true => input.each(&args.input)?,
         false => vec![input.conversation(&args.input)?],
@@ -75,7 +75,7 @@ impl<'a> Screen<'a> {
 
     /// Shows what is asked for of a conversation.
     fn conversation(&mut self, transcript: &mut Transcript<'_>) -> Result<()> {
-        let compactions = compactions(transcript).to_vec();
+        let compactions = transcript.compactions().to_vec();
         let mut compactions = compactions.iter().peekable();
         let mut numbers = Numbers::new()?;
         transcript.for_each(|view| {
@@ -163,13 +163,6 @@ impl Numbers {
     }
 }
 
-fn compactions<'a>(transcript: &Transcript<'a>) -> &'a [ToolCompaction] {
-    match transcript {
-        Transcript::Read(read) => read.conversation().map_or(&[], |conversation| &conversation.compactions),
-        _ => &[],
-    }
-}
-
 /// A compaction that the tool made which wrote the file.
 fn compaction(found: &ToolCompaction) -> String {
     let dropped = found
@@ -189,8 +182,7 @@ fn compaction(found: &ToolCompaction) -> String {
 
 /// Says, where it is in nobody's way, that the file has more.
 fn mention_others(transcript: &Transcript<'_>) {
-    let Transcript::Read(read) = transcript else { return };
-    let others = read.others().count() as u64;
+    let others = transcript.others().len() as u64;
     if others > 0 {
         let others = counted(others, "other conversation");
         // Nobody who does not read it misses it.

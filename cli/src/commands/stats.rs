@@ -74,7 +74,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
     let counter = model::counter(found.as_ref(), args.tokenizer.as_deref(), REFERENCE)?;
     // The estimate is for the same model: only its tokenizer is another.
     let estimator = model::counter(found.as_ref(), Some(ESTIMATE), ESTIMATE)?;
-    let input = Input::open(&args.input)?;
+    let input = Input::open_to_look(&args.input)?;
     let transcripts = match args.input.each {
         true => input.each(&args.input)?,
         false => vec![input.conversation(&args.input)?],

@@ -32,8 +32,10 @@
 //!
 //! All of it is written back. A new message becomes a line of its own, with the beginning of time as its `timestamp`.
 
+mod outline;
 mod room;
 mod session;
+mod thread;
 mod write;
 
 pub(crate) use room::ROOM;

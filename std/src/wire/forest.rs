@@ -1,7 +1,9 @@
 //! Records that name the record before them: session files in which somebody went back and on in another way.
 
-use std::borrow::Cow;
+use core::hash::BuildHasher as _;
+use core::num::NonZero;
 use std::collections::HashMap;
+use std::hash::RandomState;
 
 use super::error::quoted;
 use super::json::{self, Kind};
@@ -22,31 +24,44 @@ pub(crate) fn for_each_line<'a>(
 }
 
 /// Records by their place in the file. A parent stands before its children: a name that is not known by then is that of
-/// a record in another file, and its child begins a tree.
+/// a record in another file, and its child begins a tree. Twelve bytes for each record.
 #[derive(Debug, Default)]
 pub(crate) struct Forest {
-    parents: Vec<Option<usize>>,
-    children: Vec<Vec<usize>>,
+    links: Vec<Links>,
+}
+
+/// The numbers of other records; that of none is [`NONE`].
+#[derive(Debug, Clone, Copy)]
+struct Links {
+    parent: u32,
+    /// The latest child, and the child of the same parent before this one.
+    child: u32,
+    sibling: u32,
 }
 
 impl Forest {
     /// Adds a record, and gives its number.
     pub(crate) fn push(&mut self, parent: Option<usize>) -> usize {
-        let number = self.parents.len();
-        if let Some(children) = parent.and_then(|parent| self.children.get_mut(parent)) {
-            children.push(number);
+        let number = self.links.len();
+        let own = narrow(number);
+        let mut links = Links { parent: NONE, child: NONE, sibling: NONE };
+        let parent = parent.and_then(|parent| Some((parent, self.links.get_mut(parent)?)));
+        if let Some((parent, of_parent)) = parent {
+            (links.parent, links.sibling) = (narrow(parent), of_parent.child);
+            of_parent.child = own;
         }
-        self.parents.push(parent.filter(|parent| *parent < number));
-        self.children.push(Vec::new());
+        self.links.push(links);
         number
     }
 
     pub(crate) fn parent(&self, node: usize) -> Option<usize> {
-        self.parents.get(node).copied().flatten()
+        self.links.get(node).and_then(|links| wide(links.parent))
     }
 
-    pub(crate) fn children(&self, node: usize) -> &[usize] {
-        self.children.get(node).map(Vec::as_slice).unwrap_or_default()
+    /// The records that call `node` their parent, the latest first.
+    pub(crate) fn children(&self, node: usize) -> impl Iterator<Item = usize> {
+        let first = self.links.get(node).and_then(|links| wide(links.child));
+        core::iter::successors(first, |child| self.links.get(*child).and_then(|links| wide(links.sibling)))
     }
 
     /// `node` and what is before it, up to the root: the newest first.
@@ -62,18 +77,57 @@ impl Forest {
     }
 
     /// The records that nobody calls a parent, in the order of the file.
-    pub(crate) fn leaves(&self) -> impl Iterator<Item = usize> {
-        self.children.iter().enumerate().filter(|(_, children)| children.is_empty()).map(|(node, _)| node)
+    pub(crate) fn leaves(&self) -> impl DoubleEndedIterator<Item = usize> {
+        self.links.iter().enumerate().filter(|(_, links)| links.child == NONE).map(|(node, _)| node)
+    }
+}
+
+/// The number of no record.
+const NONE: u32 = u32::MAX;
+
+fn narrow(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(NONE)
+}
+
+fn wide(number: u32) -> Option<usize> {
+    usize::try_from(number).ok().filter(|_| number != NONE)
+}
+
+/// What stands for a name, where names are only compared: 64 bits of its hash, with a secret that is drawn for each file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Key(NonZero<u64>);
+
+/// The numbers of records by their names, none of which is held.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    secret: RandomState,
+    numbers: HashMap<Key, u32>,
+}
+
+impl Names {
+    pub(crate) fn key(&self, name: &str) -> Key {
+        Key(NonZero::new(self.secret.hash_one(name)).unwrap_or(NonZero::<u64>::MIN))
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        self.known(self.key(name))
+    }
+
+    /// The record whose name has this key.
+    pub(crate) fn known(&self, key: Key) -> Option<usize> {
+        self.numbers.get(&key).copied().and_then(wide)
+    }
+
+    /// Names a record, unless an earlier one has the name.
+    pub(crate) fn insert(&mut self, name: &str, number: usize) {
+        let key = self.key(name);
+        self.numbers.entry(key).or_insert_with(|| narrow(number));
     }
 }
 
 /// The record that `leaf` names.
-pub(crate) fn named(
-    names: &HashMap<Cow<'_, str>, usize>,
-    leaf: &str,
-    (what, key): (&str, &str),
-) -> Result<usize, WireError> {
-    names.get(leaf).copied().ok_or_else(|| {
+pub(crate) fn named(names: &Names, leaf: &str, (what, key): (&str, &str)) -> Result<usize, WireError> {
+    names.find(leaf).ok_or_else(|| {
         let what = format!("no {what} has the `{key}` {}", quoted(leaf));
         WireError::new(WireErrorKind::NotFound, what)
     })
@@ -104,7 +158,7 @@ mod tests {
         }
         assert_eq!(forest.path(3), [0, 1, 3]);
         assert_eq!(forest.leaves().collect::<Vec<_>>(), [2, 3, 4, 5]);
-        assert_eq!(forest.children(1), [2, 3]);
+        assert_eq!(forest.children(1).collect::<Vec<_>>(), [3, 2]);
         assert_eq!(forest.path(5), [5], "a parent that comes later is none");
     }
 }

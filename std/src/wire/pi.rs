@@ -28,8 +28,10 @@
 //! A new message is refused.
 
 mod message;
+mod outline;
 mod room;
 mod session;
+mod tree;
 
 pub(crate) use room::ROOM;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::document::Document;
 use super::json::{self, Kind};
+use super::outline::Outliner;
 use super::transcript::{Chain, KnownArray, Log, Transcript};
 use super::{Format, WireError};
 use crate::message::Message;
@@ -26,6 +27,8 @@ pub(crate) struct Room {
     pub(crate) chain: Option<Chain>,
     /// How it says what has become of a conversation, where it is a log that is only added to.
     pub(crate) log: Option<Log>,
+    /// How its lines are outlined, where a file may be too long to hold.
+    pub(crate) outliner: Option<fn() -> Box<dyn Outliner>>,
 }
 
 /// See [`Room::write`].

@@ -16,7 +16,7 @@
 //! # Ok::<(), epitome_std::wire::WireError>(())
 //! ```
 
-use std::io::BufRead;
+use std::io::{BufRead, Seek};
 use std::sync::Arc;
 
 use epitome_core::Usage;
@@ -92,21 +92,53 @@ impl<R: BufRead> SessionLines<R> {
     /// # Errors
     /// As [`Lines::next_line`], and what the format's reader finds, with the line. The next call goes on after it.
     pub fn next_record(&mut self) -> Result<Option<LineRecord>, WireError> {
+        let room = self.room;
+        self.next_with(|text, line, offset| {
+            let mut record = read_line(room, &Arc::from(text))?;
+            (record.line, record.offset) = (line, offset);
+            Ok(record)
+        })
+    }
+
+    pub(crate) const fn room(&self) -> &'static Room {
+        self.room
+    }
+
+    /// What `read` makes of the next line that is not blank, its number and its offset.
+    fn next_with<T>(
+        &mut self,
+        read: impl FnOnce(&str, usize, usize) -> Result<T, WireError>,
+    ) -> Result<Option<T>, WireError> {
         let Some(line) = self.lines.next_line()? else { return Ok(None) };
         let document = line.document()?;
-        let text = document.text();
-        let read = read_line(self.room, text);
-        let mut record = read.map_err(|error| document.place(error))?;
-        (record.line, record.offset) = (line.number(), line.offset());
-        Ok(Some(record))
+        read(document.text(), line.number(), line.offset()).map(Some).map_err(|error| document.place(error))
+    }
+
+    /// What `read` makes of the next line that is not blank, and its offset; errors get their place in the file.
+    pub(crate) fn next_text<T>(
+        &mut self,
+        read: impl FnOnce(&Arc<str>, u64) -> Result<T, WireError>,
+    ) -> Result<Option<T>, WireError> {
+        self.next_with(|text, _, offset| read(&Arc::from(text), u64::try_from(offset).unwrap_or(u64::MAX)))
+    }
+}
+
+impl<R: BufRead + Seek> SessionLines<R> {
+    /// The record of the line that begins at `offset`; `None` at the end of the file. The next call of
+    /// [`next_record`](Self::next_record) goes on behind it, and does not know its number.
+    ///
+    /// # Errors
+    /// As [`next_record`](Self::next_record); `Io` when the file has no such place.
+    pub fn record_at(&mut self, offset: u64) -> Result<Option<LineRecord>, WireError> {
+        self.lines.go_to(offset)?;
+        self.next_record()
     }
 }
 
 /// Reads a line as a file of one line.
-fn read_line(room: &Room, text: &str) -> Result<LineRecord, WireError> {
-    let source: Arc<str> = Arc::from(text);
-    let mut transcript = Transcript::empty(Arc::clone(&source));
-    Body::new(&source, Content::Lines(&source), None).read(room, &mut transcript)?;
+fn read_line(room: &Room, text: &Arc<str>) -> Result<LineRecord, WireError> {
+    let mut transcript = Transcript::empty(Arc::clone(text));
+    Body::new(text, Content::Lines(text), None).read(room, &mut transcript)?;
     let names = room.chain.and_then(|chain| (chain.names)(text));
     let (id, parent) =
         names.map_or((None, None), |(id, parent)| (Some(Str::from(id)), parent.map(Str::from)));

@@ -4,6 +4,7 @@ mod conversions;
 mod formats;
 mod generate;
 mod nasty;
+mod outlines;
 mod properties;
 mod recorded;
 mod sessions;

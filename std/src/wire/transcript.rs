@@ -184,7 +184,7 @@ impl Conversation {
     /// Adds the messages that the record `id` is made of, in the order in which they stand in it.
     pub(crate) fn extend(&mut self, id: RecordId, messages: impl IntoIterator<Item = Message>) {
         let pieces = messages.into_iter().zip(0..);
-        self.entries.extend(pieces.map(|(message, piece)| Entry { message, record: Some(id), piece }));
+        self.entries.extend(pieces.map(|(message, piece)| Entry::of(message, id, piece)));
         self.pieces = self.entries.len();
     }
 }
@@ -194,6 +194,11 @@ impl Entry {
     #[must_use]
     pub const fn new(message: Message) -> Self {
         Self { message, record: None, piece: 0 }
+    }
+
+    /// A message that was read as the `piece`th of the record `id`.
+    pub(crate) const fn of(message: Message, id: RecordId, piece: u32) -> Self {
+        Self { message, record: Some(id), piece }
     }
 
     /// The message.

@@ -16,7 +16,7 @@ use std::time::{Instant, SystemTime};
 
 use epitome::std::wire::document::{self, looks_like_jsonl};
 
-use super::{Numbers, Screen, compaction, compactions};
+use super::{Numbers, Screen, compaction};
 use crate::amount::counted;
 use crate::args::{InputArgs, ShowArgs};
 use crate::failure::{Failure, Result, code};
@@ -136,7 +136,7 @@ impl Followed<'_> {
         let size = bytes.len();
         let input = Input::from_bytes(self.path.to_owned(), bytes, self.input)?;
         let mut transcript = input.conversation(self.input)?;
-        let found = compactions(&transcript);
+        let found = transcript.compactions();
         let mut now = Shelf { compactions: found.len(), bytes: size, ..Shelf::default() };
         for one in found.iter().skip(self.before.compactions) {
             if self.screen.filter.is_open() {

@@ -31,7 +31,7 @@ pub(super) fn run(args: &StatsArgs, by: By) -> Result<ExitCode> {
     }
     let found = model::find(&args.model)?;
     let counter = model::counter(found.as_ref(), args.tokenizer.as_deref(), REFERENCE)?;
-    let input = Input::open(&args.input)?;
+    let input = Input::open_to_look(&args.input)?;
     let transcripts = match args.input.each {
         true => input.each(&args.input)?,
         false => vec![input.conversation(&args.input)?],

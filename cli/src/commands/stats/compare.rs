@@ -55,7 +55,7 @@ pub(super) fn run(args: &StatsArgs, found: Option<&Model>) -> Result<ExitCode> {
         ModelKey::new(found.map_or("", |model| model.name.as_str()), &*estimator),
         Budget::default(),
     );
-    let input = Input::open(&args.input)?;
+    let input = Input::open_to_look(&args.input)?;
     let transcripts = match args.input.each {
         true => input.each(&args.input)?,
         false => vec![input.conversation(&args.input)?],

@@ -1,10 +1,10 @@
 //! What a session file holds besides the conversation that goes on.
 
-use epitome::std::wire::{Conversation, Relation};
+use epitome::std::wire::Relation;
 use serde::Serialize;
 
 use crate::amount::{counted, grouped};
-use crate::transcript::Transcript;
+use crate::transcript::{self, Transcript};
 
 /// A session file: its other conversations, and what the tool that wrote it compacted itself.
 #[derive(Debug, Serialize, Default)]
@@ -38,17 +38,15 @@ struct Other {
 impl Session {
     /// What stands beside `transcript` in its file; `None` if there is nothing.
     pub(super) fn of(transcript: &Transcript<'_>) -> Option<Self> {
-        let Transcript::Read(read) = transcript else { return None };
-        let compactions = read.conversation().map_or(&[][..], |conversation| &conversation.compactions);
-        let compactions = compactions.iter().map(|found| Compaction {
+        let compactions = transcript.compactions().iter().map(|found| Compaction {
             before_message: found.at,
             trigger: found.trigger.as_str().to_owned(),
             messages_dropped: found.dropped,
             tokens_before: found.tokens_before,
             tokens_after: found.tokens_after,
         });
-        let session =
-            Self { compactions: compactions.collect(), others: read.others().map(Other::of).collect() };
+        let others = transcript.others().into_iter().map(Other::of);
+        let session = Self { compactions: compactions.collect(), others: others.collect() };
         Some(session).filter(|session| !session.compactions.is_empty() || !session.others.is_empty())
     }
 
@@ -86,18 +84,18 @@ impl Session {
 }
 
 impl Other {
-    fn of(conversation: &Conversation) -> Self {
-        let relation = match conversation.relation {
+    fn of(other: transcript::Other) -> Self {
+        let relation = match other.relation {
             Relation::SideChain(_) => "side chain",
             Relation::Branch(_) => "branch",
             _ => "other run",
         };
         Self {
-            id: conversation.id.as_str().to_owned(),
+            id: other.id.as_str().to_owned(),
             relation,
-            label: conversation.label.as_str().to_owned(),
-            path: conversation.path.clone(),
-            messages: conversation.entries.len(),
+            label: other.label.as_str().to_owned(),
+            path: other.path,
+            messages: other.messages,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Session files, read and written.
 
+use super::outline::Lines;
 use super::session::Session;
 use crate::message::Message;
 use crate::wire::anthropic;
@@ -21,6 +22,7 @@ pub(crate) const ROOM: Room = Room {
         linked: |raw, parent| forest::linked(raw, "parentUuid", parent),
     }),
     log: None,
+    outliner: Some(|| Box::<Lines>::default()),
 };
 
 fn sign(body: &Body<'_>) -> Fit {
@@ -41,23 +43,9 @@ fn sign(body: &Body<'_>) -> Fit {
 
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     let session = Session::read(transcript, body.text())?;
-    let wanted = match body.leaf {
-        Some(leaf) => Some(forest::named(&session.names, leaf, ("line", "uuid"))?),
-        None => {
-            let last = |side: bool| {
-                let nodes = session.nodes.iter().enumerate().rev();
-                let mut held = nodes.filter(|(_, node)| node.record.is_some());
-                held.find(|(_, node)| side || !node.is_side).map(|(node, _)| node)
-            };
-            // The file of a sub-agent has nothing but its thread.
-            last(false).or_else(|| last(true))
-        }
-    };
-    if let Some(leaf) = wanted {
-        let base = transcript.conversations.len();
-        for conversation in session.conversations(leaf, base) {
-            transcript.push(conversation);
-        }
+    let base = transcript.conversations.len();
+    for conversation in session.conversations(body.leaf, base)? {
+        transcript.push(conversation);
     }
     Ok(())
 }

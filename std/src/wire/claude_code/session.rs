@@ -1,156 +1,143 @@
-//! The lines of a file as a forest of messages.
+//! The lines of a file as conversations.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
+use std::sync::Arc;
 
-use epitome_core::message::Role;
+use epitome_core::Usage;
 
-use super::line::{Boundary, Line};
-use crate::message::{Message, Part, Str};
-use crate::wire::WireError;
+use super::line::Line;
+use super::tree::Tree;
+use crate::message::{Message, Str};
 use crate::wire::expect::share;
-use crate::wire::forest::{self, Forest};
+use crate::wire::forest::{self, Key};
 use crate::wire::json;
-use crate::wire::transcript::{RecordId, Transcript};
-use crate::wire::{anthropic, usage as reports};
+use crate::wire::transcript::{Conversation, RecordId, Transcript, UsageEntry};
+use crate::wire::{Format, WireError, anthropic, usage as reports};
 
-/// All lines that have a name and a place in a tree.
+/// All lines that have a name and a place in a tree, and what they say.
 #[derive(Debug, Default)]
-pub(super) struct Session<'a> {
-    pub(super) forest: Forest,
-    pub(super) nodes: Vec<Node<'a>>,
-    pub(super) names: HashMap<Cow<'a, str>, usize>,
-    pub(super) titles: HashMap<Cow<'a, str>, Cow<'a, str>>,
+pub(super) struct Session {
+    tree: Tree,
+    said: Vec<(Said, Option<RecordId>)>,
 }
 
-/// A line.
-#[derive(Debug)]
-pub(super) struct Node<'a> {
-    pub(super) uuid: Cow<'a, str>,
-    pub(super) is_side: bool,
-    /// Where the conversation begins anew: what did it, and the line that it went on from before.
-    pub(super) cut: Option<Cut<'a>>,
-    pub(super) record: Option<RecordId>,
-    pub(super) messages: Vec<Message>,
-    pub(super) usage: Option<epitome_core::Usage>,
-}
-
-#[derive(Debug)]
-pub(super) struct Cut<'a> {
-    pub(super) before: Option<usize>,
-    pub(super) boundary: Boundary<'a>,
-}
-
-impl<'a> Session<'a> {
+impl Session {
     /// Reads the lines `text`, a slice of the source of `transcript`.
-    pub(super) fn read(transcript: &mut Transcript, text: &'a str) -> Result<Self, WireError> {
+    pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<Self, WireError> {
         let mut session = Self::default();
-        forest::for_each_line(transcript, text, |transcript, at, raw| session.push(transcript, at, raw))?;
+        let source = Arc::clone(&transcript.source);
+        forest::for_each_line(transcript, text, |transcript, (list, at), raw| {
+            if let Some(said) = said(&mut session.tree, &source, raw)? {
+                let record = said.holds.then(|| transcript.element(list, at, said.messages.len()));
+                session.said.push((said, record));
+            }
+            Ok(())
+        })?;
         Ok(session)
     }
 
-    fn push(
-        &mut self,
-        transcript: &mut Transcript,
-        (list, at): (u32, usize),
-        raw: &'a str,
-    ) -> Result<(), WireError> {
-        let line = Line::of(raw)?;
-        if let Some((title, leaf)) = line.title {
-            self.titles.insert(leaf, title);
-            return Ok(());
-        }
-        let Some(uuid) = line.uuid.filter(|uuid| !self.names.contains_key(uuid)) else { return Ok(()) };
-        let find = |name: &Option<Cow<'_, str>>| name.as_ref().and_then(|name| self.names.get(name)).copied();
-        let (parent, logical) = (find(&line.parent), find(&line.logical));
-        let after_boundary =
-            parent.and_then(|parent| self.nodes.get(parent)).is_some_and(|node| node.cut.is_some());
-        let cut = match line.boundary {
-            Some(boundary) => Some(Cut { before: logical.or(parent), boundary }),
-            None if line.is_summary && !after_boundary => {
-                Some(Cut { before: parent.or(logical), boundary: Boundary::default() })
-            }
-            None => None,
+    /// All conversations: the one that goes on, or that ends with the line `leaf`, first, at the place `base` of the list
+    /// that they are for.
+    pub(super) fn conversations(
+        mut self,
+        leaf: Option<&str>,
+        base: usize,
+    ) -> Result<Vec<Conversation>, WireError> {
+        let Some(active) = self.tree.end(leaf)? else { return Ok(Vec::new()) };
+        let ends = self.tree.ends(active);
+        let other = |end: &usize| {
+            let lines = self.tree.gather(*end);
+            let said = |line: &usize| self.said.get(*line).cloned();
+            let mut conversation = conversation(&self.tree, *end, &lines, said);
+            conversation.id = self.uuid(*end);
+            conversation.label = self.tree.label(*end, &lines);
+            conversation.relation = self.tree.relation(*end, base);
+            conversation.active = false;
+            conversation
         };
-        let mut node = Node {
-            uuid: uuid.clone(),
-            is_side: line.is_side,
-            cut,
-            record: None,
-            messages: Vec::new(),
-            usage: None,
-        };
-        if let Some(message) = line.message {
-            node.read(transcript, (list, at), (raw, message))?;
-        }
-        let number = self.forest.push(parent.filter(|_| node.cut.is_none()));
-        self.nodes.push(node);
-        self.names.insert(uuid, number);
-        Ok(())
+        let others: Vec<_> = ends.iter().skip(1).map(other).collect();
+        let (id, lines) = (self.uuid(active), self.tree.gather(active));
+        // Nobody asks for the messages again: what goes on is not held twice.
+        let said = |line: &usize| self.said.get_mut(*line).map(core::mem::take);
+        let mut first = conversation(&self.tree, active, &lines, said);
+        (first.id, first.label) = (id, self.tree.title(active));
+        Ok([first].into_iter().chain(others).collect())
     }
 
-    pub(super) fn node(&self, node: usize) -> Option<&Node<'a>> {
-        self.nodes.get(node)
-    }
-
-    pub(super) fn holds(&self, node: usize) -> bool {
-        self.node(node).is_some_and(|node| node.record.is_some())
+    fn uuid(&self, line: usize) -> Str {
+        self.said.get(line).map(|(said, _)| said.uuid.clone()).unwrap_or_default()
     }
 }
 
-impl Node<'_> {
-    fn read(
-        &mut self,
-        transcript: &mut Transcript,
-        (list, at): (u32, usize),
-        (raw, message): (&str, &str),
-    ) -> Result<(), WireError> {
-        let source = std::sync::Arc::clone(&transcript.source);
-        let (messages, usage) = json::nested(raw, message, "/message", |message| {
-            anthropic::messages_and_usage(&source, message)
-        })?;
-        self.record = Some(transcript.element(list, at, messages.len()));
-        let id = share(&source, &self.uuid);
-        let mut id = Some(id);
-        self.messages = messages
-            .into_iter()
-            .map(|message| match id.take() {
-                Some(id) => message.with_id(id),
-                None => message,
-            })
-            .collect();
-        // A report that cannot be read is none: the messages are what counts.
-        self.usage = usage.and_then(|raw| reports::of(raw).ok());
-        Ok(())
-    }
-
-    /// The response that it is a line of.
-    pub(super) fn response(&self) -> Option<&str> {
-        self.messages
-            .first()
-            .filter(|message| message.role() == Role::Assistant)
-            .and_then(Message::response_id)
-    }
-
-    /// The calls that it answers, if that is all that it does.
-    pub(super) fn answers(&self) -> Option<Vec<&Str>> {
-        let answer = |message: &'_ Message| message.role() == Role::Tool;
-        if self.messages.is_empty() || !self.messages.iter().all(answer) {
-            return None;
+/// The conversation of these lines, which ends with `end`. `said` gives what is said in one.
+fn conversation(
+    tree: &Tree,
+    end: usize,
+    lines: &[usize],
+    mut said: impl FnMut(&usize) -> Option<(Said, Option<RecordId>)>,
+) -> Conversation {
+    let mut conversation = Conversation::new(Format::ClaudeCode, "");
+    let mut reports = Reports::new();
+    for line in lines {
+        let Some((said, Some(record))) = said(line) else { continue };
+        conversation.extend(record, said.messages);
+        if let Some(usage) = said.usage {
+            let at = conversation.entries.len().saturating_sub(1);
+            reports.push(tree.response(*line), UsageEntry::new(at, usage));
         }
-        let parts = self.messages.iter().flat_map(|message| message.parts());
-        Some(
-            parts
-                .filter_map(
-                    |part| if let Part::ToolResult(result) = part { Some(&result.call_id) } else { None },
-                )
-                .collect(),
-        )
+    }
+    conversation.usage = reports.entries;
+    conversation.compactions = tree.compactions(end);
+    conversation
+}
+
+/// What a line says.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Said {
+    uuid: Str,
+    /// Whether there is a message in it that a model is to see.
+    holds: bool,
+    pub(super) messages: Vec<Message>,
+    pub(super) usage: Option<Usage>,
+}
+
+/// Reads the line `raw`, a slice of `source`, and adds it to `tree`; `None` if it has no place there.
+pub(super) fn said(tree: &mut Tree, source: &Arc<str>, raw: &str) -> Result<Option<Said>, WireError> {
+    let line = Line::of(raw)?;
+    if !tree.takes(&line) {
+        return Ok(None);
+    }
+    let uuid = line.uuid.as_ref().map(|uuid| share(source, uuid)).unwrap_or_default();
+    let mut said = Said { uuid, holds: line.message.is_some(), messages: Vec::new(), usage: None };
+    if let Some(message) = line.message {
+        let (messages, usage) =
+            json::nested(raw, message, "/message", |message| anthropic::messages_and_usage(source, message))?;
+        let mut messages = messages.into_iter();
+        said.messages.extend(messages.next().map(|first| first.with_id(said.uuid.clone())));
+        said.messages.extend(messages);
+        // A report that cannot be read is none: the messages are what counts.
+        said.usage = usage.and_then(|raw| reports::of(raw).ok()).filter(|_| !said.messages.is_empty());
+    }
+    tree.push(&line, &said.messages);
+    Ok(Some(said))
+}
+
+/// One report for each response: every line of it repeats the report, and the last is complete.
+#[derive(Debug)]
+pub(super) struct Reports<R> {
+    pub(super) entries: Vec<R>,
+    last: Option<Key>,
+}
+
+impl<R> Reports<R> {
+    pub(super) const fn new() -> Self {
+        Self { entries: Vec::new(), last: None }
     }
 
-    /// The calls that it makes.
-    pub(super) fn calls(&self) -> impl Iterator<Item = &Str> {
-        let parts = self.messages.iter().flat_map(|message| message.parts());
-        parts.filter_map(|part| if let Part::ToolCall(call) = part { Some(&call.id) } else { None })
+    pub(super) fn push(&mut self, response: Option<Key>, report: R) {
+        match self.entries.last_mut().filter(|_| response.is_some() && response == self.last) {
+            Some(entry) => *entry = report,
+            None => self.entries.push(report),
+        }
+        self.last = response;
     }
 }

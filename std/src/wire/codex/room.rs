@@ -1,6 +1,7 @@
 //! Rollout files, told and read.
 
-use super::session::Session;
+use super::outline::Lines;
+use super::session;
 use super::write::write_record;
 use crate::wire::json::{self, Kind};
 use crate::wire::room::{Body, Fit, Room};
@@ -8,8 +9,16 @@ use crate::wire::transcript::Transcript;
 use crate::wire::{Format, WireError};
 
 /// The row of Codex.
-pub(crate) const ROOM: Room =
-    Room { format: Format::Codex, keys: &[], sign, read, write: write_record, chain: None, log: None };
+pub(crate) const ROOM: Room = Room {
+    format: Format::Codex,
+    keys: &[],
+    sign,
+    read,
+    write: write_record,
+    chain: None,
+    log: None,
+    outliner: Some(|| Box::<Lines>::default()),
+};
 
 fn sign(body: &Body<'_>) -> Fit {
     let lines = match body.value() {
@@ -35,11 +44,7 @@ fn sign(body: &Body<'_>) -> Fit {
 }
 
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
-    let base = transcript.conversations.len();
-    for conversation in Session::read(transcript, body.text())?.into_conversations(base) {
-        transcript.push(conversation);
-    }
-    Ok(())
+    session::read(transcript, body.text())
 }
 
 /// The item of a line that is one, in either layout; `None` for any other line.

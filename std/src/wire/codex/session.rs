@@ -1,180 +1,164 @@
 //! The lines of a file as conversations: one, and what compactions left behind.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use epitome_core::Usage;
 use epitome_core::message::Role;
 
 use super::room::item_of;
+use super::thread::{Stage, Thread};
 use crate::message::{Message, Part, Str, WireText};
 use crate::wire::expect::{expect_object, member_text};
 use crate::wire::json::{self, Kind};
 use crate::wire::openai_responses;
-use crate::wire::transcript::{
-    Conversation, Entry, RecordId, Relation, ToolCompaction, Transcript, UsageEntry,
-};
+use crate::wire::transcript::{Conversation, Entry, RecordId, Relation, Transcript, UsageEntry};
 use crate::wire::{Format, WireError, usage};
 
-/// What has been read of a file.
+/// What has been read of a file. A report is kept as an `R`.
 #[derive(Debug)]
-pub(super) struct Session {
-    source: Arc<str>,
-    list: u32,
-    current: Conversation,
-    /// What the model no longer saw after a compaction.
-    before: Vec<Conversation>,
-    /// Reports, and how many entries there were when they came.
-    reports: Vec<(usize, Usage)>,
-    id: Str,
-    /// The record of the instructions, which every conversation of the file begins with.
-    instructions: Option<RecordId>,
+pub(super) struct Session<R> {
+    pub(super) thread: Thread<R>,
+    /// The name of the session.
+    pub(super) id: Str,
 }
 
-impl Session {
-    pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<Self, WireError> {
-        let source = Arc::clone(&transcript.source);
-        let list = transcript.lines(text);
-        let current = Conversation::new(Format::Codex, "");
-        let (before, reports, id) = (Vec::new(), Vec::new(), Str::default());
-        let mut session = Self { source, list, current, before, reports, id, instructions: None };
-        let source = Arc::clone(&session.source);
-        for at in 0..transcript.count(list) {
-            let line = source.get(transcript.place(list, at)).unwrap_or_default();
-            json::nested(text, line, "", |line| session.push(transcript, at, line))?;
-        }
-        session.report();
-        Ok(session)
+impl<R> Default for Session<R> {
+    fn default() -> Self {
+        Self { thread: Thread::default(), id: Str::default() }
     }
+}
 
-    fn push(&mut self, transcript: &mut Transcript, at: usize, line: &str) -> Result<(), WireError> {
-        expect_object(line, "a line")?;
-        if let Some(item) = item_of(line)? {
-            let message = json::nested(line, item, payload_path(line, item), |item| {
-                openai_responses::message(&self.source, item)
-            })?;
-            if let Some(message) = message {
-                let record = transcript.element(self.list, at, 1);
-                self.current.extend(record, [message]);
+/// The messages of a line.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    messages: Vec<Message>,
+    /// Whether the text says something else without them, though they are left out.
+    stays: bool,
+}
+
+/// Reads the lines `text`, a slice of the source of `transcript`, and adds their conversations: the one that goes on, and then
+/// what compactions left behind.
+pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<(), WireError> {
+    let source = Arc::clone(&transcript.source);
+    let list = transcript.lines(text);
+    let mut session = Session::default();
+    let mut said = Vec::with_capacity(transcript.count(list));
+    for at in 0..transcript.count(list) {
+        let line = source.get(transcript.place(list, at)).unwrap_or_default();
+        let number = u32::try_from(at).unwrap_or(u32::MAX);
+        let found = json::nested(text, line, "", |line| session.push(&source, number, line, |usage| usage))?;
+        said.push(found.map(|found| {
+            let record = transcript.element(list, at, found.messages.len());
+            if found.stays {
+                transcript.must_stay(record);
             }
-            return Ok(());
+            (record, found.messages)
+        }));
+    }
+    session.thread.settle();
+    let base = transcript.conversations.len();
+    let Thread { now, before, .. } = session.thread;
+    let left = |(number, stage): (usize, Stage<Usage>)| {
+        let mut left = conversation(stage, |line| said.get(line)?.clone());
+        left.relation = Relation::Branch(base);
+        left.active = false;
+        left.label = label(number);
+        left
+    };
+    let before: Vec<_> = (1..).zip(before).map(left).collect();
+    // Nobody asks for the messages again: what goes on is not held twice.
+    let mut current = conversation(now, |line| said.get_mut(line)?.take());
+    current.id = session.id;
+    transcript.conversations.push(current);
+    transcript.conversations.extend(before);
+    Ok(())
+}
+
+/// The conversation of these places. `said` gives what is said in a line, and the record that it is.
+fn conversation(
+    stage: Stage<Usage>,
+    mut said: impl FnMut(usize) -> Option<(RecordId, Vec<Message>)>,
+) -> Conversation {
+    let mut conversation = Conversation::new(Format::Codex, "");
+    let Stage { slots, compactions, reports } = stage;
+    conversation.compactions = compactions;
+    conversation.usage = reports.iter().map(|found| UsageEntry::new(found.at, found.report)).collect();
+    conversation.entries.reserve_exact(slots.len());
+    for run in slots.chunk_by(|one, next| one.line == next.line) {
+        let line = run.first().and_then(|first| said(first.line as usize));
+        let Some((record, messages)) = line else { continue };
+        if run.len() < messages.len() {
+            conversation.partial.push((record, run.iter().map(|slot| slot.piece).collect()));
         }
-        let [kind, payload] = json::fields(line, &["type", "payload"])?;
+        let mut wanted = run.iter().map(|slot| slot.piece).peekable();
+        let messages = messages.into_iter().zip(0..);
+        let kept = messages.filter(|(_, piece)| wanted.next_if_eq(piece).is_some());
+        conversation.entries.extend(kept.map(|(message, piece)| Entry::of(message, record, piece)));
+    }
+    conversation.pieces = conversation.entries.len();
+    conversation
+}
+
+/// What the conversation before a compaction is called, which are counted from 1.
+pub(super) fn label(compaction: usize) -> Str {
+    Str::from(format!("before compaction {compaction}"))
+}
+
+impl<R> Session<R> {
+    /// Takes note of the line `raw`, a slice of `source`, and gives its messages; `None` if it is no record of any. `keep` says
+    /// what is kept of a report.
+    pub(super) fn push(
+        &mut self,
+        source: &Arc<str>,
+        line: u32,
+        raw: &str,
+        keep: impl FnOnce(Usage) -> R,
+    ) -> Result<Option<Said>, WireError> {
+        expect_object(raw, "a line")?;
+        if let Some(item) = item_of(raw)? {
+            let message = json::nested(raw, item, payload_path(raw, item), |item| {
+                openai_responses::message(source, item)
+            })?;
+            let messages: Vec<_> = message.into_iter().collect();
+            self.thread.push(line, &messages);
+            return Ok(Some(Said { messages, stays: false }).filter(|said| !said.messages.is_empty()));
+        }
+        let [kind, payload] = json::fields(raw, &["type", "payload"])?;
         let Some(payload) = payload.filter(|payload| Kind::of(payload) == Kind::Object) else {
-            return Ok(());
+            return Ok(None);
         };
-        json::nested(line, payload, "/payload", |payload| match kind {
-            Some("\"session_meta\"") => self.begun(transcript, at, payload),
-            Some("\"compacted\"") => self.compacted(transcript, at, payload),
-            Some("\"event_msg\"") => self.event(payload),
-            _ => Ok(()),
+        json::nested(raw, payload, "/payload", |payload| match kind {
+            Some("\"session_meta\"") => self.begun(source, line, payload),
+            Some("\"compacted\"") => {
+                let messages = replacement(source, payload)?;
+                self.thread.compact(line, &messages, history(payload)?.is_some());
+                Ok(Some(Said { messages, stays: true }))
+            }
+            Some("\"event_msg\"") => self.event(payload, keep).map(|()| None),
+            _ => Ok(None),
         })
     }
 
     /// What a session begins with: its name, and the instructions that are sent beside the items.
-    fn begun(&mut self, transcript: &mut Transcript, at: usize, payload: &str) -> Result<(), WireError> {
-        self.id = member_text(&self.source, payload, "id")?.unwrap_or_default();
-        // A resumed file may say it again.
-        if let Some(message) =
-            instructions(&self.source, payload)?.filter(|_| self.current.entries.is_empty())
-        {
-            let record = transcript.element(self.list, at, 1);
-            transcript.must_stay(record);
-            self.instructions = Some(record);
-            self.current.extend(record, [message]);
-        }
-        Ok(())
+    fn begun(&mut self, source: &Arc<str>, line: u32, payload: &str) -> Result<Option<Said>, WireError> {
+        self.id = member_text(source, payload, "id")?.unwrap_or_default();
+        let instructions = instructions(source, payload)?;
+        let first = instructions.filter(|instructions| self.thread.begin(line, instructions));
+        Ok(first.map(|message| Said { messages: vec![message], stays: true }))
     }
 
-    fn event(&mut self, payload: &str) -> Result<(), WireError> {
+    fn event(&mut self, payload: &str, keep: impl FnOnce(Usage) -> R) -> Result<(), WireError> {
         let [kind, info] = json::fields(payload, &["type", "info"])?;
         if kind == Some("\"thread_rolled_back\"") {
             return Err(WireError::unsupported(
                 "turns were taken back in this session, and cannot be told apart",
             ));
         }
-        let report = report(kind, info)?;
-        self.reports.extend(report.map(|usage| (self.current.entries.len(), usage)));
-        Ok(())
-    }
-
-    fn compacted(&mut self, transcript: &mut Transcript, at: usize, payload: &str) -> Result<(), WireError> {
-        self.report();
-        let messages = replacement(&self.source, payload)?;
-        let record = transcript.element(self.list, at, messages.len());
-        transcript.must_stay(record);
-        let mut next = Conversation::new(Format::Codex, "");
-        let has_history = history(payload)?.is_some();
-        let stays = |entry: &&Entry| match self.instructions {
-            Some(own) if entry.record() == Some(own) => true,
-            _ => entry.message().role() == Role::User && !has_history,
-        };
-        next.entries = self.current.entries.iter().filter(stays).cloned().collect();
-        next.partial = partial(&self.current.entries, &next.entries);
-        let (kept, entries) = (next.entries.len(), self.current.entries.len());
-        let mut compaction = ToolCompaction::new(kept);
-        // Messages of the replacement that say what an earlier one said were kept.
-        let known: HashSet<&[Part]> = self.current.messages().map(Message::parts).collect();
-        let again = messages.iter().filter(|new| known.contains(new.parts())).count();
-        let dropped = entries.saturating_sub(kept.saturating_add(again));
-        compaction.dropped = u64::try_from(dropped).ok();
-        compaction.tokens_before = self.current.usage.last().and_then(|entry| entry.usage.input_total);
-        next.compactions = core::mem::take(&mut self.current.compactions);
-        self.current.compactions.clone_from(&next.compactions);
-        next.compactions.iter_mut().for_each(|earlier| earlier.at = 0);
-        next.compactions.push(compaction);
-        next.extend(record, messages);
-        let before = core::mem::replace(&mut self.current, next);
-        if !before.entries.is_empty() {
-            self.before.push(before);
+        if let Some(usage) = report(kind, info)? {
+            self.thread.reported(keep(usage), usage.input_total);
         }
         Ok(())
     }
-
-    /// Gives the reports to their responses. A report stands behind the items of its response, or, in older files,
-    /// before them.
-    fn report(&mut self) {
-        let entries = &self.current.entries;
-        let is_model =
-            |at: usize| entries.get(at).is_some_and(|entry| entry.message().role() == Role::Assistant);
-        let mut reported = 0;
-        for (at, usage) in core::mem::take(&mut self.reports) {
-            let behind = at.checked_sub(1).filter(|last| *last >= reported && is_model(*last));
-            let last = behind.or_else(|| (at..entries.len()).take_while(|next| is_model(*next)).last());
-            if let Some(last) = last {
-                self.current.usage.push(UsageEntry::new(last, usage));
-                reported = last.saturating_add(1);
-            }
-        }
-    }
-
-    /// The conversation that goes on, and then what compactions left behind; the first stands at the place `base`.
-    pub(super) fn into_conversations(mut self, base: usize) -> Vec<Conversation> {
-        self.current.id = self.id;
-        let mut all = vec![self.current];
-        for (number, mut before) in (1_usize..).zip(self.before) {
-            before.relation = Relation::Branch(base);
-            before.active = false;
-            before.label = Str::from(format!("before compaction {number}"));
-            all.push(before);
-        }
-        all
-    }
-}
-
-/// The records of which some messages are in `kept` and some are not, and which are.
-fn partial(all: &[Entry], kept: &[Entry]) -> Vec<(RecordId, Vec<u32>)> {
-    let mut counts: HashMap<RecordId, usize> = HashMap::new();
-    for id in all.iter().filter_map(Entry::record) {
-        let count = counts.entry(id).or_default();
-        *count = count.saturating_add(1);
-    }
-    let runs = kept.chunk_by(|one, next| one.record() == next.record());
-    let some = runs.filter_map(|run| {
-        let id = run.first()?.record().filter(|id| counts.get(id).is_some_and(|all| *all > run.len()))?;
-        Some((id, run.iter().map(|entry| entry.piece).collect()))
-    });
-    some.collect()
 }
 
 /// The report that an event is, if it is one. One that cannot be read is none: the messages are what counts.

@@ -1,6 +1,6 @@
 //! JSONL: a JSON value on every line.
 
-use std::io::BufRead;
+use std::io::{BufRead, Seek};
 
 use super::{BYTE_ORDER_MARK, Document, Origin, route, utf8_error};
 use crate::wire::WireError;
@@ -183,5 +183,20 @@ impl<R: BufRead> Lines<R> {
         let text = json::trim(raw);
         let offset = start.saturating_add(json::offset_of(raw, text));
         Ok(Line { number: self.number, offset, text })
+    }
+}
+
+impl<R: BufRead + Seek> Lines<R> {
+    /// Goes to the line that begins at `offset`; its number is not known.
+    pub(crate) fn go_to(&mut self, offset: u64) -> Result<(), WireError> {
+        let here = i64::try_from(self.offset).ok();
+        let there = i64::try_from(offset).ok();
+        let by = there.zip(here).and_then(|(there, here)| there.checked_sub(here));
+        let too_far = || std::io::Error::from(std::io::ErrorKind::InvalidInput);
+        // What a reader has in its buffer is not read again.
+        by.ok_or_else(too_far).and_then(|by| self.reader.seek_relative(by)).map_err(WireError::io)?;
+        self.offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        self.number = 0;
+        Ok(())
     }
 }

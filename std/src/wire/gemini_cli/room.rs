@@ -20,6 +20,7 @@ pub(crate) const ROOM: Room = Room {
     write: write_record,
     chain: None,
     log: Some(transcript::Log { record: write_logged, line: checkpoint }),
+    outliner: None,
 };
 
 fn sign(body: &Body<'_>) -> Fit {

@@ -23,6 +23,7 @@ pub(crate) const ROOM: Room = Room {
     write: write_record,
     chain: None,
     log: None,
+    outliner: None,
 };
 
 /// The list of messages, and its place in the body.

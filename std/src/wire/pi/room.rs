@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::message::{block, message};
+use super::outline::Lines;
 use super::session::Session;
 use crate::message::{Message, Part};
 use crate::wire::forest;
@@ -24,6 +25,7 @@ pub(crate) const ROOM: Room = Room {
         linked: |raw, parent| forest::linked(raw, "parentId", parent),
     }),
     log: None,
+    outliner: Some(|| Box::<Lines>::default()),
 };
 
 fn sign(body: &Body<'_>) -> Fit {
@@ -42,15 +44,9 @@ fn sign(body: &Body<'_>) -> Fit {
 
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     let session = Session::read(transcript, body.text())?;
-    let active = match body.leaf {
-        Some(leaf) => Some(forest::named(&session.names, leaf, ("entry", "id"))?),
-        None => session.last(),
-    };
-    if let Some(active) = active {
-        let base = transcript.conversations.len();
-        for conversation in session.conversations(active, base) {
-            transcript.push(conversation);
-        }
+    let base = transcript.conversations.len();
+    for conversation in session.conversations(body.leaf, base)? {
+        transcript.push(conversation);
     }
     Ok(())
 }

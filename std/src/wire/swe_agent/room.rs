@@ -16,6 +16,7 @@ pub(crate) const ROOM: Room = Room {
     write: write_record,
     chain: None,
     log: None,
+    outliner: None,
 };
 
 fn sign(body: &Body<'_>) -> Fit {

@@ -52,10 +52,7 @@ struct Turn {
 impl Turns {
     pub(super) fn of(mut transcript: Transcript<'_>, counter: &dyn TokenCounter) -> Result<Self> {
         let session = Session::of(&transcript);
-        let usage = match &transcript {
-            Transcript::Read(read) => read.conversation().map_or(&[][..], |conversation| &conversation.usage),
-            _ => &[],
-        };
+        let usage = transcript.usage()?;
         let mut reports = usage.iter().peekable();
         let (mut index, mut turns, mut at) = (Groups::new(), Vec::<Turn>::new(), 0);
         let (mut tokens, mut basis) = (0, counter.basis());

@@ -1,0 +1,58 @@
+//! What a file says besides the messages of one conversation.
+
+use epitome::std::message::Str;
+use epitome::std::wire::{Conversation, OutlinedConversation, Relation, ToolCompaction, UsageEntry};
+
+use super::Transcript;
+use crate::failure::Result;
+
+/// Another conversation of the file: a branch, a side chain, another run.
+#[derive(Debug, Clone)]
+pub(crate) struct Other {
+    pub(crate) id: Str,
+    pub(crate) label: Str,
+    pub(crate) path: String,
+    pub(crate) relation: Relation,
+    pub(crate) messages: usize,
+}
+
+impl Transcript<'_> {
+    /// What the tool compacted that wrote it.
+    pub(crate) fn compactions(&self) -> &[ToolCompaction] {
+        match self {
+            Self::Read(read) => read.conversation().map_or(&[], |found| &found.compactions),
+            Self::Session(session) => session.conversations().first().map_or(&[], |found| &found.compactions),
+            Self::Memory { .. } | Self::Lines(_) => &[],
+        }
+    }
+
+    /// What providers reported of the responses in it.
+    pub(crate) fn usage(&mut self) -> Result<Vec<UsageEntry>> {
+        match self {
+            Self::Read(read) => Ok(read.conversation().map_or_else(Vec::new, |found| found.usage.clone())),
+            Self::Session(session) => session.usage(),
+            Self::Memory { .. } | Self::Lines(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// The other conversations of its file.
+    pub(crate) fn others(&self) -> Vec<Other> {
+        match self {
+            Self::Read(read) => read.others().map(Other::of).collect(),
+            Self::Session(session) => session.conversations().iter().skip(1).map(Other::outlined).collect(),
+            Self::Memory { .. } | Self::Lines(_) => Vec::new(),
+        }
+    }
+}
+
+impl Other {
+    fn of(found: &Conversation) -> Self {
+        let (id, label, path) = (found.id.clone(), found.label.clone(), found.path.clone());
+        Self { id, label, path, relation: found.relation, messages: found.entries.len() }
+    }
+
+    fn outlined(found: &OutlinedConversation) -> Self {
+        let (id, label) = (found.id.clone(), found.label.clone());
+        Self { id, label, path: String::new(), relation: found.relation, messages: found.messages }
+    }
+}

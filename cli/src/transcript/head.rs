@@ -1,0 +1,71 @@
+//! What the beginning of a file tells of it, and all of a file.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use epitome::std::wire::document::{self, LineKind};
+use epitome::std::wire::{self, Format, Outline};
+use indicatif::DecimalBytes;
+
+use crate::args::InputArgs;
+use crate::failure::{Failure, Result, code};
+
+/// The beginning of a file, up to what is no UTF-8.
+pub(super) fn read(file: &mut File, path: &Path) -> Result<String> {
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    let read = (&mut *file).take(HEAD_BYTES as u64).read_to_end(&mut head);
+    let read = read.and_then(|_| file.seek(SeekFrom::Start(0)));
+    read.map_err(|error| Failure::io(path, &error))?;
+    let valid = core::str::from_utf8(&head).map_or_else(|error| error.valid_up_to(), str::len);
+    head.truncate(valid);
+    Ok(String::from_utf8(head).unwrap_or_default())
+}
+
+/// The whole lines that a file begins with; the beginning of its first line, if that is all.
+fn whole_lines(head: &str) -> &str {
+    let head = without_mark(head);
+    head.get(..head.rfind('\n').map_or(head.len(), |end| end + 1)).unwrap_or(head)
+}
+
+pub(super) fn is_jsonl(head: &str) -> bool {
+    let chat = wire::detect(whole_lines(head)).map_or(true, |found| found.format == Format::OpenaiChat);
+    let head = without_mark(head);
+    document::looks_like_jsonl(head) && chat && !first_line_is_conversation(head)
+}
+
+/// The format of a session file of lines that need not be held.
+pub(super) fn outlined(head: &str, args: &InputArgs) -> Option<Format> {
+    let found = || wire::detect(whole_lines(head)).ok().map(|found| found.format);
+    let is_lines = document::looks_like_jsonl(without_mark(head));
+    args.from.0.or_else(found).filter(|format| is_lines && Outline::FORMATS.contains(format))
+}
+
+/// A file of conversations is read whole, so that the refusal can say how to read it.
+fn first_line_is_conversation(text: &str) -> bool {
+    let first = document::lines(text).next();
+    first.is_some_and(|line| !matches!(line.kind(), Ok(LineKind::Message)))
+}
+
+pub(super) fn read_whole(file: &mut File, size: u64, path: &Path) -> Result<Vec<u8>> {
+    let too_large = |size: u64| {
+        let (path, size) = (path.display(), DecimalBytes(size));
+        let what = "a JSONL file, a message on each line, is read line by line";
+        Failure::new(code::IO, format!("{path}: too large for memory ({size}): {what}"))
+    };
+    let mut bytes = Vec::new();
+    let room = usize::try_from(size).ok().and_then(|size| bytes.try_reserve_exact(size).ok());
+    room.ok_or_else(|| too_large(size))?;
+    match file.read_to_end(&mut bytes) {
+        Ok(_) => Ok(bytes),
+        Err(error) if error.kind() == io::ErrorKind::OutOfMemory => Err(too_large(bytes.len() as u64)),
+        Err(error) => Err(Failure::io(path, &error)),
+    }
+}
+
+pub(super) fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{FEFF}').unwrap_or(text)
+}
+
+/// How much of a file is looked at to tell JSONL from JSON: enough for the first line and part of the second.
+const HEAD_BYTES: usize = 256 * 1024;

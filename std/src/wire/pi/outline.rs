@@ -1,0 +1,56 @@
+//! The outline of a file that is not held.
+
+use std::sync::Arc;
+
+use super::session::{BEFORE, said};
+use super::tree::Tree;
+use crate::message::Str;
+use crate::wire::WireError;
+use crate::wire::outline::{Outline, OutlinedConversation, Outliner, Place};
+use crate::wire::transcript::Relation;
+
+/// The entries of a file but the first.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    tree: Tree,
+    /// Where each begins.
+    offsets: Vec<u64>,
+    /// Which of them report on a response.
+    reports: Vec<bool>,
+}
+
+impl Outliner for Lines {
+    fn push(&mut self, text: &Arc<str>, offset: u64) -> Result<(), WireError> {
+        if let Some(said) = said(&mut self.tree, text, text)? {
+            self.offsets.push(offset);
+            self.reports.push(said.usage.is_some());
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, leaf: Option<&str>) -> Result<Outline, WireError> {
+        let mut outline = Outline::default();
+        let Some(active) = self.tree.end(leaf)? else { return Ok(outline) };
+        for (at, visible) in self.tree.conversations(active).into_iter().enumerate() {
+            let label = if visible.is_before { Str::from(BEFORE) } else { Str::default() };
+            let seen = visible.seen;
+            if at > 0 {
+                let mut other = OutlinedConversation::other(label, Relation::Branch(0), seen.len());
+                other.named_by = seen.last().and_then(|last| self.offsets.get(*last)).copied();
+                outline.conversations.push(other);
+                continue;
+            }
+            let mut found = OutlinedConversation::active(self.tree.id.clone(), label, seen.len());
+            found.compactions = visible.compactions;
+            outline.conversations.push(found);
+            let offsets = seen.iter().filter_map(|entry| self.offsets.get(*entry));
+            outline.places = offsets.map(|offset| Place::whole(*offset, 1)).collect();
+            let reports = |entry: usize| self.reports.get(entry).is_some_and(|reports| *reports);
+            let report = |(at, entry): (usize, &usize)| {
+                Some((at, *self.offsets.get(*entry).filter(|_| reports(*entry))?))
+            };
+            outline.reports = seen.iter().enumerate().filter_map(report).collect();
+        }
+        Ok(outline)
+    }
+}
