@@ -82,6 +82,14 @@ pub enum RunEvent {
         /// Why.
         why: Discarded,
     },
+    /// A history provider that keeps the session's state has not kept it; what was said is stored. Told when the run ends, once
+    /// for each.
+    StateNotKept {
+        /// The provider.
+        source_id: Str,
+        /// Why: `Conflict` if the session has gone on elsewhere since it was loaded, so that its state there is another one.
+        kind: SessionErrorKind,
+    },
     /// Compactions are not looked at in this run. Told once.
     Skipped(Skipped),
 }
@@ -154,6 +162,9 @@ impl RunEvent {
             Self::Begun { point } => info!(point = point.as_str(), "compaction begun early"),
             Self::UnderWay { point } => info!(point = point.as_str(), "compaction under way"),
             Self::Discarded { point, why } => info!(point = point.as_str(), %why, "begun in vain"),
+            Self::StateNotKept { source_id, kind } => {
+                warn!(source_id = source_id.as_str(), ?kind, "the session's state was not kept");
+            }
             Self::Skipped(reason) => info!(reason = reason.as_str(), "compaction skipped"),
         }
     }
