@@ -64,9 +64,10 @@ pub use remote::RemoteOptions;
 pub use simple::{ByteStore, Saved, SimpleHistory};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
+use store::OwnedState;
 pub use store::{
-    Append, AppendToken, Appended, Entry, HistoryStore, Live, Loaded, LogPage, Logged, LoggedAppend, Pruned,
-    SessionId, SessionInfo, TokenCount,
+    Append, AppendToken, Appended, Entry, HistoryStore, KeptState, Live, Loaded, LogPage, Logged,
+    LoggedAppend, NewState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision, TokenCount,
 };
 pub use time::Timestamp;
 pub use url::shown_url;

@@ -13,6 +13,7 @@ mod excluded;
 mod filter;
 mod id;
 mod kept;
+mod known_states;
 mod response;
 mod store;
 mod tool;

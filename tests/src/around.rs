@@ -9,8 +9,8 @@ use core::task::Poll;
 use async_trait::async_trait;
 use epitome_core::{Revision, Seq};
 use epitome_std::history::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, Loaded, LogPage, MemoryStore,
-    SessionId, SessionInfo, StoreError,
+    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, KeptState, Loaded, LogPage,
+    MemoryStore, NewState, SessionId, SessionInfo, StateOutcome, StateRevision, StoreError,
 };
 
 /// What happens around the steps that a session depends on. By default they are the store's own.
@@ -24,6 +24,27 @@ pub trait Around: Debug + Send + Sync {
         append: &Append<'_>,
     ) -> Result<Appended, StoreError> {
         store.append(session, append).await
+    }
+
+    /// Around an append with a state.
+    async fn append_with_state(
+        &self,
+        store: &MemoryStore,
+        session: &SessionId,
+        append: &Append<'_>,
+        state: &NewState<'_>,
+    ) -> Result<(Appended, StateOutcome), StoreError> {
+        store.append_with_state(session, append, state).await
+    }
+
+    /// Around a state.
+    async fn save_state(
+        &self,
+        store: &MemoryStore,
+        session: &SessionId,
+        state: &NewState<'_>,
+    ) -> Result<StateRevision, StoreError> {
+        store.save_state(session, state).await
     }
 
     /// Around a load.
@@ -86,6 +107,27 @@ impl<A: Around> HistoryStore for StoreWith<A> {
         self.store.records(session, after, limit).await
     }
 
+    async fn append_with_state(
+        &self,
+        session: &SessionId,
+        append: &Append<'_>,
+        state: &NewState<'_>,
+    ) -> Result<(Appended, StateOutcome), StoreError> {
+        self.around.append_with_state(&self.store, session, append, state).await
+    }
+
+    async fn save_state(
+        &self,
+        session: &SessionId,
+        state: &NewState<'_>,
+    ) -> Result<StateRevision, StoreError> {
+        self.around.save_state(&self.store, session, state).await
+    }
+
+    async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
+        self.store.state(session).await
+    }
+
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
         self.store.list(after, limit).await
     }
@@ -109,6 +151,31 @@ impl Around for Pauses {
     ) -> Result<Appended, StoreError> {
         pause().await;
         let done = store.append(session, append).await;
+        pause().await;
+        done
+    }
+
+    async fn append_with_state(
+        &self,
+        store: &MemoryStore,
+        session: &SessionId,
+        append: &Append<'_>,
+        state: &NewState<'_>,
+    ) -> Result<(Appended, StateOutcome), StoreError> {
+        pause().await;
+        let done = store.append_with_state(session, append, state).await;
+        pause().await;
+        done
+    }
+
+    async fn save_state(
+        &self,
+        store: &MemoryStore,
+        session: &SessionId,
+        state: &NewState<'_>,
+    ) -> Result<StateRevision, StoreError> {
+        pause().await;
+        let done = store.save_state(session, state).await;
         pause().await;
         done
     }

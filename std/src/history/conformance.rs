@@ -55,6 +55,7 @@ mod random;
 mod report;
 mod room;
 mod sessions;
+mod states;
 mod subject;
 mod suite;
 mod support;

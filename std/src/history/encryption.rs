@@ -115,6 +115,8 @@ enum Kind {
     RecordId = 6,
     #[cfg(feature = "sqlite")]
     Call = 7,
+    #[cfg(feature = "sqlite")]
+    State = 8,
 }
 
 impl Place {
@@ -150,6 +152,7 @@ impl core::fmt::Display for Place {
             Kind::StandIns => write!(f, "what stands in place of parts of message {number}"),
             Kind::Record => write!(f, "the record of revision {number}"),
             Kind::RecordId => write!(f, "the id of the record of revision {number}"),
+            Kind::State => write!(f, "the state of its revision {number}"),
             Kind::Call => write!(f, "an unanswered call of the group at {number}"),
         }
     }
@@ -175,6 +178,10 @@ impl Place {
 
     pub(super) const fn record_id(revision: u64) -> Self {
         Self(Kind::RecordId, [revision, 0])
+    }
+
+    pub(super) const fn state(revision: u64) -> Self {
+        Self(Kind::State, [revision, 0])
     }
 
     pub(super) const fn call(anchor: u64, ordinal: u64) -> Self {

@@ -11,6 +11,7 @@ mod options;
 mod read;
 mod report;
 mod rewrite;
+mod state;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -35,8 +36,9 @@ use self::write::{AppendJob, CommitJob};
 use super::StoreKey;
 use super::encryption::Vault;
 use super::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, Loaded, LogPage, LoggedAppend,
-    Pruned, SessionId, SessionInfo, StoreError,
+    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, KeptState, Loaded, LogPage,
+    LoggedAppend, NewState, OwnedState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision,
+    StoreError, rules,
 };
 
 /// Keeps sessions in a directory, each in a file of JSON lines that is only ever added to, but for a prune, on any executor. The files are
@@ -170,7 +172,7 @@ impl fmt::Debug for JsonlStore {
 impl HistoryStore for JsonlStore {
     async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
         let append = AppendJob::new(session, append)?;
-        self.worker.call("append", move |directory| append.run(directory)).await
+        self.worker.call("append", move |directory| append.run(directory)).await.map(|(appended, _)| appended)
     }
 
     async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
@@ -240,6 +242,32 @@ impl HistoryStore for JsonlStore {
     ) -> Result<Vec<LoggedAppend>, StoreError> {
         let session = session.clone();
         self.worker.call("appends", move |directory| read::appends(directory, &session, from, limit)).await
+    }
+
+    async fn append_with_state(
+        &self,
+        session: &SessionId,
+        append: &Append<'_>,
+        state: &NewState<'_>,
+    ) -> Result<(Appended, StateOutcome), StoreError> {
+        let append = AppendJob::new(session, append)?.with_state(state);
+        let (appended, outcome) = self.worker.call("append", move |directory| append.run(directory)).await?;
+        Ok((appended, outcome.unwrap_or(StateOutcome::Unsupported)))
+    }
+
+    async fn save_state(
+        &self,
+        session: &SessionId,
+        state: &NewState<'_>,
+    ) -> Result<StateRevision, StoreError> {
+        let (session, state) = (session.clone(), OwnedState::of(state));
+        let save = move |directory: &mut Directory| state::save(directory, &session, &state);
+        rules::saved_state(self.worker.call("save_state", save).await?)
+    }
+
+    async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
+        let session = session.clone();
+        self.worker.call("state", move |directory| read::state(directory, &session)).await
     }
 
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {

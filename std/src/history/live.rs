@@ -1,5 +1,6 @@
 //! A session in use: its live projection, grouped and counted, over the store that keeps it.
 
+mod append;
 mod late;
 
 use core::fmt;
@@ -12,11 +13,11 @@ use epitome_core::{
 
 use super::visible::Visible;
 use super::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryError, HistoryStore,
-    HistoryStoreExt as _, Live, Loaded, LogPage, Notes, Pending, Pins, SessionId, StoreError, StoreErrorKind,
-    Timestamp, fill_with, part_text,
+    AppendToken, Appended, Committed, CompactionRecord, HistoryError, HistoryStore, HistoryStoreExt as _,
+    Live, Loaded, LogPage, Notes, Pending, Pins, SessionId, StoreError, StoreErrorKind, Timestamp, fill_with,
+    part_text,
 };
-use crate::message::{Message, Part, Str};
+use crate::message::{Message, Str};
 use crate::tokens::CachedCounter;
 
 pub(crate) use late::{Beside, Exchange, exchange};
@@ -155,52 +156,6 @@ impl History {
     fn contradicts(&self, error: RestoreError) -> StoreError {
         let context = format!("session {:?} cannot be put together", self.session.as_str());
         StoreError::new(StoreErrorKind::Corrupt, context).with_source(error)
-    }
-
-    /// Appends messages: groups them, counts them and stores them, all or none.
-    ///
-    /// The token makes it repeatable: after an error, the same call again appends once at most.
-    ///
-    /// # Errors
-    /// As [`HistoryStore::append`]. After `Conflict`, somebody else has appended, and this has loaded what they did:
-    /// decide anew. An error of a load may also come after the messages were stored: repeat the call with its token.
-    pub async fn append(
-        &mut self,
-        token: &AppendToken,
-        messages: Vec<Message>,
-    ) -> Result<Appended, StoreError> {
-        self.append_telling(token, messages, &mut |_| {}).await
-    }
-
-    /// [`History::append`] of many messages, which tells `progress` from time to time how many are counted. They are
-    /// counted on all cores, by threads of its own, before the first is stored; the executor's thread waits.
-    ///
-    /// # Errors
-    /// As [`History::append`].
-    pub async fn append_telling(
-        &mut self,
-        token: &AppendToken,
-        messages: Vec<Message>,
-        progress: &mut (dyn FnMut(usize) + Send),
-    ) -> Result<Appended, StoreError> {
-        self.settle().await?;
-        self.in_doubt = true;
-        let answers = self.tail_only && messages.iter().any(answers_something);
-        if answers && self.visible.place(messages.clone(), &*self.counter, &mut |_| {}).looks_back() {
-            self.tail_only = false;
-            self.reload().await?;
-            self.in_doubt = true;
-        }
-        let head = self.head();
-        let placing = self.visible.place(messages, &*self.counter, progress);
-        let append = Append::new(token, head, placing.entries()).at(Some((self.clock)()));
-        let answer = self.store.append(&self.session, &append).await;
-        if answer.as_ref().is_ok_and(move |appended| placing.accept(*appended)) {
-            self.in_doubt = false;
-            return answer;
-        }
-        // Refused, seen before, or somebody has come in between: what is stored decides.
-        self.reload_after(answer).await
     }
 
     /// Plans a pass over what is visible. `cells` is memory for the verdicts, made large enough here.
@@ -390,10 +345,6 @@ impl History {
 
 /// How many texts' recounts are remembered: of more than a window holds, in half a megabyte.
 const RECOUNTS_MAX: usize = 4_096;
-
-fn answers_something(message: &Message) -> bool {
-    message.parts().iter().any(|part| matches!(part, Part::ToolResult(_) | Part::ApprovalResponse(_)))
-}
 
 impl fmt::Debug for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,15 +11,16 @@ use epitome_core::{Head, Revision, Seq, Turn};
 mod image;
 mod read;
 mod snapshot;
+mod state;
 mod undo;
 
 pub(crate) use snapshot::Snapshot;
 
 use super::rules::{self, Anchor, Restored, VisibleMessage, VisibleSummary};
 use super::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryStore, Loaded, LogPage,
-    LoggedAppend, Pruned, RecordId, SessionId, SessionInfo, StoreError, Timestamp, TokenCount,
-    UnansweredCall,
+    Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryStore, KeptState, Loaded,
+    LogPage, LoggedAppend, NewState, Pruned, RecordId, SessionId, SessionInfo, StateOutcome, StateRevision,
+    StoreError, Timestamp, TokenCount, UnansweredCall,
 };
 use crate::wire::stored;
 
@@ -54,6 +55,27 @@ impl MemoryStore {
         Self::default()
     }
 
+    /// Appends, and does `then` with the session in the same step.
+    fn append_then<T>(
+        &self,
+        session: &SessionId,
+        append: &Append<'_>,
+        then: impl FnOnce(&mut Session) -> T,
+    ) -> Result<(Appended, T), StoreError> {
+        for entry in append.entries {
+            stored::check(&entry.message).map_err(rules::not_storable)?;
+        }
+        let mut sessions = self.sessions();
+        if let Some(session) = sessions.get_mut(session) {
+            return Ok((session.append(append)?, then(session)));
+        }
+        let mut new = Session::default();
+        let appended = new.append(append)?;
+        let done = then(&mut new);
+        sessions.insert(session.clone(), new);
+        Ok((appended, done))
+    }
+
     /// A panic elsewhere cannot leave a session half changed: everything is decided before anything is written.
     fn sessions(&self) -> MutexGuard<'_, BTreeMap<SessionId, Session>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
@@ -69,17 +91,7 @@ impl fmt::Debug for MemoryStore {
 #[async_trait]
 impl HistoryStore for MemoryStore {
     async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
-        for entry in append.entries {
-            stored::check(&entry.message).map_err(rules::not_storable)?;
-        }
-        let mut sessions = self.sessions();
-        if let Some(session) = sessions.get_mut(session) {
-            return session.append(append);
-        }
-        let mut new = Session::default();
-        let appended = new.append(append)?;
-        sessions.insert(session.clone(), new);
-        Ok(appended)
+        self.append_then(session, append, |_| ()).map(|(appended, ())| appended)
     }
 
     async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
@@ -146,6 +158,29 @@ impl HistoryStore for MemoryStore {
         Ok(self.sessions().get(session).ok_or_else(|| rules::not_found("appends"))?.appends(from, limit))
     }
 
+    async fn append_with_state(
+        &self,
+        session: &SessionId,
+        append: &Append<'_>,
+        state: &NewState<'_>,
+    ) -> Result<(Appended, StateOutcome), StoreError> {
+        self.append_then(session, append, |session| session.keep_state(state))
+    }
+
+    async fn save_state(
+        &self,
+        session: &SessionId,
+        state: &NewState<'_>,
+    ) -> Result<StateRevision, StoreError> {
+        let mut sessions = self.sessions();
+        let session = sessions.get_mut(session).ok_or_else(|| rules::not_found("save_state"))?;
+        rules::saved_state(session.keep_state(state))
+    }
+
+    async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
+        Ok(self.sessions().get(session).ok_or_else(|| rules::not_found("state"))?.state.clone())
+    }
+
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
         let sessions = self.sessions();
         let from = after.map_or(core::ops::Bound::Unbounded, core::ops::Bound::Excluded);
@@ -171,6 +206,7 @@ struct Session {
     records: Vec<Kept>,
     prunes: Vec<Pruned>,
     unanswered: BTreeMap<(Seq, u32), UnansweredCall>,
+    state: Option<KeptState>,
 }
 
 /// A logged message; its sequence number is its index.

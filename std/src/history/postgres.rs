@@ -14,6 +14,7 @@ mod row;
 mod runs;
 mod schema;
 mod sql;
+mod state;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -34,12 +35,14 @@ use self::options::Names;
 pub use self::options::{Migrate, PostgresOptions};
 use self::prune::{PruneJob, PrunesJob};
 use self::read::{DeleteJob, ListJob, LoadJob, LogJob, RecordsJob, TailJob};
+use self::state::{SaveStateJob, StateJob};
 use self::undo::UncompactJob;
 use super::remote::{Home, shown};
 use super::rows::{StoredPage, StoredProjection, StoredRecord};
 use super::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, Loaded, LogPage, LoggedAppend,
-    Pruned, SessionId, SessionInfo, StoreError,
+    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, KeptState, Loaded, LogPage,
+    LoggedAppend, NewState, OwnedState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision,
+    StoreError, rules,
 };
 
 /// Keeps sessions in a Postgres database (12 or newer, encoding UTF8), in tables of its own, which `docs/postgres.md`
@@ -172,7 +175,7 @@ impl fmt::Debug for PostgresStore {
 #[async_trait]
 impl HistoryStore for PostgresStore {
     async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
-        self.call(AppendJob::new(session, append)?).await
+        self.call(AppendJob::new(session, append)?).await.map(|(appended, _)| appended)
     }
 
     async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
@@ -235,6 +238,29 @@ impl HistoryStore for PostgresStore {
         limit: u32,
     ) -> Result<Vec<LoggedAppend>, StoreError> {
         self.call(AppendsJob { session: session.clone(), from, limit }).await
+    }
+
+    async fn append_with_state(
+        &self,
+        session: &SessionId,
+        append: &Append<'_>,
+        state: &NewState<'_>,
+    ) -> Result<(Appended, StateOutcome), StoreError> {
+        let (appended, outcome) = self.call(AppendJob::new(session, append)?.with_state(state)).await?;
+        Ok((appended, outcome.unwrap_or(StateOutcome::Unsupported)))
+    }
+
+    async fn save_state(
+        &self,
+        session: &SessionId,
+        state: &NewState<'_>,
+    ) -> Result<StateRevision, StoreError> {
+        let save = SaveStateJob { session: session.clone(), state: OwnedState::of(state) };
+        rules::saved_state(self.call(save).await?)
+    }
+
+    async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
+        self.call(StateJob(session.clone())).await
     }
 
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {

@@ -15,6 +15,7 @@ mod read;
 mod record;
 mod row;
 mod script;
+mod state;
 mod undo;
 
 use core::fmt;
@@ -33,8 +34,9 @@ pub use self::options::RedisOptions;
 use self::read::Extent;
 use super::remote::{Home, retry};
 use super::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, Loaded, LogPage, LoggedAppend,
-    Pruned, RemoteOptions, SessionId, SessionInfo, StoreError,
+    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, KeptState, Loaded, LogPage,
+    LoggedAppend, NewState, OwnedState, Pruned, RemoteOptions, SessionId, SessionInfo, StateOutcome,
+    StateRevision, StoreError, rules,
 };
 
 /// Keeps sessions on a Redis server (7 or later, or what speaks as it does), or on a Redis Cluster.
@@ -186,12 +188,7 @@ impl fmt::Debug for RedisStore {
 #[async_trait]
 impl HistoryStore for RedisStore {
     async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
-        let job = Arc::new(AppendJob::new(&self.shared, session, append)?);
-        self.run("append", move |shared| {
-            let job = Arc::clone(&job);
-            async move { job.run(&shared).await }
-        })
-        .await
+        self.append_job(AppendJob::new(&self.shared, session, append)?).await.map(|(appended, _)| appended)
     }
 
     async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
@@ -293,6 +290,39 @@ impl HistoryStore for RedisStore {
         .await
     }
 
+    async fn append_with_state(
+        &self,
+        session: &SessionId,
+        append: &Append<'_>,
+        state: &NewState<'_>,
+    ) -> Result<(Appended, StateOutcome), StoreError> {
+        let job = AppendJob::new(&self.shared, session, append)?.with_state(state);
+        let (appended, outcome) = self.append_job(job).await?;
+        Ok((appended, outcome.unwrap_or(StateOutcome::Unsupported)))
+    }
+
+    async fn save_state(
+        &self,
+        session: &SessionId,
+        state: &NewState<'_>,
+    ) -> Result<StateRevision, StoreError> {
+        let (keys, state) = (self.shared.prefix.keys(session), OwnedState::of(state));
+        let save = self.run("save_state", move |shared| {
+            let (keys, state) = (keys.clone(), state.clone());
+            async move { state::save(&shared, &keys, &state).await }
+        });
+        rules::saved_state(save.await?)
+    }
+
+    async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
+        let keys = self.shared.prefix.keys(session);
+        self.run("state", move |shared| {
+            let keys = keys.clone();
+            async move { state::find(&shared, &keys).await }
+        })
+        .await
+    }
+
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
         let after = after.cloned();
         self.run("list", move |shared| {
@@ -313,6 +343,15 @@ impl HistoryStore for RedisStore {
 }
 
 impl RedisStore {
+    async fn append_job(&self, job: AppendJob) -> Result<(Appended, Option<StateOutcome>), StoreError> {
+        let job = Arc::new(job);
+        self.run("append", move |shared| {
+            let job = Arc::clone(&job);
+            async move { job.run(&shared).await }
+        })
+        .await
+    }
+
     async fn projection(&self, session: &SessionId, extent: Extent) -> Result<Loaded, StoreError> {
         let keys = self.shared.prefix.keys(session);
         let found = self.run("load", move |shared| {

@@ -1,6 +1,7 @@
 //! What a store checks and decides, the same for every store. Nothing here reads or writes one.
 
 mod place;
+mod state;
 mod undo;
 
 use core::cmp::Ordering;
@@ -11,6 +12,7 @@ use epitome_core::message::CallKind;
 use epitome_core::{Head, Revision, Seq, Tokens};
 
 pub(super) use self::place::{Anchor, Placement, place};
+pub(super) use self::state::{StateStep, saved_state, state_step};
 pub(super) use self::undo::{
     Restored, Undoing, bare_record, check_prune, check_uncompact, live, nothing_pruned, pruned_before,
     restored_edits,

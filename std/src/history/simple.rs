@@ -10,8 +10,9 @@ use futures::FutureExt;
 use futures::lock::{Mutex, MutexGuard};
 
 use super::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, Loaded, LogPage, LoggedAppend,
-    MemoryStore, Pruned, SessionId, SessionInfo, StoreError, StoreErrorKind, rules,
+    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, KeptState, Loaded, LogPage,
+    LoggedAppend, MemoryStore, NewState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision,
+    StoreError, StoreErrorKind, rules,
 };
 
 /// What keeps the bytes of each session: a key-value store, an object store, a folder.
@@ -286,6 +287,27 @@ impl<B: ByteStore> HistoryStore for SimpleHistory<B> {
         limit: u32,
     ) -> Result<Vec<LoggedAppend>, StoreError> {
         self.read(session, |store| now(store.appends(session, from, limit))).await
+    }
+
+    async fn append_with_state(
+        &self,
+        session: &SessionId,
+        append: &Append<'_>,
+        state: &NewState<'_>,
+    ) -> Result<(Appended, StateOutcome), StoreError> {
+        self.change(session, |store| now(store.append_with_state(session, append, state))).await
+    }
+
+    async fn save_state(
+        &self,
+        session: &SessionId,
+        state: &NewState<'_>,
+    ) -> Result<StateRevision, StoreError> {
+        self.change(session, |store| now(store.save_state(session, state))).await
+    }
+
+    async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
+        self.read(session, |store| now(store.state(session))).await
     }
 
     /// Reads each of the sessions whole.

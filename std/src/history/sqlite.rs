@@ -9,6 +9,7 @@ mod read;
 mod row;
 mod session;
 mod sql;
+mod state;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -32,8 +33,9 @@ use super::StoreKey;
 use super::encryption::Vault;
 use super::rows::StoredRecord;
 use super::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, Loaded, LogPage, LoggedAppend,
-    Pruned, SessionId, SessionInfo, StoreError,
+    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, KeptState, Loaded, LogPage,
+    LoggedAppend, NewState, OwnedState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision,
+    StoreError, rules,
 };
 
 /// Keeps sessions in one SQLite file, on any executor.
@@ -264,6 +266,39 @@ impl HistoryStore for SqliteStore {
         let session = self.session(session);
         let list = move |connection: &_| append::list(connection, &session, from, limit);
         self.worker.call("appends", Access::Read, list).await
+    }
+
+    async fn append_with_state(
+        &self,
+        session: &SessionId,
+        append: &Append<'_>,
+        state: &NewState<'_>,
+    ) -> Result<(Appended, StateOutcome), StoreError> {
+        self.writable("append")?;
+        let (session, state) = (self.session(session), OwnedState::of(state));
+        let append = AppendJob::new(&session, append)?;
+        let both = move |connection: &_| {
+            let appended = append.run(connection)?;
+            Ok((appended, state::keep(connection, &session, &state)?))
+        };
+        self.worker.call("append", Access::Write, both).await
+    }
+
+    async fn save_state(
+        &self,
+        session: &SessionId,
+        state: &NewState<'_>,
+    ) -> Result<StateRevision, StoreError> {
+        self.writable("save_state")?;
+        let (session, state) = (self.session(session), OwnedState::of(state));
+        let keep = move |connection: &_| state::keep(connection, &session, &state);
+        rules::saved_state(self.worker.call("save_state", Access::Write, keep).await?)
+    }
+
+    async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
+        let session = self.session(session);
+        let find = move |connection: &_| state::find(connection, &session);
+        self.worker.call("state", Access::Read, find).await
     }
 
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {

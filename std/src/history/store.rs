@@ -1,5 +1,6 @@
 //! The storage contract.
 
+mod state;
 mod values;
 
 use core::fmt;
@@ -8,13 +9,15 @@ use core::ops::Range;
 use async_trait::async_trait;
 use epitome_core::{Revision, Seq};
 
+pub(in crate::history) use self::state::OwnedState;
+pub use self::state::{KeptState, NewState, StateOutcome, StateRevision};
 pub use self::values::{
     Append, AppendToken, Appended, Entry, Live, Loaded, LogPage, Logged, LoggedAppend, Pruned, SessionId,
     SessionInfo, TokenCount,
 };
 #[cfg(doc)]
 use super::PartStandIn;
-use super::{Committed, CompactionRecord, StoreError, rules};
+use super::{Committed, CompactionRecord, StoreError, StoreErrorKind, rules};
 #[cfg(doc)]
 use crate::message::Message;
 
@@ -22,7 +25,8 @@ use crate::message::Message;
 ///
 /// Two counters describe a session. The *head* is the next sequence number and is moved only by appends. The *revision*
 /// counts changes of what is visible or can become so again: commits and their undoing, prunes, and appends of late
-/// answers (see [`Entry::late`]).
+/// answers (see [`Entry::late`]). Beside its log a session may have a *state*: a text that replaces the one before, with a
+/// counter of its own ([`StateRevision`]).
 ///
 /// *For callers*: group and count a message before it is appended; what is stored is never grouped or counted again.
 /// After `Conflict`, load and decide anew. After `Unavailable`, repeat with the same token or record: if the first
@@ -31,7 +35,7 @@ use crate::message::Message;
 ///
 /// *For implementers*: each method is one atomic step. A failed one has changed nothing. Errors never hold message text.
 /// The methods that have a default answer may be left out by a store that cannot do more than append and load; the default
-/// is `Unsupported`.
+/// is `Unsupported`. Who keeps states overrides [`HistoryStore::append_with_state`] too: its default is two steps.
 ///
 /// *Concurrency*: any number of handles, threads and processes may use one store. Of two appends at one head, or two
 /// commits on one revision, exactly one succeeds and the other gets `Conflict`. An append never fails because of a
@@ -203,6 +207,63 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
     ) -> Result<Vec<LoggedAppend>, StoreError> {
         let _ = (session, from, limit);
         Err(rules::unsupported("appends"))
+    }
+
+    /// Appends as [`HistoryStore::append`] does and keeps `state`, in one step: nobody sees the one without the other, also
+    /// after a crash. What is appended is appended whatever becomes of the state: one that is stale is not kept, and the
+    /// answer says so.
+    ///
+    /// Repeated, the append is done once, and the state is looked at anew: the same text, made from the same state, is kept
+    /// once too, and the answer is again that of then as long as no other was kept.
+    ///
+    /// This default appends and then keeps the state, in two steps: after a crash between them the log has what the state
+    /// does not know of, and [`KeptState::head`] tells.
+    ///
+    /// # Errors
+    /// As [`HistoryStore::append`]: then neither is stored. By the default also `Unavailable` or `Corrupt` after the append:
+    /// repeat the call.
+    async fn append_with_state(
+        &self,
+        session: &SessionId,
+        append: &Append<'_>,
+        state: &NewState<'_>,
+    ) -> Result<(Appended, StateOutcome), StoreError> {
+        let appended = self.append(session, append).await?;
+        let outcome = match self.save_state(session, state).await {
+            Ok(revision) => StateOutcome::Kept(revision),
+            Err(error) => match error.kind() {
+                StoreErrorKind::Conflict => StateOutcome::Stale,
+                StoreErrorKind::Unsupported => StateOutcome::Unsupported,
+                _ => return Err(error),
+            },
+        };
+        Ok((appended, outcome))
+    }
+
+    /// Keeps `state` in place of the one that it was made from. Returns its revision. Neither head nor revision move.
+    ///
+    /// If that very text is the current one and was made from the same state, the answer is again its revision: a lost
+    /// acknowledgement is no conflict.
+    ///
+    /// # Errors
+    /// `Conflict` if another one was kept since; `NotFound` if there is no such session: the first append makes it.
+    /// `Unsupported` if the store keeps no states.
+    async fn save_state(
+        &self,
+        session: &SessionId,
+        state: &NewState<'_>,
+    ) -> Result<StateRevision, StoreError> {
+        let _ = (session, state);
+        Err(rules::unsupported("save_state"))
+    }
+
+    /// The state that was last kept; `None` if none was. Loading does not read it.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such session; `Unsupported` as [`HistoryStore::save_state`].
+    async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
+        let _ = session;
+        Err(rules::unsupported("state"))
     }
 
     /// Lists at most `limit` sessions in the order of their ids, those after `after`.

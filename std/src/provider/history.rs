@@ -11,6 +11,7 @@ use super::{AgentInfo, ContextProvider, source_id};
 use crate::history::{History, HistoryStore, SessionId};
 use crate::session::{AgentSession, SessionContext, SessionError, State};
 
+mod state;
 mod storing;
 
 pub(crate) use storing::RunPlace;
@@ -62,6 +63,7 @@ pub struct HistoryProvider {
     store_context_messages: bool,
     store_context_from: Option<Vec<String>>,
     store_ephemeral: bool,
+    keep_state: bool,
 }
 
 /// Where the messages are.
@@ -99,6 +101,7 @@ impl HistoryProvider {
             store_context_messages: false,
             store_context_from: None,
             store_ephemeral: false,
+            keep_state: false,
         }
     }
 
@@ -167,6 +170,18 @@ impl HistoryProvider {
         self
     }
 
+    /// Whether it keeps the session itself in its store too (`false`): what [`AgentSession::to_json`] writes, histories that the
+    /// session holds included. It goes in one step with what the run appends, where the store can; what changes after that is
+    /// kept when the run ends. [`HistoryProvider::load_session`] gives it back.
+    ///
+    /// A session that is behind, because it went on elsewhere since it was loaded, is not kept: what was said is stored, and
+    /// the run tells ([`RunEvent::StateNotKept`](crate::run::RunEvent::StateNotKept)). A history in the session itself keeps nothing.
+    #[must_use]
+    pub const fn keep_state(mut self, keep: bool) -> Self {
+        self.keep_state = keep;
+        self
+    }
+
     /// Whether it loads.
     #[must_use]
     pub const fn loads(&self) -> bool {
@@ -219,7 +234,12 @@ impl HistoryProvider {
                 session.memory_store(&self.source_id, state, Arc::clone(&self.counter)).await?
             }
         };
-        Ok((store, SessionId::new(format!("{}{}", self.session_prefix, session.session_id()))))
+        Ok((store, self.name(session.session_id())))
+    }
+
+    /// The name of a session in the store.
+    fn name(&self, session: &SessionId) -> SessionId {
+        SessionId::new(format!("{}{session}", self.session_prefix))
     }
 }
 
@@ -285,6 +305,7 @@ impl fmt::Debug for HistoryProvider {
             .field("store_responses", &self.store_responses)
             .field("store_context_messages", &self.store_context_messages)
             .field("store_context_from", &self.store_context_from)
+            .field("keep_state", &self.keep_state)
             .finish_non_exhaustive()
     }
 }

@@ -89,6 +89,14 @@ pub enum RunEvent {
     },
     /// The service no longer knew the session that it kept: the history that is stored here is sent whole.
     Forgotten,
+    /// A history provider that keeps the session's state has not kept it; what was said is stored. Told when the run ends, once
+    /// for each.
+    StateNotKept {
+        /// The provider.
+        source_id: Str,
+        /// Why: `Conflict` if the session has gone on elsewhere since it was loaded, so that its state there is another one.
+        kind: SessionErrorKind,
+    },
     /// Compactions are not looked at in this run. Told once.
     Skipped(Skipped),
 }
@@ -165,6 +173,9 @@ impl RunEvent {
                 info!(point = point.as_str(), "the service has compacted what it keeps")
             }
             Self::Forgotten => warn!("the service has forgotten what it kept: the whole history is sent"),
+            Self::StateNotKept { source_id, kind } => {
+                warn!(source_id = source_id.as_str(), ?kind, "the session's state was not kept");
+            }
             Self::Skipped(reason) => info!(reason = reason.as_str(), "compaction skipped"),
         }
     }

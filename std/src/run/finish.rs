@@ -67,6 +67,7 @@ impl Run<'_> {
             self.settle_served();
             self.commit_pending().await;
             self.compact_stored(Point::AfterRun).await;
+            self.keep_states().await;
             Ok(self.over())
         }
         .instrument(span)
@@ -113,10 +114,21 @@ impl Run<'_> {
         async {
             self.providers.store(self.session, &mut self.context).await?;
             self.commit_pending().await;
+            self.keep_states().await;
             Ok(self.over())
         }
         .instrument(span)
         .await
+    }
+
+    /// Keeps what of the session has changed since the histories have stored, where they keep it.
+    async fn keep_states(&mut self) {
+        for history in self.providers.histories() {
+            history.keep_changed_state(self.session, &mut self.context).await;
+        }
+        for (source_id, kind) in self.context.states_not_kept().to_vec() {
+            self.tell(RunEvent::StateNotKept { source_id, kind });
+        }
     }
 
     fn over(&mut self) -> RunOutcome {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use epitome_core::{Budget, Ledger, ModelKey, Pacing, SavedLedger, Size, Tally, TokenCounter, Usage};
 use serde_json::{Map, Value};
 
+use super::known_states::KnownStates;
 use super::{IdSource, SessionError, UuidSource, kept};
 use crate::compaction::{Begun, Costs};
 use crate::history::{MemoryStore, SessionId};
@@ -50,6 +51,8 @@ pub struct AgentSession {
     pub(crate) left: Option<Box<Left>>,
     /// What in-memory history providers keep of this session, by source id.
     pub(super) histories: BTreeMap<String, Arc<MemoryStore>>,
+    /// What the stores that keep its state have of it.
+    pub(crate) known_states: KnownStates,
     /// Fields of a session that was read, which this release does not know.
     pub(super) unknown: State,
 }
@@ -150,6 +153,7 @@ impl AgentSession {
             costs: Costs::default(),
             left: None,
             histories: BTreeMap::new(),
+            known_states: KnownStates::default(),
             unknown: State::new(),
         }
     }

@@ -9,7 +9,7 @@ use epitome_core::message::Role;
 use serde_json::{Map, Value};
 
 use super::tool::CONTEXT_SOURCE;
-use super::{AgentResponse, AgentSession, MessageFilter, ServiceSessionId, Tool};
+use super::{AgentResponse, AgentSession, MessageFilter, ServiceSessionId, SessionErrorKind, Tool};
 use crate::history::{History, SessionId};
 use crate::message::{Message, Str};
 
@@ -53,6 +53,8 @@ pub struct SessionContext {
     progress: Vec<(Str, Progress)>,
     /// Whether it was read with its session: the run may have gone on after that was written.
     was_read: bool,
+    /// Why a history provider has not kept the session's state, by source id.
+    states_not_kept: Vec<(Str, SessionErrorKind)>,
 }
 
 /// How much of a run one history provider has stored.
@@ -127,6 +129,7 @@ impl SessionContext {
             histories: Vec::new(),
             progress: Vec::new(),
             was_read: false,
+            states_not_kept: Vec::new(),
         }
     }
 
@@ -223,6 +226,20 @@ impl SessionContext {
         });
         #[expect(clippy::indexing_slicing, reason = "found, or pushed just before")]
         &mut self.progress[at].1
+    }
+
+    /// The history providers that have not kept the session's state in this run, and why: `Conflict` where another state was
+    /// kept since the session was loaded, `Invalid` where the store keeps none.
+    #[must_use]
+    pub fn states_not_kept(&self) -> &[(Str, SessionErrorKind)] {
+        &self.states_not_kept
+    }
+
+    /// Takes note that a history provider has not kept the session's state.
+    pub(crate) fn state_not_kept(&mut self, source_id: &str, why: SessionErrorKind) {
+        if self.states_not_kept.iter().all(|(known, _)| **known != *source_id) {
+            self.states_not_kept.push((source_id.into(), why));
+        }
     }
 
     /// Keeps a history that was opened for this run, so that it need not be loaded again to store what was said.

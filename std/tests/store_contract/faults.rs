@@ -51,6 +51,12 @@ const FOUND: &[(Fault, &str)] = &[
     (Fault::ForgetsUndoing, "an_undoing_repeated_after_a_lost_answer_is_no_conflict"),
     (Fault::PrunesMore, "no_more_is_deleted_than_was_hidden_by_then"),
     (Fault::PrunesWithoutAnswer, "a_prune_repeated_gives_the_same_answer"),
+    (Fault::AppendsThenKeepsTheState, "nobody_sees_an_append_without_its_state"),
+    (Fault::KeepsTheStateThenAppends, "a_refused_append_keeps_no_state"),
+    (Fault::RefusesAllThatIsStale, "a_stale_state_is_refused_and_the_append_is_not"),
+    (Fault::IgnoresTheStatesRevision, "of_two_states_made_from_one_one_is_kept"),
+    (Fault::ForgetsStates, "an_append_with_a_state_is_done_once"),
+    (Fault::CutsStatesAtNul, "any_text_is_a_state"),
     (Fault::LosesTimes, "a_clock_that_was_set_back_is_not_believed"),
 ];
 

@@ -3,6 +3,7 @@
 mod damage;
 mod format;
 mod killed;
+mod states;
 mod undone;
 
 use std::fs::{self, File};

@@ -3,8 +3,8 @@
 use epitome_core::{Revision, Seq};
 use epitome_std::history::StoreErrorKind::{Conflict, Corrupt, Invalid, NotFound, Pruned};
 use epitome_std::history::{
-    Append, AppendToken, HistoryStore, HistoryStoreExt, Loaded, LogPage, MemoryStore, SessionId, StoreError,
-    Timestamp, check_export,
+    Append, AppendToken, HistoryStore, HistoryStoreExt, Loaded, LogPage, MemoryStore, NewState, SessionId,
+    StateRevision, StoreError, Timestamp, check_export,
 };
 use epitome_std::message::Message;
 use futures::executor::block_on;
@@ -24,6 +24,8 @@ on_every_store! {
     other_words_at_the_same_places_are_another_session,
     what_went_on_is_not_what_was_exported,
     a_fork_that_would_show_a_pruned_summary_is_refused,
+    another_state_is_another_session,
+    a_session_without_a_state_is_exported_as_before,
     a_damaged_export_is_noticed,
     a_session_that_was_used_verifies,
     a_fork_shows_what_was_shown_then,
@@ -51,7 +53,8 @@ pub(crate) fn whole(store: &dyn HistoryStore, id: &SessionId) -> impl PartialEq 
         let appends = store.appends(id, Seq(0), u32::MAX).await.unwrap();
         let mut info = store.list(None, 99).await.unwrap().into_iter().find(|info| info.id == *id).unwrap();
         info.id = SessionId::new("");
-        (store.load(id).await.unwrap(), log, records, prunes, appends, info)
+        let state = store.state(id).await.unwrap().map(|kept| kept.text);
+        (store.load(id).await.unwrap(), log, records, prunes, appends, info, state)
     })
 }
 
@@ -71,6 +74,17 @@ fn eventful(store: &dyn HistoryStore) {
     commit(store, &record(4, 8, &[(5, 5)])).unwrap();
     uncompact(store, 5).unwrap();
     commit(store, &record(6, 8, &[(6, 6)])).unwrap();
+    save_state(store, &session(), 0, "remembered").unwrap();
+    save_state(store, &session(), 1, "remembered since").unwrap();
+}
+
+fn save_state(
+    store: &dyn HistoryStore,
+    session: &SessionId,
+    made_from: u64,
+    text: &str,
+) -> Result<StateRevision, StoreError> {
+    block_on(store.save_state(session, &NewState::new(StateRevision(made_from), text)))
 }
 
 fn exported(store: &dyn HistoryStore) -> Vec<u8> {
@@ -212,6 +226,30 @@ fn a_fork_that_would_show_a_pruned_summary_is_refused(store: &dyn HistoryStore) 
     block_on(store.fork(&session(), Seq(9), &named("whole"))).unwrap();
 }
 
+fn another_state_is_another_session(store: &dyn HistoryStore) {
+    eventful(store);
+    let file = exported(store);
+    import(store, "again", &file).unwrap();
+    save_state(store, &named("again"), 1, "other").unwrap();
+    let before = whole(store, &named("again"));
+    fails(import(store, "again", &file), Conflict);
+    assert_eq!(whole(store, &named("again")), before);
+    // A fork is another session, of which nothing is remembered.
+    block_on(store.fork(&session(), Seq(8), &named("fork"))).unwrap();
+    assert_eq!(block_on(store.state(&named("fork"))).unwrap(), None);
+}
+
+fn a_session_without_a_state_is_exported_as_before(store: &dyn HistoryStore) {
+    fill(store, 2);
+    let file = String::from_utf8(exported(store)).unwrap();
+    assert!(file.starts_with(r#"{"epitome_session":{"v":1,"#) && !file.contains("state"), "{file}");
+    save_state(store, &session(), 0, "remembered").unwrap();
+    let file = String::from_utf8(exported(store)).unwrap();
+    assert!(file.starts_with(r#"{"epitome_session":{"v":2,"#), "{file}");
+    let state = r#"{"state":{"revision":1,"head":2,"text":"remembered"}}"#;
+    assert_eq!(file.lines().rev().nth(1), Some(state));
+}
+
 fn a_damaged_export_is_noticed(store: &dyn HistoryStore) {
     eventful(store);
     let file = String::from_utf8(exported(store)).unwrap();
@@ -225,8 +263,8 @@ fn a_damaged_export_is_noticed(store: &dyn HistoryStore) {
     fails(checked(""), Invalid);
     fails(checked(&format!("{file}{file}")), Invalid);
     fails(checked(&file.replacen("question 5", "question 9", 1)), Invalid);
-    let newer = checked(&file.replacen(r#""v":1"#, r#""v":2"#, 1)).unwrap_err();
-    assert!(newer.to_string().contains("newer version: form 2, this one reads up to 1"), "{newer}");
+    let newer = checked(&file.replacen(r#""v":2"#, r#""v":3"#, 1)).unwrap_err();
+    assert!(newer.to_string().contains("newer version: form 3, this one reads up to 2"), "{newer}");
 }
 
 fn a_session_that_was_used_verifies(store: &dyn HistoryStore) {

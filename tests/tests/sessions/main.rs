@@ -18,5 +18,6 @@ mod loops;
 mod many;
 mod proposal;
 mod runs;
+mod states;
 mod support;
 mod written;

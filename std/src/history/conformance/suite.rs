@@ -62,7 +62,8 @@ impl Suite {
     }
 
     /// Declares the same of all scenarios of a group: a store that does not undo compactions skips `undo`, and one that
-    /// does not delete what is hidden, `prune`. One that knows no times skips `times`.
+    /// does not delete what is hidden, `prune`. One that knows no times skips `times`, and one that keeps nothing beside the log,
+    /// `states`.
     #[must_use]
     pub fn with_group_skipped(self, group: &str, reason: &str) -> Self {
         let mut of = Self::scenarios().filter(|(of, _)| *of == group).peekable();

@@ -2,7 +2,8 @@
 
 use super::suite::Scenario;
 use super::{
-    appends, commits, contents, edits, handles, late_answers, prune, random, sessions, tails, times, undo,
+    appends, commits, contents, edits, handles, late_answers, prune, random, sessions, states, tails, times,
+    undo,
 };
 
 /// Writes the table, and a macro that hands all names to another one.
@@ -121,6 +122,23 @@ scenarios! { $
         a_deleted_session_is_gone_with_everything,
         an_empty_token_is_a_token,
         nothing_shows_text,
+    ;
+    states:
+        a_state_is_kept_with_its_append,
+        a_session_without_a_state_has_none,
+        a_stale_state_is_refused_and_the_append_is_not,
+        a_refused_append_keeps_no_state,
+        an_append_with_a_state_is_done_once,
+        a_state_that_did_not_come_to_it_is_kept_by_the_repetition,
+        a_state_is_saved_without_an_append,
+        a_state_stays_when_the_log_changes,
+        any_text_is_a_state,
+        states_of_two_sessions_do_not_touch_each_other,
+        a_deleted_session_has_no_state,
+        a_state_of_no_session_is_not_found,
+        of_two_states_made_from_one_one_is_kept,
+        nobody_sees_an_append_without_its_state,
+        a_dropped_append_leaves_no_state_without_it,
     ;
     tails:
         the_tail_is_the_last_turn,

@@ -7,8 +7,8 @@ use epitome_core::{Head, Revision, Seq};
 use super::Exported;
 use crate::history::rules;
 use crate::history::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryStore, LoggedAppend, Pruned,
-    SessionId, StoreError, StoreErrorKind, Timestamp,
+    Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryStore, LoggedAppend, NewState,
+    Pruned, SessionId, StateRevision, StoreError, StoreErrorKind, Timestamp,
 };
 
 /// How many appends, records or messages are asked for at once.
@@ -17,10 +17,23 @@ const PAGE: u32 = 256;
 /// One step of a session's life.
 #[derive(Debug, Clone)]
 pub(super) enum Event {
-    Append { token: AppendToken, appended: Appended, time: Option<Timestamp>, entries: Vec<Entry> },
-    Commit { revision: Revision, record: CompactionRecord },
-    Uncompact { revision: Revision, made: Revision },
+    Append {
+        token: AppendToken,
+        appended: Appended,
+        time: Option<Timestamp>,
+        entries: Vec<Entry>,
+    },
+    Commit {
+        revision: Revision,
+        record: CompactionRecord,
+    },
+    Uncompact {
+        revision: Revision,
+        made: Revision,
+    },
     Prune(Pruned),
+    /// The state that is kept, after all else.
+    State(Box<str>),
 }
 
 /// The steps of a session up to where it was when this was made.
@@ -37,6 +50,8 @@ pub(super) struct Events<'a, S: HistoryStore + ?Sized> {
     prunes: Ahead<Pruned>,
     /// Undoings of records that have come, by the revisions that they made.
     undoings: BTreeMap<Revision, Revision>,
+    /// The state, until it has come.
+    pub(super) state: Option<Box<str>>,
 }
 
 /// What was read ahead, the last that was read, and whether there may be more.
@@ -70,6 +85,10 @@ impl<'a, S: HistoryStore + ?Sized> Events<'a, S> {
         session: &'a SessionId,
     ) -> Result<Self, StoreError> {
         let now = store.tail(session).await?;
+        let state = match store.state(session).await {
+            Err(error) if error.kind() == StoreErrorKind::Unsupported => None,
+            kept => kept?.map(|kept| kept.text),
+        };
         Ok(Self {
             operation,
             store,
@@ -80,6 +99,7 @@ impl<'a, S: HistoryStore + ?Sized> Events<'a, S> {
             records: Ahead::new(),
             prunes: Ahead::new(),
             undoings: BTreeMap::new(),
+            state,
         })
     }
 
@@ -100,7 +120,10 @@ impl<'a, S: HistoryStore + ?Sized> Events<'a, S> {
         let first = [at_record, at_prune, at_undoing].into_iter().flatten().min();
         // What made a revision comes before the appends at it; an append that made it itself is the only one that did.
         match first.filter(|first| at_append.is_none_or(|append| *first <= append)) {
-            None if at_append.is_none() => self.ended().await.map(|()| None),
+            None if at_append.is_none() => {
+                self.ended().await?;
+                Ok(self.state.take().map(Event::State))
+            }
             None => self.append().await,
             Some(first) if at_record == Some(first) => Ok(self.record()),
             Some(first) if at_prune == Some(first) => Ok(self.prunes.page.pop_front().map(Event::Prune)),
@@ -192,6 +215,7 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
             Event::Append { appended, .. } => (appended.head, appended.revision),
             Event::Commit { revision, .. } | Event::Uncompact { revision, .. } => (self.at.0, *revision),
             Event::Prune(pruned) => (self.at.0, pruned.revision),
+            Event::State(text) => return self.keep_state(text).await,
         };
         let is_done = after.0 <= self.reached.0 && after.1 <= self.reached.1;
         // What went another way since is not touched.
@@ -218,6 +242,20 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
         )))
     }
 
+    /// Keeps the state as the first one; one that is there must have the same text.
+    async fn keep_state(&self, text: &str) -> Result<(), StoreError> {
+        if self.at != self.reached {
+            // The session has gone on, which its end tells.
+            return Ok(());
+        }
+        if self.target.state(self.session).await?.is_some_and(|kept| *kept.text == *text) {
+            return Ok(());
+        }
+        let state = NewState::new(StateRevision::default(), text);
+        let kept = self.target.save_state(self.session, &state).await;
+        kept.map(|_| ()).map_err(|error| self.other(error))
+    }
+
     /// What a session that is another one refuses.
     fn other(&self, error: StoreError) -> StoreError {
         match error.kind() {
@@ -240,6 +278,7 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
             Event::Commit { revision, record } => target.commit(session, record).await? == *revision,
             Event::Uncompact { revision, made } => target.uncompact(session, *made).await? == *revision,
             Event::Prune(pruned) => target.prune(session, pruned.through).await? == *pruned,
+            Event::State(_) => true,
         })
     }
 
@@ -263,6 +302,7 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
             Event::Prune(pruned) => {
                 target.prunes(session, before(pruned.revision), 1).await?.first() == Some(pruned)
             }
+            Event::State(_) => true,
         })
     }
 

@@ -8,16 +8,20 @@ use sha2::{Digest, Sha256};
 
 use super::events::{Event, Events, Replay};
 use crate::history::jsonl::line::{
-    self, AppendLine, CommitLine, Line, MessageLine, PruneLine, UncompactLine,
+    self, AppendLine, CommitLine, Line, MessageLine, PruneLine, StateLine, UncompactLine,
 };
 use crate::history::rules::{self, invalid};
 use crate::history::{
-    AppendToken, Appended, Entry, HistoryStore, SessionId, StoreError, StoreErrorKind, Timestamp,
+    AppendToken, Appended, Entry, HistoryStore, SessionId, StateRevision, StoreError, StoreErrorKind,
+    Timestamp,
 };
 use crate::wire::stored;
 
-/// The version of the form, and the highest that this release reads. Fields that may be ignored do not raise it.
+/// The version of the form of a session without a state. Fields that may be ignored do not raise it.
 const VERSION: u64 = 1;
+
+/// The version of the form of a session with one, and the highest that this release reads.
+const STATE_VERSION: u64 = 2;
 
 /// What an export holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +48,7 @@ impl Exported {
         match event {
             Event::Append { .. } => self.appends = self.appends.saturating_add(1),
             Event::Commit { .. } => self.records = self.records.saturating_add(1),
-            Event::Uncompact { .. } | Event::Prune(_) => {}
+            Event::Uncompact { .. } | Event::Prune(_) | Event::State(_) => {}
         }
     }
 }
@@ -87,9 +91,10 @@ pub(super) async fn export<S: HistoryStore + ?Sized>(
     let mut exported = Exported::new(session.clone(), events.head, events.revision);
     let mut out = Out { out, hash: Sha256::new(), lines: 0 };
     let (id, head, revision) = (session.as_str().to_owned(), events.head.0, events.revision.0);
-    out.line(&text(&First { epitome_session: Header { v: VERSION, id, head, revision } })?)?;
+    let v = if events.state.is_some() { STATE_VERSION } else { VERSION };
+    out.line(&text(&First { epitome_session: Header { v, id, head, revision } })?)?;
     while let Some(event) = events.next().await? {
-        write(&mut out, &event)?;
+        write(&mut out, &event, exported.head)?;
         exported.count(&event);
     }
     let (lines, sha256) = (out.lines, hex(out.hash.clone()));
@@ -98,7 +103,7 @@ pub(super) async fn export<S: HistoryStore + ?Sized>(
     Ok(exported)
 }
 
-fn write(out: &mut Out<'_>, event: &Event) -> Result<(), StoreError> {
+fn write(out: &mut Out<'_>, event: &Event, head: Head) -> Result<(), StoreError> {
     let line = match event {
         Event::Append { token, appended, time, entries } => {
             for (seq, entry) in (appended.first.0..).zip(entries) {
@@ -107,7 +112,7 @@ fn write(out: &mut Out<'_>, event: &Event) -> Result<(), StoreError> {
             }
             let (token, first) = (token.as_str().to_owned(), appended.first.0);
             let (count, time) = (entries.len() as u64, time.map(|time| time.0));
-            Line::Append(AppendLine { token, first, count, revision: appended.revision.0, time })
+            Line::Append(AppendLine { token, first, count, revision: appended.revision.0, time, state: None })
         }
         Event::Commit { revision, record } => {
             let id = stored::record_id(record).map_err(rules::not_storable)?.to_string();
@@ -119,6 +124,7 @@ fn write(out: &mut Out<'_>, event: &Event) -> Result<(), StoreError> {
             Line::Uncompact(UncompactLine { revision: revision.0, made: made.0 })
         }
         Event::Prune(pruned) => Line::Prune(PruneLine::of(*pruned)),
+        Event::State(text) => Line::State(StateLine::of(StateRevision(1), head, text)),
     };
     out.line(&line::encode(&line)?)
 }
@@ -206,9 +212,9 @@ impl<'a> Reader<'a> {
         let first: First =
             serde_json::from_str(&read.text).map_err(|_| read.wrong("is not the first of an export"))?;
         let Header { v, id, head, revision } = first.epitome_session;
-        if v == 0 || v > VERSION {
+        if v == 0 || v > STATE_VERSION {
             return Err(invalid(format!(
-                "import: written by a newer version: form {v}, this one reads up to {VERSION}"
+                "import: written by a newer version: form {v}, this one reads up to {STATE_VERSION}"
             )));
         }
         read.exported = Exported::new(SessionId::new(id), Seq(head), Revision(revision));
@@ -259,6 +265,7 @@ impl<'a> Reader<'a> {
                 Event::Uncompact { revision: Revision(line.revision), made: Revision(line.made) }
             }
             Line::Prune(line) => Event::Prune(line.pruned()),
+            Line::State(line) => Event::State(line.text),
             Line::Append(_) | Line::Session(_) => return Err(self.wrong("does not fit those before it")),
         };
         match entries.is_empty() {

@@ -71,7 +71,8 @@ impl<S: HistoryStore + ?Sized> Forked<'_, S> {
                         self.revision = self.store.prune(self.new, through).await?.revision;
                     }
                 }
-                Event::Commit { .. } | Event::Uncompact { .. } => {}
+                // What is remembered of this session is not said of the other.
+                Event::Commit { .. } | Event::Uncompact { .. } | Event::State(_) => {}
             }
         }
         Ok(())

@@ -13,8 +13,8 @@ use sha2::{Digest, Sha256};
 use crate::history::rules::{self, Anchor, Restored, VisibleMessage, VisibleSummary};
 use crate::history::tail::last_turn;
 use crate::history::{
-    AppendToken, Appended, CompactionRecord, Entry, Pruned, RecordId, SessionId, SessionInfo, StoreError,
-    Timestamp, UnansweredCall, edit,
+    AppendToken, Appended, CompactionRecord, Entry, Pruned, RecordId, SessionId, SessionInfo, StateRevision,
+    StoreError, Timestamp, UnansweredCall, edit,
 };
 
 /// A line of the file.
@@ -64,6 +64,13 @@ pub(super) struct Incoming {
     pub(super) answers: Option<Entry>,
 }
 
+/// The session's state; its text is in the line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StateSlot {
+    pub(super) revision: StateRevision,
+    pub(super) line: Span,
+}
+
 /// A committed record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kept {
@@ -96,6 +103,7 @@ pub(super) struct Index {
     summaries: Vec<SummarySlot>,
     prunes: Vec<Pruned>,
     unanswered: BTreeMap<(Seq, u32), UnansweredCall>,
+    state: Option<StateSlot>,
 }
 
 impl Index {
@@ -128,6 +136,20 @@ impl Index {
 
     pub(super) fn shortened(&self, seq: Seq) -> Option<&Restored> {
         self.shortened.get(&seq)
+    }
+
+    pub(super) const fn state(&self) -> Option<StateSlot> {
+        self.state
+    }
+
+    /// The revision of the state that is kept.
+    pub(super) fn state_revision(&self) -> StateRevision {
+        self.state.map(|state| state.revision).unwrap_or_default()
+    }
+
+    /// Takes in a state that was written.
+    pub(super) const fn keep_state(&mut self, revision: StateRevision, line: Span) {
+        self.state = Some(StateSlot { revision, line });
     }
 
     /// What is visible from `from` on, in the order of keys.

@@ -8,7 +8,7 @@ use super::frame::{self, Origin, Sum};
 use super::index::{Incoming, Index, Kept, Slot, Span};
 use super::line::{
     self, AppendLine, CommitLine, Line, MessageLine, PruneLine, SEALED_VERSION, SealedLine, SessionLine,
-    UncompactLine, VERSION,
+    StateLine, UncompactLine, VERSION, is_sealed,
 };
 use super::lines::{Lines, Next};
 use super::undo;
@@ -124,7 +124,11 @@ impl Known {
                     self.prune(line).ok_or_else(misfit)?;
                     true
                 }
-                Line::Commit(_) | Line::Session(_) | Line::Uncompact(_) | Line::Prune(_) => {
+                Line::State(line) if incoming.is_empty() => {
+                    self.state(&line, line_span).ok_or_else(misfit)?;
+                    true
+                }
+                Line::Commit(_) | Line::Session(_) | Line::Uncompact(_) | Line::Prune(_) | Line::State(_) => {
                     return Err(misfit());
                 }
             };
@@ -160,7 +164,16 @@ impl Known {
         (fits && moved && !incoming.is_empty()).then(|| {
             let at = (span, line.time.map(Timestamp));
             self.index.append(&line.token, incoming, Revision(line.revision), at);
-        })
+        })?;
+        line.state.as_ref().map_or(Some(()), |state| self.state(state, span))
+    }
+
+    /// `None` if that could not have been the session's state there.
+    fn state(&mut self, line: &StateLine, span: Span) -> Option<()> {
+        let index = &mut self.index;
+        let revision = index.state_revision().next();
+        let fits = line.revision == revision.0 && line.head == index.head().0 && line.head > 0;
+        fits.then(|| index.keep_state(revision, span))
     }
 
     /// `None` if the record could not have been committed there.
@@ -231,7 +244,7 @@ pub(super) fn header(lines: &mut Lines<'_>, here: Here<'_>) -> Result<Option<Ses
             )))
         }
         _ => match serde_json::from_slice(data) {
-            Ok(Line::Session(line)) if line.v > 0 && line.sealed.is_some() == (line.v == SEALED_VERSION) => {
+            Ok(Line::Session(line)) if line.v > 0 && line.sealed.is_some() == is_sealed(line.v) => {
                 Ok(Some(line))
             }
             _ => Err(here.corrupt(0, "its first line is not that of a session")),

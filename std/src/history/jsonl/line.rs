@@ -1,19 +1,33 @@
 //! What the lines of a file say.
 
-use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
+use core::fmt;
+
+use epitome_core::{Basis, Head, Revision, Seq, Tokens, Turn};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::history::{Entry, Pruned, StoreError, StoreErrorKind, TokenCount};
+use crate::history::{Entry, KeptState, Pruned, StateRevision, StoreError, StoreErrorKind, TokenCount};
 use crate::message::Str;
 use crate::wire::stored::{self, StoredError};
 
-/// The version of the lines, and the highest that this release reads. Fields that may be ignored do not raise it. Version 1
-/// has no undoings and no prunes.
-pub(in crate::history) const VERSION: u64 = 2;
+/// The version of the lines. Fields that may be ignored do not raise it. Version 1 has no undoings and no prunes, version 2 no
+/// lines of states.
+pub(in crate::history) const VERSION: u64 = 4;
 
-/// The version of a file whose lines are encrypted. But for that it is the same as [`VERSION`].
-pub(in crate::history) const SEALED_VERSION: u64 = 3;
+/// The version of a file whose lines are encrypted, and the highest that this release reads. But for that it is the same as
+/// [`VERSION`]; so was version 3 to version 2.
+pub(in crate::history) const SEALED_VERSION: u64 = 5;
+
+/// The first version in which a compaction can be undone.
+pub(in crate::history) const UNDOING_VERSION: u64 = 2;
+
+/// The first version that keeps states.
+pub(in crate::history) const STATE_VERSION: u64 = 4;
+
+/// Whether the lines of a file of this version are encrypted.
+pub(in crate::history) const fn is_sealed(version: u64) -> bool {
+    matches!(version, 3 | SEALED_VERSION)
+}
 
 /// The data of a line.
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,6 +47,8 @@ pub(in crate::history) enum Line<'a> {
     Uncompact(UncompactLine),
     /// The end of a prune: what it deleted is deleted above.
     Prune(PruneLine),
+    /// A state that came without an append.
+    State(StateLine),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -75,7 +91,7 @@ pub(in crate::history) struct MessageLine<'a> {
     pub(in crate::history) message: &'a RawValue,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(in crate::history) struct AppendLine {
     pub(in crate::history) token: String,
     /// The number of the first message.
@@ -86,6 +102,36 @@ pub(in crate::history) struct AppendLine {
     /// When it was, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::history) time: Option<u64>,
+    /// The state that came with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::history) state: Option<StateLine>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+pub(in crate::history) struct StateLine {
+    /// The revision that it has among the session's states.
+    pub(in crate::history) revision: u64,
+    /// The session's head then.
+    pub(in crate::history) head: u64,
+    /// Empty where a later one has taken its place before the file was written anew.
+    pub(in crate::history) text: Box<str>,
+}
+
+impl StateLine {
+    pub(in crate::history) fn of(revision: StateRevision, head: Head, text: &str) -> Self {
+        Self { revision: revision.0, head: head.0, text: text.into() }
+    }
+
+    pub(in crate::history) fn into_kept(self) -> KeptState {
+        KeptState::new(StateRevision(self.revision), Seq(self.head), self.text)
+    }
+}
+
+impl fmt::Debug for StateLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // It may hold what was said.
+        f.debug_struct("StateLine").field("revision", &self.revision).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

@@ -9,12 +9,12 @@ use super::directory::{Access, Directory, END, Opened, wait_for};
 use super::failure::Here;
 use super::index::{AppendSlot, Shown, Span};
 use super::known::{self, Known};
-use super::line::{Line, SessionLine};
+use super::line::{AppendLine, Line, SessionLine};
 use super::lines::Lines;
 use crate::files;
 use crate::history::{
-    AppendToken, Appended, Committed, CompactionRecord, Entry, Live, Loaded, LogPage, Logged, LoggedAppend,
-    Pruned, SessionId, SessionInfo, StoreError, rules,
+    AppendToken, Appended, Committed, CompactionRecord, Entry, KeptState, Live, Loaded, LogPage, Logged,
+    LoggedAppend, Pruned, SessionId, SessionInfo, StoreError, rules,
 };
 
 /// The message `seq` as it was appended.
@@ -93,6 +93,26 @@ fn projection(known: &Known, lines: &mut Lines<'_>, from: Seq, here: Here<'_>) -
     }
     loaded.unanswered = index.unanswered();
     Ok(loaded)
+}
+
+pub(super) fn state(directory: &mut Directory, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
+    with(directory, "state", session, |opened, lines, here| kept_state(&opened.known, lines, here))?
+        .ok_or_else(|| rules::not_found("state"))
+}
+
+pub(super) fn kept_state(
+    known: &Known,
+    lines: &mut Lines<'_>,
+    here: Here<'_>,
+) -> Result<Option<KeptState>, StoreError> {
+    let Some(slot) = known.index.state() else { return Ok(None) };
+    let Span { at, len } = slot.line;
+    match line(known, lines, (at, len), here)? {
+        Line::Append(AppendLine { state: Some(state), .. }) | Line::State(state) => {
+            Ok(Some(state.into_kept()))
+        }
+        _ => Err(here.corrupt(at, "another line stands where a state stood")),
+    }
 }
 
 pub(super) fn appended(

@@ -10,8 +10,8 @@ use epitome_core::{Revision, Seq};
 use super::directory::{Directory, Opened};
 use super::failure::Here;
 use super::frame::{self, Origin};
-use super::known;
-use super::line::{self, CommitLine, Line, MessageLine};
+use super::known::{self, Known};
+use super::line::{self, AppendLine, CommitLine, Line, MessageLine, StateLine};
 use super::lines::{Lines, Next};
 use super::options::Fsync;
 use super::undo::is_pruned;
@@ -23,14 +23,14 @@ use crate::wire::stored;
 const WRITE_BYTES: usize = 64 * 1024;
 
 /// Puts a new file in the place of the one that is `opened` for writing: with the same lines, but for what a prune through
-/// `through` deletes, and with `last` behind them. Whoever looks sees the old file or the new one, also after a crash; what
+/// `through` deletes, and with `last` behind them, if there is one. Whoever looks sees the old file or the new one, also after a crash; what
 /// is known of the old one is no longer true.
 pub(super) fn rewrite(
     directory: &Directory,
     opened: &Opened,
     session: &SessionId,
     through: Revision,
-    last: &Line<'_>,
+    last: Option<&Line<'_>>,
 ) -> Result<(), StoreError> {
     let here = opened.here("rewrite");
     let beside = beside(&opened.path);
@@ -69,7 +69,7 @@ fn write(
     opened: &Opened,
     session: &SessionId,
     through: Revision,
-    last: &Line<'_>,
+    last: Option<&Line<'_>>,
 ) -> Result<File, StoreError> {
     let here = opened.here("rewrite");
     let mut options = OpenOptions::new();
@@ -99,7 +99,9 @@ fn write(
         }?;
         at = at.saturating_add(len);
     }
-    out.line(&line::encode(last)?, here)?;
+    if let Some(last) = last {
+        out.line(&line::encode(last)?, here)?;
+    }
     out.flush().map_err(|error| here.failed(error))?;
     Ok(out.file)
 }
@@ -134,8 +136,20 @@ fn without(
             let (revision, id) = (line.revision, line.id.clone());
             line::encode(&Line::Commit(CommitLine { revision, id, record: &bare })).map(Some)
         }
+        Line::Append(line) => {
+            let state = line.state.as_ref().and_then(|state| replaced(known, state));
+            let bare = state.map(|state| AppendLine { state: Some(state), ..line.clone() });
+            bare.map(|bare| line::encode(&Line::Append(bare))).transpose()
+        }
+        Line::State(state) => replaced(known, state).map(|bare| line::encode(&Line::State(bare))).transpose(),
         _ => Ok(None),
     }
+}
+
+/// What is left of a state in whose place there is another.
+fn replaced(known: &Known, state: &StateLine) -> Option<StateLine> {
+    let is_replaced = state.revision < known.index.state_revision().0 && !state.text.is_empty();
+    is_replaced.then(|| StateLine { text: Box::default(), ..state.clone() })
 }
 
 /// A file that is written line by line.

@@ -6,7 +6,7 @@ use super::directory::{Access, Directory, Opened};
 use super::failure::Here;
 use super::index::{Span, Undone};
 use super::known::Known;
-use super::line::{self, Line, PruneLine, UncompactLine, VERSION};
+use super::line::{self, Line, PruneLine, UNDOING_VERSION, UncompactLine};
 use super::lines::Lines;
 use super::write::{Acknowledges, again, finish, write};
 use super::{read, rewrite};
@@ -25,9 +25,9 @@ pub(super) fn uncompact(
     };
     let revision = opened.known.index.revision().next();
     let line = Line::Uncompact(UncompactLine { revision: revision.0, made: made.0 });
-    if opened.known.version < VERSION {
+    if opened.known.version < UNDOING_VERSION {
         // What is known is of the old file, and forgotten with it.
-        rewrite::rewrite(directory, &opened, session, Revision(0), &line)?;
+        rewrite::rewrite(directory, &opened, session, Revision(0), Some(&line))?;
         return Ok(revision);
     }
     let written = line::encode(&line)
@@ -118,7 +118,8 @@ pub(super) fn prune(
         return finish(directory, session, opened, done);
     }
     // What is known is of the old file, and forgotten with it.
-    rewrite::rewrite(directory, &opened, session, through, &Line::Prune(PruneLine::of(pruned)))?;
+    let line = Line::Prune(PruneLine::of(pruned));
+    rewrite::rewrite(directory, &opened, session, through, Some(&line))?;
     Ok(pruned)
 }
 

@@ -11,15 +11,15 @@ use super::failure::Here;
 use super::frame::{self, Origin, Sum};
 use super::index::{Incoming, Index, Kept, Slot, Span};
 use super::known::{self, Known};
-use super::line::{self, AppendLine, CommitLine, Line, MessageLine, SEALED_VERSION, VERSION};
+use super::line::{self, AppendLine, CommitLine, Line, MessageLine, SEALED_VERSION, StateLine, VERSION};
 use super::lines::Lines;
 use super::options::Fsync;
-use super::{read, rewrite};
+use super::{read, rewrite, state};
 use crate::files;
 use crate::history::rules::{self, Placement};
 use crate::history::{
-    Append, AppendToken, Appended, CompactionRecord, Entry, RecordId, SessionId, StoreError, StoreErrorKind,
-    Timestamp,
+    Append, AppendToken, Appended, CompactionRecord, Entry, NewState, OwnedState, RecordId, SessionId,
+    StateOutcome, StoreError, StoreErrorKind, Timestamp,
 };
 use crate::wire::stored;
 
@@ -32,6 +32,8 @@ pub(super) struct AppendJob {
     entries: Vec<Entry>,
     time: Option<Timestamp>,
     bodies: Vec<Box<RawValue>>,
+    /// What is to be kept in the same line as its end.
+    state: Option<OwnedState>,
 }
 
 impl AppendJob {
@@ -45,12 +47,26 @@ impl AppendJob {
             entries: entries.to_vec(),
             time,
             bodies: entries.iter().map(body).collect::<Result<_, _>>()?,
+            state: None,
         })
     }
 
-    pub(super) fn run(&self, directory: &mut Directory) -> Result<Appended, StoreError> {
+    /// The same with a state.
+    pub(super) fn with_state(self, state: &NewState<'_>) -> Self {
+        Self { state: Some(OwnedState::of(state)), ..self }
+    }
+
+    /// What was appended, and what has become of the state that came with it.
+    pub(super) fn run(
+        &self,
+        directory: &mut Directory,
+    ) -> Result<(Appended, Option<StateOutcome>), StoreError> {
         loop {
-            let Some(mut opened) = directory.opened("append", &self.session, Access::Write)? else {
+            let opened = match self.state {
+                Some(_) => state::opened(directory, "append", &self.session)?,
+                None => directory.opened("append", &self.session, Access::Write)?,
+            };
+            let Some(mut opened) = opened else {
                 // What is refused makes no file.
                 self.place(&Index::default())?;
                 directory.create("append", &self.session)?;
@@ -61,22 +77,36 @@ impl AppendJob {
         }
     }
 
-    fn write(&self, directory: &Directory, opened: &mut Opened) -> Result<Appended, StoreError> {
+    fn write(
+        &self,
+        directory: &Directory,
+        opened: &mut Opened,
+    ) -> Result<(Appended, Option<StateOutcome>), StoreError> {
         if let Some(receipt) = opened.known.index.receipt(&self.token) {
-            return self.repeated(directory, opened, receipt);
+            let appended = self.repeated(directory, opened, receipt)?;
+            let keep = |state: &OwnedState| state::keep(directory, opened, &self.session, state);
+            return Ok((appended, self.state.as_ref().map(keep).transpose()?));
         }
         let placement = self.place(&opened.known.index)?;
+        let decided = self.state.as_ref().map(|state| state::decide(opened, state)).transpose()?;
         let index = &opened.known.index;
         let (first, moved) = (index.head(), placement.moves_revision);
         let revision = if moved { index.revision().next() } else { index.revision() };
         let time = Timestamp::after(self.time, index.last_time());
-        let texts = self.texts((first, revision, time), &placement)?;
+        let head = Seq(first.0.saturating_add(self.entries.len() as u64));
+        let kept = decided.and_then(|(step, _)| step.written());
+        let text = self.state.as_ref().map(|state| &*state.text);
+        let state = kept.zip(text).map(|(revision, text)| StateLine::of(revision, head, text));
+        let texts = self.texts((first, revision, time), &placement, state)?;
         let spans = write(directory, opened, &self.session, &texts, Acknowledges::Append)?;
         let incoming = self.incoming(&placement, &spans);
-        let head = Seq(first.0.saturating_add(incoming.len() as u64));
         let line = spans.last().copied().unwrap_or(Span { at: opened.known.end, len: 0 });
-        opened.known.index.append(self.token.as_str(), incoming, revision, (line, time));
-        Ok(Appended::new(first, head, revision))
+        let index = &mut opened.known.index;
+        index.append(self.token.as_str(), incoming, revision, (line, time));
+        if let Some(revision) = kept {
+            index.keep_state(revision, line);
+        }
+        Ok((Appended::new(first, head, revision), decided.map(|(step, same)| step.outcome(same))))
     }
 
     fn place(&self, index: &Index) -> Result<Placement, StoreError> {
@@ -116,6 +146,7 @@ impl AppendJob {
         &self,
         (first, revision, time): (Seq, Revision, Option<Timestamp>),
         placement: &Placement,
+        state: Option<StateLine>,
     ) -> Result<Vec<String>, StoreError> {
         let mut texts = Vec::with_capacity(self.entries.len().saturating_add(1));
         let entries = (first.0..).zip(&self.entries).zip(&self.bodies).zip(&placement.hidden_by);
@@ -125,7 +156,7 @@ impl AppendJob {
         }
         let (token, count) = (self.token.as_str().to_owned(), self.entries.len() as u64);
         let (first, revision, time) = (first.0, revision.0, time.map(|time| time.0));
-        let end = AppendLine { token, first, count, revision, time };
+        let end = AppendLine { token, first, count, revision, time, state };
         texts.push(line::encode(&Line::Append(end))?);
         Ok(texts)
     }

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use super::{Kept, KeptSummary, MemoryStore, Place, Session, Slot, rules};
 use crate::history::jsonl::{MessageLine, raw};
 use crate::history::{
-    AppendToken, Appended, Committed, LoggedAppend, Pruned, RecordId, SessionId, StoreError, StoreErrorKind,
-    Timestamp, UnansweredCall,
+    AppendToken, Appended, Committed, KeptState, LoggedAppend, Pruned, RecordId, SessionId, StateRevision,
+    StoreError, StoreErrorKind, Timestamp, UnansweredCall,
 };
 use crate::message::Str;
 use crate::wire::stored;
@@ -35,6 +35,9 @@ struct Image<'a> {
     records: Vec<RecordImage<'a>>,
     prunes: Vec<PruneImage>,
     unanswered: Vec<CallImage>,
+    /// Raises no version: an earlier release kept none, and leaves it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    state: Option<StateImage>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -78,6 +81,13 @@ struct CallImage {
     anchor: u64,
     turn: u32,
     ordinal: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StateImage {
+    revision: u64,
+    head: u64,
+    text: Box<str>,
 }
 
 impl MemoryStore {
@@ -158,6 +168,7 @@ impl Session {
                 .map(|(number, it)| PruneImage::of(it, number, &self.log))
                 .collect(),
             unanswered: self.unanswered.values().map(CallImage::of).collect(),
+            state: self.state.as_ref().map(StateImage::of),
         };
         serde_json::to_string(&image).map_err(|error| corrupt("they have no text").with_source(error))
     }
@@ -180,6 +191,7 @@ impl Session {
         }
         let calls = image.unanswered.into_iter().map(CallImage::into_call);
         session.unanswered = calls.map(|call| ((call.anchor, call.ordinal), call)).collect();
+        session.state = image.state.map(StateImage::into_kept);
         session.shorten();
         for (number, prune) in (1..).zip(image.prunes) {
             for seq in &prune.pruned {
@@ -280,5 +292,15 @@ impl CallImage {
 
     fn into_call(self) -> UnansweredCall {
         UnansweredCall::new(self.id, Seq(self.anchor), Turn(self.turn), self.ordinal)
+    }
+}
+
+impl StateImage {
+    fn of(kept: &KeptState) -> Self {
+        Self { revision: kept.revision.0, head: kept.head.0, text: kept.text.clone() }
+    }
+
+    fn into_kept(self) -> KeptState {
+        KeptState::new(StateRevision(self.revision), Seq(self.head), self.text)
     }
 }

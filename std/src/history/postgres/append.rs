@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::collections::HashMap;
 
 use epitome_core::{Head, OpenKind, Revision, Seq};
-use futures::future::{try_join, try_join_all, try_join3};
+use futures::future::{try_join, try_join_all, try_join4};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -13,12 +13,13 @@ use super::job::Job;
 use super::lease::{Access, Lease, Parameters};
 use super::read::find;
 use super::row::{self, digest, number, revision, save_session, text, time};
-use super::sql;
+use super::{sql, state};
 use crate::history::bodies::Bodies;
 use crate::history::rows::{SessionRow, int, part_tokens_text, stored_time};
 use crate::history::rules::{self, Anchor, Placement, corrupt};
 use crate::history::{
-    Append, AppendToken, Appended, Entry, LoggedAppend, SessionId, StoreError, Timestamp, remote,
+    Append, AppendToken, Appended, Entry, LoggedAppend, NewState, OwnedState, SessionId, StateOutcome,
+    StoreError, Timestamp, remote,
 };
 
 /// An append with everything about it that can be made before its turn comes.
@@ -30,24 +31,32 @@ pub(super) struct AppendJob {
     entries: Vec<Entry>,
     bodies: Bodies,
     time: Option<Timestamp>,
+    /// What is to be kept in the same step.
+    state: Option<OwnedState>,
 }
 
 impl AppendJob {
     pub(super) fn new(session: &SessionId, append: &Append<'_>) -> Result<Self, StoreError> {
         let Append { token, head, entries, time } = *append;
         let (session, token) = (session.clone(), token.clone());
-        Ok(Self { session, token, head, entries: entries.to_vec(), bodies: Bodies::of(entries)?, time })
+        let bodies = Bodies::of(entries)?;
+        Ok(Self { session, token, head, entries: entries.to_vec(), bodies, time, state: None })
+    }
+
+    /// The same with a state.
+    pub(super) fn with_state(self, state: &NewState<'_>) -> Self {
+        Self { state: Some(OwnedState::of(state)), ..self }
     }
 }
 
 impl Job for AppendJob {
     const NAME: &'static str = "append";
-    type Answer = Appended;
+    type Answer = Stored;
 
-    async fn run(&self, lease: &Lease<'_>) -> Result<Appended, Failure> {
+    async fn run(&self, lease: &Lease<'_>) -> Result<Stored, Failure> {
         let (found, receipt) = self.find(lease).await?;
         if let Some(receipt) = receipt {
-            return self.repeated(lease, found, receipt).await;
+            return self.again(lease, found, receipt).await;
         }
         let first = found.map_or(Seq(0), |row| row.head);
         if self.head != first {
@@ -69,11 +78,14 @@ impl Job for AppendJob {
                 None => return self.after_another(lease).await,
             },
         };
-        let appended = self.insert(lease, row, first, &placement).await?;
+        let stored = self.insert(lease, row, first, &placement).await?;
         lease.commit().await?;
-        Ok(appended)
+        Ok(stored)
     }
 }
+
+/// What was appended, and what has become of the state that came with it.
+type Stored = (Appended, Option<StateOutcome>);
 
 type Receipt = (Vec<u8>, Appended);
 
@@ -100,10 +112,10 @@ impl AppendJob {
     }
 
     /// The answer where another has created the session meanwhile.
-    async fn after_another(&self, lease: &Lease<'_>) -> Result<Appended, Failure> {
+    async fn after_another(&self, lease: &Lease<'_>) -> Result<Stored, Failure> {
         lease.commit().await?;
         match self.find(lease).await? {
-            (found, Some(receipt)) => self.repeated(lease, found, receipt).await,
+            (found, Some(receipt)) => self.again(lease, found, receipt).await,
             (Some(row), None) => Err(rules::head_conflict(self.head, row.head).into()),
             (None, None) => {
                 Err(remote::unavailable("append: the session was created and deleted meanwhile").into())
@@ -111,7 +123,30 @@ impl AppendJob {
         }
     }
 
-    /// The answer to a token that the session knows.
+    /// The answer to a token that the session knows; its state may still be one to keep.
+    async fn again(
+        &self,
+        lease: &Lease<'_>,
+        found: Option<SessionRow>,
+        receipt: Receipt,
+    ) -> Result<Stored, Failure> {
+        let appended = self.repeated(lease, found, receipt).await?;
+        let outcome = match found {
+            Some(row) => self.keep_state(lease, &row).await?,
+            None => None,
+        };
+        lease.commit().await?;
+        Ok((appended, outcome))
+    }
+
+    async fn keep_state(&self, lease: &Lease<'_>, row: &SessionRow) -> Result<Option<StateOutcome>, Failure> {
+        match &self.state {
+            Some(state) => state::keep(lease, row.id, row.head, state).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The append that a token stands for.
     async fn repeated(
         &self,
         lease: &Lease<'_>,
@@ -163,7 +198,7 @@ impl AppendJob {
         mut row: SessionRow,
         first: Seq,
         placement: &Placement,
-    ) -> Result<Appended, Failure> {
+    ) -> Result<Stored, Failure> {
         row.append(self.entries.len(), placement, self.time);
         let appended = Appended::new(first, row.head, row.revision);
         let messages = async {
@@ -172,8 +207,10 @@ impl AppendJob {
             }
             self.settle(lease, row.id, &placement.hidden_by).await
         };
-        try_join3(messages, save_session(lease, &row), self.keep_receipt(lease, &row, appended)).await?;
-        Ok(appended)
+        let receipt = self.keep_receipt(lease, &row, appended);
+        let state = self.keep_state(lease, &row);
+        let (.., outcome) = try_join4(messages, save_session(lease, &row), receipt, state).await?;
+        Ok((appended, outcome))
     }
 
     async fn insert_piece(

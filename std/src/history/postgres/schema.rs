@@ -141,4 +141,11 @@ CREATE TABLE @prunes (
 CREATE INDEX #prunes_through ON @prunes (session, through, revision);
 ", "
 ALTER TABLE @sessions ADD COLUMN live_first bigint[], ADD COLUMN live_last bigint[], ADD COLUMN live_at bigint;
+", "
+CREATE TABLE @states (
+    session bigint PRIMARY KEY REFERENCES @sessions (id) ON DELETE CASCADE,
+    revision bigint NOT NULL,
+    head bigint NOT NULL,
+    body bytea NOT NULL
+);
 "];

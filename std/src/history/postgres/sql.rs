@@ -209,6 +209,21 @@ pub(super) const PRUNED_THROUGH: &str = "SELECT revision, through, messages, sum
 pub(super) const PRUNES: &str = "SELECT revision, through, messages, summaries FROM @prunes
     WHERE session = $1 AND revision > $2 ORDER BY revision LIMIT $3";
 
+/// Keeps a state in place of the one that it was made from: nothing where that is another one.
+pub(super) const KEEP_STATE: &str = "INSERT INTO @states AS kept (session, revision, head, body)
+    SELECT $1::bigint, $3::bigint, $4::bigint, $5::bytea
+    WHERE $2::bigint = 0 OR EXISTS (SELECT 1 FROM @states WHERE session = $1)
+    ON CONFLICT (session) DO UPDATE SET revision = excluded.revision, head = excluded.head, body = excluded.body
+    WHERE kept.revision = $2 RETURNING 1";
+
+/// Whether this very state is the one that is kept.
+pub(super) const SAME_STATE: &str =
+    "SELECT 1 FROM @states WHERE session = $1 AND revision = $2 AND body = $3";
+
+/// Of a session that has none, NULL.
+pub(super) const STATE: &str = "SELECT t.revision, t.head, t.body
+    FROM @sessions s LEFT JOIN @states t ON t.session = s.id WHERE s.digest = $1";
+
 /// Whether the tables are there.
 pub(super) const HAS_MIGRATIONS: &str = "SELECT to_regclass($1) IS NOT NULL";
 

@@ -147,6 +147,9 @@ const PLANS: &[(&str, &[&str])] = &[
     (sql::PRUNED_AMONG, &["Function Scan on ", BY_SEQ, "((session = $1) AND (seq = edited.number))"]),
     (sql::BARE_RECORD, &[RECORD, "((session = $1) AND (revision = $2))"]),
     (sql::PRUNED_THROUGH, &["Backward using epitome_prunes_through", "((session = $1) AND (through = $2))"]),
+    (sql::KEEP_STATE, &["epitome_states_pkey", "(session = $1)"]),
+    (sql::SAME_STATE, &["epitome_states_pkey", "(session = $1)"]),
+    (sql::STATE, &[BY_NAME, "epitome_states_pkey", "(session = s.id)"]),
     (sql::PRUNES, &["epitome_prunes_pkey", "((session = $1) AND (revision > $2))"]),
 ];
 

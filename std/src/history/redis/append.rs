@@ -8,13 +8,14 @@ use uuid::Uuid;
 use super::Shared;
 use super::keys::{Key, SessionKeys};
 use super::member::{Member, Place, Receipt};
-use super::row;
 use super::script::{Args, Call, SCRIPTS};
+use super::{row, state};
 use crate::history::bodies::Bodies;
 use crate::history::remote::unavailable;
 use crate::history::rules::{self, Anchor, Placement, corrupt};
 use crate::history::{
-    Append, AppendToken, Appended, Entry, SessionId, StoreError, Timestamp, UnansweredCall,
+    Append, AppendToken, Appended, Entry, NewState, OwnedState, SessionId, StateOutcome, StoreError,
+    Timestamp, UnansweredCall,
 };
 
 /// An append with everything about it that can be made before it is sent.
@@ -30,6 +31,8 @@ pub(super) struct AppendJob {
     rows: Vec<String>,
     /// The groups before the head that entries join.
     anchors: BTreeSet<Seq>,
+    /// What is to be kept in the same step.
+    state: Option<OwnedState>,
 }
 
 /// What is known of the session while it is decided where the entries go. At first nothing is: the groups that they join
@@ -50,8 +53,8 @@ enum Answer {
     Places(Known),
     /// All is as it was taken for, and nothing was to be written.
     Fine,
-    /// It is done, and this is the revision.
-    Done(Revision),
+    /// It is done, and this is the revision; and what has become of the state.
+    Done(Revision, Option<StateOutcome>),
 }
 
 impl AppendJob {
@@ -69,22 +72,38 @@ impl AppendJob {
             digest: bodies.digest.iter().map(|byte| format!("{byte:02x}")).collect(),
             rows: rows.collect::<Result<_, _>>()?,
             anchors: entries.iter().map(|entry| entry.anchor).filter(|anchor| *anchor < head).collect(),
+            state: None,
         })
     }
 
-    pub(super) async fn run(&self, store: &Shared) -> Result<Appended, StoreError> {
+    /// The same with a state.
+    pub(super) fn with_state(self, state: &NewState<'_>) -> Self {
+        Self { state: Some(OwnedState::of(state)), ..self }
+    }
+
+    /// What was appended, and what has become of the state that came with it.
+    pub(super) async fn run(&self, store: &Shared) -> Result<(Appended, Option<StateOutcome>), StoreError> {
         let mut known = Known::default();
         for _ in 0..ROUNDS_MAX {
             // A refusal is sent too, and nothing written: the token and the head come first.
             let decided = self.decide(&known);
             let answer = store.connections.call("append", &self.call(store, &known, &decided)).await?;
             match self.answer(answer)? {
-                Answer::Seen(receipt) if receipt.is_of(&self.digest) => return Ok(receipt.appended),
+                Answer::Seen(receipt) if receipt.is_of(&self.digest) => {
+                    // The append was a step of its own, long ago or just now.
+                    let outcome = match &self.state {
+                        Some(state) => Some(state::save(store, &self.keys, state).await?),
+                        None => None,
+                    };
+                    return Ok((receipt.appended, outcome));
+                }
                 Answer::Seen(_) => return Err(rules::token_reused()),
                 Answer::Head(head) => return Err(rules::head_conflict(self.head, head)),
                 Answer::Places(found) => known = found,
                 Answer::Fine => decided.map(|_| ())?,
-                Answer::Done(revision) => return Ok(Appended::new(self.head, self.end(), revision)),
+                Answer::Done(revision, outcome) => {
+                    return Ok((Appended::new(self.head, self.end(), revision), outcome));
+                }
             }
         }
         Err(unavailable("append: the groups that it joins change all the time; try again"))
@@ -120,6 +139,7 @@ impl AppendJob {
             u8::from(moves).to_string(),
             u8::from(decided.is_ok()).to_string(),
         ]);
+        args.extend(state::texts(self.state.as_ref()));
         args.list(self.anchors.iter().flat_map(|seq| {
             let expected = known.places.get(seq).copied().flatten();
             let anchor = expected.map_or(visible(*seq), |place| place.anchor());
@@ -163,7 +183,7 @@ impl AppendJob {
         args.command(Key::Appends, "ZADD", [self.head.to_string(), self.token.as_str().to_owned()]);
     }
 
-    fn answer(&self, (word, text, places, open): Reply) -> Result<Answer, StoreError> {
+    fn answer(&self, (word, text, places, open, state): Reply) -> Result<Answer, StoreError> {
         let number = || text.parse().map_err(|_| corrupt("append: a counter of the session is no number"));
         match word.as_str() {
             "seen" => Ok(Answer::Seen(Receipt::parse(&text)?)),
@@ -178,14 +198,17 @@ impl AppendJob {
                 Ok(Answer::Places(Known { places, open: row::read_open(&open)? }))
             }
             "fine" => Ok(Answer::Fine),
-            "done" => Ok(Answer::Done(Revision(number()?))),
+            "done" => {
+                let outcome = self.state.as_ref().map(|sent| state::outcome(&state, sent)).transpose()?;
+                Ok(Answer::Done(Revision(number()?), outcome))
+            }
             _ => Err(corrupt("append: the script has another answer")),
         }
     }
 }
 
-/// What the script answers: a word, a text, places and hidden calls.
-type Reply = (String, String, Vec<String>, Vec<(String, String)>);
+/// What the script answers: a word, a text, places, hidden calls, and what has become of the state.
+type Reply = (String, String, Vec<String>, Vec<(String, String)>, String);
 
 impl Known {
     fn anchor(&self, seq: Seq) -> Result<Anchor, StoreError> {

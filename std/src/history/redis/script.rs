@@ -20,6 +20,7 @@ pub(super) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
         prune: script(include_str!("lua/prune.lua")),
         prunes: script(include_str!("lua/prunes.lua")),
         records: script(include_str!("lua/records.lua")),
+        save_state: script(include_str!("lua/save_state.lua")),
         survey: script(include_str!("lua/survey.lua")),
         undo: script(include_str!("lua/undo.lua")),
     }
@@ -37,6 +38,7 @@ pub(super) struct Scripts {
     pub(super) prune: Script,
     pub(super) prunes: Script,
     pub(super) records: Script,
+    pub(super) save_state: Script,
     pub(super) survey: Script,
     pub(super) undo: Script,
 }
@@ -66,6 +68,11 @@ impl Args {
 
     pub(super) fn as_slice(&self) -> &[String] {
         &self.0
+    }
+
+    /// More arguments.
+    pub(super) fn extend<const N: usize>(&mut self, args: [String; N]) {
+        self.0.extend(args);
     }
 
     /// So many arguments, behind their number.

@@ -136,6 +136,13 @@ CREATE TABLE encryption (
     cipher TEXT NOT NULL,
     sealed TEXT NOT NULL
 ) STRICT;
+", "
+CREATE TABLE states (
+    session INTEGER PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+    revision INTEGER NOT NULL,
+    head INTEGER NOT NULL,
+    body TEXT NOT NULL
+) STRICT;
 "];
 
 /// How the texts of the file are encrypted: no row if they are not.
@@ -331,3 +338,10 @@ pub(super) const PRUNED_THROUGH: &str = "SELECT revision, through, messages, sum
 
 pub(super) const PRUNES: &str = "SELECT revision, through, messages, summaries FROM prunes
     WHERE session = ?1 AND revision > ?2 ORDER BY revision LIMIT ?3";
+
+pub(super) const STATE_REVISION: &str = "SELECT revision FROM states WHERE session = ?1";
+
+pub(super) const STATE: &str = "SELECT revision, head, body FROM states WHERE session = ?1";
+
+pub(super) const KEEP_STATE: &str =
+    "INSERT OR REPLACE INTO states (session, revision, head, body) VALUES (?1, ?2, ?3, ?4)";

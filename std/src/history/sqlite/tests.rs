@@ -35,6 +35,8 @@ const PLANS: &[(&str, &[&str])] = &[
     (sql::ANCHOR, &[BY_SEQ]),
     (sql::TURN, &[BY_SEQ]),
     (sql::ENCRYPTION, &["SEARCH encryption USING INTEGER PRIMARY KEY (rowid=?)"]),
+    (sql::STATE_REVISION, &["SEARCH states USING INTEGER PRIMARY KEY (rowid=?)"]),
+    (sql::STATE, &["SEARCH states USING INTEGER PRIMARY KEY (rowid=?)"]),
     (sql::UNANSWERED_OF, &["SEARCH unanswered USING PRIMARY KEY (session=? AND anchor=?)"]),
     (sql::ANSWERED, &["SEARCH unanswered USING PRIMARY KEY (session=? AND anchor=? AND ordinal=?)"]),
     (sql::UNANSWERED, &["SEARCH unanswered USING PRIMARY KEY (session=?)"]),
@@ -103,6 +105,7 @@ const INSERTS: &[&str] = &[
     sql::NEW_EDIT,
     sql::NEW_RECORD,
     sql::NEW_PRUNE,
+    sql::KEEP_STATE,
 ];
 
 fn plan(connection: &Connection, sql: &str) -> Vec<String> {

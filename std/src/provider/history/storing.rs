@@ -4,7 +4,7 @@ use epitome_core::attribution::Retention;
 use tracing::{Instrument, debug_span};
 
 use super::HistoryProvider;
-use crate::history::{AppendToken, Appended, History, StoreErrorKind};
+use crate::history::{AppendToken, Appended, History, NewState, StateOutcome, StoreErrorKind};
 use crate::message::{LABEL_EPHEMERAL, Message};
 use crate::session::{AgentSession, ContextMessages, SessionContext, SessionError, State};
 
@@ -61,9 +61,20 @@ impl HistoryProvider {
             }
             let chunk = messages.get(part.clone()).unwrap_or_default().to_vec();
             let span = debug_span!("store", source_id = &*self.source_id, messages = chunk.len());
-            let appended = Self::append(&mut history, &token, chunk).instrument(span).await;
+            let keep = self.state_to_keep(session, state)?;
+            let made_from = session.known_states.revision(&self.source_id);
+            let new = keep.as_deref().map(|text| NewState::new(made_from, text));
+            if let Some(text) = &keep {
+                session.known_states.send(&self.source_id, text);
+            }
+            let stored =
+                Self::append_keeping(&mut history, &token, chunk, new.as_ref()).instrument(span).await;
             context.put_history(&*self.source_id, history);
-            context.progress_mut(&self.source_id).stored(&part, appended?.first);
+            let (appended, outcome) = stored?;
+            context.progress_mut(&self.source_id).stored(&part, appended.first);
+            if let Some((outcome, text)) = outcome.zip(keep.as_deref()) {
+                self.state_was(outcome, text, session, context).await;
+            }
         }
     }
 
@@ -94,13 +105,33 @@ impl HistoryProvider {
         token: &AppendToken,
         messages: Vec<Message>,
     ) -> Result<Appended, SessionError> {
-        for _ in 1..APPEND_ATTEMPTS_MAX {
-            match history.append(token, messages.clone()).await {
-                Err(error) if error.kind() == StoreErrorKind::Conflict => {}
-                answer => return Ok(answer?),
+        Self::append_keeping(history, token, messages, None).await.map(|(appended, _)| appended)
+    }
+
+    /// The same with a state, if there is one.
+    async fn append_keeping(
+        history: &mut History,
+        token: &AppendToken,
+        messages: Vec<Message>,
+        state: Option<&NewState<'_>>,
+    ) -> Result<(Appended, Option<StateOutcome>), SessionError> {
+        let mut attempts = 1;
+        loop {
+            let messages = messages.clone();
+            let stored = match state {
+                None => history.append(token, messages).await.map(|appended| (appended, None)),
+                Some(state) => {
+                    let stored = history.append_with_state(token, messages, state).await;
+                    stored.map(|(appended, outcome)| (appended, Some(outcome)))
+                }
+            };
+            match stored {
+                Err(error) if error.kind() == StoreErrorKind::Conflict && attempts < APPEND_ATTEMPTS_MAX => {
+                    attempts = attempts.saturating_add(1);
+                }
+                stored => return Ok(stored?),
             }
         }
-        Ok(history.append(token, messages).await?)
     }
 
     pub(crate) fn stores_context_of(&self, context: &ContextMessages) -> bool {

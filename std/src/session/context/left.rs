@@ -49,6 +49,7 @@ impl SessionContext {
             progress: self.progress.clone(),
             histories: Vec::new(),
             was_read: self.was_read,
+            states_not_kept: Vec::new(),
         }
     }
 

@@ -9,8 +9,9 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use epitome_core::{Revision, Seq};
 use epitome_std::history::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryStore, Loaded, LogPage,
-    LoggedAppend, MemoryStore, Pruned, SessionId, SessionInfo, StoreError, StoreErrorKind,
+    Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryStore, KeptState, Loaded,
+    LogPage, LoggedAppend, MemoryStore, NewState, Pruned, SessionId, SessionInfo, StateOutcome,
+    StateRevision, StoreError, StoreErrorKind,
 };
 use epitome_std::message::Part;
 use epitome_std::wire::stored;
@@ -56,6 +57,12 @@ pub(crate) enum Fault {
     PrunesMore,
     PrunesWithoutAnswer,
     LosesTimes,
+    AppendsThenKeepsTheState,
+    KeepsTheStateThenAppends,
+    RefusesAllThatIsStale,
+    IgnoresTheStatesRevision,
+    ForgetsStates,
+    CutsStatesAtNul,
 }
 
 #[derive(Debug)]
@@ -105,6 +112,11 @@ impl Broken {
 
     async fn revision(&self, session: &SessionId) -> Revision {
         self.inner.load(session).await.map_or(Revision(0), |loaded| loaded.revision)
+    }
+
+    async fn state_revision(&self, session: &SessionId) -> StateRevision {
+        let kept = self.inner.state(session).await.ok().flatten();
+        kept.map(|kept| kept.revision).unwrap_or_default()
     }
 
     fn number(&self) -> u64 {
@@ -283,6 +295,54 @@ impl HistoryStore for Broken {
         limit: u32,
     ) -> Result<Vec<LoggedAppend>, StoreError> {
         self.inner.appends(&self.session(session), from, limit).await
+    }
+
+    async fn append_with_state(
+        &self,
+        session: &SessionId,
+        append: &Append<'_>,
+        state: &NewState<'_>,
+    ) -> Result<(Appended, StateOutcome), StoreError> {
+        match self.fault {
+            Fault::None => self.inner.append_with_state(&self.session(session), append, state).await,
+            Fault::KeepsTheStateThenAppends => {
+                let kept = self.save_state(session, state).await;
+                let appended = self.append(session, append).await?;
+                Ok((appended, kept.map_or(StateOutcome::Stale, StateOutcome::Kept)))
+            }
+            Fault::RefusesAllThatIsStale if self.state_revision(session).await > state.made_from => {
+                Err(conflict())
+            }
+            _ => {
+                let appended = self.append(session, append).await?;
+                pause().await;
+                let kept = self.save_state(session, state).await;
+                Ok((appended, kept.map_or(StateOutcome::Stale, StateOutcome::Kept)))
+            }
+        }
+    }
+
+    async fn save_state(
+        &self,
+        session: &SessionId,
+        state: &NewState<'_>,
+    ) -> Result<StateRevision, StoreError> {
+        let session = &self.session(session);
+        let known = self.state_revision(session).await;
+        match self.fault {
+            Fault::IgnoresTheStatesRevision => {
+                self.inner.save_state(session, &NewState::new(known, state.text)).await
+            }
+            Fault::ForgetsStates if state.made_from != known => Err(conflict()),
+            Fault::CutsStatesAtNul => {
+                self.inner.save_state(session, &NewState::new(state.made_from, before_nul(state.text))).await
+            }
+            _ => self.inner.save_state(session, state).await,
+        }
+    }
+
+    async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
+        self.inner.state(&self.session(session)).await
     }
 
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {

@@ -97,7 +97,7 @@ fn fields_of_later_releases_are_ignored() {
 
 #[test]
 fn a_newer_format_is_refused_and_left_alone() {
-    let newer = json!({"session": {"v": 4, "name": ["s"]}});
+    let newer = json!({"session": {"v": 6, "name": ["s"]}});
     let (directory, store) = store(&[newer, json!({"other": 1})]);
     let before = fs::read(directory.path().join("s.jsonl")).unwrap();
     for error in [
@@ -106,7 +106,7 @@ fn a_newer_format_is_refused_and_left_alone() {
         block_on(store.list(None, 9)).unwrap_err(),
     ] {
         assert_eq!(error.kind(), Invalid);
-        assert!(error.to_string().contains("newer version: format 4, this one reads up to 3"), "{error}");
+        assert!(error.to_string().contains("newer version: format 6, this one reads up to 5"), "{error}");
     }
     assert!(fs::read(directory.path().join("s.jsonl")).unwrap() == before);
 }

@@ -110,7 +110,7 @@ fn a_file_of_version_1_is_written_anew_for_its_first_undoing() {
     append(&store, "u", 2, &[user(2)]).unwrap();
     assert!(text(directory.path()).as_bytes().starts_with(&old));
     assert_eq!(uncompact(&store, 1).unwrap(), Revision(2));
-    assert!(text(directory.path()).contains(r#""session":{"v":2,"#));
+    assert!(text(directory.path()).contains(r#""session":{"v":4,"#));
     assert_eq!(keys(&store), [0, 1, 2]);
     assert_eq!(uncompact(&store, 1).unwrap(), Revision(2));
     assert_eq!(records(&store)[0].undone_by, Some(Revision(2)));

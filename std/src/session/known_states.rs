@@ -1,0 +1,57 @@
+//! Which of a session's states the stores have.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+
+use crate::history::{KeptState, StateRevision};
+
+/// For each history that keeps the session's state, by source id: the state that it has as this session knows.
+#[derive(Debug, Default)]
+pub(crate) struct KnownStates(BTreeMap<Box<str>, Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    revision: StateRevision,
+    /// The SHA-256 of its text.
+    digest: [u8; 32],
+    /// Those of the texts that were sent since and of which no answer came.
+    sent: Vec<[u8; 32]>,
+}
+
+impl KnownStates {
+    /// The revision of the state that this session was made from, or has made last.
+    pub(crate) fn revision(&self, source_id: &str) -> StateRevision {
+        self.0.get(source_id).map(|known| known.revision).unwrap_or_default()
+    }
+
+    /// Whether that state is this text.
+    pub(crate) fn is(&self, source_id: &str, text: &str) -> bool {
+        self.0.get(source_id).is_some_and(|known| known.digest == digest(text))
+    }
+
+    /// Takes note that `text` is about to be sent.
+    pub(crate) fn send(&mut self, source_id: &str, text: &str) {
+        let (known, digest) = (self.0.entry(source_id.into()).or_default(), digest(text));
+        if !known.sent.contains(&digest) {
+            known.sent.push(digest);
+        }
+    }
+
+    /// Whether `kept` is what this session has sent, although no answer came.
+    pub(crate) fn has_sent(&self, source_id: &str, kept: &KeptState) -> bool {
+        let sent = |known: &Known| {
+            kept.revision == known.revision.next() && known.sent.contains(&digest(&kept.text))
+        };
+        self.0.get(source_id).is_some_and(sent)
+    }
+
+    /// Takes note that `text` is kept, as this revision.
+    pub(crate) fn kept(&mut self, source_id: &str, revision: StateRevision, text: &str) {
+        self.0.insert(source_id.into(), Known { revision, digest: digest(text), sent: Vec::new() });
+    }
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text).into()
+}
