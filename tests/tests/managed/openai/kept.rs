@@ -170,11 +170,12 @@ fn a_failure_leaves_the_old_session_or_the_new_one() {
             assert_eq!(told, failed, "{faults}");
             assert_eq!(events.iter().any(|it| matches!(it, RunEvent::Renewed { .. })), failed.is_none());
             assert_ne!(session.service_session_id().cloned(), before);
-            let sent = chat.sent.lock().unwrap();
             let expected = if failed.is_some() { Begins::FromAnId } else { Begins::FromWhatIsLeft };
-            assert_eq!(begins(sent.last().unwrap()), expected, "{faults}");
-            assert_eq!(count(&sent, &Begins::Whole), 1, "{faults}: the first");
-            drop(sent);
+            {
+                let sent = chat.sent.lock().unwrap();
+                assert_eq!(begins(sent.last().unwrap()), expected, "{faults}");
+                assert_eq!(count(&sent, &Begins::Whole), 1, "{faults}: the first");
+            }
             let outcome = agent.run(&mut session, long(5), &alone).await.unwrap();
             let last = text(outcome.response.messages.last().unwrap());
             assert!(last.contains(" 6 facts"), "{faults}: {last}");
