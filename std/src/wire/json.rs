@@ -16,8 +16,8 @@ use serde_json::value::RawValue;
 
 use super::error::{WireError, WireErrorKind, quoted};
 
-pub(crate) use patch::{Slots, patch, quote, rebuild};
-pub(crate) use text::decode;
+pub(crate) use patch::{Slots, patch, rebuild};
+pub(crate) use text::{decode, push_quoted, quote};
 
 /// What kind of value a JSON text is, by its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

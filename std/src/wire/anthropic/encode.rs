@@ -7,27 +7,63 @@ use crate::message::{
     CompactionPart, Media, MediaSource, Part, Reasoning, ToolCall, ToolResult, UnknownPart,
 };
 use crate::wire::WireError;
-use crate::wire::json::{self, Kind, quote};
+use crate::wire::json::{self, Kind, push_quoted, quote};
 
 /// `content` of these parts: one text as itself, anything else as a list.
 pub(super) fn content(parts: &[Part]) -> Result<String, WireError> {
-    match parts {
-        [] => Ok("[]".to_owned()),
-        [Part::Text(text)] => Ok(quote(text)),
-        parts => {
-            let blocks = parts.iter().map(block).collect::<Result<Vec<_>, _>>()?;
-            Ok(format!("[{}]", blocks.join(",")))
-        }
+    let mut out = String::new();
+    push_content(&mut out, parts)?;
+    Ok(out)
+}
+
+/// The same, behind what is there: what was said is copied once.
+pub(super) fn push_content<'p>(
+    out: &mut String,
+    parts: impl IntoIterator<Item = &'p Part>,
+) -> Result<(), WireError> {
+    let mut parts = parts.into_iter().peekable();
+    let first = parts.next();
+    if let (Some(Part::Text(text)), None) = (first, parts.peek()) {
+        push_quoted(out, text);
+        return Ok(());
     }
+    out.push('[');
+    for (at, part) in first.into_iter().chain(parts).enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        push_block(out, part)?;
+    }
+    out.push(']');
+    Ok(())
 }
 
 /// One block.
 pub(super) fn block(part: &Part) -> Result<String, WireError> {
+    let mut out = String::new();
+    push_block(&mut out, part)?;
+    Ok(out)
+}
+
+fn push_block(out: &mut String, part: &Part) -> Result<(), WireError> {
     match part {
-        Part::Text(text) => Ok(format!(r#"{{"type":"text","text":{}}}"#, quote(text))),
+        Part::Text(text) => {
+            out.push_str(r#"{"type":"text","text":"#);
+            push_quoted(out, text);
+            out.push('}');
+        }
+        Part::ToolResult(result) => push_tool_result(out, result)?,
+        part => out.push_str(&small_block(part)?),
+    }
+    Ok(())
+}
+
+/// A block of the kinds that are seldom long.
+fn small_block(part: &Part) -> Result<String, WireError> {
+    match part {
+        Part::Text(_) | Part::ToolResult(_) => block(part),
         Part::Reasoning(reasoning) => Ok(thinking(reasoning)),
         Part::ToolCall(call) => tool_use(call),
-        Part::ToolResult(result) => tool_result(result),
         Part::Media(media) => self::media(media),
         Part::Compaction(compaction) => self::compaction(compaction),
         Part::Unknown(UnknownPart { format, raw, .. })
@@ -71,10 +107,13 @@ pub(super) fn input(call: &ToolCall) -> Result<&str, WireError> {
     }
 }
 
-fn tool_result(result: &ToolResult) -> Result<String, WireError> {
-    let (id, content) = (quote(&result.call_id), content(&result.parts)?);
-    let failed = if result.is_error { r#","is_error":true"# } else { "" };
-    Ok(format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":{content}{failed}}}"#))
+fn push_tool_result(out: &mut String, result: &ToolResult) -> Result<(), WireError> {
+    out.push_str(r#"{"type":"tool_result","tool_use_id":"#);
+    push_quoted(out, &result.call_id);
+    out.push_str(r#","content":"#);
+    push_content(out, &result.parts)?;
+    out.push_str(if result.is_error { r#","is_error":true}"# } else { "}" });
+    Ok(())
 }
 
 fn media(media: &Media) -> Result<String, WireError> {

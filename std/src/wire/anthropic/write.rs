@@ -30,8 +30,10 @@ fn fresh(messages: &[&Message]) -> Result<String, WireError> {
         Some(Role::Assistant) => "assistant",
         _ => "user",
     };
-    let parts: Vec<Part> = messages.iter().flat_map(|message| message.parts().iter().cloned()).collect();
-    Ok(format!(r#"{{"role":"{role}","content":{}}}"#, encode::content(&parts)?))
+    let mut record = format!(r#"{{"role":"{role}","content":"#);
+    encode::push_content(&mut record, messages.iter().flat_map(|message| message.parts()))?;
+    record.push('}');
+    Ok(record)
 }
 
 /// `content` with these parts: blocks that say the same keep their text, those that answer or make the same call are

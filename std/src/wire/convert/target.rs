@@ -133,19 +133,27 @@ impl Target {
             |message: &&Message| self.hoists() && matches!(message.role(), Role::System | Role::Developer);
         let system: Vec<&Message> = messages.iter().filter(is_apart).collect();
         let rest: Vec<&Message> = messages.iter().filter(|message| !is_apart(message)).collect();
-        let mut records = Vec::new();
-        for group in rest.chunk_by(|one, next| self.joins(one, next)) {
-            records.extend((self.room.write)(None, group)?);
-        }
-        let list = records.join(",");
-        Ok(match self.format {
-            Format::OpenaiResponses => format!(r#"{{"input":[{list}]}}"#),
-            Format::Anthropic => format!(r#"{{{}"messages":[{list}]}}"#, anthropic_system(&system)),
-            Format::Gemini => format!(r#"{{{}"contents":[{list}]}}"#, gemini_system(&system)),
-            Format::OpenaiChat => format!(r#"{{"messages":[{list}]}}"#),
+        let (before, behind) = match self.format {
+            Format::OpenaiResponses => (r#"{"input":["#.to_owned(), "]}"),
+            Format::Anthropic => (format!(r#"{{{}"messages":["#, anthropic_system(&system)), "]}"),
+            Format::Gemini => (format!(r#"{{{}"contents":["#, gemini_system(&system)), "]}"),
+            Format::OpenaiChat => (r#"{"messages":["#.to_owned(), "]}"),
             // A list is what their own functions give and take.
-            _ => format!("[{list}]"),
-        })
+            _ => ("[".to_owned(), "]"),
+        };
+        // A conversation is long: it is held once while it is written.
+        let mut out = before;
+        out.reserve(written_bytes(&rest));
+        let mut first = true;
+        for group in rest.chunk_by(|one, next| self.joins(one, next)) {
+            let Some(record) = (self.room.write)(None, group)? else { continue };
+            if !core::mem::take(&mut first) {
+                out.push(',');
+            }
+            out.push_str(&record);
+        }
+        out.push_str(behind);
+        Ok(out)
     }
 
     /// Whether two neighbours are one record: a turn of one role.
@@ -154,6 +162,28 @@ impl Target {
         self.hoists() && is_model(one) == is_model(next)
     }
 }
+
+/// How many bytes these messages are in a request, nearly: what is said, a sixteenth more for what is escaped, and what stands around
+/// it. If it is more, the text grows.
+fn written_bytes(messages: &[&Message]) -> usize {
+    fn said(part: &Part) -> usize {
+        match part {
+            Part::Text(text) => text.len(),
+            Part::ToolResult(result) => result.parts.iter().map(said).sum(),
+            Part::ToolCall(call) => call.arguments.len(),
+            Part::Reasoning(it) => it.text.len().saturating_add(it.opaque.as_deref().map_or(0, str::len)),
+            Part::Compaction(it) => it.text.len().saturating_add(it.opaque.as_deref().map_or(0, str::len)),
+            Part::Media(Media { source: MediaSource::Base64(data), .. }) => data.len(),
+            Part::Unknown(unknown) => unknown.raw.len(),
+            _ => 0,
+        }
+    }
+    let parts = messages.iter().flat_map(|message| message.parts());
+    parts.map(|part| said(part).saturating_add(said(part) / 16).saturating_add(AROUND_BYTES)).sum()
+}
+
+/// What stands around a part: names of fields, ids.
+const AROUND_BYTES: usize = 120;
 
 /// The texts of instructions.
 fn texts<'m>(system: &[&'m Message]) -> Vec<&'m str> {

@@ -3,13 +3,8 @@
 use core::convert::Infallible;
 use core::ops::Range;
 
-use super::{offset_of, range_of, raw_members, trim};
+use super::{offset_of, quote, range_of, raw_members, trim};
 use crate::wire::WireError;
-
-/// A JSON string that says `text`.
-pub(crate) fn quote(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
 
 /// The places of a container's elements: where they lie in `text`, and what stands between them.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! JSON strings, decoded.
+//! JSON strings, decoded and written.
 
 use std::borrow::Cow;
 
@@ -22,6 +22,58 @@ pub(crate) fn decode(raw: &str) -> Cow<'_, str> {
     }
     out.push_str(rest);
     Cow::Owned(out)
+}
+
+/// A JSON string that says `text`.
+pub(crate) fn quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len().saturating_add(text.len() / 8).saturating_add(2));
+    push_quoted(&mut out, text);
+    out
+}
+
+/// Writes a JSON string that says `text`, with the escapes that `serde_json` writes.
+pub(crate) fn push_quoted(out: &mut String, text: &str) {
+    out.push('"');
+    let mut rest = text;
+    while let Some((plain, escaped)) = rest.split_at_checked(plain_bytes(rest.as_bytes())) {
+        out.push_str(plain);
+        let mut characters = escaped.chars();
+        match characters.next() {
+            Some('"') => out.push_str("\\\""),
+            Some('\\') => out.push_str("\\\\"),
+            Some('\n') => out.push_str("\\n"),
+            Some('\t') => out.push_str("\\t"),
+            Some('\r') => out.push_str("\\r"),
+            Some('\u{8}') => out.push_str("\\b"),
+            Some('\u{c}') => out.push_str("\\f"),
+            Some(control) => {
+                let digit = |number: u32| char::from_digit(number & 0xf, 16).unwrap_or_default();
+                let control = u32::from(control);
+                out.extend(['\\', 'u', '0', '0', digit(control >> 4), digit(control)]);
+            }
+            None => break,
+        }
+        rest = characters.as_str();
+    }
+    out.push('"');
+}
+
+/// How many bytes `text` begins with that a JSON string has as they are: it is looked at eight at a time.
+fn plain_bytes(text: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+    let is_plain = |eight: &[u8; 8]| {
+        let word = u64::from_ne_bytes(*eight);
+        let controls = word.wrapping_sub(ONES.wrapping_mul(0x20)) & !word & HIGHS;
+        let quotes = zeros(word ^ ONES.wrapping_mul(u64::from(b'"')));
+        controls | quotes | zeros(word ^ ONES.wrapping_mul(u64::from(b'\\'))) == 0
+    };
+    let (words, _) = text.as_chunks::<8>();
+    let words = words.iter().take_while(|eight| is_plain(eight)).count().saturating_mul(8);
+    let rest = text.get(words..).unwrap_or_default();
+    let is_plain = |byte: &&u8| **byte >= 0x20 && **byte != b'"' && **byte != b'\\';
+    words.saturating_add(rest.iter().take_while(is_plain).count())
 }
 
 /// The character that `escape`, which stood after a backslash, begins with, and what follows it.
@@ -74,6 +126,23 @@ mod tests {
     fn every_escape_means_what_serde_json_says() {
         let escapes = "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0000\\u00e9\\u20AC\\uD83D\\uDE00 \u{1f600}\\\\n\"";
         assert_eq!(decode(escapes), serde_json::from_str::<String>(escapes).unwrap());
+    }
+
+    #[test]
+    fn what_is_written_is_what_serde_json_writes() {
+        let all: String =
+            (0..0x3000).filter_map(char::from_u32).chain(['\u{2028}', '\u{1f600}', '\u{ffff}']).collect();
+        let mut texts = vec![all.clone(), String::new()];
+        for character in all.chars().take(0x101) {
+            // At each place of a word, and with each neighbour of what is escaped.
+            texts.extend(
+                (0..18).map(|at| format!("{}{character}{}", "x".repeat(at), "é\u{7f}y".repeat(at % 5))),
+            );
+        }
+        for text in texts {
+            assert_eq!(quote(&text), serde_json::to_string(&text).unwrap());
+            assert_eq!(decode(&quote(&text)), text);
+        }
     }
 
     #[test]

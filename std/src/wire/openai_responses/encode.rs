@@ -7,26 +7,29 @@ use epitome_core::message::{CallKind, MediaKind, Role};
 use super::{FORMAT, PROVIDER, item};
 use crate::message::{Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolResult, UnknownPart};
 use crate::wire::WireError;
-use crate::wire::json::{self, Kind, quote};
+use crate::wire::json::{self, Kind, push_quoted, quote};
 
 /// The items of a message: what it says together in one, every call, result and piece of reasoning its own.
 pub(crate) fn items(message: &Message) -> Result<Vec<String>, WireError> {
-    let (mut items, mut content) = (Vec::new(), Vec::new());
+    let (mut items, mut content) = (Vec::new(), String::new());
     let role = message.role();
-    let flush = |content: &mut Vec<String>, items: &mut Vec<String>| {
+    let flush = |content: &mut String, items: &mut Vec<String>| {
         if !content.is_empty() {
-            let parts = content.join(",");
-            items.push(format!(r#"{{"type":"message","role":"{}","content":[{parts}]}}"#, role.as_str()));
-            content.clear();
+            content.push_str("]}");
+            items.push(core::mem::take(content));
         }
     };
     for part in message.parts() {
         if let Some(item) = own_item(part)? {
             flush(&mut content, &mut items);
             items.push(item);
-        } else {
-            content.push(self::part(part, role)?);
+            continue;
         }
+        match content.is_empty() {
+            true => content = format!(r#"{{"type":"message","role":"{}","content":["#, role.as_str()),
+            false => content.push(','),
+        }
+        push_part(&mut content, part, role)?;
     }
     flush(&mut content, &mut items);
     if items.is_empty() && role != Role::Assistant && role != Role::Tool {
@@ -65,11 +68,28 @@ fn is_item(unknown: &UnknownPart) -> bool {
 
 /// One content part of a message of this role.
 pub(super) fn part(part: &Part, role: Role) -> Result<String, WireError> {
+    let mut out = String::new();
+    push_part(&mut out, part, role)?;
+    Ok(out)
+}
+
+/// The same, behind what is there: what was said is copied once.
+fn push_part(out: &mut String, part: &Part, role: Role) -> Result<(), WireError> {
     match part {
         Part::Text(text) => {
             let kind = if role == Role::Assistant { "output_text" } else { "input_text" };
-            Ok(format!(r#"{{"type":"{kind}","text":{}}}"#, quote(text)))
+            out.extend([r#"{"type":""#, kind, r#"","text":"#]);
+            push_quoted(out, text);
+            out.push('}');
         }
+        part => out.push_str(&other_part(part)?),
+    }
+    Ok(())
+}
+
+/// A part that is no text.
+fn other_part(part: &Part) -> Result<String, WireError> {
+    match part {
         Part::Media(media) => self::media(media),
         Part::Unknown(UnknownPart { format, raw, .. })
             if *format == FORMAT && Kind::of(raw) == Kind::Object && json::check(raw).is_ok() =>
@@ -129,8 +149,14 @@ fn function_call(call: &ToolCall) -> Result<String, WireError> {
 }
 
 fn output(result: &ToolResult) -> Result<String, WireError> {
-    let (id, output) = (quote(&result.call_id), output_of(&result.parts)?);
-    Ok(format!(r#"{{"type":"function_call_output","call_id":{id},"output":{output}}}"#))
+    let mut item =
+        format!(r#"{{"type":"function_call_output","call_id":{},"output":"#, quote(&result.call_id));
+    match &*result.parts {
+        [Part::Text(text)] => push_quoted(&mut item, text),
+        parts => item.push_str(&output_of(parts)?),
+    }
+    item.push('}');
+    Ok(item)
 }
 
 /// What stands under `output`: one text as itself, anything else as a list.
