@@ -15,7 +15,7 @@ use epitome::std::wire::openai_chat::ChatView;
 use epitome::std::wire::{self, Format, WireError, WireErrorKind};
 
 use crate::args::{From, InputArgs};
-use crate::failure::{Failure, Result, code};
+use crate::failure::{Failure, Result};
 use crate::progress::Progress;
 use crate::sessions::{self, Found};
 
