@@ -7,6 +7,7 @@ mod patch;
 mod scan;
 mod text;
 
+use core::cell::RefCell;
 use core::fmt;
 use core::ops::Range;
 use std::borrow::Cow;
@@ -86,13 +87,13 @@ pub(crate) fn raw_members<'a>(
     scan::members(text, visit).map_err(|failed| failed.unwrap_or_else(|| no_object(text)))
 }
 
-/// As [`members`], and before a value that is an array `visit_item` with each of its elements: for a text that is large.
+/// As [`raw_members`], and before a value that is an array `visit_item` with each of its elements: for a text that is large.
 pub(crate) fn members_and_items<'a>(
     text: &'a str,
     visit_item: impl FnMut(&'a str),
-    mut visit: impl FnMut(Cow<'a, str>, &'a str) -> Result<(), WireError>,
+    visit: impl FnMut(&'a str, &'a str) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    scan::members_and_items(text, visit_item, |key, value| visit(decode(key), value))
+    scan::members_and_items(text, visit_item, visit)
         .map_err(|failed| failed.unwrap_or_else(|| no_object(text)))
 }
 
@@ -109,12 +110,35 @@ pub(crate) fn items<'a>(
     text: &'a str,
     visit: impl FnMut(&'a str) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    scan::items(text, visit).map_err(|failed| {
-        failed.unwrap_or_else(|| {
-            let mut reader = serde_json::Deserializer::from_str(text);
-            broken(text, reader.deserialize_seq(Skim("an array")).and_then(|()| reader.end()).err())
-        })
-    })
+    scan::items(text, visit).map_err(|failed| failed.unwrap_or_else(|| no_array(text)))
+}
+
+fn no_array(text: &str) -> WireError {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    broken(text, reader.deserialize_seq(Skim("an array")).and_then(|()| reader.end()).err())
+}
+
+/// Calls `visit` with every element of the array `text`, in order, and what [`fields`] finds in it: nothing, where it is no
+/// object. One look at a list that may be long.
+pub(crate) fn items_and_fields<'a, const N: usize>(
+    text: &'a str,
+    names: &[&'static str; N],
+    mut visit: impl FnMut(&'a str, Result<[Option<&'a str>; N], WireError>) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    let seen: RefCell<([Option<&str>; N], Option<(&str, &str)>)> = RefCell::new(([None; N], None));
+    let note = |key: &'a str, value: &'a str| {
+        let (slots, twice) = &mut *seen.borrow_mut();
+        let at = place_of(key, names);
+        let Some((slot, name)) = at.and_then(|at| Some((slots.get_mut(at)?, names.get(at)?))) else { return };
+        if slot.replace(value).is_some() {
+            twice.get_or_insert((name, value));
+        }
+    };
+    let visit = |item| match seen.replace(([None; N], None)) {
+        (slots, None) => visit(item, Ok(slots)),
+        (_, Some((name, value))) => visit(item, Err(duplicate(name).inside("", offset_of(item, value)))),
+    };
+    scan::items_and_members(text, note, visit).map_err(|failed| failed.unwrap_or_else(|| no_array(text)))
 }
 
 fn no_object(text: &str) -> WireError {

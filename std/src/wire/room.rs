@@ -52,8 +52,8 @@ pub(crate) struct Body<'a> {
     pub(crate) content: Content<'a>,
     /// The name of the leaf whose branch is asked for.
     pub(crate) leaf: Option<&'a str>,
-    /// The members of its object, if it is one.
-    members: Vec<(Cow<'a, str>, &'a str)>,
+    /// The members of its object, if it is one: each key, also as it is written, and its value.
+    pub(crate) members: Vec<(Cow<'a, str>, &'a str, &'a str)>,
     /// The elements of the arrays in its object, or of the array that it is, where they were seen already.
     arrays: Vec<KnownArray>,
 }
@@ -71,8 +71,8 @@ impl<'a> Body<'a> {
             && Kind::of(document.text()) == Kind::Object
         {
             // What is no object after all has no members; its reader says what is wrong with it.
-            let _ = json::members(document.text(), |key, value| {
-                members.push((key, value));
+            let _ = json::raw_members(document.text(), |key, value| {
+                members.push((json::decode(key), key, value));
                 Ok(())
             });
         }
@@ -100,7 +100,7 @@ impl<'a> Body<'a> {
                 if Kind::of(value) == Kind::Array {
                     end(value);
                 }
-                members.push((key, value));
+                members.push((json::decode(key), key, value));
                 Ok(())
             })
             .map_err(place)?,
@@ -120,14 +120,14 @@ impl<'a> Body<'a> {
 
     /// Whether it is an object with `role`.
     pub(crate) fn is_message(&self) -> bool {
-        self.members.iter().any(|(name, _)| name == "role")
+        self.members.iter().any(|(name, ..)| name == "role")
     }
 
     /// What `room` reads of it.
     pub(crate) fn read(&mut self, room: &Room, transcript: &mut Transcript) -> Result<(), WireError> {
         transcript.arrays = core::mem::take(&mut self.arrays);
         for key in room.keys {
-            if let Some((_, again)) = self.members.iter().filter(|(name, _)| name == key).nth(1) {
+            if let Some((.., again)) = self.members.iter().filter(|(name, ..)| name == key).nth(1) {
                 return Err(json::duplicate(key).with_offset(json::offset_of(self.text(), again)));
             }
         }
@@ -162,7 +162,7 @@ impl<'a> Body<'a> {
 
     /// The value of `key`, if it is one object that has it once.
     pub(crate) fn field(&self, key: &'static str) -> Option<&'a str> {
-        let mut values = self.members.iter().filter(|(name, _)| name == key).map(|(_, value)| *value);
+        let mut values = self.members.iter().filter(|(name, ..)| name == key).map(|(.., value)| *value);
         let once = values.next().filter(|_| values.next().is_none());
         once.filter(|value| *value != "null")
     }

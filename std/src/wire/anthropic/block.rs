@@ -38,9 +38,13 @@ fn parts_in<'a>(
         Kind::Text => Ok(vec![(text_part(whole, json::decode(content)), content)]),
         Kind::Array => {
             let mut blocks = Vec::new();
-            json::items(content, |item| {
+            json::items_and_fields(content, &FIELDS, |item, fields| {
                 let path = format_args!("/{}", blocks.len());
-                blocks.push((json::nested(content, item, path, |item| part(whole, item, place))?, item));
+                let fields = fields.map(Fields::new);
+                blocks.push((
+                    json::nested(content, item, path, |item| part(whole, item, fields, place))?,
+                    item,
+                ));
                 Ok(())
             })?;
             Ok(blocks)
@@ -69,44 +73,38 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn of(raw: &'a str) -> Result<Self, WireError> {
-        let names = &[
-            "type",
-            "text",
-            "thinking",
-            "signature",
-            "data",
-            "id",
-            "name",
-            "input",
-            "tool_use_id",
-            "content",
-            "is_error",
-            "source",
-        ];
+    const fn new(values: [Option<&'a str>; 12]) -> Self {
         let [kind, text, thinking, signature, data, id, name, input, answers, content, is_error, source] =
-            json::fields(raw, names)?;
-        Ok(Self {
-            kind,
-            text,
-            thinking,
-            signature,
-            data,
-            id,
-            name,
-            input,
-            answers,
-            content,
-            is_error,
-            source,
-        })
+            values;
+        Self { kind, text, thinking, signature, data, id, name, input, answers, content, is_error, source }
     }
 }
 
+/// The keys of [`Fields`], in their order.
+const FIELDS: [&str; 12] = [
+    "type",
+    "text",
+    "thinking",
+    "signature",
+    "data",
+    "id",
+    "name",
+    "input",
+    "tool_use_id",
+    "content",
+    "is_error",
+    "source",
+];
+
 /// The part that the block `raw` is; none for an empty text.
-fn part(whole: &Arc<str>, raw: &str, place: Where) -> Result<Option<Part>, WireError> {
+fn part(
+    whole: &Arc<str>,
+    raw: &str,
+    fields: Result<Fields<'_>, WireError>,
+    place: Where,
+) -> Result<Option<Part>, WireError> {
     expect_object(raw, "a block")?;
-    let fields = Fields::of(raw)?;
+    let fields = fields?;
     let Some(kind) = optional_text(raw, fields.kind, "type")? else {
         return Err(WireError::shape(format!("expected a block with `type`, found {}", json::describe(raw))));
     };
@@ -157,7 +155,10 @@ fn call(whole: &Arc<str>, raw: &str, fields: &Fields<'_>, kind: CallKind) -> Res
 fn result(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Part, WireError> {
     let id = optional_text(raw, fields.answers, "tool_use_id")?.unwrap_or_default();
     let blocks = present(raw, fields.content, "content", |content| match Kind::of(content) {
-        Kind::Object => Ok(vec![(part(whole, content, Where::Result)?, content)]),
+        Kind::Object => {
+            let fields = json::fields(content, &FIELDS).map(Fields::new);
+            Ok(vec![(part(whole, content, fields, Where::Result)?, content)])
+        }
         _ => parts_in(whole, content, Where::Result),
     })?;
     let parts = blocks.unwrap_or_default().into_iter().filter_map(|(part, _)| part).collect();

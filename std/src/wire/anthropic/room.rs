@@ -148,7 +148,7 @@ fn read_messages(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), Wir
     let mut conversation = Conversation::new(Format::Anthropic, format!("{}{key}", body.path()));
     if let Some(system) = body.field("system") {
         let message = json::nested(whole, system, "/system", |system| instructions(body.source, system))?;
-        let record = transcript.field(whole, "system", 1)?;
+        let record = transcript.field(&body.members, "system", 1);
         conversation.extend(record, [message]);
     }
     let list = transcript.array(array)?;

@@ -43,14 +43,15 @@ impl Ids {
 /// The messages that the content `text`, a slice of `whole`, is.
 pub(super) fn messages(whole: &Arc<str>, text: &str, ids: &mut Ids) -> Result<Vec<Message>, WireError> {
     expect_object(text, "a content")?;
-    let role = match json::field(text, "role")?.filter(|role| *role != "null") {
+    let [role, parts] = json::fields(text, &["role", "parts"])?;
+    let role = match role.filter(|role| *role != "null") {
         Some(role) => json::nested(text, role, "/role", self::role)?,
         None => Role::User,
     };
     if role == Role::Assistant {
         ids.begin_step();
     }
-    let units = units(whole, text, &mut |is_call, name| ids.give(is_call, name))?;
+    let units = units_of(whole, text, parts, &mut |is_call, name| ids.give(is_call, name))?;
     let runs = runs(role, &units);
     let several = runs.len() > 1;
     let mut messages = Vec::with_capacity(runs.len().max(1));
@@ -98,16 +99,26 @@ pub(super) fn units<'a>(
     content: &'a str,
     id: &mut dyn FnMut(bool, &str) -> Str,
 ) -> Result<Vec<(Unit, &'a str)>, WireError> {
+    units_of(whole, content, json::field(content, "parts")?, id)
+}
+
+/// The same of a content whose `parts` are known.
+fn units_of<'a>(
+    whole: &Arc<str>,
+    content: &'a str,
+    parts: Option<&'a str>,
+    id: &mut dyn FnMut(bool, &str) -> Str,
+) -> Result<Vec<(Unit, &'a str)>, WireError> {
     let mut units = Vec::new();
-    let Some(list) = json::field(content, "parts")?.filter(|list| *list != "null") else { return Ok(units) };
+    let Some(list) = parts.filter(|list| *list != "null") else { return Ok(units) };
     if Kind::of(list) == Kind::Object {
         // One part without a list around it, which the API takes too.
         return Ok(vec![(json::nested(content, list, "/parts", |raw| part::unit(whole, raw, id))?, list)]);
     }
     json::nested(content, list, "/parts", |list| {
-        json::items(list, |raw| {
+        json::items_and_fields(list, &part::MEMBERS, |raw, values| {
             let path = format_args!("/{}", units.len());
-            units.push((json::nested(list, raw, path, |raw| part::unit(whole, raw, id))?, raw));
+            units.push((json::nested(list, raw, path, |raw| part::unit_of(whole, raw, values, id))?, raw));
             Ok(())
         })
     })?;

@@ -30,9 +30,13 @@ struct Members<'a> {
 
 impl<'a> Members<'a> {
     fn of(raw: &'a str) -> Result<Self, WireError> {
+        Self::new(raw, json::fields(raw, &MEMBERS))
+    }
+
+    fn new(raw: &'a str, values: Result<[Option<&'a str>; 20], WireError>) -> Result<Self, WireError> {
         expect_object(raw, "a part")?;
         let given = |value: &&str| *value != "null";
-        let [text, thought, camel, snake, bodies @ ..] = json::fields(raw, &MEMBERS)?;
+        let [text, thought, camel, snake, bodies @ ..] = values?;
         let bodies = bodies.iter().enumerate().filter_map(|(at, value)| {
             Some((*MEMBERS.get(BODY.saturating_add(at & !1))?, value.filter(given)?))
         });
@@ -51,7 +55,17 @@ pub(in crate::wire) fn unit(
     raw: &str,
     id: &mut dyn FnMut(bool, &str) -> Str,
 ) -> Result<Unit, WireError> {
-    let members = Members::of(raw)?;
+    unit_of(whole, raw, json::fields(raw, &MEMBERS), id)
+}
+
+/// The same of a part whose [`MEMBERS`] are known.
+pub(super) fn unit_of(
+    whole: &Arc<str>,
+    raw: &str,
+    values: Result<[Option<&str>; 20], WireError>,
+    id: &mut dyn FnMut(bool, &str) -> Str,
+) -> Result<Unit, WireError> {
+    let members = Members::new(raw, values)?;
     let signature = present(raw, members.signature, "thoughtSignature", expect_text)?;
     let mut signature = signature.filter(|text| !text.is_empty()).map(|text| share(whole, &text));
     let mut unit = Unit::default();
@@ -218,7 +232,7 @@ fn given(whole: &Arc<str>, raw: &str, value: Option<&str>, key: &str) -> Result<
 
 /// The members of a part that are read. From [`BODY`] on, those that say what it is, each in camel case and then in snake
 /// case.
-const MEMBERS: [&str; 20] = [
+pub(super) const MEMBERS: [&str; 20] = [
     "text",
     "thought",
     "thoughtSignature",

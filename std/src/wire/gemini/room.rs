@@ -63,7 +63,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
         if let Some(system) = body.field(name) {
             let path = format!("/{name}");
             let message = json::nested(whole, system, path, |system| instructions(body.source, system))?;
-            let record = transcript.field(whole, name, 1)?;
+            let record = transcript.field(&body.members, name, 1);
             conversation.extend(record, [message]);
         }
     }

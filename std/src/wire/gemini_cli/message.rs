@@ -190,16 +190,24 @@ pub(super) fn element(
 
 fn calls(whole: &Arc<str>, raw: &str, calls: Option<&str>) -> Result<Vec<Call>, WireError> {
     let mut found = Vec::new();
-    each(raw, calls, "/toolCalls", |call| {
-        found.push(self::call(whole, call)?);
-        Ok(())
+    let Some(list) = calls.filter(|list| Kind::of(list) == Kind::Array) else { return Ok(found) };
+    json::nested(raw, list, "/toolCalls", |list| {
+        json::items_and_fields(list, &["id", "name", "args", "status", "result"], |call, fields| {
+            let path = format_args!("/{}", found.len());
+            found.push(json::nested(list, call, path, |call| self::call(whole, call, fields))?);
+            Ok(())
+        })
     })?;
     Ok(found)
 }
 
-fn call(whole: &Arc<str>, raw: &str) -> Result<Call, WireError> {
+fn call(
+    whole: &Arc<str>,
+    raw: &str,
+    fields: Result<[Option<&str>; 5], WireError>,
+) -> Result<Call, WireError> {
     expect_object(raw, "a call")?;
-    let [id, name, args, status, result] = json::fields(raw, &["id", "name", "args", "status", "result"])?;
+    let [id, name, args, status, result] = fields?;
     let text = |value, key| {
         Ok::<_, WireError>(
             optional_text(raw, value, key)?.map(|text| share(whole, &text)).unwrap_or_default(),
@@ -212,19 +220,24 @@ fn call(whole: &Arc<str>, raw: &str) -> Result<Call, WireError> {
     };
     let mut answer = ToolResult::new(id, Vec::new());
     answer.is_error = matches!(status, Some("\"error\"" | "\"cancelled\""));
-    let mut add = |part: &str| {
-        answer.parts.push(returned(whole, part)?);
+    let mut add = |part: &str, response: Result<[Option<&str>; 1], WireError>| {
+        answer.parts.push(returned(whole, part, response)?);
         Ok(())
     };
     match Kind::of(result) {
-        Kind::Array => json::items(result, add)?,
-        _ => add(result)?,
+        Kind::Array => json::items_and_fields(result, &["functionResponse"], add)?,
+        Kind::Object => add(result, json::fields(result, &["functionResponse"]))?,
+        _ => add(result, Ok([None]))?,
     }
     Ok((call, Some(answer)))
 }
 
 /// What a part of a result says: `output` of its response, or the response as it is written.
-fn returned(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
+fn returned(
+    whole: &Arc<str>,
+    raw: &str,
+    function: Result<[Option<&str>; 1], WireError>,
+) -> Result<Part, WireError> {
     let unknown = || Part::Unknown(UnknownPart::new(FORMAT, "part", share(whole, raw)));
     match Kind::of(raw) {
         Kind::Object => {}
@@ -232,7 +245,8 @@ fn returned(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
         _ => return Ok(unknown()),
     }
     let object = |text: &&str| Kind::of(text) == Kind::Object;
-    let Some(function) = json::field(raw, "functionResponse")?.filter(object) else { return Ok(unknown()) };
+    let [function] = function?;
+    let Some(function) = function.filter(object) else { return Ok(unknown()) };
     let Some(response) = json::field(function, "response")?.filter(object) else { return Ok(unknown()) };
     let [output, error] = json::fields(response, &["output", "error"])?;
     Ok(Part::Text(match output.or(error).filter(|text| Kind::of(text) == Kind::Text) {

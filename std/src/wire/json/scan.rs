@@ -56,6 +56,28 @@ pub(super) fn members_and_items<'a, E>(
     scanner.end().ok_or(None)
 }
 
+/// As [`items`], and before each element that is an object `visit_member` with every key and value of it.
+pub(super) fn items_and_members<'a, E>(
+    text: &'a str,
+    mut visit_member: impl FnMut(&'a str, &'a str),
+    visit: impl FnMut(&'a str) -> Result<(), E>,
+) -> Result<(), Option<E>> {
+    let mut element = |scanner: &mut Scanner<'a>| match scanner.peek()? {
+        b'{' => {
+            let member = |scanner: &mut Scanner<'a>| scanner.member(Scanner::value);
+            let mut visit_member = |(key, value)| {
+                visit_member(key, value);
+                Ok::<_, Infallible>(())
+            };
+            scanner.list(b'{', b'}', member, &mut visit_member).ok()
+        }
+        _ => scanner.value(),
+    };
+    let mut scanner = Scanner::at_start(text);
+    scanner.list(b'[', b']', |scanner| scanner.slice(&mut element), visit)?;
+    scanner.end().ok_or(None)
+}
+
 /// Whether `text` is one JSON value.
 pub(super) fn is_value(text: &str) -> bool {
     let mut scanner = Scanner::at_start(text);
@@ -303,26 +325,13 @@ const fn special(word: u64) -> u64 {
     (low | backslash) & !word & (EACH_BYTE * 0x80)
 }
 
-/// The highest bit of each byte of `word` that is below this limit. Those above the lowest may be wrong.
-const fn borrows(word: u64, limit: u64) -> u64 {
-    word.wrapping_sub(EACH_BYTE * limit) & !word & (EACH_BYTE * 0x80)
-}
-
-/// Whether one of these bytes is a control character. Eight at a time, the last eight once more where they are no whole
-/// word.
+/// Whether one of these bytes is a control character: the lowest of all of them tells, which compilers find sixteen at a time.
 fn has_control(bytes: &[u8]) -> bool {
-    let found = |word: &[u8; 8]| borrows(u64::from_le_bytes(*word), 0x20);
-    match bytes.last_chunk::<8>() {
-        Some(last) => {
-            let (words, _) = bytes.as_chunks::<8>();
-            words.iter().fold(found(last), |all, word| all | found(word)) != 0
-        }
-        None => bytes.iter().any(|byte| *byte < 0x20),
-    }
+    bytes.iter().fold(u8::MAX, |lowest, byte| lowest.min(*byte)) < 0x20
 }
 
 /// How many words of a string are looked at one by one.
-const WORDS: usize = 16;
+const WORDS: usize = 8;
 
 /// A word of eight bytes of one.
 const EACH_BYTE: u64 = u64::MAX / 255;
@@ -360,7 +369,7 @@ mod tests {
     #[test]
     fn every_byte_ends_a_plain_text_where_json_says() {
         for byte in 0..=u8::MAX {
-            for before in [0, 1, 6, 7, 8, 9, 127, 128, 129, 300] {
+            for before in [0, 1, 6, 7, 8, 9, 63, 64, 65, 300] {
                 let mut text = vec![b'~'; before];
                 text.extend([byte, b'"', b' ', b'\\', 0x1f, 0xff, 0x80, b'"']);
                 let expected = match byte {
@@ -422,6 +431,15 @@ mod tests {
         members_and_items(text, |item| elements.push(item), visit).unwrap();
         assert_eq!(values, [("\"a\"", "[ ]"), ("\"b\"", "{ }"), ("\"c\"", "[ 1 , {} ]"), ("\"d\"", "-1")]);
         assert_eq!(elements, ["1", "{}"]);
+        let text = "[ { \"a\" : [ 1 ] , \"b\":{} } , 2 ,{ } , [ {\"c\":3} ] ]";
+        let (members, mut elements) = (core::cell::RefCell::new(Vec::new()), Vec::new());
+        let visit = |element| {
+            elements.push((element, members.take()));
+            Ok::<_, ()>(())
+        };
+        items_and_members(text, |key, value| members.borrow_mut().push((key, value)), visit).unwrap();
+        let object = ("{ \"a\" : [ 1 ] , \"b\":{} }", vec![("\"a\"", "[ 1 ]"), ("\"b\"", "{}")]);
+        assert_eq!(elements, [object, ("2", vec![]), ("{ }", vec![]), ("[ {\"c\":3} ]", vec![])]);
     }
 
     #[test]

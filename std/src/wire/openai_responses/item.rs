@@ -15,6 +15,56 @@ use crate::wire::expect::{expect_object, expect_text, optional_text, share};
 use crate::wire::json::{self, Kind};
 use crate::wire::{WireError, WireErrorKind};
 
+/// The members of an item that most kinds are read by, as they are written: one look at an item, which may be long.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fields<'a> {
+    kind: Option<&'a str>,
+    role: Option<&'a str>,
+    execution: Option<&'a str>,
+    id: Option<&'a str>,
+    content: Option<&'a str>,
+    call_id: Option<&'a str>,
+    name: Option<&'a str>,
+    output: Option<&'a str>,
+    tools: Option<&'a str>,
+    /// What calls have their input under: see [`Fields::input`].
+    inputs: [Option<&'a str>; 6],
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn of(raw: &'a str) -> Result<Self, WireError> {
+        expect_object(raw, "an item")?;
+        let [kind, role, execution, id, content, call_id, name, output, tools, inputs @ ..] =
+            json::fields(raw, &FIELDS)?;
+        Ok(Self { kind, role, execution, id, content, call_id, name, output, tools, inputs })
+    }
+
+    /// The value under `key`, one of those that calls have their input under.
+    fn input(&self, key: &str) -> Option<&'a str> {
+        let inputs = FIELDS.iter().skip(FIELDS.len().saturating_sub(self.inputs.len()));
+        inputs.zip(self.inputs).find(|(name, _)| **name == key).and_then(|(_, value)| value)
+    }
+}
+
+/// The keys of [`Fields`], in their order.
+const FIELDS: [&str; 15] = [
+    "type",
+    "role",
+    "execution",
+    "id",
+    "content",
+    "call_id",
+    "name",
+    "output",
+    "tools",
+    "arguments",
+    "input",
+    "action",
+    "operation",
+    "code",
+    "queries",
+];
+
 /// What an item is, as far as its type says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemKind {
@@ -34,9 +84,12 @@ pub(super) enum ItemKind {
 impl ItemKind {
     /// The kind of the item `raw`, and its type.
     pub(super) fn of(raw: &str) -> Result<(Self, Str), WireError> {
-        expect_object(raw, "an item")?;
-        let [kind, role, execution] = json::fields(raw, &["type", "role", "execution"])?;
-        let kind = optional_text(raw, kind, "type")?.unwrap_or_default();
+        Self::of_fields(raw, &Fields::of(raw)?)
+    }
+
+    fn of_fields(raw: &str, fields: &Fields<'_>) -> Result<(Self, Str), WireError> {
+        let Fields { role, execution, .. } = *fields;
+        let kind = optional_text(raw, fields.kind, "type")?.unwrap_or_default();
         let found = match &*kind {
             "message" => Self::Message,
             "" if role.is_some() => Self::Message,
@@ -73,17 +126,21 @@ impl ItemKind {
 
 /// The message that the item `raw`, a slice of `whole`, is; none for what is no message.
 pub(crate) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, WireError> {
-    let (kind, name) = ItemKind::of(raw)?;
+    let fields = Fields::of(raw)?;
+    let (kind, name) = ItemKind::of_fields(raw, &fields)?;
+    let id = given(whole, raw, (fields.id, "id"))?;
     let message = match kind {
         ItemKind::Trigger => return Ok(None),
-        ItemKind::Message => said(whole, raw)?,
-        ItemKind::Call(key, kind) => Message::new(Role::Assistant, call(whole, raw, (&name, key, kind))?),
-        ItemKind::Output => Message::new(Role::Tool, vec![output(whole, raw)?]),
+        ItemKind::Message => said(whole, raw, &fields)?,
+        ItemKind::Call(key, kind) => {
+            Message::new(Role::Assistant, call(whole, raw, &fields, (&name, key, kind))?)
+        }
+        ItemKind::Output => Message::new(Role::Tool, vec![output(whole, raw, &fields)?]),
         ItemKind::Reasoning => Message::new(Role::Assistant, vec![reasoning(whole, raw)?]),
         ItemKind::Compaction => Message::new(Role::Assistant, vec![compaction(whole, raw)?]),
         ItemKind::ApprovalRequest => {
-            let id = text(whole, raw, "id")?;
-            Message::new(Role::Assistant, vec![Part::ApprovalRequest(Approval::new(id, Str::default()))])
+            let asked = Approval::new(id.clone(), Str::default());
+            Message::new(Role::Assistant, vec![Part::ApprovalRequest(asked)])
         }
         ItemKind::ApprovalResponse => {
             let id = text(whole, raw, "approval_request_id")?;
@@ -92,23 +149,21 @@ pub(crate) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, Wi
             Message::new(Role::User, vec![Part::ApprovalResponse(answer)])
         }
         ItemKind::Other => {
-            let role = json::field(raw, "role")?.map_or(Ok(Role::Assistant), role)?;
+            let role = fields.role.map_or(Ok(Role::Assistant), role)?;
             Message::new(role, vec![Part::Unknown(UnknownPart::new(NAME.clone(), name, share(whole, raw)))])
         }
     };
-    let id = text(whole, raw, "id")?;
     let message = if id.is_empty() { message } else { message.with_id(id) };
     Ok(Some(message.with_wire(WireText::new(NAME.clone(), share(whole, raw)))))
 }
 
-fn said(whole: &Arc<str>, raw: &str) -> Result<Message, WireError> {
-    let [role, content] = json::fields(raw, &["role", "content"])?;
-    let Some(role) = role else {
+fn said(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Message, WireError> {
+    let Some(role) = fields.role else {
         let found = json::describe(raw);
         return Err(WireError::shape(format!("expected a message with `role`, found {found}")));
     };
     let role = json::nested(raw, role, "/role", self::role)?;
-    let parts = match content {
+    let parts = match fields.content {
         Some(content) => json::nested(raw, content, "/content", |content| content::parts(whole, content))?,
         None => Vec::new(),
     };
@@ -132,17 +187,15 @@ fn role(raw: &str) -> Result<Role, WireError> {
 fn call(
     whole: &Arc<str>,
     raw: &str,
+    fields: &Fields<'_>,
     (kind_name, key, kind): (&Str, &'static str, CallKind),
 ) -> Result<Vec<Part>, WireError> {
-    let id = match text(whole, raw, "call_id")? {
-        none if none.is_empty() => text(whole, raw, "id")?,
-        id => id,
-    };
-    let name = match text(whole, raw, "name")? {
+    let id = called(whole, raw, fields)?;
+    let name = match given(whole, raw, (fields.name, "name"))? {
         none if none.is_empty() => Str::from(kind_name.strip_suffix("_call").unwrap_or(kind_name)),
         name => name,
     };
-    let input = match json::field(raw, key)?.filter(|input| *input != "null") {
+    let input = match fields.input(key).filter(|input| *input != "null") {
         Some(input) if Kind::of(input) == Kind::Text => share(whole, &json::decode(input)),
         Some(input) => share(whole, input),
         None => Str::default(),
@@ -172,17 +225,22 @@ fn hosted_result(whole: &Arc<str>, raw: &str, id: Str) -> Result<Option<Part>, W
         .filter(|_| found.iter().any(|value| value.is_some_and(|v| v != "null"))))
 }
 
-fn output(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
-    let id = match text(whole, raw, "call_id")? {
-        none if none.is_empty() => text(whole, raw, "id")?,
-        id => id,
-    };
-    let parts = match json::field(raw, "output")? {
+/// The call that an item is, or that it answers.
+fn called(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Str, WireError> {
+    match given(whole, raw, (fields.call_id, "call_id"))? {
+        none if none.is_empty() => given(whole, raw, (fields.id, "id")),
+        id => Ok(id),
+    }
+}
+
+fn output(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Part, WireError> {
+    let id = called(whole, raw, fields)?;
+    let parts = match fields.output {
         Some(output) => json::nested(raw, output, "/output", |output| content::parts(whole, output))?,
         None => Vec::new(),
     };
     let mut parts: Vec<_> = parts.into_iter().filter_map(|(part, _)| part).collect();
-    if let Some(tools) = json::field(raw, "tools")? {
+    if let Some(tools) = fields.tools {
         parts.push(Part::Unknown(UnknownPart::new(NAME.clone(), "tools", share(whole, tools))));
     }
     Ok(Part::ToolResult(ToolResult::new(id, parts)))
@@ -224,5 +282,10 @@ fn compaction(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
 /// The text of a member; empty if there is none.
 fn text(whole: &Arc<str>, raw: &str, key: &'static str) -> Result<Str, WireError> {
     let [value] = json::fields(raw, &[key])?;
+    given(whole, raw, (value, key))
+}
+
+/// The text of this value of the member `key`; empty if there is none.
+fn given(whole: &Arc<str>, raw: &str, (value, key): (Option<&str>, &str)) -> Result<Str, WireError> {
     Ok(optional_text(raw, value, key)?.map(|text| share(whole, &text)).unwrap_or_default())
 }

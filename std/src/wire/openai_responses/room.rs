@@ -123,7 +123,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     };
     let mut conversation = Conversation::new(Format::OpenaiResponses, format!("{}{key}", body.path()));
     if let Some(instructions) = body.field("instructions").filter(|text| Kind::of(text) == Kind::Text) {
-        let record = transcript.field(whole, "instructions", 1)?;
+        let record = transcript.field(&body.members, "instructions", 1);
         conversation.extend(record, [plain(body.source, Role::System, instructions)?]);
     }
     match Kind::of(list) {

@@ -1,6 +1,7 @@
 //! Where records stand in a text.
 
 use core::ops::Range;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use epitome_core::Usage;
@@ -160,30 +161,27 @@ impl Transcript {
         self.push_record(Place::Element { list, at }, text, pieces)
     }
 
-    /// The record that the value of the member `key` of the object `object` is, a slice of the source.
-    pub(crate) fn field(&mut self, object: &str, key: &str, pieces: usize) -> Result<RecordId, WireError> {
-        let (mut end_before, mut cut, mut text) = (None, None, 0..0);
-        let mut next = None;
-        json::raw_members(object, |name, value| {
-            let (start, end) = (self.range(name).start, self.range(value).end);
-            if cut.is_some() && next.is_none() {
-                next = Some(start);
-            }
-            if cut.is_none() && json::decode(name) == key {
-                text = self.range(value);
-                cut = Some((end_before, start, end));
-            }
-            end_before = Some(end);
-            Ok(())
-        })?;
+    /// The record that the value of the member `key` of an object is, whose members are these slices of the source.
+    pub(crate) fn field(
+        &mut self,
+        members: &[(Cow<'_, str>, &str, &str)],
+        key: &str,
+        pieces: usize,
+    ) -> RecordId {
+        let at = members.iter().position(|(name, ..)| name == key);
+        let range = |at: usize| members.get(at).map(|(_, name, value)| (self.range(name), self.range(value)));
+        let own = at.and_then(range);
+        let before = at.and_then(|at| at.checked_sub(1)).and_then(range);
+        let next = at.and_then(|at| at.checked_add(1)).and_then(range);
         // With the comma before it, or, if it is the first, with the one after it.
-        let cut = match (cut, next) {
-            (Some((Some(before), _, end)), _) => before..end,
-            (Some((None, start, _)), Some(next)) => start..next,
-            (Some((None, start, end)), None) => start..end,
-            (None, _) => 0..0,
+        let cut = match (&own, before, next) {
+            (Some((_, value)), Some((_, before)), _) => before.end..value.end,
+            (Some((name, _)), None, Some((next, _))) => name.start..next.start,
+            (Some((name, value)), None, None) => name.start..value.end,
+            (None, ..) => 0..0,
         };
-        Ok(self.push_record(Place::Field { cut }, text, pieces))
+        let text = own.map_or(0..0, |(_, value)| value);
+        self.push_record(Place::Field { cut }, text, pieces)
     }
 
     /// The record that `text`, a slice of the source, is.
