@@ -6,12 +6,15 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use epitome_core::Revision;
+use epitome_core::{Revision, Seq};
 use epitome_std::history::StoreErrorKind::Unavailable;
-use epitome_std::history::{HistoryStore, HistoryStoreExt as _, MemoryStore, StoreError, open_store};
+use epitome_std::history::{
+    Append, AppendToken, HistoryStore, HistoryStoreExt as _, MemoryStore, NewState, StateOutcome,
+    StateRevision, StoreError, open_store,
+};
 use futures::executor::block_on;
 
-use crate::support::{append, commit, everything, prune, record, session, summarized, uncompact, user};
+use crate::support::{commit, everything, prune, record, session, summarized, uncompact, user};
 
 /// Tells the child where to write.
 const URL: &str = "EPITOME_TEST_FAILING_URL";
@@ -22,7 +25,12 @@ fn step(store: &dyn HistoryStore, at: usize) -> Result<(), StoreError> {
     match at {
         0 | 2 => {
             let entries: Vec<_> = (head..head + 3).map(user).collect();
-            append(store, &at.to_string(), head, &entries).map(drop)
+            let (token, text) = (AppendToken::new(at.to_string()), format!("state {at}"));
+            let state = NewState::new(StateRevision(at as u64 / 2), &text);
+            let append = Append::new(&token, Seq(head), &entries);
+            let (_, outcome) = block_on(store.append_with_state(&session(), &append, &state))?;
+            assert_eq!(outcome, StateOutcome::Kept(state.made_from.next()));
+            Ok(())
         }
         1 => commit(store, &summarized(record(0, head, &[(0, 1)]), &[&[(0, 1)]])).map(drop),
         3 => uncompact(store, 1).map(drop),
@@ -36,7 +44,8 @@ const STEPS: usize = 6;
 /// How many steps a store has seen: `done`, or one more whose acknowledgement was lost.
 fn seen(store: &dyn HistoryStore, done: usize) -> usize {
     let is_there = !block_on(store.list(None, 1)).unwrap().is_empty();
-    let found = is_there.then(|| everything(store));
+    let all = |store: &dyn HistoryStore| (everything(store), block_on(store.state(&session())).unwrap());
+    let found = is_there.then(|| all(store));
     // What is in a store in memory after so many.
     let memory = MemoryStore::new();
     let mut expected = None;
@@ -47,7 +56,7 @@ fn seen(store: &dyn HistoryStore, done: usize) -> usize {
         assert!(at <= done, "after {done} steps there is neither what they made nor what the next one makes");
         if at < STEPS {
             step(&memory, at).unwrap();
-            expected = Some(everything(&memory));
+            expected = Some(all(&memory));
         }
     }
     panic!("{found:?} after all steps");

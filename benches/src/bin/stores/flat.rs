@@ -138,8 +138,9 @@ fn figures(store: &dyn HistoryStore, filled: &mut Filled, rounds: u32) -> Figure
 /// What is counted of a load, of an append and of a commit: of `COUNTED` of them.
 struct Reads([Counts; 3]);
 
-/// How many of each are counted.
-const COUNTED: u64 = 10;
+/// How many of each are counted. A page of an index splits once in a hundred or so that are added to it, which reads and writes its
+/// neighbours too: among ten operations there is one such split or none, and that says nothing of what the session holds.
+const COUNTED: u64 = 100;
 
 /// Does it on a handle of its own, whose cache is empty, and takes off what it costs to open one. A handle on a directory
 /// reads a session's file when it first meets it: that is reported as a cold open.

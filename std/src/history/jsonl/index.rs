@@ -24,6 +24,12 @@ pub(super) struct Span {
     pub(super) len: u64,
 }
 
+impl Span {
+    pub(super) const fn end(self) -> u64 {
+        self.at.saturating_add(self.len)
+    }
+}
+
 /// A message of the log; its sequence number is its place among them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
@@ -155,6 +161,12 @@ impl Index {
     /// What is visible from `from` on, in the order of keys.
     pub(super) fn live(&self, from: Seq) -> impl Iterator<Item = (Seq, &Shown)> {
         self.live.range(from..).map(|(key, shown)| (*key, shown))
+    }
+
+    /// Where in the file the last line ends of what is visible from `from` on, summaries left aside: their texts are here.
+    pub(super) fn live_end(&self, from: Seq) -> Result<u64, StoreError> {
+        let last = self.live.range(from..).rev().find(|(_, shown)| matches!(shown, Shown::Message));
+        last.map_or(Ok(0), |(key, _)| Ok(self.slot(*key)?.line.end()))
     }
 
     pub(super) fn unanswered(&self) -> Vec<UnansweredCall> {

@@ -14,6 +14,8 @@ const READ_BYTES: u64 = 16 * 1024;
 pub(super) struct Lines<'a> {
     file: &'a File,
     size: u64,
+    /// Where reading ahead ends: behind it nothing is wanted.
+    ahead_to: u64,
     buffer: Vec<u8>,
     buffer_at: u64,
     /// The text of the line that was last read, of a file that is encrypted.
@@ -35,7 +37,12 @@ pub(super) enum Next<'a> {
 
 impl<'a> Lines<'a> {
     pub(super) const fn new(file: &'a File, size: u64) -> Self {
-        Self { file, size, buffer: Vec::new(), buffer_at: 0, clear: String::new() }
+        Self { file, size, ahead_to: size, buffer: Vec::new(), buffer_at: 0, clear: String::new() }
+    }
+
+    /// Reads no further ahead than to `end`: the commits behind the last message that is shown can be many.
+    pub(super) fn read_ahead_to(&mut self, end: u64) {
+        self.ahead_to = end.min(self.size);
     }
 
     pub(super) const fn size(&self) -> u64 {
@@ -51,7 +58,8 @@ impl<'a> Lines<'a> {
             self.buffer.clear();
             self.buffer_at = at;
             self.file.seek(SeekFrom::Start(at))?;
-            let wanted = len.max(READ_BYTES).min(left);
+            let ahead = self.ahead_to.saturating_sub(at).min(READ_BYTES);
+            let wanted = len.max(ahead);
             if self.file.take(wanted).read_to_end(&mut self.buffer)? as u64 != wanted {
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter"));
             }

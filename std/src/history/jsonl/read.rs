@@ -73,6 +73,7 @@ pub(super) fn tail(directory: &mut Directory, session: &SessionId) -> Result<Loa
 
 fn projection(known: &Known, lines: &mut Lines<'_>, from: Seq, here: Here<'_>) -> Result<Loaded, StoreError> {
     let index = &known.index;
+    lines.read_ahead_to(index.live_end(from)?);
     let mut loaded = Loaded::new(index.head(), index.revision());
     for (key, shown) in index.live(from) {
         loaded.live.push(match shown {
@@ -134,6 +135,9 @@ pub(super) fn log(
         let (known, index) = (&opened.known, &opened.known.index);
         let end = range.end.min(Seq(range.start.0.saturating_add(u64::from(limit)))).min(index.head());
         let mut messages = Vec::new();
+        if let Some(last) = end.0.checked_sub(1).filter(|last| *last >= range.start.0) {
+            lines.read_ahead_to(index.slot(Seq(last))?.line.end());
+        }
         for seq in (range.start.0..end.0).map(Seq) {
             let slot = index.slot(seq)?;
             let mut logged = Logged::new(seq, entry(known, lines, seq, here)?, slot.hidden_by);
