@@ -1,5 +1,6 @@
 //! The points of a run where it compacts, and compaction on demand: one way through, whichever it is.
 
+use core::mem::discriminant;
 use std::sync::Arc;
 
 use epitome_core::{Budget, Pass, Stamp, Trigger};
@@ -324,9 +325,7 @@ impl Run<'_> {
             if self.served.is_kept() { Some(Skipped::ServiceManaged) } else { skipped(&self.providers) };
         if let Some(reason) = reason {
             debug!(point = point.as_str(), "no compaction");
-            if !self.events.iter().any(|event| matches!(event, RunEvent::Skipped(_))) {
-                self.tell(RunEvent::Skipped(reason));
-            }
+            self.tell_once(RunEvent::Skipped(reason));
             return None;
         }
         self.providers.primary_history().cloned()
@@ -344,17 +343,14 @@ impl Run<'_> {
         let _trigger = debug_span!("trigger", point = point.as_str(), size).entered();
         if let Some(fired) = &look.fired {
             debug!(%fired, waits = look.wait.is_some(), "compaction is due");
-            let rested = self.events.iter().any(|event| matches!(event, RunEvent::Resting { .. }));
-            match look.wait {
-                Some(wait) if !rested => self.tell(RunEvent::Resting { point, wait }),
-                _ => {}
+            if let Some(wait) = look.wait {
+                self.tell_once(RunEvent::Resting { point, wait });
             }
             return look.wait.is_none();
         }
         debug!("compaction is not due");
-        let told = self.events.iter().any(|event| matches!(event, RunEvent::NearLimit { .. }));
-        if let Some(nearest) = look.near.filter(|_| !told) {
-            self.tell(RunEvent::NearLimit { point, size, nearest });
+        if let Some(nearest) = look.near {
+            self.tell_once(RunEvent::NearLimit { point, size, nearest });
         }
         false
     }
@@ -371,13 +367,15 @@ impl Run<'_> {
         match outcome {
             Ok(CompactionOutcome::Compacted(result)) => self.tell(RunEvent::Compacted { point, result }),
             Ok(CompactionOutcome::Unchanged(reason)) => self.tell(RunEvent::Unchanged { point, reason }),
-            Ok(CompactionOutcome::UnderWay) => {
-                let told = self.events.iter().any(|event| matches!(event, RunEvent::UnderWay { .. }));
-                if !told {
-                    self.tell(RunEvent::UnderWay { point });
-                }
-            }
+            Ok(CompactionOutcome::UnderWay) => self.tell_once(RunEvent::UnderWay { point }),
             Err(error) => self.failed(point, &error),
+        }
+    }
+
+    /// Tells it if nothing of its kind was told in this run.
+    fn tell_once(&mut self, event: RunEvent) {
+        if !self.events.iter().any(|told| discriminant(told) == discriminant(&event)) {
+            self.tell(event);
         }
     }
 
