@@ -125,7 +125,8 @@ pub(crate) fn items_and_fields<'a, const N: usize>(
     names: &[&'static str; N],
     mut visit: impl FnMut(&'a str, Result<[Option<&'a str>; N], WireError>) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    let seen: RefCell<([Option<&str>; N], Option<(&str, &str)>)> = RefCell::new(([None; N], None));
+    // The values, and what is there twice, if something is.
+    let seen = RefCell::new(([None; N], None));
     let note = |key: &'a str, value: &'a str| {
         let (slots, twice) = &mut *seen.borrow_mut();
         let at = place_of(key, names);
