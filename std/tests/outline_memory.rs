@@ -25,9 +25,12 @@ fn held() -> usize {
     stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
 }
 
+/// A line of a session file by its number, with `#` where its text stands.
+type Line = fn(usize) -> String;
+
 /// A file that is made while it is read, so that nobody holds it, and notes at every read how much is held.
 struct Made {
-    line: fn(usize) -> String,
+    line: Line,
     at: usize,
     peak: Rc<Cell<usize>>,
 }
@@ -85,7 +88,7 @@ fn claude_code(at: usize) -> String {
 fn codex(at: usize) -> String {
     match at {
         0 => r##"{"timestamp":"t","type":"session_meta","payload":{"id":"s","cwd":"#"}}"##.to_owned(),
-        _ if at % 3 == 0 => r##"{"timestamp":"#","type":"event_msg","payload":{"type":"token_count","info":{"last_token_usage":{"input_tokens":9,"output_tokens":1,"total_tokens":10}}}}"##.to_owned(),
+        _ if at.is_multiple_of(3) => r##"{"timestamp":"#","type":"event_msg","payload":{"type":"token_count","info":{"last_token_usage":{"input_tokens":9,"output_tokens":1,"total_tokens":10}}}}"##.to_owned(),
         _ => {
             let role = if at % 3 == 1 { "user" } else { "assistant" };
             format!(r##"{{"timestamp":"t","type":"response_item","payload":{{"type":"message","role":"{role}","content":"#"}}}}"##)
@@ -98,7 +101,7 @@ fn pi(at: usize) -> String {
         0 => r##"{"type":"session","id":"s","timestamp":"t","cwd":"#"}"##.to_owned(),
         _ => {
             let parent = at - 1;
-            let said = if at % 2 == 0 {
+            let said = if at.is_multiple_of(2) {
                 r##""role":"user","content":"#""##
             } else {
                 r##""role":"assistant","content":[{"type":"text","text":"#"}],"usage":{"input":9,"output":1}"##
@@ -110,7 +113,7 @@ fn pi(at: usize) -> String {
 
 #[test]
 fn a_long_session_is_outlined_and_read_within_its_part_of_64_mib() {
-    let formats: [(Format, fn(usize) -> String, usize); 3] = [
+    let formats: [(Format, Line, usize); 3] = [
         (Format::ClaudeCode, claude_code, LINES),
         (Format::Codex, codex, LINES - LINES.div_ceil(3)),
         (Format::Pi, pi, LINES - 1),
