@@ -9,6 +9,7 @@ use tracing::{Instrument, debug, debug_span, warn};
 use super::due::{self, Measure};
 use super::live::Run;
 use super::pass::{Look, Passed, Task, Told, pass};
+use super::served::service_managed;
 use super::{Point, RequestHandle, RunError, RunEvent, RunSettings, Skipped, render, scratch};
 use crate::compaction::{
     AutoCompaction, Began, CompactionCx, CompactionOptions, CompactionOutcome, CompactionResult, Compactor,
@@ -96,7 +97,7 @@ pub(super) async fn stored_by(
     session: &mut AgentSession,
 ) -> Result<Option<History>, SessionError> {
     if session.service_session_id().is_some() {
-        return Err(SessionError::new(SessionErrorKind::Invalid, SERVICE_MANAGED));
+        return Err(service_managed());
     }
     match (providers.primary_history(), skipped(providers)) {
         (Some(primary), _) => open_history(primary, session).await.map(Some),
@@ -104,10 +105,6 @@ pub(super) async fn stored_by(
         (None, None) => Ok(None),
     }
 }
-
-/// What a manual compaction says where the service keeps the history.
-const SERVICE_MANAGED: &str = "Cannot compact service-managed sessions. Compaction is only supported for client-managed \
-                               sessions.";
 
 impl Run<'_> {
     /// Looks at what is stored, and compacts it if that is due.

@@ -6,6 +6,7 @@ use epitome_core::{Revision, Seq};
 
 use super::compact::{stored_by, stored_history};
 use super::live::Run;
+use super::served::service_managed;
 use super::{RunError, RunSettings};
 use crate::history::{Committed, History, LogPage};
 use crate::provider::ContextProvider;
@@ -215,6 +216,9 @@ impl Run<'_> {
     /// ```
     pub async fn compactions(&mut self) -> Result<Compactions<'_>, RunError> {
         self.check_idle()?;
+        if self.served.is_kept() {
+            return Err(service_managed().into());
+        }
         let history = stored_by(&self.providers, self.session).await?;
         let history = history.ok_or_else(|| SessionError::invalid("there is no history provider"))?;
         Ok(Compactions { shown: self, history })

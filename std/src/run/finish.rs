@@ -55,16 +55,21 @@ impl Run<'_> {
     /// not stored again. [`RunError::Misuse`] if an answer is arriving, or the run is over.
     ///
     /// # Cancel safety
-    /// What is not stored yet is not stored. It may be called again, as after a failure.
+    /// What is not stored yet is not stored. It may be called again, as after a failure. Where a service keeps the conversation,
+    /// the session goes on from the answer of this run.
     pub async fn finish(&mut self) -> Result<RunOutcome, RunError> {
         self.check_idle()?;
         // The run has an answer, if only an empty one.
         self.context.response_mut();
         let span = debug_span!("finish", run = self.context.run_token());
         async {
+            // What is stored of the session beside what was said knows where the service stands.
+            let before = self.settle_served();
             let Self { settings, session, context, providers, .. } = &mut *self;
-            providers.after_run(*settings, session, context).await?;
-            self.settle_served();
+            if let Err(error) = providers.after_run(*settings, session, context).await {
+                self.unsettle_served(before);
+                return Err(error.into());
+            }
             self.commit_pending().await;
             self.compact_stored(Point::AfterRun).await;
             self.keep_states().await;
@@ -75,26 +80,27 @@ impl Run<'_> {
     }
 
     /// Ends the run after a call of the model that failed. What was said before the call is stored: the input, earlier
-    /// answers and the results of tools. Providers that keep no history are not told.
+    /// answers and the results of tools. Providers that keep no history are not told. Where a service keeps the conversation,
+    /// the session goes on from where it was before the run: the service is not told of what this run has stored.
     ///
     /// # Errors
     /// As [`Run::finish`].
     ///
     /// # Cancel safety
-    /// As [`Run::finish`].
+    /// What is not stored yet is not stored. It may be called again, as after a failure.
     pub async fn fail(&mut self) -> Result<RunOutcome, RunError> {
         drop(self.take_partial());
         self.store_and_end("failed").await
     }
 
     /// Ends the run in the middle of an answer. What was said is stored, and what has arrived of the answer, marked
-    /// incomplete. Providers that keep no history are not told.
+    /// incomplete. Providers that keep no history are not told, and a service that keeps the conversation as in [`Run::fail`].
     ///
     /// # Errors
     /// As [`Run::finish`].
     ///
     /// # Cancel safety
-    /// As [`Run::finish`].
+    /// As [`Run::fail`].
     pub async fn abandon(&mut self) -> Result<RunOutcome, RunError> {
         if let Some((handle, arrived)) = self.take_partial() {
             self.take_in(handle, arrived.abandon())?;

@@ -267,6 +267,7 @@ impl<'a> Run<'a> {
         let measure = Measure::of(self.session, model, self.window(), counted, stamp);
         let ledger = self.session.ledger_for(model, due::budget(self.window()));
         let request = ledger.begin_request(counted, stamp);
+        self.served.asked(self.said());
         self.requests = self.requests.saturating_add(1);
         self.session.requests = self.session.requests.saturating_add(1);
         debug!(messages = messages.len(), repairs = repairs.len(), size = measure.size.tokens, "request");
@@ -292,8 +293,8 @@ impl<'a> Run<'a> {
         self.requests = self.requests.saturating_add(1);
         let ModelResponse { messages, response_id, usage, service_session_id } = response;
         debug!(messages = messages.len(), reported = usage.is_some(), "answer");
-        let said = self.context.response().map_or(0, |response| response.messages.len());
-        if self.served.answered(said.saturating_add(messages.len()), service_session_id) {
+        let said = self.said();
+        if self.served.answered(said..said.saturating_add(messages.len()), service_session_id) {
             // The latest report is of what the service has compacted.
             self.session.note_compaction();
         }
@@ -308,6 +309,11 @@ impl<'a> Run<'a> {
         told.agent_id = Some(Str::from(&*self.settings.id));
         self.say(messages.into_iter().map(|message| of_response(message, response_id.as_ref())).collect());
         Ok(())
+    }
+
+    /// How much was said in the run.
+    fn said(&self) -> usize {
+        self.context.response().map_or(0, |response| response.messages.len())
     }
 
     fn say(&mut self, messages: Vec<Message>) {

@@ -1,5 +1,6 @@
 //! A conversation that a service keeps: what it has not seen yet, and how it goes on where the service has compacted or forgotten it.
 
+use core::ops::Range;
 use core::panic::AssertUnwindSafe;
 
 use epitome_core::{Seq, count_message};
@@ -23,8 +24,12 @@ pub(super) struct Served {
     id: Option<ServiceSessionId>,
     /// What the service has left of what it kept. A new session of it begins with that.
     left: Vec<Message>,
-    /// How much of what was said in the run the service has seen; `None` before the first answer.
+    /// How much had been said in the run when the latest request was made.
+    asked: usize,
+    /// How much of what was said in the run the service has seen, but for what was `missed`; `None` before the first answer.
     seen: Option<usize>,
+    /// What was said between a request and its answer: neither has it.
+    missed: Range<usize>,
     /// The size of what the service keeps, by the counter, without what each request says again.
     tokens: u64,
 }
@@ -34,7 +39,7 @@ impl Served {
         let id = session.service_session_id().cloned();
         let left = session.renewed.as_ref().filter(|(of, _)| id.as_ref() == Some(of));
         let left = left.map(|(_, left)| left.clone()).unwrap_or_default();
-        Self { id: id.filter(|_| left.is_empty()), left, seen: None, tokens: 0 }
+        Self { id: id.filter(|_| left.is_empty()), left, asked: 0, seen: None, missed: 0..0, tokens: 0 }
     }
 
     /// Whether the service keeps the conversation, so that what is stored here is not sent.
@@ -50,14 +55,24 @@ impl Served {
     pub(super) fn unseen<'m>(&'m self, context: &'m SessionContext) -> impl Iterator<Item = &'m Message> {
         let said = context.response().map_or(&[][..], |response| &response.messages);
         let first = context.prompt_messages().filter(|_| self.seen.is_none());
+        let missed = said.get(self.missed.clone()).unwrap_or_default();
         let rest = said.get(self.seen.unwrap_or_default()..).unwrap_or_default();
-        self.left.iter().chain(first).chain(rest)
+        self.left.iter().chain(first).chain(missed).chain(rest)
     }
 
-    /// Takes note of an answer, behind which so much was `said` in the run. Returns whether a new session of the service has
+    /// Takes note of a request that is made when so much has been `said` in the run.
+    pub(super) const fn asked(&mut self, said: usize) {
+        self.asked = said;
+    }
+
+    /// Takes note of an answer: where it stands in what was said in the run. Returns whether a new session of the service has
     /// begun with it.
-    pub(super) fn answered(&mut self, said: usize, id: Option<ServiceSessionId>) -> bool {
-        self.seen = Some(said);
+    pub(super) fn answered(&mut self, answer: Range<usize>, id: Option<ServiceSessionId>) -> bool {
+        if id.is_none() && !self.left.is_empty() {
+            // It has begun none: what was left is sent again, with all that was said behind it.
+            return false;
+        }
+        (self.seen, self.missed) = (Some(answer.end), self.asked..answer.start);
         self.id = id.or_else(|| self.id.take());
         !core::mem::take(&mut self.left).is_empty()
     }
@@ -67,13 +82,17 @@ impl Served {
         self.seen.map(|_| self.id.as_ref())
     }
 
-    /// What could be compacted now. Where something was said since, or a call waits for its result, nothing can begin anew.
+    /// What could be compacted now. Where something was said since, or what is new answers a call or a question of the service,
+    /// nothing can begin anew.
     fn compactable(&self, context: &SessionContext) -> Option<&ServiceSessionId> {
-        let answers = context.input_messages().iter().flat_map(Message::parts);
-        let mut answers = answers.filter(|part| matches!(part, Part::ToolResult(_)));
-        self.id.as_ref().filter(|_| self.seen.is_none() && answers.next().is_none())
+        let answers = |part: &Part| matches!(part, Part::ToolResult(_) | Part::ApprovalResponse(_));
+        let mut unseen = self.unseen(context).flat_map(Message::parts);
+        self.id.as_ref().filter(|_| self.seen.is_none() && !unseen.any(answers))
     }
 }
+
+/// From where a session goes on, and what a compaction of the service has left of that.
+type Before = (Option<ServiceSessionId>, Option<(ServiceSessionId, Vec<Message>)>);
 
 impl Run<'_> {
     /// Takes up what the service keeps, with its size: that of the latest report.
@@ -183,15 +202,32 @@ impl Run<'_> {
         }
     }
 
-    /// Lets the session go on from where the run has come to.
-    pub(super) fn settle_served(&mut self) {
-        if let Some(id) = self.served.settled().map(|id| id.cloned()) {
-            self.session.renewed = None;
+    /// Lets the session go on from where the run has come to. Returns from where it went on before.
+    pub(super) fn settle_served(&mut self) -> Option<Before> {
+        let id = self.served.settled()?.cloned();
+        let before = (self.session.service_session_id().cloned(), self.session.renewed.take());
+        self.session.set_service_session_id(id);
+        Some(before)
+    }
+
+    /// The same back, if nothing of the run is stored here: it may be made again.
+    pub(super) fn unsettle_served(&mut self, before: Option<Before>) {
+        let primary = self.providers.primary_history().map(|primary| primary.source_id());
+        let is_stored = primary.is_some_and(|id| !self.context.progress_mut(id).seqs().is_empty());
+        if let Some((id, renewed)) = before.filter(|_| !is_stored) {
             self.session.set_service_session_id(id);
+            self.session.renewed = renewed;
         }
     }
 
     fn tokens_of(&self, messages: &[Message]) -> u64 {
         messages.iter().map(|message| count_message(message, &*self.settings.counter).as_u64()).sum()
     }
+}
+
+/// What a manual compaction says where the service keeps the history.
+pub(super) fn service_managed() -> SessionError {
+    SessionError::invalid(
+        "Cannot compact service-managed sessions. Compaction is only supported for client-managed sessions.",
+    )
 }

@@ -176,11 +176,16 @@ impl SessionContext {
         place.messages.extend(messages);
     }
 
-    /// Makes a place for a history that was loaded when the run had begun, before what the sources `behind` have added: the
-    /// service no longer keeps it. Providers are not told of its messages, as in a run that the service keeps the history of.
+    /// Takes a history that was loaded when the run had begun, in the place that its source has, or in one before what the
+    /// sources `behind` have added: the service no longer keeps it. Providers are not told of its messages, as in a run that the
+    /// service keeps the history of.
     pub(crate) fn load_late(&mut self, source_id: &str, history: History, behind: &[&str]) {
         self.service_session_id = None;
         self.put_history(source_id, history);
+        if let Some(place) = self.context.iter_mut().find(|place| place.source_id == *source_id) {
+            (place.loaded, place.messages) = (true, Vec::new());
+            return;
+        }
         let is_behind = |it: &ContextMessages| behind.contains(&it.source_id.as_str());
         let at = self.context.iter().position(is_behind).unwrap_or(self.context.len());
         let place = ContextMessages { source_id: source_id.into(), messages: Vec::new(), loaded: true };

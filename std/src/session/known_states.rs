@@ -46,6 +46,13 @@ impl KnownStates {
         self.0.get(source_id).is_some_and(sent)
     }
 
+    /// Takes note that one of the texts that were sent is kept, as this revision.
+    pub(crate) fn found(&mut self, source_id: &str, revision: StateRevision) {
+        if let Some(known) = self.0.get_mut(source_id) {
+            known.revision = revision;
+        }
+    }
+
     /// Takes note that `text` is kept, as this revision.
     pub(crate) fn kept(&mut self, source_id: &str, revision: StateRevision, text: &str) {
         self.0.insert(source_id.into(), Known { revision, digest: digest(text), sent: Vec::new() });

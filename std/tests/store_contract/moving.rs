@@ -25,6 +25,7 @@ on_every_store! {
     what_went_on_is_not_what_was_exported,
     a_fork_that_would_show_a_pruned_summary_is_refused,
     another_state_is_another_session,
+    what_was_imported_goes_on_with_its_state,
     a_session_without_a_state_is_exported_as_before,
     a_damaged_export_is_noticed,
     a_session_that_was_used_verifies,
@@ -237,6 +238,17 @@ fn another_state_is_another_session(store: &dyn HistoryStore) {
     // A fork is another session, of which nothing is remembered.
     block_on(store.fork(&session(), Seq(8), &named("fork"))).unwrap();
     assert_eq!(block_on(store.state(&named("fork"))).unwrap(), None);
+}
+
+fn what_was_imported_goes_on_with_its_state(store: &dyn HistoryStore) {
+    eventful(store);
+    import(store, "again", &exported(store)).unwrap();
+    let head = block_on(store.tail(&session())).unwrap().head;
+    append(store, "still more", head.0, &[user(head.0)]).unwrap();
+    let kept = block_on(store.state(&session())).unwrap().unwrap();
+    save_state(store, &session(), kept.revision.0, "newer").unwrap();
+    import(store, "again", &exported(store)).unwrap();
+    assert_eq!(whole(store, &named("again")), whole(store, &session()));
 }
 
 fn a_session_without_a_state_is_exported_as_before(store: &dyn HistoryStore) {

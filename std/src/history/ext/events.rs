@@ -84,11 +84,12 @@ impl<'a, S: HistoryStore + ?Sized> Events<'a, S> {
         store: &'a S,
         session: &'a SessionId,
     ) -> Result<Self, StoreError> {
-        let now = store.tail(session).await?;
+        // Before the log: a state that knows of more than the log has would be one that was never there.
         let state = match store.state(session).await {
             Err(error) if error.kind() == StoreErrorKind::Unsupported => None,
             kept => kept?.map(|kept| kept.text),
         };
+        let now = store.tail(session).await?;
         Ok(Self {
             operation,
             store,
@@ -242,16 +243,19 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
         )))
     }
 
-    /// Keeps the state as the first one; one that is there must have the same text.
+    /// Keeps the state as the first one, or in place of that of an earlier attempt, behind which the log has gone on; another one
+    /// that is there must have the same text.
     async fn keep_state(&self, text: &str) -> Result<(), StoreError> {
         if self.at != self.reached {
             // The session has gone on, which its end tells.
             return Ok(());
         }
-        if self.target.state(self.session).await?.is_some_and(|kept| *kept.text == *text) {
-            return Ok(());
-        }
-        let state = NewState::new(StateRevision::default(), text);
+        let made_from = match self.target.state(self.session).await? {
+            Some(kept) if *kept.text == *text => return Ok(()),
+            Some(kept) if kept.head < self.at.0 => kept.revision,
+            _ => StateRevision::default(),
+        };
+        let state = NewState::new(made_from, text);
         let kept = self.target.save_state(self.session, &state).await;
         kept.map(|_| ()).map_err(|error| self.other(error))
     }

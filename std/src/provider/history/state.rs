@@ -132,6 +132,7 @@ impl HistoryProvider {
             && let Some(kept) = store.state(&name).await?
             && known.has_sent(&self.source_id, &kept)
         {
+            known.found(&self.source_id, kept.revision);
             saved = store.save_state(&name, &NewState::new(kept.revision, text)).await;
         }
         match saved {

@@ -61,7 +61,10 @@ impl HistoryProvider {
             }
             let chunk = messages.get(part.clone()).unwrap_or_default().to_vec();
             let span = debug_span!("store", source_id = &*self.source_id, messages = chunk.len());
-            let keep = self.state_to_keep(session, state)?;
+            let keep = self.state_to_keep(session, state).unwrap_or_else(|error| {
+                context.state_not_kept(&self.source_id, error.kind());
+                None
+            });
             let made_from = session.known_states.revision(&self.source_id);
             let new = keep.as_deref().map(|text| NewState::new(made_from, text));
             if let Some(text) = &keep {

@@ -165,17 +165,18 @@ impl<R: BufRead> Lines<R> {
             let start = self.offset;
             self.number = self.number.saturating_add(1);
             self.offset = start.saturating_add(read);
-            if !self.buffer.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
-                return self.line(start).map(Some);
+            let mark = match start {
+                0 if self.buffer.starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK.len(),
+                _ => 0,
+            };
+            let mut said = self.buffer.iter().skip(mark);
+            if !said.all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
+                return self.line(start, mark).map(Some);
             }
         }
     }
 
-    fn line(&self, start: usize) -> Result<Line<'_>, WireError> {
-        let mark = match start {
-            0 if self.buffer.starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK.len(),
-            _ => 0,
-        };
+    fn line(&self, start: usize, mark: usize) -> Result<Line<'_>, WireError> {
         let bytes = self.buffer.get(mark..).unwrap_or_default();
         let start = start.saturating_add(mark);
         let raw = core::str::from_utf8(bytes)

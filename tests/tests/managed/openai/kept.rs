@@ -88,6 +88,27 @@ fn what_is_forgotten_is_sent_once() {
     }
 }
 
+/// Also where the same run goes on from another response that is forgotten, and where the run has sent the history itself before.
+#[test]
+fn what_is_forgotten_again_is_sent_once_each_time() {
+    let mut talk = Talk::new("m");
+    let alone = Chat::new("openai");
+    talk.go_on(5, &alone, auto(managed(service("openai")), 1_000_000));
+    let chat = Chat::new("openai").keeping([(1, "forget"), (20, "forget"), (22, "forget")]);
+    let last = talk.go_on(20, &chat, auto(managed(service("openai")), 1_000_000));
+    assert!(last.ends_with(" 25 facts"), "{last}");
+    assert_eq!(talk.forgotten, 3);
+    let sent = chat.sent.lock().unwrap();
+    for forgotten in [1, 20, 22] {
+        let whole = sent[forgotten + 1]["input"].as_array().unwrap();
+        let facts: Vec<_> = whole.iter().filter_map(|item| item["output"].as_str()).collect();
+        assert!(facts.len() >= 5, "{forgotten}: all is sent");
+        let all_but = |at: usize| facts.iter().enumerate().filter(move |(other, _)| *other != at);
+        let twice = (0..facts.len()).find(|at| all_but(*at).any(|(_, fact)| *fact == facts[*at]));
+        assert_eq!(twice, None, "{forgotten}: nothing is sent twice");
+    }
+}
+
 /// Where the whole history has become too long, it is compacted as it is where nobody else keeps it, and goes on as a new
 /// session of the service.
 #[test]
