@@ -1,7 +1,7 @@
 //! A store in memory, and what a test has happen around its steps. What only one test has happen stays with that test.
 
 use core::fmt::Debug;
-use core::future::poll_fn;
+use core::future::{Future, poll_fn};
 use core::mem::replace;
 use core::ops::Range;
 use core::task::Poll;
@@ -137,6 +137,14 @@ impl<A: Around> HistoryStore for StoreWith<A> {
     }
 }
 
+/// Lets others run before and after `work`.
+async fn amid<T>(work: impl Future<Output = T>) -> T {
+    pause().await;
+    let done = work.await;
+    pause().await;
+    done
+}
+
 /// Lets others run before and after what changes a session, and before it is loaded: a caller can be dropped there.
 #[derive(Debug, Default)]
 pub struct Pauses;
@@ -149,10 +157,7 @@ impl Around for Pauses {
         session: &SessionId,
         append: &Append<'_>,
     ) -> Result<Appended, StoreError> {
-        pause().await;
-        let done = store.append(session, append).await;
-        pause().await;
-        done
+        amid(store.append(session, append)).await
     }
 
     async fn append_with_state(
@@ -162,10 +167,7 @@ impl Around for Pauses {
         append: &Append<'_>,
         state: &NewState<'_>,
     ) -> Result<(Appended, StateOutcome), StoreError> {
-        pause().await;
-        let done = store.append_with_state(session, append, state).await;
-        pause().await;
-        done
+        amid(store.append_with_state(session, append, state)).await
     }
 
     async fn save_state(
@@ -174,10 +176,7 @@ impl Around for Pauses {
         session: &SessionId,
         state: &NewState<'_>,
     ) -> Result<StateRevision, StoreError> {
-        pause().await;
-        let done = store.save_state(session, state).await;
-        pause().await;
-        done
+        amid(store.save_state(session, state)).await
     }
 
     async fn load(&self, store: &MemoryStore, session: &SessionId) -> Result<Loaded, StoreError> {
@@ -191,10 +190,7 @@ impl Around for Pauses {
         session: &SessionId,
         record: &CompactionRecord,
     ) -> Result<Revision, StoreError> {
-        pause().await;
-        let done = store.commit(session, record).await;
-        pause().await;
-        done
+        amid(store.commit(session, record)).await
     }
 }
 

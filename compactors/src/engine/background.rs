@@ -189,6 +189,9 @@ impl EarlyCompactor for Background {
                 }
             }
         }
+        if !cx.is_early() {
+            return Began::Nothing;
+        }
         self.start(cx);
         Began::Now
     }

@@ -91,6 +91,7 @@ pub struct CompactionCx<'a> {
     costs: Costs,
     losses: Vec<Loss>,
     begun: Option<&'a mut Begun>,
+    is_early: bool,
     discarded: Option<Discarded>,
 }
 
@@ -109,6 +110,7 @@ impl<'a> CompactionCx<'a> {
             costs: Costs::default(),
             losses: Vec::new(),
             begun: None,
+            is_early: true,
             discarded: None,
         }
     }
@@ -153,6 +155,19 @@ impl<'a> CompactionCx<'a> {
     pub fn with_begun(mut self, begun: &'a mut Begun) -> Self {
         self.begun = Some(begun);
         self
+    }
+
+    /// The same where nothing new is to be begun before it is due: it is asked for what was begun and has come.
+    #[must_use]
+    pub const fn for_what_has_come(mut self) -> Self {
+        self.is_early = false;
+        self
+    }
+
+    /// Whether something may be begun before it is due.
+    #[must_use]
+    pub const fn is_early(&self) -> bool {
+        self.is_early
     }
 
     /// The model that the conversation goes on with, and who counts for it, where that is known.

@@ -15,7 +15,8 @@ use super::CompactionCx;
 ///
 /// *For implementers*: nothing is changed and nothing is waited for. There is one of these in a session at most.
 pub trait EarlyCompactor: Send + Sync {
-    /// Begins what will be due soon, if it is not under way. The budget of `cx` says what is then to be reached.
+    /// Begins what will be due soon, if it is not under way and [`CompactionCx::is_early`] says so. The budget of `cx` says what
+    /// is then to be reached.
     fn begin(&self, cx: &mut CompactionCx<'_>) -> Began;
 
     /// Whether what was begun has come, and is not to wait until it is due: ask [`EarlyCompactor::begin`] again. By default
@@ -36,7 +37,7 @@ pub enum Began {
     Earlier,
     /// It was begun earlier, has come, and holds: compact, though it is not due.
     Come,
-    /// There is nowhere to keep it.
+    /// Nothing is: there is nowhere to keep it, or it is not early (see [`CompactionCx::is_early`]).
     Nothing,
 }
 

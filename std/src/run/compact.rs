@@ -283,6 +283,9 @@ impl Run<'_> {
         let task = Task::of(auto, look.early_budget, Pass::Proactive, request);
         let _span = debug_span!("early", point = point.as_str()).entered();
         let mut cx = task.cx(history, self.session, self.settings);
+        if !look.early {
+            cx = cx.for_what_has_come();
+        }
         let (began, discarded) = (early.begin(&mut cx), cx.discarded());
         self.tell_discarded(point, discarded);
         if began == Began::Now {

@@ -27,7 +27,7 @@ pub(super) struct Look {
     /// What one has to reach that is begun now and made when it is due.
     pub(super) early_budget: Budget,
     /// Whether one is to be begun now, if none is under way.
-    early: bool,
+    pub(super) early: bool,
     model: ModelKey,
     /// Why it has to wait all the same: passes before it have failed.
     pub(super) wait: Option<Wait>,

@@ -103,14 +103,16 @@ impl Run<'_> {
         }
         let usage = self.session.usage().filter(|_| self.served.is_kept() && self.session.token_count() > 0);
         let total = usage.and_then(|usage| usage.total.or(usage.input_total)).unwrap_or_default();
+        let again = self.tokens_of(self.working.instructions()).saturating_add(self.tool_tokens);
         let ledger = self.session.ledger_for(self.settings.model_key(), due::budget(self.window()));
-        let again = self.instruction_tokens.saturating_add(self.tool_tokens);
         self.served.tokens = ledger.correction().counted_from(total).saturating_sub(again);
     }
 
     /// The size of the next request, by the counter.
     pub(super) fn request_tokens(&self) -> u64 {
-        self.working.index().tokens().saturating_add(self.tool_tokens).saturating_add(self.served.tokens)
+        let kept = if self.served.is_kept() { self.working.orphan_tokens() } else { 0 };
+        let here = self.working.index().tokens().saturating_add(self.tool_tokens);
+        here.saturating_add(self.served.tokens).saturating_add(kept)
     }
 
     /// The service no longer knows the session that the request of this handle went on from. Then ask for another prompt: the
@@ -220,8 +222,8 @@ impl Run<'_> {
         }
     }
 
-    fn tokens_of(&self, messages: &[Message]) -> u64 {
-        messages.iter().map(|message| count_message(message, &*self.settings.counter).as_u64()).sum()
+    fn tokens_of<'m>(&self, messages: impl IntoIterator<Item = &'m Message>) -> u64 {
+        messages.into_iter().map(|message| count_message(message, &*self.settings.counter).as_u64()).sum()
     }
 }
 

@@ -28,6 +28,8 @@ pub(super) struct Working {
     places: Places,
     /// What stands beside the history, all of it as it came, by its numbers.
     own: Vec<(Seq, Entry)>,
+    /// The size of what of that answers no call that is known here, and has no place in the index.
+    orphan_tokens: u64,
     /// What the stored history does not know yet: the summaries that were made in this run, the messages that it hides,
     /// and those that it has shortened, with what the stored history knows to stand in place of their parts.
     made: Vec<Seq>,
@@ -69,7 +71,7 @@ impl Working {
     pub(super) fn empty(counter: Arc<dyn TokenCounter + Send + Sync>) -> Self {
         let (made, hidden, edited) = (Vec::new(), Vec::new(), BTreeMap::new());
         let (visible, places, strategy) = (Visible::new(), Places::default(), Str::default());
-        Self { visible, counter, places, own: Vec::new(), made, hidden, edited, strategy }
+        Self { visible, counter, places, own: Vec::new(), orphan_tokens: 0, made, hidden, edited, strategy }
     }
 
     /// The index of a run that is about to begin. `primary` names the source whose history is compacted.
@@ -125,6 +127,9 @@ impl Working {
         }
         let first = self.visible.head().0;
         let placing = self.visible.place(messages, &*self.counter, &mut |_| {});
+        let orphans = placing.entries().iter().filter(|entry| entry.orphan);
+        let tokens = orphans.map(|entry| entry.count.tokens.as_u64()).sum();
+        self.orphan_tokens = self.orphan_tokens.saturating_add(tokens);
         self.own.extend((first..).map(Seq).zip(placing.entries().iter().cloned()));
         placing.keep();
     }
@@ -157,6 +162,11 @@ impl Working {
     pub(super) fn instructions(&self) -> Option<&Message> {
         let first = self.visible.live().first().filter(|_| self.places.instructs);
         first.map(|live| &live.entry.message)
+    }
+
+    /// The size of what was said in the run, or for it, in answer to calls that only a service has.
+    pub(super) const fn orphan_tokens(&self) -> u64 {
+        self.orphan_tokens
     }
 
     /// Whether `message` answers no call.

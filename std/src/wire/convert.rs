@@ -34,6 +34,9 @@ use crate::message::Message;
 
 use super::{Format, WireError};
 
+use parts::Prepared;
+use target::Target;
+
 pub use loss::{Loss, LossKind};
 
 /// The formats that a conversation can be converted to: those of providers, and of frameworks.
@@ -58,13 +61,7 @@ pub fn convert<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
     to: Format,
 ) -> Result<Converted, WireError> {
-    let target = target::Target::of(to)?;
-    let mut losses = Vec::new();
-    let prepared = parts::prepare(messages, &target, &mut losses);
-    let legal = legal::repaired(prepared, &target, &mut losses);
-    let text = target.write(&legal)?;
-    losses.sort_by_key(|loss| loss.message);
-    Ok(Converted { text, losses })
+    converted(messages, to, legal::repaired)
 }
 
 /// The same of what is new in a conversation whose earlier messages the target's service keeps: a result may answer a call that
@@ -87,11 +84,21 @@ pub fn convert_continued<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
     to: Format,
 ) -> Result<Converted, WireError> {
-    let target = target::Target::of(to)?;
+    converted(messages, to, |prepared, _, _| prepared.into_iter().map(|prepared| prepared.message).collect())
+}
+
+/// What `settle` makes of the messages as the target can say them, as its text.
+fn converted<'m>(
+    messages: impl IntoIterator<Item = &'m Message>,
+    to: Format,
+    settle: impl FnOnce(Vec<Prepared>, &Target, &mut Vec<Loss>) -> Vec<Message>,
+) -> Result<Converted, WireError> {
+    let target = Target::of(to)?;
     let mut losses = Vec::new();
     let prepared = parts::prepare(messages, &target, &mut losses);
-    let messages: Vec<Message> = prepared.into_iter().map(|prepared| prepared.message).collect();
-    Ok(Converted { text: target.write(&messages)?, losses })
+    let text = target.write(&settle(prepared, &target, &mut losses))?;
+    losses.sort_by_key(|loss| loss.message);
+    Ok(Converted { text, losses })
 }
 
 impl core::fmt::Debug for Converted {

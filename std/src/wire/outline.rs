@@ -64,6 +64,15 @@ pub(crate) struct Place {
     pub(crate) end: u32,
 }
 
+/// The lines of a file that have a place in its tree, by their numbers there.
+#[derive(Debug, Default)]
+pub(crate) struct TreeLines {
+    /// Where each begins.
+    offsets: Vec<u64>,
+    /// Which of them report on a response.
+    reports: Vec<bool>,
+}
+
 /// What a format makes of the lines of a file, one after another.
 pub(crate) trait Outliner: Debug {
     /// Takes note of the line `text`, which begins at `offset`. Errors are about the line.
@@ -148,6 +157,24 @@ impl OutlinedConversation {
     /// Another end of the one that goes on.
     pub(crate) fn other(label: Str, relation: Relation, messages: usize) -> Self {
         Self { relation, ..Self::active(Str::default(), label, messages) }
+    }
+}
+
+impl TreeLines {
+    /// Takes note of the next line.
+    pub(crate) fn push(&mut self, offset: u64, reports: bool) {
+        self.offsets.push(offset);
+        self.reports.push(reports);
+    }
+
+    /// Where a line begins.
+    pub(crate) fn offset(&self, line: usize) -> Option<u64> {
+        self.offsets.get(line).copied()
+    }
+
+    /// The same of a line that reports on a response.
+    pub(crate) fn report(&self, line: usize) -> Option<u64> {
+        self.offset(line).filter(|_| self.reports.get(line) == Some(&true))
     }
 }
 

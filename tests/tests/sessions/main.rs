@@ -14,6 +14,7 @@ mod compaction;
 mod examples;
 mod generated;
 mod incremental;
+mod kept;
 mod loops;
 mod many;
 mod proposal;

@@ -181,3 +181,48 @@ fn a_run_that_is_dropped_leaves_its_state_with_its_messages_or_neither() {
     }
     assert_eq!((dropped, found_out), (7, 1), "at each pause, one of them after the append");
 }
+
+/// However often an answer is lost, what this session has sent is its own.
+#[test]
+fn two_runs_that_are_dropped_leave_the_state_this_sessions() {
+    let dropped = |store: &Arc<StoreWith<Pauses>>, polls: [usize; 2]| {
+        let (agent, history) = agent(store.clone(), Counts::Before, Persistence::PerRun);
+        let mut session = load(&history);
+        run(&agent, &mut session);
+        let options = RunOptions::default();
+        let is_done =
+            polls.map(|polls| drive(agent.run(&mut session, "And now?", &options), polls).is_some());
+        let outcome = run(&agent, &mut session);
+        assert!(outcome.events.is_empty(), "after {polls:?} polls: {:?}", outcome.events);
+        assert_eq!(runs(&load(&history)), runs(&session), "after {polls:?} polls");
+        is_done
+    };
+    let (mut first, mut second, mut lost_twice) = (0, 0, 0);
+    loop {
+        let store = Arc::new(StoreWith::<Pauses>::default());
+        match dropped(&store, [first, second]) {
+            [true, _] => break,
+            [false, true] => (first, second) = (first + 1, 0),
+            [false, false] => {
+                (second, lost_twice) = (second + 1, lost_twice + usize::from(state_revision(&*store) == 4))
+            }
+        }
+    }
+    assert!(lost_twice > 0, "the answers to two states were lost");
+}
+
+#[test]
+fn what_cannot_be_written_as_a_state_costs_no_message() {
+    let store = Arc::new(MemoryStore::new());
+    let (agent, history) = agent(store.clone(), Counts::Before, Persistence::PerRun);
+    let mut session = load(&history);
+    let mut providers = Providers::default();
+    providers.push(HistoryProvider::in_memory()).unwrap();
+    let other = Agent::with_settings(RunSettings::new("b").with_providers(providers), Scripted::says("Hm."));
+    run(&other, &mut session);
+    // There the session keeps a history, which is written as an object.
+    session.state_mut().insert("in_memory".into(), 1.into());
+    let outcome = run(&agent, &mut session);
+    let not_kept = RunEvent::StateNotKept { source_id: "memory".into(), kind: SessionErrorKind::Invalid };
+    assert_eq!((outcome.events, log(&*store, "s").len()), (vec![not_kept], 2));
+}

@@ -196,11 +196,20 @@ pub(super) struct Replay<'a, T: HistoryStore + ?Sized> {
 }
 
 impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
+    /// `has_state`: whether a state comes at last. A target that keeps none is refused before anything is written.
     pub(super) async fn of(
         operation: &'static str,
         target: &'a T,
         session: &'a SessionId,
+        has_state: bool,
     ) -> Result<Self, StoreError> {
+        if has_state
+            && let Err(error) = target.state(session).await
+            && error.kind() == StoreErrorKind::Unsupported
+        {
+            let context = format!("{operation}: the session has a state, and the other store keeps none");
+            return Err(StoreError::new(StoreErrorKind::Unsupported, context));
+        }
         let start = (Seq(0), Revision(0));
         let reached = match target.tail(session).await {
             Ok(now) => (now.head, now.revision),
@@ -352,7 +361,7 @@ pub(super) async fn copy<S: HistoryStore + ?Sized>(
     to: &SessionId,
 ) -> Result<Exported, StoreError> {
     let mut events = Events::of(operation, store, session).await?;
-    let mut replay = Replay::of(operation, target, to).await?;
+    let mut replay = Replay::of(operation, target, to, events.state.is_some()).await?;
     let mut exported = Exported::new(session.clone(), events.head, events.revision);
     while let Some(event) = events.next().await? {
         replay.step(&event).await?;

@@ -165,7 +165,7 @@ pub(super) async fn import<S: HistoryStore + ?Sized>(
     input: &mut (dyn BufRead + Send),
 ) -> Result<Exported, StoreError> {
     let mut read = Reader::begin(input)?;
-    let mut replay = Replay::of("import", store, session).await?;
+    let mut replay = Replay::of("import", store, session, read.state == Due::Comes).await?;
     while let Some(event) = read.next()? {
         replay.step(&event).await?;
     }
@@ -200,14 +200,24 @@ struct Reader<'a> {
     lines: u64,
     /// The head after what was read.
     head: Head,
+    state: Due,
     text: String,
+}
+
+/// Whether a state comes at last, as the first line says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Due {
+    Never,
+    Comes,
+    HasCome,
 }
 
 impl<'a> Reader<'a> {
     fn begin(input: &'a mut (dyn BufRead + Send)) -> Result<Self, StoreError> {
         let exported = Exported::new(SessionId::new(""), Seq(0), Revision(0));
         let text = String::new();
-        let mut read = Self { input, exported, hash: Sha256::new(), lines: 0, head: Seq(0), text };
+        let mut read =
+            Self { input, exported, hash: Sha256::new(), lines: 0, head: Seq(0), state: Due::Never, text };
         read.line()?;
         let first: First =
             serde_json::from_str(&read.text).map_err(|_| read.wrong("is not the first of an export"))?;
@@ -216,6 +226,9 @@ impl<'a> Reader<'a> {
             return Err(invalid(format!(
                 "import: written by a newer version: form {v}, this one reads up to {STATE_VERSION}"
             )));
+        }
+        if v == STATE_VERSION {
+            read.state = Due::Comes;
         }
         read.exported = Exported::new(SessionId::new(id), Seq(head), Revision(revision));
         Ok(read)
@@ -239,6 +252,9 @@ impl<'a> Reader<'a> {
     /// The step that the line ends; `None` after a message, which its append follows.
     fn event(&mut self, entries: &mut Vec<Entry>) -> Result<Option<Event>, StoreError> {
         let line = serde_json::from_str(&self.text).map_err(|_| self.wrong("is of an unknown kind"))?;
+        if self.state == Due::HasCome {
+            return Err(self.wrong("stands behind the state, which comes last"));
+        }
         let event = match line {
             Line::Message(line) => {
                 let seq = self.head.0.saturating_add(entries.len() as u64);
@@ -265,7 +281,11 @@ impl<'a> Reader<'a> {
                 Event::Uncompact { revision: Revision(line.revision), made: Revision(line.made) }
             }
             Line::Prune(line) => Event::Prune(line.pruned()),
-            Line::State(line) => Event::State(line.text),
+            Line::State(line) if self.state == Due::Comes && self.head > Seq(0) => {
+                self.state = Due::HasCome;
+                Event::State(line.text)
+            }
+            Line::State(_) => return Err(self.wrong("has a state where none comes")),
             Line::Append(_) | Line::Session(_) => return Err(self.wrong("does not fit those before it")),
         };
         match entries.is_empty() {
@@ -279,6 +299,7 @@ impl<'a> Reader<'a> {
         let whole = last.end.lines == self.lines.saturating_sub(1)
             && last.end.sha256 == hex(before)
             && entries.is_empty()
+            && self.state != Due::Comes
             && self.head == self.exported.head;
         if !whole {
             return Err(self.wrong("is the end of other lines than those before it"));

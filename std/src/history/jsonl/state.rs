@@ -1,4 +1,4 @@
-//! Keeping a session's state.
+//! Keeping a session's state in its file: as a field of an append's last line, or as a line.
 
 use epitome_core::Revision;
 

@@ -1,4 +1,4 @@
-//! Appending to a history.
+//! Appending to a session in use.
 
 use super::History;
 use crate::history::{Append, AppendToken, Appended, NewState, StateOutcome, StoreError};

@@ -1,4 +1,4 @@
-//! The session's state.
+//! Keeping a session's state in memory.
 
 use super::Session;
 use crate::history::rules::{StateStep, state_step};

@@ -1,4 +1,4 @@
-//! Keeping a session's state.
+//! Keeping a session's state in a table of its own, under the lock of the session's row.
 
 use epitome_core::{Head, Seq};
 use futures::future::try_join;

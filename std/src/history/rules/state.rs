@@ -1,4 +1,4 @@
-//! Whether a state is kept.
+//! Which state is kept and which is stale: the same in every store.
 
 use crate::history::{StateOutcome, StateRevision, StoreError, StoreErrorKind};
 

@@ -1,4 +1,4 @@
-//! Keeping a session's state.
+//! Keeping a session's state in a table of its own.
 
 use epitome_core::Seq;
 use rusqlite::{Connection, OptionalExtension};

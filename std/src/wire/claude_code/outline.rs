@@ -1,4 +1,4 @@
-//! The outline of a file that is not held.
+//! The outline of a Claude Code session: its tree, and where its lines begin. What they say is not held.
 
 use std::sync::Arc;
 
@@ -6,23 +6,19 @@ use super::session::{Reports, said};
 use super::tree::Tree;
 use crate::message::Str;
 use crate::wire::WireError;
-use crate::wire::outline::{Outline, OutlinedConversation, Outliner, Place};
+use crate::wire::outline::{Outline, OutlinedConversation, Outliner, Place, TreeLines};
 
 /// The lines of a file that have a place in its tree.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     tree: Tree,
-    /// Where each begins.
-    offsets: Vec<u64>,
-    /// Which of them report on a response.
-    reports: Vec<bool>,
+    lines: TreeLines,
 }
 
 impl Outliner for Lines {
     fn push(&mut self, text: &Arc<str>, offset: u64) -> Result<(), WireError> {
         if let Some(said) = said(&mut self.tree, text, text)? {
-            self.offsets.push(offset);
-            self.reports.push(said.usage.is_some());
+            self.lines.push(offset, said.usage.is_some());
         }
         Ok(())
     }
@@ -40,7 +36,7 @@ impl Outliner for Lines {
                     OutlinedConversation::other(label, self.tree.relation(end, 0), messages)
                 }
             };
-            found.named_by = self.offsets.get(end).copied();
+            found.named_by = self.lines.offset(end);
             if at == 0 {
                 found.compactions = self.tree.compactions(end);
                 self.place(&lines, &mut outline);
@@ -56,12 +52,12 @@ impl Lines {
     fn place(&self, lines: &[usize], outline: &mut Outline) {
         let (mut reports, mut count) = (Reports::new(), 0_usize);
         for line in lines {
-            let Some(offset) = self.offsets.get(*line) else { continue };
+            let Some(offset) = self.lines.offset(*line) else { continue };
             let messages = self.tree.messages(*line);
-            outline.places.push(Place::whole(*offset, messages));
+            outline.places.push(Place::whole(offset, messages));
             count = count.saturating_add(usize::try_from(messages).unwrap_or(usize::MAX));
-            if self.reports.get(*line).is_some_and(|reports| *reports) {
-                reports.push(self.tree.response(*line), (count.saturating_sub(1), *offset));
+            if let Some(report) = self.lines.report(*line) {
+                reports.push(self.tree.response(*line), (count.saturating_sub(1), report));
             }
         }
         outline.reports = reports.entries;

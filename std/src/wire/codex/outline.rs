@@ -1,4 +1,4 @@
-//! The outline of a file that is not held.
+//! The outline of a Codex session: its thread, and where its lines begin. What they say is not held.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The outline of a file that is not held.
+//! The outline of a pi session: its tree, and where its entries begin. What they say is not held.
 
 use std::sync::Arc;
 
@@ -6,24 +6,20 @@ use super::session::{BEFORE, said};
 use super::tree::Tree;
 use crate::message::Str;
 use crate::wire::WireError;
-use crate::wire::outline::{Outline, OutlinedConversation, Outliner, Place};
+use crate::wire::outline::{Outline, OutlinedConversation, Outliner, Place, TreeLines};
 use crate::wire::transcript::Relation;
 
 /// The entries of a file but the first.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     tree: Tree,
-    /// Where each begins.
-    offsets: Vec<u64>,
-    /// Which of them report on a response.
-    reports: Vec<bool>,
+    lines: TreeLines,
 }
 
 impl Outliner for Lines {
     fn push(&mut self, text: &Arc<str>, offset: u64) -> Result<(), WireError> {
         if let Some(said) = said(&mut self.tree, text, text)? {
-            self.offsets.push(offset);
-            self.reports.push(said.usage.is_some());
+            self.lines.push(offset, said.usage.is_some());
         }
         Ok(())
     }
@@ -36,19 +32,16 @@ impl Outliner for Lines {
             let seen = visible.seen;
             if at > 0 {
                 let mut other = OutlinedConversation::other(label, Relation::Branch(0), seen.len());
-                other.named_by = seen.last().and_then(|last| self.offsets.get(*last)).copied();
+                other.named_by = seen.last().and_then(|last| self.lines.offset(*last));
                 outline.conversations.push(other);
                 continue;
             }
             let mut found = OutlinedConversation::active(self.tree.id.clone(), label, seen.len());
             found.compactions = visible.compactions;
             outline.conversations.push(found);
-            let offsets = seen.iter().filter_map(|entry| self.offsets.get(*entry));
-            outline.places = offsets.map(|offset| Place::whole(*offset, 1)).collect();
-            let reports = |entry: usize| self.reports.get(entry).is_some_and(|reports| *reports);
-            let report = |(at, entry): (usize, &usize)| {
-                Some((at, *self.offsets.get(*entry).filter(|_| reports(*entry))?))
-            };
+            let offsets = seen.iter().filter_map(|entry| self.lines.offset(*entry));
+            outline.places = offsets.map(|offset| Place::whole(offset, 1)).collect();
+            let report = |(at, entry): (usize, &usize)| Some((at, self.lines.report(*entry)?));
             outline.reports = seen.iter().enumerate().filter_map(report).collect();
         }
         Ok(outline)

@@ -1,0 +1,108 @@
+//! The scanner finds values where `serde_json` does.
+
+use proptest::prelude::*;
+use serde_json::value::RawValue;
+
+use super::*;
+
+/// Texts that are nearly JSON: of its pieces, or of what numbers are made of.
+fn nearly() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "{", "}", "[", "]", ",", ":", "\"", "\"a\"", "\"\\", "\\n\"", "\\u00e", "9\"", "\u{e9}", "\n",
+        "\u{1f}", " ", "0", "12", "-", ".5", "e+1", "true", "nul", "l", "false", "{\"k\":", "[[", "]]",
+    ]);
+    let pieces = prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat());
+    prop_oneof![pieces, "-?[0-9]{1,3}[.eE+0-9-]{0,4}"]
+}
+
+proptest! {
+    #[test]
+    fn what_is_json_is_what_serde_json_reads(text in nearly()) {
+        prop_assert_eq!(is_value(&text), serde_json::from_str::<&RawValue>(&text).is_ok(), "{}", text);
+    }
+
+    #[test]
+    fn a_control_character_is_found_at_any_place(before in "[ -~]{0,40}", control in 0_u8..0x20, after in ".{0,20}") {
+        prop_assert!(!has_control(before.as_bytes()));
+        let text = format!("{before}{}{after}", char::from(control));
+        prop_assert!(has_control(text.as_bytes()));
+    }
+}
+
+#[test]
+fn every_byte_ends_a_plain_text_where_json_says() {
+    for byte in 0..=u8::MAX {
+        for before in [0, 1, 6, 7, 8, 9, 63, 64, 65, 300] {
+            let mut text = vec![b'~'; before];
+            text.extend([byte, b'"', b' ', b'\\', 0x1f, 0xff, 0x80, b'"']);
+            let expected = match byte {
+                0..0x20 => None,
+                b'"' | b'\\' => Some(before),
+                _ => Some(before + 1),
+            };
+            assert_eq!(plain_length(&text), expected, "{byte} behind {before}");
+        }
+    }
+    assert_eq!(plain_length(b"no end"), None);
+}
+
+#[test]
+fn numbers_and_escapes_are_those_of_json() {
+    let right =
+        ["0", "-0", "10.50", "1e9", "1E-9", "\"\\u00eF\"", "\"\\/\\b\"", " [ ] ", "{ \"a\" : [ 1 , { } ] }"];
+    let wrong = [
+        "01",
+        "-",
+        "1.",
+        ".5",
+        "1e",
+        "+1",
+        "\"\\x\"",
+        "\"\\u12g4\"",
+        "\"\t\"",
+        "[1,]",
+        "{\"a\":1,}",
+        "{a:1}",
+        "1 2",
+        "",
+    ];
+    for text in right {
+        assert!(is_value(text) && serde_json::from_str::<&RawValue>(text).is_ok(), "{text}");
+    }
+    for text in wrong {
+        assert!(!is_value(text) && serde_json::from_str::<&RawValue>(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_value_ends_with_its_last_byte() {
+    let text = "{ \"a\" : [ ] , \"b\":{ } ,\"c\" : [ 1 , {} ] , \"d\" : -1 }";
+    let (mut values, mut elements) = (Vec::new(), Vec::new());
+    let visit = |key, value| {
+        values.push((key, value));
+        Ok::<_, ()>(())
+    };
+    members_and_items(text, |item| elements.push(item), visit).unwrap();
+    assert_eq!(values, [("\"a\"", "[ ]"), ("\"b\"", "{ }"), ("\"c\"", "[ 1 , {} ]"), ("\"d\"", "-1")]);
+    assert_eq!(elements, ["1", "{}"]);
+    let text = "[ { \"a\" : [ 1 ] , \"b\":{} } , 2 ,{ } , [ {\"c\":3} ] ]";
+    let (members, mut elements) = (core::cell::RefCell::new(Vec::new()), Vec::new());
+    let visit = |element| {
+        elements.push((element, members.take()));
+        Ok::<_, ()>(())
+    };
+    items_and_members(text, |key, value| members.borrow_mut().push((key, value)), visit).unwrap();
+    let object = ("{ \"a\" : [ 1 ] , \"b\":{} }", vec![("\"a\"", "[ 1 ]"), ("\"b\"", "{}")]);
+    assert_eq!(elements, [object, ("2", vec![]), ("{ }", vec![]), ("[ {\"c\":3} ]", vec![])]);
+}
+
+#[test]
+fn brackets_close_in_their_order_at_any_depth() {
+    for depth in [1, 63, 64, 65, 128, 200] {
+        let open: String = (0..depth).map(|at| if at % 3 == 0 { "[" } else { "{\"a\":" }).collect();
+        let close: String = (0..depth).rev().map(|at| if at % 3 == 0 { "]" } else { "}" }).collect();
+        assert!(is_value(&format!("{open}1{close}")), "{depth}");
+        let wrong = if close.starts_with(']') { "}" } else { "]" };
+        assert!(!is_value(&format!("{open}1{wrong}{}", close.get(1..).unwrap_or_default())), "{depth}");
+    }
+}

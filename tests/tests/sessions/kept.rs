@@ -1,0 +1,214 @@
+//! Runs over a conversation that a service keeps, one step after another: what each request has, and from where the session goes
+//! on. Whole talks with services that do so are in `managed`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use epitome::core::message::Role;
+use epitome::core::{ClassEstimator, TokenCounter, Trigger, Usage};
+use epitome::std::compaction::{
+    AutoCompaction, CompactionCx, CompactionOutcome, Compactor, KeptCompactor, KeptSession, RunPoints,
+};
+use epitome::std::history::MemoryStore;
+use epitome::std::message::{Approval, ApprovalAnswer, Message, Part};
+use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers};
+use epitome::std::run::{ModelResponse, Point, Prompt, Run, RunError, RunEvent, RunOptions, RunSettings};
+use epitome::std::session::{AgentSession, ServiceSessionId, SessionError, SessionErrorKind};
+use futures::executor::block_on;
+
+use crate::support::{call, shown, texts};
+
+/// A session of which the service keeps what was said up to `r1`.
+fn session() -> AgentSession {
+    AgentSession::with_id("s").with_service_session_id("r1")
+}
+
+fn settings(store: &Arc<MemoryStore>) -> RunSettings {
+    let mut providers = Providers::default();
+    providers.push(HistoryProvider::new("memory", store.clone())).unwrap();
+    RunSettings::new("a").with_providers(providers)
+}
+
+async fn begin<'a>(settings: &'a RunSettings, session: &'a mut AgentSession, input: Vec<Message>) -> Run<'a> {
+    Run::begin(settings, session, input, &RunOptions::default()).await.unwrap()
+}
+
+fn says(message: Message, id: &str) -> ModelResponse {
+    ModelResponse::new(vec![message]).with_service_session_id(id)
+}
+
+/// From what a request goes on, and what it says.
+fn asked(prompt: &Prompt) -> (Option<&str>, Vec<String>) {
+    (prompt.service_session_id.as_ref().and_then(ServiceSessionId::as_text), texts(&prompt.messages))
+}
+
+fn goes_on_from(session: &AgentSession) -> Option<&str> {
+    session.service_session_id().and_then(ServiceSessionId::as_text)
+}
+
+/// A service that leaves one message of what it keeps, whenever it is asked.
+#[derive(Debug)]
+struct Leaves;
+
+#[async_trait]
+impl Compactor for Leaves {
+    fn name(&self) -> &str {
+        "leaves"
+    }
+
+    async fn compact(&self, _: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
+        panic!("what is stored is compacted beside what the service keeps")
+    }
+
+    fn as_kept(&self) -> Option<&dyn KeptCompactor> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl KeptCompactor for Leaves {
+    async fn compact_kept(&self, _: &KeptSession<'_>) -> Result<Vec<Message>, SessionError> {
+        Ok(vec![Message::assistant("What is left.")])
+    }
+}
+
+fn compacting(store: &Arc<MemoryStore>) -> RunSettings {
+    let auto = AutoCompaction::new(Arc::new(Leaves)).with_trigger(Trigger::tokens(1));
+    settings(store).with_compaction(auto.with_points(RunPoints::NONE.and_before_call()))
+}
+
+#[test]
+fn what_is_said_while_a_call_is_out_is_in_the_request_after_it() {
+    let store = Arc::new(MemoryStore::new());
+    let (settings, mut session) = (settings(&store), session());
+    block_on(async {
+        let mut run = begin(&settings, &mut session, vec![Message::user("Look.")]).await;
+        let prompt = run.prompt().await.unwrap();
+        run.answer(vec![Message::user("Be quick.")]).unwrap();
+        run.record(prompt.handle, says(call("c1", "look"), "r2")).await.unwrap();
+        run.answer(vec![Message::tool("c1", "Rain.")]).unwrap();
+        let prompt = run.prompt().await.unwrap();
+        let new = ["user: Be quick.", "tool: result c1: Rain."].map(str::to_owned);
+        assert_eq!(asked(&prompt), (Some("r2"), new.to_vec()));
+        run.record(prompt.handle, says(Message::assistant("It rains."), "r3")).await.unwrap();
+        run.answer(vec![Message::user("And now?")]).unwrap();
+        assert_eq!(asked(&run.prompt().await.unwrap()), (Some("r3"), vec!["user: And now?".to_owned()]));
+    });
+}
+
+/// What answers a call or a question of the service cannot stand behind what a compaction has left of it.
+#[test]
+fn nothing_is_compacted_between_a_question_and_its_answer() {
+    let approved = Part::ApprovalResponse(ApprovalAnswer::new(Approval::new("a1", "c1"), true));
+    let approved = Message::new(Role::User, vec![approved]);
+    let said = Message::user("Go on.");
+    for (input, answer, renewed) in [
+        (vec![said.clone()], vec![], true),
+        (vec![approved], vec![], false),
+        (vec![Message::tool("c1", "Rain.")], vec![], false),
+        (vec![said], vec![Message::tool("c1", "Rain.")], false),
+    ] {
+        let store = Arc::new(MemoryStore::new());
+        let (settings, mut session) = (compacting(&store), session());
+        block_on(async {
+            let mut run = begin(&settings, &mut session, input).await;
+            run.answer(answer).unwrap();
+            let prompt = run.prompt().await.unwrap();
+            assert_eq!(run.events().contains(&RunEvent::Renewed { point: Point::BeforeCall }), renewed);
+            assert_eq!(asked(&prompt).0, (!renewed).then_some("r1"));
+        });
+    }
+}
+
+#[test]
+fn a_new_session_of_the_service_that_brings_no_id_is_sent_all_again() {
+    let store = Arc::new(MemoryStore::new());
+    let (settings, mut session) = (compacting(&store), session());
+    block_on(async {
+        let mut run = begin(&settings, &mut session, vec![Message::user("Look.")]).await;
+        let prompt = run.prompt().await.unwrap();
+        let first = ["assistant: What is left.", "user: Look."].map(str::to_owned);
+        assert_eq!(asked(&prompt), (None, first.to_vec()));
+        run.record(prompt.handle, ModelResponse::new(vec![call("c1", "look")])).await.unwrap();
+        run.answer(vec![Message::tool("c1", "Rain.")]).unwrap();
+        let prompt = run.prompt().await.unwrap();
+        let rest = ["assistant: call c1", "tool: result c1: Rain."].map(str::to_owned);
+        assert_eq!(asked(&prompt), (None, [first, rest].concat()));
+        run.record(prompt.handle, says(Message::assistant("It rains."), "r2")).await.unwrap();
+        run.finish().await.unwrap();
+    });
+    assert_eq!(goes_on_from(&session), Some("r2"));
+}
+
+/// Where what was said is stored, the service's session is not behind it; where it is not, the run may be made again.
+#[test]
+fn where_a_provider_fails_at_the_end_the_session_is_where_the_history_is() {
+    for (stores, on) in [(true, "r2"), (false, "r1")] {
+        let store = Arc::new(MemoryStore::new());
+        let mut providers = Providers::default();
+        if stores {
+            providers.push(HistoryProvider::new("memory", store.clone())).unwrap();
+        }
+        let away = || SessionError::new(SessionErrorKind::Unavailable, "it is away");
+        let fails = ClosureProvider::after_run(move |_| Box::pin(async move { Err(away()) }));
+        providers.push_closure(fails).unwrap();
+        let (settings, mut session) = (RunSettings::new("a").with_providers(providers), session());
+        block_on(async {
+            let options = RunOptions::default().with_store(true);
+            let input = vec![Message::user("Hi.")];
+            let mut run = Run::begin(&settings, &mut session, input, &options).await.unwrap();
+            let prompt = run.prompt().await.unwrap();
+            run.record(prompt.handle, says(Message::assistant("Hello."), "r2")).await.unwrap();
+            assert!(matches!(run.finish().await, Err(RunError::Providers(_))));
+        });
+        assert_eq!((goes_on_from(&session), shown(&*store, "s").len() == 2), (Some(on), stores));
+    }
+}
+
+#[test]
+fn nothing_is_undone_in_a_run_that_the_service_has_begun_to_keep() {
+    let store = Arc::new(MemoryStore::new());
+    let (settings, mut session) = (settings(&store), AgentSession::with_id("s"));
+    block_on(async {
+        let mut run = begin(&settings, &mut session, vec![Message::user("Hi.")]).await;
+        assert!(run.compactions().await.is_ok());
+        let prompt = run.prompt().await.unwrap();
+        run.record(prompt.handle, says(Message::assistant("Hello."), "r2")).await.unwrap();
+        let error = run.compactions().await.unwrap_err();
+        assert!(error.to_string().contains("service-managed"), "{error}");
+    });
+}
+
+/// Whose call only the service has, is in what is sent and in its size; instructions of providers are in it once.
+#[test]
+fn what_is_sent_is_counted_once() {
+    let counted = |text: &str| ClassEstimator::new().count(text).as_u64();
+    let (long, instructions) =
+        ("It rains. ".repeat(400), "Be brief, and say where you know it from. ".repeat(40));
+    let store = Arc::new(MemoryStore::new());
+    let mut providers = Providers::default();
+    providers.push(HistoryProvider::new("memory", store.clone())).unwrap();
+    let told = instructions.clone();
+    providers
+        .push_closure(ClosureProvider::before_run(move |hook| {
+            let told = told.clone();
+            Box::pin(async move {
+                hook.context.extend_instructions("told", [told]);
+                Ok(())
+            })
+        }))
+        .unwrap();
+    let (settings, mut session) = (RunSettings::new("a").with_providers(providers), session());
+    block_on(async {
+        let mut run = begin(&settings, &mut session, vec![Message::tool("c1", long.as_str())]).await;
+        let prompt = run.prompt().await.unwrap();
+        let whole = counted(&long) + counted(&instructions);
+        assert!((whole..whole + 30).contains(&prompt.size.tokens), "{} of {whole}", prompt.size.tokens);
+        let usage = Usage::new(2_000, 10);
+        run.record(prompt.handle, says(Message::assistant("I see."), "r2").with_usage(usage)).await.unwrap();
+        run.finish().await.unwrap();
+        let mut run = begin(&settings, &mut session, vec![Message::user("And?")]).await;
+        let size = run.prompt().await.unwrap().size.tokens;
+        assert!((2_000..2_050).contains(&size), "{size}: all that it reported is in it");
+    });
+}
