@@ -9,8 +9,7 @@ use futures::executor::block_on;
 
 mod broken;
 
-pub(crate) use broken::pause;
-use broken::{Broken, Fault};
+pub(crate) use broken::{Broken, Fault, pause};
 
 /// What is left out, and who finds out.
 const FOUND: &[(Fault, &str)] = &[
@@ -57,6 +56,7 @@ const FOUND: &[(Fault, &str)] = &[
     (Fault::IgnoresTheStatesRevision, "of_two_states_made_from_one_one_is_kept"),
     (Fault::ForgetsStates, "an_append_with_a_state_is_done_once"),
     (Fault::CutsStatesAtNul, "any_text_is_a_state"),
+    (Fault::KeepsNoStates, "any_text_is_a_state"),
     (Fault::LosesTimes, "a_clock_that_was_set_back_is_not_believed"),
 ];
 

@@ -1,7 +1,7 @@
 //! What every store can do over the contract: export, import, copy, verify, fork, expand.
 
 use epitome_core::{Revision, Seq};
-use epitome_std::history::StoreErrorKind::{Conflict, Corrupt, Invalid, NotFound, Pruned};
+use epitome_std::history::StoreErrorKind::{Conflict, Corrupt, Invalid, NotFound, Pruned, Unsupported};
 use epitome_std::history::{
     Append, AppendToken, HistoryStore, HistoryStoreExt, Loaded, LogPage, MemoryStore, NewState, SessionId,
     StateRevision, StoreError, Timestamp, check_export,
@@ -9,6 +9,7 @@ use epitome_std::history::{
 use epitome_std::message::Message;
 use futures::executor::block_on;
 
+use crate::faults::{Broken, Fault};
 use crate::support::{
     answer, append, calls, commit, edit, edited, fails, fill, keys, late, prune, record, session, summarized,
     unanswered, uncompact, user,
@@ -26,6 +27,7 @@ on_every_store! {
     a_fork_that_would_show_a_pruned_summary_is_refused,
     another_state_is_another_session,
     what_was_imported_goes_on_with_its_state,
+    a_state_for_a_store_that_keeps_none_is_refused_at_once,
     a_session_without_a_state_is_exported_as_before,
     a_damaged_export_is_noticed,
     a_session_that_was_used_verifies,
@@ -251,6 +253,14 @@ fn what_was_imported_goes_on_with_its_state(store: &dyn HistoryStore) {
     assert_eq!(whole(store, &named("again")), whole(store, &session()));
 }
 
+fn a_state_for_a_store_that_keeps_none_is_refused_at_once(store: &dyn HistoryStore) {
+    eventful(store);
+    let other = Broken::new(Fault::KeepsNoStates);
+    fails(import(&other, "again", &exported(store)), Unsupported);
+    fails(block_on(store.copy(&session(), &other, &named("again"))), Unsupported);
+    fails(block_on(other.tail(&named("again"))), NotFound);
+}
+
 fn a_session_without_a_state_is_exported_as_before(store: &dyn HistoryStore) {
     fill(store, 2);
     let file = String::from_utf8(exported(store)).unwrap();
@@ -275,6 +285,14 @@ fn a_damaged_export_is_noticed(store: &dyn HistoryStore) {
     fails(checked(""), Invalid);
     fails(checked(&format!("{file}{file}")), Invalid);
     fails(checked(&file.replacen("question 5", "question 9", 1)), Invalid);
+    let state = format!("{}\n", file.lines().rev().nth(1).unwrap());
+    for (file, says) in [
+        (file.replacen(r#""v":2"#, r#""v":1"#, 1), "a state where none comes"),
+        (file.replacen(&state, &state.repeat(2), 1), "stands behind the state"),
+    ] {
+        let error = checked(&file).unwrap_err();
+        assert!(error.kind() == Invalid && error.to_string().contains(says), "{error}");
+    }
     let newer = checked(&file.replacen(r#""v":2"#, r#""v":3"#, 1)).unwrap_err();
     assert!(newer.to_string().contains("newer version: form 3, this one reads up to 2"), "{newer}");
 }

@@ -63,6 +63,7 @@ pub(crate) enum Fault {
     IgnoresTheStatesRevision,
     ForgetsStates,
     CutsStatesAtNul,
+    KeepsNoStates,
 }
 
 #[derive(Debug)]
@@ -342,7 +343,10 @@ impl HistoryStore for Broken {
     }
 
     async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
-        self.inner.state(&self.session(session)).await
+        match self.fault {
+            Fault::KeepsNoStates => Err(StoreError::new(StoreErrorKind::Unsupported, "it keeps none")),
+            _ => self.inner.state(&self.session(session)).await,
+        }
     }
 
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
