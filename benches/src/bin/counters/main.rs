@@ -75,10 +75,12 @@ fn texts(pool: &Pool, messages: usize) -> Vec<&str> {
 /// All counters over the same texts.
 fn warm(texts: &[&str], sizes: &Sizes, table: &mut Table) {
     let bytes = texts.iter().map(|text| text.len()).sum();
-    for (fast, reference) in [
-        (FastTiktoken::o200k_base(), Tiktoken::o200k_base()),
-        (FastTiktoken::cl100k_base(), Tiktoken::cl100k_base()),
+    for (fast, reference, encoding) in [
+        (FastTiktoken::o200k_base(), Tiktoken::o200k_base(), tiktoken_rs::o200k_base_singleton()),
+        (FastTiktoken::cl100k_base(), Tiktoken::cl100k_base(), tiktoken_rs::cl100k_base_singleton()),
     ] {
+        let bare = tiktoken::get_encoding(fast.name()).unwrap();
+        let sum = |count: &dyn Fn(&str) -> usize| texts.iter().map(|text| count(text) as u64).sum::<u64>();
         let pass =
             |counter: &dyn TokenCounter| texts.iter().map(|text| counter.count(text).as_u64()).sum::<u64>();
         assert_eq!(pass(&fast), pass(&reference));
@@ -89,6 +91,8 @@ fn warm(texts: &[&str], sizes: &Sizes, table: &mut Table) {
                 &mut || pass(&reference),
                 // So short that it is done some times over.
                 &mut || (0..ESTIMATES).map(|_| pass(&ClassEstimator::new())).sum(),
+                &mut || sum(&|text| bare.count(text)),
+                &mut || sum(&|text| encoding.encode_ordinary(text).len()),
             ],
         );
         let speed = |call| mb_per_second(bytes, rounds.median(call));
@@ -104,6 +108,13 @@ fn warm(texts: &[&str], sizes: &Sizes, table: &mut Table) {
             &format!("{:.0} MB/s; {estimate_times:.0}x", speed(2) * ESTIMATES as f64),
             Some((">= 25x", estimate_times >= 25.0)),
             "shows the estimator and the reference on one thread; matters where nothing exact is needed",
+        );
+        let (of_fast, of_reference) = (rounds.ratio(3, 0), rounds.ratio(4, 1));
+        table.row(
+            &format!("{} through the counters, and the tokenizers alone", fast.name()),
+            &format!("the fast one {of_fast:.2}x, tiktoken-rs {of_reference:.2}x the speed of its tokenizer"),
+            Some((">= 0.95x", of_fast.min(of_reference) >= 0.95)),
+            "shows what the counters add to the tokenizers that they call; matters because it should be nothing",
         );
     }
 }

@@ -28,19 +28,24 @@ impl fmt::Display for Table {
     }
 }
 
-/// The median time of `rounds` calls. What a call returns is dropped outside of the time.
+/// The median time of `rounds` calls.
 pub(crate) fn median<T>(rounds: usize, mut call: impl FnMut() -> T) -> Duration {
-    let mut times: Vec<_> = (0..rounds)
-        .map(|_| {
-            let start = Instant::now();
-            let made = core::hint::black_box(call());
-            let time = start.elapsed();
-            drop(made);
-            time
-        })
-        .collect();
+    middle((0..rounds).map(|_| timed(&mut call)).collect())
+}
+
+/// The time of one call. What it returns is dropped outside of it.
+pub(crate) fn timed<T>(call: impl FnOnce() -> T) -> Duration {
+    let start = Instant::now();
+    let made = core::hint::black_box(call());
+    let time = start.elapsed();
+    drop(made);
+    time
+}
+
+/// The median.
+pub(crate) fn middle(mut times: Vec<Duration>) -> Duration {
     times.sort();
-    times[rounds / 2]
+    times[times.len() / 2]
 }
 
 /// A time in milliseconds, as text.

@@ -1,6 +1,8 @@
 //! What a session costs that has 200 visible messages, whatever has been said in it before.
 
 use core::time::Duration;
+use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -21,6 +23,9 @@ const FILL: u64 = 1_000;
 
 /// How many compactions the session has that is looked at for them.
 const COMPACTIONS: u64 = 1_000;
+
+/// How long a line of the log is with a message of a few words, in bytes.
+const LINE: usize = 400;
 
 /// A session with all its visible messages.
 struct Filled {
@@ -69,6 +74,12 @@ pub(crate) fn measure(url: &str, sizes: &[u64], rounds: u32, most: f64) {
         streamed(url, &sessions[sizes.len() - 1]);
     }
     table(&sessions, &figures);
+    if let Some(least) = flushed(url, rounds) {
+        println!(
+            "the least that an append can take here: {:.0} us for a line of {LINE} bytes that is flushed to the disk",
+            least.as_secs_f64() * 1e6
+        );
+    }
     if let Some(read) = read {
         let worst = table_of_reads(&sessions, &read);
         assert!(worst <= most, "{worst:.2} times as much is read or written, of at most {most}");
@@ -272,6 +283,19 @@ fn table(sessions: &[Filled], figures: &[Figures]) {
         let (load, append) = (cell(it.load, first.load), cell(it.append, first.append));
         println!("| {} | {load} | {append} | {} | {cold} |", filled.name, cell(it.commit, first.commit));
     }
+}
+
+/// What is written in any case, beside the data of a store that keeps files.
+fn flushed(url: &str, rounds: u32) -> Option<Duration> {
+    let bare = url.strip_prefix("encrypted:").unwrap_or(url);
+    let path = Path::new(bare.strip_prefix("sqlite:").or_else(|| bare.strip_prefix("jsonl:"))?);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::tempfile_in(folder).unwrap();
+    let mut line = || {
+        file.write_all(&[b' '; LINE]).unwrap();
+        file.sync_data().unwrap();
+    };
+    Some(median((0..rounds).map(|_| timed(&mut line).1).collect()))
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
