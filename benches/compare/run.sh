@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Epitome beside everybody who keeps a conversation within a limit, in one run: four crates and three packages of Python.
 #
-#   benches/compare/run.sh            everything: some forty minutes on two cores, and as much for the first build
+#   benches/compare/run.sh            everything: some five minutes on two cores, and twice that for the first build
 #   benches/compare/run.sh --quick    up to 10,000 messages and 1,000 turns
 #   benches/compare/run.sh --smoke    small, and without the crates, whose build takes too long for a check
 #
