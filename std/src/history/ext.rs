@@ -97,6 +97,9 @@ pub trait HistoryStoreExt: HistoryStore {
     /// Makes the session `new` of the first messages of `session`, up to before `at`, with the compactions that hold and
     /// were made from no more than these. The two have nothing in common from then on.
     ///
+    /// It takes many steps. What fails takes back what it has made; what is dropped on the way, or killed, leaves a beginning of
+    /// `new`, which [`HistoryStore::delete`] removes.
+    ///
     /// # Errors
     /// `NotFound` if there is no such session; `Invalid` if `at` is 0 or beyond the head; `Conflict` if there is a session
     /// `new`; `Pruned` if a message that would be visible was pruned. `Unsupported` as [`HistoryStore::appends`].

@@ -20,7 +20,10 @@ pub(super) async fn fork<S: HistoryStore + ?Sized>(
         return Err(invalid(format!("fork: {at} is not between 1 and the session's head {head}")));
     }
     match store.tail(new).await {
-        Ok(_) => return Err(conflict("fork: there is a session of that name; give another")),
+        Ok(_) => {
+            let why = "fork: there is a session of that name; give another, or delete it if it is what an interrupted fork left";
+            return Err(conflict(why));
+        }
         Err(error) if error.kind() == StoreErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
