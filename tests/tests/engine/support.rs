@@ -272,9 +272,13 @@ fn is_whole(group: &[&Message]) -> bool {
     })
 }
 
+pub(crate) fn session() -> SessionId {
+    SessionId::new("session")
+}
+
 pub(crate) async fn open(store: &Arc<dyn HistoryStore>) -> History {
     let counter = Arc::new(ClassEstimator::new());
-    History::open(Arc::clone(store), SessionId::new("session"), counter).await.unwrap()
+    History::open(Arc::clone(store), session(), counter).await.unwrap()
 }
 
 pub(crate) fn history(store: &Arc<dyn HistoryStore>) -> History {
@@ -362,7 +366,7 @@ pub(crate) fn check_late(
 }
 
 pub(crate) fn log(store: &Arc<dyn HistoryStore>) -> Vec<Logged> {
-    let (session, end) = (SessionId::new("session"), Seq(1_000_000));
+    let (session, end) = (session(), Seq(1_000_000));
     let (mut log, mut next) = (Vec::new(), Some(Seq(0)));
     while let Some(from) = next {
         let page = block_on(store.log(&session, from..end, 1_000)).unwrap();
