@@ -106,7 +106,7 @@ pub use overflow::{Overflow, context_overflow};
 pub use read::{Detection, ReadOptions, detect, read};
 pub use stream::{LineRecord, SessionLines};
 pub use transcript::{
-    Conversation, Entry, RecordId, Relation, ToolCompaction, Transcript, UsageEntry, write_back,
+    Compactions, Conversation, Entry, RecordId, Relation, ToolCompaction, Transcript, UsageEntry, write_back,
 };
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ impl<'a> Screen<'a> {
 
     /// Shows what is asked for of a conversation.
     fn conversation(&mut self, transcript: &mut Transcript<'_>) -> Result<()> {
-        let compactions = transcript.compactions().to_vec();
+        let compactions = transcript.compactions();
         let mut compactions = compactions.iter().peekable();
         let mut numbers = Numbers::new()?;
         transcript.for_each(|view| {

@@ -1,7 +1,7 @@
 //! What a file says besides the messages of one conversation.
 
 use epitome::std::message::Str;
-use epitome::std::wire::{Conversation, OutlinedConversation, Relation, ToolCompaction, UsageEntry};
+use epitome::std::wire::{Compactions, Conversation, OutlinedConversation, Relation, UsageEntry};
 
 use super::Transcript;
 use crate::failure::Result;
@@ -18,12 +18,13 @@ pub(crate) struct Other {
 
 impl Transcript<'_> {
     /// What the tool compacted that wrote it.
-    pub(crate) fn compactions(&self) -> &[ToolCompaction] {
-        match self {
-            Self::Read(read) => read.conversation().map_or(&[], |found| &found.compactions),
-            Self::Session(session) => session.conversations().first().map_or(&[], |found| &found.compactions),
-            Self::Memory { .. } | Self::Lines(_) => &[],
-        }
+    pub(crate) fn compactions(&self) -> Compactions {
+        let found = match self {
+            Self::Read(read) => read.conversation().map(|found| &found.compactions),
+            Self::Session(session) => session.conversations().first().map(|found| &found.compactions),
+            Self::Memory { .. } | Self::Lines(_) => None,
+        };
+        found.cloned().unwrap_or_default()
     }
 
     /// What providers reported of the responses in it.

@@ -19,7 +19,7 @@ use core::fmt::Debug;
 use std::io::{BufRead, Seek};
 use std::sync::Arc;
 
-use super::transcript::{Relation, ToolCompaction, UsageEntry};
+use super::transcript::{Compactions, Relation, UsageEntry};
 use super::{Format, SessionLines, WireError, WireErrorKind};
 use crate::message::{Message, Str};
 
@@ -49,7 +49,7 @@ pub struct OutlinedConversation {
     /// How many messages it has.
     pub messages: usize,
     /// What the tool that wrote it has compacted itself; of the conversation that goes on.
-    pub compactions: Vec<ToolCompaction>,
+    pub compactions: Compactions,
     /// Where the line begins that it has its name of.
     pub(crate) named_by: Option<u64>,
 }
@@ -150,8 +150,9 @@ impl Outline {
 
 impl OutlinedConversation {
     /// The one that goes on.
-    pub(crate) const fn active(id: Str, label: Str, messages: usize) -> Self {
-        Self { id, label, relation: Relation::Own, messages, compactions: Vec::new(), named_by: None }
+    pub(crate) fn active(id: Str, label: Str, messages: usize) -> Self {
+        let compactions = Compactions::default();
+        Self { id, label, relation: Relation::Own, messages, compactions, named_by: None }
     }
 
     /// Another end of the one that goes on.

@@ -156,7 +156,7 @@ fn read_line(room: &Room, text: &Arc<str>) -> Result<LineRecord, WireError> {
     if let Some(conversation) = transcript.conversations.into_iter().find(|conversation| conversation.active)
     {
         record.usage = conversation.usage.last().map(|entry| entry.usage);
-        record.compaction = conversation.compactions.into_iter().next_back().map(|mut compaction| {
+        record.compaction = conversation.compactions.last().cloned().map(|mut compaction| {
             compaction.dropped = None;
             compaction
         });

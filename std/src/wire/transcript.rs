@@ -1,5 +1,6 @@
 //! What a text holds: conversations, and where each of their messages stands in it.
 
+mod compactions;
 mod container;
 mod log;
 mod relink;
@@ -13,6 +14,8 @@ use epitome_core::Usage;
 use super::Format;
 use crate::message::{Message, Str};
 
+pub use compactions::Compactions;
+pub(crate) use compactions::Ways;
 pub(crate) use container::{KnownArray, List, Place, Record};
 pub(crate) use log::Log;
 pub(crate) use relink::Chain;
@@ -50,7 +53,7 @@ pub struct Conversation {
     /// Its messages, in the order in which a model sees them.
     pub entries: Vec<Entry>,
     /// What the tool that wrote it has compacted itself.
-    pub compactions: Vec<ToolCompaction>,
+    pub compactions: Compactions,
     /// What providers reported of the responses in it.
     pub usage: Vec<UsageEntry>,
     /// How many messages were read.
@@ -156,7 +159,7 @@ impl Conversation {
             relation: Relation::Own,
             active: true,
             entries: Vec::new(),
-            compactions: Vec::new(),
+            compactions: Compactions::default(),
             usage: Vec::new(),
             pieces: 0,
             as_read: Arc::default(),

@@ -1,7 +1,8 @@
 //! Compactions of a service that are begun before they are due, and put in place when they have come: the old history or the new one,
 //! and whole, whatever happens meanwhile.
 
-use std::sync::Arc;
+use core::time::Duration;
+use std::sync::{Arc, Mutex};
 
 use epitome::compactors::managed::openai::OpenAiCompaction;
 use epitome::compactors::{Engine, Managed, Truncation};
@@ -15,6 +16,8 @@ use epitome::std::history::{History, HistoryStore, MemoryStore};
 use epitome::std::message::Message;
 use epitome::std::session::SessionError;
 use epitome_tests::around::StoreWith;
+use serde_json::Value;
+use tokio::task::JoinHandle;
 
 use crate::commits::{Fate, Next, fresh};
 use crate::openai::sessions::check_replay;
@@ -24,6 +27,25 @@ use crate::{anthropic, openai};
 
 fn ahead(managed: Managed) -> Managed {
     managed.in_background(|task| drop(tokio::spawn(task)))
+}
+
+/// What is done ahead.
+#[derive(Clone, Default)]
+struct Tasks(Arc<Mutex<Vec<JoinHandle<()>>>>);
+
+impl Tasks {
+    fn watch(&self, managed: Managed) -> Managed {
+        let Self(tasks) = self.clone();
+        managed.in_background(move |task| tasks.lock().unwrap().push(tokio::spawn(task)))
+    }
+
+    /// Waits until all of it is over.
+    async fn end_within(&self, deadline: Duration) {
+        let tasks = core::mem::take(&mut *self.0.lock().unwrap());
+        assert!(!tasks.is_empty());
+        let over = tokio::time::timeout(deadline, futures::future::join_all(tasks)).await;
+        over.expect("it ends").into_iter().for_each(|ended| ended.unwrap());
+    }
 }
 
 /// It begins at 7,000 tokens, and is not due before 20,000.
@@ -44,12 +66,20 @@ fn two_hundred_turns(chat: &(impl ChatClient + Clone + 'static), model: &str, ma
     assert_eq!(talk.discarded, []);
 }
 
+/// What has come does not wait until it is due: then some request would have more than `bytes`.
+fn stay_small(sent: &[Value], bytes: usize) {
+    let longest = sent.iter().map(|body| body.to_string().len()).max().unwrap();
+    assert!(longest < bytes, "{longest} bytes");
+}
+
 #[test]
 fn in_runs_at_anthropic() {
     let chat = anthropic::sessions::Chat::new();
     two_hundred_turns(&chat, anthropic::MODEL, anthropic::sessions::managed());
     let sent = chat.sent.lock().unwrap();
-    let first = |body: &&serde_json::Value| body["messages"][0]["content"][0]["type"] == "compaction";
+    // 9,362 bytes, and 22,410 where it waits.
+    stay_small(&sent, 15_000);
+    let first = |body: &&Value| body["messages"][0]["content"][0]["type"] == "compaction";
     assert!(sent.iter().filter(first).count() > 300, "it stands there as soon as it has come");
 }
 
@@ -58,7 +88,10 @@ fn in_runs_at_openai() {
     for service in [openai::service("openai"), openai::service("openai").in_band()] {
         let chat = openai::sessions::Chat::new("openai");
         two_hundred_turns(&chat, "m", managed(service));
-        check_replay(&chat.sent.lock().unwrap(), true);
+        let sent = chat.sent.lock().unwrap();
+        // 29,131 bytes, and 80,043 where it waits.
+        stay_small(&sent, 50_000);
+        check_replay(&sent, true);
     }
 }
 
@@ -111,7 +144,7 @@ impl Session {
             if early.has_come(&self.begun) {
                 return;
             }
-            tokio::time::sleep(core::time::Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 
@@ -161,23 +194,20 @@ fn what_fails_is_discarded_and_the_history_is_as_it_was() {
     // What happens, and whether the next request is answered.
     for faults in ["503,503,503", "401", "context", "none", "garbage", "disconnect,disconnect,disconnect"] {
         block_on(async {
-            let managed = ahead(managed(failing(faults)));
+            let tasks = Tasks::default();
+            let managed = tasks.watch(managed(failing(faults)));
             let mut session = Session::new(Arc::new(MemoryStore::new())).await;
             let before = session.shown().await;
             assert_eq!(session.begin(&managed).0, Began::Now);
+            tasks.end_within(Duration::from_secs(20)).await;
             // Until it is due nothing is said of it, and it is not tried again.
-            tokio::time::timeout(core::time::Duration::from_secs(20), async {
-                while session.begun.is_under_way()
-                    && session.compact(&managed).await.1 != Some(Discarded::Failed)
-                {
-                    tokio::time::sleep(core::time::Duration::from_millis(20)).await;
-                }
-            })
-            .await
-            .expect("it has failed");
+            assert_eq!(session.begin(&managed), (Began::Earlier, None), "{faults}");
+            assert_eq!(session.shown().await, before, "{faults}");
             // The service is well again by now: what is due is compacted as ever.
+            let (outcome, discarded) = session.compact(&managed).await;
+            assert_eq!(discarded, Some(Discarded::Failed), "{faults}");
+            assert!(matches!(outcome, Ok(CompactionOutcome::Compacted(_))), "{faults}: {outcome:?}");
             let after = session.shown().await;
-            assert_ne!(after, before, "{faults}");
             assert!(after.len() < before.len(), "{faults}");
         });
     }
@@ -201,7 +231,7 @@ fn what_is_not_well_again_leaves_the_history_to_the_fallback_or_as_it_was() {
             let outcome = loop {
                 match session.compact(&managed).await {
                     (Ok(CompactionOutcome::UnderWay), None) => {
-                        tokio::time::sleep(core::time::Duration::from_millis(20)).await;
+                        tokio::time::sleep(Duration::from_millis(20)).await;
                     }
                     (outcome, discarded) => {
                         assert_eq!(discarded, Some(Discarded::Failed));
@@ -260,7 +290,7 @@ fn a_store_that_fails_shows_the_old_history_or_the_new_one() {
             if fate == Fate::Dropped {
                 let committed = async {
                     while fresh(&store).await == old {
-                        tokio::time::sleep(core::time::Duration::from_millis(5)).await;
+                        tokio::time::sleep(Duration::from_millis(5)).await;
                     }
                 };
                 let ended =
@@ -270,12 +300,19 @@ fn a_store_that_fails_shows_the_old_history_or_the_new_one() {
                 assert_eq!(session.compact(&managed).await.0.is_ok(), fate == Fate::Fine, "{fate:?}");
             }
             assert_eq!(fresh(&store).await == old, fate == Fate::Lost, "{fate:?}");
-            if fate == Fate::Lost {
-                // What has come is still there.
+            assert_eq!(session.begun.is_under_way(), fate != Fate::Fine, "{fate:?}");
+            if fate != Fate::Fine {
                 session.history = open(&store).await;
                 let (again, discarded) = session.compact(&managed).await;
-                assert!(matches!(again, Ok(CompactionOutcome::Compacted(_))), "{again:?}");
-                assert_eq!(discarded, None);
+                if fate == Fate::Lost {
+                    // What has come is still there.
+                    assert!(matches!(again, Ok(CompactionOutcome::Compacted(_))), "{again:?}");
+                    assert_eq!(discarded, None);
+                } else {
+                    // It is in place, and is put there once.
+                    assert_eq!(discarded, Some(Discarded::PrefixEdited), "{fate:?}: {again:?}");
+                }
+                assert!(!session.begun.is_under_way(), "{fate:?}");
             }
             let shown = fresh(&store).await;
             assert_eq!(*whole.get_or_insert_with(|| shown.clone()), shown, "{fate:?}");
@@ -287,12 +324,28 @@ fn a_store_that_fails_shows_the_old_history_or_the_new_one() {
 #[test]
 fn what_has_not_come_is_not_waited_for() {
     block_on(async {
-        let managed = ahead(managed(failing("hang")));
+        let tasks = Tasks::default();
+        let managed = tasks.watch(managed(failing("hang")));
         let mut session = Session::new(Arc::new(MemoryStore::new())).await;
         let before = session.shown().await;
         assert_eq!(session.begin(&managed).0, Began::Now);
-        assert!(matches!(session.compact(&managed).await, (Ok(CompactionOutcome::UnderWay), None)));
+        let outcome = tokio::time::timeout(Duration::from_secs(5), session.compact(&managed)).await;
+        assert!(matches!(outcome, Ok((Ok(CompactionOutcome::UnderWay), None))), "{outcome:?}");
         session.begun.give_up();
+        tasks.end_within(Duration::from_secs(5)).await;
         assert_eq!(session.shown().await, before);
+    });
+}
+
+/// Where the request does not fit, what was begun is waited for, and nobody is asked twice.
+#[test]
+fn what_has_not_come_is_waited_for_where_nothing_fits() {
+    block_on(async {
+        let managed = ahead(managed(failing("ok,401,401,401")));
+        let mut session = Session::new(Arc::new(MemoryStore::new())).await;
+        assert_eq!(session.begin(&managed).0, Began::Now);
+        let outcome = managed.compact(&mut session.cx(Pass::Overflow)).await;
+        assert!(matches!(outcome, Ok(CompactionOutcome::Compacted(_))), "{outcome:?}");
+        assert!(!session.begun.is_under_way());
     });
 }

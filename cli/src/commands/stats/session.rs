@@ -38,7 +38,8 @@ struct Other {
 impl Session {
     /// What stands beside `transcript` in its file; `None` if there is nothing.
     pub(super) fn of(transcript: &Transcript<'_>) -> Option<Self> {
-        let compactions = transcript.compactions().iter().map(|found| Compaction {
+        let compactions = transcript.compactions();
+        let compactions = compactions.iter().map(|found| Compaction {
             before_message: found.at,
             trigger: found.trigger.as_str().to_owned(),
             messages_dropped: found.dropped,

@@ -38,7 +38,7 @@ impl Outliner for Lines {
             };
             found.named_by = self.lines.offset(end);
             if at == 0 {
-                found.compactions = self.tree.compactions(end);
+                found.compactions = self.tree.compactions(&[end]).remove(&end).unwrap_or_default();
                 self.place(&lines, &mut outline);
             }
             outline.conversations.push(found);

@@ -44,22 +44,25 @@ impl Session {
     ) -> Result<Vec<Conversation>, WireError> {
         let Some(active) = self.tree.end(leaf)? else { return Ok(Vec::new()) };
         let ends = self.tree.ends(active);
+        let mut compactions = self.tree.compactions(&ends);
         let other = |end: &usize| {
             let lines = self.tree.gather(*end);
             let said = |line: &usize| self.said.get(*line).cloned();
-            let mut conversation = conversation(&self.tree, *end, &lines, said);
+            let mut conversation = conversation(&self.tree, &lines, said);
             conversation.id = self.uuid(*end);
             conversation.label = self.tree.label(*end, &lines);
             conversation.relation = self.tree.relation(*end, base);
             conversation.active = false;
+            conversation.compactions = compactions.remove(end).unwrap_or_default();
             conversation
         };
         let others: Vec<_> = ends.iter().skip(1).map(other).collect();
         let (id, lines) = (self.uuid(active), self.tree.gather(active));
         // Nobody asks for the messages again: what goes on is not held twice.
         let said = |line: &usize| self.said.get_mut(*line).map(core::mem::take);
-        let mut first = conversation(&self.tree, active, &lines, said);
+        let mut first = conversation(&self.tree, &lines, said);
         (first.id, first.label) = (id, self.tree.title(active));
+        first.compactions = compactions.remove(&active).unwrap_or_default();
         Ok([first].into_iter().chain(others).collect())
     }
 
@@ -68,10 +71,9 @@ impl Session {
     }
 }
 
-/// The conversation of these lines, which ends with `end`. `said` gives what is said in one.
+/// The conversation of these lines. `said` gives what is said in one.
 fn conversation(
     tree: &Tree,
-    end: usize,
     lines: &[usize],
     mut said: impl FnMut(&usize) -> Option<(Said, Option<RecordId>)>,
 ) -> Conversation {
@@ -86,7 +88,6 @@ fn conversation(
         }
     }
     conversation.usage = reports.entries;
-    conversation.compactions = tree.compactions(end);
     conversation
 }
 

@@ -9,7 +9,7 @@ use crate::message::{Message, Part, Str};
 use crate::wire::WireError;
 use crate::wire::forest::{self, Forest, Key, Names};
 use crate::wire::json;
-use crate::wire::transcript::{Relation, ToolCompaction};
+use crate::wire::transcript::{Compactions, Relation, ToolCompaction, Ways};
 
 /// All lines that have a name and a place in a tree: some eighty bytes for each.
 #[derive(Debug, Default)]
@@ -200,20 +200,31 @@ impl Tree {
         ordered
     }
 
-    /// What the tool compacted on the way to `leaf`, the oldest first. All of it is before the first message.
-    pub(super) fn compactions(&self, leaf: usize) -> Vec<ToolCompaction> {
-        let mut found = Vec::new();
-        let mut root = self.forest.up(leaf).last();
-        while let Some(cut) = root.and_then(|root| self.cuts.get(&root)) {
-            let mut compaction = ToolCompaction::new(0);
-            compaction.trigger = cut.trigger.clone();
-            compaction.tokens_before = cut.tokens_before;
-            compaction.dropped = cut.before.map(|before| self.count(&self.gather(before)));
-            found.push(compaction);
-            root = cut.before.and_then(|before| self.forest.up(before).last());
-        }
-        found.reverse();
-        found
+    /// What the tool compacted on the way to each of these ends. All of it is before the first message.
+    pub(super) fn compactions(&self, ends: &[usize]) -> HashMap<usize, Compactions> {
+        let mut ends = ends.to_vec();
+        // The last way first: most of the others are its beginning.
+        ends.sort_unstable_by_key(|end| core::cmp::Reverse(*end));
+        let mut ways = Ways::default();
+        let mut to = |end| ways.back(self.cuts_before(end), |cut| self.compaction(cut));
+        ends.into_iter().map(|end| (end, to(end))).collect()
+    }
+
+    /// The cuts on the way to `leaf`, the latest first, each with its line.
+    fn cuts_before(&self, leaf: usize) -> impl Iterator<Item = (usize, &Cut)> {
+        let cut_before = |leaf: usize| {
+            let root = self.forest.up(leaf).last()?;
+            Some((root, self.cuts.get(&root)?))
+        };
+        core::iter::successors(cut_before(leaf), move |(_, cut)| cut_before(cut.before?))
+    }
+
+    fn compaction(&self, cut: &Cut) -> ToolCompaction {
+        let mut compaction = ToolCompaction::new(0);
+        compaction.trigger = cut.trigger.clone();
+        compaction.tokens_before = cut.tokens_before;
+        compaction.dropped = cut.before.map(|before| self.count(&self.gather(before)));
+        compaction
     }
 
     /// How many messages these lines hold.

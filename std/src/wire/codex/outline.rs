@@ -15,6 +15,8 @@ pub(super) struct Lines {
     session: Session<u64>,
     /// Where those begin that hold messages, in their order: each by its place here is what the session calls a line.
     offsets: Vec<u64>,
+    /// What compactions left behind.
+    before: Vec<OutlinedConversation>,
 }
 
 impl Outliner for Lines {
@@ -23,16 +25,20 @@ impl Outliner for Lines {
         if self.session.push(text, line, text, |_| offset)?.is_some() {
             self.offsets.push(offset);
         }
+        if let Some(left) = self.session.thread.left.take() {
+            let label = label(self.before.len().saturating_add(1));
+            self.before.push(OutlinedConversation::other(label, Relation::Branch(0), left.slots.len()));
+        }
         Ok(())
     }
 
     /// Its conversations have no leaf to name.
     fn finish(mut self: Box<Self>, _: Option<&str>) -> Result<Outline, WireError> {
         self.session.thread.settle();
-        let thread = self.session.thread;
-        let active = thread.now;
+        let active = core::mem::take(&mut self.session.thread.now);
+        let compactions = self.session.thread.compactions()(active.compactions);
         let mut found = OutlinedConversation::active(self.session.id, Str::default(), active.slots.len());
-        found.compactions = active.compactions;
+        found.compactions = compactions;
         let runs = active
             .slots
             .chunk_by(|one, next| (one.line, one.piece.wrapping_add(1)) == (next.line, next.piece));
@@ -43,10 +49,7 @@ impl Outliner for Lines {
         };
         let places = runs.filter_map(place).collect();
         let mut conversations = vec![found];
-        for (number, before) in (1_usize..).zip(thread.before) {
-            let other = OutlinedConversation::other(label(number), Relation::Branch(0), before.slots.len());
-            conversations.push(other);
-        }
+        conversations.extend(self.before);
         let reports = active.reports.iter().map(|found| (found.at, found.report)).collect();
         Ok(Outline { conversations, places, reports })
     }

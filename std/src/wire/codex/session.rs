@@ -40,13 +40,24 @@ pub(super) struct Said {
 /// what compactions left behind.
 pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<(), WireError> {
     let source = Arc::clone(&transcript.source);
+    let base = transcript.conversations.len();
     let list = transcript.lines(text);
     let mut session = Session::default();
-    let mut said = Vec::with_capacity(transcript.count(list));
+    let mut said: Vec<Option<(RecordId, Vec<Message>)>> = Vec::with_capacity(transcript.count(list));
+    let mut before = Vec::new();
     for at in 0..transcript.count(list) {
         let line = source.get(transcript.place(list, at)).unwrap_or_default();
         let number = u32::try_from(at).unwrap_or(u32::MAX);
         let found = json::nested(text, line, "", |line| session.push(&source, number, line, |usage| usage))?;
+        if let Some(stage) = session.thread.left.take() {
+            let number = before.len().saturating_add(1);
+            let count = stage.compactions;
+            let mut left = conversation(stage, |line| said.get(line)?.clone());
+            left.relation = Relation::Branch(base);
+            left.active = false;
+            left.label = label(number);
+            before.push((left, count));
+        }
         said.push(found.map(|found| {
             let record = transcript.element(list, at, found.messages.len());
             if found.stays {
@@ -56,21 +67,15 @@ pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<(), WireEr
         }));
     }
     session.thread.settle();
-    let base = transcript.conversations.len();
-    let Thread { now, before, .. } = session.thread;
-    let left = |(number, stage): (usize, Stage<Usage>)| {
-        let mut left = conversation(stage, |line| said.get(line)?.clone());
-        left.relation = Relation::Branch(base);
-        left.active = false;
-        left.label = label(number);
-        left
-    };
-    let before: Vec<_> = (1..).zip(before).map(left).collect();
+    let now = core::mem::take(&mut session.thread.now);
+    let (count, compactions) = (now.compactions, session.thread.compactions());
     // Nobody asks for the messages again: what goes on is not held twice.
     let mut current = conversation(now, |line| said.get_mut(line)?.take());
     current.id = session.id;
-    transcript.conversations.push(current);
-    transcript.conversations.extend(before);
+    for (mut found, count) in core::iter::once((current, count)).chain(before) {
+        found.compactions = compactions(count);
+        transcript.conversations.push(found);
+    }
     Ok(())
 }
 
@@ -80,8 +85,7 @@ fn conversation(
     mut said: impl FnMut(usize) -> Option<(RecordId, Vec<Message>)>,
 ) -> Conversation {
     let mut conversation = Conversation::new(Format::Codex, "");
-    let Stage { slots, compactions, reports } = stage;
-    conversation.compactions = compactions;
+    let Stage { slots, reports, .. } = stage;
     conversation.usage = reports.iter().map(|found| UsageEntry::new(found.at, found.report)).collect();
     conversation.entries.reserve_exact(slots.len());
     for run in slots.chunk_by(|one, next| one.line == next.line) {

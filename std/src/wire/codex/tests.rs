@@ -170,7 +170,8 @@ fn base_instructions_stand_before_everything_and_stay_after_a_compaction() {
         ["system: text Be brief.", "user: text list", "user: text so far", "user: text go on"]
     );
     assert_eq!(shown_in(before), ["system: text Be brief.", "user: text list", "assistant: text a.txt"]);
-    assert_eq!((active.compactions[0].at, active.compactions[0].dropped), (2, Some(1)));
+    let compaction = active.compactions.get(0).unwrap();
+    assert_eq!((compaction.at, compaction.dropped), (2, Some(1)));
     let entry = &mut transcript.conversations_mut()[0].entries[0];
     let changed = entry.message().clone().with_parts(vec![Part::Text("Be long.".into())]);
     *entry = entry.clone().with_message(changed);

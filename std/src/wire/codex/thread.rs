@@ -3,18 +3,22 @@
 use core::hash::BuildHasher as _;
 use std::collections::HashSet;
 use std::hash::RandomState;
+use std::sync::Arc;
 
 use epitome_core::message::Role;
 
 use crate::message::Message;
-use crate::wire::transcript::ToolCompaction;
+use crate::wire::transcript::{Compactions, ToolCompaction};
 
 /// A session while it is read: some thirty bytes for each message. A report is an `R`.
 #[derive(Debug)]
 pub(super) struct Thread<R> {
     pub(super) now: Stage<R>,
-    /// What the model no longer saw after a compaction.
-    pub(super) before: Vec<Stage<R>>,
+    /// What the model no longer sees since the last compaction, until somebody takes it: all of them together would grow with
+    /// the square of their number.
+    pub(super) left: Option<Stage<R>>,
+    /// Each by its place when it happened.
+    compactions: Vec<ToolCompaction>,
     /// Reports, and how many messages there were when they came.
     reports: Vec<Report<R>>,
     /// For the digests of what is said.
@@ -25,7 +29,8 @@ pub(super) struct Thread<R> {
 #[derive(Debug)]
 pub(super) struct Stage<R> {
     pub(super) slots: Vec<Slot>,
-    pub(super) compactions: Vec<ToolCompaction>,
+    /// How many compactions were before it.
+    pub(super) compactions: usize,
     /// Each at the last message of its response.
     pub(super) reports: Vec<Report<R>>,
 }
@@ -52,10 +57,16 @@ pub(super) struct Slot {
     said: u64,
 }
 
+impl<R> Default for Stage<R> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), compactions: 0, reports: Vec::new() }
+    }
+}
+
 impl<R> Default for Thread<R> {
     fn default() -> Self {
-        let now = Stage { slots: Vec::new(), compactions: Vec::new(), reports: Vec::new() };
-        Self { now, before: Vec::new(), reports: Vec::new(), secret: RandomState::new() }
+        let (compactions, reports) = (Vec::new(), Vec::new());
+        Self { now: Stage::default(), left: None, compactions, reports, secret: RandomState::new() }
     }
 }
 
@@ -103,14 +114,22 @@ impl<R> Thread<R> {
         let dropped = self.now.slots.len().saturating_sub(slots.len().saturating_add(again));
         compaction.dropped = u64::try_from(dropped).ok();
         compaction.tokens_before = self.now.reports.last().and_then(|last| last.input);
-        let mut compactions = self.now.compactions.clone();
-        compactions.iter_mut().for_each(|earlier| earlier.at = 0);
-        compactions.push(compaction);
+        self.compactions.push(compaction);
         slots.extend(new);
-        let next = Stage { slots, compactions, reports: Vec::new() };
+        let next = Stage { slots, compactions: self.compactions.len(), reports: Vec::new() };
         let before = core::mem::replace(&mut self.now, next);
-        if !before.slots.is_empty() {
-            self.before.push(before);
+        self.left = Some(before).filter(|before| !before.slots.is_empty());
+    }
+
+    /// What was compacted before each of the stages, by how many compactions that are.
+    pub(super) fn compactions(&self) -> impl Fn(usize) -> Compactions {
+        // What stays of a conversation was said before all compactions but the last.
+        let at_start =
+            self.compactions.iter().cloned().map(|compaction| ToolCompaction { at: 0, ..compaction });
+        let list: Arc<[_]> = at_start.collect();
+        move |count| match count.checked_sub(1) {
+            Some(last) => Compactions::first_of(&list, last).and(self.compactions.get(last).cloned()),
+            None => Compactions::default(),
         }
     }
 

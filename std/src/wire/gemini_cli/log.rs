@@ -11,7 +11,9 @@ use crate::message::{Message, Str};
 use crate::wire::error::quoted;
 use crate::wire::expect::{expect_object, optional_text, share};
 use crate::wire::json::{self, Kind};
-use crate::wire::transcript::{Conversation, Entry, Relation, ToolCompaction, Transcript, UsageEntry};
+use crate::wire::transcript::{
+    Compactions, Conversation, Entry, Relation, ToolCompaction, Transcript, UsageEntry,
+};
 use crate::wire::{Format, WireError, WireErrorKind, document};
 
 /// What the lines of a log say together.
@@ -166,16 +168,15 @@ impl<'a> Log<'a> {
         let mut stages = Vec::new();
         for before in core::mem::take(&mut self.before) {
             let mut conversation = conversation(transcript, text, &before.records)?;
-            conversation.compactions.clone_from(&compactions);
+            let count = compactions.len();
             conversation.label =
                 Str::from(if before.dropped.is_some() { "before a compaction" } else { "before a rewind" });
             if let Some(dropped) = &before.dropped {
                 compactions.push(compaction(&conversation, dropped));
             }
-            stages.push((before.records, conversation));
+            stages.push((before.records, conversation, count));
         }
         let mut now = conversation(transcript, text, &self.now)?;
-        now.compactions = compactions;
         (now.id, now.label) = (self.id.clone(), self.label);
         let mut listed: HashSet<Cow<'_, str>> = HashSet::new();
         if let Some(records) = chosen {
@@ -184,12 +185,14 @@ impl<'a> Log<'a> {
             conversation.id = self.id;
             transcript.push(conversation);
         }
-        stages.push((self.now, now));
-        for (records, mut conversation) in stages.into_iter().rev() {
+        stages.push((self.now, now, compactions.len()));
+        let compactions: Arc<[_]> = compactions.into();
+        for (records, mut conversation, count) in stages.into_iter().rev() {
             let is_first = transcript.conversations.len() == base;
             if !is_first && records.list.iter().all(|kept| listed.contains(&kept.id)) {
                 continue;
             }
+            conversation.compactions = Compactions::first_of(&compactions, count);
             if !is_first {
                 conversation.id = records.list.last().map(|kept| Str::from(&*kept.id)).unwrap_or_default();
                 conversation.relation = Relation::Branch(base);

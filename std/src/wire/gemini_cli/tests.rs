@@ -117,7 +117,7 @@ fn a_checkpoint_that_drops_records_is_a_compaction() {
     let transcript = logged(COMPRESSED);
     let [active, before] = transcript.conversations() else { panic!("{transcript:?}") };
     assert_eq!(shown_in(active), ["user: text Summary of both", "assistant: text Two", "user: text More"]);
-    let compaction = &active.compactions[0];
+    let compaction = active.compactions.get(0).unwrap();
     assert_eq!((compaction.dropped, compaction.tokens_before), (Some(3), Some(900)));
     let expected = [
         "user: text One",

@@ -59,7 +59,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
         conversation.id = member_text(&source, whole, "id")?.unwrap_or_default();
         conversation.label = member_text(&source, whole, "name")?.unwrap_or_default();
     }
-    let mut hidden = 0_u64;
+    let (mut hidden, mut compactions) = (0_u64, Vec::new());
     for at in 0..transcript.count(list) {
         let raw = source.get(transcript.place(list, at)).unwrap_or_default();
         let place = if path.is_empty() { String::new() } else { format!("{path}/{at}") };
@@ -79,7 +79,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
                 Seen::ByModel if hidden > 0 => {
                     let mut compaction = ToolCompaction::new(conversation.entries.len());
                     compaction.dropped = Some(core::mem::take(&mut hidden));
-                    conversation.compactions.push(compaction);
+                    compactions.push(compaction);
                 }
                 _ => {}
             }
@@ -88,6 +88,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
             Ok(())
         })?;
     }
+    conversation.compactions = compactions.into();
     transcript.push(conversation);
     Ok(())
 }

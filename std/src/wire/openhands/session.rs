@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::event::{Event, event};
 use crate::message::{Message, Part, Str};
 use crate::wire::json;
-use crate::wire::transcript::{Conversation, Relation, ToolCompaction, Transcript, UsageEntry};
+use crate::wire::transcript::{Compactions, Conversation, Relation, ToolCompaction, Transcript, UsageEntry};
 use crate::wire::{Format, WireError};
 
 /// Adds the conversations of the array `list`, at `path` in `whole`, a slice of the source.
@@ -25,8 +25,11 @@ pub(super) fn read(
         json::nested(whole, raw, path, |raw| run.push(transcript, (number, at), raw))?;
     }
     let base = transcript.conversations.len();
+    let compactions: Arc<[_]> = run.compactions.into();
+    run.current.compactions = Compactions::first_of(&compactions, compactions.len());
     transcript.push(run.current);
     for (count, mut before) in (1_usize..).zip(run.before) {
+        before.compactions = Compactions::first_of(&compactions, count.saturating_sub(1));
         before.relation = Relation::Branch(base);
         before.active = false;
         before.label = Str::from(format!("before condensation {count}"));
@@ -40,6 +43,7 @@ struct Run {
     /// The event of each entry.
     ids: Vec<Option<u64>>,
     before: Vec<Conversation>,
+    compactions: Vec<ToolCompaction>,
     /// The responses whose words have been told.
     told: HashSet<String>,
 }
@@ -48,7 +52,7 @@ impl Run {
     fn new(place: String, label: Str) -> Self {
         let mut current = Conversation::new(Format::OpenHands, place);
         current.label = label;
-        Self { current, ids: Vec::new(), before: Vec::new(), told: HashSet::new() }
+        Self { current, ids: Vec::new(), before: Vec::new(), compactions: Vec::new(), told: HashSet::new() }
     }
 
     fn push(
@@ -98,7 +102,6 @@ impl Run {
     ) {
         let mut next = Conversation::new(Format::OpenHands, self.current.path.clone());
         next.label = self.current.label.clone();
-        next.compactions = self.current.compactions.clone();
         let first = self.ids.iter().position(&gone).unwrap_or(self.ids.len());
         let mut ids = Vec::new();
         let mut compaction = ToolCompaction::new(first);
@@ -122,7 +125,7 @@ impl Run {
         ids.extend(put(&mut next, &mut summary, id));
         next.pieces = next.entries.len();
         compaction.dropped = Some(dropped);
-        next.compactions.push(compaction);
+        self.compactions.push(compaction);
         let place = |entry: &UsageEntry| Some(UsageEntry::new((*new_place.get(entry.at)?)?, entry.usage));
         next.usage = self.current.usage.iter().filter_map(place).collect();
         self.ids = ids;

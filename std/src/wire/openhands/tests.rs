@@ -139,6 +139,7 @@ fn a_condensation_takes_events_out() {
         "user: text more",
     ];
     assert_eq!(shown_in(active), expected);
-    assert_eq!((active.compactions[0].at, active.compactions[0].dropped), (2, Some(4)));
+    let compaction = active.compactions.get(0).unwrap();
+    assert_eq!((compaction.at, compaction.dropped), (2, Some(4)));
     assert_eq!((before.relation, before.entries.len()), (Relation::Branch(0), 8));
 }

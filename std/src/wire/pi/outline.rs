@@ -27,23 +27,22 @@ impl Outliner for Lines {
     fn finish(self: Box<Self>, leaf: Option<&str>) -> Result<Outline, WireError> {
         let mut outline = Outline::default();
         let Some(active) = self.tree.end(leaf)? else { return Ok(outline) };
-        for (at, visible) in self.tree.conversations(active).into_iter().enumerate() {
+        self.tree.for_each_conversation(active, |visible| {
             let label = if visible.is_before { Str::from(BEFORE) } else { Str::default() };
-            let seen = visible.seen;
-            if at > 0 {
-                let mut other = OutlinedConversation::other(label, Relation::Branch(0), seen.len());
-                other.named_by = seen.last().and_then(|last| self.lines.offset(*last));
+            if !outline.conversations.is_empty() {
+                let mut other = OutlinedConversation::other(label, Relation::Branch(0), visible.count());
+                other.named_by = visible.last().and_then(|last| self.lines.offset(last));
                 outline.conversations.push(other);
-                continue;
+                return;
             }
-            let mut found = OutlinedConversation::active(self.tree.id.clone(), label, seen.len());
+            let offsets = visible.seen().filter_map(|entry| self.lines.offset(entry));
+            outline.places = offsets.map(|offset| Place::whole(offset, 1)).collect();
+            let report = |(at, entry)| Some((at, self.lines.report(entry)?));
+            outline.reports = visible.seen().enumerate().filter_map(report).collect();
+            let mut found = OutlinedConversation::active(self.tree.id.clone(), label, visible.count());
             found.compactions = visible.compactions;
             outline.conversations.push(found);
-            let offsets = seen.iter().filter_map(|entry| self.lines.offset(*entry));
-            outline.places = offsets.map(|offset| Place::whole(offset, 1)).collect();
-            let report = |(at, entry): (usize, &usize)| Some((at, self.lines.report(*entry)?));
-            outline.reports = seen.iter().enumerate().filter_map(report).collect();
-        }
+        });
         Ok(outline)
     }
 }

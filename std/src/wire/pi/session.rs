@@ -6,7 +6,7 @@ use epitome_core::Usage;
 use epitome_core::message::Role;
 
 use super::message::{message, reported};
-use super::tree::{Content, Line, Tree, Visible};
+use super::tree::{Content, Line, Tree};
 use crate::message::{Message, Part, Str, WireText};
 use crate::wire::expect::share;
 use crate::wire::forest;
@@ -46,45 +46,46 @@ impl Session {
         base: usize,
     ) -> Result<Vec<Conversation>, WireError> {
         let Some(active) = self.tree.end(leaf)? else { return Ok(Vec::new()) };
-        let mut found = self.tree.conversations(active).into_iter();
-        let first = found.next();
-        let other = |visible: Visible| {
-            let last = visible.seen.last().and_then(|last| self.said.get(*last)?.0.name.clone());
-            let mut other = conversation(visible, |entry| self.said.get(entry).cloned());
-            other.id = last.unwrap_or_default();
-            other.relation = Relation::Branch(base);
-            other.active = false;
-            other
-        };
-        let others: Vec<_> = found.map(other).collect();
-        // Nobody asks for the messages again: what goes on is not held twice.
-        let said = |entry: usize| self.said.get_mut(entry).map(core::mem::take);
-        let first = first.map(|visible| conversation(visible, said)).map(|mut first| {
-            first.id = self.tree.id;
-            first
+        let mut first: Option<(Vec<usize>, Conversation)> = None;
+        let mut others = Vec::new();
+        self.tree.for_each_conversation(active, |visible| {
+            let mut found = Conversation::new(Format::Pi, "");
+            found.compactions = visible.compactions.clone();
+            if visible.is_before {
+                found.label = Str::from(BEFORE);
+            }
+            if first.is_none() {
+                first = Some((visible.seen().collect(), found));
+                return;
+            }
+            add(&mut found, visible.seen(), |entry| self.said.get(entry).cloned());
+            let last = visible.last().and_then(|last| self.said.get(last)?.0.name.clone());
+            found.id = last.unwrap_or_default();
+            found.relation = Relation::Branch(base);
+            found.active = false;
+            others.push(found);
         });
-        Ok(first.into_iter().chain(others).collect())
+        let Some((seen, mut first)) = first else { return Ok(others) };
+        // Nobody asks for the messages again: what goes on is not held twice.
+        add(&mut first, seen.into_iter(), |entry| self.said.get_mut(entry).map(core::mem::take));
+        first.id = self.tree.id;
+        Ok(core::iter::once(first).chain(others).collect())
     }
 }
 
-/// The conversation that is visible. `said` gives what an entry says.
-fn conversation(
-    visible: Visible,
+/// Adds what is said in these entries. `said` gives what one says.
+fn add(
+    conversation: &mut Conversation,
+    entries: impl Iterator<Item = usize>,
     said: impl FnMut(usize) -> Option<(Said, Option<RecordId>)>,
-) -> Conversation {
-    let mut conversation = Conversation::new(Format::Pi, "");
-    conversation.compactions = visible.compactions;
-    if visible.is_before {
-        conversation.label = Str::from(BEFORE);
-    }
-    for (said, record) in visible.seen.into_iter().filter_map(said) {
+) {
+    for (said, record) in entries.filter_map(said) {
         let (Some(message), Some(record)) = (said.message, record) else { continue };
         conversation.extend(record, [message]);
         if let Some(usage) = said.usage {
             conversation.usage.push(UsageEntry::new(conversation.entries.len().saturating_sub(1), usage));
         }
     }
-    conversation
 }
 
 /// What an entry says.

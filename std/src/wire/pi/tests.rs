@@ -110,10 +110,32 @@ fn a_compaction_puts_its_summary_before_what_it_kept() {
     let [one, before] = transcript.conversations() else { panic!("{transcript:?}") };
     assert_eq!((before.entries.len(), &*before.id, before.relation), (4, "d", Relation::Branch(0)));
     assert_eq!(shown_in(one), ["user: text so far", "user: text kept", "user: text after"]);
-    let found = &one.compactions[0];
+    let found = one.compactions.get(0).unwrap();
     assert_eq!((found.at, found.dropped, found.tokens_before), (0, Some(3), Some(900)));
     let mut without = transcript.clone();
     without.conversations_mut()[0].entries.remove(0);
     let error = write_back(&without, &mut Vec::new()).unwrap_err();
     assert_eq!(error.kind(), WireErrorKind::Unsupported);
+}
+
+#[test]
+fn a_summary_is_not_kept_by_the_next_compaction() {
+    let compaction = |first: &str| {
+        format!(
+            r#"{{"type":"compaction","timestamp":"t","summary":"up to {first}","firstKeptEntryId":"{first}"}}"#
+        )
+    };
+    let lines = [
+        HEAD.to_owned(),
+        named(USER, "a", ""),
+        named(CALL, "b", "a"),
+        named(&compaction("b"), "c", "b"),
+        named(RESULT, "d", "c"),
+        named(&compaction("b"), "e", "d"),
+    ];
+    let transcript = transcript(&lines);
+    let one = transcript.active().unwrap();
+    assert_eq!(shown_in(one)[0], "user: text up to b");
+    assert_eq!((one.entries.len(), transcript.conversations().len()), (3, 3));
+    assert_eq!(one.compactions.iter().map(|one| one.dropped).collect::<Vec<_>>(), [Some(1), Some(1)]);
 }

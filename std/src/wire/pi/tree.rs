@@ -1,5 +1,6 @@
 //! Which entries are one conversation, and in which order. What they say is not held.
 
+use core::ops::Range;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +9,7 @@ use crate::wire::WireError;
 use crate::wire::expect::{expect_object, number, optional_text};
 use crate::wire::forest::{self, Forest, Names};
 use crate::wire::json::{self, Kind};
-use crate::wire::transcript::ToolCompaction;
+use crate::wire::transcript::{Compactions, ToolCompaction, Ways};
 
 /// An entry, as far as the forest needs it.
 #[derive(Debug)]
@@ -65,13 +66,47 @@ pub(super) struct Tree {
     cuts: HashMap<usize, (Option<usize>, Option<u64>)>,
 }
 
-/// What a model sees at some time.
+/// What a model sees at some time: a summary, and the messages behind what that tells.
 #[derive(Debug)]
-pub(super) struct Visible {
-    pub(super) seen: Vec<usize>,
-    pub(super) compactions: Vec<ToolCompaction>,
+pub(super) struct Visible<'p> {
+    summary: Option<usize>,
+    spoken: &'p [usize],
+    pub(super) compactions: Compactions,
     /// Whether a compaction came after it.
     pub(super) is_before: bool,
+}
+
+/// The same, by its place among the messages on the way to an end.
+#[derive(Debug, Default)]
+struct Stage {
+    summary: Option<usize>,
+    spoken: Range<usize>,
+    compactions: usize,
+}
+
+/// What there is on the way to an end.
+#[derive(Debug, Default)]
+struct Way {
+    /// The messages, without summaries.
+    spoken: Vec<usize>,
+    stages: Vec<Stage>,
+    /// Each compaction, and the entry that it is.
+    compactions: Vec<(usize, ToolCompaction)>,
+}
+
+impl Visible<'_> {
+    /// The entries, in the order in which a model sees them.
+    pub(super) fn seen(&self) -> impl Iterator<Item = usize> {
+        self.summary.into_iter().chain(self.spoken.iter().copied())
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.spoken.len().saturating_add(usize::from(self.summary.is_some()))
+    }
+
+    pub(super) fn last(&self) -> Option<usize> {
+        self.spoken.last().copied().or(self.summary)
+    }
 }
 
 impl Tree {
@@ -105,45 +140,62 @@ impl Tree {
 
     /// What a model saw before each compaction on the way to `leaf`, and what it sees there: the summary of the last, what
     /// it kept, and what came after it.
-    fn visible(&self, leaf: usize) -> Vec<Visible> {
-        let mut stages = Vec::new();
-        let (mut seen, mut compactions): (Vec<usize>, Vec<ToolCompaction>) = (Vec::new(), Vec::new());
+    fn way(&self, leaf: usize) -> Way {
+        let mut way = Way::default();
+        let mut now = Stage::default();
         for node in self.forest.path(leaf) {
             if !self.holds.get(node).is_some_and(|holds| *holds) {
                 continue;
             }
             let Some((first, tokens)) = self.cuts.get(&node) else {
-                seen.push(node);
+                way.spoken.push(node);
                 continue;
             };
-            let kept =
-                first.and_then(|first| seen.iter().position(|seen| *seen >= first)).unwrap_or(seen.len());
+            now.spoken.end = way.spoken.len();
+            let kept = |first: usize| way.spoken.partition_point(|spoken| *spoken < first);
+            let kept = first.map_or(way.spoken.len(), kept).max(now.spoken.start);
             let mut compaction = ToolCompaction::new(0);
-            compaction.dropped = u64::try_from(kept).ok();
+            let spoken = kept.saturating_sub(now.spoken.start);
+            compaction.dropped =
+                u64::try_from(spoken.saturating_add(usize::from(now.summary.is_some()))).ok();
             compaction.tokens_before = *tokens;
-            stages.push(Visible { seen: seen.clone(), compactions: compactions.clone(), is_before: true });
-            compactions.push(compaction);
-            seen.drain(..kept);
-            seen.insert(0, node);
+            way.compactions.push((node, compaction));
+            let next = Stage { summary: Some(node), spoken: kept..0, compactions: way.compactions.len() };
+            way.stages.push(core::mem::replace(&mut now, next));
         }
-        stages.push(Visible { seen, compactions, is_before: false });
-        stages
+        now.spoken.end = way.spoken.len();
+        way.stages.push(now);
+        way
     }
 
-    /// All conversations: the one that ends with `active` first; then other ends in the order of the file, and what was there
-    /// before each compaction.
-    pub(super) fn conversations(&self, active: usize) -> Vec<Visible> {
+    /// Visits all conversations: the one that ends with `active` first; then other ends in the order of the file, and what was
+    /// there before each compaction. Most of them begin alike: what one sees is made when it is visited.
+    pub(super) fn for_each_conversation(&self, active: usize, mut visit: impl FnMut(Visible<'_>)) {
         let mut listed: HashSet<usize> = HashSet::new();
-        let mut found = Vec::new();
+        let mut ways = Ways::default();
+        let mut lists = |way: &Way| {
+            let newest_first = way.compactions.iter().rev().map(|(node, compaction)| (*node, compaction));
+            ways.back(newest_first, Clone::clone)
+        };
+        if let Some(last) = self.forest.leaves().next_back() {
+            lists(&self.way(last));
+        }
+        let mut is_first = true;
         for leaf in core::iter::once(active).chain(self.forest.leaves()) {
-            for visible in self.visible(leaf).into_iter().rev() {
-                let is_new = visible.seen.iter().any(|node| !listed.contains(node));
-                if is_new || found.is_empty() {
-                    listed.extend(&visible.seen);
-                    found.push(visible);
+            let way = self.way(leaf);
+            let all = lists(&way);
+            for (later, stage) in way.stages.iter().rev().enumerate() {
+                let visible = Visible {
+                    summary: stage.summary,
+                    spoken: way.spoken.get(stage.spoken.clone()).unwrap_or_default(),
+                    compactions: all.first(stage.compactions),
+                    is_before: later > 0,
+                };
+                if core::mem::take(&mut is_first) || visible.seen().any(|node| !listed.contains(&node)) {
+                    listed.extend(visible.seen());
+                    visit(visible);
                 }
             }
         }
-        found
     }
 }
