@@ -206,6 +206,11 @@ impl Message {
         self.wire = Some(wire);
         // What readers collect one by one has room for more, and stays as long as the message.
         self.parts.shrink_to_fit();
+        for part in &mut self.parts {
+            if let Part::ToolResult(result) = part {
+                result.parts.shrink_to_fit();
+            }
+        }
         self
     }
 

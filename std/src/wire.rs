@@ -47,7 +47,8 @@
 //!   they are. The keys around a list that it looks at stand in the row, so that one that is there twice is refused. What stands in a field of its own, such as
 //!   instructions, is `Transcript::field`; a value that cannot be left out, `Transcript::value`. Texts are slices of the
 //!   source: `expect::share` makes them without a copy. Every message ends with `with_wire`, whose text is a slice of its
-//!   record; one that shares its record with the message before it has `rejoin`.
+//!   record; one that shares its record with the message before it has `rejoin`. What `json` has been through once, which
+//!   is every value and, in `Transcript::extend`, every line, is read by `json::known` from there on.
 //! - Branches and side chains are conversations of their own, with a `Relation`; they may share records. Every record has
 //!   to be in one of them: what is in none when a transcript is written is left out. `forest::Forest` is for records that
 //!   name the one before them; their list is `free` (`Transcript::forest`, `Transcript::free_array`), because its order is

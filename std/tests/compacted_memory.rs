@@ -4,8 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use core::cell::Cell;
+use core::fmt::Write as _;
 use std::alloc::System;
-use std::fmt::Write as _;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -78,6 +78,9 @@ fn gemini_cli(at: usize) -> String {
     )
 }
 
+/// What is counted of a session of so many compactions.
+type Measure = fn(Format, &str, usize) -> usize;
+
 /// A session of so many compactions.
 fn session(head: &str, round: Round, compactions: usize) -> String {
     let mut text = head.to_owned();
@@ -143,7 +146,7 @@ fn compactions_take_memory_with_their_number() {
     let claude_head = r#"{"uuid":"a18446744073709551615","parentUuid":null,"type":"user","message":{"role":"user","content":"go"}}"#;
     let pi_head = r#"{"type":"session","id":"s","timestamp":"t","cwd":"/"}"#;
     let gemini_head = r#"{"sessionId":"s","projectHash":"p"}"#;
-    let sessions: [(&str, Format, &str, Round, fn(Format, &str, usize) -> usize); 9] = [
+    let sessions: [(&str, Format, &str, Round, Measure); 9] = [
         ("claude-code", Format::ClaudeCode, claude_head, claude_code, taken),
         ("claude-code, not held", Format::ClaudeCode, claude_head, claude_code, allocated),
         ("codex", Format::Codex, "", codex, taken),

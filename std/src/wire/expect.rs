@@ -40,7 +40,7 @@ pub(crate) fn expect_text(raw: &str) -> Result<Cow<'_, str>, WireError> {
 
 /// The text of the member `key` of the object `raw`, if it has one that is not null.
 pub(crate) fn member_text(whole: &Arc<str>, raw: &str, key: &'static str) -> Result<Option<Str>, WireError> {
-    let [value] = json::fields(raw, &[key])?;
+    let [value] = json::known::fields(raw, &[key])?;
     Ok(optional_text(raw, value, key)?.map(|text| share(whole, &text)))
 }
 

@@ -3,6 +3,7 @@
 //! Nothing here builds a tree or recurses with the depth of the text. Every function gives errors with offsets in the text
 //! that it was given.
 
+pub(crate) mod known;
 mod patch;
 mod scan;
 mod text;
@@ -14,6 +15,8 @@ use std::borrow::Cow;
 
 use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+
+use scan::{Checked, Look};
 
 use super::error::{WireError, WireErrorKind, quoted};
 
@@ -34,7 +37,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// The kind of `text`; anything that cannot begin a value counts as a number.
     pub(crate) fn of(text: &str) -> Self {
-        match trim(text).as_bytes().first() {
+        match text.as_bytes().iter().find(|byte| !is_blank(byte)) {
             Some(b'{') => Self::Object,
             Some(b'[') => Self::Array,
             Some(b'"') => Self::Text,
@@ -55,7 +58,14 @@ pub(crate) fn check(text: &str) -> Result<(), WireError> {
 
 /// The text without the white space around it, as JSON defines white space.
 pub(crate) fn trim(text: &str) -> &str {
-    text.trim_matches([' ', '\t', '\n', '\r'])
+    let bytes = text.as_bytes();
+    let start = bytes.iter().position(|byte| !is_blank(byte)).unwrap_or(bytes.len());
+    let end = bytes.iter().rposition(|byte| !is_blank(byte)).map_or(start, |last| last.saturating_add(1));
+    text.get(start..end).unwrap_or_default()
+}
+
+const fn is_blank(byte: &u8) -> bool {
+    matches!(*byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
 /// Where `part`, a slice of `whole`, begins in it.
@@ -84,7 +94,14 @@ pub(crate) fn raw_members<'a>(
     text: &'a str,
     visit: impl FnMut(&'a str, &'a str) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    scan::members(text, visit).map_err(|failed| failed.unwrap_or_else(|| no_object(text)))
+    members_by::<Checked>(text, visit)
+}
+
+fn members_by<'a, S: Look>(
+    text: &'a str,
+    visit: impl FnMut(&'a str, &'a str) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    scan::members::<S, _>(text, visit).map_err(|failed| failed.unwrap_or_else(|| no_object(text)))
 }
 
 /// As [`raw_members`], and before a value that is an array `visit_item` with each of its elements: for a text that is large.
@@ -93,7 +110,7 @@ pub(crate) fn members_and_items<'a>(
     visit_item: impl FnMut(&'a str),
     visit: impl FnMut(&'a str, &'a str) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    scan::members_and_items(text, visit_item, visit)
+    scan::members_and_items::<Checked, _>(text, visit_item, visit)
         .map_err(|failed| failed.unwrap_or_else(|| no_object(text)))
 }
 
@@ -110,7 +127,14 @@ pub(crate) fn items<'a>(
     text: &'a str,
     visit: impl FnMut(&'a str) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    scan::items(text, visit).map_err(|failed| failed.unwrap_or_else(|| no_array(text)))
+    items_by::<Checked>(text, visit)
+}
+
+fn items_by<'a, S: Look>(
+    text: &'a str,
+    visit: impl FnMut(&'a str) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    scan::items::<S, _>(text, visit).map_err(|failed| failed.unwrap_or_else(|| no_array(text)))
 }
 
 fn no_array(text: &str) -> WireError {
@@ -120,7 +144,7 @@ fn no_array(text: &str) -> WireError {
 
 /// Calls `visit` with every element of the array `text`, in order, and what [`fields`] finds in it: nothing, where it is no
 /// object. One look at a list that may be long.
-pub(crate) fn items_and_fields<'a, const N: usize>(
+fn items_and_fields_by<'a, S: Look, const N: usize>(
     text: &'a str,
     names: &[&'static str; N],
     mut visit: impl FnMut(&'a str, Result<[Option<&'a str>; N], WireError>) -> Result<(), WireError>,
@@ -139,7 +163,8 @@ pub(crate) fn items_and_fields<'a, const N: usize>(
         (slots, None) => visit(item, Ok(slots)),
         (_, Some((name, value))) => visit(item, Err(duplicate(name).inside("", offset_of(item, value)))),
     };
-    scan::items_and_members(text, note, visit).map_err(|failed| failed.unwrap_or_else(|| no_array(text)))
+    scan::items_and_members::<S, _>(text, note, visit)
+        .map_err(|failed| failed.unwrap_or_else(|| no_array(text)))
 }
 
 fn no_object(text: &str) -> WireError {
@@ -152,8 +177,15 @@ pub(crate) fn fields<'a, const N: usize>(
     text: &'a str,
     names: &[&'static str; N],
 ) -> Result<[Option<&'a str>; N], WireError> {
+    fields_by::<Checked, N>(text, names)
+}
+
+fn fields_by<'a, S: Look, const N: usize>(
+    text: &'a str,
+    names: &[&'static str; N],
+) -> Result<[Option<&'a str>; N], WireError> {
     let mut slots = [None; N];
-    raw_members(text, |key, value| {
+    members_by::<S>(text, |key, value| {
         let Some(at) = place_of(key, names) else { return Ok(()) };
         let (Some(slot), Some(name)) = (slots.get_mut(at), names.get(at)) else { return Ok(()) };
         match slot.replace(value) {
@@ -176,8 +208,12 @@ fn place_of(raw: &str, names: &[&str]) -> Option<usize> {
 
 /// The value of one key of the object `text`.
 pub(crate) fn field<'a>(text: &'a str, name: &str) -> Result<Option<&'a str>, WireError> {
+    field_by::<Checked>(text, name)
+}
+
+fn field_by<'a, S: Look>(text: &'a str, name: &str) -> Result<Option<&'a str>, WireError> {
     let mut found = None;
-    raw_members(text, |key, value| match place_of(key, &[name]) {
+    members_by::<S>(text, |key, value| match place_of(key, &[name]) {
         Some(_) if found.is_some() => Err(duplicate(name).inside("", offset_of(text, value))),
         Some(_) => {
             found = Some(value);

@@ -43,7 +43,7 @@ use epitome_core::message::{
 };
 
 use self::content::Content;
-use self::fields::{ChatCall, Fields, call_id, calls};
+use self::fields::{ChatCall, Fields, NAMES, call_id, calls};
 use super::WireError;
 use super::document;
 use super::expect::{optional_text, present};
@@ -96,7 +96,18 @@ impl<'a> ChatView<'a> {
             let what = format!("expected a message (an object with `role`), found {}", json::describe(text));
             return Err(WireError::shape(what));
         }
-        let fields = Fields::of(text)?;
+        Self::of_fields(text, Fields::of(text)?)
+    }
+
+    /// As [`parse`](Self::parse), of a text that is known to be JSON.
+    fn of_known(text: &'a str) -> Result<Self, WireError> {
+        match Kind::of(text) {
+            Kind::Object => Self::of_fields(text, Fields::new(json::known::fields(text, &NAMES)?)),
+            _ => Self::parse(text),
+        }
+    }
+
+    fn of_fields(text: &'a str, fields: Fields<'a>) -> Result<Self, WireError> {
         let role = fields.role(text)?;
         let mut view = Self {
             text,

@@ -18,8 +18,8 @@ pub(super) type Item<'a> = (Part, &'a str);
 /// The messages that `raw`, a slice of `whole`, is.
 pub(super) fn pieces(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, WireError> {
     expect_object(raw, "a message")?;
-    let names = &["role", "author_name", "message_id", "additional_properties"];
-    let [role, name, id, properties] = json::fields(raw, names)?;
+    let names = &["role", "author_name", "message_id", "additional_properties", "contents"];
+    let [role, name, id, properties, contents] = json::known::fields(raw, names)?;
     let role = self::role(role)?;
     let attribution = attribution(role, properties)?;
     let text = |value: Option<&str>| {
@@ -27,10 +27,13 @@ pub(super) fn pieces(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, WireEr
         value.map(|value| share(whole, &json::decode(value)))
     };
     let (name, id) = (text(name), text(id));
-    let mut parts: Vec<Part> = items(whole, raw)?.into_iter().map(|(part, _)| part).collect();
-    let mut messages = Vec::new();
-    for length in lengths(role, &parts) {
-        let rest = parts.split_off(length);
+    let mut parts = Vec::new();
+    for_each_item(whole, raw, contents, |part, _| parts.push(part))?;
+    let lengths = lengths(role, &parts);
+    let mut messages = Vec::with_capacity(lengths.len());
+    for (at, length) in lengths.iter().enumerate() {
+        let is_last = at.saturating_add(1) == lengths.len();
+        let rest = if is_last { Vec::new() } else { parts.split_off(*length) };
         let mut message = Message::new(role, parts).with_attribution(attribution.clone());
         parts = rest;
         if let Some(name) = &name {
@@ -47,24 +50,37 @@ pub(super) fn pieces(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, WireEr
 /// The contents of the message `raw`.
 pub(super) fn items<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Item<'a>>, WireError> {
     let mut found = Vec::new();
-    let Some(list) = json::field(raw, "contents")?.filter(|list| *list != "null") else { return Ok(found) };
+    let contents = json::known::field(raw, "contents")?;
+    for_each_item(whole, raw, contents, |part, item| found.push((part, item)))?;
+    Ok(found)
+}
+
+/// Visits the contents of the message `raw`, which stand in this list of it.
+fn for_each_item<'a>(
+    whole: &Arc<str>,
+    raw: &str,
+    contents: Option<&'a str>,
+    mut visit: impl FnMut(Part, &'a str),
+) -> Result<(), WireError> {
+    let Some(list) = contents.filter(|list| *list != "null") else { return Ok(()) };
     json::nested(raw, list, "/contents", |list| {
         if Kind::of(list) != Kind::Array {
             return Err(WireError::shape("`contents` is a list"));
         }
-        json::items(list, |item| {
-            let path = format!("/{}", found.len());
-            found.push((json::nested(list, item, path, |item| content::read(whole, item))?, item));
+        let mut at = 0_usize;
+        json::known::items_and_fields(list, &content::NAMES, |item, found| {
+            let path = format_args!("/{at}");
+            visit(json::nested(list, item, path, |item| content::read(whole, item, found))?, item);
+            at = at.saturating_add(1);
             Ok(())
         })
-    })?;
-    Ok(found)
+    })
 }
 
 /// The role: a text, or, in older releases of theirs, an object.
 pub(super) fn role(raw: Option<&str>) -> Result<Role, WireError> {
     let value = match raw {
-        Some(role) if Kind::of(role) == Kind::Object => json::field(role, "value")?,
+        Some(role) if Kind::of(role) == Kind::Object => json::known::field(role, "value")?,
         role => role,
     };
     let Some(name) = value.filter(|name| Kind::of(name) == Kind::Text) else {
@@ -89,8 +105,8 @@ pub(super) fn role(raw: Option<&str>) -> Result<Role, WireError> {
 fn attribution(role: Role, properties: Option<&str>) -> Result<Attribution, WireError> {
     let object = |value: &&str| Kind::of(value) == Kind::Object;
     let source = match properties.filter(object) {
-        Some(properties) => match json::field(properties, "_attribution")?.filter(object) {
-            Some(attribution) => json::field(attribution, "source_id")?,
+        Some(properties) => match json::known::field(properties, "_attribution")?.filter(object) {
+            Some(attribution) => json::known::field(attribution, "source_id")?,
             None => None,
         },
         None => None,

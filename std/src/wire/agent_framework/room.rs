@@ -135,6 +135,7 @@ fn read_element(source: &Arc<str>, text: &str) -> Result<(Vec<Message>, Option<U
 
 /// The message that a text is, if it is one and has no pieces.
 pub(crate) fn read_alone(text: &str) -> Option<Message> {
+    json::check(text).ok()?;
     let source: Arc<str> = Arc::from(text);
     let (mut messages, _) = read_element(&source, &source).ok()?;
     messages.pop().filter(|_| messages.is_empty())

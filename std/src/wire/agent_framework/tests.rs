@@ -86,3 +86,14 @@ fn context_of_a_provider_of_theirs_is_context_here() {
     let attribution = read[0].attribution();
     assert_eq!((attribution.source, attribution.source_id.as_str()), (SourceKind::Context, "rag"));
 }
+
+#[test]
+fn what_is_no_json_is_no_message() {
+    let read = super::read_alone;
+    assert!(read(r#"{"role":"user","contents":[{"type":"text","text":"a"}]}"#).is_some());
+    for text in
+        [r#"{"role":"user","contents":["a\x"]}"#, "{\"role\":\"user\",\"contents\":[\"\n\"]}", "{", ""]
+    {
+        assert!(read(text).is_none(), "{text}");
+    }
+}

@@ -38,7 +38,7 @@ fn parts_in<'a>(
         Kind::Text => Ok(vec![(text_part(whole, json::decode(content)), content)]),
         Kind::Array => {
             let mut blocks = Vec::new();
-            json::items_and_fields(content, &FIELDS, |item, fields| {
+            json::known::items_and_fields(content, &FIELDS, |item, fields| {
                 let path = format_args!("/{}", blocks.len());
                 let fields = fields.map(Fields::new);
                 blocks.push((
@@ -156,7 +156,7 @@ fn result(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Part, Wire
     let id = optional_text(raw, fields.answers, "tool_use_id")?.unwrap_or_default();
     let blocks = present(raw, fields.content, "content", |content| match Kind::of(content) {
         Kind::Object => {
-            let fields = json::fields(content, &FIELDS).map(Fields::new);
+            let fields = json::known::fields(content, &FIELDS).map(Fields::new);
             Ok(vec![(part(whole, content, fields, Where::Result)?, content)])
         }
         _ => parts_in(whole, content, Where::Result),
@@ -177,7 +177,7 @@ fn media(
     let found = present(raw, fields.source, "source", |source| {
         expect_object(source, "a source")?;
         let [kind, mime, data, url, file] =
-            json::fields(source, &["type", "media_type", "data", "url", "file_id"])?;
+            json::known::fields(source, &["type", "media_type", "data", "url", "file_id"])?;
         let kind = optional_text(source, kind, "type")?.unwrap_or_default();
         let mime = optional_text(source, mime, "media_type")?.unwrap_or_default();
         Ok((match &*kind {
@@ -197,7 +197,7 @@ fn media(
 /// `cache_control`) can only be sent back. Sealed content alone is the opaque part itself; with others beside it, an object
 /// of them as they are written.
 fn compaction(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
-    let [content] = json::fields(raw, &["content"])?;
+    let [content] = json::known::fields(raw, &["content"])?;
     let text = optional_text(raw, content, "content")?.unwrap_or_default();
     let mut sealed: Vec<(&str, &str)> = Vec::new();
     json::raw_members(raw, |key, value| {

@@ -22,7 +22,7 @@ pub(crate) fn messages_and_usage<'a>(
     text: &'a str,
 ) -> Result<(Vec<Message>, Option<&'a str>), WireError> {
     expect_object(text, "a message")?;
-    let [role, content, id, usage] = json::fields(text, &["role", "content", "id", "usage"])?;
+    let [role, content, id, usage] = json::known::fields(text, &["role", "content", "id", "usage"])?;
     Ok((of_fields(whole, text, [role, content, id])?, usage.filter(|usage| *usage != "null")))
 }
 
@@ -127,7 +127,7 @@ fn role(raw: &str) -> Result<Role, WireError> {
 /// The content of a record: of a message, or of instructions, which are nothing else.
 pub(super) fn content(record: &str) -> Result<&str, WireError> {
     match Kind::of(record) {
-        Kind::Object => Ok(json::field(record, "content")?.unwrap_or("[]")),
+        Kind::Object => Ok(json::known::field(record, "content")?.unwrap_or("[]")),
         _ => Ok(record),
     }
 }

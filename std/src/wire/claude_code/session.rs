@@ -84,7 +84,7 @@ fn conversation(
         conversation.extend(record, said.messages);
         if let Some(usage) = said.usage {
             let at = conversation.entries.len().saturating_sub(1);
-            reports.push(tree.response(*line), UsageEntry::new(at, usage));
+            reports.push(tree.response(*line), UsageEntry::new(at, *usage));
         }
     }
     conversation.usage = reports.entries;
@@ -98,7 +98,7 @@ pub(super) struct Said {
     /// Whether there is a message in it that a model is to see.
     holds: bool,
     pub(super) messages: Vec<Message>,
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<Box<Usage>>,
 }
 
 /// Reads the line `raw`, a slice of `source`, and adds it to `tree`; `None` if it has no place there.
@@ -112,11 +112,14 @@ pub(super) fn said(tree: &mut Tree, source: &Arc<str>, raw: &str) -> Result<Opti
     if let Some(message) = line.message {
         let (messages, usage) =
             json::nested(raw, message, "/message", |message| anthropic::messages_and_usage(source, message))?;
-        let mut messages = messages.into_iter();
-        said.messages.extend(messages.next().map(|first| first.with_id(said.uuid.clone())));
-        said.messages.extend(messages);
+        said.messages = messages;
+        if let Some(first) = said.messages.first_mut() {
+            let unnamed = core::mem::replace(first, Message::user(""));
+            *first = unnamed.with_id(said.uuid.clone());
+        }
         // A report that cannot be read is none: the messages are what counts.
-        said.usage = usage.and_then(|raw| reports::of(raw).ok()).filter(|_| !said.messages.is_empty());
+        let usage = usage.and_then(|raw| reports::of(raw).ok()).filter(|_| !said.messages.is_empty());
+        said.usage = usage.map(Box::new);
     }
     tree.push(&line, &said.messages);
     Ok(Some(said))

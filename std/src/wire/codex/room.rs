@@ -58,7 +58,7 @@ pub(super) fn item_of(line: &str) -> Result<Option<&str>, WireError> {
     };
     let is_note = |item: &&str| {
         Kind::of(item) != Kind::Object
-            || json::field(item, "type").is_ok_and(|kind| kind == Some("\"ghost_snapshot\""))
+            || json::known::field(item, "type").is_ok_and(|kind| kind == Some("\"ghost_snapshot\""))
     };
     Ok(item.filter(|item| state.is_none() && !is_note(item)))
 }

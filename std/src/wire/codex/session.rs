@@ -127,7 +127,7 @@ impl<R> Session<R> {
             self.thread.push(line, &messages);
             return Ok(Some(Said { messages, stays: false }).filter(|said| !said.messages.is_empty()));
         }
-        let [kind, payload] = json::fields(raw, &["type", "payload"])?;
+        let [kind, payload] = json::known::fields(raw, &["type", "payload"])?;
         let Some(payload) = payload.filter(|payload| Kind::of(payload) == Kind::Object) else {
             return Ok(None);
         };
@@ -152,7 +152,7 @@ impl<R> Session<R> {
     }
 
     fn event(&mut self, payload: &str, keep: impl FnOnce(Usage) -> R) -> Result<(), WireError> {
-        let [kind, info] = json::fields(payload, &["type", "info"])?;
+        let [kind, info] = json::known::fields(payload, &["type", "info"])?;
         if kind == Some("\"thread_rolled_back\"") {
             return Err(WireError::unsupported(
                 "turns were taken back in this session, and cannot be told apart",
@@ -169,7 +169,7 @@ impl<R> Session<R> {
 fn report(kind: Option<&str>, info: Option<&str>) -> Result<Option<Usage>, WireError> {
     let info = info.filter(|info| kind == Some("\"token_count\"") && Kind::of(info) == Kind::Object);
     let Some(info) = info else { return Ok(None) };
-    match json::field(info, "last_token_usage")?.filter(|last| *last != "null") {
+    match json::known::field(info, "last_token_usage")?.filter(|last| *last != "null") {
         Some(last) => Ok(usage::of(&flat(last)?).ok()),
         None => Ok(None),
     }
@@ -177,11 +177,11 @@ fn report(kind: Option<&str>, info: Option<&str>) -> Result<Option<Usage>, WireE
 
 /// The report that a line is.
 pub(crate) fn reported(line: &str) -> Result<Option<Usage>, WireError> {
-    let [kind, payload] = json::fields(line, &["type", "payload"])?;
+    let [kind, payload] = json::known::fields(line, &["type", "payload"])?;
     let payload = payload.filter(|payload| Kind::of(payload) == Kind::Object);
     match payload.filter(|_| kind == Some("\"event_msg\"")) {
         Some(payload) => {
-            let [kind, info] = json::fields(payload, &["type", "info"])?;
+            let [kind, info] = json::known::fields(payload, &["type", "info"])?;
             report(kind, info)
         }
         None => Ok(None),
@@ -193,7 +193,7 @@ fn flat(last: &str) -> Result<String, WireError> {
     let names =
         &["input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens"];
     let [input, cached, output, reasoning, total] =
-        json::fields(last, names)?.map(|value| value.unwrap_or("null"));
+        json::known::fields(last, names)?.map(|value| value.unwrap_or("null"));
     Ok(format!(
         r#"{{"input_tokens":{input},"input_tokens_details":{{"cached_tokens":{cached}}},"output_tokens":{output},"output_tokens_details":{{"reasoning_tokens":{reasoning}}},"total_tokens":{total}}}"#
     ))
@@ -205,14 +205,17 @@ fn payload_path(line: &str, item: &str) -> &'static str {
 
 /// What a `compacted` line puts in the place of the messages, if it says.
 pub(super) fn history(payload: &str) -> Result<Option<&str>, WireError> {
-    Ok(json::field(payload, "replacement_history")?.filter(|history| Kind::of(history) == Kind::Array))
+    Ok(json::known::field(payload, "replacement_history")?.filter(|history| Kind::of(history) == Kind::Array))
 }
 
 /// The instructions of a session, if its first line has them.
 pub(super) fn instructions(whole: &Arc<str>, payload: &str) -> Result<Option<Message>, WireError> {
     let object = |value: &&str| Kind::of(value) == Kind::Object;
-    let Some(base) = json::field(payload, "base_instructions")?.filter(object) else { return Ok(None) };
-    let text = json::field(base, "text")?.filter(|text| Kind::of(text) == Kind::Text && *text != "\"\"");
+    let Some(base) = json::known::field(payload, "base_instructions")?.filter(object) else {
+        return Ok(None);
+    };
+    let text =
+        json::known::field(base, "text")?.filter(|text| Kind::of(text) == Kind::Text && *text != "\"\"");
     let Some(raw) = text else { return Ok(None) };
     let text = crate::wire::expect::share(whole, &json::decode(raw));
     let wire = WireText::new(Format::OpenaiResponses.shared_name(), crate::wire::expect::share(whole, raw));
@@ -222,7 +225,7 @@ pub(super) fn instructions(whole: &Arc<str>, payload: &str) -> Result<Option<Mes
 /// The messages that a `compacted` line is: its history, or the summary.
 pub(super) fn replacement(whole: &Arc<str>, payload: &str) -> Result<Vec<Message>, WireError> {
     let Some(history) = history(payload)? else {
-        let summary = json::field(payload, "message")?.filter(|message| *message != "\"\"");
+        let summary = json::known::field(payload, "message")?.filter(|message| *message != "\"\"");
         let Some(raw) = summary.filter(|summary| Kind::of(summary) == Kind::Text) else {
             return Ok(Vec::new());
         };
@@ -233,7 +236,7 @@ pub(super) fn replacement(whole: &Arc<str>, payload: &str) -> Result<Vec<Message
     };
     let mut messages: Vec<Message> = Vec::new();
     let mut at = 0_usize;
-    json::items(history, |item| {
+    json::known::items(history, |item| {
         let path = format_args!("/replacement_history/{at}");
         if let Some(message) =
             json::nested(history, item, path, |item| openai_responses::message(whole, item))?

@@ -43,7 +43,7 @@ impl Ids {
 /// The messages that the content `text`, a slice of `whole`, is.
 pub(super) fn messages(whole: &Arc<str>, text: &str, ids: &mut Ids) -> Result<Vec<Message>, WireError> {
     expect_object(text, "a content")?;
-    let [role, parts] = json::fields(text, &["role", "parts"])?;
+    let [role, parts] = json::known::fields(text, &["role", "parts"])?;
     let role = match role.filter(|role| *role != "null") {
         Some(role) => json::nested(text, role, "/role", self::role)?,
         None => Role::User,
@@ -99,7 +99,7 @@ pub(super) fn units<'a>(
     content: &'a str,
     id: &mut dyn FnMut(bool, &str) -> Str,
 ) -> Result<Vec<(Unit, &'a str)>, WireError> {
-    units_of(whole, content, json::field(content, "parts")?, id)
+    units_of(whole, content, json::known::field(content, "parts")?, id)
 }
 
 /// The same of a content whose `parts` are known.
@@ -116,7 +116,7 @@ fn units_of<'a>(
         return Ok(vec![(json::nested(content, list, "/parts", |raw| part::unit(whole, raw, id))?, list)]);
     }
     json::nested(content, list, "/parts", |list| {
-        json::items_and_fields(list, &part::MEMBERS, |raw, values| {
+        json::known::items_and_fields(list, &part::MEMBERS, |raw, values| {
             let path = format_args!("/{}", units.len());
             units.push((json::nested(list, raw, path, |raw| part::unit_of(whole, raw, values, id))?, raw));
             Ok(())

@@ -30,7 +30,7 @@ struct Members<'a> {
 
 impl<'a> Members<'a> {
     fn of(raw: &'a str) -> Result<Self, WireError> {
-        Self::new(raw, json::fields(raw, &MEMBERS))
+        Self::new(raw, json::known::fields(raw, &MEMBERS))
     }
 
     fn new(raw: &'a str, values: Result<[Option<&'a str>; 20], WireError>) -> Result<Self, WireError> {
@@ -55,7 +55,7 @@ pub(in crate::wire) fn unit(
     raw: &str,
     id: &mut dyn FnMut(bool, &str) -> Str,
 ) -> Result<Unit, WireError> {
-    unit_of(whole, raw, json::fields(raw, &MEMBERS), id)
+    unit_of(whole, raw, json::known::fields(raw, &MEMBERS), id)
 }
 
 /// The same of a part whose [`MEMBERS`] are known.
@@ -130,7 +130,7 @@ fn unknown(whole: &Arc<str>, kind: &str, raw: &str) -> Part {
 
 fn call(whole: &Arc<str>, body: &str, id: &mut dyn FnMut(bool, &str) -> Str) -> Result<Part, WireError> {
     expect_object(body, "a call")?;
-    let [name, args, own] = json::fields(body, &["name", "args", "id"])?;
+    let [name, args, own] = json::known::fields(body, &["name", "args", "id"])?;
     let (name, own) = (given(whole, body, name, "name")?, given(whole, body, own, "id")?);
     let args = args.filter(|args| *args != "null").unwrap_or("{}");
     let own = if own.is_empty() { id(true, &name) } else { own };
@@ -143,7 +143,7 @@ fn response(
     id: &mut dyn FnMut(bool, &str) -> Str,
 ) -> Result<(Part, Option<Str>), WireError> {
     expect_object(body, "a response")?;
-    let [name, own, response, parts] = json::fields(body, &["name", "id", "response", "parts"])?;
+    let [name, own, response, parts] = json::known::fields(body, &["name", "id", "response", "parts"])?;
     let (name, own) = (given(whole, body, name, "name")?, given(whole, body, own, "id")?);
     let own = if own.is_empty() { id(false, &name) } else { own };
     let mut result = ToolResult::new(own, Vec::new());
@@ -155,7 +155,7 @@ fn response(
             .extend(Some(said).filter(|said| !said.is_empty()).map(|said| Part::Text(share(whole, &said))));
     }
     if let Some(parts) = parts.filter(|parts| Kind::of(parts) == Kind::Array) {
-        json::items(parts, |part| {
+        json::known::items(parts, |part| {
             // Only media are known there; a response within a response would make the reader recurse.
             let members = Members::of(part)?;
             let media = match members.body {
@@ -174,7 +174,7 @@ pub(super) fn said(response: &str) -> Result<(Cow<'_, str>, bool), WireError> {
     match only_text(response)? {
         Some((key, text)) => Ok((text, key == "error")),
         None if Kind::of(response) == Kind::Object => {
-            let [output, result, error] = json::fields(response, &["output", "result", "error"])?;
+            let [output, result, error] = json::known::fields(response, &["output", "result", "error"])?;
             Ok((Cow::Borrowed(response), error.is_some() && output.is_none() && result.is_none()))
         }
         None => Ok((Cow::Borrowed(response), false)),
@@ -202,7 +202,7 @@ pub(super) fn only_text(response: &str) -> Result<Option<(&'static str, Cow<'_, 
 fn media(whole: &Arc<str>, body: &str) -> Result<Option<Media>, WireError> {
     expect_object(body, "media")?;
     let names = &["mimeType", "mime_type", "data", "fileUri", "file_uri"];
-    let [camel, snake, data, uri, snake_uri] = json::fields(body, names)?;
+    let [camel, snake, data, uri, snake_uri] = json::known::fields(body, names)?;
     let mime = optional_text(body, camel.or(snake), "mimeType")?.unwrap_or_default();
     let source = match optional_text(body, data, "data")? {
         Some(data) => Some(MediaSource::Base64(share(whole, &data))),
@@ -221,7 +221,7 @@ fn media(whole: &Arc<str>, body: &str) -> Result<Option<Media>, WireError> {
 
 /// The text of a member; empty if there is none.
 fn text(whole: &Arc<str>, raw: &str, key: &'static str) -> Result<Str, WireError> {
-    let [value] = json::fields(raw, &[key])?;
+    let [value] = json::known::fields(raw, &[key])?;
     given(whole, raw, value, key)
 }
 

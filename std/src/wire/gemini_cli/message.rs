@@ -30,7 +30,7 @@ type Call = (ToolCall, Option<ToolResult>);
 pub(super) fn record(whole: &Arc<str>, raw: &str) -> Result<Record, WireError> {
     expect_object(raw, "a record")?;
     let names = &["id", "type", "content", "thoughts", "toolCalls", "tokens"];
-    let [id, kind, content, thoughts, calls, tokens] = json::fields(raw, names)?;
+    let [id, kind, content, thoughts, calls, tokens] = json::known::fields(raw, names)?;
     let role = match kind {
         Some("\"user\"") => Role::User,
         Some("\"gemini\"") => Role::Assistant,
@@ -130,7 +130,7 @@ fn each(
     let Some(list) = list.filter(|list| Kind::of(list) == Kind::Array) else { return Ok(()) };
     let mut at = 0_usize;
     json::nested(raw, list, path, |list| {
-        json::items(list, |item| {
+        json::known::items(list, |item| {
             let path = format_args!("/{at}");
             let done = json::nested(list, item, path, &mut visit);
             at = at.saturating_add(1);
@@ -160,7 +160,7 @@ fn said<'c>(whole: &Arc<str>, content: &'c str, calls: &[Call]) -> Result<Vec<(U
         return Ok(units);
     }
     let mut at = 0_usize;
-    json::items(content, |item| {
+    json::known::items(content, |item| {
         let path = format_args!("/{at}");
         let found = json::nested(content, item, path, |item| element(whole, item, &mut id))?;
         units.push((found.unwrap_or_default(), item));
@@ -192,7 +192,7 @@ fn calls(whole: &Arc<str>, raw: &str, calls: Option<&str>) -> Result<Vec<Call>, 
     let mut found = Vec::new();
     let Some(list) = calls.filter(|list| Kind::of(list) == Kind::Array) else { return Ok(found) };
     json::nested(raw, list, "/toolCalls", |list| {
-        json::items_and_fields(list, &["id", "name", "args", "status", "result"], |call, fields| {
+        json::known::items_and_fields(list, &["id", "name", "args", "status", "result"], |call, fields| {
             let path = format_args!("/{}", found.len());
             found.push(json::nested(list, call, path, |call| self::call(whole, call, fields))?);
             Ok(())
@@ -225,8 +225,8 @@ fn call(
         Ok(())
     };
     match Kind::of(result) {
-        Kind::Array => json::items_and_fields(result, &["functionResponse"], add)?,
-        Kind::Object => add(result, json::fields(result, &["functionResponse"]))?,
+        Kind::Array => json::known::items_and_fields(result, &["functionResponse"], add)?,
+        Kind::Object => add(result, json::known::fields(result, &["functionResponse"]))?,
         _ => add(result, Ok([None]))?,
     }
     Ok((call, Some(answer)))
@@ -247,8 +247,10 @@ fn returned(
     let object = |text: &&str| Kind::of(text) == Kind::Object;
     let [function] = function?;
     let Some(function) = function.filter(object) else { return Ok(unknown()) };
-    let Some(response) = json::field(function, "response")?.filter(object) else { return Ok(unknown()) };
-    let [output, error] = json::fields(response, &["output", "error"])?;
+    let Some(response) = json::known::field(function, "response")?.filter(object) else {
+        return Ok(unknown());
+    };
+    let [output, error] = json::known::fields(response, &["output", "error"])?;
     Ok(Part::Text(match output.or(error).filter(|text| Kind::of(text) == Kind::Text) {
         Some(text) => share(whole, &json::decode(text)),
         None => share(whole, response),
@@ -260,6 +262,6 @@ fn reported(tokens: Option<&str>) -> Result<Option<Usage>, WireError> {
     let Some(tokens) = tokens.filter(|tokens| Kind::of(tokens) == Kind::Object) else { return Ok(None) };
     let names = &["input", "output", "cached", "thoughts", "tool", "total"];
     let [prompt, candidates, cached, thoughts, tool_use_prompt, total] =
-        json::fields(tokens, names)?.map(number);
+        json::known::fields(tokens, names)?.map(number);
     Ok(Some(Usage::gemini(GeminiTokens { prompt, tool_use_prompt, candidates, thoughts, total, cached })))
 }

@@ -49,7 +49,7 @@ impl<'a> Fields<'a> {
             "usage_metadata",
         ];
         // The shortest form has all of it in one object, and a message may be long.
-        let [data, lc, kwargs, outer, class, flat @ ..] = json::fields(raw, names)?;
+        let [data, lc, kwargs, outer, class, flat @ ..] = json::known::fields(raw, names)?;
         let is_object = |value: &&str| Kind::of(value) == Kind::Object;
         let (own, key, path) = match (data.filter(is_object), lc.and(kwargs).filter(is_object)) {
             (Some(data), _) => (data, "data", "/data"),
@@ -72,7 +72,7 @@ impl<'a> Fields<'a> {
                 let [name, content, calls, call_id, status, more, usage] = flat;
                 [outer, class, name, content, calls, call_id, status, more, usage]
             }
-            _ => json::nested(raw, own, path, |own| json::fields(own, own_names))?,
+            _ => json::nested(raw, own, path, |own| json::known::fields(own, own_names))?,
         };
         let kind = match inner.or(outer.filter(|kind| *kind != "\"constructor\"")) {
             Some(kind) => json::decode(kind),
@@ -111,7 +111,7 @@ impl<'a> Fields<'a> {
 fn last_name(id: Option<&str>) -> Result<Cow<'_, str>, WireError> {
     let mut class = Cow::Borrowed("");
     if let Some(id) = id.filter(|id| Kind::of(id) == Kind::Array) {
-        json::items(id, |name| {
+        json::known::items(id, |name| {
             class = json::decode(name);
             Ok(())
         })?;
@@ -154,7 +154,7 @@ fn parts(whole: &Arc<str>, own: &str, role: Role, fields: &Fields<'_>) -> Result
     parts.extend(content);
     if let Some(calls) = fields.calls.filter(|calls| Kind::of(calls) == Kind::Array) {
         json::nested(own, calls, "/tool_calls", |calls| {
-            json::items(calls, |call| {
+            json::known::items(calls, |call| {
                 parts.push(self::call(whole, call)?);
                 Ok(())
             })
@@ -165,7 +165,7 @@ fn parts(whole: &Arc<str>, own: &str, role: Role, fields: &Fields<'_>) -> Result
 
 fn call(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
     expect_object(raw, "a call")?;
-    let [id, name, args] = json::fields(raw, &["id", "name", "args"])?;
+    let [id, name, args] = json::known::fields(raw, &["id", "name", "args"])?;
     let text = |value, key| {
         Ok::<_, WireError>(
             optional_text(raw, value, key)?.map(|text| share(whole, &text)).unwrap_or_default(),
@@ -182,7 +182,7 @@ fn call(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
 fn content(whole: &Arc<str>, content: &str) -> Result<Vec<Part>, WireError> {
     let mut parts = Vec::new();
     match Kind::of(content) {
-        Kind::Array => json::items(content, |block| {
+        Kind::Array => json::known::items(content, |block| {
             parts.extend(self::block(whole, block)?);
             Ok(())
         })?,
@@ -216,7 +216,7 @@ fn block(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
                 member_text(whole, raw, "signature")?.filter(|signature| !signature.is_empty());
             Some(Part::Reasoning(reasoning))
         }
-        "reasoning" if json::field(raw, "reasoning")?.is_some() => {
+        "reasoning" if json::known::field(raw, "reasoning")?.is_some() => {
             Some(Part::Reasoning(Reasoning::new(text("reasoning")?)))
         }
         "image_url" => image_url(whole, raw)?.or_else(|| Some(unknown(whole, &kind, raw))),
@@ -233,7 +233,7 @@ fn unknown(whole: &Arc<str>, kind: &Str, raw: &str) -> Part {
 
 /// An image as Chat Completions writes it: an object with `url`, or the address itself.
 fn image_url(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
-    let Some(image) = json::field(raw, "image_url")? else { return Ok(None) };
+    let Some(image) = json::known::field(raw, "image_url")? else { return Ok(None) };
     let url = match Kind::of(image) {
         Kind::Object => member_text(whole, image, "url")?,
         Kind::Text => Some(share(whole, &json::decode(image))),

@@ -71,7 +71,7 @@ pub(super) fn for_each_item<'a>(
     mut visit: impl FnMut(Option<ChatPart<'a>>, &'a str),
 ) -> Result<(), WireError> {
     let mut index = 0_usize;
-    json::items(raw, |item| {
+    json::known::items(raw, |item| {
         let part = json::nested(raw, item, format_args!("/{index}"), ChatPart::parse)?;
         index = index.saturating_add(1);
         visit(Some(part).filter(|part| !matches!(part, ChatPart::Text(text) if text.is_empty())), item);
@@ -86,7 +86,7 @@ impl<'a> ChatPart<'a> {
         }
         expect_object(raw, "a part")?;
         let names = &["type", "text", "refusal", "image_url", "input_audio", "file"];
-        let [kind, text, refusal, image_url, input_audio, file] = json::fields(raw, names)?;
+        let [kind, text, refusal, image_url, input_audio, file] = json::known::fields(raw, names)?;
         let kind = optional_text(raw, kind, "type")?.unwrap_or_default();
         let known = match &*kind {
             "text" => present(raw, text, "text", expect_text)?.map(Self::Text),
@@ -107,7 +107,7 @@ impl<'a> ChatMedia<'a> {
             return Ok(Self::of_url(MediaKind::Image, json::decode(raw)));
         }
         expect_object(raw, "an image")?;
-        let [url, detail] = json::fields(raw, &["url", "detail"])?;
+        let [url, detail] = json::known::fields(raw, &["url", "detail"])?;
         let Some(url) = optional_text(raw, url, "url")? else {
             return Err(WireError::shape("an image needs `url`"));
         };
@@ -118,7 +118,7 @@ impl<'a> ChatMedia<'a> {
     /// A sound: `{"data", "format"}`.
     fn audio(raw: &'a str) -> Result<Self, WireError> {
         expect_object(raw, "a sound")?;
-        let [data, format] = json::fields(raw, &["data", "format"])?;
+        let [data, format] = json::known::fields(raw, &["data", "format"])?;
         let Some(data) = optional_text(raw, data, "data")? else {
             return Err(WireError::shape("a sound needs `data`"));
         };
@@ -143,7 +143,7 @@ impl<'a> ChatMedia<'a> {
     /// A file: `{"file_data"}` or `{"file_id"}`.
     fn file(raw: &'a str) -> Result<Self, WireError> {
         expect_object(raw, "a file")?;
-        let [data, id] = json::fields(raw, &["file_data", "file_id"])?;
+        let [data, id] = json::known::fields(raw, &["file_data", "file_id"])?;
         let source = match optional_text(raw, data, "file_data")? {
             Some(data) if data.starts_with("data:") => return Ok(Self::of_url(MediaKind::Document, data)),
             Some(data) => ChatSource::Base64(data),

@@ -26,18 +26,11 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     pub(super) fn of(text: &'a str) -> Result<Self, WireError> {
-        let names = &[
-            "role",
-            "content",
-            "name",
-            "reasoning_content",
-            "reasoning",
-            "refusal",
-            "tool_calls",
-            "function_call",
-            "tool_call_id",
-            "tool_call_ids",
-        ];
+        json::fields(text, &NAMES).map(Self::new)
+    }
+
+    /// What has been found under [`NAMES`].
+    pub(super) fn new(found: [Option<&'a str>; NAMES.len()]) -> Self {
         let [
             role,
             content,
@@ -49,8 +42,8 @@ impl<'a> Fields<'a> {
             function_call,
             tool_call_id,
             tool_call_ids,
-        ] = json::fields(text, names)?.map(|value| value.filter(|value| *value != "null"));
-        Ok(Self {
+        ] = found.map(|value| value.filter(|value| *value != "null"));
+        Self {
             role,
             content,
             name,
@@ -61,7 +54,7 @@ impl<'a> Fields<'a> {
             function_call,
             tool_call_id,
             tool_call_ids,
-        })
+        }
     }
 
     pub(super) fn role(&self, text: &str) -> Result<Role, WireError> {
@@ -129,7 +122,7 @@ pub(super) fn call_id<'a>(text: &'a str, fields: &Fields<'a>) -> Result<Cow<'a, 
             )));
         }
         let mut ids = Vec::new();
-        json::items(list, |id| {
+        json::known::items(list, |id| {
             ids.push(json::nested(list, id, format_args!("/{}", ids.len()), expect_text)?);
             Ok(())
         })?;
@@ -150,7 +143,7 @@ pub(super) fn calls<'a>(text: &'a str, fields: &Fields<'a>) -> Result<Vec<ChatCa
                 json::describe(list)
             )));
         }
-        json::items(list, |item| {
+        json::known::items(list, |item| {
             calls.push(json::nested(list, item, format_args!("/{}", calls.len()), ChatCall::parse)?);
             Ok(())
         })
@@ -165,7 +158,7 @@ pub(super) fn calls<'a>(text: &'a str, fields: &Fields<'a>) -> Result<Vec<ChatCa
 impl<'a> ChatCall<'a> {
     fn parse(text: &'a str) -> Result<Self, WireError> {
         expect_object(text, "a call")?;
-        let [id, function, custom] = json::fields(text, &["id", "function", "custom"])?;
+        let [id, function, custom] = json::known::fields(text, &["id", "function", "custom"])?;
         let id = optional_text(text, id, "id")?.unwrap_or_default();
         let function =
             present(text, function, "function", |call| Self::parse_function(call, id.clone(), "arguments"))?;
@@ -184,7 +177,7 @@ impl<'a> ChatCall<'a> {
     /// The call of `text`, an object with `name` and the call's input under `input`.
     fn parse_function(text: &'a str, id: Cow<'a, str>, input: &'static str) -> Result<Self, WireError> {
         expect_object(text, "a call")?;
-        let [name, arguments] = json::fields(text, &["name", input])?;
+        let [name, arguments] = json::known::fields(text, &["name", input])?;
         let Some(name) = optional_text(text, name, "name")? else {
             let found = json::describe(text);
             return Err(WireError::shape(format!("expected a call with `name`, found {found}")));
@@ -195,6 +188,20 @@ impl<'a> ChatCall<'a> {
         Ok(Self { id, name, arguments })
     }
 }
+
+/// The keys of [`Fields`], in their order.
+pub(super) const NAMES: [&str; 10] = [
+    "role",
+    "content",
+    "name",
+    "reasoning_content",
+    "reasoning",
+    "refusal",
+    "tool_calls",
+    "function_call",
+    "tool_call_id",
+    "tool_call_ids",
+];
 
 /// What a message's `role` can be.
 const ROLES: &str = "system, developer, user, assistant, tool or function";

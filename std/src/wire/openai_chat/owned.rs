@@ -18,20 +18,23 @@ use crate::wire::expect::share;
 /// As [`ChatView::parse`].
 pub fn read(text: &str) -> Result<Message, WireError> {
     let whole: Arc<str> = Arc::from(text);
-    read_in(&whole, &whole)
+    Ok(ChatView::parse(&whole)?.to_message(&whole))
 }
 
-/// The message that `text` is, a slice of `whole`: every part without escapes is a slice of it too.
+/// The message that `text` is, a slice of `whole` that is known to be JSON: every part without escapes is a slice of it too.
 pub(crate) fn read_in(whole: &Arc<str>, text: &str) -> Result<Message, WireError> {
-    let view = ChatView::parse(text)?;
-    let mut message = Message::new(view.role, view.to_parts(whole));
-    if let Some(name) = &view.name {
-        message = message.with_name(share(whole, name));
-    }
-    Ok(message.with_wire(WireText::new(NAME.clone(), share(whole, text))))
+    Ok(ChatView::of_known(text)?.to_message(whole))
 }
 
 impl ChatView<'_> {
+    fn to_message(&self, whole: &Arc<str>) -> Message {
+        let mut message = Message::new(self.role, self.to_parts(whole));
+        if let Some(name) = &self.name {
+            message = message.with_name(share(whole, name));
+        }
+        message.with_wire(WireText::new(NAME.clone(), share(whole, self.text)))
+    }
+
     fn to_parts(&self, whole: &Arc<str>) -> Vec<Part> {
         let content = self.content.to_parts(whole);
         if self.role == Role::Tool {

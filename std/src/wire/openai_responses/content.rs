@@ -22,7 +22,7 @@ pub(super) fn parts<'a>(
         Kind::Object => Ok(vec![(part(whole, content)?, content)]),
         Kind::Array => {
             let mut found = Vec::new();
-            json::items(content, |item| {
+            json::known::items(content, |item| {
                 let path = format_args!("/{}", found.len());
                 found.push((json::nested(content, item, path, |item| part(whole, item))?, item));
                 Ok(())
@@ -40,7 +40,7 @@ pub(super) fn parts<'a>(
 /// The part that `raw` is; none for an empty text.
 pub(super) fn part(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
     expect_object(raw, "a part")?;
-    let [kind, text, refusal] = json::fields(raw, &["type", "text", "refusal"])?;
+    let [kind, text, refusal] = json::known::fields(raw, &["type", "text", "refusal"])?;
     let kind = optional_text(raw, kind, "type")?.unwrap_or_default();
     let known = match &*kind {
         "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text" => {
@@ -70,7 +70,7 @@ fn lacks(raw: &str, key: &str) -> WireError {
 }
 
 fn image(whole: &Arc<str>, raw: &str) -> Result<Option<Media>, WireError> {
-    let [url, id, detail] = json::fields(raw, &["image_url", "file_id", "detail"])?;
+    let [url, id, detail] = json::known::fields(raw, &["image_url", "file_id", "detail"])?;
     let mut media = match optional_text(raw, url, "image_url")? {
         Some(url) => Some(of_url(whole, MediaKind::Image, &url)),
         None => optional_text(raw, id, "file_id")?
@@ -83,7 +83,7 @@ fn image(whole: &Arc<str>, raw: &str) -> Result<Option<Media>, WireError> {
 }
 
 fn file(whole: &Arc<str>, raw: &str) -> Result<Option<Media>, WireError> {
-    let [data, url, id] = json::fields(raw, &["file_data", "file_url", "file_id"])?;
+    let [data, url, id] = json::known::fields(raw, &["file_data", "file_url", "file_id"])?;
     if let Some(data) = optional_text(raw, data, "file_data")? {
         return Ok(Some(match data.starts_with("data:") {
             true => of_url(whole, MediaKind::Document, &data),

@@ -35,7 +35,7 @@ impl<'a> Fields<'a> {
     pub(super) fn of(raw: &'a str) -> Result<Self, WireError> {
         expect_object(raw, "an item")?;
         let [kind, role, execution, id, content, call_id, name, output, tools, inputs @ ..] =
-            json::fields(raw, &FIELDS)?;
+            json::known::fields(raw, &FIELDS)?;
         Ok(Self { kind, role, execution, id, content, call_id, name, output, tools, inputs })
     }
 
@@ -144,7 +144,7 @@ pub(crate) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, Wi
         }
         ItemKind::ApprovalResponse => {
             let id = text(whole, raw, "approval_request_id")?;
-            let approved = json::field(raw, "approve")? == Some("true");
+            let approved = json::known::field(raw, "approve")? == Some("true");
             let answer = ApprovalAnswer::new(Approval::new(id, Str::default()), approved);
             Message::new(Role::User, vec![Part::ApprovalResponse(answer)])
         }
@@ -211,7 +211,7 @@ fn call(
 
 fn hosted_result(whole: &Arc<str>, raw: &str, id: Str) -> Result<Option<Part>, WireError> {
     let names = &["output", "outputs", "results", "result", "error"];
-    let found = json::fields(raw, names)?;
+    let found = json::known::fields(raw, names)?;
     let mut result = ToolResult::new(id, Vec::new());
     for (key, value) in names.iter().zip(found) {
         let Some(value) = value.filter(|value| !matches!(*value, "null" | "[]")) else { continue };
@@ -247,7 +247,7 @@ fn output(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Part, Wire
 }
 
 fn reasoning(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
-    let [summary, content] = json::fields(raw, &["summary", "content"])?;
+    let [summary, content] = json::known::fields(raw, &["summary", "content"])?;
     let said = match joined(whole, content)? {
         none if none.is_empty() => joined(whole, summary)?,
         said => said,
@@ -281,7 +281,7 @@ fn compaction(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
 
 /// The text of a member; empty if there is none.
 fn text(whole: &Arc<str>, raw: &str, key: &'static str) -> Result<Str, WireError> {
-    let [value] = json::fields(raw, &[key])?;
+    let [value] = json::known::fields(raw, &[key])?;
     given(whole, raw, (value, key))
 }
 

@@ -36,7 +36,7 @@ pub(super) enum Event {
 pub(super) fn event(whole: &Arc<str>, raw: &str) -> Result<(Option<u64>, Event), WireError> {
     expect_object(raw, "an event")?;
     let names = &["id", "source", "action", "observation", "args", "content", "tool_call_metadata"];
-    let [id, source, action, observation, args, content, call] = json::fields(raw, names)?;
+    let [id, source, action, observation, args, content, call] = json::known::fields(raw, names)?;
     let fields = Fields { source, action, observation, args, content, call };
     Ok((number(id), fields.event(whole, raw)?))
 }
@@ -74,7 +74,7 @@ impl Fields<'_> {
             });
         }
         let said = |role, key: &'static str| -> Result<Event, WireError> {
-            let [text, urls] = json::fields(args, &[key, "image_urls"])?;
+            let [text, urls] = json::known::fields(args, &[key, "image_urls"])?;
             let text = optional_text(args, text, key)?.filter(|text| !text.is_empty());
             let mut parts: Vec<Part> = text.map(|text| Part::Text(share(whole, &text))).into_iter().collect();
             parts.extend(images(whole, urls)?);
@@ -104,7 +104,7 @@ impl Fields<'_> {
 fn images(whole: &Arc<str>, urls: Option<&str>) -> Result<Vec<Part>, WireError> {
     let mut found = Vec::new();
     if let Some(urls) = urls.filter(|urls| Kind::of(urls) == Kind::Array) {
-        json::items(urls, |url| {
+        json::known::items(urls, |url| {
             let source = MediaSource::Uri(share(whole, &json::decode(url)));
             found.push(Part::Media(Media::new(MediaKind::Image, Str::default(), source)));
             Ok(())
@@ -114,7 +114,8 @@ fn images(whole: &Arc<str>, urls: Option<&str>) -> Result<Vec<Part>, WireError> 
 }
 
 fn call(whole: &Arc<str>, raw: &str, wire: impl Fn(Message) -> Message) -> Result<Event, WireError> {
-    let [id, name, response] = json::fields(raw, &["tool_call_id", "function_name", "model_response"])?;
+    let [id, name, response] =
+        json::known::fields(raw, &["tool_call_id", "function_name", "model_response"])?;
     let text = |value, key| {
         Ok::<_, WireError>(
             optional_text(raw, value, key)?.map(|text| share(whole, &text)).unwrap_or_default(),
@@ -125,12 +126,12 @@ fn call(whole: &Arc<str>, raw: &str, wire: impl Fn(Message) -> Message) -> Resul
     let mut made = ToolCall::new(id.clone(), name, "{}");
     let (mut said, mut response_id, mut report) = (None, None, None);
     if let Some(response) = response {
-        let [id_of_it, choices, usage] = json::fields(response, &["id", "choices", "usage"])?;
+        let [id_of_it, choices, usage] = json::known::fields(response, &["id", "choices", "usage"])?;
         response_id = optional_text(response, id_of_it, "id")?.map(|id| share(whole, &id));
         // A report that cannot be read is none: the messages are what counts.
         report = usage.and_then(|usage| usage::of(usage).ok());
         if let Some(message) = choices.map(first_message).transpose()?.flatten() {
-            let [content, calls] = json::fields(message, &["content", "tool_calls"])?;
+            let [content, calls] = json::known::fields(message, &["content", "tool_calls"])?;
             let content = optional_text(message, content, "content")?.filter(|text| !text.is_empty());
             said = content.map(|text| share(whole, &text));
             if let Some(arguments) = arguments(whole, calls, &id)? {
@@ -148,9 +149,10 @@ fn call(whole: &Arc<str>, raw: &str, wire: impl Fn(Message) -> Message) -> Resul
 fn first_message(choices: &str) -> Result<Option<&str>, WireError> {
     let mut found = None;
     if Kind::of(choices) == Kind::Array {
-        json::items(choices, |choice| {
+        json::known::items(choices, |choice| {
             if found.is_none() && Kind::of(choice) == Kind::Object {
-                found = json::field(choice, "message")?.filter(|message| Kind::of(message) == Kind::Object);
+                found = json::known::field(choice, "message")?
+                    .filter(|message| Kind::of(message) == Kind::Object);
             }
             Ok(())
         })?;
@@ -162,8 +164,8 @@ fn first_message(choices: &str) -> Result<Option<&str>, WireError> {
 fn arguments(whole: &Arc<str>, calls: Option<&str>, id: &str) -> Result<Option<Str>, WireError> {
     let mut found = None;
     if let Some(calls) = calls.filter(|calls| Kind::of(calls) == Kind::Array) {
-        json::items(calls, |call| {
-            let [own, function] = json::fields(call, &["id", "function"])?;
+        json::known::items(calls, |call| {
+            let [own, function] = json::known::fields(call, &["id", "function"])?;
             if found.is_none() && own.is_some_and(|own| json::decode(own) == id) {
                 found = present(call, function, "function", |function| {
                     member_text(whole, function, "arguments")
@@ -177,10 +179,10 @@ fn arguments(whole: &Arc<str>, calls: Option<&str>, id: &str) -> Result<Option<S
 
 fn condensation(whole: &Arc<str>, args: &str, wire: impl Fn(Message) -> Message) -> Result<Event, WireError> {
     let names = &["forgotten_events_start_id", "forgotten_events_end_id", "forgotten_event_ids"];
-    let [first, last, ids] = json::fields(args, names)?;
+    let [first, last, ids] = json::known::fields(args, names)?;
     let mut others = Vec::new();
     if let Some(ids) = ids.filter(|ids| Kind::of(ids) == Kind::Array) {
-        json::items(ids, |id| {
+        json::known::items(ids, |id| {
             others.extend(number(Some(id)));
             Ok(())
         })?;

@@ -7,14 +7,15 @@ use epitome_core::{AnthropicTokens, Usage};
 
 use super::FORMAT;
 use crate::message::{MediaSource, Message, Part, Reasoning, ToolCall, ToolResult, UnknownPart, WireText};
-use crate::wire::expect::{expect_object, member_text, new_media, number, present, share};
+use crate::wire::expect::{expect_object, new_media, number, optional_text, present, share};
 use crate::wire::json::{self, Kind};
 use crate::wire::{Format, WireError};
 
 /// The message that `raw`, a slice of `whole`, is; none if it is of a role that no model sees, or says nothing.
 pub(super) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, WireError> {
     expect_object(raw, "a message")?;
-    let [role, content, failed] = json::fields(raw, &["role", "content", "isError"])?;
+    let names = &["role", "content", "isError", "toolCallId"];
+    let [role, content, failed, answers] = json::known::fields(raw, names)?;
     let role = match role {
         Some("\"user\"") => Role::User,
         Some("\"assistant\"") => Role::Assistant,
@@ -25,8 +26,8 @@ pub(super) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, Wi
         present(raw, content, "content", |content| self::content(whole, content))?.unwrap_or_default();
     let parts = match role {
         Role::Tool => {
-            let mut result =
-                ToolResult::new(member_text(whole, raw, "toolCallId")?.unwrap_or_default(), parts);
+            let answers = optional_text(raw, answers, "toolCallId")?.unwrap_or_default();
+            let mut result = ToolResult::new(share(whole, &answers), parts);
             result.is_error = failed == Some("true");
             vec![Part::ToolResult(result)]
         }
@@ -42,8 +43,8 @@ fn content(whole: &Arc<str>, content: &str) -> Result<Vec<Part>, WireError> {
     match Kind::of(content) {
         Kind::Text if content == "\"\"" => {}
         Kind::Text => parts.push(Part::Text(share(whole, &json::decode(content)))),
-        Kind::Array => json::items(content, |block| {
-            parts.extend(self::block(whole, block)?);
+        Kind::Array => json::known::items_and_fields(content, &NAMES, |block, found| {
+            parts.extend(self::block(whole, block, found)?);
             Ok(())
         })?,
         _ => {
@@ -54,27 +55,39 @@ fn content(whole: &Arc<str>, content: &str) -> Result<Vec<Part>, WireError> {
     Ok(parts)
 }
 
-pub(super) fn block(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
+/// What stands under [`NAMES`] in a block.
+type Found<'a> = Result<[Option<&'a str>; NAMES.len()], WireError>;
+
+/// The keys of a block that are read: one look at it, which may be long.
+pub(super) const NAMES: [&str; 9] =
+    ["type", "text", "thinking", "thinkingSignature", "arguments", "id", "name", "mimeType", "data"];
+
+/// The part that the block `raw` is, with what has been found under [`NAMES`]; none for an empty text.
+pub(super) fn block(whole: &Arc<str>, raw: &str, found: Found<'_>) -> Result<Option<Part>, WireError> {
     expect_object(raw, "a block")?;
-    let text = |key| Ok::<_, WireError>(member_text(whole, raw, key)?.unwrap_or_default());
-    let kind = text("type")?;
+    let [kind, said, thinking, signature, arguments, id, name, mime, data] = found?;
+    let optional =
+        |value, key| Ok::<_, WireError>(optional_text(raw, value, key)?.map(|text| share(whole, &text)));
+    let text = |value, key| Ok::<_, WireError>(optional(value, key)?.unwrap_or_default());
+    let kind = text(kind, "type")?;
     Ok(Some(match &*kind {
-        "text" => match text("text")? {
+        "text" => match text(said, "text")? {
             none if none.is_empty() => return Ok(None),
             said => Part::Text(said),
         },
         "thinking" => {
-            let mut reasoning = Reasoning::new(text("thinking")?);
-            reasoning.opaque =
-                member_text(whole, raw, "thinkingSignature")?.filter(|sealed| !sealed.is_empty());
+            let mut reasoning = Reasoning::new(text(thinking, "thinking")?);
+            let sealed = optional(signature, "thinkingSignature")?;
+            reasoning.opaque = sealed.filter(|sealed| !sealed.is_empty());
             Part::Reasoning(reasoning)
         }
         "toolCall" => {
-            let arguments = json::field(raw, "arguments")?.unwrap_or("{}");
-            Part::ToolCall(ToolCall::new(text("id")?, text("name")?, share(whole, arguments)))
+            let arguments = share(whole, arguments.unwrap_or("{}"));
+            Part::ToolCall(ToolCall::new(text(id, "id")?, text(name, "name")?, arguments))
         }
         "image" => {
-            Part::Media(new_media(MediaKind::Image, text("mimeType")?, MediaSource::Base64(text("data")?)))
+            let data = MediaSource::Base64(text(data, "data")?);
+            Part::Media(new_media(MediaKind::Image, text(mime, "mimeType")?, data))
         }
         _ => Part::Unknown(UnknownPart::new(FORMAT, kind.clone(), share(whole, raw))),
     }))
@@ -82,10 +95,10 @@ pub(super) fn block(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireErr
 
 /// What the message reports, if it reports anything.
 pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
-    let usage = json::field(raw, "usage")?;
+    let usage = json::known::field(raw, "usage")?;
     let Some(usage) = usage.filter(|usage| Kind::of(usage) == Kind::Object) else { return Ok(None) };
     let [input, output, cache_read, cache_creation] =
-        json::fields(usage, &["input", "output", "cacheRead", "cacheWrite"])?.map(number);
+        json::known::fields(usage, &["input", "output", "cacheRead", "cacheWrite"])?.map(number);
     let report = Usage::anthropic(AnthropicTokens { input, cache_read, cache_creation, output });
     Ok(Some(report).filter(|report| report.total.is_some_and(|total| total > 0)))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::message::{block, message};
+use super::message::{NAMES, block, message};
 use super::outline::Lines;
 use super::session::Session;
 use crate::message::{Message, Part};
@@ -83,10 +83,10 @@ fn write_record(record: Option<&str>, messages: &[&Message]) -> Result<Option<St
 fn with_text(list: &str, wanted: usize, new: &str) -> Result<String, WireError> {
     let whole: Arc<str> = Arc::from("");
     let (mut ranges, mut pieces, mut part) = (Vec::new(), Vec::new(), 0_usize);
-    json::items(list, |raw| {
+    json::known::items_and_fields(list, &NAMES, |raw, found| {
         let (at, mut piece) = (ranges.len(), raw.to_owned());
         ranges.push(json::range_of(list, raw));
-        if block(&whole, raw)?.is_some() {
+        if block(&whole, raw, found)?.is_some() {
             if part == wanted {
                 piece = patch(raw, &[("text", Some(quote(new)))])?;
             }

@@ -83,7 +83,7 @@ fn add(
         let (Some(message), Some(record)) = (said.message, record) else { continue };
         conversation.extend(record, [message]);
         if let Some(usage) = said.usage {
-            conversation.usage.push(UsageEntry::new(conversation.entries.len().saturating_sub(1), usage));
+            conversation.usage.push(UsageEntry::new(conversation.entries.len().saturating_sub(1), *usage));
         }
     }
 }
@@ -94,7 +94,7 @@ pub(super) struct Said {
     name: Option<Str>,
     is_compaction: bool,
     message: Option<Message>,
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<Box<Usage>>,
 }
 
 /// Reads the entry `raw`, a slice of `source`, and adds it to `tree`; `None` for what a file begins with.
@@ -109,7 +109,7 @@ pub(super) fn said(tree: &mut Tree, source: &Arc<str>, raw: &str) -> Result<Opti
         Content::Message(text) => {
             said.message = json::nested(raw, text, "/message", |text| message(source, text))?;
             let is_model = said.message.as_ref().is_some_and(|message| message.role() == Role::Assistant);
-            said.usage = reported(text)?.filter(|_| is_model);
+            said.usage = reported(text)?.filter(|_| is_model).map(Box::new);
         }
         Content::Compaction { summary, .. } => {
             let wire = WireText::new(Format::Pi.shared_name(), share(source, summary));

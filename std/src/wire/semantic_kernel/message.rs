@@ -25,7 +25,7 @@ impl<'a> Fields<'a> {
     pub(super) fn of(raw: &'a str) -> Result<Self, WireError> {
         expect_object(raw, "a message")?;
         let [role, items, author, metadata] =
-            json::fields(raw, &["Role", "Items", "AuthorName", "Metadata"])?;
+            json::known::fields(raw, &["Role", "Items", "AuthorName", "Metadata"])?;
         Ok(Self { role, items: items.filter(|list| *list != "null"), author, metadata })
     }
 }
@@ -38,7 +38,7 @@ pub(super) fn role(raw: &str) -> Result<Role, WireError> {
 /// The role of the element `raw`: a text, or an object with `Label`.
 fn role_of(raw: &str, fields: &Fields<'_>) -> Result<Role, WireError> {
     let role = match fields.role {
-        Some(role) if Kind::of(role) == Kind::Object => json::field(role, "Label")?,
+        Some(role) if Kind::of(role) == Kind::Object => json::known::field(role, "Label")?,
         role => role,
     };
     let Some(role) = role.filter(|role| Kind::of(role) == Kind::Text) else {
@@ -70,7 +70,7 @@ fn items_of<'a>(whole: &Arc<str>, raw: &'a str, fields: &Fields<'a>) -> Result<V
     let Some(list) = fields.items else { return Ok(Vec::new()) };
     json::nested(raw, list, "/Items", |list| {
         let mut found = Vec::new();
-        json::items(list, |item| {
+        json::known::items(list, |item| {
             let path = format_args!("/{}", found.len());
             found.push((json::nested(list, item, path, |item| part(whole, item))?, item));
             Ok(())
@@ -103,9 +103,10 @@ pub(super) fn messages(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Resu
         return Ok(vec![Message::new(Role::Tool, vec![result]).with_wire(wire(false))]);
     }
     let of = |(at, (result, item)): (usize, (Part, &str))| {
-        let message = Message::new(Role::Tool, vec![result]).with_wire(wire(at > 0));
+        let message = Message::new(Role::Tool, vec![result]);
         let name = function(whole, item)?;
-        Ok(if name.is_empty() { message } else { message.with_name(name) })
+        let message = if name.is_empty() { message } else { message.with_name(name) };
+        Ok(message.with_wire(wire(at > 0)))
     };
     results.into_iter().enumerate().map(of).collect()
 }
@@ -119,7 +120,7 @@ fn called(whole: &Arc<str>, fields: &Fields<'_>) -> Result<Str, WireError> {
 
 /// The name that a model knows a function by: its plugin's, a hyphen and its own.
 fn function(whole: &Arc<str>, raw: &str) -> Result<Str, WireError> {
-    let [plugin, function] = json::fields(raw, &["PluginName", "FunctionName"])?;
+    let [plugin, function] = json::known::fields(raw, &["PluginName", "FunctionName"])?;
     name_of(whole, raw, (plugin, function))
 }
 
@@ -145,7 +146,8 @@ fn part(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
     expect_object(raw, "an item")?;
     let names =
         &["$type", "Text", "Arguments", "PluginName", "FunctionName", "Id", "Result", "CallId", "FileId"];
-    let [kind, said, arguments, plugin, function, id, result, call_id, file] = json::fields(raw, names)?;
+    let [kind, said, arguments, plugin, function, id, result, call_id, file] =
+        json::known::fields(raw, names)?;
     let text = |value, key| text(whole, raw, value, key);
     let kind = text(kind, "$type")?;
     Ok(Some(match &*kind {

@@ -128,6 +128,24 @@ fn real_transcripts_are_written_back_as_they_were() {
     }
 }
 
+#[test]
+fn a_message_that_was_only_read_is_not_changed() {
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds");
+    let mut messages = 0;
+    for format in Format::readable() {
+        let folder = seeds.join(format!("wire_{}", format.as_str().replace('-', "_")));
+        for file in fs::read_dir(folder).unwrap() {
+            let text = fs::read_to_string(file.unwrap().path()).unwrap();
+            let Ok(transcript) = read(text, &ReadOptions::default().with_from(format)) else { continue };
+            for message in transcript.conversations().iter().flat_map(|one| one.messages()) {
+                assert!(message.wire().is_some_and(|wire| !wire.touched), "{format}: {message:?}");
+                messages += 1;
+            }
+        }
+    }
+    assert!(messages > 100, "{messages}");
+}
+
 /// What can be read is written back as it was.
 pub(super) fn same_text(text: &str, options: &ReadOptions) {
     let Ok(mut transcript) = read(text, options) else { return };

@@ -131,7 +131,9 @@ impl Transcript {
         self.records.reserve_exact(self.count(list));
         for at in 0..self.count(list) {
             let text = source.get(self.place(list, at)).unwrap_or_default();
-            let (messages, usage) = read(&source, text).map_err(|error| {
+            // An array has been looked at when its elements were found, but not each line.
+            let checked = if is_lines { json::check(text) } else { Ok(()) };
+            let (messages, usage) = checked.and_then(|()| read(&source, text)).map_err(|error| {
                 let place = if is_lines { String::new() } else { format!("{path}/{at}") };
                 error.inside(place, json::offset_of(whole, text))
             })?;

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 
+use super::look::{has_control, plain_length};
 use super::*;
 
 /// Texts that are nearly JSON: of its pieces, or of what numbers are made of.
@@ -27,6 +28,40 @@ proptest! {
         let text = format!("{before}{}{after}", char::from(control));
         prop_assert!(has_control(text.as_bytes()));
     }
+
+    #[test]
+    fn what_is_known_is_found_where_it_is_found_at_first(text in nearly(), said in any::<String>(), quotes in "[\"\\\\x]{0,30}") {
+        let quoted = [said, quotes].map(|text| serde_json::to_string(&text).unwrap());
+        let [one, other] = &quoted;
+        let texts = [format!("{{{one}:[{other},{one}],{other}:{{{one}:1}}}}"), format!("[{one} , {other},1]"), text];
+        for text in texts.iter().filter(|text| is_value(text)) {
+            prop_assert_eq!(all_members::<Known>(text), all_members::<Checked>(text));
+            prop_assert_eq!(all_items::<Known>(text), all_items::<Checked>(text));
+        }
+        for text in &quoted {
+            prop_assert_eq!(Known::string(&text.as_bytes()[1..]), Some(text.len() - 1));
+        }
+        // What is no JSON ends somewhere.
+        let _ = (all_members::<Known>(&texts[2]), all_items::<Known>(&texts[2]));
+    }
+}
+
+fn all_members<S: Look>(text: &str) -> (bool, Vec<(&str, &str)>) {
+    let mut found = Vec::new();
+    let visit = |key, value| {
+        found.push((key, value));
+        Ok::<_, ()>(())
+    };
+    (members::<S, _>(text, visit).is_ok(), found)
+}
+
+fn all_items<S: Look>(text: &str) -> (bool, Vec<&str>) {
+    let mut found = Vec::new();
+    let visit = |item| {
+        found.push(item);
+        Ok::<_, ()>(())
+    };
+    (items::<S, _>(text, visit).is_ok(), found)
 }
 
 #[test]
@@ -82,7 +117,7 @@ fn a_value_ends_with_its_last_byte() {
         values.push((key, value));
         Ok::<_, ()>(())
     };
-    members_and_items(text, |item| elements.push(item), visit).unwrap();
+    members_and_items::<Checked, _>(text, |item| elements.push(item), visit).unwrap();
     assert_eq!(values, [("\"a\"", "[ ]"), ("\"b\"", "{ }"), ("\"c\"", "[ 1 , {} ]"), ("\"d\"", "-1")]);
     assert_eq!(elements, ["1", "{}"]);
     let text = "[ { \"a\" : [ 1 ] , \"b\":{} } , 2 ,{ } , [ {\"c\":3} ] ]";
@@ -91,7 +126,8 @@ fn a_value_ends_with_its_last_byte() {
         elements.push((element, members.take()));
         Ok::<_, ()>(())
     };
-    items_and_members(text, |key, value| members.borrow_mut().push((key, value)), visit).unwrap();
+    items_and_members::<Checked, _>(text, |key, value| members.borrow_mut().push((key, value)), visit)
+        .unwrap();
     let object = ("{ \"a\" : [ 1 ] , \"b\":{} }", vec![("\"a\"", "[ 1 ]"), ("\"b\"", "{}")]);
     assert_eq!(elements, [object, ("2", vec![]), ("{ }", vec![]), ("[ {\"c\":3} ]", vec![])]);
 }
