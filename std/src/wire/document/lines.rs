@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, Seek};
 
+use memchr::memchr;
+
 use super::{BYTE_ORDER_MARK, Document, Origin, route, utf8_error};
 use crate::wire::WireError;
 use crate::wire::json::{self, Kind};
@@ -108,7 +110,7 @@ impl<'a> Iterator for TextLines<'a> {
 
     fn next(&mut self) -> Option<Line<'a>> {
         while !self.rest.is_empty() {
-            let end = self.rest.find('\n').map_or(self.rest.len(), |at| at.saturating_add(1));
+            let end = memchr(b'\n', self.rest.as_bytes()).map_or(self.rest.len(), |at| at.saturating_add(1));
             let (raw, rest) = self.rest.split_at(end);
             self.number = self.number.saturating_add(1);
             let (text, start) = (json::trim(raw), self.offset);
