@@ -12,6 +12,7 @@ pub mod openai;
 mod refusal;
 mod server;
 mod service;
+mod value;
 mod writer;
 
 use core::fmt;

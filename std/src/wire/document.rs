@@ -19,6 +19,7 @@ mod lines;
 mod looks;
 mod pointer;
 mod route;
+mod values;
 
 use core::ops::Range;
 use core::str::Utf8Error;
@@ -31,6 +32,7 @@ pub use conversation::{Conversation, Layout, Piece};
 pub use lines::{Line, LineKind, Lines, TextLines, lines, looks_like_jsonl};
 pub use pointer::Pointer;
 pub(crate) use route::{is_message, refusal};
+pub use values::{ElementFields, elements_and_fields, fields, members};
 
 /// The text of `bytes`, without the byte order mark that some programs put before it.
 ///

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use memchr::memchr;
+
 use super::document::{self, Document, Pointer};
 use super::room::{self, Body, Content, Fit, ROOMS, Room};
 use super::transcript::{Conversation, Transcript};
@@ -156,7 +158,7 @@ fn bodies<'a>(
     if options.at.is_none() && !document::looks_like_jsonl(text) {
         let whole = Body::parse(source, text, leaf)?;
         // What a log of messages looks like after the first.
-        let is_line = whole.is_message() && !text.trim().contains('\n');
+        let is_line = whole.is_message() && memchr(b'\n', text.trim().as_bytes()).is_none();
         return Ok(vec![if is_line { body(Content::Lines(text)) } else { whole }]);
     }
     if document::is_lines(text) {

@@ -95,8 +95,19 @@ fn each_iteration(
     }
 }
 
-/// The report `raw`, of whichever vendor.
-pub(crate) fn of(raw: &str) -> Result<Usage, WireError> {
+/// What the report `raw`, of whichever vendor, says: the value that [`reported`] finds in a response.
+///
+/// ```
+/// use epitome_std::wire::usage::of;
+///
+/// let usage = of(r#"{"input_tokens": 40, "output_tokens": 9, "total_tokens": 49}"#)?;
+/// assert_eq!((usage.input_total, usage.output_total), (Some(40), Some(9)));
+/// # Ok::<(), epitome_std::wire::WireError>(())
+/// ```
+///
+/// # Errors
+/// As [`reported`].
+pub fn of(raw: &str) -> Result<Usage, WireError> {
     super::expect::expect_object(raw, "a report")?;
     let names = &[
         "prompt_tokens",

@@ -1,11 +1,12 @@
 //! What a compaction left.
 
 use core::fmt;
-use std::borrow::ToOwned as _;
+use std::borrow::{Cow, ToOwned as _};
 use std::string::String;
 
+use super::super::value;
 use super::body::Block;
-use super::error::{MappingError, shape};
+use super::error::MappingError;
 
 /// A compaction block with content, as the API wrote it. It can be read, and is sent back byte for byte.
 #[derive(Clone, PartialEq, Eq)]
@@ -26,9 +27,7 @@ impl CompactionBlock {
     /// # Errors
     /// `Shape` if the content is no text.
     pub fn text(&self) -> Result<String, MappingError> {
-        let block = Block::of(&self.raw)?;
-        let content = block.head.content.map_or("", |content| content.get());
-        serde_json::from_str(content).map_err(|error| shape("a compaction block with a text", &error))
+        text(&Block::alone(&self.raw)?).map(Cow::into_owned)
     }
 
     /// Whether it has a signature: those that were asked for have one, those of a threshold none.
@@ -45,13 +44,28 @@ impl CompactionBlock {
 
     /// The block `raw`, which has content.
     pub(super) fn of(block: &Block<'_>) -> Result<Self, MappingError> {
-        let signed = block.head.signature.as_deref().is_some_and(|signature| !signature.is_empty());
-        let block = Self { raw: block.text.to_owned(), signed };
-        match block.text()?.is_empty() {
-            true => Err(MappingError::EmptySummary),
-            false => Ok(block),
-        }
+        let signed = is_signed(block)?;
+        Ok(Self { raw: block.text.to_owned(), signed })
     }
+
+    /// The block `raw`, which has content and is signed.
+    pub(super) fn signed(raw: &str) -> Self {
+        Self { raw: raw.to_owned(), signed: true }
+    }
+}
+
+/// Whether the block, which has to have content, is signed.
+pub(super) fn is_signed(block: &Block<'_>) -> Result<bool, MappingError> {
+    match text(block)?.is_empty() {
+        true => Err(MappingError::EmptySummary),
+        false => Ok(block.head.signature.as_deref().is_some_and(|signature| !signature.is_empty())),
+    }
+}
+
+/// The summary in a block.
+fn text<'a>(block: &Block<'a>) -> Result<Cow<'a, str>, MappingError> {
+    let shape = MappingError::Shape { expected: "a compaction block with a text", line: 1, column: 1 };
+    block.head.content.and_then(value::text).ok_or(shape)
 }
 
 /// No text: what is said stays out of logs.

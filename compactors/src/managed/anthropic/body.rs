@@ -5,36 +5,44 @@ use std::collections::BTreeMap;
 use std::string::String;
 use std::vec::Vec;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use epitome_std::wire::WireError;
+use epitome_std::wire::document::{elements_and_fields, fields, members};
 
-use super::error::{MappingError, shape};
+use super::super::value::{optional_text, present, text};
+use super::error::{MappingError, misshapen};
 
 /// The members of a request.
-#[derive(Deserialize)]
-pub(super) struct Body<'a>(#[serde(borrow)] BTreeMap<Cow<'a, str>, &'a RawValue>);
+pub(super) struct Body<'a>(BTreeMap<Cow<'a, str>, &'a str>);
 
 impl<'a> Body<'a> {
     pub(super) fn of(text: &'a str) -> Result<Self, MappingError> {
-        serde_json::from_str(text).map_err(|error| shape("a request (an object)", &error))
+        let mut found = BTreeMap::new();
+        let done = members(text, |key, value| {
+            found.insert(key, value);
+            Ok(())
+        });
+        match done {
+            Ok(()) => Ok(Self(found)),
+            Err(error) => Err(misshapen("a request (an object)", text, &error)),
+        }
     }
 
     /// The value of a member that is there and not null.
     pub(super) fn get(&self, key: &str) -> Option<&'a str> {
-        self.0.get(key).map(|value| value.get()).filter(|value| *value != "null")
+        present(self.0.get(key).copied())
     }
 
     pub(super) fn messages(&self) -> Result<Vec<Raw<'a>>, MappingError> {
-        let raw = self.get("messages").unwrap_or_default();
-        let list: Vec<&RawValue> =
-            serde_json::from_str(raw).map_err(|error| shape("`messages` (an array)", &error))?;
-        list.into_iter().map(|message| Raw::of(message.get())).collect()
+        let list = self.get("messages").unwrap_or_default();
+        let messages = elements_and_fields(list, &["role", "content"])
+            .map_err(|error| misshapen("`messages` (an array)", list, &error))?;
+        messages.into_iter().map(|(text, fields)| Raw::of(text, fields)).collect()
     }
 
     /// The request with these members in place of those of the same names, or without them.
     pub(super) fn with(&self, changes: &[(&str, Option<&str>)]) -> String {
         let kept = self.0.iter().filter(|(key, _)| changes.iter().all(|(changed, _)| key != changed));
-        let kept = kept.map(|(key, value)| (&**key, value.get()));
+        let kept = kept.map(|(key, value)| (&**key, *value));
         let new = changes.iter().filter_map(|(key, value)| value.map(|value| (*key, value)));
         let mut out = String::from("{");
         for (key, value) in kept.chain(new) {
@@ -60,12 +68,13 @@ pub(super) struct Raw<'a> {
 }
 
 impl<'a> Raw<'a> {
-    fn of(text: &'a str) -> Result<Self, MappingError> {
-        let message: Message<'_> = serde_json::from_str(text)
-            .map_err(|error| shape("a message with `role` and `content`", &error))?;
-        let content = message.content.get();
+    fn of(raw: &'a str, fields: Result<[Option<&'a str>; 2], WireError>) -> Result<Self, MappingError> {
+        let shape = || MappingError::Shape { expected: A_MESSAGE, line: 1, column: 1 };
+        let fields = fields.map_err(|error| misshapen(A_MESSAGE, raw, &error))?;
+        let [Some(role), Some(content)] = fields else { return Err(shape()) };
+        let role = text(role).ok_or_else(shape)?;
         let blocks = if content.starts_with('"') { Vec::new() } else { blocks(content)? };
-        Ok(Self { text, role: message.role, blocks })
+        Ok(Self { text: raw, role, blocks })
     }
 
     /// Whether the user says something in it, beside what tools returned.
@@ -82,9 +91,16 @@ pub(super) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    pub(super) fn of(text: &'a str) -> Result<Self, MappingError> {
-        let head = serde_json::from_str(text).map_err(|error| shape("a block with `type`", &error))?;
+    fn of(text: &'a str, fields: Result<[Option<&'a str>; 5], WireError>) -> Result<Self, MappingError> {
+        let fields = fields.map_err(|error| misshapen(A_BLOCK, text, &error))?;
+        let head =
+            BlockHead::of(fields).ok_or(MappingError::Shape { expected: A_BLOCK, line: 1, column: 1 })?;
         Ok(Self { text, head })
+    }
+
+    /// What the block `text`, alone, is.
+    pub(super) fn alone(text: &'a str) -> Result<Self, MappingError> {
+        Self::of(text, fields(text, &HEAD))
     }
 
     pub(super) fn is_result(&self) -> bool {
@@ -93,7 +109,7 @@ impl<'a> Block<'a> {
 
     /// Whether it is a compaction block with content. Without, it says nothing, and may stand anywhere.
     pub(super) fn is_summary(&self) -> bool {
-        self.head.kind == "compaction" && self.head.content.is_some_and(|content| content.get() != "null")
+        self.head.kind == "compaction" && self.head.content.is_some()
     }
 
     pub(super) fn is_thinking(&self) -> bool {
@@ -101,49 +117,59 @@ impl<'a> Block<'a> {
     }
 }
 
-#[derive(Deserialize)]
 pub(super) struct BlockHead<'a> {
-    #[serde(rename = "type", borrow)]
     pub(super) kind: Cow<'a, str>,
-    #[serde(borrow)]
     pub(super) id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) tool_use_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    pub(super) content: Option<&'a RawValue>,
-    #[serde(borrow)]
+    /// As it is written.
+    pub(super) content: Option<&'a str>,
     pub(super) signature: Option<Cow<'a, str>>,
+}
+
+/// The keys of [`BlockHead`], in their order.
+const HEAD: [&str; 5] = ["type", "id", "tool_use_id", "content", "signature"];
+
+impl<'a> BlockHead<'a> {
+    /// None if something in it is no text that should be one.
+    fn of([kind, id, tool_use_id, content, signature]: [Option<&'a str>; 5]) -> Option<Self> {
+        Some(Self {
+            kind: text(kind?)?,
+            id: optional_text(id).ok()?,
+            tool_use_id: optional_text(tool_use_id).ok()?,
+            content: present(content),
+            signature: optional_text(signature).ok()?,
+        })
+    }
 }
 
 /// The blocks that `content`, an array, is.
 pub(super) fn blocks(content: &str) -> Result<Vec<Block<'_>>, MappingError> {
-    let list: Vec<&RawValue> =
-        serde_json::from_str(content).map_err(|error| shape("a text or a list of blocks", &error))?;
-    list.into_iter().map(|raw| Block::of(raw.get())).collect()
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    role: Cow<'a, str>,
-    #[serde(borrow)]
-    content: &'a RawValue,
+    let list = elements_and_fields(content, &HEAD)
+        .map_err(|error| misshapen("a text or a list of blocks", content, &error))?;
+    list.into_iter().map(|(text, fields)| Block::of(text, fields)).collect()
 }
 
 /// What matters of a response.
-#[derive(Deserialize)]
 pub(super) struct Response<'a> {
-    #[serde(borrow)]
-    pub(super) content: &'a RawValue,
-    #[serde(borrow)]
+    /// As it is written.
+    pub(super) content: &'a str,
     pub(super) stop_reason: Option<Cow<'a, str>>,
 }
 
 impl<'a> Response<'a> {
     pub(super) fn of(text: &'a str) -> Result<Self, MappingError> {
-        serde_json::from_str(text).map_err(|error| shape("a response with `content`", &error))
+        let expected = "a response with `content`";
+        let found = fields(text, &["content", "stop_reason"]);
+        let [content, reason] = found.map_err(|error| misshapen(expected, text, &error))?;
+        let (Some(content), Ok(stop_reason)) = (content, optional_text(reason)) else {
+            return Err(MappingError::Shape { expected, line: 1, column: 1 });
+        };
+        Ok(Self { content, stop_reason })
     }
 }
+
+const A_MESSAGE: &str = "a message with `role` and `content`";
+const A_BLOCK: &str = "a block with `type`";
 
 /// An array of these values.
 pub(super) fn array<'t>(values: impl IntoIterator<Item = &'t str>) -> String {

@@ -3,6 +3,7 @@
 use core::error::Error;
 use core::fmt;
 
+use epitome_std::wire::WireError;
 use serde::Deserialize;
 
 /// A request or response that cannot be mapped. It says where, and never holds message text.
@@ -139,6 +140,15 @@ impl Error for MappingError {}
 /// The error for `error`, of which only the place is used: its words may quote the text.
 pub(super) fn shape(expected: &'static str, error: &serde_json::Error) -> MappingError {
     MappingError::Shape { expected, line: error.line(), column: error.column() }
+}
+
+/// The same for an error about `text`.
+pub(super) fn misshapen(expected: &'static str, text: &str, error: &WireError) -> MappingError {
+    let before = text.get(..error.offset().unwrap_or_default()).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |at| at.saturating_add(1));
+    let line = before.matches('\n').count().saturating_add(1);
+    let column = before.len().saturating_sub(line_start).saturating_add(1);
+    MappingError::Shape { expected, line, column }
 }
 
 /// What the API says is wrong with a compaction, in `error.details.error_code`.

@@ -11,7 +11,8 @@ use epitome_std::wire::{Converted, Format, ReadOptions, convert, read};
 use serde_json::{Map, Value, json};
 
 use super::super::{Artefact, ServiceError, ServiceErrorKind, ServiceRequest};
-use super::{BoundThinking, MappingError, NoSummary, Summarize, Summary};
+use super::summarize::signed_block;
+use super::{BoundThinking, MappingError, NoSummary, Summarize};
 
 /// What stands in [`CompactionPart::provider`](epitome_std::message::CompactionPart::provider).
 pub const PROVIDER: &str = "anthropic";
@@ -62,9 +63,9 @@ pub fn summarized(model: &str, answer: &str) -> Result<Artefact, ServiceError> {
     // What is no JSON has no report either.
     let usage = compactions(answer).ok().and_then(|spent| spent.into_iter().next());
     let malformed = |what| ServiceError::new(ServiceErrorKind::Malformed, format!("{PROVIDER}: {what}"));
-    match Summary::read(answer) {
-        Ok(Summary::Written(_)) => {}
-        Ok(Summary::Missing(why)) => {
+    match signed_block(answer) {
+        Ok(Ok(_)) => {}
+        Ok(Err(why)) => {
             let kind = match why {
                 NoSummary::ContextExceeded => ServiceErrorKind::ContextTooLong,
                 ref why => ServiceErrorKind::Invalid(why.as_str().to_owned()),

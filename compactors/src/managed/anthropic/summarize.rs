@@ -7,7 +7,7 @@ use std::string::{String, ToString as _};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::block::CompactionBlock;
+use super::block::{CompactionBlock, is_signed};
 use super::body::{Body, Response, array, blocks};
 use super::cut::{check, no_summary, with_block_first};
 use super::error::MappingError;
@@ -171,22 +171,30 @@ impl Summary {
     /// `Shape` if it is no response, or holds something else than one block; `Unsigned` and `EmptySummary` for a block
     /// that could not be sent back.
     pub fn read(response: &str) -> Result<Self, MappingError> {
-        let response = Response::of(response)?;
-        let content = blocks(response.content.get())?;
-        match (&*content, response.stop_reason.as_deref()) {
-            ([block], Some("compaction")) if block.head.kind == "compaction" => {
-                // Null is what a block without content has; an empty text is refused as such.
-                let block = CompactionBlock::of(block)?;
-                match block.is_signed() {
-                    true => Ok(Self::Written(block)),
-                    false => Err(MappingError::Unsigned),
-                }
-            }
-            ([], reason) if reason != Some("compaction") => Ok(Self::Missing(NoSummary::of(reason))),
-            _ => {
-                Err(MappingError::Shape { expected: "one compaction block, or nothing", line: 1, column: 1 })
+        Ok(match signed_block(response)? {
+            Ok(block) => Self::Written(CompactionBlock::signed(block)),
+            Err(why) => Self::Missing(why),
+        })
+    }
+}
+
+/// The block in `response`, as it is written, or why there is none.
+///
+/// # Errors
+/// As [`Summary::read`].
+pub(super) fn signed_block(response: &str) -> Result<Result<&str, NoSummary>, MappingError> {
+    let response = Response::of(response)?;
+    let content = blocks(response.content)?;
+    match (&*content, response.stop_reason.as_deref()) {
+        ([block], Some("compaction")) if block.head.kind == "compaction" => {
+            // Null is what a block without content has; an empty text is refused as such.
+            match is_signed(block)? {
+                true => Ok(Ok(block.text)),
+                false => Err(MappingError::Unsigned),
             }
         }
+        ([], reason) if reason != Some("compaction") => Ok(Err(NoSummary::of(reason))),
+        _ => Err(MappingError::Shape { expected: "one compaction block, or nothing", line: 1, column: 1 }),
     }
 }
 

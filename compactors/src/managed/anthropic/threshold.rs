@@ -125,7 +125,7 @@ impl ThresholdOutcome {
     /// `Shape` if it is no response; `EmptySummary` for a block whose content is an empty text.
     pub fn read(response: &str) -> Result<Self, MappingError> {
         let response = Response::of(response)?;
-        let content = blocks(response.content.get())?;
+        let content = blocks(response.content)?;
         let paused = response.stop_reason.as_deref() == Some("compaction");
         match content.iter().rev().find(|block| block.is_summary()) {
             Some(block) => Ok(Self::Compacted { block: CompactionBlock::of(block)?, paused }),

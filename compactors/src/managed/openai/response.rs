@@ -1,16 +1,15 @@
 //! What comes back.
 
 use std::format;
-use std::string::String;
 use std::vec::Vec;
 
 use epitome_core::message::Role;
 use epitome_core::{Tokens, Usage};
 use epitome_std::message::{CompactionPart, Message, Part};
-use epitome_std::wire::usage::reported;
-use epitome_std::wire::{Format, ReadOptions, read};
-use serde::Deserialize;
+use epitome_std::wire::document::fields;
+use epitome_std::wire::{Entry, Format, ReadOptions, read, usage};
 
+use super::super::value::{self, optional_text, present};
 use super::super::{Artefact, ServiceError, ServiceErrorKind, ServiceRequest};
 use super::ResponsesVendor;
 use super::users::{self, Said};
@@ -81,14 +80,6 @@ struct Answer<'a> {
     usage: Option<Usage>,
 }
 
-/// What an answer says of itself.
-#[derive(Deserialize)]
-struct Head {
-    object: String,
-    #[serde(default)]
-    status: Option<String>,
-}
-
 impl<'a> Answer<'a> {
     fn read(
         vendor: &'a ResponsesVendor,
@@ -97,21 +88,24 @@ impl<'a> Answer<'a> {
         object: &str,
     ) -> Result<Self, ServiceError> {
         let mut answer = Self { vendor, model, items: Vec::new(), usage: None };
-        // What is no JSON has no report either.
-        answer.usage = reported(text).ok().flatten();
-        let head: Head = serde_json::from_str(text).map_err(|error| {
-            answer.malformed(&format!("no object of the API, at column {}", error.column()))
-        })?;
-        if head.object != object {
+        let [own, status, usage] = fields(text, &["object", "status", "usage"])
+            .map_err(|error| answer.malformed("no object of the API").with_source(error))?;
+        answer.usage = present(usage).and_then(|report| usage::of(report).ok());
+        let (Some(own), Ok(status)) = (own.and_then(value::text), optional_text(status)) else {
+            return Err(answer.malformed("no object of the API"));
+        };
+        if own != object {
             return Err(answer.malformed("the object is another one"));
         }
-        if head.status.is_some_and(|status| status != "completed") {
+        if status.is_some_and(|status| status != "completed") {
             return Err(answer.malformed("it was not completed"));
         }
         let options = ReadOptions::default().with_from(Format::OpenaiResponses);
-        let read = read(text, &options).map_err(|error| answer.malformed("no items").with_source(error))?;
-        let conversations = read.conversations().iter();
-        answer.items = conversations.flat_map(|it| it.messages()).cloned().collect();
+        let mut read =
+            read(text, &options).map_err(|error| answer.malformed("no items").with_source(error))?;
+        let conversations = read.conversations_mut().iter_mut();
+        let entries = conversations.flat_map(|conversation| core::mem::take(&mut conversation.entries));
+        answer.items = entries.map(Entry::into_message).collect();
         Ok(answer)
     }
 

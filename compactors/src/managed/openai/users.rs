@@ -7,8 +7,11 @@ use std::vec::Vec;
 use epitome_core::message::{PartView, Role, UnknownView};
 use epitome_core::{ClassEstimator, count_part};
 use epitome_std::message::{Message, Part, UnknownPart};
-use epitome_std::wire::{Format, convert};
+use epitome_std::wire::document::{elements_and_fields, fields};
+use epitome_std::wire::{Format, WireError, convert};
 use serde_json::Value;
+
+use super::super::value::text;
 
 /// How much of what the user said is sent on, the newest first, where the client decides. Source: Codex
 /// (`RETAINED_MESSAGE_TOKEN_BUDGET`).
@@ -22,15 +25,13 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// What a message of the user says, images and files too; none if the format has no form for any of it.
-    fn of(message: &Message) -> Option<Self> {
-        let is_said = |part: &&Part| matches!(part, Part::Text(_) | Part::Media(_));
-        let parts: Vec<Part> = message.parts().iter().filter(is_said).cloned().collect();
-        if parts.is_empty() {
-            return None;
-        }
-        let written = convert([&Message::new(Role::User, parts)], Format::OpenaiResponses).ok()?.text;
-        Self::of_item(written.strip_prefix(r#"{"input":["#)?.strip_suffix("]}")?)
+    /// What these messages of the user say, each an item. They are written together: there may be many.
+    fn all(messages: &[Message]) -> Vec<Self> {
+        let written =
+            convert(messages, Format::OpenaiResponses).map(|written| written.text).unwrap_or_default();
+        let list = written.strip_prefix(r#"{"input":"#).and_then(|list| list.strip_suffix('}'));
+        let items = list.and_then(|list| elements_and_fields(list, &["content"]).ok()).unwrap_or_default();
+        items.into_iter().filter_map(|(raw, fields)| Self::of(raw, fields)).collect()
     }
 
     /// What the user said in an item that stands before an earlier compaction.
@@ -43,9 +44,17 @@ impl Said {
     }
 
     fn of_item(raw: &str) -> Option<Self> {
-        let item: Value = serde_json::from_str(raw).ok()?;
-        let content = item.get("content")?.as_array()?;
-        let texts: Vec<&str> = content.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+        Self::of(raw, fields(raw, &["content"]))
+    }
+
+    fn of(raw: &str, fields: Result<[Option<&str>; 1], WireError>) -> Option<Self> {
+        let [content] = fields.ok()?;
+        let content = elements_and_fields(content?, &["text"]).ok()?;
+        let texts = content.iter().filter_map(|(_, fields)| match fields {
+            Ok([Some(raw)]) => text(raw),
+            _ => None,
+        });
+        let texts: Vec<_> = texts.collect();
         let others = content.len().saturating_sub(texts.len());
         let key = (texts.join("\n\n"), others);
         (key != (String::new(), 0)).then(|| Self { raw: raw.into(), key })
@@ -68,15 +77,29 @@ impl Said {
 
 /// What the user said in these messages, in order; also what stands before an earlier compaction.
 pub(super) fn said(messages: &[Message]) -> Vec<Said> {
-    messages.iter().flat_map(said_in).collect()
+    let (mut found, mut run) = (Vec::new(), Vec::new());
+    for message in messages {
+        match message.role() {
+            Role::User => run.extend(words(message)),
+            Role::Assistant => {
+                let mut before = message.parts().iter().filter_map(Said::of_part).peekable();
+                if before.peek().is_some() {
+                    found.extend(Said::all(&core::mem::take(&mut run)));
+                }
+                found.extend(before);
+            }
+            _ => {}
+        }
+    }
+    found.extend(Said::all(&run));
+    found
 }
 
-fn said_in(message: &Message) -> Vec<Said> {
-    match message.role() {
-        Role::User => Said::of(message).into_iter().collect(),
-        Role::Assistant => message.parts().iter().filter_map(Said::of_part).collect(),
-        _ => Vec::new(),
-    }
+/// What a message of the user says, images and files too, and nothing else of it.
+fn words(message: &Message) -> Option<Message> {
+    let is_said = |part: &&Part| matches!(part, Part::Text(_) | Part::Media(_));
+    let parts: Vec<Part> = message.parts().iter().filter(is_said).cloned().collect();
+    (!parts.is_empty()).then(|| Message::new(Role::User, parts))
 }
 
 /// What an item is called that is a message.

@@ -1,0 +1,28 @@
+//! JSON values as they are written, one at a time.
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+
+/// The value, if it is there and not null.
+pub(super) fn present(raw: Option<&str>) -> Option<&str> {
+    raw.filter(|raw| *raw != "null")
+}
+
+/// What the JSON value `raw` says, if it is a text: a slice of it where nothing is escaped.
+pub(super) fn text(raw: &str) -> Option<Cow<'_, str>> {
+    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+    match memchr(b'\\', inner.as_bytes()) {
+        None => Some(Cow::Borrowed(inner)),
+        Some(_) => serde_json::from_str(raw).ok().map(Cow::Owned),
+    }
+}
+
+/// The same of a value that may be missing; an error if it is there and no text.
+pub(super) fn optional_text(raw: Option<&str>) -> Result<Option<Cow<'_, str>>, NoText> {
+    present(raw).map(|raw| text(raw).ok_or(NoText)).transpose()
+}
+
+/// It should be a text.
+#[derive(Debug)]
+pub(super) struct NoText;
