@@ -144,6 +144,14 @@ fn no_array(text: &str) -> WireError {
 
 /// Calls `visit` with every element of the array `text`, in order, and what [`fields`] finds in it: nothing, where it is no
 /// object. One look at a list that may be long.
+pub(crate) fn items_and_fields<'a, const N: usize>(
+    text: &'a str,
+    names: &[&'static str; N],
+    visit: impl FnMut(&'a str, Result<[Option<&'a str>; N], WireError>) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    items_and_fields_by::<Checked, N>(text, names, visit)
+}
+
 fn items_and_fields_by<'a, S: Look, const N: usize>(
     text: &'a str,
     names: &[&'static str; N],

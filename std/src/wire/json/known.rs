@@ -13,8 +13,7 @@ pub(crate) fn items<'a>(
     super::items_by::<Known>(known(text), visit)
 }
 
-/// Calls `visit` with every element of the array `text`, in order, and what [`fields`] finds in it: nothing, where it is no
-/// object. One look at a list that may be long.
+/// As [`items_and_fields`](super::items_and_fields).
 pub(crate) fn items_and_fields<'a, const N: usize>(
     text: &'a str,
     names: &[&'static str; N],
