@@ -147,40 +147,16 @@ fn measure_raw(raw: &str, counter: &(impl TokenCounter + ?Sized)) -> Amount {
     amount
 }
 
-/// What stands before and behind the first payload: of a `data:` URL with base64, or of a long run of its characters. It ends
-/// where no character of base64 does. Byte by byte: `str::find` takes more of a small device than all else that counts.
+/// What stands before and behind the first payload of a `data:` URL with base64, which ends where no character of base64 does.
+/// Byte by byte: `str::find` takes more of a small device than all else that counts.
 fn around_base64(raw: &str) -> Option<(&str, &str)> {
     const MARK: &[u8; 8] = b";base64,";
-    let run = long_run(raw.as_bytes());
-    let before = raw.as_bytes().get(..run.unwrap_or(raw.len()))?;
-    let mark = before.windows(MARK.len()).position(|window| window == MARK).or(run)?;
+    let mark = raw.as_bytes().windows(MARK.len()).position(|window| window == MARK)?;
     let (text, mut payload) = raw.split_at_checked(mark)?;
     while payload.as_bytes().first().is_some_and(|byte| (b'+'..=b'z').contains(byte)) {
         payload = payload.get(1..)?;
     }
     Some((text, payload))
-}
-
-/// Where the first run of characters of base64 begins that is too long for a word, a path or a key: a payload whose format does
-/// not say so. Left out where there is no room for it, and none for such a payload either.
-#[cfg(feature = "alloc")]
-fn long_run(raw: &[u8]) -> Option<usize> {
-    const RUN_MIN: usize = 1_024;
-    let mut from = 0;
-    for (at, byte) in raw.iter().enumerate() {
-        // In JSON a slash may be escaped.
-        if !(byte.is_ascii_alphanumeric() || b"+/-_\\".contains(byte)) {
-            from = at.saturating_add(1);
-        } else if at.saturating_sub(from) >= RUN_MIN {
-            return Some(from);
-        }
-    }
-    None
-}
-
-#[cfg(not(feature = "alloc"))]
-const fn long_run(_: &[u8]) -> Option<usize> {
-    None
 }
 
 /// The larger of what its provider reads and what others do: who will read it is not known here. Of a payload that nobody else
@@ -284,26 +260,6 @@ mod tests {
             assert_eq!(size(text), text.len() as u32, "no URL: {text}");
         }
         assert_eq!(IMAGE.tokens, media_tokens(MediaView::new(MediaKind::Image, "")));
-    }
-
-    #[cfg(feature = "alloc")]
-    #[test]
-    fn a_payload_that_nothing_announces_counts_as_media() {
-        let size = |raw: &str| {
-            let view = PartView::Unknown(UnknownView::new("f", "video", raw));
-            measure_part(view, &Bytes).tokens.0
-        };
-        let payload = |characters: usize| "iV\\/+-_9".repeat(characters / 8 + 1);
-        let video = |payload: &str| std::format!(r#"{{"type":"video","data":"{payload}"}}"#);
-        let around = video("").len() as u32;
-        assert_eq!(size(&video(&payload(1_024))), around + IMAGE.tokens.0);
-        assert_eq!(size(&video(&payload(4_000_000))), around + IMAGE.tokens.0);
-        let two = std::format!("[{},{}]", video(&payload(9_999)), video("data:video/mp4;base64,AAAA"));
-        assert_eq!(size(&two), 2 * around + 3 + 14 + 2 * IMAGE.tokens.0);
-        let short = video(&"a".repeat(1_000));
-        assert_eq!(size(&short), short.len() as u32, "no payload");
-        let words = video(&"a long text, with spaces and such. ".repeat(1_000));
-        assert_eq!(size(&words), words.len() as u32, "no payload");
     }
 
     #[test]
