@@ -88,8 +88,14 @@ impl<'a> Answer<'a> {
         object: &str,
     ) -> Result<Self, ServiceError> {
         let mut answer = Self { vendor, model, items: Vec::new(), usage: None };
-        let [own, status, usage] = fields(text, &["object", "status", "usage"])
-            .map_err(|error| answer.malformed("no object of the API").with_source(error))?;
+        let [own, status, usage] = match fields(text, &["object", "status", "usage"]) {
+            Ok(found) => found,
+            Err(error) => {
+                // It has been paid for all the same.
+                answer.usage = usage::reported(text).ok().flatten();
+                return Err(answer.malformed("no object of the API").with_source(error));
+            }
+        };
         answer.usage = present(usage).and_then(|report| usage::of(report).ok());
         let (Some(own), Ok(status)) = (own.and_then(value::text), optional_text(status)) else {
             return Err(answer.malformed("no object of the API"));

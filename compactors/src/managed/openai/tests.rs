@@ -170,6 +170,10 @@ fn an_answer_that_is_not_as_documented_is_malformed_and_tells_what_it_cost() {
         let error = compacted(&vendor, "m", &request, text).unwrap_err();
         assert_eq!(error.kind(), &ServiceErrorKind::Malformed, "{text}");
     }
+    let twice = answer(&["First"], &[item("a")])
+        .replace("\"object\":", "\"status\":\"a\",\"status\":\"b\",\"object\":");
+    let error = compacted(&vendor, "m", &request, &twice).unwrap_err();
+    assert_eq!(error.usage().unwrap().output_total, Some(20), "what it cost is read apart");
     let of_response = answer(&[], &[reasoning, item("a")]).replace("response.compaction", "response");
     assert!(triggered(&vendor, "m", &request, &of_response).is_ok());
     let cut = of_response.replace("\"created_at\"", "\"status\":\"incomplete\",\"created_at\"");

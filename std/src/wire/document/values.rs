@@ -20,7 +20,7 @@ use crate::wire::json;
 /// ```
 ///
 /// # Errors
-/// What `visit` says; `Empty`, `Truncated`, `NotJson` or `Shape` with an offset, for what is no object.
+/// What `visit` says; for what is no object `Empty`, or `Truncated`, `NotJson` or `Shape` with an offset.
 pub fn members<'a>(
     object: &'a str,
     visit: impl FnMut(Cow<'a, str>, &'a str) -> Result<(), WireError>,
