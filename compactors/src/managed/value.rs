@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr;
-
 /// The value, if it is there and not null.
 pub(super) fn present(raw: Option<&str>) -> Option<&str> {
     raw.filter(|raw| *raw != "null")
@@ -12,9 +10,9 @@ pub(super) fn present(raw: Option<&str>) -> Option<&str> {
 /// What the JSON value `raw` says, if it is a text: a slice of it where nothing is escaped.
 pub(super) fn text(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
-    match memchr(b'\\', inner.as_bytes()) {
-        None => Some(Cow::Borrowed(inner)),
-        Some(_) => serde_json::from_str(raw).ok().map(Cow::Owned),
+    match inner.contains('\\') {
+        false => Some(Cow::Borrowed(inner)),
+        true => serde_json::from_str(raw).ok().map(Cow::Owned),
     }
 }
 

@@ -285,7 +285,8 @@ fn table(sessions: &[Filled], figures: &[Figures]) {
     }
 }
 
-/// What is written in any case, beside the data of a store that keeps files.
+/// How long one line takes that is appended to a file and flushed, on the disk of a store that keeps files: no append that lasts
+/// is faster.
 fn flushed(url: &str, rounds: u32) -> Option<Duration> {
     let bare = url.strip_prefix("encrypted:").unwrap_or(url);
     let path = Path::new(bare.strip_prefix("sqlite:").or_else(|| bare.strip_prefix("jsonl:"))?);

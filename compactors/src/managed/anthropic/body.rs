@@ -16,12 +16,15 @@ pub(super) struct Body<'a>(BTreeMap<Cow<'a, str>, &'a str>);
 
 impl<'a> Body<'a> {
     pub(super) fn of(text: &'a str) -> Result<Self, MappingError> {
-        let mut found = BTreeMap::new();
+        let (mut found, mut twice) = (BTreeMap::new(), false);
         let done = members(text, |key, value| {
-            found.insert(key, value);
+            twice |= found.insert(key, value).is_some();
             Ok(())
         });
         match done {
+            Ok(()) if twice => {
+                Err(MappingError::Shape { expected: "each key of a request once", line: 1, column: 1 })
+            }
             Ok(()) => Ok(Self(found)),
             Err(error) => Err(misshapen("a request (an object)", text, &error)),
         }

@@ -148,6 +148,19 @@ fn a_cut_stands_where_no_call_is_open_and_the_role_changes() {
 }
 
 #[test]
+fn a_request_with_a_key_twice_is_refused_and_not_shortened() {
+    for keys in [["model", "model"], ["\\ud83d", "\\ud83e"]] {
+        let [one, other] = keys;
+        let request = format!(r#"{{"{one}":"a","{other}":"b","messages":[]}}"#);
+        let error = choose_cut(&request, 1).unwrap_err();
+        assert!(
+            matches!(error, MappingError::Shape { expected: "each key of a request once", .. }),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn a_request_for_a_summary_has_all_but_the_kept_messages() {
     let text = request(&[user("a"), says("b"), user("c")]);
     let ask = Summarize::new().with_instructions("Keep names.").unwrap().with_max_tokens(4_096);

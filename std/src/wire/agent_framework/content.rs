@@ -18,13 +18,14 @@ use crate::wire::stored::NESTING_MAX;
 /// Finds a call by its id.
 pub(super) type Calls<'a> = &'a dyn Fn(&str) -> Option<&'a ToolCall>;
 
-/// The part that `raw`, a slice of `whole`, says, with what has been found under [`NAMES`].
-pub(super) fn read(whole: &Arc<str>, raw: &str, found: Found<'_>) -> Result<Part, WireError> {
-    read_within(whole, raw, found, NESTING_MAX)
+/// The part that a slice of `whole` says, of which all has been found that stands under [`NAMES`].
+pub(super) fn read(whole: &Arc<str>, found: &Found<'_>) -> Result<Part, WireError> {
+    read_within(whole, found, NESTING_MAX)
 }
 
 /// The same; results within results end after so many levels, and what is below them stays as it is written.
-fn read_within(whole: &Arc<str>, raw: &str, found: Found<'_>, levels: usize) -> Result<Part, WireError> {
+fn read_within(whole: &Arc<str>, found: &Found<'_>, levels: usize) -> Result<Part, WireError> {
+    let raw = found.object();
     // Their constructor takes a bare text for a text content.
     if Kind::of(raw) == Kind::Text {
         return Ok(Part::Text(share(whole, &json::decode(raw))));
@@ -32,27 +33,27 @@ fn read_within(whole: &Arc<str>, raw: &str, found: Found<'_>, levels: usize) -> 
     if Kind::of(raw) != Kind::Object {
         return Err(WireError::shape("a content is an object or a text"));
     }
-    let content = Content::new(whole, raw, found?);
-    let Some(kind) = content.optional(content.kind) else {
+    let content = Content { whole, found };
+    let Some(kind) = content.optional("type")? else {
         return Err(WireError::shape("a content has a `type`").inside("/type", 0));
     };
     Ok(match &*kind {
-        "text" => Part::Text(content.text(content.text)),
-        "text_reasoning" => Part::Reasoning(content.reasoning()),
-        "function_call" => Part::ToolCall(content.call()),
+        "text" => Part::Text(content.text("text")?),
+        "text_reasoning" => Part::Reasoning(content.reasoning()?),
+        "function_call" => Part::ToolCall(content.call()?),
         "function_result" if levels > 0 => Part::ToolResult(content.result(levels.saturating_sub(1))?),
-        "data" | "uri" if content.optional(content.uri).is_some() => Part::Media(content.media()),
+        "data" | "uri" if content.optional("uri")?.is_some() => Part::Media(content.media()?),
         "function_approval_request" => Part::ApprovalRequest(content.approval()?),
         "function_approval_response" => {
-            let approved = content.approved == Some("true");
+            let approved = content.found.get("approved")? == Some("true");
             Part::ApprovalResponse(ApprovalAnswer::new(content.approval()?, approved))
         }
         _ => Part::Unknown(UnknownPart::new(FORMAT, kind, share(whole, raw))),
     })
 }
 
-/// What stands under [`NAMES`] in a content.
-pub(super) type Found<'a> = Result<[Option<&'a str>; NAMES.len()], WireError>;
+/// What stands in a content.
+pub(super) type Found<'a> = json::known::Members<'a, { NAMES.len() }>;
 
 /// The keys of a content that are read: one look at it, which may be long.
 pub(super) const NAMES: [&str; 15] = [
@@ -73,142 +74,92 @@ pub(super) const NAMES: [&str; 15] = [
     "function_call",
 ];
 
-/// A content that is an object: its members as they are written.
+/// A content that is an object.
 struct Content<'a> {
     whole: &'a Arc<str>,
-    raw: &'a str,
-    kind: Option<&'a str>,
-    text: Option<&'a str>,
-    protected: Option<&'a str>,
-    id: Option<&'a str>,
-    call_id: Option<&'a str>,
-    name: Option<&'a str>,
-    arguments: Option<&'a str>,
-    hosted: Option<&'a str>,
-    items: Option<&'a str>,
-    exception: Option<&'a str>,
-    result: Option<&'a str>,
-    uri: Option<&'a str>,
-    media_type: Option<&'a str>,
-    approved: Option<&'a str>,
-    called: Option<&'a str>,
+    found: &'a Found<'a>,
 }
 
-impl<'a> Content<'a> {
-    const fn new(whole: &'a Arc<str>, raw: &'a str, found: [Option<&'a str>; NAMES.len()]) -> Self {
-        let [
-            kind,
-            text,
-            protected,
-            id,
-            call_id,
-            name,
-            arguments,
-            hosted,
-            items,
-            exception,
-            result,
-            uri,
-            media_type,
-            approved,
-            called,
-        ] = found;
-        Self {
-            whole,
-            raw,
-            kind,
-            text,
-            protected,
-            id,
-            call_id,
-            name,
-            arguments,
-            hosted,
-            items,
-            exception,
-            result,
-            uri,
-            media_type,
-            approved,
-            called,
-        }
+impl Content<'_> {
+    /// The text of a member, if it is one.
+    fn optional(&self, key: &'static str) -> Result<Option<Str>, WireError> {
+        let value = self.found.get(key)?.filter(|value| Kind::of(value) == Kind::Text);
+        Ok(value.map(|value| share(self.whole, &json::decode(value))))
     }
 
-    /// What a member says, if it is a text.
-    fn optional(&self, value: Option<&str>) -> Option<Str> {
-        let value = value.filter(|value| Kind::of(value) == Kind::Text);
-        value.map(|value| share(self.whole, &json::decode(value)))
+    fn text(&self, key: &'static str) -> Result<Str, WireError> {
+        Ok(self.optional(key)?.unwrap_or_default())
     }
 
-    fn text(&self, value: Option<&str>) -> Str {
-        self.optional(value).unwrap_or_default()
-    }
-
-    fn reasoning(&self) -> Reasoning {
-        let mut reasoning = Reasoning::new(self.text(self.text));
-        reasoning.opaque = self.optional(self.protected);
-        reasoning.id = self.optional(self.id);
-        reasoning
+    fn reasoning(&self) -> Result<Reasoning, WireError> {
+        let mut reasoning = Reasoning::new(self.text("text")?);
+        reasoning.opaque = self.optional("protected_data")?;
+        reasoning.id = self.optional("id")?;
+        Ok(reasoning)
     }
 
     /// The text of a member that may be any value: none for null.
-    fn any(&self, value: Option<&str>) -> Option<Str> {
-        value.filter(|value| *value != "null").map(|value| match Kind::of(value) {
+    fn any(&self, key: &'static str) -> Result<Option<Str>, WireError> {
+        let value = self.found.get(key)?.filter(|value| *value != "null");
+        Ok(value.map(|value| match Kind::of(value) {
             Kind::Text => share(self.whole, &json::decode(value)),
             _ => share(self.whole, value),
-        })
+        }))
     }
 
-    fn call(&self) -> ToolCall {
-        let arguments = self.any(self.arguments).unwrap_or_default();
-        let mut call = ToolCall::new(self.text(self.call_id), self.text(self.name), arguments);
-        if self.hosted == Some("true") {
+    fn call(&self) -> Result<ToolCall, WireError> {
+        let arguments = self.any("arguments")?.unwrap_or_default();
+        let mut call = ToolCall::new(self.text("call_id")?, self.text("name")?, arguments);
+        if self.found.get("hosted")? == Some("true") {
             call.kind = CallKind::Hosted;
         }
-        call
+        Ok(call)
     }
 
     fn result(&self, levels: usize) -> Result<ToolResult, WireError> {
-        let parts = match self.items.filter(|items| Kind::of(items) == Kind::Array) {
-            Some(items) => json::nested(self.raw, items, "/items", |items| {
+        let failed = self.found.get("exception")?;
+        let parts = match self.found.get("items")?.filter(|items| Kind::of(items) == Kind::Array) {
+            Some(items) => json::nested(self.found.object(), items, "/items", |items| {
                 let mut parts = Vec::new();
-                json::known::items_and_fields(items, &NAMES, |item, found| {
+                json::known::items_and_members(items, &NAMES, |item| {
                     let path = format_args!("/{}", parts.len());
-                    let read = |item| read_within(self.whole, item, found, levels);
-                    parts.push(json::nested(items, item, path, read)?);
+                    let read = |_| read_within(self.whole, &item, levels);
+                    parts.push(json::nested(items, item.object(), path, read)?);
                     Ok(())
                 })?;
                 Ok(parts)
             })?,
-            None => self.any(self.result).map(Part::Text).into_iter().collect(),
+            None => self.any("result")?.map(Part::Text).into_iter().collect(),
         };
-        let mut result = ToolResult::new(self.text(self.call_id), parts);
-        result.is_error = self.exception.is_some_and(|exception| exception != "null");
+        let mut result = ToolResult::new(self.text("call_id")?, parts);
+        result.is_error = failed.is_some_and(|failed| failed != "null");
         Ok(result)
     }
 
-    fn media(&self) -> Media {
-        let uri = self.text(self.uri);
+    fn media(&self) -> Result<Media, WireError> {
+        let uri = self.text("uri")?;
         let (written, source) = match split_data_url(&uri) {
             Some((mime, bytes)) => (share(self.whole, mime), MediaSource::Base64(share(self.whole, bytes))),
             None => (Str::default(), MediaSource::Uri(uri.clone())),
         };
-        let mime = self.optional(self.media_type).unwrap_or(written);
+        let mime = self.optional("media_type")?.unwrap_or(written);
         let kind = match mime.split('/').next() {
             Some("image") => MediaKind::Image,
             Some("audio") => MediaKind::Audio,
             Some("video") => MediaKind::Video,
             _ => MediaKind::Document,
         };
-        new_media(kind, mime, source)
+        Ok(new_media(kind, mime, source))
     }
 
     fn approval(&self) -> Result<Approval, WireError> {
-        let call_id = match self.called.filter(|call| Kind::of(call) == Kind::Object) {
-            Some(call) => self.text(json::known::field(call, "call_id")?),
-            None => Str::default(),
+        let call = self.found.get("function_call")?.filter(|call| Kind::of(call) == Kind::Object);
+        let call_id = match call {
+            Some(call) => json::known::field(call, "call_id")?.filter(|id| Kind::of(id) == Kind::Text),
+            None => None,
         };
-        Ok(Approval::new(self.text(self.id), call_id))
+        let call_id = call_id.map(|id| share(self.whole, &json::decode(id))).unwrap_or_default();
+        Ok(Approval::new(self.text("id")?, call_id))
     }
 }
 

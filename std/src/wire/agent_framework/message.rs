@@ -68,9 +68,9 @@ fn for_each_item<'a>(
             return Err(WireError::shape("`contents` is a list"));
         }
         let mut at = 0_usize;
-        json::known::items_and_fields(list, &content::NAMES, |item, found| {
-            let path = format_args!("/{at}");
-            visit(json::nested(list, item, path, |item| content::read(whole, item, found))?, item);
+        json::known::items_and_members(list, &content::NAMES, |found| {
+            let (item, path) = (found.object(), format_args!("/{at}"));
+            visit(json::nested(list, item, path, |_| content::read(whole, &found))?, item);
             at = at.saturating_add(1);
             Ok(())
         })

@@ -97,3 +97,13 @@ fn what_is_no_json_is_no_message() {
         assert!(read(text).is_none(), "{text}");
     }
 }
+
+#[test]
+fn a_key_twice_is_an_error_where_it_is_read() {
+    let content = |content: &str| super::read_alone(&format!(r#"{{"role":"user","contents":[{content}]}}"#));
+    let read = content(r#"{"type":"text","text":"a","id":1,"id":2,"uri":[],"uri":{}}"#).unwrap();
+    assert_eq!(read.parts(), [Part::Text("a".into())]);
+    assert!(content(r#"{"type":"later","text":1,"text":2}"#).is_some());
+    assert!(content(r#"{"type":"text","text":"a","text":"b"}"#).is_none());
+    assert!(content(r#"{"type":"text_reasoning","text":"a","id":"1","id":"2"}"#).is_none());
+}

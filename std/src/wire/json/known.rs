@@ -22,6 +22,43 @@ pub(crate) fn items_and_fields<'a, const N: usize>(
     super::items_and_fields_by::<Known, N>(known(text), names, visit)
 }
 
+/// As [`items_and_fields`], for readers to which some keys matter only beside others.
+pub(crate) fn items_and_members<'a, const N: usize>(
+    text: &'a str,
+    names: &'static [&'static str; N],
+    mut visit: impl FnMut(Members<'a, N>) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    items_and_fields(text, names, |object, found| visit(Members { object, names, found }))
+}
+
+/// What stands under some keys of a value, which one look has found: nothing, where it is no object. A key that is there
+/// twice is an error for who asks for it, and for nobody else.
+pub(crate) struct Members<'a, const N: usize> {
+    object: &'a str,
+    names: &'static [&'static str; N],
+    found: Result<[Option<&'a str>; N], WireError>,
+}
+
+impl<'a, const N: usize> Members<'a, N> {
+    pub(crate) fn of(object: &'a str, names: &'static [&'static str; N]) -> Self {
+        Self { object, names, found: fields(object, names) }
+    }
+
+    pub(crate) const fn object(&self) -> &'a str {
+        self.object
+    }
+
+    /// The value of one of the keys.
+    pub(crate) fn get(&self, name: &'static str) -> Result<Option<&'a str>, WireError> {
+        let at = self.names.iter().position(|known| *known == name);
+        debug_assert!(at.is_some(), "nobody has looked for `{name}`");
+        match &self.found {
+            Ok(found) => Ok(at.and_then(|at| found.get(at).copied().flatten())),
+            Err(_) => field(self.object, name),
+        }
+    }
+}
+
 /// As [`fields`](super::fields).
 pub(crate) fn fields<'a, const N: usize>(
     text: &'a str,

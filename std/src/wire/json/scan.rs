@@ -91,12 +91,12 @@ pub(super) fn is_value(text: &str) -> bool {
 pub(super) struct Scanner<'a, S> {
     text: &'a str,
     at: usize,
-    strings: PhantomData<S>,
+    look: PhantomData<S>,
 }
 
 impl<'a, S: Look> Scanner<'a, S> {
     fn at_start(text: &'a str) -> Self {
-        let mut scanner = Self { text, at: 0, strings: PhantomData };
+        let mut scanner = Self { text, at: 0, look: PhantomData };
         scanner.blank();
         scanner
     }

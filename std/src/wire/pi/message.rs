@@ -8,15 +8,16 @@ use epitome_core::{AnthropicTokens, Usage};
 use super::FORMAT;
 use crate::message::{MediaSource, Message, Part, Reasoning, ToolCall, ToolResult, UnknownPart, WireText};
 use crate::wire::expect::{expect_object, new_media, number, optional_text, present, share};
+use crate::wire::json::known::Members;
 use crate::wire::json::{self, Kind};
 use crate::wire::{Format, WireError};
 
 /// The message that `raw`, a slice of `whole`, is; none if it is of a role that no model sees, or says nothing.
 pub(super) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, WireError> {
     expect_object(raw, "a message")?;
-    let names = &["role", "content", "isError", "toolCallId"];
-    let [role, content, failed, answers] = json::known::fields(raw, names)?;
-    let role = match role {
+    let found = Members::of(raw, &["role", "content", "isError", "toolCallId"]);
+    let (content, failed) = (found.get("content")?, found.get("isError")?);
+    let role = match found.get("role")? {
         Some("\"user\"") => Role::User,
         Some("\"assistant\"") => Role::Assistant,
         Some("\"toolResult\"") => Role::Tool,
@@ -26,7 +27,7 @@ pub(super) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, Wi
         present(raw, content, "content", |content| self::content(whole, content))?.unwrap_or_default();
     let parts = match role {
         Role::Tool => {
-            let answers = optional_text(raw, answers, "toolCallId")?.unwrap_or_default();
+            let answers = optional_text(raw, found.get("toolCallId")?, "toolCallId")?.unwrap_or_default();
             let mut result = ToolResult::new(share(whole, &answers), parts);
             result.is_error = failed == Some("true");
             vec![Part::ToolResult(result)]
@@ -43,8 +44,8 @@ fn content(whole: &Arc<str>, content: &str) -> Result<Vec<Part>, WireError> {
     match Kind::of(content) {
         Kind::Text if content == "\"\"" => {}
         Kind::Text => parts.push(Part::Text(share(whole, &json::decode(content)))),
-        Kind::Array => json::known::items_and_fields(content, &NAMES, |block, found| {
-            parts.extend(self::block(whole, block, found)?);
+        Kind::Array => json::known::items_and_members(content, &NAMES, |block| {
+            parts.extend(self::block(whole, &block)?);
             Ok(())
         })?,
         _ => {
@@ -55,39 +56,40 @@ fn content(whole: &Arc<str>, content: &str) -> Result<Vec<Part>, WireError> {
     Ok(parts)
 }
 
-/// What stands under [`NAMES`] in a block.
-type Found<'a> = Result<[Option<&'a str>; NAMES.len()], WireError>;
-
 /// The keys of a block that are read: one look at it, which may be long.
 pub(super) const NAMES: [&str; 9] =
     ["type", "text", "thinking", "thinkingSignature", "arguments", "id", "name", "mimeType", "data"];
 
-/// The part that the block `raw` is, with what has been found under [`NAMES`]; none for an empty text.
-pub(super) fn block(whole: &Arc<str>, raw: &str, found: Found<'_>) -> Result<Option<Part>, WireError> {
+/// The part that a block is, of which all has been found that stands under [`NAMES`]; none for an empty text.
+pub(super) fn block(
+    whole: &Arc<str>,
+    found: &Members<'_, { NAMES.len() }>,
+) -> Result<Option<Part>, WireError> {
+    let raw = found.object();
     expect_object(raw, "a block")?;
-    let [kind, said, thinking, signature, arguments, id, name, mime, data] = found?;
-    let optional =
-        |value, key| Ok::<_, WireError>(optional_text(raw, value, key)?.map(|text| share(whole, &text)));
-    let text = |value, key| Ok::<_, WireError>(optional(value, key)?.unwrap_or_default());
-    let kind = text(kind, "type")?;
+    let optional = |key| {
+        let text = optional_text(raw, found.get(key)?, key)?;
+        Ok::<_, WireError>(text.map(|text| share(whole, &text)))
+    };
+    let text = |key| Ok::<_, WireError>(optional(key)?.unwrap_or_default());
+    let kind = text("type")?;
     Ok(Some(match &*kind {
-        "text" => match text(said, "text")? {
+        "text" => match text("text")? {
             none if none.is_empty() => return Ok(None),
             said => Part::Text(said),
         },
         "thinking" => {
-            let mut reasoning = Reasoning::new(text(thinking, "thinking")?);
-            let sealed = optional(signature, "thinkingSignature")?;
+            let mut reasoning = Reasoning::new(text("thinking")?);
+            let sealed = optional("thinkingSignature")?;
             reasoning.opaque = sealed.filter(|sealed| !sealed.is_empty());
             Part::Reasoning(reasoning)
         }
         "toolCall" => {
-            let arguments = share(whole, arguments.unwrap_or("{}"));
-            Part::ToolCall(ToolCall::new(text(id, "id")?, text(name, "name")?, arguments))
+            let arguments = share(whole, found.get("arguments")?.unwrap_or("{}"));
+            Part::ToolCall(ToolCall::new(text("id")?, text("name")?, arguments))
         }
         "image" => {
-            let data = MediaSource::Base64(text(data, "data")?);
-            Part::Media(new_media(MediaKind::Image, text(mime, "mimeType")?, data))
+            Part::Media(new_media(MediaKind::Image, text("mimeType")?, MediaSource::Base64(text("data")?)))
         }
         _ => Part::Unknown(UnknownPart::new(FORMAT, kind.clone(), share(whole, raw))),
     }))

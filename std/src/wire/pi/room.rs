@@ -83,10 +83,11 @@ fn write_record(record: Option<&str>, messages: &[&Message]) -> Result<Option<St
 fn with_text(list: &str, wanted: usize, new: &str) -> Result<String, WireError> {
     let whole: Arc<str> = Arc::from("");
     let (mut ranges, mut pieces, mut part) = (Vec::new(), Vec::new(), 0_usize);
-    json::known::items_and_fields(list, &NAMES, |raw, found| {
+    json::known::items_and_members(list, &NAMES, |found| {
+        let raw = found.object();
         let (at, mut piece) = (ranges.len(), raw.to_owned());
         ranges.push(json::range_of(list, raw));
-        if block(&whole, raw, found)?.is_some() {
+        if block(&whole, &found)?.is_some() {
             if part == wanted {
                 piece = patch(raw, &[("text", Some(quote(new)))])?;
             }
