@@ -138,4 +138,23 @@ fn a_summary_is_not_kept_by_the_next_compaction() {
     assert_eq!(shown_in(one)[0], "user: text up to b");
     assert_eq!((one.entries.len(), transcript.conversations().len()), (3, 3));
     assert_eq!(one.compactions.iter().map(|one| one.dropped).collect::<Vec<_>>(), [Some(1), Some(1)]);
+    let kept = shown_in(one).split_off(1);
+    // What an earlier one has dropped does not come back where the next one names it.
+    let named_again = [&lines[..5], &[named(&compaction("a"), "e", "d")]].concat();
+    let transcript = self::transcript(&named_again);
+    let mut shown = shown_in(transcript.active().unwrap());
+    assert_eq!(shown.remove(0), "user: text up to a");
+    assert_eq!(shown, kept);
+}
+
+#[test]
+fn a_key_twice_is_an_error_where_it_is_read() {
+    let twice = |from: &str, to: &str| {
+        let line = named(&USER.replacen(from, to, 1), "a", "");
+        read([HEAD, &line].join("\n"), &ReadOptions::default().with_from(Format::Pi))
+    };
+    let unused = twice(r#""role":"user""#, r#""toolCallId":1,"toolCallId":2,"role":"user""#);
+    assert_eq!(unused.unwrap().conversations()[0].entries.len(), 1);
+    let error = twice(r#""role":"user""#, r#""role":"user","role":"user""#).unwrap_err();
+    assert_eq!(error.kind(), WireErrorKind::DuplicateKey);
 }
