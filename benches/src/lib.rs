@@ -10,5 +10,6 @@ pub mod catalogs;
 pub mod compare;
 pub mod corpus;
 pub mod generated;
+pub mod managed;
 pub mod nasty;
 pub mod steps;

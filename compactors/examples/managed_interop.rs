@@ -90,7 +90,8 @@ fn tools() -> Vec<Tool> {
 /// Requests of `POST /responses/compact`.
 fn openai(save: &dyn Fn(&str, &str) -> Outcome<()>) -> Outcome<()> {
     let (messages, system) = (conversation(), [Message::system("Be brief.")]);
-    let request = ServiceRequest::new(&messages).with_instructions(&system);
+    let told: Vec<_> = messages.iter().collect();
+    let request = ServiceRequest::new(&told).with_instructions(&system);
     let vendor = ResponsesVendor::openai();
     save("compact", &compact_body(&vendor, MODEL, &request, &CompactOptions::default())?.text)?;
     save("compact-all", &compact_body(&vendor, MODEL, &request, &all_options())?.text)?;
@@ -114,7 +115,8 @@ fn openai_requests(save: &dyn Fn(&str, &str) -> Outcome<()>) -> Outcome<()> {
     let mut sealed = Reasoning::new("");
     (sealed.id, sealed.opaque) = (Some("rs_1".into()), Some("gAAAA".into()));
     messages.insert(1, Message::new(Role::Assistant, vec![Part::Reasoning(sealed)]));
-    let request = ServiceRequest::new(&messages).with_instructions(&system).with_tools(&tools);
+    let told: Vec<_> = messages.iter().collect();
+    let request = ServiceRequest::new(&told).with_instructions(&system).with_tools(&tools);
     let vendor = ResponsesVendor::openai();
     save("trigger", &trigger_body(&vendor, "gpt-5.5", &request, &all_options())?.text)?;
     let mut body: Value = serde_json::from_str(&input(&vendor, &messages)?.text)?;
@@ -137,7 +139,8 @@ fn messages_request(messages: &[Message]) -> Outcome<String> {
 fn anthropic(save: &dyn Fn(&str, &str) -> Outcome<()>) -> Outcome<()> {
     let (messages, system, tools) = (conversation(), [Message::system("Be brief.")], tools());
     let ask = Summarize::new().with_instructions("Keep the numbers.")?.with_max_tokens(9_000);
-    let request = ServiceRequest::new(&messages).with_instructions(&system).with_tools(&tools);
+    let told: Vec<_> = messages.iter().collect();
+    let request = ServiceRequest::new(&told).with_instructions(&system).with_tools(&tools);
     let fields = Map::from_iter([("thinking".to_owned(), json!({"type": "adaptive"}))]);
     save("summarize", &summarize_body("claude-opus-5-5", &request, &ask, &fields)?.text)?;
     let whole = messages_request(&messages)?;
@@ -167,7 +170,8 @@ fn anthropic(save: &dyn Fn(&str, &str) -> Outcome<()>) -> Outcome<()> {
 /// Prints what was read of an answer, and writes the request that goes on with it.
 fn answer(name: &str, text: &str, out: &str) -> Outcome<()> {
     let (mut messages, vendor) = (conversation(), ResponsesVendor::openai());
-    let request = ServiceRequest::new(&messages);
+    let told: Vec<_> = messages.iter().collect();
+    let request = ServiceRequest::new(&told);
     let kind = name.split('.').next().unwrap_or_default();
     let told = match kind {
         "compact" | "trigger" => {

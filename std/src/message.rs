@@ -220,6 +220,12 @@ impl Message {
         &self.parts
     }
 
+    /// What the message holds, and nothing else of it.
+    #[must_use]
+    pub fn into_parts(self) -> Vec<Part> {
+        self.parts
+    }
+
     /// Who speaks.
     #[must_use]
     pub const fn role(&self) -> Role {

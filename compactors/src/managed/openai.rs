@@ -20,6 +20,7 @@
 //!
 //! let vendor = ResponsesVendor::openai();
 //! let messages = [Message::user("Hi"), Message::assistant("Hello."), Message::user("And then?"), Message::assistant("This.")];
+//! let messages = messages.each_ref();
 //! let request = ServiceRequest::new(&messages).replacing_from(1);
 //! let body = compact_body(&vendor, "gpt-5.1-codex-max", &request, &CompactOptions::default())?;
 //! assert!(body.text.starts_with(r#"{"input":[{"type":"message","role":"user","#));

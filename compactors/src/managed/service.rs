@@ -144,7 +144,7 @@ pub struct ServiceRequest<'a> {
     pub instructions: &'a [Message],
     /// The messages in the order in which they would be sent, up to the last that is to be replaced. Every call has its
     /// result.
-    pub messages: &'a [Message],
+    pub messages: &'a [&'a Message],
     /// From where on the messages are to be replaced: what comes before stays, and will be sent before the artefact.
     pub replaced_from: usize,
     /// The tools of the conversation, where they are known.
@@ -156,7 +156,7 @@ pub struct ServiceRequest<'a> {
 impl<'a> ServiceRequest<'a> {
     /// All of these messages are to be replaced.
     #[must_use]
-    pub const fn new(messages: &'a [Message]) -> Self {
+    pub const fn new(messages: &'a [&'a Message]) -> Self {
         Self { instructions: &[], messages, replaced_from: 0, tools: &[], model: "" }
     }
 
@@ -190,7 +190,7 @@ impl<'a> ServiceRequest<'a> {
 
     /// The messages that are to be replaced.
     #[must_use]
-    pub fn replaced(&self) -> &'a [Message] {
+    pub fn replaced(&self) -> &'a [&'a Message] {
         self.messages.get(self.replaced_from..).unwrap_or_default()
     }
 }
@@ -260,6 +260,7 @@ impl Artefact {
     /// What its message holds.
     pub(super) fn into_parts(self) -> Vec<Part> {
         let mut parts = self.before;
+        parts.reserve_exact(1);
         parts.push(Part::Compaction(self.part));
         parts
     }

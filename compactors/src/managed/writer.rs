@@ -3,7 +3,7 @@
 use core::panic::AssertUnwindSafe;
 use core::pin::pin;
 use core::time::Duration;
-use std::borrow::ToOwned;
+use std::borrow::{Cow, ToOwned as _};
 use std::format;
 use std::string::String;
 use std::sync::Arc;
@@ -70,10 +70,18 @@ impl ServiceWriter {
             false => String::new(),
         };
         let model = if model.is_empty() { &*self.model } else { model };
-        let mut input = self.input(gap, (history, model), summaries.live());
-        input.tell(summaries.late(), model);
-        let request = input.request(self, summaries.live()).with_model(model);
-        let mut artefact = self.ask(Question::Messages(request), costs).await?;
+        let mut artefact = {
+            let mut input = self.input(gap, (history, model), summaries.live());
+            input.tell(summaries.late(), model);
+            let messages: Vec<&Message> = input.messages.iter().map(|message| &**message).collect();
+            let tools = summaries.live().map_or(&*self.tools, |live| &live.tools);
+            let request = ServiceRequest::new(&messages)
+                .with_instructions(&input.instructions)
+                .replacing_from(input.replaced_from)
+                .with_tools(tools)
+                .with_model(model);
+            self.ask(Question::Messages(request), costs).await?
+        };
         if artefact.part.model.is_empty() {
             artefact.part.model = model.into();
         }
@@ -83,13 +91,13 @@ impl ServiceWriter {
         let text = Some(artefact.part.text.as_str()).filter(|text| !text.trim().is_empty());
         let text = text.unwrap_or(SEALED).to_owned();
         let losses = core::mem::take(&mut artefact.losses);
-        let parts = artefact.into_parts();
-        let tokens = measure_message(&Message::new(Role::Assistant, parts.clone()), history.counter()).tokens;
+        let message = artefact.into_message();
+        let tokens = measure_message(&message, history.counter()).tokens;
         if tokens > gap.allowance {
             let error = SummaryError::TooLarge { tokens, allowance: gap.allowance };
             return Err(no_summary("managed", error));
         }
-        Ok(StandsIn { text, parts: Some(parts), tokens, losses })
+        Ok(StandsIn { text, parts: Some(message.into_parts()), tokens, losses })
     }
 
     /// The text that others can read.
@@ -107,12 +115,12 @@ impl ServiceWriter {
     }
 
     /// What would be sent up to the end of a gap.
-    fn input(
+    fn input<'a>(
         &self,
         gap: &SummaryGap<'_>,
-        (history, model): (&History, &str),
+        (history, model): (&'a History, &str),
         live: Option<&LiveRequest>,
-    ) -> Input {
+    ) -> Input<'a> {
         let index = history.index();
         let last = gap.groups().last().map_or(gap.first.leader(), |group| group.leader());
         let mut groups = Vec::new();
@@ -140,7 +148,7 @@ impl ServiceWriter {
                 }
                 input.replaced_from = input.messages.len().saturating_add(1);
             }
-            input.messages.push(message.for_model(model).into_owned());
+            input.messages.push(message.for_model(model));
         }
         if input.instructions.is_empty() {
             let live = live.into_iter().flat_map(|live| &live.messages);
@@ -237,30 +245,22 @@ enum Question<'a> {
 
 /// What a service is sent.
 #[derive(Default)]
-struct Input {
+struct Input<'a> {
     instructions: Vec<Message>,
-    messages: Vec<Message>,
+    messages: Vec<Cow<'a, Message>>,
     replaced_from: usize,
 }
 
-impl Input {
+impl<'a> Input<'a> {
     /// Adds what has come since to calls that the summaries in it stand for, each with its call: behind the last of them, to
     /// which it is what came next.
-    fn tell(&mut self, late: &[Vec<Message>], model: &str) {
-        let is_summary = |message: &Message| message.attribution().source == SourceKind::Compaction;
+    fn tell(&mut self, late: &'a [Vec<Message>], model: &str) {
+        let is_summary = |message: &Cow<'_, Message>| message.attribution().source == SourceKind::Compaction;
         let replaced = self.messages.get(self.replaced_from..).unwrap_or_default();
         let behind = replaced.iter().rposition(is_summary).map_or(0, |last| last.saturating_add(1));
         let at = self.replaced_from.saturating_add(behind);
-        let told = late.iter().flatten().map(|message| message.for_model(model).into_owned());
+        let told = late.iter().flatten().map(|message| message.for_model(model));
         self.messages.splice(at..at, told);
-    }
-
-    fn request<'a>(&'a self, writer: &'a ServiceWriter, live: Option<&'a LiveRequest>) -> ServiceRequest<'a> {
-        let tools = live.map_or(&*writer.tools, |live| &live.tools);
-        ServiceRequest::new(&self.messages)
-            .with_instructions(&self.instructions)
-            .replacing_from(self.replaced_from)
-            .with_tools(tools)
     }
 }
 

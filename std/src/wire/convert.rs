@@ -34,7 +34,7 @@ use crate::message::Message;
 
 use super::{Format, WireError};
 
-use parts::Prepared;
+use parts::{Prepared, Told};
 use target::Target;
 
 pub use loss::{Loss, LossKind};
@@ -91,7 +91,7 @@ pub fn convert_continued<'m>(
 fn converted<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
     to: Format,
-    settle: impl FnOnce(Vec<Prepared>, &Target, &mut Vec<Loss>) -> Vec<Message>,
+    settle: impl FnOnce(Vec<Prepared<'m>>, &Target, &mut Vec<Loss>) -> Vec<Told<'m>>,
 ) -> Result<Converted, WireError> {
     let target = Target::of(to)?;
     let mut losses = Vec::new();

@@ -34,7 +34,7 @@ mod item;
 mod room;
 mod write;
 
-pub(crate) use encode::items;
+pub(crate) use encode::{items, push_items};
 pub(crate) use item::message;
 pub(crate) use room::ROOM;
 pub(crate) use write::write_record;

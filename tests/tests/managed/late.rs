@@ -32,7 +32,7 @@ impl<S: CompactionService> CompactionService for Heard<S> {
     }
 
     async fn compact(&self, request: &ServiceRequest<'_>) -> Result<Artefact, ServiceError> {
-        self.replaced.lock().unwrap().push(request.replaced().to_vec());
+        self.replaced.lock().unwrap().push(request.replaced().iter().copied().cloned().collect());
         self.service.compact(request).await
     }
 }

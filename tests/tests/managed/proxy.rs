@@ -65,7 +65,8 @@ fn proxies_of_the_environment_are_used() {
 #[ignore = "of use only with a proxy: the test above runs it"]
 fn asks_where_nobody_is() {
     let messages = [Message::user("Hi"), Message::assistant("Hello.")];
-    let request = ServiceRequest::new(&messages);
+    let told: Vec<_> = messages.iter().collect();
+    let request = ServiceRequest::new(&told);
     block_on(async {
         let openai =
             OpenAiCompaction::new("sk-test".into()).unwrap().with_base_url("http://openai.invalid/v1");

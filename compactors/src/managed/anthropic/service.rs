@@ -32,7 +32,7 @@ pub fn summarize_body(
     ask: &Summarize,
     fields: &Map<String, Value>,
 ) -> Result<Converted, ServiceError> {
-    let messages = request.instructions.iter().chain(request.replaced());
+    let messages = request.instructions.iter().chain(request.replaced().iter().copied());
     let mut written = convert(messages, Format::Anthropic)
         .map_err(|error| invalid("the conversation cannot be written").with_source(error))?;
     let mut body = core::mem::take(&mut written.text);

@@ -379,7 +379,8 @@ fn what_a_service_is_asked_for_is_a_request_of_the_api() {
     let instructions = [Message::system("Be brief.")];
     let messages = [Message::user("a"), thought("b")];
     let tools = [Tool::new("f", "does f", json!({"type": "object"}))];
-    let request = ServiceRequest::new(&messages).with_instructions(&instructions).with_tools(&tools);
+    let told: Vec<_> = messages.iter().collect();
+    let request = ServiceRequest::new(&told).with_instructions(&instructions).with_tools(&tools);
     let fields = serde_json::Map::from_iter([("thinking".to_owned(), json!({"type": "adaptive"}))]);
     let ask = Summarize::new().with_max_tokens(2_000);
     let body: Value =
@@ -405,7 +406,7 @@ fn what_a_service_is_asked_for_is_a_request_of_the_api() {
         "anthropic: the request would be refused: `tool_choice` cannot be sent beside `compaction`: leave it out of this request"
     );
     // What follows a summary is the user's: on a model that binds thinking, it may not be joined with what went before.
-    let unanswered = ServiceRequest::new(&messages[..1]);
+    let unanswered = ServiceRequest::new(&told[..1]);
     let none = serde_json::Map::new();
     assert!(summarize_body("claude-opus-4-8", &unanswered, &ask, &none).is_ok());
     assert!(summarize_body("claude-opus-5-5", &unanswered, &ask, &none).is_err());

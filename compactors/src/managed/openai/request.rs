@@ -188,8 +188,7 @@ pub fn input<'m>(
     vendor: &ResponsesVendor,
     messages: impl IntoIterator<Item = &'m Message>,
 ) -> Result<Converted, WireError> {
-    let messages: Vec<_> = messages.into_iter().map(|message| addressed(vendor, message)).collect();
-    convert(messages.iter().map(|message| &**message), Format::OpenaiResponses)
+    addressed(vendor, messages, |messages| convert(messages.iter().copied(), Format::OpenaiResponses))
 }
 
 /// The same of what is new behind a response that the service keeps: a request with `previous_response_id`. A result may answer
@@ -201,20 +200,35 @@ pub fn continued_input<'m>(
     vendor: &ResponsesVendor,
     messages: impl IntoIterator<Item = &'m Message>,
 ) -> Result<Converted, WireError> {
-    let messages: Vec<_> = messages.into_iter().map(|message| addressed(vendor, message)).collect();
-    convert_continued(messages.iter().map(|message| &**message), Format::OpenaiResponses)
+    addressed(vendor, messages, |messages| {
+        convert_continued(messages.iter().copied(), Format::OpenaiResponses)
+    })
 }
 
 /// The vendor whose compactions the format takes.
 const FORMAT_VENDOR: &str = "openai";
 
+/// What `write` makes of the messages as they are for the vendor.
+fn addressed<'m, T>(
+    vendor: &ResponsesVendor,
+    messages: impl IntoIterator<Item = &'m Message>,
+    write: impl FnOnce(&[&Message]) -> T,
+) -> T {
+    let messages: Vec<&Message> = messages.into_iter().collect();
+    if vendor.provider() == FORMAT_VENDOR {
+        return write(&messages);
+    }
+    let renamed: Vec<_> = messages.into_iter().map(|message| renamed(vendor, message)).collect();
+    write(&renamed.iter().map(|message| &**message).collect::<Vec<_>>())
+}
+
 /// The message with the vendor's own compactions under the name that the format takes, and without what would be taken for
 /// them.
-fn addressed<'m>(vendor: &ResponsesVendor, message: &'m Message) -> Cow<'m, Message> {
+fn renamed<'m>(vendor: &ResponsesVendor, message: &'m Message) -> Cow<'m, Message> {
     let concerns =
         |left: &CompactionPart| left.provider == vendor.provider() || left.provider == FORMAT_VENDOR;
     let is_concerned = |part: &Part| matches!(part, Part::Compaction(left) if concerns(left));
-    if vendor.provider() == FORMAT_VENDOR || !message.parts().iter().any(is_concerned) {
+    if !message.parts().iter().any(is_concerned) {
         return Cow::Borrowed(message);
     }
     let renamed = message.parts().iter().cloned().map(|part| match part {
@@ -245,7 +259,7 @@ impl Body {
             true => (request.instructions, &[][..]),
             false => (&[][..], request.instructions),
         };
-        let mut written = input(vendor, within.iter().chain(request.messages))?;
+        let mut written = input(vendor, within.iter().chain(request.messages.iter().copied()))?;
         let mut text = core::mem::take(&mut written.text);
         if text.pop() != Some('}') || text.pop() != Some(']') {
             return Err(WireError::new(WireErrorKind::Unsupported, "a list of items was expected"));

@@ -1,13 +1,14 @@
 //! What comes back.
 
 use std::format;
+use std::string::String;
 use std::vec::Vec;
 
 use epitome_core::message::Role;
 use epitome_core::{Tokens, Usage};
 use epitome_std::message::{CompactionPart, Message, Part};
-use epitome_std::wire::document::fields;
-use epitome_std::wire::{Entry, Format, ReadOptions, read, usage};
+use epitome_std::wire::document::{ElementFields, elements_and_fields, fields};
+use epitome_std::wire::{Format, ReadOptions, WireError, read, usage};
 
 use super::super::value::{self, optional_text, present};
 use super::super::{Artefact, ServiceError, ServiceErrorKind, ServiceRequest};
@@ -27,10 +28,10 @@ pub fn compacted(
     request: &ServiceRequest<'_>,
     answer: &str,
 ) -> Result<Artefact, ServiceError> {
-    let answer = Answer::read(vendor, model, answer, COMPACTION)?;
-    let said = answer.said()?;
+    let mut answer = Answer::read(vendor, model, answer, COMPACTION)?;
+    let said = answer.only_said()?;
     let kept = request.messages.get(..request.replaced_from).unwrap_or_default();
-    let mut kept = users::said(kept).into_iter().peekable();
+    let mut kept = users::said(kept.iter().copied()).into_iter().peekable();
     // What stays is said first, and in the same order.
     let moved = said.into_iter().filter(|said| kept.next_if(|kept| kept.is_like(said)).is_none());
     answer.artefact(moved.collect())
@@ -45,8 +46,8 @@ pub fn compacted_previous(
     model: &str,
     answer: &str,
 ) -> Result<Artefact, ServiceError> {
-    let answer = Answer::read(vendor, model, answer, COMPACTION)?;
-    let said = answer.said()?;
+    let mut answer = Answer::read(vendor, model, answer, COMPACTION)?;
+    let said = answer.only_said()?;
     answer.artefact(said)
 }
 
@@ -63,7 +64,7 @@ pub fn triggered(
 ) -> Result<Artefact, ServiceError> {
     let answer = Answer::read(vendor, model, answer, RESPONSE)?;
     let said = match vendor.returns_users {
-        true => users::newest(users::said(request.replaced())),
+        true => users::newest(users::said(request.replaced().iter().copied())),
         false => Vec::new(),
     };
     answer.artefact(said)
@@ -76,9 +77,20 @@ const RESPONSE: &str = "response";
 struct Answer<'a> {
     vendor: &'a ResponsesVendor,
     model: &'a str,
-    items: Vec<Message>,
+    /// What the user says in it.
+    said: Vec<Said>,
+    /// The last of its compactions, and how many there are.
+    left: Option<CompactionPart>,
+    compactions: usize,
+    /// Whether the last item is one.
+    ends: bool,
+    /// Whether all else is what the user says.
+    is_said: bool,
     usage: Option<Usage>,
 }
+
+/// How much of an answer is read at a time, so that nothing but what is kept of it is held whole.
+const READ_BYTES: usize = 4 * 1024;
 
 impl<'a> Answer<'a> {
     fn read(
@@ -87,8 +99,17 @@ impl<'a> Answer<'a> {
         text: &str,
         object: &str,
     ) -> Result<Self, ServiceError> {
-        let mut answer = Self { vendor, model, items: Vec::new(), usage: None };
-        let [own, status, usage] = match fields(text, &["object", "status", "usage"]) {
+        let mut answer = Self {
+            vendor,
+            model,
+            said: Vec::new(),
+            left: None,
+            compactions: 0,
+            ends: false,
+            is_said: true,
+            usage: None,
+        };
+        let [own, status, usage, output] = match fields(text, &["object", "status", "usage", "output"]) {
             Ok(found) => found,
             Err(error) => {
                 // It has been paid for all the same.
@@ -106,31 +127,48 @@ impl<'a> Answer<'a> {
         if status.is_some_and(|status| status != "completed") {
             return Err(answer.malformed("it was not completed"));
         }
-        let options = ReadOptions::default().with_from(Format::OpenaiResponses);
-        let mut read =
-            read(text, &options).map_err(|error| answer.malformed("no items").with_source(error))?;
-        let conversations = read.conversations_mut().iter_mut();
-        let entries = conversations.flat_map(|conversation| core::mem::take(&mut conversation.entries));
-        answer.items = entries.map(Entry::into_message).collect();
+        let items: Vec<ElementFields<'_, 0>> = elements_and_fields(output.unwrap_or_default(), &[])
+            .map_err(|error| answer.malformed("no items").with_source(error))?;
+        let mut items = items.into_iter().map(|(item, _)| item).peekable();
+        while items.peek().is_some() {
+            let mut some = String::from("[");
+            while let Some(item) = items.next_if(|_| some.len() < READ_BYTES) {
+                some.extend([if some.len() == 1 { "" } else { "," }, item]);
+            }
+            some.push(']');
+            answer.look_at(some).map_err(|error| answer.malformed("no items").with_source(error))?;
+        }
         Ok(answer)
     }
 
+    /// Takes what it needs of these items.
+    fn look_at(&mut self, items: String) -> Result<(), WireError> {
+        let read = read(items, &ReadOptions::default().with_from(Format::OpenaiResponses))?;
+        for message in read.conversations().iter().flat_map(|it| it.messages()) {
+            let left = compaction(message);
+            self.ends = left.is_some();
+            self.is_said &= self.ends || message.role() == Role::User;
+            self.compactions = self.compactions.saturating_add(left.into_iter().count());
+            self.left = left.cloned().or_else(|| self.left.take());
+        }
+        self.said.extend(users::said(read.conversations().iter().flat_map(|it| it.messages())));
+        Ok(())
+    }
+
     /// What the user said, where nothing but that stands before the item.
-    fn said(&self) -> Result<Vec<Said>, ServiceError> {
-        let said = match self.items.split_last() {
-            Some((last, said)) if compaction(last).is_some() => said,
-            _ => return Err(self.malformed("the last item is no compaction")),
-        };
-        match said.iter().all(|message| message.role() == Role::User) {
-            true => Ok(users::said(said)),
+    fn only_said(&mut self) -> Result<Vec<Said>, ServiceError> {
+        if !self.ends {
+            return Err(self.malformed("the last item is no compaction"));
+        }
+        match self.is_said && self.compactions == 1 {
+            true => Ok(core::mem::take(&mut self.said)),
             false => Err(self.malformed("before the compaction stands more than messages of the user")),
         }
     }
 
     /// The one compaction in it, behind what the user said.
     fn artefact(self, said: Vec<Said>) -> Result<Artefact, ServiceError> {
-        let mut found = self.items.iter().filter_map(compaction);
-        let (Some(found), None) = (found.next(), found.next()) else {
+        let (Some(found), 1) = (&self.left, self.compactions) else {
             return Err(self.malformed("expected exactly one compaction item"));
         };
         let sealed = found.opaque.clone().filter(|sealed| !sealed.is_empty());

@@ -61,7 +61,8 @@ fn texts(said: &[users::Said]) -> Vec<String> {
 fn a_request_has_every_field_that_is_documented() {
     let messages = conversation();
     let system = [Message::system("Be brief."), Message::system("And kind.")];
-    let request = ServiceRequest::new(&messages).with_instructions(&system);
+    let told: Vec<_> = messages.iter().collect();
+    let request = ServiceRequest::new(&told).with_instructions(&system);
     let options = CompactOptions {
         prompt_cache_key: Some("k".into()),
         prompt_cache_retention: Some(CacheRetention::Day),
@@ -90,7 +91,8 @@ fn a_request_has_every_field_that_is_documented() {
 fn xai_takes_instructions_among_the_messages() {
     let messages = conversation();
     let system = [Message::system("Be brief.")];
-    let request = ServiceRequest::new(&messages).with_instructions(&system);
+    let told: Vec<_> = messages.iter().collect();
+    let request = ServiceRequest::new(&told).with_instructions(&system);
     let body = compact_body(&ResponsesVendor::xai(), "grok", &request, &CompactOptions::default()).unwrap();
     let body = json(&body.text);
     assert_eq!(body["input"][0]["role"], "system");
@@ -102,7 +104,8 @@ fn a_trigger_is_the_last_item() {
     let messages = conversation();
     let tools = [Tool::new("read", "Reads.", json!({"type": "object"}))];
     let system = [Message::system("Brackets ] and } in instructions.")];
-    let request = ServiceRequest::new(&messages).with_tools(&tools).with_instructions(&system);
+    let told: Vec<_> = messages.iter().collect();
+    let request = ServiceRequest::new(&told).with_tools(&tools).with_instructions(&system);
     let options =
         CompactOptions { image_compression: Some(ImageCompression::Auto), ..CompactOptions::default() };
     let body = json(&trigger_body(&ResponsesVendor::openai(), "m", &request, &options).unwrap().text);
@@ -119,7 +122,8 @@ fn a_trigger_is_the_last_item() {
 #[test]
 fn what_comes_back_is_the_item_behind_what_the_user_said_in_what_it_replaces() {
     let messages = conversation();
-    let request = ServiceRequest::new(&messages).replacing_from(1);
+    let told: Vec<_> = messages.iter().collect();
+    let request = ServiceRequest::new(&told).replacing_from(1);
     // Every character that JSON has a form for.
     let sealed: String = (1..=0x7f_u8).map(char::from).chain("é日🦀\u{2028}".chars()).collect();
     let answer = answer(&["First]\"}", "Second"], &[item(&sealed)]);
@@ -145,7 +149,8 @@ fn what_comes_back_is_the_item_behind_what_the_user_said_in_what_it_replaces() {
 #[test]
 fn an_answer_that_is_not_as_documented_is_malformed_and_tells_what_it_cost() {
     let messages = conversation();
-    let request = ServiceRequest::new(&messages);
+    let told: Vec<_> = messages.iter().collect();
+    let request = ServiceRequest::new(&told);
     let vendor = ResponsesVendor::openai();
     let reasoning = json!({"type": "reasoning", "id": "r", "summary": []});
     let assistant =
@@ -186,7 +191,8 @@ fn an_answer_that_is_not_as_documented_is_malformed_and_tells_what_it_cost() {
 fn in_band_the_newest_of_what_the_user_said_goes_before_the_item() {
     let long = |at: usize| Message::user(format!("{at}: {}", "many words ".repeat(15_000)));
     let messages: Vec<Message> = (0..6).map(long).collect();
-    let request = ServiceRequest::new(&messages).replacing_from(1);
+    let told: Vec<_> = messages.iter().collect();
+    let request = ServiceRequest::new(&told).replacing_from(1);
     let answer = answer(&[], &[item("s")]).replace("response.compaction", "response");
     let artefact = triggered(&ResponsesVendor::openai(), "m", &request, &answer).unwrap();
     let before = users::said(&[artefact.into_message()]);
@@ -261,7 +267,8 @@ fn images_of_the_user_are_sent_on_and_count_as_images() {
         Message::new(Role::User, Vec::from([image("aaaa")])),
         Message::assistant("A dog."),
     ];
-    let request = ServiceRequest::new(&messages).replacing_from(1);
+    let told: Vec<_> = messages.iter().collect();
+    let request = ServiceRequest::new(&told).replacing_from(1);
     let vendor = ResponsesVendor::openai();
     let body = json(&compact_body(&vendor, "m", &request, &CompactOptions::default()).unwrap().text);
     let users: Vec<Value> =
@@ -297,7 +304,8 @@ fn images_of_the_user_are_sent_on_and_count_as_images() {
 fn what_the_format_cannot_say_is_told() {
     let sound = Media::new(MediaKind::Audio, "audio/wav", MediaSource::Base64("UklG".into()));
     let messages = [Message::new(Role::User, Vec::from([Part::Text("Hear.".into()), Part::Media(sound)]))];
-    let request = ServiceRequest::new(&messages);
+    let told: Vec<_> = messages.iter().collect();
+    let request = ServiceRequest::new(&told);
     let body = compact_body(&ResponsesVendor::openai(), "m", &request, &CompactOptions::default()).unwrap();
     let kinds: Vec<_> = body.losses.iter().map(|loss| (loss.message, loss.kind)).collect();
     assert_eq!(kinds, [(0, LossKind::Media)]);

@@ -19,10 +19,7 @@ const RETAINED_TOKENS_MAX: u64 = 64_000;
 
 /// A message of the user, as an item of its own.
 #[derive(Debug, Clone)]
-pub(super) struct Said {
-    raw: String,
-    key: (String, usize),
-}
+pub(super) struct Said(String);
 
 impl Said {
     /// What these messages of the user say, each an item. They are written together: there may be many.
@@ -48,39 +45,31 @@ impl Said {
     }
 
     fn of(raw: &str, fields: Result<[Option<&str>; 1], WireError>) -> Option<Self> {
-        let [content] = fields.ok()?;
-        let content = elements_and_fields(content?, &["text"]).ok()?;
-        let texts = content.iter().filter_map(|(_, fields)| match fields {
-            Ok([Some(raw)]) => text(raw),
-            _ => None,
-        });
-        let texts: Vec<_> = texts.collect();
-        let others = content.len().saturating_sub(texts.len());
-        let key = (texts.join("\n\n"), others);
-        (key != (String::new(), 0)).then(|| Self { raw: raw.into(), key })
+        words(fields).is_some_and(|words| words != (String::new(), 0)).then(|| Self(raw.into()))
     }
 
     /// Whether both say the same. The service writes images in its own way, and so they are only counted.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        self.key == other.key
+        let [own, other] = [self, other].map(|said| words(fields(&said.0, &["content"])));
+        own == other
     }
 
     pub(super) fn into_part(self) -> Part {
-        Part::Unknown(UnknownPart::new(Format::OpenaiResponses.as_str(), ITEM, self.raw))
+        Part::Unknown(UnknownPart::new(Format::OpenaiResponses.as_str(), ITEM, self.0))
     }
 
     pub(super) fn tokens(&self) -> u64 {
-        let view = UnknownView::new(Format::OpenaiResponses.as_str(), ITEM, &self.raw);
+        let view = UnknownView::new(Format::OpenaiResponses.as_str(), ITEM, &self.0);
         count_part(PartView::Unknown(view), &ClassEstimator::new()).as_u64()
     }
 }
 
 /// What the user said in these messages, in order; also what stands before an earlier compaction.
-pub(super) fn said(messages: &[Message]) -> Vec<Said> {
+pub(super) fn said<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<Said> {
     let (mut found, mut run) = (Vec::new(), Vec::new());
     for message in messages {
         match message.role() {
-            Role::User => run.extend(words(message)),
+            Role::User => run.extend(spoken(message)),
             Role::Assistant => {
                 let mut before = message.parts().iter().filter_map(Said::of_part).peekable();
                 if before.peek().is_some() {
@@ -95,8 +84,20 @@ pub(super) fn said(messages: &[Message]) -> Vec<Said> {
     found
 }
 
+/// The texts in an item with this content, and how much else is in it.
+fn words(fields: Result<[Option<&str>; 1], WireError>) -> Option<(String, usize)> {
+    let [content] = fields.ok()?;
+    let content = elements_and_fields(content?, &["text"]).ok()?;
+    let texts = content.iter().filter_map(|(_, fields)| match fields {
+        Ok([Some(raw)]) => text(raw),
+        _ => None,
+    });
+    let texts: Vec<_> = texts.collect();
+    Some((texts.join("\n\n"), content.len().saturating_sub(texts.len())))
+}
+
 /// What a message of the user says, images and files too, and nothing else of it.
-fn words(message: &Message) -> Option<Message> {
+fn spoken(message: &Message) -> Option<Message> {
     let is_said = |part: &&Part| matches!(part, Part::Text(_) | Part::Media(_));
     let parts: Vec<Part> = message.parts().iter().filter(is_said).cloned().collect();
     (!parts.is_empty()).then(|| Message::new(Role::User, parts))
@@ -126,7 +127,7 @@ pub(super) fn newest(said: Vec<Said>) -> Vec<Said> {
 impl Said {
     /// The same with as much of its text as makes `tokens` at most; none if not even the rest of it fits.
     fn shortened(&self, tokens: u64) -> Option<Self> {
-        let item: Value = serde_json::from_str(&self.raw).ok()?;
+        let item: Value = serde_json::from_str(&self.0).ok()?;
         let bytes = texts_of(&item).map(str::len).sum::<usize>();
         let fitting =
             |kept| Self::of_item(&with_text(&item, kept)?.to_string()).filter(|it| it.tokens() <= tokens);

@@ -85,8 +85,11 @@ fn compacted(payload: &str, messages: &[&Message]) -> Result<String, WireError> 
 fn fresh(messages: &[&Message]) -> Result<String, WireError> {
     let mut lines = Vec::new();
     for message in messages {
-        for item in openai_responses::items(message)? {
-            lines.push(format!(r#"{{"timestamp":"{NEVER}","type":"response_item","payload":{item}}}"#));
+        for item in openai_responses::items(message) {
+            let mut line = format!(r#"{{"timestamp":"{NEVER}","type":"response_item","payload":"#);
+            item.push(&mut line)?;
+            line.push('}');
+            lines.push(line);
         }
     }
     Ok(lines.join("\n"))

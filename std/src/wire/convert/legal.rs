@@ -4,15 +4,19 @@ use epitome_core::message::CallKind;
 use epitome_core::{ABORTED, BRIDGE, BRIDGE_USER, Pending, Repair, repair};
 
 use super::loss::{Loss, LossKind};
-use super::parts::Prepared;
+use super::parts::{Prepared, Told};
 use super::target::Target;
 use crate::message::{Message, Part, ToolCall};
 
 /// The messages that the target accepts: what was left out, moved or invented goes to `losses`.
-pub(super) fn repaired(prepared: Vec<Prepared>, target: &Target, losses: &mut Vec<Loss>) -> Vec<Message> {
+pub(super) fn repaired<'m>(
+    prepared: Vec<Prepared<'m>>,
+    target: &Target,
+    losses: &mut Vec<Loss>,
+) -> Vec<Told<'m>> {
     // A file is at rest: nothing of it is still running.
-    let steps = repair(target.profile, prepared.iter().map(|prepared| &prepared.message), Pending::Over);
-    let mut made: Vec<Message> = Vec::with_capacity(steps.len());
+    let steps = repair(target.profile, prepared.iter().map(|prepared| &*prepared.message), Pending::Over);
+    let mut made: Vec<Told<'_>> = Vec::with_capacity(steps.len());
     let mut kept = vec![false; prepared.len()];
     let (mut newest, mut last) = (0, 0);
     let mut lose = |kind, message: usize| losses.push(Loss { message, kind, what: String::new() });
@@ -41,21 +45,21 @@ pub(super) fn repaired(prepared: Vec<Prepared>, target: &Target, losses: &mut Ve
             (Repair::Keep(_), Some(message)) => made.push(message.clone()),
             (Repair::DropReasoning { .. }, Some(message)) => {
                 lose(LossKind::Reasoning, last);
-                made.push(without_reasoning(message));
+                made.push(without_reasoning(message).into());
             }
             (Repair::Merge { .. }, Some(message)) => join(&mut made, message),
             (Repair::Abort { position, call }, _) => {
                 let called = prepared.get(position as usize);
                 lose(LossKind::Invented, called.map_or(last, |called| called.at));
-                made.extend(called.and_then(|called| aborted(&called.message, call, target)));
+                made.extend(called.and_then(|called| aborted(&called.message, call, target)).map(Told::from));
             }
             (Repair::BridgeUser, _) => {
                 lose(LossKind::Invented, last);
-                made.push(Message::user(BRIDGE_USER));
+                made.push(Message::user(BRIDGE_USER).into());
             }
             (Repair::BridgeAssistant, _) => {
                 lose(LossKind::Invented, last);
-                made.push(Message::assistant(BRIDGE));
+                made.push(Message::assistant(BRIDGE).into());
             }
             _ => {}
         }
@@ -76,10 +80,10 @@ fn without_reasoning(message: &Message) -> Message {
     message.clone().with_parts(rest.cloned().collect())
 }
 
-fn join(made: &mut [Message], message: &Message) {
+fn join(made: &mut [Told<'_>], message: &Message) {
     if let Some(last) = made.last_mut() {
         let parts = last.parts().iter().chain(message.parts()).cloned().collect();
-        *last = last.clone().with_parts(parts);
+        *last = Message::clone(last).with_parts(parts).into();
     }
 }
 

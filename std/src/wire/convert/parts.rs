@@ -1,5 +1,8 @@
 //! Messages as the target can say them.
 
+use core::ops::Deref;
+use std::rc::Rc;
+
 use epitome_core::message::{CallKind, Role};
 
 use super::fields;
@@ -10,15 +13,40 @@ use crate::message::{CompactionPart, Message, Part, Reasoning, Str, ToolCall, To
 use crate::wire::Format;
 use crate::wire::json::{self, Kind, quote};
 
-/// A message of the target, and which it was.
+/// A message as it was given, where the target can say all of it and nothing is written in another way, or one that was made for
+/// the target. A conversation is long: what stays as it is is not held again.
 #[derive(Debug, Clone)]
-pub(super) struct Prepared {
-    pub(super) message: Message,
+pub(super) enum Told<'m> {
+    Given(&'m Message),
+    Made(Rc<Message>),
+}
+
+impl From<Message> for Told<'_> {
+    fn from(message: Message) -> Self {
+        Self::Made(Rc::new(message))
+    }
+}
+
+impl Deref for Told<'_> {
+    type Target = Message;
+
+    fn deref(&self) -> &Message {
+        match self {
+            Self::Given(message) => message,
+            Self::Made(message) => message,
+        }
+    }
+}
+
+/// A message of the target, and which it was.
+#[derive(Debug)]
+pub(super) struct Prepared<'m> {
+    pub(super) message: Told<'m>,
     pub(super) at: usize,
 }
 
-impl Prepared {
-    pub(super) const fn is_instruction(&self) -> bool {
+impl Prepared<'_> {
+    pub(super) fn is_instruction(&self) -> bool {
         matches!(self.message.role(), Role::System | Role::Developer)
     }
 }
@@ -28,15 +56,17 @@ pub(super) fn prepare<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
     target: &Target,
     losses: &mut Vec<Loss>,
-) -> Vec<Prepared> {
+) -> Vec<Prepared<'m>> {
+    let messages = messages.into_iter();
     let mut ids = CallIds::default();
-    let mut prepared = Vec::new();
-    for (at, message) in messages.into_iter().enumerate() {
+    let mut prepared: Vec<Prepared<'_>> = Vec::with_capacity(messages.size_hint().0);
+    for (at, message) in messages.enumerate() {
         let mut here = Here { target, message, at, ids: &mut ids, losses, called: None, within: false };
         if !target.is_origin(message) {
             fields::untold(message).into_iter().for_each(|field| here.lose(LossKind::Field, field));
         }
-        let parts: Vec<Part> = message.parts().iter().filter_map(|part| here.part(part)).collect();
+        let mut parts = Vec::with_capacity(message.parts().len());
+        parts.extend(message.parts().iter().filter_map(|part| here.part(part)));
         let name = here.name();
         if parts.is_empty() {
             here.lose(LossKind::Message, "");
@@ -52,9 +82,10 @@ pub(super) fn prepare<'m>(
         match prepared.last_mut().filter(|before| is_one_step(before, &made, message, target)) {
             Some(before) => {
                 let parts = before.message.parts().iter().chain(made.parts()).cloned().collect();
-                before.message = before.message.clone().with_parts(parts);
+                before.message = Message::clone(&before.message).with_parts(parts).into();
             }
-            None => prepared.push(Prepared { message: made, at }),
+            None if made == *message => prepared.push(Prepared { message: Told::Given(message), at }),
+            None => prepared.push(Prepared { message: made.into(), at }),
         }
     }
     prepared
@@ -62,7 +93,7 @@ pub(super) fn prepare<'m>(
 
 /// Whether the next message was an item of the same step as the one before it: Responses has an item for each call, and
 /// calls that were made together stay together.
-fn is_one_step(before: &Prepared, next: &Message, source: &Message, target: &Target) -> bool {
+fn is_one_step(before: &Prepared<'_>, next: &Message, source: &Message, target: &Target) -> bool {
     let items = source.wire().is_some_and(|wire| wire.format == Format::OpenaiResponses.as_str());
     let both = before.message.role() == Role::Assistant && next.role() == Role::Assistant;
     let calls = matches!(next.parts().first(), Some(Part::ToolCall(_)));

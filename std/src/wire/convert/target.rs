@@ -3,8 +3,9 @@
 use epitome_core::Profile;
 use epitome_core::message::{MediaKind, Role};
 
-use crate::message::{Media, MediaSource, Message, Part, UnknownPart};
-use crate::wire::json::{Kind, quote};
+use super::parts::Told;
+use crate::message::{Media, MediaSource, Message, Part, Str, UnknownPart};
+use crate::wire::json::{Kind, quote, quoted_bytes};
 use crate::wire::room::{self, Room};
 use crate::wire::{Format, WireError, anthropic, openai_responses};
 
@@ -128,11 +129,11 @@ impl Target {
     }
 
     /// The conversation as an object. Its messages are legal, and hold only what the format can say.
-    pub(super) fn write(&self, messages: &[Message]) -> Result<String, WireError> {
+    pub(super) fn write(&self, messages: &[Told<'_>]) -> Result<String, WireError> {
         let is_apart =
             |message: &&Message| self.hoists() && matches!(message.role(), Role::System | Role::Developer);
-        let system: Vec<&Message> = messages.iter().filter(is_apart).collect();
-        let rest: Vec<&Message> = messages.iter().filter(|message| !is_apart(message)).collect();
+        let (system, rest): (Vec<&Message>, Vec<&Message>) =
+            messages.iter().map(|message| &**message).partition(is_apart);
         let (before, behind) = match self.format {
             Format::OpenaiResponses => (r#"{"input":["#.to_owned(), "]}"),
             Format::Anthropic => (format!(r#"{{{}"messages":["#, anthropic_system(&system)), "]}"),
@@ -144,6 +145,11 @@ impl Target {
         // A conversation is long: it is held once while it is written.
         let mut out = before;
         out.reserve(written_bytes(&rest));
+        if self.format == Format::OpenaiResponses {
+            rest.iter().try_for_each(|message| openai_responses::push_items(&mut out, message))?;
+            out.push_str(behind);
+            return Ok(out);
+        }
         let mut first = true;
         for group in rest.chunk_by(|one, next| self.joins(one, next)) {
             let Some(record) = (self.room.write)(None, group)? else { continue };
@@ -163,27 +169,33 @@ impl Target {
     }
 }
 
-/// How many bytes these messages are in a request, nearly: what is said, a sixteenth more for what is escaped, and what stands around
-/// it. If it is more, the text grows.
+/// How many bytes these messages are in a request, nearly: what is said, escaped, and what stands around it. If it is more, the text
+/// grows.
 fn written_bytes(messages: &[&Message]) -> usize {
     fn said(part: &Part) -> usize {
+        let sealed = |opaque: &Option<Str>| opaque.as_deref().map_or(0, str::len);
         match part {
-            Part::Text(text) => text.len(),
+            Part::Text(text) => quoted_bytes(text),
             Part::ToolResult(result) => result.parts.iter().map(said).sum(),
-            Part::ToolCall(call) => call.arguments.len(),
-            Part::Reasoning(it) => it.text.len().saturating_add(it.opaque.as_deref().map_or(0, str::len)),
-            Part::Compaction(it) => it.text.len().saturating_add(it.opaque.as_deref().map_or(0, str::len)),
+            Part::ToolCall(call) => quoted_bytes(&call.arguments),
+            Part::Reasoning(it) => quoted_bytes(&it.text).saturating_add(sealed(&it.opaque)),
+            Part::Compaction(it) => quoted_bytes(&it.text).saturating_add(sealed(&it.opaque)),
             Part::Media(Media { source: MediaSource::Base64(data), .. }) => data.len(),
             Part::Unknown(unknown) => unknown.raw.len(),
             _ => 0,
         }
     }
     let parts = messages.iter().flat_map(|message| message.parts());
-    parts.map(|part| said(part).saturating_add(said(part) / 16).saturating_add(AROUND_BYTES)).sum()
+    let parts = parts.map(|part| match part {
+        // It is written as it is.
+        Part::Unknown(unknown) => unknown.raw.len().saturating_add(1),
+        part => said(part).saturating_add(AROUND_BYTES),
+    });
+    parts.fold(AROUND_BYTES, usize::saturating_add)
 }
 
 /// What stands around a part: names of fields, ids.
-const AROUND_BYTES: usize = 120;
+const AROUND_BYTES: usize = 104;
 
 /// The texts of instructions.
 fn texts<'m>(system: &[&'m Message]) -> Vec<&'m str> {

@@ -58,6 +58,12 @@ pub(crate) fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
+/// How many bytes a JSON string that says `text` has, but for rare controls.
+pub(crate) fn quoted_bytes(text: &str) -> usize {
+    let escaped = text.bytes().filter(|byte| matches!(byte, ..0x20 | b'"' | b'\\')).count();
+    text.len().saturating_add(escaped).saturating_add(2)
+}
+
 /// How many bytes `text` begins with that a JSON string has as they are: it is looked at eight at a time.
 fn plain_bytes(text: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);

@@ -9,54 +9,84 @@ use crate::message::{Media, MediaSource, Message, Part, Reasoning, ToolCall, Too
 use crate::wire::WireError;
 use crate::wire::json::{self, Kind, push_quoted, quote};
 
-/// The items of a message: what it says together in one, every call, result and piece of reasoning its own.
-pub(crate) fn items(message: &Message) -> Result<Vec<String>, WireError> {
-    let (mut items, mut content) = (Vec::new(), String::new());
-    let role = message.role();
-    let flush = |content: &mut String, items: &mut Vec<String>| {
-        if !content.is_empty() {
-            content.push_str("]}");
-            items.push(core::mem::take(content));
-        }
-    };
-    for part in message.parts() {
-        if let Some(item) = own_item(part)? {
-            flush(&mut content, &mut items);
-            items.push(item);
-            continue;
-        }
-        match content.is_empty() {
-            true => content = format!(r#"{{"type":"message","role":"{}","content":["#, role.as_str()),
-            false => content.push(','),
-        }
-        push_part(&mut content, part, role)?;
-    }
-    flush(&mut content, &mut items);
-    if items.is_empty() && role != Role::Assistant && role != Role::Tool {
-        items.push(format!(r#"{{"type":"message","role":"{}","content":[]}}"#, role.as_str()));
-    }
-    Ok(items)
+/// One item: parts that are said together, or one that is an item alone.
+pub(crate) struct Item<'m> {
+    role: Role,
+    parts: &'m [Part],
+    alone: bool,
 }
 
-/// The item that a part is alone; none for what is part of a message.
-fn own_item(part: &Part) -> Result<Option<String>, WireError> {
-    Ok(Some(match part {
-        Part::Reasoning(reasoning) => self::reasoning(reasoning),
-        Part::ToolCall(call) => function_call(call)?,
-        Part::ToolResult(result) => output(result)?,
+/// The items of a message: what it says together in one, every call, result and piece of reasoning its own.
+pub(crate) fn items(message: &Message) -> Vec<Item<'_>> {
+    let (role, parts) = (message.role(), message.parts());
+    let mut items: Vec<Item<'_>> = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        let alone = stands_alone(part);
+        let before = items.pop_if(|last| !alone && !last.alone).map_or(0, |last| last.parts.len());
+        let parts = parts.get(at.saturating_sub(before)..=at).unwrap_or_default();
+        items.push(Item { role, parts, alone });
+    }
+    if items.is_empty() && role != Role::Assistant && role != Role::Tool {
+        items.push(Item { role, parts: &[], alone: false });
+    }
+    items
+}
+
+/// Writes the items of a message behind what is there, with commas between them.
+pub(crate) fn push_items(out: &mut String, message: &Message) -> Result<(), WireError> {
+    for item in items(message) {
+        out.push_str(if out.is_empty() || out.ends_with('[') { "" } else { "," });
+        item.push(out)?;
+    }
+    Ok(())
+}
+
+fn stands_alone(part: &Part) -> bool {
+    match part {
+        Part::Text(_) | Part::Media(_) => false,
+        Part::Unknown(item) => item.format == FORMAT && is_item(item),
+        _ => true,
+    }
+}
+
+impl Item<'_> {
+    /// Writes it behind what is there: a conversation is long, and so it is copied once.
+    pub(crate) fn push(&self, out: &mut String) -> Result<(), WireError> {
+        if let ([part], true) = (self.parts, self.alone) {
+            return push_alone(out, part);
+        }
+        out.extend([r#"{"type":"message","role":""#, self.role.as_str(), r#"","content":["#]);
+        for (at, part) in self.parts.iter().enumerate() {
+            out.push_str(if at == 0 { "" } else { "," });
+            push_part(out, part, self.role)?;
+        }
+        out.push_str("]}");
+        Ok(())
+    }
+}
+
+fn push_alone(out: &mut String, part: &Part) -> Result<(), WireError> {
+    match part {
+        Part::Reasoning(reasoning) => push_reasoning(out, reasoning),
+        Part::ToolCall(call) => push_call(out, call)?,
+        Part::ToolResult(result) => push_output(out, result)?,
         Part::Compaction(left) if left.provider == PROVIDER => {
-            let sealed = quote(left.opaque.as_deref().unwrap_or_default());
-            format!(r#"{{"type":"compaction","encrypted_content":{sealed}}}"#)
+            out.push_str(r#"{"type":"compaction","encrypted_content":"#);
+            push_quoted(out, left.opaque.as_deref().unwrap_or_default());
+            out.push('}');
         }
         Part::Compaction(_) => return Err(unsupported("the compaction of another provider")),
         Part::ApprovalRequest(_) => return Err(unsupported("an approval request without its tool")),
         Part::ApprovalResponse(answer) => {
             let (id, yes) = (quote(&answer.approval.id), answer.approved);
-            format!(r#"{{"type":"mcp_approval_response","approval_request_id":{id},"approve":{yes}}}"#)
+            out.push_str(&format!(
+                r#"{{"type":"mcp_approval_response","approval_request_id":{id},"approve":{yes}}}"#
+            ));
         }
-        Part::Unknown(item) if item.format == FORMAT && is_item(item) => item.raw.as_str().to_owned(),
-        _ => return Ok(None),
-    }))
+        Part::Unknown(item) => out.push_str(&item.raw),
+        Part::Text(_) | Part::Media(_) => return Err(unsupported("a part that is no item")),
+    }
+    Ok(())
 }
 
 /// Whether it is an item, and not a part of one: those are called after who sends them, or are no item to a reader.
@@ -129,34 +159,52 @@ fn media(media: &Media) -> Result<String, WireError> {
     }
 }
 
-fn reasoning(reasoning: &Reasoning) -> String {
-    let id = reasoning.id.as_deref().map(|id| format!(r#","id":{}"#, quote(id))).unwrap_or_default();
-    let sealed =
-        reasoning.opaque.as_deref().map(|sealed| format!(r#","encrypted_content":{}"#, quote(sealed)));
-    let summary = match &*reasoning.text {
-        "" => String::new(),
-        text => format!(r#"{{"type":"summary_text","text":{}}}"#, quote(text)),
-    };
-    format!(r#"{{"type":"reasoning"{id},"summary":[{summary}]{}}}"#, sealed.unwrap_or_default())
+fn push_reasoning(out: &mut String, reasoning: &Reasoning) {
+    out.push_str(r#"{"type":"reasoning""#);
+    if let Some(id) = &reasoning.id {
+        out.push_str(r#","id":"#);
+        push_quoted(out, id);
+    }
+    out.push_str(r#","summary":["#);
+    if !reasoning.text.is_empty() {
+        out.push_str(r#"{"type":"summary_text","text":"#);
+        push_quoted(out, &reasoning.text);
+        out.push('}');
+    }
+    out.push(']');
+    if let Some(sealed) = &reasoning.opaque {
+        out.push_str(r#","encrypted_content":"#);
+        push_quoted(out, sealed);
+    }
+    out.push('}');
 }
 
-fn function_call(call: &ToolCall) -> Result<String, WireError> {
+fn push_call(out: &mut String, call: &ToolCall) -> Result<(), WireError> {
     if call.kind != CallKind::Function {
         return Err(unsupported("a call that the provider ran"));
     }
-    let (id, name, arguments) = (quote(&call.id), quote(&call.name), quote(&call.arguments));
-    Ok(format!(r#"{{"type":"function_call","call_id":{id},"name":{name},"arguments":{arguments}}}"#))
+    for (key, value) in [
+        (r#"{"type":"function_call","call_id":"#, &call.id),
+        (r#","name":"#, &call.name),
+        (r#","arguments":"#, &call.arguments),
+    ] {
+        out.push_str(key);
+        push_quoted(out, value);
+    }
+    out.push('}');
+    Ok(())
 }
 
-fn output(result: &ToolResult) -> Result<String, WireError> {
-    let mut item =
-        format!(r#"{{"type":"function_call_output","call_id":{},"output":"#, quote(&result.call_id));
+fn push_output(out: &mut String, result: &ToolResult) -> Result<(), WireError> {
+    out.push_str(r#"{"type":"function_call_output","call_id":"#);
+    push_quoted(out, &result.call_id);
+    out.push_str(r#","output":"#);
     match &*result.parts {
-        [Part::Text(text)] => push_quoted(&mut item, text),
-        parts => item.push_str(&output_of(parts)?),
+        [Part::Text(text)] => push_quoted(out, text),
+        parts => out.push_str(&output_of(parts)?),
     }
-    item.push('}');
-    Ok(item)
+    out.push('}');
+    Ok(())
 }
 
 /// What stands under `output`: one text as itself, anything else as a list.

@@ -22,8 +22,9 @@ pub(crate) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     {
         return Ok(Some(patched));
     }
-    let items = encode::items(message)?;
-    Ok(Some(items.join(",")).filter(|items| !items.is_empty()))
+    let mut items = String::new();
+    encode::push_items(&mut items, message)?;
+    Ok(Some(items).filter(|items| !items.is_empty()))
 }
 
 /// The patched item; `None` if the message is not what the item was.

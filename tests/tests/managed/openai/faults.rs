@@ -145,7 +145,7 @@ fn a_wrong_key_is_not_told() {
         for key in ["sk-wrong-1234", "sk-wrong-1234\n"] {
             let at = format!("{}/openai/v1", crate::support::server());
             let service = OpenAiCompaction::new(key.into()).unwrap().with_base_url(&at);
-            let error = service.compact(&ServiceRequest::new(&[Message::user("Hi")])).await.unwrap_err();
+            let error = service.compact(&ServiceRequest::new(&[&Message::user("Hi")])).await.unwrap_err();
             assert_eq!(error.kind(), &ServiceErrorKind::Authentication);
             let said = format!("{}{service:?}{service:#?}", all_of(&error));
             assert!(!said.contains("1234"), "{said}");
@@ -153,7 +153,7 @@ fn a_wrong_key_is_not_told() {
         // Nobody listens there, and the URL holds a secret too.
         let service =
             OpenAiCompaction::new(KEY.into()).unwrap().with_base_url("http://127.0.0.1:9/token-1234/v1");
-        let error = service.compact(&ServiceRequest::new(&[Message::user("Hi")])).await.unwrap_err();
+        let error = service.compact(&ServiceRequest::new(&[&Message::user("Hi")])).await.unwrap_err();
         assert_eq!(error.kind(), &ServiceErrorKind::Unavailable);
         let said = format!("{}{service:?}", all_of(&error));
         assert!(!said.contains("1234") && !said.contains(KEY), "{said}");
@@ -224,7 +224,10 @@ impl CompactionService for Scripted {
     }
 
     async fn compact(&self, request: &ServiceRequest<'_>) -> Result<Artefact, ServiceError> {
-        self.seen.lock().unwrap().push((request.replaced_from, request.messages.to_vec()));
+        self.seen
+            .lock()
+            .unwrap()
+            .push((request.replaced_from, request.messages.iter().copied().cloned().collect()));
         let first = self.calls.fetch_add(1, Ordering::Relaxed) == 0;
         if let (true, Some(store)) = (first, &self.store) {
             let mut other = open(store).await;
