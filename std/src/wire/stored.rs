@@ -29,6 +29,7 @@ mod tests;
 
 use core::error::Error;
 use core::fmt;
+use std::io;
 
 use epitome_core::Seq;
 use epitome_core::attribution::{Authority, Retention, SeqRange, SourceKind};
@@ -49,6 +50,11 @@ use crate::message::{Attribution, Message, Part, Str, WireText};
 /// [`StoredError::TooDeep`] if tool results are nested in it deeper than anything a reader makes.
 pub fn encode(message: &Message) -> Result<String, StoredError> {
     to_json(&StoredMessage::of(message, reader)?)
+}
+
+/// Writes the stored form of `message`, which is held nowhere.
+fn encode_to(message: &Message, out: &mut impl io::Write) -> Result<(), StoredError> {
+    serde_json::to_writer(out, &StoredMessage::of(message, reader)?).map_err(|error| malformed(&error))
 }
 
 /// The message that `text` is the stored form of.

@@ -1,11 +1,13 @@
 //! The stored form of a compaction record, and its name.
 
+use std::io;
+
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    FIRST_VERSION, StoredError, StoredMessage, StoredRange, VERSION, Versioned, encode, from_json, reader,
+    FIRST_VERSION, StoredError, StoredMessage, StoredRange, VERSION, Versioned, encode_to, from_json, reader,
     to_json,
 };
 use crate::history::{
@@ -49,15 +51,37 @@ pub fn record_id(record: &CompactionRecord) -> Result<RecordId, StoredError> {
     }
     hash.update((record.summaries.len() as u64).to_le_bytes());
     for summary in &record.summaries {
-        let text = encode(&summary.message)?;
+        // Once to learn how long it is: a summary of a provider's may be as long as a conversation.
+        let mut bytes = Each { count: 0, see: |_: &[u8]| {} };
+        encode_to(&summary.message, &mut bytes)?;
         hash.update(summary.key.0.to_le_bytes());
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text);
+        hash.update(bytes.count.to_le_bytes());
+        let each = Each { count: 0, see: |some: &[u8]| hash.update(some) };
+        // What it still holds goes on when it is dropped.
+        encode_to(&summary.message, &mut io::BufWriter::new(each))?;
     }
     hash_edits(&mut hash, &record.edits);
     let digest: [u8; 32] = hash.finalize().into();
     let id = digest.first_chunk::<16>().copied().unwrap_or_default();
     Ok(RecordId::from_bytes(id))
+}
+
+/// Shows what is written, and counts it.
+struct Each<F> {
+    count: u64,
+    see: F,
+}
+
+impl<F: FnMut(&[u8])> io::Write for Each<F> {
+    fn write(&mut self, some: &[u8]) -> io::Result<usize> {
+        self.count = self.count.saturating_add(some.len() as u64);
+        (self.see)(some);
+        Ok(some.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn hash_edits(hash: &mut Sha256, edits: &[MessageEdit]) {
