@@ -170,8 +170,8 @@ fn anthropic(save: &dyn Fn(&str, &str) -> Outcome<()>) -> Outcome<()> {
 /// Prints what was read of an answer, and writes the request that goes on with it.
 fn answer(name: &str, text: &str, out: &str) -> Outcome<()> {
     let (mut messages, vendor) = (conversation(), ResponsesVendor::openai());
-    let told: Vec<_> = messages.iter().collect();
-    let request = ServiceRequest::new(&told);
+    let shown: Vec<_> = messages.iter().collect();
+    let request = ServiceRequest::new(&shown);
     let kind = name.split('.').next().unwrap_or_default();
     let told = match kind {
         "compact" | "trigger" => {

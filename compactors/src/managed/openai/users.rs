@@ -51,7 +51,7 @@ impl Said {
     /// Whether both say the same. The service writes images in its own way, and so they are only counted.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let [own, other] = [self, other].map(|said| words(fields(&said.0, &["content"])));
-        own == other
+        own.is_some() && own == other
     }
 
     pub(super) fn into_part(self) -> Part {
