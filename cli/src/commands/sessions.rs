@@ -1,6 +1,6 @@
 //! `epitome sessions`: what agents have left in the user's home.
 
-use std::error::Error;
+use core::error::Error;
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::process::ExitCode;
