@@ -1,11 +1,13 @@
 //! `epitome sessions`: what agents have left in the user's home.
 
-use std::fs;
+use core::error::Error;
+use std::fs::{self, File};
+use std::io::BufReader;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use epitome::std::wire::document::utf8;
-use epitome::std::wire::{ReadOptions, read};
+use epitome::std::wire::{Outline, ReadOptions, SessionLines, read};
 use serde::Serialize;
 
 use crate::amount::{counted, grouped};
@@ -14,6 +16,9 @@ use crate::failure::{Failure, Result, code};
 use crate::output;
 use crate::sessions::{Found, Home, Project, Wanted, find, nothing};
 use crate::visible::line;
+
+/// How much of a file is read at a time.
+const BUFFER_BYTES: usize = 1 << 20;
 
 /// A session in the list.
 #[derive(Debug, Serialize)]
@@ -73,7 +78,7 @@ impl Row {
             Ok((messages, others)) => {
                 (row.messages, row.other_conversations) = (Some(messages), Some(others))
             }
-            Err(error) => row.error = Some(error),
+            Err(error) => row.error = Some(error.to_string()),
         }
         row
     }
@@ -94,12 +99,21 @@ impl Row {
     }
 }
 
-/// The messages of the conversation that goes on, and how many others there are.
-fn counts(found: &Found) -> core::result::Result<(usize, usize), String> {
-    let bytes = fs::read(&found.path).map_err(|error| error.to_string())?;
-    let text = utf8(&bytes).map_err(|error| error.to_string())?;
-    let transcript = read(text, &ReadOptions::default().with_from(found.tool.format()));
-    let transcript = transcript.map_err(|error| error.to_string())?;
+/// The messages of the conversation that goes on, and how many others there are. A file of lines is not held for that.
+fn counts(found: &Found) -> core::result::Result<(usize, usize), Box<dyn Error>> {
+    let format = found.tool.format();
+    if Outline::FORMATS.contains(&format) {
+        let file = BufReader::with_capacity(BUFFER_BYTES, File::open(&found.path)?);
+        let outline = Outline::read(&mut SessionLines::new(file, format)?, None)?;
+        // Why there is no message in it, the file as a whole tells.
+        if let [active, others @ ..] = outline.conversations()
+            && active.messages > 0
+        {
+            return Ok((active.messages, others.len()));
+        }
+    }
+    let bytes = fs::read(&found.path)?;
+    let transcript = read(utf8(&bytes)?, &ReadOptions::default().with_from(format))?;
     let messages = transcript.active().map_or(0, |active| active.entries.len());
     Ok((messages, transcript.conversations().len().saturating_sub(1)))
 }

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::document::Document;
+use super::expect::{optional_text, share};
 use super::json::{self, Kind};
 use super::outline::Outliner;
 use super::transcript::{Chain, KnownArray, Log, Transcript};
 use super::{Format, WireError};
-use crate::message::Message;
+use crate::message::{Message, Str};
 
 /// What is known of one format. A new format is a folder with these functions, and its row in [`ROOMS`].
 pub(crate) struct Room {
@@ -165,6 +166,15 @@ impl<'a> Body<'a> {
         let mut values = self.members.iter().filter(|(name, ..)| name == key).map(|(.., value)| *value);
         let once = values.next().filter(|_| values.next().is_none());
         once.filter(|value| *value != "null")
+    }
+
+    /// The text under `key`, as [`field`](Self::field); empty, if there is none.
+    ///
+    /// # Errors
+    /// `Shape` for what is no text.
+    pub(crate) fn text_of(&self, key: &'static str) -> Result<Str, WireError> {
+        let text = optional_text(self.text(), self.field(key), key)?;
+        Ok(text.map(|text| share(self.source, &text)).unwrap_or_default())
     }
 
     /// The first elements of its list, enough to know them by: of the array under `key` in its object, of the array that

@@ -1,17 +1,21 @@
 //! An agent over any model of rig: its messages are made of Epitome's, and what it answers is read back.
 //!
 //! The model is a value that rig erases, `DynModel<Completion>`: whichever provider and transport it was made with.
+//!
+//! `over_rig` answers itself; `over_rig MODEL` asks the service that `OPENAI_BASE_URL` names, with `OPENAI_API_KEY`.
 
 use async_trait::async_trait;
 use epitome::core::message::Role;
 use epitome::core::{OpenAiTokens, Usage};
-use epitome::std::agent::{Agent, ChatClient, ChatRequest, ClientError};
+use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
 use epitome::std::message::{Message, Part, ToolCall};
 use epitome::std::run::ModelResponse;
+use epitome_clients::{service, talk};
 use rig_core::DynModel;
 use rig_core::completion::message::{AssistantMessage, CallId, ToolName};
 use rig_core::completion::{AssistantContent, CompletionRequest, Message as RigMessage, ToolDefinition};
 use rig_core::operation::Completion;
+use rig_core::providers::openai::OpenAIConfig;
 
 struct Rig(DynModel<Completion>);
 
@@ -29,7 +33,11 @@ impl ChatClient for Rig {
         let mut tokens = OpenAiTokens::NONE;
         (tokens.input, tokens.output) = (answer.usage.input_tokens, answer.usage.output_tokens);
         (tokens.cached, tokens.total) = (answer.usage.cached_input_tokens, answer.usage.total_tokens);
-        Ok(ModelResponse::new(vec![message]).with_usage(Usage::openai(tokens)))
+        let response = ModelResponse::new(vec![message]).with_usage(Usage::openai(tokens));
+        Ok(match answer.response_id() {
+            Some(id) => response.with_response_id(id),
+            None => response,
+        })
     }
 }
 
@@ -83,24 +91,30 @@ fn from_rig(content: &AssistantContent) -> Option<Part> {
     }
 }
 
-/// What connects them: an agent over a model.
-#[must_use]
-pub fn agent(model: DynModel<Completion>) -> Agent {
-    Agent::new("assistant", Rig(model))
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), ClientError> {
+    if let Some(model) = std::env::args().nth(1) {
+        let config = OpenAIConfig::from_env()?;
+        talk(Rig(config.client().chat(&model).erase()), &model).await?;
+        return Ok(());
+    }
+    let config = OpenAIConfig::new("none").with_base_url(service().await?);
+    let talk = talk(Rig(config.client().chat("m").erase()), "m").await?;
+    assert_eq!(talk.messages.len(), 4, "a call, its result, and two answers");
+    assert_eq!(talk.tokens, 60, "what the service reported last, of six messages");
+    Ok(())
 }
 
-fn main() -> Result<(), ClientError> {
-    let call = Part::ToolCall(ToolCall::new("c1", "weather", r#"{"city":"Oslo"}"#));
-    let messages = [
-        Message::system("Be brief."),
-        Message::user("Rain?"),
-        Message::new(Role::Assistant, vec![Part::Text("Let me look.".into()), call]),
-        Message::tool("c1", "rain"),
-    ];
-    let theirs = messages.iter().map(to_rig).collect::<Result<Vec<_>, _>>()?;
-    let RigMessage::Assistant(said) = &theirs[2] else { return Err("an answer of the model".into()) };
-    let parts: Vec<Part> = said.content.iter().filter_map(from_rig).collect();
-    assert_eq!(parts, messages[2].parts(), "there and back");
-    println!("{} messages of rig", theirs.len());
-    Ok(())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_model_said_is_the_same_there_and_back() {
+        let call = Part::ToolCall(ToolCall::new("c1", "weather", r#"{"city":"Oslo"}"#));
+        let message = Message::new(Role::Assistant, vec![Part::Text("Let me look.".into()), call]);
+        let RigMessage::Assistant(said) = to_rig(&message).unwrap() else { panic!("an answer of the model") };
+        let parts: Vec<Part> = said.content.iter().filter_map(from_rig).collect();
+        assert_eq!(parts, message.parts());
+    }
 }

@@ -8,7 +8,7 @@ use super::content;
 use super::message::{items, pieces, role};
 use super::write::write_alone;
 use crate::message::{Message, Part, Str, WireText};
-use crate::wire::expect::{member_text, share};
+use crate::wire::expect::share;
 use crate::wire::json::{self, Kind, patch, quote};
 use crate::wire::patch_parts::Elements;
 use crate::wire::room::{Body, Content, Fit, Room};
@@ -104,8 +104,7 @@ fn read_state(transcript: &mut Transcript, body: &Body<'_>, state: &str) -> Resu
         }
         Ok(())
     })?;
-    let whole = body.value().unwrap_or_default();
-    let id = member_text(body.source, whole, "session_id")?.unwrap_or_default();
+    let id = body.text_of("session_id")?;
     for (at, (source, _, list)) in sources.into_iter().enumerate() {
         let path = format!("/{}/messages", escaped(&source));
         let mut conversation =

@@ -1,11 +1,8 @@
 //! Session files, told and read.
 
-use std::sync::Arc;
-
 use super::log::Log;
 use super::message::record;
 use super::write::{checkpoint, write_logged, write_record};
-use crate::wire::expect::member_text;
 use crate::wire::json::{self, Kind};
 use crate::wire::room::{Body, Fit, Room};
 use crate::wire::transcript::{self, Conversation, Transcript};
@@ -53,9 +50,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
         return Err(WireError::shape(format!("expected `messages`, found {}", json::describe(whole))));
     };
     let mut conversation = Conversation::new(Format::GeminiCli, format!("{}/messages", body.path()));
-    let source = Arc::clone(body.source);
-    conversation.id = member_text(&source, whole, "sessionId")?.unwrap_or_default();
-    conversation.label = member_text(&source, whole, "summary")?.unwrap_or_default();
+    (conversation.id, conversation.label) = (body.text_of("sessionId")?, body.text_of("summary")?);
     let list = json::nested(whole, list, "/messages", |list| transcript.array(list))?;
     transcript.extend(&mut conversation, list, (whole, "/messages"), |source, text| {
         let found = record(source, text)?;

@@ -56,8 +56,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     };
     let mut conversation = Conversation::new(Format::Goose, format!("{}{path}", body.path()));
     if !path.is_empty() {
-        conversation.id = member_text(&source, whole, "id")?.unwrap_or_default();
-        conversation.label = member_text(&source, whole, "name")?.unwrap_or_default();
+        (conversation.id, conversation.label) = (body.text_of("id")?, body.text_of("name")?);
     }
     let (mut hidden, mut compactions) = (0_u64, Vec::new());
     for at in 0..transcript.count(list) {

@@ -81,10 +81,8 @@ fn read_run(transcript: &mut Transcript, whole: &str, place: &str) -> Result<(),
     if Kind::of(whole) == Kind::Array {
         return session::read(transcript, (whole, whole, ""), place.to_owned(), Str::default());
     }
-    if Kind::of(whole) == Kind::Object {
-        json::field(whole, "history")?;
-    }
-    let Some(list) = history(whole) else {
+    let history = if Kind::of(whole) == Kind::Object { json::field(whole, "history")? } else { None };
+    let Some(list) = history.filter(|history| Kind::of(history) == Kind::Array) else {
         let found = json::describe(whole);
         return Err(WireError::shape(format!("expected a list of events or `history`, found {found}")));
     };
