@@ -31,7 +31,7 @@ copy() {
   sed -i 's/^default = \[\]/default = ["alloc", "heapless", "serde"]/' "$1/core/Cargo.toml"
   # Without what only features need.
   sed -i -e '/^\[features\]/,/^$/c [features]\nstd = []\n' -e '/optional = true/d' "$1/compactors/Cargo.toml"
-  sed -i -e '/^\[\[bin\]\]/,/^$/d' -e '/^\(async-trait\|axum\|epitome\|futures\|proptest-state-machine\|reqwest\|serde_json\|tokio\)\b[ .]*[={w]/d' \
+  sed -i -e '/^\[\[bin\]\]/,/^$/d' -e '/^\(async-trait\|axum\|epitome\|epitome-std\|futures\|proptest-state-machine\|reqwest\|serde_json\|tokio\)\b[ .]*[={w]/d' \
     "$1/tests/Cargo.toml"
   sed -i 's/max_shrink_iters: [0-9_]*/max_shrink_iters: 0/' "$1/tests/src/cases.rs"
 }

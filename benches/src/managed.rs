@@ -13,7 +13,7 @@ pub fn conversation(turns: usize) -> Vec<Message> {
 /// One of its turns.
 #[must_use]
 pub fn turn(at: usize) -> [Message; 4] {
-    let id = format!("call_{at}");
+    let id = format!("call_{at:024}");
     let call = ToolCall::new(id.clone(), "read", format!(r#"{{"path":"src/part_{at}.rs","lines":[1,200]}}"#));
     [
         Message::user(format!("What does part {at} do, and who calls it?\nSay it in a few words.")),

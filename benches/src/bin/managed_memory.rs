@@ -35,7 +35,7 @@ fn main() {
 /// only, while a text grows or what it is made of is still there, is in it.
 #[derive(Debug, Default)]
 struct Copies {
-    /// What the history has on the heap, with all that it no longer shows, and the service.
+    /// What the history has on the heap, with all that it no longer shows.
     others: usize,
     /// The texts of the history that are sent.
     texts: usize,
@@ -101,17 +101,11 @@ impl CompactionService for Watched {
             })?;
         let mut copies = self.copies.lock().unwrap();
         copies.look(body.text.len());
-        let answer = openai_answer(&body.text, &self.sealed);
+        let answer = openai_answer(&body.text, &self.sealed).into_boxed_str();
         drop(body);
-        // The answer is the service's, and as long as it is read it is there.
-        copies.others += answer.capacity();
+        // What made the answer is the service's.
         HEAP.reset_peak_usage();
-        let artefact = compacted(&self.vendor, MODEL, request, &answer);
-        copies.look(0);
-        copies.others -= answer.capacity();
-        drop(answer);
-        HEAP.reset_peak_usage();
-        artefact
+        compacted(&self.vendor, MODEL, request, &answer)
     }
 }
 
@@ -143,9 +137,9 @@ async fn memory() {
     assert_eq!(passes, 5, "compactions");
     let why = "shows the history's texts, and what is on the heap while they are written; matters because a prompt is most \
                of what a process holds";
-    sent.row("while a request of 200 turns is written", COPIES_MAX, why);
+    sent.row("while a request is written, in a session of 200 turns", COPIES_MAX, why);
     let why = "shows the same, with what is left and committed; matters because it is when memory is short";
-    compacted.lock().unwrap().row("while a provider compacts, five times", COMPACTING_MAX, why);
+    compacted.lock().unwrap().row("while a provider compacts it, five times", COMPACTING_MAX, why);
     let left: Vec<&Message> = history.projection().collect();
     let holds =
         |part: &Part| matches!(part, Part::Compaction(left) if left.opaque.as_deref() == Some(&*sealed));

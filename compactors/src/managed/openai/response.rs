@@ -31,9 +31,12 @@ pub fn compacted(
     let mut answer = Answer::read(vendor, model, answer, COMPACTION)?;
     let said = answer.only_said()?;
     let kept = request.messages.get(..request.replaced_from).unwrap_or_default();
-    let mut kept = users::said(kept.iter().copied()).into_iter().peekable();
+    let mut kept = users::said(kept.iter().copied()).into_iter().map(|said| said.words()).peekable();
     // What stays is said first, and in the same order.
-    let moved = said.into_iter().filter(|said| kept.next_if(|kept| kept.is_like(said)).is_none());
+    let moved = said.into_iter().filter(|said| match kept.peek() {
+        Some(Some(words)) if said.words().as_ref() == Some(words) => kept.next().is_none(),
+        _ => true,
+    });
     answer.artefact(moved.collect())
 }
 
@@ -136,14 +139,18 @@ impl<'a> Answer<'a> {
                 some.extend([if some.len() == 1 { "" } else { "," }, item]);
             }
             some.push(']');
-            answer.look_at(some).map_err(|error| answer.malformed("no items").with_source(error))?;
+            if let Err(error) = answer.look_at(some) {
+                // Where in the answer it is, the whole of it tells.
+                let error = read(text, &options()).err().unwrap_or(error);
+                return Err(answer.malformed("no items").with_source(error));
+            }
         }
         Ok(answer)
     }
 
     /// Takes what it needs of these items.
     fn look_at(&mut self, items: String) -> Result<(), WireError> {
-        let read = read(items, &ReadOptions::default().with_from(Format::OpenaiResponses))?;
+        let read = read(items, &options())?;
         for message in read.conversations().iter().flat_map(|it| it.messages()) {
             let left = compaction(message);
             self.ends = left.is_some();
@@ -185,6 +192,10 @@ impl<'a> Answer<'a> {
         let context = format!("{}: {what}", self.vendor.provider());
         ServiceError::new(ServiceErrorKind::Malformed, context).with_usage(self.usage)
     }
+}
+
+fn options() -> ReadOptions {
+    ReadOptions::default().with_from(Format::OpenaiResponses)
 }
 
 /// The compaction that an item is.

@@ -371,3 +371,48 @@ fn what_one_endpoint_left_is_not_sent_to_another() {
     let read = ResponsesVendor::xai().adopt(part("openai"));
     assert!(matches!(read.parts(), [Part::Compaction(left)] if left.provider == "xai"));
 }
+
+#[test]
+fn only_what_is_documented_is_an_answer() {
+    let message = Message::user("Hi");
+    let messages = [&message];
+    let request = ServiceRequest::new(&messages);
+    let read = |answer: &str| compacted(&ResponsesVendor::openai(), "", &request, answer);
+    let item = r#"{"type":"compaction","encrypted_content":"gAAAA"}"#;
+    let head =
+        r#""object":"response.compaction","usage":{"input_tokens":40,"output_tokens":9,"total_tokens":49}"#;
+    for (answer, what) in [
+        (format!(r#"{{{head},"output":[{item}]}}"#), None),
+        (format!(r#"{{{head},"instructions":"Be brief.","output":[{item}]}}"#), None),
+        (format!(r#"{{{head},"input":[{item}]}}"#), Some("under another key")),
+        (format!(r#"{{{head},"output":null}}"#), Some("none")),
+        (format!(r#"{{{head},"output":{{}}}}"#), Some("no array")),
+        (format!(r#"{{{head},"output":[7,{item}]}}"#), Some("no item")),
+        (format!(r#"{{{head},"output":[],"output":[{item}]}}"#), Some("twice")),
+        (format!(r#"{{{head},"output":[{item},{item}]}}"#), Some("two compactions")),
+    ] {
+        match (read(&answer), what) {
+            (Ok(left), None) => assert_eq!(left.part.opaque.as_deref(), Some("gAAAA")),
+            (Ok(_), Some(what)) => panic!("{what}: an answer"),
+            (Err(error), what) => {
+                assert!(what.is_some(), "{answer}: {error}");
+                assert_eq!(error.kind(), &ServiceErrorKind::Malformed, "{answer}");
+                assert_eq!(error.usage().and_then(|usage| usage.output_total), Some(9), "{answer}");
+            }
+        }
+    }
+}
+
+#[test]
+fn where_an_item_is_wrong_is_told_of_the_whole_answer() {
+    let said = r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]},"#;
+    let head = r#"{"object":"response.compaction","output":["#;
+    let answer =
+        format!(r#"{head}{}{{"type":"message","role":"robot","content":"Hi"}}]}}"#, said.repeat(200));
+    let message = Message::user("Hi");
+    let messages = [&message];
+    let error =
+        compacted(&ResponsesVendor::openai(), "", &ServiceRequest::new(&messages), &answer).unwrap_err();
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    assert!(source.contains("/output/200"), "{source}");
+}

@@ -48,10 +48,10 @@ impl Said {
         words(fields).is_some_and(|words| words != (String::new(), 0)).then(|| Self(raw.into()))
     }
 
-    /// Whether both say the same. The service writes images in its own way, and so they are only counted.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
-        let [own, other] = [self, other].map(|said| words(fields(&said.0, &["content"])));
-        own.is_some() && own == other
+    /// What is compared where two may say the same: the texts, and how much else there is. The service writes images in its own
+    /// way, and so they are only counted.
+    pub(super) fn words(&self) -> Option<(String, usize)> {
+        words(fields(&self.0, &["content"]))
     }
 
     pub(super) fn into_part(self) -> Part {

@@ -144,7 +144,7 @@ impl Target {
         };
         // A conversation is long: it is held once while it is written.
         let mut out = before;
-        out.reserve(written_bytes(&rest));
+        out.reserve(self.written_bytes(&rest));
         if self.format == Format::OpenaiResponses {
             rest.iter().try_for_each(|message| openai_responses::push_items(&mut out, message))?;
             out.push_str(behind);
@@ -167,35 +167,48 @@ impl Target {
         let is_model = |message: &Message| message.role() == Role::Assistant;
         self.hoists() && is_model(one) == is_model(next)
     }
-}
 
-/// How many bytes these messages are in a request, nearly: what is said, escaped, and what stands around it. If it is more, the text
-/// grows.
-fn written_bytes(messages: &[&Message]) -> usize {
-    fn said(part: &Part) -> usize {
-        let sealed = |opaque: &Option<Str>| opaque.as_deref().map_or(0, str::len);
-        match part {
-            Part::Text(text) => quoted_bytes(text),
-            Part::ToolResult(result) => result.parts.iter().map(said).sum(),
-            Part::ToolCall(call) => quoted_bytes(&call.arguments),
-            Part::Reasoning(it) => quoted_bytes(&it.text).saturating_add(sealed(&it.opaque)),
-            Part::Compaction(it) => quoted_bytes(&it.text).saturating_add(sealed(&it.opaque)),
-            Part::Media(Media { source: MediaSource::Base64(data), .. }) => data.len(),
-            Part::Unknown(unknown) => unknown.raw.len(),
-            _ => 0,
-        }
+    /// How many bytes these messages are in a request, nearly: what is said, escaped, and what stands around it. If it is more, the
+    /// text grows.
+    fn written_bytes(&self, messages: &[&Message]) -> usize {
+        let around = if self.format == Format::OpenaiResponses { AROUND_ITEM_BYTES } else { AROUND_BYTES };
+        let parts = messages.iter().flat_map(|message| message.parts());
+        let parts = parts.map(|part| match part {
+            // It is written as it is.
+            Part::Unknown(unknown) => unknown.raw.len().saturating_add(1),
+            part => said_bytes(part).saturating_add(around),
+        });
+        parts.fold(AROUND_BYTES, usize::saturating_add)
     }
-    let parts = messages.iter().flat_map(|message| message.parts());
-    let parts = parts.map(|part| match part {
-        // It is written as it is.
-        Part::Unknown(unknown) => unknown.raw.len().saturating_add(1),
-        part => said(part).saturating_add(AROUND_BYTES),
-    });
-    parts.fold(AROUND_BYTES, usize::saturating_add)
 }
 
-/// What stands around a part: names of fields, ids.
-const AROUND_BYTES: usize = 104;
+/// How many bytes of a part are what it says, ids and names included.
+fn said_bytes(part: &Part) -> usize {
+    let text = |text: &Option<Str>| text.as_deref().map_or(0, str::len);
+    match part {
+        Part::Text(text) => quoted_bytes(text),
+        Part::ToolResult(result) => {
+            result.parts.iter().map(said_bytes).fold(result.call_id.len(), usize::saturating_add)
+        }
+        Part::ToolCall(call) => {
+            quoted_bytes(&call.arguments).saturating_add(call.id.len()).saturating_add(call.name.len())
+        }
+        Part::Reasoning(it) => {
+            let parts = [quoted_bytes(&it.text), text(&it.opaque), text(&it.id), SUMMARY_BYTES];
+            parts.into_iter().fold(0, usize::saturating_add)
+        }
+        Part::Compaction(it) => quoted_bytes(&it.text).saturating_add(text(&it.opaque)),
+        Part::Media(Media { source: MediaSource::Base64(text) | MediaSource::Uri(text), .. }) => text.len(),
+        Part::Unknown(unknown) => unknown.raw.len(),
+        _ => 0,
+    }
+}
+
+/// What stands around a part: names of fields. It is least in Responses, which has no wrapper around a call.
+const AROUND_BYTES: usize = 112;
+const AROUND_ITEM_BYTES: usize = 88;
+/// What stands around reasoning more than around others.
+const SUMMARY_BYTES: usize = 32;
 
 /// The texts of instructions.
 fn texts<'m>(system: &[&'m Message]) -> Vec<&'m str> {

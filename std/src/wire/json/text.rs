@@ -58,10 +58,14 @@ pub(crate) fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// How many bytes a JSON string that says `text` has, but for rare controls.
+/// How many bytes [`push_quoted`] writes.
 pub(crate) fn quoted_bytes(text: &str) -> usize {
-    let escaped = text.bytes().filter(|byte| matches!(byte, ..0x20 | b'"' | b'\\')).count();
-    text.len().saturating_add(escaped).saturating_add(2)
+    let more = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' | b'\n' | b'\t' | b'\r' | 8 | 12 => 1,
+        ..0x20 => 5,
+        _ => 0,
+    });
+    more.fold(text.len().saturating_add(2), usize::saturating_add)
 }
 
 /// How many bytes `text` begins with that a JSON string has as they are: it is looked at eight at a time.
@@ -120,6 +124,14 @@ fn unit(digits: &str) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn as_many_bytes_are_written_as_were_counted() {
+        let all: String = (0..0x300).filter_map(char::from_u32).collect();
+        for text in ["", "näher \"x\"\\\n\t\r\u{8}\u{c}", "\u{1b}[31mred\u{1b}[0m", &all] {
+            assert_eq!(quoted_bytes(text), quote(text).len());
+        }
+    }
 
     #[test]
     fn text_without_escapes_is_borrowed() {
