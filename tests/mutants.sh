@@ -33,6 +33,9 @@ copy() {
   sed -i -e '/^\[features\]/,/^$/c [features]\nstd = []\n' -e '/optional = true/d' "$1/compactors/Cargo.toml"
   sed -i -e '/^\[\[bin\]\]/,/^$/d' -e '/^\(async-trait\|axum\|epitome\|epitome-std\|futures\|proptest-state-machine\|reqwest\|serde_json\|tokio\)\b[ .]*[={w]/d' \
     "$1/tests/Cargo.toml"
+  # What a store needs.
+  rm "$1/tests/src/around.rs"
+  sed -i '/^pub mod around;$/d' "$1/tests/src/lib.rs"
   sed -i 's/max_shrink_iters: [0-9_]*/max_shrink_iters: 0/' "$1/tests/src/cases.rs"
 }
 

@@ -413,6 +413,6 @@ fn where_an_item_is_wrong_is_told_of_the_whole_answer() {
     let messages = [&message];
     let error =
         compacted(&ResponsesVendor::openai(), "", &ServiceRequest::new(&messages), &answer).unwrap_err();
-    let source = std::error::Error::source(&error).unwrap().to_string();
+    let source = core::error::Error::source(&error).unwrap().to_string();
     assert!(source.contains("/output/200"), "{source}");
 }
