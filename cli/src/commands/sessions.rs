@@ -99,7 +99,8 @@ impl Row {
     }
 }
 
-/// The messages of the conversation that goes on, and how many others there are. A file of lines is not held for that.
+/// The messages of the conversation that goes on, and how many others there are. A file that can be
+/// outlined is not held for that.
 fn counts(found: &Found) -> core::result::Result<(usize, usize), Box<dyn Error>> {
     let format = found.tool.format();
     if Outline::FORMATS.contains(&format) {

@@ -168,7 +168,7 @@ impl<'a> Body<'a> {
         once.filter(|value| *value != "null")
     }
 
-    /// The text under `key`, as [`field`](Self::field); empty, if there is none.
+    /// The text under `key`, one of the format's [`keys`](Room::keys), as [`field`](Self::field); empty, if there is none.
     ///
     /// # Errors
     /// `Shape` for what is no text.

@@ -188,7 +188,11 @@ fn said_bytes(part: &Part) -> usize {
     match part {
         Part::Text(text) => quoted_bytes(text),
         Part::ToolResult(result) => {
-            result.parts.iter().map(said_bytes).fold(result.call_id.len(), usize::saturating_add)
+            let parts = match &*result.parts {
+                [Part::Text(text)] => quoted_bytes(text),
+                parts => parts.iter().map(|part| said_bytes(part).saturating_add(AROUND_NESTED_BYTES)).sum(),
+            };
+            parts.saturating_add(result.call_id.len())
         }
         Part::ToolCall(call) => {
             quoted_bytes(&call.arguments).saturating_add(call.id.len()).saturating_add(call.name.len())
@@ -198,7 +202,9 @@ fn said_bytes(part: &Part) -> usize {
             parts.into_iter().fold(0, usize::saturating_add)
         }
         Part::Compaction(it) => quoted_bytes(&it.text).saturating_add(text(&it.opaque)),
-        Part::Media(Media { source: MediaSource::Base64(text) | MediaSource::Uri(text), .. }) => text.len(),
+        Part::Media(Media { source: MediaSource::Base64(text) | MediaSource::Uri(text), mime, .. }) => {
+            text.len().saturating_add(mime.len()).saturating_add(AROUND_NESTED_BYTES)
+        }
         Part::Unknown(unknown) => unknown.raw.len(),
         _ => 0,
     }
@@ -207,6 +213,8 @@ fn said_bytes(part: &Part) -> usize {
 /// What stands around a part: names of fields. It is least in Responses, which has no wrapper around a call.
 const AROUND_BYTES: usize = 112;
 const AROUND_ITEM_BYTES: usize = 88;
+/// What stands around a medium, or a part of a result, beside that.
+const AROUND_NESTED_BYTES: usize = 48;
 /// What stands around reasoning more than around others.
 const SUMMARY_BYTES: usize = 32;
 

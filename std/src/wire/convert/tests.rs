@@ -3,9 +3,9 @@
 use epitome_core::{OpenCallTree, Validator};
 
 use super::target::Target;
-use crate::message::{Message, Part, Reasoning, ToolCall};
+use crate::message::{Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolResult};
 use crate::wire::{Converted, Format, LossKind, ReadOptions, Transcript, convert, read};
-use epitome_core::message::Role;
+use epitome_core::message::{MediaKind, Role};
 
 pub(crate) const TARGETS: [Format; 7] = crate::wire::CONVERSION_TARGETS;
 
@@ -177,4 +177,30 @@ fn a_part_that_could_not_be_an_item_stays_a_part() {
 fn other_targets_are_refused() {
     let error = convert(&[Message::user("a")], Format::Codex).unwrap_err();
     assert!(error.to_string().contains("codex is no format to convert to"), "{error}");
+}
+
+#[test]
+fn a_request_does_not_outgrow_what_was_reserved() {
+    let image = || {
+        let data = MediaSource::Base64("iVBORw0KGgo=".repeat(20).into());
+        Part::Media(Media::new(MediaKind::Image, "image/png", data))
+    };
+    let red = "\u{1b}[31mred\u{1b}[0m\n".repeat(30);
+    let mut messages = vec![Message::system("Be brief.")];
+    for at in 0..20 {
+        let id = format!("call_{at:032}");
+        let call = ToolCall::new(id.clone(), "mcp__playwright__browser_screenshot", r#"{"path":"a.png"}"#);
+        let shown = ToolResult::new(id, vec![image(), Part::Text(red.as_str().into())]);
+        messages.extend([
+            Message::new(Role::User, vec![image()]),
+            Message::new(Role::Assistant, vec![Part::ToolCall(call)]),
+            Message::new(Role::Tool, vec![Part::ToolResult(shown)]),
+            Message::assistant("\"It\" is red.\n".repeat(30)),
+        ]);
+    }
+    for to in [Format::OpenaiChat, Format::OpenaiResponses, Format::Anthropic, Format::Gemini] {
+        let text = convert(&messages, to).unwrap().text;
+        // What grows is twice as long then.
+        assert!(text.capacity() < text.len() / 2 * 3, "{to}: {} of {}", text.len(), text.capacity());
+    }
 }

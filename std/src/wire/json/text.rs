@@ -60,12 +60,11 @@ pub(crate) fn push_quoted(out: &mut String, text: &str) {
 
 /// How many bytes [`push_quoted`] writes.
 pub(crate) fn quoted_bytes(text: &str) -> usize {
-    let more = text.bytes().map(|byte| match byte {
-        b'"' | b'\\' | b'\n' | b'\t' | b'\r' | 8 | 12 => 1,
-        ..0x20 => 5,
-        _ => 0,
-    });
-    more.fold(text.len().saturating_add(2), usize::saturating_add)
+    let escaped = text.bytes().filter(|byte| matches!(byte, ..0x20 | b'"' | b'\\')).count();
+    // Those that have no letter of their own, as `\u001b`.
+    let controls = text.bytes().filter(|byte| matches!(byte, ..8 | 11 | 14..0x20)).count();
+    let lengths = [text.len(), escaped, controls.saturating_mul(4), 2];
+    lengths.into_iter().fold(0, usize::saturating_add)
 }
 
 /// How many bytes `text` begins with that a JSON string has as they are: it is looked at eight at a time.

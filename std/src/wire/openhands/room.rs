@@ -4,7 +4,7 @@ use super::session;
 use super::write::write_record;
 use crate::message::Str;
 use crate::wire::document;
-use crate::wire::expect::member_text;
+use crate::wire::expect::{optional_text, share};
 use crate::wire::json::{self, Kind};
 use crate::wire::room::{Body, Content, Fit, Room};
 use crate::wire::transcript::Transcript;
@@ -81,12 +81,15 @@ fn read_run(transcript: &mut Transcript, whole: &str, place: &str) -> Result<(),
     if Kind::of(whole) == Kind::Array {
         return session::read(transcript, (whole, whole, ""), place.to_owned(), Str::default());
     }
-    let history = if Kind::of(whole) == Kind::Object { json::field(whole, "history")? } else { None };
+    let [history, name] = match Kind::of(whole) {
+        Kind::Object => json::fields(whole, &["history", "instance_id"])?,
+        _ => [None, None],
+    };
     let Some(list) = history.filter(|history| Kind::of(history) == Kind::Array) else {
         let found = json::describe(whole);
         return Err(WireError::shape(format!("expected a list of events or `history`, found {found}")));
     };
-    let source = std::sync::Arc::clone(&transcript.source);
-    let label = member_text(&source, whole, "instance_id")?.unwrap_or_default();
+    let name = optional_text(whole, name, "instance_id")?;
+    let label = name.map(|name| share(&transcript.source, &name)).unwrap_or_default();
     session::read(transcript, (whole, list, "/history"), format!("{place}/history"), label)
 }
