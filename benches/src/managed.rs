@@ -1,4 +1,4 @@
-//! Sessions that a provider compacts.
+//! What the programs `managed` and `managed_memory` share: the conversation that a provider compacts, and its answer.
 
 use epitome::core::message::Role;
 use epitome::std::message::{Message, Part, ToolCall};

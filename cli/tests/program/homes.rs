@@ -167,6 +167,18 @@ fn sessions_are_listed_newest_first() {
 }
 
 #[test]
+fn conversations_that_do_not_go_on_are_counted_apart() {
+    let home = Home::new();
+    let shop = home.project();
+    let asked_anew = claude(&shop, &["one", "two"]) + &claude(&shop, &["other"]).replace("\"u0\"", "\"u2\"");
+    home.file(".claude/projects/-work-shop/c.jsonl", &asked_anew, 1_000);
+    home.file(CODEX, &codex(&shop), 2_000);
+    let rows = home.run(&["sessions", "--json"]).json();
+    let counted = |at: usize| ["messages", "other_conversations"].map(|name| rows[at][name].clone());
+    assert_eq!((counted(0), counted(1)), ([json!(1), json!(0)], [json!(1), json!(1)]), "{rows}");
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_listed_as_such() {
     let home = Home::new();
     three(&home);

@@ -52,11 +52,6 @@ pub fn encode(message: &Message) -> Result<String, StoredError> {
     to_json(&StoredMessage::of(message, reader)?)
 }
 
-/// Writes the stored form of `message`, which is held nowhere.
-fn encode_to(message: &Message, out: &mut impl io::Write) -> Result<(), StoredError> {
-    serde_json::to_writer(out, &StoredMessage::of(message, reader)?).map_err(|error| malformed(&error))
-}
-
 /// The message that `text` is the stored form of.
 ///
 /// # Errors
@@ -326,6 +321,10 @@ impl Versioned for StoredMessage {
 
 fn to_json(value: &impl Serialize) -> Result<String, StoredError> {
     serde_json::to_string(value).map_err(|error| malformed(&error))
+}
+
+fn write_json(value: &impl Serialize, out: impl io::Write) -> Result<(), StoredError> {
+    serde_json::to_writer(out, value).map_err(|error| malformed(&error))
 }
 
 fn from_json<'a, T: Versioned + Deserialize<'a>>(text: &'a str) -> Result<T, StoredError> {

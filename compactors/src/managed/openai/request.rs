@@ -214,11 +214,11 @@ fn addressed<'m, T>(
     messages: impl IntoIterator<Item = &'m Message>,
     write: impl FnOnce(&[&Message]) -> T,
 ) -> T {
-    let messages: Vec<&Message> = messages.into_iter().collect();
+    let messages = messages.into_iter();
     if vendor.provider() == FORMAT_VENDOR {
-        return write(&messages);
+        return write(&messages.collect::<Vec<_>>());
     }
-    let renamed: Vec<_> = messages.into_iter().map(|message| renamed(vendor, message)).collect();
+    let renamed: Vec<_> = messages.map(|message| renamed(vendor, message)).collect();
     write(&renamed.iter().map(|message| &**message).collect::<Vec<_>>())
 }
 

@@ -31,12 +31,10 @@ pub fn compacted(
     let mut answer = Answer::read(vendor, model, answer, COMPACTION)?;
     let said = answer.only_said()?;
     let kept = request.messages.get(..request.replaced_from).unwrap_or_default();
-    let mut kept = users::said(kept.iter().copied()).into_iter().map(|said| said.words()).peekable();
+    let mut kept = users::said(kept.iter().copied()).into_iter().filter_map(|said| said.words()).peekable();
     // What stays is said first, and in the same order.
-    let moved = said.into_iter().filter(|said| match kept.peek() {
-        Some(Some(words)) if said.words().as_ref() == Some(words) => kept.next().is_none(),
-        _ => true,
-    });
+    let moved =
+        said.into_iter().filter(|said| kept.next_if(|kept| said.words().as_ref() == Some(kept)).is_none());
     answer.artefact(moved.collect())
 }
 
@@ -82,13 +80,9 @@ struct Answer<'a> {
     model: &'a str,
     /// What the user says in it.
     said: Vec<Said>,
-    /// The last of its compactions, and how many there are.
-    left: Option<CompactionPart>,
-    compactions: usize,
-    /// Whether the last item is one.
-    ends: bool,
-    /// Whether all else is what the user says.
-    is_said: bool,
+    compactions: Vec<CompactionPart>,
+    /// Whether there is nothing else, and nothing behind a compaction.
+    is_alone: bool,
     usage: Option<Usage>,
 }
 
@@ -102,16 +96,8 @@ impl<'a> Answer<'a> {
         text: &str,
         object: &str,
     ) -> Result<Self, ServiceError> {
-        let mut answer = Self {
-            vendor,
-            model,
-            said: Vec::new(),
-            left: None,
-            compactions: 0,
-            ends: false,
-            is_said: true,
-            usage: None,
-        };
+        let mut answer =
+            Self { vendor, model, said: Vec::new(), compactions: Vec::new(), is_alone: true, usage: None };
         let [own, status, usage, output] = match fields(text, &["object", "status", "usage", "output"]) {
             Ok(found) => found,
             Err(error) => {
@@ -151,31 +137,30 @@ impl<'a> Answer<'a> {
     /// Takes what it needs of these items.
     fn look_at(&mut self, items: String) -> Result<(), WireError> {
         let read = read(items, &options())?;
-        for message in read.conversations().iter().flat_map(|it| it.messages()) {
-            let left = compaction(message);
-            self.ends = left.is_some();
-            self.is_said &= self.ends || message.role() == Role::User;
-            self.compactions = self.compactions.saturating_add(left.into_iter().count());
-            self.left = left.cloned().or_else(|| self.left.take());
+        let messages = || read.conversations().iter().flat_map(|it| it.messages());
+        for message in messages() {
+            match compaction(message) {
+                Some(left) => self.compactions.push(left.clone()),
+                None => self.is_alone &= message.role() == Role::User && self.compactions.is_empty(),
+            }
         }
-        self.said.extend(users::said(read.conversations().iter().flat_map(|it| it.messages())));
+        self.said.extend(users::said(messages()));
         Ok(())
     }
 
-    /// What the user said, where nothing but that stands before the item.
+    /// What the user said, where nothing but that stands before the item, and nothing behind it.
     fn only_said(&mut self) -> Result<Vec<Said>, ServiceError> {
-        if !self.ends {
-            return Err(self.malformed("the last item is no compaction"));
-        }
-        match self.is_said && self.compactions == 1 {
+        match self.is_alone {
             true => Ok(core::mem::take(&mut self.said)),
-            false => Err(self.malformed("before the compaction stands more than messages of the user")),
+            false => {
+                Err(self.malformed("it holds more than messages of the user, and the compaction behind them"))
+            }
         }
     }
 
     /// The one compaction in it, behind what the user said.
     fn artefact(self, said: Vec<Said>) -> Result<Artefact, ServiceError> {
-        let (Some(found), 1) = (&self.left, self.compactions) else {
+        let [found] = &*self.compactions else {
             return Err(self.malformed("expected exactly one compaction item"));
         };
         let sealed = found.opaque.clone().filter(|sealed| !sealed.is_empty());

@@ -155,10 +155,12 @@ fn an_answer_that_is_not_as_documented_is_malformed_and_tells_what_it_cost() {
     let reasoning = json!({"type": "reasoning", "id": "r", "summary": []});
     let assistant =
         json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]});
-    let wrong: [&[Value]; 6] = [
+    let user = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]});
+    let wrong: [&[Value]; 7] = [
         &[],
         &[item("a"), item("b")],
         &[item("a"), reasoning.clone()],
+        &[item("a"), user],
         &[assistant, item("a")],
         &[item("")],
         &[json!({"type": "compaction"})],
@@ -264,7 +266,7 @@ fn images_of_the_user_are_sent_on_and_count_as_images() {
         Message::user("Hi"),
         Message::new(Role::User, Vec::from([Part::Text("Look.".into()), image(&large)])),
         Message::assistant("A cat."),
-        Message::new(Role::User, Vec::from([image("aaaa")])),
+        Message::new(Role::User, Vec::from([image(&"aaaa".repeat(300))])),
         Message::assistant("A dog."),
     ];
     let told: Vec<_> = messages.iter().collect();

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    FIRST_VERSION, StoredError, StoredMessage, StoredRange, VERSION, Versioned, encode_to, from_json, reader,
-    to_json,
+    FIRST_VERSION, StoredError, StoredMessage, StoredRange, VERSION, Versioned, from_json, reader, to_json,
+    write_json,
 };
 use crate::history::{
     CompactionRecord, MessageEdit, PartStandIn, RecordId, Summary, TokenCount, UnansweredCall,
@@ -51,14 +51,15 @@ pub fn record_id(record: &CompactionRecord) -> Result<RecordId, StoredError> {
     }
     hash.update((record.summaries.len() as u64).to_le_bytes());
     for summary in &record.summaries {
-        // Once to learn how long it is: a summary of a provider's may be as long as a conversation.
+        // Written twice, once to learn how long it is, and held nowhere: a provider's may be as long as a conversation.
+        let stored = StoredMessage::of(&summary.message, reader)?;
         let mut bytes = Each { count: 0, see: |_: &[u8]| {} };
-        encode_to(&summary.message, &mut bytes)?;
+        write_json(&stored, &mut bytes)?;
         hash.update(summary.key.0.to_le_bytes());
         hash.update(bytes.count.to_le_bytes());
         let each = Each { count: 0, see: |some: &[u8]| hash.update(some) };
         // What it still holds goes on when it is dropped.
-        encode_to(&summary.message, &mut io::BufWriter::new(each))?;
+        write_json(&stored, io::BufWriter::new(each))?;
     }
     hash_edits(&mut hash, &record.edits);
     let digest: [u8; 32] = hash.finalize().into();
