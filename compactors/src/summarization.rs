@@ -108,8 +108,7 @@ impl Summarization {
         let shrinks = work.saturating_sub(users);
         let stays = summaries.saturating_add(users);
         let allowance = stays.saturating_add(shrinks / SHRINKS_TO).min(self.summary_tokens_max.as_u64());
-        (shrinks > 0 && allowance >= SUMMARY_TOKENS_MIN && allowance < stretch.tokens())
-            .then(|| Tokens::from_u64(allowance))
+        (shrinks > 0 && allowance >= SUMMARY_TOKENS_MIN).then(|| Tokens::from_u64(allowance))
     }
 
     /// The span to replace.

@@ -41,6 +41,22 @@ pub fn late_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
     )
 }
 
+/// Scenarios in which summaries are asked for, of spans that are large enough for them, at times after others were shortened.
+pub fn summarizing_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
+    let stages =
+        (prop::option::weighted(0.3, clear()), 0..4_u32, prop_oneof![3 => Just(4_000), 1 => 30..200_u32]);
+    (generate::conversation(messages_max), any::<[u8; 5]>(), stages).prop_map(
+        |(messages, figures, (before, recent, max))| {
+            let last = Spec::Summarization { recent, max };
+            let spec = match before {
+                Some(before) => Spec::Pipeline(vec![before, last]),
+                None => last,
+            };
+            Scenario::new(messages, figures, spec)
+        },
+    )
+}
+
 /// Scenarios with two stages, toward a goal that is seldom met; and the numbers of the stages, of [`KINDS`] each. There are
 /// none that a pipeline may not have in this order.
 pub fn pair_scenario(messages_max: usize) -> impl Strategy<Value = (Scenario, [usize; 2])> {

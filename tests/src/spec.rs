@@ -5,7 +5,7 @@ use core::str::FromStr;
 
 use epitome_compactors::{
     ContextWindow, EphemeralFirst, OversizedClamp, Pipeline, ReasoningClearing, SlidingWindow, Strength,
-    Supersede, ToolExchangeDigest, ToolExchangeDrop, ToolResultClearing, Truncation, Window,
+    Summarization, Supersede, ToolExchangeDigest, ToolExchangeDrop, ToolResultClearing, Truncation, Window,
 };
 use epitome_core::{Draft, IndexedPart, Profile, Protection, Strategy, Tokens, ToolName};
 
@@ -61,6 +61,13 @@ pub enum Spec {
     Ephemeral,
     /// `summarize recent=3 tokens=20`
     Summarize(Summarize),
+    /// `summarization recent=3 max=4000`
+    Summarization {
+        /// How many of the newest turns are spared if possible.
+        recent: u32,
+        /// What a summary may have.
+        max: u32,
+    },
     /// `drop-exchanges keep=1`
     Exchanges {
         /// How many of the newest exchanges stay.
@@ -164,6 +171,9 @@ impl Spec {
             Self::Clamp { max } => use_it(&OversizedClamp::new(Tokens(*max))),
             Self::Ephemeral => use_it(&EphemeralFirst),
             Self::Summarize(summarize) => use_it(summarize),
+            Self::Summarization { recent, max } => {
+                use_it(&Summarization::new().preserve_recent(*recent).summary_tokens_max(Tokens(*max)));
+            }
             Self::Exchanges { keep } => use_it(&ToolExchangeDrop::new().keep(*keep)),
             Self::Digest { keep, chars } => use_it(&ToolExchangeDigest::new().keep(*keep).chars_max(*chars)),
             Self::Supersede { placeholder } => {
@@ -249,6 +259,7 @@ impl fmt::Display for Spec {
             Self::Summarize(Summarize { recent, tokens }) => {
                 write!(f, "summarize recent={recent} tokens={tokens}")
             }
+            Self::Summarization { recent, max } => write!(f, "summarization recent={recent} max={max}"),
             Self::Exchanges { keep } => write!(f, "drop-exchanges keep={keep}"),
             Self::Digest { keep, chars } => write!(f, "digest keep={keep} chars={chars}"),
             Self::Supersede { placeholder } => write!(f, "supersede placeholder={placeholder}"),
@@ -280,6 +291,7 @@ impl FromStr for Spec {
             Some("clamp") => Self::Clamp { max: 1_000 },
             Some("ephemeral") => Self::Ephemeral,
             Some("summarize") => Self::Summarize(Summarize { recent: 3, tokens: 20 }),
+            Some("summarization") => Self::Summarization { recent: 3, max: 4_000 },
             Some("drop-exchanges") => Self::Exchanges { keep: 1 },
             Some("digest") => Self::Digest { keep: 1, chars: 4_096 },
             Some("supersede") => Self::Supersede { placeholder: 9 },
@@ -320,7 +332,8 @@ impl Spec {
             (Self::ContextWindow { output, .. }, "output") => *output = number()?,
             (Self::Summarize(summarize), "recent") => summarize.recent = number()?,
             (Self::Summarize(summarize), "tokens") => summarize.tokens = number()?,
-            (Self::Clamp { max }, "max") => *max = number()?,
+            (Self::Summarization { recent, .. }, "recent") => *recent = number()?,
+            (Self::Clamp { max } | Self::Summarization { max, .. }, "max") => *max = number()?,
             (Self::Clear { at_least, .. }, "at_least") => *at_least = number()?,
             (Self::Clear { exclude, .. }, "exclude") => *exclude = Some(value.to_owned()),
             (Self::Clear { inputs, .. }, "inputs") => *inputs = value == "cleared",

@@ -327,7 +327,13 @@ impl StateMachineTest for Session {
 #[test]
 fn a_plan_from_before_a_late_answer_or_a_commit_gets_a_conflict() {
     let cases = epitome_tests::cases::count();
-    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let config = ProptestConfig {
+        cases,
+        failure_persistence: None,
+        // Steps that cannot be taken where they were drawn: of all cases together.
+        max_local_rejects: u32::MAX,
+        ..ProptestConfig::default()
+    };
     let mut runner = TestRunner::new(config.clone());
     let done = runner.run(&Log::sequential_strategy(1..60), |(log, operations, counter)| {
         Session::test_sequential(config.clone(), log, operations, counter);

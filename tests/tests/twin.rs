@@ -2,12 +2,12 @@
 #![expect(clippy::indexing_slicing, reason = "a panic is how a test reports")]
 
 use epitome_core::{OpenCallSlots, OpenCalls, OpenKind, Pending, repair};
-use epitome_tests::cases::{self, NASTY};
+use epitome_tests::cases::{self, Census, NASTY};
 use epitome_tests::generate::conversation;
 use epitome_tests::live::{self, GroupFacts};
 use epitome_tests::message::Message;
 use epitome_tests::naive::{self, Naive};
-use epitome_tests::scenario::scenario;
+use epitome_tests::scenario::{Scenario, scenario, summarizing_scenario};
 use proptest::prelude::*;
 
 #[test]
@@ -99,21 +99,45 @@ fn plans() {
     ];
     cases::check("plans", scenario(50), &[NASTY, &outcomes].concat(), |scenario, census| {
         census.conversation(&scenario.messages);
-        let (index, _) = live::index_of(&scenario.messages);
-        let naive = Naive::new(&scenario.messages);
-        let expected = naive::plan(&naive, &scenario.request);
-        match &expected {
-            naive::Outcome::Infeasible { .. } => census.count("infeasible", true),
-            naive::Outcome::Unchanged(why) => census.count(why, true),
-            naive::Outcome::Planned(plan) => {
-                census.count("planned", true);
-                census.count("replaced", plan.verdicts.contains('R'));
-                census.count("nothing stands as it stood", plan.stable == 0);
-            }
-        }
-        prop_assert_eq!(live::plan(index.view(), &scenario.request), expected, "{}", scenario.request.spec);
-        Ok(())
+        plans_alike(&scenario, census)
     });
+}
+
+#[test]
+fn summaries() {
+    let minimums = [
+        ("replaced", 200),
+        ("replaced, goal missed", 100),
+        ("replaced, without a goal", 40),
+        ("at_goal", 100),
+        ("nothing_to_drop", 150),
+    ];
+    cases::check("summaries", summarizing_scenario(60), &minimums, |scenario, census| {
+        plans_alike(&scenario, census)
+    });
+}
+
+fn plans_alike(scenario: &Scenario, census: &Census) -> Result<(), TestCaseError> {
+    let (index, _) = live::index_of(&scenario.messages);
+    let naive = Naive::new(&scenario.messages);
+    let expected = naive::plan(&naive, &scenario.request);
+    match &expected {
+        naive::Outcome::Infeasible { .. } => census.count("infeasible", true),
+        naive::Outcome::Unchanged(why) => census.count(why, true),
+        naive::Outcome::Planned(plan) => {
+            let (replaced, goal) = (plan.verdicts.contains('R'), scenario.request.budget.goal());
+            census.count("planned", true);
+            census.count("replaced", replaced);
+            census.count(
+                "replaced, goal missed",
+                replaced && goal.is_some_and(|goal| plan.tokens_after > goal),
+            );
+            census.count("replaced, without a goal", replaced && goal.is_none());
+            census.count("nothing stands as it stood", plan.stable == 0);
+        }
+    }
+    prop_assert_eq!(live::plan(index.view(), &scenario.request), expected, "{}", scenario.request.spec);
+    Ok(())
 }
 
 #[test]

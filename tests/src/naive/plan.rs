@@ -10,6 +10,7 @@ use epitome_core::{Budget, GroupKind, Pass};
 use super::protected::is_step;
 use super::verdicts::parts_of;
 use super::{Group, Naive, Protected, Shortened, Summary};
+use crate::message::Message;
 use crate::spec::Spec;
 
 /// What is asked for.
@@ -150,6 +151,7 @@ impl Draft<'_> {
             Spec::Clamp { max } => self.clamp_oversized(*max),
             Spec::Ephemeral => self.drop_ephemeral(),
             Spec::Summarize(summarize) => self.summarize(summarize.recent, summarize.tokens),
+            Spec::Summarization { recent, max } => self.summarization(*recent, u64::from(*max)),
             Spec::Exchanges { keep } => self.drop_exchanges(*keep as usize),
             Spec::Digest { keep, chars } => self.digest(*keep as usize, u64::from(*chars)),
             Spec::Supersede { placeholder } => self.supersede(*placeholder),
@@ -245,14 +247,16 @@ impl Draft<'_> {
     }
 
     fn fits(&self, window: Window, groups: &[usize]) -> bool {
-        let tokens = |at: &usize| self.naive.tokens(&self.groups[*at]);
+        let tokens = |at: &usize| self.size_of(*at);
         match window {
             Window::Groups(count) => groups.len() <= count as usize,
             Window::Tokens(room) => groups.iter().map(tokens).sum::<u64>() <= room,
             _ => {
                 let goal = self.budget.goal().unwrap_or(self.budget.limit());
                 let free = groups.iter().filter(|at| self.may_drop(**at));
-                free.map(tokens).sum::<u64>() <= goal.saturating_sub(self.floors().1)
+                let all = (0..self.groups.len()).filter(|at| self.may_drop(*at));
+                let stays = self.tokens() - all.map(|at| tokens(&at)).sum::<u64>();
+                free.map(tokens).sum::<u64>() <= goal.saturating_sub(stays)
             }
         }
     }
@@ -271,6 +275,11 @@ impl Draft<'_> {
 
     fn may_drop(&self, at: usize) -> bool {
         !self.is_gone(at) && !self.protected.hard[at] && !self.protected.held[at]
+    }
+
+    /// The message that a group began with.
+    fn first(&self, at: usize) -> &Message {
+        &self.naive.messages[self.groups[at].members[0]]
     }
 
     fn is_replaced(&self, at: usize) -> bool {

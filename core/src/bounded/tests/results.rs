@@ -183,6 +183,20 @@ fn snapshots_go_from_one_kind_of_history_to_the_other() {
     assert_eq!(BoundedHistory::<16, 768, 1>::new().restore(&page), Ok(()));
 }
 
+#[test]
+fn a_snapshot_with_more_results_than_there_is_room_for_changes_nothing() {
+    let mut two = mixed();
+    two.push(&SimpleMessage::calls(&[ToolCallView::new("z", "read", "{}")]), &ClassEstimator).unwrap();
+    two.push(&SimpleMessage::result("z", &"long ".repeat(20)), &ClassEstimator).unwrap();
+    let mut page = [0; Clearable::snapshot_bytes_max()];
+    two.snapshot(&mut page).unwrap();
+    let mut one = BoundedHistory::<16, 768, 1>::new();
+    one.push(&SimpleMessage::user("Something else."), &ClassEstimator).unwrap();
+    assert_eq!((one.restore(&page), one.len()), (Err(SnapshotError::Full), 1));
+    let mut as_many = BoundedHistory::<16, 768, 2>::new();
+    assert_eq!((as_many.restore(&page), as_many.index().part_count()), (Ok(()), 2));
+}
+
 /// Without room for results a history takes no memory for them.
 #[test]
 fn what_is_not_wanted_takes_no_memory() {

@@ -322,6 +322,7 @@ proptest! {
     #[cfg_attr(miri, ignore = "too slow there")]
     fn scaling_there_and_back_loses_less_than_is_rounded(tokens in amount(u64::MAX / 8), ratio in 500_u64..=4_000) {
         let correction = Correction::of(ratio, 1_000).unwrap();
+        prop_assert_eq!(u64::from(correction.per_mille()), ratio);
         let back = correction.counted_from(correction.reported_from(tokens));
         prop_assert!((tokens..=tokens + 2).contains(&back), "{} {}", tokens, back);
         let low = correction.reported_at_least(tokens);

@@ -81,8 +81,7 @@ impl Draft<'_> {
     pub(super) fn drop_ephemeral(&mut self) {
         for at in 0..self.groups.len() {
             let enough = self.budget.goal().is_some() && self.is_goal_met();
-            let first = &self.naive.messages[self.groups[at].members[0]];
-            if !enough && first.retention == Retention::Ephemeral && self.may_drop(at) {
+            if !enough && self.first(at).retention == Retention::Ephemeral && self.may_drop(at) {
                 self.dropped[at] = true;
             }
         }

@@ -1,6 +1,7 @@
-//! The strategy that replaces, by its words.
+//! The strategies that ask for summaries, by their words.
 
 use epitome_core::GroupKind;
+use epitome_core::attribution::{Retention, SourceKind};
 
 use super::super::join::joined;
 use super::{Draft, Summary};
@@ -31,6 +32,66 @@ impl Draft<'_> {
         }
         self.forget_edits(&run);
         self.summaries.push(Summary { groups: run, tokens: note });
+    }
+
+    /// The oldest span that frees enough, with the summaries behind it; or else the largest. Without a goal, of turns before the
+    /// newest `recent` only.
+    pub(super) fn summarization(&mut self, recent: u32, most: u64) {
+        if !self.summaries.is_empty() {
+            return;
+        }
+        let spared = (self.naive.turn + 1).saturating_sub(recent);
+        let is_summary = |at: usize| self.groups[at].kind == GroupKind::Summary;
+        let visible = || (0..self.groups.len()).filter(|at| !self.dropped[*at]);
+        let seen: Vec<usize> =
+            visible().filter(|at| !(self.may_drop(*at) && self.comes_again(*at))).collect();
+        let may = |at: &usize| {
+            self.may_drop(*at) && (self.budget.goal().is_some() || self.groups[*at].turn < spared)
+        };
+        let mut spans: Vec<&[usize]> = Vec::new();
+        for free in seen.split(|at| !may(at)) {
+            spans.extend((1..=free.len()).map(|length| &free[..length]));
+        }
+        spans.retain(|span| self.summary_of(span, most).is_some());
+        let size = |span: &[usize]| self.work_of(span).0;
+        let enough = |span: &&&[usize]| {
+            let left = self.tokens() - size(span) + self.summary_of(span, most).unwrap_or(0);
+            self.budget.goal().is_some_and(|goal| left <= goal)
+        };
+        let first = spans.iter().find(enough).map(|span| {
+            let behind = seen.iter().skip_while(|at| *at != &span[span.len() - 1]).skip(1);
+            let summaries = behind.take_while(|at| may(at) && is_summary(**at));
+            span.iter().chain(summaries).copied().collect::<Vec<_>>()
+        });
+        let largest = || spans.iter().rev().max_by_key(|span| size(span)).map(|span| span.to_vec());
+        let Some(span) = first.or_else(largest) else { return };
+        let Some(tokens) = self.summary_of(&span, most) else { return };
+        let ends = span[0]..=span[span.len() - 1];
+        let passing: Vec<usize> =
+            visible().filter(|at| ends.contains(at) && self.may_drop(*at) && self.comes_again(*at)).collect();
+        passing.into_iter().for_each(|at| self.dropped[at] = true);
+        let stays = |at: &usize| !self.dropped[*at];
+        let beside = [(0..*ends.start()).rfind(stays), (ends.end() + 1..self.groups.len()).find(stays)];
+        let is_loose = |at: usize| self.groups[at].kind == GroupKind::Summary && !self.protected.hard[at];
+        if !beside.into_iter().flatten().any(is_loose) {
+            self.forget_edits(&span);
+            self.summaries.push(Summary { groups: span, tokens: tokens as u32 });
+        }
+    }
+
+    /// Half of what is new, and all of what a summary has said; nothing if that is too little.
+    fn summary_of(&self, span: &[usize], most: u64) -> Option<u64> {
+        let (all, work) = self.work_of(span);
+        let tokens = (all - work + work / 2).min(most);
+        (work > 0 && tokens >= 48).then_some(tokens)
+    }
+
+    /// Whether nothing is lost with it: instructions of others than the caller, what is ephemeral, and context.
+    fn comes_again(&self, at: usize) -> bool {
+        let first = self.first(at);
+        self.groups[at].kind == GroupKind::System
+            || first.retention == Retention::Ephemeral
+            || first.source == SourceKind::Context
     }
 
     /// What is replaced is not shortened.
