@@ -6,7 +6,7 @@ mod media;
 pub use framing::{Framing, ToolFraming};
 pub use media::{ImageRule, MediaRules, Rate};
 
-use crate::message::{CompactionView, MediaView, MessageView, PartView, Parts};
+use crate::message::{CompactionView, MediaKind, MediaView, MessageView, PartView, Parts};
 use crate::{Basis, TokenCounter, Tokens};
 
 /// Tokens that frame a message in Chat Completions: see [`Framing::OPENAI`].
@@ -44,7 +44,9 @@ impl Amount {
 /// The framing is the counter's [`framing`](TokenCounter::framing). Ids count nothing, because models do not see them.
 /// Signed or encrypted reasoning counts by its readable text, a provider's compaction by that or by the tokens of its payload,
 /// reported or else estimated from its length, whichever is more; media by the counter's
-/// [`media_rules`](TokenCounter::media_rules): never by the length of their base64.
+/// [`media_rules`](TokenCounter::media_rules): never by the length of their base64. In a part of a kind that no format knows, the
+/// payload of a `data:` URL, and a string of 256 characters or more that begins as a file of media does in base64, count as
+/// an image.
 ///
 /// ```
 /// use epitome_core::{ClassEstimator, count_message};
@@ -132,31 +134,72 @@ pub fn measure_part(part: PartView<'_>, counter: &(impl TokenCounter + ?Sized)) 
     }
 }
 
-/// An image of unknown size, by [`MediaRules::OPENAI`]: written out, because the rules take room on a small device.
-const IMAGE: Amount = Amount::new(Tokens(765), Basis::Estimated);
-
-/// A source text: what stands in it as base64 counts as an image, never by its length, and all else as text.
+/// A source text: a file that stands in it as base64 counts as an image of unknown size, and all else as text.
 fn measure_raw(raw: &str, counter: &(impl TokenCounter + ?Sized)) -> Amount {
+    // Asked for as a part, so that the rules for media stand once in a small program.
+    let image = measure_part(PartView::Media(MediaView::new(MediaKind::Image, "")), counter);
     let (mut amount, mut rest) = (Amount::new(Tokens::ZERO, counter.basis()), raw);
-    while let Some((text, behind)) = around_base64(rest) {
-        amount.add(counter.measure(text));
-        amount.add(IMAGE);
+    while let Some(Base64 { before, payload, behind }) = first_base64(rest) {
+        amount.add(counter.measure(before));
+        // Never more than there are bytes: a text may only speak of such a URL.
+        let most = Tokens(u32::try_from(payload.len()).unwrap_or(u32::MAX));
+        amount.add(Amount { tokens: image.tokens.min(most), ..image });
         rest = behind;
     }
     amount.add(counter.measure(rest));
     amount
 }
 
-/// What stands before and behind the first payload of a `data:` URL with base64, which ends where no character of base64 does.
+/// A file in base64, and what stands around it.
+struct Base64<'a> {
+    before: &'a str,
+    payload: &'a str,
+    behind: &'a str,
+}
+
+/// The payload of a `data:` URL, or a long string that begins as files of known kinds do, whichever comes first. It ends where no
+/// character of base64 does, of which JSON may escape some, and the ends of its lines.
 /// Byte by byte: `str::find` takes more of a small device than all else that counts.
-fn around_base64(raw: &str) -> Option<(&str, &str)> {
+fn first_base64(raw: &str) -> Option<Base64<'_>> {
     const MARK: &[u8; 8] = b";base64,";
-    let mark = raw.as_bytes().windows(MARK.len()).position(|window| window == MARK)?;
-    let (text, mut payload) = raw.split_at_checked(mark)?;
-    while payload.as_bytes().first().is_some_and(|byte| (b'+'..=b'z').contains(byte)) {
-        payload = payload.get(1..)?;
+    for (at, window) in raw.as_bytes().windows(MARK.len()).enumerate() {
+        let is_announced = window == MARK;
+        if !is_announced && !begins_file(raw.as_bytes().get(at..)?) {
+            continue;
+        }
+        let (before, found) = raw.split_at_checked(at)?;
+        let found = found.get(if is_announced { MARK.len() } else { 1 }..)?;
+        let mut behind = found;
+        while let [b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' | b'=' | b'-' | b'_', ..]
+        | [b'\\', b'/' | b'\\' | b'n' | b'r' | b'u', ..] = behind.as_bytes()
+        {
+            behind = behind.get(1..)?;
+        }
+        let payload = found.get(..found.len().saturating_sub(behind.len()))?;
+        if is_announced || payload.len() >= FILE_BYTES_MIN {
+            return Some(Base64 { before, payload, behind });
+        }
     }
-    Some((text, payload))
+    None
+}
+
+/// Fewer may be a word that happens to begin so.
+const FILE_BYTES_MIN: usize = 256;
+
+/// Whether a string begins here that holds, in base64, a file of a kind that models are shown: PNG, JPEG, GIF, TIFF, RIFF (WebP and
+/// WAV), PDF, ZIP (office documents), MP3, Ogg, FLAC, Matroska (`WebM`), and what begins as MP4 (MOV, HEIC). An encrypted payload
+/// begins so once in a million.
+fn begins_file(text: &[u8]) -> bool {
+    const FILES: [[u8; 4]; 16] = [
+        *b"iVBO", *b"/9j/", *b"\\/9j", *b"R0lG", *b"SUkq", *b"TU0A", *b"UklG", *b"JVBE", *b"UEsD", *b"SUQz",
+        *b"//uQ", *b"//vQ", *b"\\/\\/", *b"T2dn", *b"Zkxh", *b"GkXf",
+    ];
+    match text {
+        // The size of its first box, less than 16 KiB, and `ftyp`.
+        [b'"', b'A', b'A', b'A', _, _, _, b'Z', b'0', b'e', b'X', ..] => true,
+        [b'"', four @ ..] => four.first_chunk().is_some_and(|four| FILES.contains(four)),
+        _ => false,
+    }
 }
 
 /// The larger of what its provider reads and what others do: who will read it is not known here. Of a payload that nobody else
@@ -242,24 +285,78 @@ mod tests {
         assert_eq!(size(view("readable", Some(&sealed))), Amount::new(Tokens(588), Basis::Estimated));
     }
 
+    /// An image of unknown size by the rules of `Bytes`.
+    const IMAGE: u32 = 37 * 37;
+
+    fn raw_bytes(raw: &str) -> u32 {
+        measure_part(PartView::Unknown(UnknownView::new("f", "message", raw)), &Bytes).tokens.0
+    }
+
     #[test]
     fn media_in_a_source_text_count_as_media() {
-        let size = |raw: &str| {
-            let view = PartView::Unknown(UnknownView::new("f", "message", raw));
-            measure_part(view, &Bytes).tokens.0
-        };
         let image = |payload: &str| std::format!("12data:image/png;base64,{payload}\"45");
         // All else is text: `12data:image/png`, and what stands behind.
-        let whole = 16 + IMAGE.tokens.0 + 3;
-        assert_eq!(size(&image("iVBORw0KGgo=")), whole);
-        assert_eq!(size(&image(&"iV\\/".repeat(50_000))), whole);
-        assert_eq!(size(&std::format!("{}{}é", image("aa"), image("bb"))), 2 * whole + 2);
-        assert_eq!(size("data:image/png;base64,aaaa"), 14 + IMAGE.tokens.0, "nothing is behind");
-        assert_eq!(size("data:image/png;base64,aaaaé"), 14 + IMAGE.tokens.0 + 2);
-        for text in ["", "12345", "\"éé\"", "data:image/png;base64"] {
-            assert_eq!(size(text), text.len() as u32, "no URL: {text}");
+        assert_eq!(raw_bytes(&image(&"iV\\/-_+".repeat(50_000))), 16 + IMAGE + 3);
+        assert_eq!(raw_bytes(&image(&"iV\\\\\\/=".repeat(1_000))), 16 + IMAGE + 3, "JSON in JSON");
+        for escaped in ["iVBO\\u002Bw0K", "iVBORw0K\\n", "iVBORw0K\\r\\n"] {
+            assert_eq!(raw_bytes(&image(&escaped.repeat(300))), 16 + IMAGE + 3, "{escaped}");
+            assert_eq!(raw_bytes(&std::format!("[\"{}\"]", escaped.repeat(300))), 1 + IMAGE + 2, "{escaped}");
         }
-        assert_eq!(IMAGE.tokens, media_tokens(MediaView::new(MediaKind::Image, "")));
+        assert_eq!(raw_bytes(&image("iVBORw0KGgo=")), 16 + 12 + 3, "it has no more than its bytes");
+        assert_eq!(raw_bytes("data:image/png;base64,aaaa"), 14 + 4, "nothing is behind");
+        assert_eq!(raw_bytes("data:image/png;base64,aaaaé"), 14 + 4 + 2);
+        let of = |byte: &str| std::format!("data:image/png;base64,{},x\\n", byte.repeat(2_000));
+        assert_eq!(raw_bytes(&(of("A") + &of("B"))), 2 * (14 + IMAGE + 4), "it ends where base64 does");
+        for text in ["", "12345", "\"éé\"", "data:image/png;base64"] {
+            assert_eq!(raw_bytes(text), text.len() as u32, "no URL: {text}");
+        }
+        assert_eq!(raw_bytes(&";base64, ".repeat(200)), 200, "nothing but the marks, which are no text");
+        let image = PartView::Media(MediaView::new(MediaKind::Image, ""));
+        assert_eq!(measure_part(image, &Bytes), Amount::new(Tokens(IMAGE), Basis::Estimated));
+    }
+
+    #[test]
+    fn strings_that_begin_as_files_do_count_as_media() {
+        let begin = [
+            "iVBORw0K",
+            "/9j/4AAQ",
+            "\\/9j\\/4A",
+            "R0lGODlh",
+            "SUkqAAgA",
+            "TU0AKgAA",
+            "UklGRgAA",
+            "JVBERi0x",
+            "UEsDBBQA",
+            "SUQzBAAA",
+            "//uQxAAA",
+            "//vQxAAA",
+            "\\/\\/uQxA",
+            "T2dnUwAC",
+            "ZkxhQwAA",
+            "GkXfo59C",
+            "AAAAIGZ0eXBp",
+            "AAABHGZ0eXBo",
+        ];
+        for begins in begin {
+            let payload = |bytes: usize| {
+                let mut text = std::format!("{begins}{}", "aB+/".repeat(bytes / 4));
+                text.truncate(bytes);
+                text
+            };
+            let raw = std::format!("{{\"data\":\"{}\"}}", payload(2_000));
+            // The first quote is part of what it was known by.
+            assert_eq!(raw_bytes(&raw), 8 + IMAGE + 2, "{begins}");
+            assert_eq!(raw_bytes(&raw.replace('"', "\\\"")), 11 + IMAGE + 3, "JSON in JSON: {begins}");
+            assert_eq!(raw_bytes(&std::format!("{raw}{raw}")), 2 * (10 + IMAGE), "{begins}");
+            assert_eq!(raw_bytes(&std::format!("[\"{}\",", payload(256))), 1 + 256 + 2, "{begins}");
+            let short = std::format!("[\"{}\",", payload(255));
+            assert_eq!(raw_bytes(&short), 259, "{begins}");
+            assert_eq!(raw_bytes(&std::format!("{short}\"{}", payload(2_000))), 259 + IMAGE, "{begins}");
+            let others = [raw.replace("\"data\":\"", "\"data\":\" "), raw.replacen(begins, "gAAAAABo", 1)];
+            for other in others {
+                assert_eq!(raw_bytes(&other), other.len() as u32, "{other}");
+            }
+        }
     }
 
     #[test]

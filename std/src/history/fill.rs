@@ -30,12 +30,14 @@ pub struct Notes {
     pub text: Str,
 }
 
+const MEDIA: &str = "[media]";
+
 impl Default for Notes {
     fn default() -> Self {
         Self {
             tool_result: "[cleared]".into(),
             tool_input: "{}".into(),
-            media: "[media]".into(),
+            media: MEDIA.into(),
             text: "[cleared]".into(),
         }
     }
@@ -97,7 +99,8 @@ pub fn fill_with<'a, T>(
     Ok(then(plan.fill(stand_ins.with_summaries(summaries))?))
 }
 
-/// The text of a part of `message`: of a result all texts that the tool returned. `None` if the part has no text.
+/// The text of a part of `message`: of a result all texts that the tool returned, and `[media]` for what else it did. `None` if the
+/// part has no text.
 pub fn part_text<M: Parts + ?Sized>(message: &M, ordinal: u32) -> Option<String> {
     let (mut at, mut found) = (0_u32, None);
     message.for_each_part(&mut |part| {
@@ -106,9 +109,11 @@ pub fn part_text<M: Parts + ?Sized>(message: &M, ordinal: u32) -> Option<String>
                 PartView::Text(text) => Some(text.to_owned()),
                 PartView::ToolResult(result) => {
                     let mut all = String::new();
-                    result.content.for_each_part(&mut |part| {
-                        if let PartView::Text(text) = part {
-                            all.push_str(text);
+                    result.content.for_each_part(&mut |part| match part {
+                        PartView::Text(text) => all.push_str(text),
+                        _ => {
+                            let before = if all.is_empty() || all.ends_with('\n') { "" } else { "\n" };
+                            all.extend([before, MEDIA, "\n"]);
                         }
                     });
                     Some(all)
@@ -128,6 +133,10 @@ fn cut(text: &str, clamp: Clamp, counter: &dyn TokenCounter) -> (String, Tokens)
         text.get(text.ceil_char_boundary(text.len().saturating_sub(bytes))..).unwrap_or_default()
     };
     let fits = |text: &str, tokens: Tokens| counter.count(text) <= tokens;
+    // A result may be large for its media alone: of that no text is cut.
+    if let Some(tokens) = counter.count_up_to(text, clamp.tokens_max()).filter(|_| !text.trim().is_empty()) {
+        return (text.to_owned(), tokens);
+    }
     let mut head_bytes = longest(text.len(), |bytes| fits(head(bytes), clamp.head));
     let mut tail_bytes =
         longest(text.len().saturating_sub(head_bytes), |bytes| fits(tail(bytes), clamp.tail));
@@ -164,9 +173,33 @@ fn longest(max: usize, fits: impl Fn(usize) -> bool) -> usize {
 #[cfg(test)]
 mod tests {
     use epitome_core::ClassEstimator;
+    use epitome_core::message::{MediaKind, Role};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::message::{Media, MediaSource, Message, Part, ToolResult, UnknownPart};
+
+    #[test]
+    fn media_of_a_result_are_noted_and_no_short_text_beside_them_is_cut() {
+        let image = Part::Media(Media::new(MediaKind::Image, "image/png", MediaSource::Uri("file-1".into())));
+        let counter = ClassEstimator::new();
+        let clamped = |parts: Vec<Part>| {
+            let result = Part::ToolResult(ToolResult::new("c1", parts));
+            let text = part_text(&Message::new(Role::Tool, vec![result]), 0).unwrap();
+            let (cut, tokens) = cut(&text, Clamp { head: Tokens(40), tail: Tokens(40) }, &counter);
+            assert_eq!(tokens, counter.count(&cut));
+            cut
+        };
+        let text = |text: &str| Part::Text(text.into());
+        assert_eq!(clamped(vec![image.clone()]), "[media]\n");
+        assert_eq!(clamped(vec![text("clicked OK"), image.clone(), image]), "clicked OK\n[media]\n[media]\n");
+        let unknown =
+            Part::Unknown(UnknownPart::new("anthropic", "search_result", r#"{"type":"search_result"}"#));
+        assert_eq!(clamped(vec![text("see results"), unknown]), "see results\n[media]\n");
+        assert_eq!(clamped(vec![text("a"), text("b")]), "ab");
+        assert!(!clamped(vec![]).trim().is_empty(), "a blank text stands for nothing");
+        assert!(clamped(vec![text(&"word ".repeat(1_000))]).contains(CLAMP_MARKER));
+    }
 
     proptest! {
         #[test]

@@ -3,11 +3,13 @@
 use core::fmt;
 
 use epitome_core::{Amount, Basis, Framing, MediaRules, TokenBounds, TokenCounter, Tokens};
+use sha2::{Digest, Sha256};
 
-use super::Model;
+use super::{Model, Models};
 use crate::tokens::{UnknownCounter, counter_by_name};
 
-/// Counts for one model: its tokenizer, its provider's framing, its rules for media.
+/// Counts for one model: its tokenizer, its provider's framing, its rules for media. Its name says which: that of the tokenizer, and
+/// where they matter the model's, with a digest of rules that are not those of the built-in table.
 ///
 /// ```
 /// use epitome_core::{Basis, TokenCounter};
@@ -35,12 +37,22 @@ impl ModelCounter {
     pub fn over(inner: Box<dyn TokenCounter + Send + Sync>, model: &Model) -> Self {
         let (framing, media) = (model.framing(), model.media_rules());
         // A name stands for all of a count: only one that counts alike may share it.
-        let name = match (framing, media) == (inner.framing(), inner.media_rules()) {
-            true => inner.name().to_owned(),
-            false => format!("{}@{}", inner.name(), model.name),
-        };
+        let mut name = inner.name().to_owned();
+        if (framing, media) != (inner.framing(), inner.media_rules()) {
+            name += &format!("@{}", model.name);
+            let builtin = Models::builtin().find(&model.name).ok();
+            if builtin.is_none_or(|row| (row.framing(), row.media_rules()) != (framing, media)) {
+                name += &digest(framing, media);
+            }
+        }
         Self { name, inner, framing, media }
     }
+}
+
+/// Tells rules apart that were given for a model from those that the built-in table has for it, and from each other.
+fn digest(framing: Framing, media: MediaRules) -> String {
+    let [a, b, c, d, ..] = <[u8; 32]>::from(Sha256::digest(format!("{framing:?} {media:?}")));
+    format!("#{:08x}", u32::from_be_bytes([a, b, c, d]))
 }
 
 #[deny(clippy::missing_trait_methods, reason = "what the counter knows must not get lost")]

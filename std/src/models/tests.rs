@@ -1,7 +1,7 @@
 //! The table itself, how names are found in it, and what is wrong with rows.
 
 use epitome_core::message::{MediaExtent, MediaKind, MediaView};
-use epitome_core::{Basis, ClassEstimator, TokenCounter, Tokens};
+use epitome_core::{Amount, Basis, ClassEstimator, TokenCounter, Tokens};
 
 use super::*;
 use crate::tokens::UnknownCounter;
@@ -116,6 +116,18 @@ fn a_counter_is_named_after_what_it_counts() {
     let plain =
         ModelCounter::over(Box::new(ClassEstimator::new()), Models::builtin().find("gpt-4o").unwrap());
     assert_eq!(plain.name(), ClassEstimator::NAME);
+    // Other rules for the same model have another name: what was counted by them is counted anew.
+    let builtin = Models::builtin().find("gpt-4.1-mini").unwrap();
+    let given = |image: &str| {
+        let row = format!("gpt-4.1-mini,openai-chat,o200k_base,1047576,,,{image},,");
+        let models = Models::builtin().with_rows(&row).unwrap();
+        let model = models.find("gpt-4.1-mini").unwrap();
+        ModelCounter::over(Box::new(ClassEstimator::new()), model).name().to_owned()
+    };
+    let builtin = ModelCounter::over(Box::new(ClassEstimator::new()), builtin).name().to_owned();
+    let (tiles, more) = (given("tiles:2833+5667"), given("tiles:2833+5668"));
+    assert!(tiles.starts_with(&format!("{builtin}#")) && more.starts_with(&format!("{builtin}#")), "{tiles}");
+    assert!(tiles != more && tiles == given("tiles:2833+5667"), "{tiles} {more}");
     let mut unknown = Model::new("x", 1_000);
     unknown.encoding = "abacus".to_owned();
     assert!(matches!(unknown.counter(), Err(UnknownCounter { name, .. }) if name == "abacus"));
@@ -158,6 +170,26 @@ fn tools_count_by_the_recipe() {
     assert_eq!(measure_tools(&flat, &Chars).unwrap().tokens, Tokens(expected));
     let anthropic = r#"[{"name":"ab","input_schema":{"properties":{"x":{"properties":{"y":{}}}}}}]"#;
     assert_eq!(measure_tools(anthropic, &Chars).unwrap().basis, Basis::Estimated);
+    // What the recipe does not know counts by the same rule, and makes an estimate of the sum.
+    let with = |schema: &str| {
+        let tools = format!(r#"[{{"name":"ab","input_schema":{{"properties":{{"x":{{{schema}}}}}}}}}]"#);
+        let amount = measure_tools(&tools, &Chars).unwrap();
+        (amount.tokens.0, amount.basis)
+    };
+    let (flat, _) = with(r#""type":"array","items":{"type":"string"}"#);
+    let values = r#""type":"array","items":{"type":"string","enum":["u","vw"]}"#;
+    assert_eq!(with(values), (flat - 3 + 4 + 5, Basis::Estimated));
+    let (any, _) = with("");
+    let one_of = r#""anyOf":[{"properties":{"y":{"description":"ef."}}},{"type":"null"}]"#;
+    assert_eq!(with(one_of), (any + 3 + 3 + 5, Basis::Estimated));
+    assert_eq!(with(r##""$ref":"#/$defs/A""##), (any, Basis::Estimated));
+    let more = r#""additionalProperties":{"properties":{"y":{}}},"prefixItems":[{"enum":["u"]}]"#;
+    assert_eq!(with(more), (any + 3 + 3 + 3 - 3 + 4, Basis::Estimated));
+    let defined = r#"[{"name":"ab","input_schema":{"$defs":{"A":{"description":"ef"}}}}]"#;
+    assert_eq!(
+        measure_tools(defined, &Chars).unwrap(),
+        Amount::new(Tokens(7 + 3 + 2 + 12), Basis::Estimated)
+    );
     assert_eq!(measure_tools(r#"[{"type":"web_search"}]"#, &Chars).unwrap().tokens, Tokens::ZERO);
     for wrong in ["", "{}", "[", "null", "[1"] {
         assert!(measure_tools(wrong, &Chars).is_err(), "{wrong}");

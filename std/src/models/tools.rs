@@ -58,33 +58,43 @@ impl<C: TokenCounter + ?Sized> Sum<'_, C> {
         self.count(&format!("{name}:{}", description(function)));
         let schema = ["parameters", "input_schema", "inputSchema"].iter().find_map(|key| function.get(key));
         if let Some(schema) = schema {
-            self.properties(schema, DEPTH_MAX);
+            self.schema(schema, DEPTH_MAX);
         }
         true
     }
 
-    fn properties(&mut self, schema: &Value, depth: u32) {
-        let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-        if properties.is_empty() || depth == 0 {
-            return;
+    /// Its properties, and the schemas within it.
+    fn schema(&mut self, schema: &Value, depth: u32) {
+        let Some(depth) = depth.checked_sub(1) else { return };
+        let properties = schema.get("properties").and_then(Value::as_object).filter(|all| !all.is_empty());
+        if properties.is_some() {
+            self.add(self.framing.properties);
         }
-        self.add(self.framing.properties);
-        for (key, property) in properties {
+        for (key, property) in properties.into_iter().flatten() {
             self.add(self.framing.property);
-            if let Some(values) = property.get("enum").and_then(Value::as_array) {
-                self.add(self.framing.values);
-                for value in values {
-                    self.add(self.framing.value);
-                    self.count(&text_of(value));
-                }
-            }
+            self.values(property);
             let kind = property.get("type").map(text_of).unwrap_or_default();
             self.count(&format!("{key}:{kind}:{}", description(property)));
-            let inner = [Some(property), property.get("items")].into_iter().flatten();
-            for inner in inner.filter(|inner| inner.get("properties").is_some()) {
-                self.nested = true;
-                self.properties(inner, depth.saturating_sub(1));
-            }
+            self.nested |= ["properties", "$ref"].iter().any(|nests| property.get(nests).is_some());
+            self.schema(property, depth);
+        }
+        // Of the elements of a list the recipe knows the type.
+        let says_more =
+            |inner: &&Value| inner.as_object().is_some_and(|it| it.keys().any(|key| key != "type"));
+        for inner in within(schema).filter(says_more) {
+            self.nested = true;
+            self.values(inner);
+            self.count(description(inner));
+            self.schema(inner, depth);
+        }
+    }
+
+    fn values(&mut self, schema: &Value) {
+        let Some(values) = schema.get("enum").and_then(Value::as_array) else { return };
+        self.add(self.framing.values);
+        for value in values {
+            self.add(self.framing.value);
+            self.count(&text_of(value));
         }
     }
 
@@ -95,6 +105,19 @@ impl<C: TokenCounter + ?Sized> Sum<'_, C> {
     fn add(&mut self, tokens: i32) {
         self.tokens = self.tokens.saturating_add(tokens.into());
     }
+}
+
+/// The schemas that a schema is made of, beside those of its properties.
+fn within(schema: &Value) -> impl Iterator<Item = &Value> {
+    let one = ["items", "additionalProperties", "not"].into_iter().filter_map(|key| schema.get(key));
+    let lists = ["anyOf", "oneOf", "allOf", "prefixItems"]
+        .into_iter()
+        .filter_map(|key| schema.get(key)?.as_array())
+        .flatten();
+    let named = ["$defs", "definitions", "patternProperties"]
+        .into_iter()
+        .filter_map(|key| schema.get(key)?.as_object());
+    one.chain(lists).chain(named.flat_map(|all| all.values()))
 }
 
 /// Without the full stop at its end, which the provider leaves out.

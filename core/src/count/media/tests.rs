@@ -59,6 +59,20 @@ fn no_header_leads_past_what_the_provider_looks_at() {
 }
 
 #[test]
+fn sides_are_scaled_as_by_a_division_of_64_bits() {
+    for (from, to) in SIDES.into_iter().flat_map(|from| [768, 1_568, 2_048].map(|to| (u64::from(from), to))) {
+        for side in SIDES.map(u64::from).into_iter().filter(|side| *side <= from && to <= from) {
+            let (scaled, exact) = (scale(side, to, from), ((side * to + from / 2) / from).max(1));
+            let fits = side * to + from / 2 <= u32::MAX.into();
+            assert!(
+                scaled == exact || !fits && scaled.abs_diff(exact) == 1,
+                "{side} * {to} / {from}: {scaled}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_larger_image_of_the_same_shape_counts_nearly_as_much_or_more() {
     for rule in [GPT_4O, O4_MINI, CLAUDE, CLAUDE_HIGH, CLAUDE_3, GEMINI] {
         let tokens = |side: u32| rule.tokens((side * 4, side * 3), false).0;
