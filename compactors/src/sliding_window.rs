@@ -9,7 +9,7 @@ use crate::truncation::open_on_a_turn;
 /// *Keeps*: the window, and what [`Protection`] names. *Drops*: all whole groups before the window. The window opens on a
 /// turn, so it may be smaller than asked for; only where the newest turn is larger than the window, it opens on a step of
 /// that turn. Where the goal is still not met, the oldest groups of the window go too.
-/// *Cost*: at most six passes over the groups. *Stable prefix*: the instructions and the first user message, no more: a
+/// *Cost*: at most seven passes over the groups. *Stable prefix*: the instructions and the first user message, no more: a
 /// window that slides voids the provider's cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlidingWindow {
@@ -25,7 +25,7 @@ pub enum Window {
     Turns(u32),
     /// So many groups, system messages not counted.
     Groups(u32),
-    /// As many groups as have so many tokens together, system messages not counted.
+    /// As many groups as have so many tokens together, after what earlier stages have shortened, system messages not counted.
     Tokens(u64),
     /// As many groups as meet the budget's goal together with what is protected.
     Goal,
@@ -57,12 +57,13 @@ impl SlidingWindow {
                     .map_or(u32::MAX, |group| group.leader())
             }
             Window::Groups(groups) => first_that_fits(draft, u64::from(groups), |_| 1),
-            Window::Tokens(tokens) => first_that_fits(draft, tokens, |group| group.tokens().as_u64()),
+            Window::Tokens(tokens) => first_that_fits(draft, tokens, |group| draft.tokens_left(group)),
             Window::Goal => {
-                let goal = draft.budget().goal().unwrap_or(draft.budget().limit());
-                let room = goal.saturating_sub(draft.floors().goal);
                 let costs =
-                    |group: &Group<'_>| if draft.is_candidate(group) { group.tokens().as_u64() } else { 0 };
+                    |group: &Group<'_>| if draft.is_candidate(group) { draft.tokens_left(group) } else { 0 };
+                let goal = draft.budget().goal().unwrap_or(draft.budget().limit());
+                let free = draft.index().groups().map(|group| costs(&group)).fold(0, u64::saturating_add);
+                let room = goal.saturating_sub(draft.tokens().saturating_sub(free));
                 first_that_fits(draft, room, costs)
             }
         }

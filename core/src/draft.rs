@@ -37,9 +37,11 @@ pub struct Draft<'a> {
     budget: Budget,
     tokens: u64,
     floors: Floors,
-    /// Whether the newest steps may be dropped too, because the request does not fit with them.
-    overflow: bool,
 }
+
+/// The marks of groups that may not be hidden; the newest steps may, where the request does not fit with them.
+const BARRED: u8 = BARRED_ALWAYS | Cell::HELD;
+const BARRED_ALWAYS: u8 = Cell::DROP | Cell::REPLACE | Cell::HARD;
 
 impl<'a> Draft<'a> {
     /// A draft that keeps everything but orphans. `scratch` has cells enough for the index.
@@ -65,7 +67,6 @@ impl<'a> Draft<'a> {
             budget,
             tokens: index.tokens(),
             floors: Floors::default(),
-            overflow: false,
         };
         draft.mark(protection);
         Some(draft)
@@ -81,7 +82,7 @@ impl<'a> Draft<'a> {
         if cell.has(Cell::HARD) {
             return Err(Refusal::Protected);
         }
-        if cell.has(Cell::HELD) && !self.overflow {
+        if cell.has(Cell::HELD) {
             return Err(Refusal::NewestStep);
         }
         self.check_kept(cell)?;
@@ -104,12 +105,9 @@ impl<'a> Draft<'a> {
     /// its limit. A strategy that is to guarantee a fitting request ends with it.
     pub fn drop_to_fit(&mut self) {
         let limit = self.budget.limit();
-        for overflow in [false, true] {
-            self.overflow = overflow;
-            self.drop_while(None, limit);
+        for barred in [BARRED, BARRED_ALWAYS] {
+            self.drop_while(None, limit, barred);
         }
-        // It fits now: what is left of the newest steps stays, whoever comes next.
-        self.overflow = false;
     }
 
     /// The conversation.
@@ -157,8 +155,7 @@ impl<'a> Draft<'a> {
     /// Whether a group is kept now and may be hidden.
     #[must_use]
     pub fn is_candidate(&self, group: &Group<'_>) -> bool {
-        let barred = self.barred();
-        self.cells.get(group.leader() as usize).is_some_and(|cell| !cell.has(barred))
+        self.cells.get(group.leader() as usize).is_some_and(|cell| !cell.has(BARRED))
     }
 
     /// Whether a group is protected without exception.
@@ -183,11 +180,6 @@ impl<'a> Draft<'a> {
         self.cells.get(leader as usize).copied()
     }
 
-    /// The marks of groups that may not be hidden now.
-    const fn barred(&self) -> u8 {
-        Cell::DROP | Cell::REPLACE | Cell::HARD | if self.overflow { 0 } else { Cell::HELD }
-    }
-
     /// Refuses what has a verdict on the whole group.
     fn check_kept(&self, cell: Cell) -> Result<(), Refusal> {
         match cell.verdict() {
@@ -198,12 +190,12 @@ impl<'a> Draft<'a> {
     }
 
     fn drop_oldest_before(&mut self, turn: Option<Turn>) {
-        self.drop_while(turn, self.budget.goal().unwrap_or(u64::MAX));
+        self.drop_while(turn, self.budget.goal().unwrap_or(u64::MAX), BARRED);
     }
 
     /// Hides groups until there are at most `target` tokens.
-    fn drop_while(&mut self, before: Option<Turn>, target: u64) {
-        let (barred, spans) = (self.barred(), self.index.spans);
+    fn drop_while(&mut self, before: Option<Turn>, target: u64, barred: u8) {
+        let spans = self.index.spans;
         // No turn is as late as one more than all.
         let before = before.map_or(u64::MAX, |turn| u64::from(turn.0));
         // Not in the draft as long as nothing else looks: each group's size would wait for the one before.

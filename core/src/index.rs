@@ -11,10 +11,12 @@ mod restore;
 mod seat;
 mod span;
 
+#[cfg(feature = "alloc")]
+pub(crate) use awaited::for_each_awaited;
 pub(crate) use facts::ResponseId;
 pub(crate) use facts::may_answer;
 #[cfg(feature = "alloc")]
-pub(crate) use facts::{Answer, Facts, close, for_each_call};
+pub(crate) use facts::{Answer, Facts};
 pub use group::{Group, GroupKind, Groups};
 pub use part::{IndexedPart, IndexedParts, NoParts, Part, PartKind, TEXT_PART_TOKENS_MIN, ToolName};
 pub use push::{IndexBuf, Placed};

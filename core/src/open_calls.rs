@@ -58,12 +58,21 @@ impl OpenCall {
     /// The highest number of a call: once it is reached, all later ones have it.
     pub(crate) const ORDINAL_MAX: u32 = Self::APPROVAL - 1;
 
+    /// Its number among all calls and requests of the index.
+    #[cfg(feature = "alloc")]
+    pub(crate) const fn number(&self) -> u32 {
+        self.ordinal & !Self::APPROVAL
+    }
+
     /// Whether it is a call or a request for approval.
     #[must_use]
     pub const fn kind(&self) -> OpenKind {
         if self.ordinal & Self::APPROVAL == 0 { OpenKind::Call } else { OpenKind::Approval }
     }
 }
+
+const _: () =
+    assert!(OpenCall::ORDINAL_MAX & OpenCall::APPROVAL == 0, "the last call is no request for approval");
 
 /// Remembers unanswered calls, and requests for approval, by kind and id.
 pub trait OpenCalls {
@@ -79,8 +88,9 @@ pub trait OpenCalls {
 
     /// Which call an answer with this `id` belongs to, if any.
     ///
-    /// Calls and requests for approval never answer for each other. It is the first unanswered call with this id, in call order, of the latest group of `turn` that has one; else the
-    /// only unanswered call with this id of earlier turns. Of several in earlier turns none is chosen.
+    /// It is the first unanswered call with this id, in call order, of the latest group of `turn` that has one; else the only
+    /// unanswered call with this id of earlier turns. Of several in earlier turns none is chosen. Calls and requests for
+    /// approval never answer for each other.
     fn find(&self, kind: OpenKind, id: &[u8], turn: Turn) -> Option<OpenCall>;
 
     /// The first unanswered call with this `id`, in call order, of the group at `anchor` in `turn`.

@@ -9,12 +9,12 @@ mod thinking;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use crate::index::{Answer, Facts, close, for_each_call};
+use crate::Tokens;
+use crate::index::{Answer, Facts, IndexBuf, NoParts, Span, for_each_awaited};
 use crate::message::{MessageView, Role};
 use crate::open_calls::{OpenCall, OpenCallTree, OpenCalls, OpenKind};
 use crate::profile::{Instructions, Profile, Rules};
 use crate::shape::{Kind, Shape};
-use crate::{Seq, Turn};
 
 /// The text of a result that stands in for one that never came. It never varies: a provider's prompt cache sees the same
 /// bytes in every request. The same holds for the other invented texts.
@@ -112,8 +112,11 @@ pub fn repair<M: MessageView>(
 /// [`repair`] for messages that come one by one and are not held.
 #[derive(Debug, Default)]
 pub struct Repairer {
-    open: OpenCallTree,
-    turn: Turn,
+    /// Which result is which call's is a matter of groups.
+    index: IndexBuf<Vec<Span>, OpenCallTree, NoParts>,
+    /// Of each call, and of each request for approval, by its number in the index: its message, and its place among the calls
+    /// there.
+    calls: Vec<(u32, u32)>,
     rows: Vec<Row>,
     /// For each message that called, the positions of its results.
     results: BTreeMap<u32, Vec<u32>>,
@@ -152,40 +155,42 @@ impl Repairer {
     /// Takes note of the next message.
     pub fn push<M: MessageView + ?Sized>(&mut self, message: &M) {
         let position = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let (open, turn) = (self.index.open_calls(), self.index.view().turn());
         // What profiles ask for is results: approvals stay where they stand.
-        let find = |kind, id: &[u8]| self.open.find(kind, id, self.turn).filter(|_| kind == OpenKind::Call);
+        let find = |kind, id: &[u8]| open.find(kind, id, turn).filter(|_| kind == OpenKind::Call);
         let facts = Facts::of(message, find);
-        if facts.begins_turn() {
-            self.turn = self.turn.next();
-        }
-        if let Answer::To(call) = facts.answer {
-            close(&mut self.open, message, call);
-            self.results.entry(call.span).or_default().push(position);
+        if let Answer::To(call) = facts.answer
+            && let Some((caller, _)) = self.caller(call)
+        {
+            self.results.entry(caller).or_default().push(position);
         }
         let stays = facts.approves && facts.role != Role::Tool;
         self.rows.push(Row { shape: Shape::of(message), orphan: facts.answer == Answer::Orphan && !stays });
         let mut ordinal = 0;
-        for_each_call(message, &mut |call| {
-            let open = OpenCall {
-                turn: self.turn,
-                anchor: Seq(u64::from(position)),
-                ordinal,
-                span: position,
-                tool: 0,
-            };
-            // A tree has always room.
-            let _ = self.open.open(call.id.as_bytes(), open);
-            ordinal = ordinal.saturating_add(1);
+        for_each_awaited(message, |kind, _, _| {
+            self.calls.push((position, ordinal));
+            ordinal = ordinal.saturating_add(u32::from(kind == OpenKind::Call));
         });
+        // A vector and a tree have always room.
+        let _ = self.index.push(message, Tokens::ZERO);
+    }
+
+    /// The message that a call stands in, and its place among the calls there.
+    fn caller(&self, call: OpenCall) -> Option<(u32, u32)> {
+        self.calls.get(call.number() as usize).copied()
     }
 
     /// What to write, in order.
     #[must_use]
     pub fn finish(self, profile: Profile, pending: Pending) -> Vec<Repair> {
         let mut aborted = BTreeMap::<u32, Vec<u32>>::new();
-        self.open.for_each(&mut |_, call| {
-            if pending == Pending::Over || call.turn != self.turn {
-                aborted.entry(call.span).or_default().push(call.ordinal);
+        let turn = self.index.view().turn();
+        self.index.open_calls().for_each(&mut |_, call| {
+            let is_over = pending == Pending::Over || call.turn != turn;
+            if let Some((caller, nth)) =
+                self.caller(call).filter(|_| is_over && call.kind() == OpenKind::Call)
+            {
+                aborted.entry(caller).or_default().push(nth);
             }
         });
         let (rules, results) = (profile.rules(), &self.results);

@@ -73,7 +73,7 @@ impl<C: OpenCalls> Validator<C> {
     /// message comes that should have been it.
     ///
     /// # Errors
-    /// [`Full`] if there is no room to remember the calls.
+    /// [`Full`] if there is no room to remember the calls; what follows cannot be judged then.
     pub fn push<M: MessageView + ?Sized>(
         &mut self,
         message: &M,

@@ -101,7 +101,7 @@ impl Draft<'_> {
             if cell.has(Cell::HARD) {
                 return Err(Refusal::Protected);
             }
-            if cell.has(Cell::HELD) && !self.overflow {
+            if cell.has(Cell::HELD) {
                 return Err(Refusal::NewestStep);
             }
             if group.kind() == GroupKind::System {

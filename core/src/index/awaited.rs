@@ -40,7 +40,10 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
 
 /// Calls `visit` for each call and each request for approval of a message that an answer must follow, in order, with its
 /// id and the tool's name.
-fn for_each_awaited<M: MessageView + ?Sized>(message: &M, mut visit: impl FnMut(OpenKind, &str, &str)) {
+pub(crate) fn for_each_awaited<M: MessageView + ?Sized>(
+    message: &M,
+    mut visit: impl FnMut(OpenKind, &str, &str),
+) {
     if message.role() != Role::Assistant {
         return;
     }

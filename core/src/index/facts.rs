@@ -167,21 +167,6 @@ pub(crate) const fn may_answer(role: Role) -> bool {
     matches!(role, Role::Tool | Role::User)
 }
 
-/// Calls `visit` for each call of a message that a result must follow, in order.
-#[cfg(feature = "alloc")]
-pub(crate) fn for_each_call<M: MessageView + ?Sized>(
-    message: &M,
-    visit: &mut dyn FnMut(crate::message::ToolCallView<'_>),
-) {
-    if message.role() != Role::Assistant {
-        return;
-    }
-    message.for_each_part(&mut |part| match part {
-        PartView::ToolCall(call) if call.kind == CallKind::Function => visit(call),
-        _ => {}
-    });
-}
-
 /// Closes the call, or the request for approval, that a message answers.
 pub(crate) fn close<M: MessageView + ?Sized>(calls: &mut impl OpenCalls, message: &M, call: OpenCall) {
     let mut closed = calls.close_known(call);

@@ -90,6 +90,9 @@ fn results_next_to_their_calls() {
     let cases = [
         ("u ac1c2 u t2", "0 1 3 !1.0 2"),
         ("u ac1 ac2 t1 t2", "0 1 3 2 4"),
+        // One group: calls of the same id are answered in their order.
+        ("u ac1 ac1 t1 t1", "0 1 3 2 4"),
+        ("u ac1 ac1 t1 u", "0 1 3 2 !2.0 4"),
         ("t1 ac1 t1 t1", "1 2"),
         ("a s u u", "0 1 2 3"),
     ];

@@ -35,7 +35,10 @@ impl<C: OpenCalls> Pairing<C> {
         }
         match kind {
             Kind::Calls => self.open_all(message, at),
-            Kind::Result => self.answer_all(message, at, found),
+            Kind::Result => {
+                self.answer_all(message, at, found);
+                Ok(())
+            }
             Kind::Instruction | Kind::User | Kind::Says => Ok(()),
         }
     }
@@ -67,28 +70,28 @@ impl<C: OpenCalls> Pairing<C> {
         message: &M,
         at: u32,
         found: &mut dyn FnMut(Violation),
-    ) -> Result<(), Full> {
-        let (mut result, mut answers) = (Ok(()), false);
+    ) {
+        let mut answers = false;
         message.for_each_part(&mut |part| {
             if let PartView::ToolResult(answer) = part {
                 answers = true;
-                result = result.and(self.answer(answer.call_id.as_bytes(), at, found));
+                self.answer(answer.call_id.as_bytes(), at, found);
             }
         });
         if message.role() == Role::Tool && !answers {
             found(Violation::new(at, ViolationKind::OrphanResult));
         }
-        result
     }
 
-    fn answer(&mut self, id: &[u8], at: u32, found: &mut dyn FnMut(Violation)) -> Result<(), Full> {
+    fn answer(&mut self, id: &[u8], at: u32, found: &mut dyn FnMut(Violation)) {
         if let Some(call) = self.open.claim(OpenKind::Call, id, Turn(0)) {
-            return self.answered.open(id, call);
+            // Without room for it, a second result is called one of no call.
+            let _ = self.answered.open(id, call);
+            return;
         }
         let second = self.answered.find(OpenKind::Call, id, Turn(0)).is_some();
         let kind = if second { ViolationKind::DuplicateResult } else { ViolationKind::OrphanResult };
         found(Violation::new(at, kind));
-        Ok(())
     }
 
     /// Reports the calls that have no result and forgets them.

@@ -64,7 +64,8 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// [`RunError::Provider`] of the first provider that fails; nothing of the run is stored then.
-    /// [`RunError::AlreadyStored`] if a run of this token has stored its input. [`RunError::Providers`] if what a dropped run
+    /// [`RunError::AlreadyStored`] if a run of this token has stored its input. [`RunError::Misuse`] if a message of the user's
+    /// has an answer to no call that is shown beside what it says: that would not be sent. [`RunError::Providers`] if what a dropped run
     /// has left in the session cannot be stored; it stays there. A compaction that fails
     /// is an event, not an error: see [`Run::events`].
     ///
@@ -133,6 +134,11 @@ impl<'a> Run<'a> {
         self.tool_tokens = due::tool_tokens(self.context.tools(), &*self.settings.counter);
         let primary = self.providers.primary_history().map(ContextProvider::source_id);
         self.working = Working::begin(&self.context, primary, self.settings.counter.clone())?;
+        if !self.served.is_kept() && self.working.loses_input() {
+            return Err(RunError::Misuse(
+                "a message of the input answers no call that is shown and says more beside: give that as a message of its own",
+            ));
+        }
         self.measure_served();
         Ok(())
     }

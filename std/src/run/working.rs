@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use epitome_core::attribution::SeqRange;
-use epitome_core::message::CallKind;
+use epitome_core::message::{CallKind, Role};
 use epitome_core::{Group, Index, OpenCall, Seq, Stamp, TokenCounter, Turn};
 
 use crate::history::{
@@ -167,6 +167,18 @@ impl Working {
     /// The size of what was said in the run, or for it, in answer to calls that only a service has.
     pub(super) const fn orphan_tokens(&self) -> u64 {
         self.orphan_tokens
+    }
+
+    /// Whether a message of the input says something beside an answer to no call, or to one that a compaction has hidden: nobody
+    /// is sent that.
+    pub(super) fn loses_input(&self) -> bool {
+        let is_sent = |seq: &Seq| self.visible.live().binary_search_by_key(seq, |live| live.key).is_ok();
+        let mut input =
+            self.own.iter().filter(|(seq, _)| (self.places.input..self.places.said).contains(&seq.0));
+        let says = |part: &Part| matches!(part, Part::Text(_) | Part::Media(_) | Part::Unknown(_));
+        input.any(|(seq, entry)| {
+            entry.message.role() == Role::User && !is_sent(seq) && entry.message.parts().iter().any(says)
+        })
     }
 
     /// Whether `message` answers no call.

@@ -1,8 +1,8 @@
 //! What a provider accepts, and what a repair writes, by definition.
 
-use epitome_core::{Pending, Profile, Repair, Violation, ViolationKind};
+use epitome_core::{OpenKind, Pending, Profile, Repair, Violation, ViolationKind};
 
-use super::{answer_id, begins_turn, is_answer};
+use super::{Naive, answer_id, begins_turn, is_answer};
 use crate::message::Message;
 
 /// The profiles whose rules the twin knows. The others have twins beside their rules, in core.
@@ -104,26 +104,16 @@ pub fn repair(profile: Profile, messages: &[Message], pending: Pending) -> Vec<R
     out
 }
 
-/// Caller, place of the call in it, and result, in the order of the results: each belongs to the latest message of its
-/// turn with such a call, else to the only one before.
+/// Caller, place of the call in it, and result, in the order of the results: as the groups have them.
 fn pairs(messages: &[Message]) -> Vec<(usize, usize, usize)> {
-    let mut pairs: Vec<(usize, usize, usize)> = Vec::new();
-    let turn = |at: usize| messages[..=at].iter().filter(|message| begins_turn(message)).count();
-    for (at, message) in messages.iter().enumerate() {
-        let Some(id) = answer_id(message) else { continue };
-        let calls = (0..at).flat_map(|at| messages[at].calls().into_iter().enumerate().map(move |c| (at, c)));
-        let waiting: Vec<(usize, usize)> = calls
-            .filter(|(_, (_, call))| *call == id)
-            .map(|(caller, (nth, _))| (caller, nth))
-            .filter(|call| !pairs.iter().any(|pair| (pair.0, pair.1) == *call))
-            .collect();
-        let latest = waiting.iter().map(|call| call.0).filter(|caller| turn(*caller) == turn(at)).max();
-        let call = match (latest, waiting.as_slice()) {
-            (Some(latest), _) => waiting.iter().find(|call| call.0 == latest),
-            (None, [only]) => Some(only),
-            _ => None,
-        };
-        pairs.extend(call.map(|(caller, nth)| (*caller, *nth, at)));
+    let naive = Naive::new(messages);
+    let is_call = |awaited: &(OpenKind, &str)| awaited.0 == OpenKind::Call;
+    let mut pairs = Vec::new();
+    for (at, call) in naive.answers.iter().enumerate() {
+        if let Some(call) = call.filter(|call| is_call(&naive.awaited(*call))) {
+            let before = messages[call.message].awaited().into_iter().take(call.nth);
+            pairs.push((call.message, before.filter(is_call).count(), at));
+        }
     }
     pairs
 }

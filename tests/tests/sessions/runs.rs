@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use epitome::core::{Basis, Usage};
-use epitome::std::history::{HistoryStore, MemoryStore};
-use epitome::std::message::Message;
+use epitome::compactors::Truncation;
+use epitome::core::message::Role;
+use epitome::core::{Basis, Budget, ClassEstimator, Pass, Usage};
+use epitome::std::history::{AppendToken, History, HistoryStore, MemoryStore, SessionId};
+use epitome::std::message::{Approval, ApprovalAnswer, Message, Part, ToolResult};
 use epitome::std::provider::{HistoryProvider, Providers};
 use epitome::std::run::{
     CallDelta, Delta, ModelResponse, Persistence, Run, RunError, RunOptions, RunSettings,
@@ -30,6 +32,50 @@ fn options(token: &str) -> RunOptions {
 
 fn answer(text: &str) -> ModelResponse {
     ModelResponse::new(vec![Message::assistant(text)])
+}
+
+/// An approval that was answered already, with a new request beside it: the request would be lost with the answer.
+#[test]
+fn an_input_that_would_not_be_sent_is_refused() {
+    let store = Arc::new(MemoryStore::new());
+    let (settings, mut session) = (settings(&store), AgentSession::with_id("s"));
+    let stale = Part::ApprovalResponse(ApprovalAnswer::new(Approval::new("a1", "c1"), true));
+    let both = Message::new(Role::User, vec![stale.clone(), Part::Text("And delete b.txt.".into())]);
+    let apart = vec![Message::new(Role::User, vec![stale]), Message::user("And delete b.txt.")];
+    block_on(async {
+        let refused = Run::begin(&settings, &mut session, vec![both], &options("1")).await;
+        assert!(matches!(refused, Err(RunError::Misuse(_))));
+        let mut run = Run::begin(&settings, &mut session, apart, &options("2")).await.unwrap();
+        assert_eq!(texts(&run.prompt().await.unwrap().messages), ["user: And delete b.txt."]);
+    });
+    assert_eq!(log(&*store, "s"), []);
+}
+
+/// The same beside the answer to a call that a compaction has hidden.
+#[test]
+fn an_input_that_would_be_hidden_is_refused() {
+    let store = Arc::new(MemoryStore::new());
+    let (settings, mut session) = (settings(&store), AgentSession::with_id("s"));
+    let late = Part::ToolResult(ToolResult::new("c1", vec![Part::Text("42".into())]));
+    let both = Message::new(Role::User, vec![late.clone(), Part::Text("And delete b.txt.".into())]);
+    let apart = vec![Message::new(Role::User, vec![late]), Message::user("And delete b.txt.")];
+    block_on(async {
+        let counter = Arc::new(ClassEstimator::new());
+        let mut history = History::open(store.clone(), SessionId::new("s"), counter).await.unwrap();
+        let mut said = vec![Message::user("Hello."), Message::user("Read it."), call("c1", "read")];
+        for _ in 0..20 {
+            said.extend([Message::user("Never mind."), Message::assistant("Fine, as you like it.")]);
+        }
+        history.append(&AppendToken::new("t"), said).await.unwrap();
+        let budget = Budget::builder().window(1_000).trigger(200).goal(100).build().unwrap();
+        history.compact(&budget, Pass::Manual, &Truncation::new()).await.unwrap();
+        assert!(!shown(&*store, "s").iter().any(|text| text.contains("call c1")));
+        let refused = Run::begin(&settings, &mut session, vec![both], &options("1")).await;
+        assert!(matches!(refused, Err(RunError::Misuse(_))));
+        let mut run = Run::begin(&settings, &mut session, apart, &options("2")).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        assert_eq!(texts(&prompt.messages).last().unwrap(), "user: And delete b.txt.");
+    });
 }
 
 #[test]

@@ -4,6 +4,7 @@ use core::ops::Deref;
 use std::rc::Rc;
 
 use epitome_core::message::{CallKind, Role};
+use epitome_core::{IndexBuf, OpenCallTree, Seq, Span, Tokens};
 
 use super::fields;
 use super::ids::CallIds;
@@ -59,9 +60,14 @@ pub(super) fn prepare<'m>(
 ) -> Vec<Prepared<'m>> {
     let messages = messages.into_iter();
     let mut ids = CallIds::default();
+    // Which result is which call's is a matter of groups.
+    let mut groups = IndexBuf::<Vec<Span>, OpenCallTree>::default();
     let mut prepared: Vec<Prepared<'_>> = Vec::with_capacity(messages.size_hint().0);
     for (at, message) in messages.enumerate() {
-        let mut here = Here { target, message, at, ids: &mut ids, losses, called: None, within: false };
+        // A vector and a tree have always room.
+        let group = groups.push(message, Tokens::ZERO).map_or(Seq(0), |placed| placed.anchor);
+        let mut here =
+            Here { target, message, at, group, ids: &mut ids, losses, called: None, within: false };
         if !target.is_origin(message) {
             fields::untold(message).into_iter().for_each(|field| here.lose(LossKind::Field, field));
         }
@@ -106,6 +112,7 @@ struct Here<'a> {
     target: &'a Target,
     message: &'a Message,
     at: usize,
+    group: Seq,
     ids: &'a mut CallIds,
     losses: &'a mut Vec<Loss>,
     /// The name of the tool whose result the message is.
@@ -203,7 +210,7 @@ impl Here<'_> {
             self.lose(LossKind::HostedTool, call.name.as_str());
             return None;
         }
-        let id = self.ids.call(self.at, &call.id, &call.name, self.target);
+        let id = self.ids.call(self.group, &call.id, &call.name, self.target);
         if id != call.id && !call.id.is_empty() {
             self.lose(LossKind::CallId, "");
         }

@@ -145,6 +145,7 @@ impl Target {
         // A conversation is long: it is held once while it is written.
         let mut out = before;
         out.reserve(self.written_bytes(&rest));
+        // Its items need no text of their own on the way: what was said is copied once.
         if self.format == Format::OpenaiResponses {
             rest.iter().try_for_each(|message| openai_responses::push_items(&mut out, message))?;
             out.push_str(behind);
@@ -190,7 +191,10 @@ fn said_bytes(part: &Part) -> usize {
         Part::ToolResult(result) => {
             let parts = match &*result.parts {
                 [Part::Text(text)] => quoted_bytes(text),
-                parts => parts.iter().map(|part| said_bytes(part).saturating_add(AROUND_NESTED_BYTES)).sum(),
+                parts => parts
+                    .iter()
+                    .map(|part| said_bytes(part).saturating_add(AROUND_NESTED_BYTES))
+                    .fold(0, usize::saturating_add),
             };
             parts.saturating_add(result.call_id.len())
         }

@@ -139,6 +139,12 @@ fn the_same_ids_twice_and_the_older_form_get_numbers() {
     let converted = convert(&messages, Format::Anthropic).unwrap();
     assert_eq!(lost(&converted), ["3 call-id"]);
     assert_eq!(converted.text.matches("call_2").count(), 2, "{}", converted.text);
+    // Two that are open together are answered in their order.
+    let [user, first, one, second, two] = messages;
+    let converted = convert(&[user, first, second, one, two], Format::OpenaiChat).unwrap();
+    let place = |what: &str| converted.text.find(what).unwrap_or_else(|| panic!("{}", converted.text));
+    assert!(place(r#""content":"1","tool_call_id":"x""#) < place(r#""content":"2","tool_call_id":"call_2""#));
+    assert!(!converted.text.contains("aborted"), "{}", converted.text);
 }
 
 #[test]
