@@ -239,7 +239,8 @@ impl<'a> Plan<'a> {
     }
 
     /// The size of the projection after, in tokens: at most that, because what stands in place of parts and groups counts
-    /// as all that it may have. Without such, just that.
+    /// as all that it may have. Without such, just that. By the plan's counter, as all its amounts; by the provider's,
+    /// [`Correction::reported_from`](crate::Correction::reported_from) of it.
     #[must_use]
     pub const fn tokens_after(&self) -> u64 {
         self.tokens_after

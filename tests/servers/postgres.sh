@@ -51,7 +51,7 @@ start_postgres() {
     as_postgres cp "$folder/server.crt" "$folder/server.key" "$folder/data" || return
   for attempt in 1 2 3 4 5; do
     port=$(free_port)
-    if as_postgres "$bin/pg_ctl" -D "$folder/data" -l "$folder/data/log" -w -t 60 start \
+    if as_postgres "$bin/pg_ctl" -D "$folder/data" -l "$folder/data/log" -w -t 300 start \
       -o "-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories=$folder -c fsync=on -c ssl=on"; then
       export EPITOME_TEST_POSTGRES="postgres://epitome:$password@127.0.0.1:$port/postgres?sslmode=disable"
       export EPITOME_TEST_POSTGRES_CA=$folder/ca.crt
@@ -75,5 +75,10 @@ postgres_certificates() {
 }
 
 stop_postgres() {
-  [[ ! -e $1/data/postmaster.pid ]] || as_postgres "$(postgres_bin)/pg_ctl" -D "$1/data" -m immediate -w stop
+  local pid
+  [[ -e $1/data/postmaster.pid ]] || return 0
+  pid=$(head -n 1 "$1/data/postmaster.pid")
+  as_postgres "$(postgres_bin)/pg_ctl" -D "$1/data" -m immediate -w -t 300 stop || return
+  # Its file is gone a moment before it is. One that nobody waits for stays, as a zombie.
+  while [[ -e /proc/$pid && $(cut -d ' ' -f 3 "/proc/$pid/stat" 2>/dev/null) != Z ]]; do sleep 0.1; done
 }

@@ -18,11 +18,11 @@ start_redis() {
   redis_server "$folder/one" || return
   url="redis://127.0.0.1:$REDIS_PORT"
   for node in 1 2 3; do
-    redis_server "$folder/node-$node" --cluster-enabled yes --cluster-node-timeout 5000 || return
+    redis_server "$folder/node-$node" --cluster-enabled yes --cluster-node-timeout 60000 || return
     cluster+=("127.0.0.1:$REDIS_PORT")
     urls+=${urls:+,}redis://127.0.0.1:$REDIS_PORT
   done
-  timeout 60 redis-cli --cluster create "${cluster[@]}" --cluster-yes || return
+  timeout 300 redis-cli --cluster create "${cluster[@]}" --cluster-yes || return
   for node in 1 2 3; do
     redis_says '^cluster_state:ok' "$(<"$folder/node-$node/pid")" "${cluster[node - 1]#*:}" cluster info || return
   done

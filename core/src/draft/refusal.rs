@@ -6,7 +6,7 @@ use core::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// There is no group with this number.
+    /// There is no group with this number, or a span that begins behind its end.
     NoGroup,
     /// There is no part with this number.
     NoPart,

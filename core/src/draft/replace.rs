@@ -89,7 +89,7 @@ impl Draft<'_> {
     /// What the groups of a legal span have now, together.
     fn check_span(&self, first: u32, last: u32) -> Result<u64, Refusal> {
         let ends = [first, last].map(|end| self.index.group(end));
-        let [Some(_), Some(end)] = ends else { return Err(Refusal::NoGroup) };
+        let ([Some(_), Some(end)], true) = (ends, first <= last) else { return Err(Refusal::NoGroup) };
         let (mut tokens, mut summarized) = (0_u64, false);
         for group in (first..=last).filter_map(|at| self.index.group(at)) {
             let cell = self.cell(group.leader()).ok_or(Refusal::NoGroup)?;

@@ -6,13 +6,13 @@ use async_trait::async_trait;
 use epitome_core::Seq;
 use epitome_std::history::conformance::Subject;
 use epitome_std::history::{
-    Append, AppendToken, HistoryStore, RedisOptions, RedisStore, SessionId, StoreError, StoreErrorKind,
+    Append, AppendToken, HistoryStore, RedisStore, SessionId, StoreError, StoreErrorKind,
 };
 use futures::executor::block_on;
 use tokio::runtime::{Builder, Runtime};
 use uuid::Uuid;
 
-use crate::server::{suite, user, variable};
+use crate::server::{options, suite, user, variable};
 
 /// A prefix of keys for each place, on a cluster.
 struct Cluster {
@@ -30,7 +30,7 @@ impl Cluster {
     }
 
     async fn connect(&self, place: &str) -> Result<RedisStore, StoreError> {
-        let options = RedisOptions::default().with_prefix(format!("{}:{place}", self.prefix));
+        let options = options(format!("{}:{place}", self.prefix));
         RedisStore::connect_cluster(&self.urls.split(',').collect::<Vec<_>>(), options).await
     }
 }
@@ -80,7 +80,7 @@ fn one_server_of_a_cluster_is_not_taken_for_all() {
     let Some(cluster) = Cluster::new() else { return };
     let url = cluster.urls.split(',').next().unwrap();
     // The layout may lie on this very server: the sessions lie everywhere.
-    let answers: Vec<_> = match RedisStore::open(url, RedisOptions::default().with_prefix(&cluster.prefix)) {
+    let answers: Vec<_> = match RedisStore::open(url, options(&cluster.prefix)) {
         Err(error) => vec![error],
         Ok(store) => {
             let load = |number: u32| block_on(store.load(&SessionId::new(number.to_string())));

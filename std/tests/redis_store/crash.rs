@@ -1,7 +1,6 @@
 //! A server that is killed while a session is written to, and started again on what it has left.
 
 use core::time::Duration;
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use futures::executor::block_on;
 use tempfile::TempDir;
 
 use crate::killed_server::{Killable, keeps_what_it_acknowledged};
+use crate::remote::{patient, port};
 use crate::server::{append, session, url};
 
 /// A server of its own, whose acknowledged writes are on the disk.
@@ -25,7 +25,7 @@ impl Server {
     fn start_new() -> Option<Self> {
         url()?;
         let folder = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = port();
         let process = Self::run(&folder, port)?;
         Some(Self { folder, port, process })
     }
@@ -47,7 +47,7 @@ impl Server {
 
     /// A store that waits: the server takes a moment to start.
     fn patient(&self) -> Arc<dyn HistoryStore> {
-        self.store(RemoteOptions::default().with_retries(8))
+        self.store(patient().with_retries(8))
     }
 }
 
@@ -84,8 +84,8 @@ fn what_was_acknowledged_is_there_after_the_server_was_killed() {
 fn a_server_that_was_started_again_is_found_whatever_connections_there_were() {
     let Some(mut server) = Server::start_new() else { return };
     drop(server.patient());
-    let store = RedisStore::open(&server.url(), RedisOptions::default()).unwrap();
-    append(&store, "first", 0).unwrap();
+    let store = server.store(patient());
+    append(&*store, "first", 0).unwrap();
     // All its connections are made then, and none of them works any more.
     for _ in 0..20 {
         block_on(store.load(&session())).unwrap();
@@ -93,5 +93,5 @@ fn a_server_that_was_started_again_is_found_whatever_connections_there_were() {
     server.kill();
     server.start();
     drop(server.patient());
-    assert_eq!(append(&store, "second", 1).unwrap().head, Seq(2));
+    assert_eq!(append(&*store, "second", 1).unwrap().head, Seq(2));
 }

@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::net::TcpListener;
+use std::time::Instant;
 
 use epitome_core::attribution::SeqRange;
 use epitome_core::{Revision, Seq};
@@ -15,16 +16,17 @@ use futures::FutureExt;
 use futures::executor::block_on;
 
 use crate::mock::{Line, Mock};
+use crate::remote::patient;
 use crate::server::{Room, append, fill, pause, session, user};
-
-fn impatient() -> RedisOptions {
-    let remote = RemoteOptions::default().with_timeout(Duration::from_millis(400));
-    RedisOptions::default().with_remote(remote.with_retry_delay(Duration::from_millis(1)))
-}
 
 /// The error of opening the store, in which there is no secret.
 fn refused(url: &str) -> StoreError {
-    let error = RedisStore::open(url, impatient()).unwrap_err();
+    refused_with(url, patient())
+}
+
+fn refused_with(url: &str, remote: RemoteOptions) -> StoreError {
+    let remote = remote.with_retry_delay(Duration::from_millis(1));
+    let error = RedisStore::open(url, RedisOptions::default().with_remote(remote)).unwrap_err();
     let said = format!("{error} {error:?}");
     assert!(!said.contains("hunter2") && !said.contains("user:"), "{said}");
     error
@@ -52,8 +54,6 @@ fn what_a_server_answers_has_a_kind_and_no_secret() {
         ("-ERR max number of clients reached\r\n", Unavailable, 4, "as many clients"),
         ("-SECRET is here\r\n", Unavailable, 4, "failed"),
         ("$3\r\n\u{1}\u{2}\u{3}\r\n", Corrupt, 1, "something else"),
-        // Nothing at all: each attempt takes up its time.
-        ("", Unavailable, 4, "did not answer"),
     ] {
         let mock = Mock::new(answer);
         let error = refused(&mock.url);
@@ -66,6 +66,17 @@ fn what_a_server_answers_has_a_kind_and_no_secret() {
         );
         assert_eq!(mock.asked.load(Ordering::SeqCst), tries, "{answer}");
     }
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_its_time_in_each_attempt() {
+    let (mock, begun) = (Mock::new(""), Instant::now());
+    let error = refused_with(&mock.url, RemoteOptions::default().with_timeout(Duration::from_millis(400)));
+    assert_eq!(error.kind(), Unavailable);
+    assert!(error.to_string().contains("did not answer"), "{error}");
+    // It gives up a little earlier, to say why.
+    assert!(begun.elapsed() >= Duration::from_millis(1_400), "four attempts");
+    assert!((1..=4).contains(&mock.asked.load(Ordering::SeqCst)), "one may end before it has come so far");
 }
 
 #[test]

@@ -17,4 +17,6 @@ mod keys;
 #[path = "../shared/killed_server.rs"]
 mod killed_server;
 mod mock;
+#[path = "../shared/remote.rs"]
+mod remote;
 mod server;

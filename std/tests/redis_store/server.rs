@@ -14,6 +14,8 @@ use epitome_std::message::Message;
 use futures::executor::block_on;
 use uuid::Uuid;
 
+use crate::remote::patient;
+
 /// The server of the tests; none, and the test says so, if there is none.
 pub(crate) fn url() -> Option<String> {
     variable("EPITOME_TEST_REDIS")
@@ -39,6 +41,11 @@ pub(crate) fn suite() -> Suite {
     Suite::new().with_cases(cases.unwrap_or(40))
 }
 
+/// Those of a store whose keys begin so.
+pub(crate) fn options(prefix: impl Into<String>) -> RedisOptions {
+    RedisOptions::default().with_prefix(prefix).with_remote(patient())
+}
+
 /// Keys on a server that nobody else has; they are deleted in the end.
 pub(crate) struct Room {
     pub(crate) url: String,
@@ -51,7 +58,7 @@ impl Room {
     }
 
     pub(crate) fn options(&self) -> RedisOptions {
-        RedisOptions::default().with_prefix(&self.prefix)
+        options(&self.prefix)
     }
 
     pub(crate) fn store(&self) -> RedisStore {
@@ -91,7 +98,7 @@ impl Drop for Room {
 #[async_trait]
 impl Subject for Room {
     async fn open(&self, place: &str) -> Result<Arc<dyn HistoryStore>, StoreError> {
-        let options = RedisOptions::default().with_prefix(format!("{}:{place}", self.prefix));
+        let options = options(format!("{}:{place}", self.prefix));
         Ok(Arc::new(RedisStore::open(&self.url, options)?))
     }
 

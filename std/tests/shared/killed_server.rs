@@ -12,6 +12,8 @@ use epitome_std::history::{
 };
 use futures::executor::block_on;
 
+use crate::remote::patient;
+
 /// A server of a test's own.
 pub(crate) trait Killable {
     /// Kills every process of it.
@@ -66,7 +68,7 @@ pub(crate) fn keeps_what_it_acknowledged(server: &mut impl Killable, kills: u32,
     let (mut said, mut acknowledged) = (Acknowledged::default(), 0);
     for kill in 0..kills {
         let (store, writing, before) =
-            (server.store(RemoteOptions::default().with_retries(0)), AtomicBool::new(false), said);
+            (server.store(patient().with_retries(0)), AtomicBool::new(false), said);
         said = thread::scope(|scope| {
             let writer = scope.spawn(|| write(&*store, said, &writing));
             while !writing.load(Ordering::SeqCst) && !writer.is_finished() {
@@ -80,7 +82,7 @@ pub(crate) fn keeps_what_it_acknowledged(server: &mut impl Killable, kills: u32,
         acknowledged += said.head - before.head + said.revision - before.revision;
         server.start();
         // It takes a moment to start.
-        let store = server.store(RemoteOptions::default().with_retries(8));
+        let store = server.store(patient().with_retries(8));
         said = found(&*store, said);
     }
     assert!(said.revision >= 1, "nothing was compacted in {} messages", said.head);

@@ -47,6 +47,9 @@ mod postgres_refusals;
 mod postgres_server;
 #[cfg(feature = "postgres")]
 mod postgres_tables;
+#[cfg(feature = "postgres")]
+#[path = "../shared/remote.rs"]
+mod remote;
 mod retention;
 mod simple;
 #[cfg(feature = "sqlite")]

@@ -1,7 +1,6 @@
 //! A server of Postgres that is killed, all its processes, while a session is written to, and started again.
 
 use core::time::Duration;
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use tempfile::TempDir;
 
 use crate::killed_server::{Killable, keeps_what_it_acknowledged};
 use crate::postgres_server::url;
+use crate::remote::port;
 
 /// A server of its own.
 struct Server {
@@ -26,7 +26,7 @@ const START: &str = r#"
         [[ $(id -u) -ne 0 ]] || chown postgres "$1"
         as_postgres "$bin/initdb" -D "$1/data" -U epitome -A trust -E UTF8 --locale=C.UTF-8 --no-sync
     fi
-    as_postgres "$bin/pg_ctl" -D "$1/data" -l "$1/log" -w -t 60 start \
+    as_postgres "$bin/pg_ctl" -D "$1/data" -l "$1/log" -w -t 300 start \
         -o "-p $2 -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=on"
 "#;
 
@@ -47,7 +47,7 @@ impl Server {
     fn start_new() -> Option<Self> {
         url()?;
         let folder = tempfile::Builder::new().prefix("epitome-postgres-").tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = port();
         let mut server = Self { folder, port };
         server.start();
         Some(server)

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use epitome_std::history::{PostgresOptions, PostgresStore};
 
+use crate::remote::patient;
+
 /// The server's url; `None`, after a word about it, if there is no server.
 pub(crate) fn url() -> Option<String> {
     let url = variable("EPITOME_TEST_POSTGRES").filter(|url| !url.is_empty());
@@ -67,7 +69,7 @@ fn alone(url: &str) {
 
 impl Tables {
     pub(crate) fn options(&self) -> PostgresOptions {
-        PostgresOptions::default().with_schema(&*self.schema)
+        PostgresOptions::default().with_schema(&*self.schema).with_remote(patient())
     }
 
     /// Drops the tables with all that is in them.

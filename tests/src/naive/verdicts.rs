@@ -160,7 +160,7 @@ impl<'a> NaiveDraft<'a> {
 
     fn replace(&mut self, first: usize, last: usize, allowance: u32) -> Result<(), Refusal> {
         if first > last {
-            self.refuse(Refusal::OnlySummaries)?;
+            return Err(Refusal::NoGroup);
         }
         let inside: Vec<usize> =
             (first..=last).filter(|at| [first, last].contains(at) || self.verdicts[*at] != 'D').collect();
