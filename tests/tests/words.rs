@@ -1,7 +1,7 @@
 //! What values say of themselves: their words are stored and logged, their errors name a remedy, what is lent says what is
 //! owned, and equal plans are equal.
 
-use epitome_compactors::{SlidingWindow, ToolResultClearing, Truncation, Window};
+use epitome_compactors::{Pipeline, SlidingWindow, ToolResultClearing, Truncation, Window};
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::{MediaKind, MediaView, Role};
 use epitome_core::{
@@ -248,6 +248,15 @@ fn equal_plans_are_equal() {
 }
 
 /// A request fits its limit and no more.
+#[test]
+fn what_is_configured_can_be_read() {
+    let budget = Budget::default();
+    assert_eq!((budget.window(), budget.reserve(), budget.limit()), (128_000, 8_192, 119_808));
+    let stages: [&dyn Strategy; 2] = [&ToolResultClearing::new(), &Truncation::new()];
+    let names = stages.map(|stage| stage.name());
+    assert_eq!(format!("{:?}", Pipeline::new(&stages).unwrap()), format!("{names:?}"));
+}
+
 #[test]
 fn a_plan_says_whether_its_request_fits() {
     let talk = notation::parse("u 10\na 90 c1\nt 100 c1\na 10\na 10\na 10\n").unwrap();

@@ -49,7 +49,14 @@ fn a_forged_snapshot_is_refused_or_sound() {
             page[len - 4..len].copy_from_slice(&sum.to_le_bytes());
             let mut other = History::new();
             match other.restore(&page) {
-                Ok(()) => assert_eq!(other.messages().count(), other.len()),
+                Ok(()) => {
+                    assert_eq!(other.messages().count(), other.len());
+                    for message in other.messages() {
+                        let mut parts = 0;
+                        message.for_each_part(&mut |_| parts += 1);
+                        assert!(parts > 0, "what byte {at} holds makes a part that cannot be read");
+                    }
+                }
                 Err(_) => assert!(other.is_empty()),
             }
         }

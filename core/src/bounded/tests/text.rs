@@ -32,7 +32,9 @@ fn streamed_text_is_what_pushed_text_is() {
     let (mut streamed, mut pushed) = (History::new(), History::new());
     for text in ["", "21", &"degrees, ".repeat(20)] {
         let mut stream = streamed.begin(Role::Assistant).unwrap();
+        assert!(stream.is_empty());
         text.split_inclusive(' ').for_each(|piece| stream.extend(piece).unwrap());
+        assert_eq!((stream.len(), stream.is_empty()), (text.len(), text.is_empty()));
         stream.finish(&ClassEstimator).unwrap();
         push(&mut pushed, &SimpleMessage::assistant(text));
         assert_eq!(state(&streamed), state(&pushed));
