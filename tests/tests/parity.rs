@@ -1,8 +1,10 @@
 //! The same answers wherever the tables live; and a full table is an answer that changes nothing.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
+use epitome_core::message::PartView;
 use epitome_core::{
-    ArrayTable, Full, IndexBuf, OpenCallSlots, OpenCallTree, OpenCalls, Part, SliceTable, Span, Table,
+    ArrayTable, Full, Group, GroupKind, IndexBuf, OpenCallSlots, OpenCallTree, OpenCalls, Part, SliceTable,
+    Span, Table, Tokens,
 };
 use epitome_tests::cases;
 use epitome_tests::generate::conversation;
@@ -36,6 +38,29 @@ fn every_table_gives_the_same_groups_and_plans() {
         let tight = answers(tight, &scenario, 8);
         census.count("too much for 8 slots", tight.is_none());
         prop_assert!(tight.is_none_or(|tight| tight == expected));
+        Ok(())
+    });
+}
+
+/// What was bracketed first and is counted later is as if it had been counted at once.
+#[test]
+fn sizes_that_are_corrected_are_as_if_they_had_been_right() {
+    let minimums = [("a group of several runs", 250), ("an orphan", 250)];
+    cases::check("recount", conversation(60), &minimums, |messages, census| {
+        let (right, _) = live::index_of(&messages);
+        let too_small = |message: &Message| Tokens(message.size().0 / 3);
+        let mut index = live::empty::<Vec<Span>, OpenCallTree, Vec<Part>>();
+        for message in &messages {
+            let parts = |at: u32, _: PartView<'_>| message.part_size(at as usize);
+            index.push_with_parts(message, too_small(message), parts).unwrap();
+        }
+        for (position, message) in messages.iter().enumerate().rev() {
+            index.recount(u32::try_from(position).unwrap(), too_small(message), message.size());
+        }
+        prop_assert_eq!(live::everything(&index), live::everything(&right));
+        let runs = |group: &Group<'_>| group.positions().count();
+        census.count("a group of several runs", right.view().groups().any(|group| runs(&group) > 1));
+        census.count("an orphan", right.view().groups().any(|group| group.kind() == GroupKind::Orphan));
         Ok(())
     });
 }
