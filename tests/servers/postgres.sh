@@ -79,6 +79,9 @@ stop_postgres() {
   [[ -e $1/data/postmaster.pid ]] || return 0
   pid=$(head -n 1 "$1/data/postmaster.pid")
   as_postgres "$(postgres_bin)/pg_ctl" -D "$1/data" -m immediate -w -t 300 stop || return
-  # Its file is gone a moment before it is. One that nobody waits for stays, as a zombie.
-  while [[ -e /proc/$pid && $(cut -d ' ' -f 3 "/proc/$pid/stat" 2>/dev/null) != Z ]]; do sleep 0.1; done
+  # Its file goes a moment before the process does, which stays as a zombie where nobody waits for it.
+  for _ in {1..600}; do
+    [[ -n $pid && -e /proc/$pid && $(cut -d ' ' -f 3 "/proc/$pid/stat" 2>/dev/null) != Z ]] || return 0
+    sleep 0.1
+  done
 }

@@ -60,13 +60,13 @@ redis_server() {
   return 1
 }
 
-# redis_says PATTERN PID PORT COMMAND...: waits until the server answers so, as long as it is there and for a minute at most:
-# a cluster agrees after seconds, on a busy machine after more.
+# redis_says PATTERN PID PORT COMMAND...: waits until the server answers so, as long as it is there, and asks 600 times at most: a
+# cluster agrees after seconds, on a busy machine after more.
 redis_says() {
   local pattern=$1 pid=$2 port=$3
   shift 3
   for _ in {1..600}; do
-    if redis-cli -h 127.0.0.1 -p "$port" "$@" 2>/dev/null | grep -q "$pattern"; then return; fi
+    if timeout 10 redis-cli -h 127.0.0.1 -p "$port" "$@" 2>/dev/null | grep -q "$pattern"; then return; fi
     kill -0 "$pid" 2>/dev/null || return
     sleep 0.1
   done

@@ -247,7 +247,6 @@ fn equal_plans_are_equal() {
     });
 }
 
-/// A request fits its limit and no more.
 #[test]
 fn what_is_configured_can_be_read() {
     let budget = Budget::default();
@@ -257,6 +256,7 @@ fn what_is_configured_can_be_read() {
     assert_eq!(format!("{:?}", Pipeline::new(&stages).unwrap()), format!("{names:?}"));
 }
 
+/// A request fits its limit and no more.
 #[test]
 fn a_plan_says_whether_its_request_fits() {
     let talk = notation::parse("u 10\na 90 c1\nt 100 c1\na 10\na 10\na 10\n").unwrap();

@@ -1,6 +1,7 @@
 //! A server that is killed while a session is written to, and started again on what it has left.
 
 use core::time::Duration;
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::killed_server::{Killable, keeps_what_it_acknowledged};
 use crate::remote::{patient, port};
-use crate::server::{append, session, url};
+use crate::server::{append, pause, session, url};
 
 /// A server of its own, whose acknowledged writes are on the disk.
 struct Server {
@@ -27,7 +28,9 @@ impl Server {
         let folder = tempfile::tempdir().unwrap();
         let port = port();
         let process = Self::run(&folder, port)?;
-        Some(Self { folder, port, process })
+        let mut server = Self { folder, port, process };
+        server.until_it_listens();
+        Some(server)
     }
 
     fn run(folder: &TempDir, port: u16) -> Option<Child> {
@@ -45,9 +48,11 @@ impl Server {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// A store that waits: the server takes a moment to start.
-    fn patient(&self) -> Arc<dyn HistoryStore> {
-        self.store(patient().with_retries(8))
+    fn until_it_listens(&mut self) {
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            assert!(self.process.try_wait().unwrap().is_none(), "the server has ended");
+            pause(Duration::from_millis(5));
+        }
     }
 }
 
@@ -65,6 +70,7 @@ impl Killable for Server {
 
     fn start(&mut self) {
         self.process = Self::run(&self.folder, self.port).unwrap();
+        self.until_it_listens();
     }
 
     fn store(&self, remote: RemoteOptions) -> Arc<dyn HistoryStore> {
@@ -76,15 +82,13 @@ impl Killable for Server {
 #[test]
 fn what_was_acknowledged_is_there_after_the_server_was_killed() {
     let Some(mut server) = Server::start_new() else { return };
-    drop(server.patient());
     keeps_what_it_acknowledged(&mut server, 12, Duration::from_micros(700));
 }
 
 #[test]
 fn a_server_that_was_started_again_is_found_whatever_connections_there_were() {
     let Some(mut server) = Server::start_new() else { return };
-    drop(server.patient());
-    let store = server.store(patient());
+    let store = server.store(patient().with_retries(8));
     append(&*store, "first", 0).unwrap();
     // All its connections are made then, and none of them works any more.
     for _ in 0..20 {
@@ -92,6 +96,5 @@ fn a_server_that_was_started_again_is_found_whatever_connections_there_were() {
     }
     server.kill();
     server.start();
-    drop(server.patient());
     assert_eq!(append(&*store, "second", 1).unwrap().head, Seq(2));
 }

@@ -2,7 +2,6 @@
 
 use core::sync::atomic::Ordering;
 use core::time::Duration;
-use std::net::TcpListener;
 use std::time::Instant;
 
 use epitome_core::attribution::SeqRange;
@@ -14,9 +13,10 @@ use epitome_std::history::{
 };
 use futures::FutureExt;
 use futures::executor::block_on;
+use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 
 use crate::mock::{Line, Mock};
-use crate::remote::patient;
+use crate::remote::{patient, port};
 use crate::server::{Room, append, fill, pause, session, user};
 
 /// The error of opening the store, in which there is no secret.
@@ -73,10 +73,12 @@ fn a_server_that_says_nothing_is_given_its_time_in_each_attempt() {
     let (mock, begun) = (Mock::new(""), Instant::now());
     let error = refused_with(&mock.url, RemoteOptions::default().with_timeout(Duration::from_millis(400)));
     assert_eq!(error.kind(), Unavailable);
-    assert!(error.to_string().contains("did not answer"), "{error}");
+    let said = error.to_string();
+    // Whichever of its two clocks is first: on a busy machine that which began while a connection was made.
+    assert!(said.contains("did not answer") || said.contains("no answer within"), "{said}");
     // It gives up a little earlier, to say why.
     assert!(begun.elapsed() >= Duration::from_millis(1_400), "four attempts");
-    assert!((1..=4).contains(&mock.asked.load(Ordering::SeqCst)), "one may end before it has come so far");
+    assert!(mock.asked.load(Ordering::SeqCst) <= 4);
 }
 
 #[test]
@@ -97,7 +99,7 @@ fn a_wrong_password_is_invalid_and_not_tried_again() {
 
 #[test]
 fn a_server_that_is_not_there_is_unavailable_and_a_wrong_url_invalid() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = port();
     for scheme in ["redis", "rediss"] {
         let error = refused(&format!("{scheme}://user:hunter2@127.0.0.1:{port}"));
         assert_eq!(error.kind(), Unavailable, "{error}");
@@ -183,7 +185,10 @@ fn connections_of_the_caller_are_used() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let store = runtime.block_on(async {
         let client = redis::Client::open(room.url.as_str()).unwrap();
-        let manager = redis::aio::ConnectionManager::new(client).await.unwrap();
+        let minute = Some(Duration::from_secs(60));
+        let config = ConnectionManagerConfig::new();
+        let config = config.set_connection_timeout(minute).set_response_timeout(minute);
+        let manager = ConnectionManager::new_with_config(client, config).await.unwrap();
         let store = RedisStore::from_connection_manager(manager, room.options()).await.unwrap();
         let (token, entries) = (AppendToken::new("t"), [user(0)]);
         store.append(&session(), &Append::new(&token, Seq(0), &entries)).await.unwrap();

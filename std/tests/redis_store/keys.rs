@@ -218,7 +218,7 @@ fn a_user_with_the_documented_rights_can_do_everything() {
     set.arg(rights.split(' ').collect::<Vec<_>>());
     set.exec(&mut room.connection()).unwrap();
     let url = room.url.replace("redis://", &format!("redis://{user}:hunter2@"));
-    let options = room.options().with_ttl(Duration::from_secs(60));
+    let options = room.options().with_ttl(Duration::from_secs(3_600));
     let store = RedisStore::open(&url, options).unwrap();
     let stays = RedisStore::open(&url, room.options()).unwrap();
     fill(&store, 3);
@@ -235,6 +235,6 @@ fn a_user_with_the_documented_rights_can_do_everything() {
     let wrong = url.replace("hunter2", "hunter3");
     let error = fails(RedisStore::open(&wrong, room.options()), Invalid);
     assert!(error.contains("name and password") && !error.contains("hunter"), "{error}");
-    fails(RedisStore::open(&url, RedisOptions::default().with_prefix("not-mine")), Invalid);
+    fails(RedisStore::open(&url, room.options().with_prefix("not-mine")), Invalid);
     cmd("ACL").arg("DELUSER").arg(&user).exec(&mut room.connection()).unwrap();
 }

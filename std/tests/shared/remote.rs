@@ -6,13 +6,13 @@ use std::net::TcpListener;
 use epitome_std::history::RemoteOptions;
 use uuid::Uuid;
 
-/// For what must not fail: a disk that others write to as well may take many seconds.
+/// What an attempt may take that must not fail: a disk that others write to as well may take many seconds.
 pub(crate) fn patient() -> RemoteOptions {
     RemoteOptions::default().with_timeout(Duration::from_secs(60))
 }
 
-/// A port for a server that is started on it again and again. It is below those that a system gives to clients by itself: one of them
-/// would take it meanwhile.
+/// A port that nobody listens on. It is below those that Linux gives to clients: one of them could have it otherwise while
+/// a server is down.
 pub(crate) fn port() -> u16 {
     // Of a random UUID these bits are random.
     let random = || 20_000 + Uuid::new_v4().as_fields().1 % 10_000;

@@ -33,6 +33,8 @@ const START: &str = r#"
 /// Kills the processes of the server in the folder `$1`, and waits until they are gone: who starts it again may not meet one.
 const KILL: &str = r#"
     first=$(head -n 1 "$1/data/postmaster.pid")
+    # Stopped, it begins no process more.
+    kill -STOP "$first"
     all="$first $(pgrep -P "$first")"
     kill -9 $all
     for process in $all; do

@@ -27,11 +27,15 @@ fn impatient() -> RemoteOptions {
     once().with_timeout(Duration::from_millis(800))
 }
 
-/// What may fail because the machine is busy, as often as that takes.
-fn in_time<T>(attempt: impl Fn() -> Result<T, StoreError>) -> T {
-    let attempts = core::iter::repeat_with(attempt).take(100);
-    let mut done = attempts.skip_while(|done| done.as_ref().is_err_and(|error| error.kind() == Unavailable));
-    done.next().unwrap().unwrap()
+/// What a busy machine may be too slow for, some more times.
+pub(crate) fn in_time<T>(attempt: impl Fn() -> Result<T, StoreError>) -> T {
+    for _ in 0..50 {
+        match attempt() {
+            Err(error) if error.kind() == Unavailable => {}
+            done => return done.unwrap(),
+        }
+    }
+    attempt().unwrap()
 }
 
 /// The error of a store that does not open, in which no secret is.
@@ -156,7 +160,11 @@ async fn append_one(store: &PostgresStore) -> Result<Appended, StoreError> {
 fn who_waits_for_a_lock_too_long_is_told_so_and_leaves_nothing() {
     let Some(tables) = tables() else { return };
     let (store, holder) = locked(&tables, impatient());
-    fails(block_on(append_one(&store)), Unavailable);
+    let error = block_on(append_one(&store)).unwrap_err();
+    assert_eq!(error.kind(), Unavailable);
+    let said = error.to_string();
+    // The server's clock or the store's.
+    assert!(said.contains("took too long") || said.contains("no answer within"), "{said}");
     // Reads wait for nobody.
     assert_eq!(in_time(|| block_on(store.load(&session()))).live.len(), 3);
     holder.run("ROLLBACK");
@@ -166,7 +174,7 @@ fn who_waits_for_a_lock_too_long_is_told_so_and_leaves_nothing() {
 #[test]
 fn a_full_pool_is_unavailable() {
     let Some(tables) = tables() else { return };
-    let (store, holder) = locked(&tables, once().with_timeout(Duration::from_secs(8)));
+    let (store, holder) = locked(&tables, once().with_timeout(Duration::from_secs(30)));
     thread::scope(|scope| {
         let waits = scope.spawn(|| block_on(append_one(&store)));
         holder.until_waiting(&tables.schema, 1);

@@ -143,7 +143,7 @@ impl Holder {
     fn count(&self, schema: &str, condition: &str) -> i64 {
         let sql = format!(
             "SELECT count(*) FROM pg_stat_activity
-            WHERE pid <> pg_backend_pid() AND query LIKE '%' || $1 || '%' AND {condition}"
+            WHERE pid <> pg_backend_pid() AND query LIKE '%\"' || $1 || '\"%' AND {condition}"
         );
         self.runtime.block_on(self.watches.query_one(&sql, &[&schema])).unwrap().get(0)
     }
@@ -171,7 +171,7 @@ impl Holder {
     /// Ends the connections that wait for a lock on these tables.
     pub(crate) fn terminate(&self, schema: &str) {
         let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-            WHERE query LIKE '%' || $1 || '%' AND wait_event_type = 'Lock'";
+            WHERE query LIKE '%\"' || $1 || '\"%' AND wait_event_type = 'Lock'";
         self.runtime.block_on(self.watches.execute(sql, &[&schema])).unwrap();
     }
 }

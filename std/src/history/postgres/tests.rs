@@ -1,5 +1,7 @@
 //! What no caller sees: the plan and the cost of each statement.
 
+use core::time::Duration;
+
 use epitome_core::attribution::SeqRange;
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
@@ -8,7 +10,7 @@ use super::options::Names;
 use super::{PostgresOptions, PostgresStore, sql};
 use crate::history::{
     Append, AppendToken, CompactionRecord, Entry, HistoryStore, MemoryStore, MessageEdit, PartStandIn,
-    SessionId, StoreError, StoreErrorKind, Summary, TokenCount, UnansweredCall,
+    RemoteOptions, SessionId, StoreError, StoreErrorKind, Summary, TokenCount, UnansweredCall,
 };
 use crate::message::{Attribution, Message};
 
@@ -33,7 +35,9 @@ impl Server {
             return None;
         };
         let schema = format!("plans {name} {}", std::process::id());
-        let options = PostgresOptions::default().with_schema(&*schema);
+        // A disk that others write to as well may take many seconds, for thousands of messages at once in particular.
+        let remote = RemoteOptions::default().with_timeout(Duration::from_secs(60));
+        let options = PostgresOptions::default().with_schema(&*schema).with_remote(remote);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let client = runtime.block_on(async {
             let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
