@@ -85,7 +85,12 @@ pub fn attempts(figures: &[Figures], draft: &NaiveDraft<'_>) -> Vec<Attempt> {
                 let size = [0, 1, 10, 2, 100, amount][usize::from(*other) % 6];
                 Attempt::Clamp(part, size, u32::from(*other) % 2)
             }
-            _ => Attempt::Replace(group, (group + usize::from(*other) % 6).min(groups - 1), amount % 64),
+            _ => {
+                let end = (group + usize::from(*other) % 6).min(groups - 1);
+                // Now and then from its end to its beginning.
+                let (first, last) = if *other >= 250 { (end, group) } else { (group, end) };
+                Attempt::Replace(first, last, amount % 64)
+            }
         }
     };
     // Nothing was said at all, now and then.

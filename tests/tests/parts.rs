@@ -27,6 +27,7 @@ const SAID: &[(&str, u64)] = &[
     ("no_room", 2),
     ("not_smaller", 800),
     ("only_content", 100),
+    ("no_group", 20),
     ("only_summaries", 30),
     ("protected", 3_000),
     ("replaced", 400),

@@ -12,8 +12,12 @@ use crate::{OpenCallSlots, Profile};
 type Case = (&'static str, &'static [&'static str]);
 
 fn found(profile: Profile, edit: Option<u32>, conversation: &str) -> Vec<String> {
+    found_in::<8>(profile, edit, conversation)
+}
+
+fn found_in<const SLOTS: usize>(profile: Profile, edit: Option<u32>, conversation: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let mut validator = Validator::<OpenCallSlots<8>>::new(profile);
+    let mut validator = Validator::<OpenCallSlots<SLOTS>>::new(profile);
     if let Some(edit) = edit {
         validator = validator.with_edit(edit);
     }
@@ -29,6 +33,14 @@ fn check(profile: Profile, cases: &[Case]) {
     for (conversation, expected) in cases {
         assert_eq!(found(profile, None, conversation), *expected, "{conversation} on {}", profile.as_str());
     }
+}
+
+/// Only which of two reasons a second result has is not known then.
+#[test]
+fn answered_calls_take_no_room_from_others() {
+    let conversation = "u ac1 t1 ac2 t2 ac3 t3 t3";
+    assert_eq!(found_in::<3>(Profile::OpenaiResponses, None, conversation), ["7 duplicate_result"]);
+    assert_eq!(found_in::<1>(Profile::OpenaiResponses, None, conversation), ["7 orphan_result"]);
 }
 
 #[test]

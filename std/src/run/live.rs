@@ -64,10 +64,10 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// [`RunError::Provider`] of the first provider that fails; nothing of the run is stored then.
-    /// [`RunError::AlreadyStored`] if a run of this token has stored its input. [`RunError::Misuse`] if a message of the user's
-    /// has an answer to no call that is shown beside what it says: that would not be sent. [`RunError::Providers`] if what a dropped run
-    /// has left in the session cannot be stored; it stays there. A compaction that fails
-    /// is an event, not an error: see [`Run::events`].
+    /// [`RunError::AlreadyStored`] if a run of this token has stored its input. [`RunError::Misuse`] if a message of the
+    /// user's has an answer to no call that is shown beside what it says: that would not be sent. [`RunError::Providers`] if
+    /// what a dropped run has left in the session cannot be stored; it stays there. A compaction that fails is an event, not
+    /// an error: see [`Run::events`].
     ///
     /// # Cancel safety
     /// Nothing of the run is stored.

@@ -29,7 +29,7 @@ impl Server {
         let port = port();
         let process = Self::run(&folder, port)?;
         let mut server = Self { folder, port, process };
-        server.until_it_listens();
+        server.until_it_answers();
         Some(server)
     }
 
@@ -48,11 +48,13 @@ impl Server {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    fn until_it_listens(&mut self) {
+    fn until_it_answers(&mut self) {
         while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
             assert!(self.process.try_wait().unwrap().is_none(), "the server has ended");
             pause(Duration::from_millis(5));
         }
+        // It may have to read its file first.
+        drop(self.store(patient().with_retries(8)));
     }
 }
 
@@ -70,7 +72,7 @@ impl Killable for Server {
 
     fn start(&mut self) {
         self.process = Self::run(&self.folder, self.port).unwrap();
-        self.until_it_listens();
+        self.until_it_answers();
     }
 
     fn store(&self, remote: RemoteOptions) -> Arc<dyn HistoryStore> {
@@ -88,7 +90,7 @@ fn what_was_acknowledged_is_there_after_the_server_was_killed() {
 #[test]
 fn a_server_that_was_started_again_is_found_whatever_connections_there_were() {
     let Some(mut server) = Server::start_new() else { return };
-    let store = server.store(patient().with_retries(8));
+    let store = server.store(patient());
     append(&*store, "first", 0).unwrap();
     // All its connections are made then, and none of them works any more.
     for _ in 0..20 {

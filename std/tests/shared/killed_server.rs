@@ -19,7 +19,7 @@ pub(crate) trait Killable {
     /// Kills every process of it.
     fn kill(&mut self);
 
-    /// Starts it again, and waits until it listens.
+    /// Starts it again, and waits until it answers.
     fn start(&mut self);
 
     /// A store on it.
@@ -81,8 +81,7 @@ pub(crate) fn keeps_what_it_acknowledged(server: &mut impl Killable, kills: u32,
         drop(store);
         acknowledged += said.head - before.head + said.revision - before.revision;
         server.start();
-        // It takes a moment until it answers.
-        let store = server.store(patient().with_retries(8));
+        let store = server.store(patient());
         said = found(&*store, said);
     }
     assert!(said.revision >= 1, "nothing was compacted in {} messages", said.head);

@@ -1,4 +1,4 @@
-//! Servers on a machine that may be busy with much else.
+//! How long tests wait for a server, and where they start one: the machine may be busy with much else.
 
 use core::time::Duration;
 use std::net::TcpListener;

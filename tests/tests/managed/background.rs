@@ -199,7 +199,7 @@ fn what_fails_is_discarded_and_the_history_is_as_it_was() {
             let mut session = Session::new(Arc::new(MemoryStore::new())).await;
             let before = session.shown().await;
             assert_eq!(session.begin(&managed).0, Began::Now);
-            tasks.end_within(Duration::from_secs(60)).await;
+            tasks.end_within(Duration::from_secs(20)).await;
             // Until it is due nothing is said of it, and it is not tried again.
             assert_eq!(session.begin(&managed), (Began::Earlier, None), "{faults}");
             assert_eq!(session.shown().await, before, "{faults}");
@@ -329,10 +329,10 @@ fn what_has_not_come_is_not_waited_for() {
         let mut session = Session::new(Arc::new(MemoryStore::new())).await;
         let before = session.shown().await;
         assert_eq!(session.begin(&managed).0, Began::Now);
-        let outcome = tokio::time::timeout(Duration::from_secs(60), session.compact(&managed)).await;
+        let outcome = tokio::time::timeout(Duration::from_secs(5), session.compact(&managed)).await;
         assert!(matches!(outcome, Ok((Ok(CompactionOutcome::UnderWay), None))), "{outcome:?}");
         session.begun.give_up();
-        tasks.end_within(Duration::from_secs(60)).await;
+        tasks.end_within(Duration::from_secs(5)).await;
         assert_eq!(session.shown().await, before);
     });
 }

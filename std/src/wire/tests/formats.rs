@@ -72,7 +72,7 @@ fn elements_that_fit_several_formats_follow_the_others() {
 
 #[test]
 fn deep_huge_and_odd_texts_are_results_or_errors() {
-    let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(20_000), close.repeat(20_000));
+    let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(50_000), close.repeat(50_000));
     let odd = [
         deep("[", "]"),
         deep("{\"a\":", "}"),
