@@ -3,6 +3,7 @@
 #
 #   tests/mutants.sh rules [FROM-TO]    each rule of drafts is taken out of the code, one after another (tests/mutants/rules.txt);
 #                                       of them only those with these numbers, from 1
+#   tests/mutants.sh stores [FROM-TO]   as above, what makes a store's writes last (tests/mutants/stores.txt); needs strace
 #   tests/mutants.sh sample [N/M]       cargo-mutants on core and the strategies: every Mth of all mutants, from the Nth (0/40)
 #   tests/mutants.sh files GLOB...      cargo-mutants on these files, all mutants
 #
@@ -49,10 +50,16 @@ program() {
   done
 }
 
-# Each line of rules.txt: file, text, what stands there instead, rule; separated by tabs. The text is in the file once.
+# The workspace that the stores are tested in.
+copy_stores() {
+  cp -r core std docs README.md Cargo.lock clippy.toml "$1"
+  sed -e 's/^members = .*/members = ["core", "std"]/' -e '/^exclude = /d' -e '/^\[package\]/,$d' Cargo.toml >"$1/Cargo.toml"
+}
+
+# Each line of rules.txt and stores.txt: file, text, what stands there instead, rule; separated by tabs. The text is in the file once.
 rules() {
   local file from to rule count caught=0 all=0 number=0 first=${2%%-*} last=${2##*-}
-  local few="--package epitome-tests --test drafts" whole=
+  local few=$3 rest=${4:-} whole=
   # What is built anew for each rule takes longer to optimize than to run.
   export CARGO_PROFILE_DEV_OPT_LEVEL=0
   cd "$1"
@@ -65,7 +72,7 @@ rules() {
     all=$((all + 1))
     count=$(grep -cF -- "$from" "$file") || true
     if [[ $count != 1 ]]; then
-      echo "mutants: $file has \"$from\" $count times, not once: put rules.txt right" >&2
+      echo "mutants: $file has \"$from\" $count times, not once: put $rules_file right" >&2
       return 1
     fi
     cp "$file" "$file.whole"
@@ -74,7 +81,7 @@ rules() {
       echo "mutants: without \"$rule\" the code is none" >&2
       return 1
     fi
-    if fails $few || { unchanged_passes "$file" && fails --workspace; }; then
+    if fails $few || { [[ -n $rest ]] && unchanged_passes "$file" && fails $rest; }; then
       caught=$((caught + 1))
     else
       echo "mutants: missed: $rule"
@@ -116,9 +123,16 @@ cargo_mutants() {
 rules_file=$PWD/tests/mutants/rules.txt
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-copy "$work"
+if [[ ${1:-} == stores ]]; then
+  rules_file=$PWD/tests/mutants/stores.txt
+  export EPITOME_REQUIRE=strace
+  copy_stores "$work"
+else
+  copy "$work"
+fi
 case ${1:-} in
-  rules) (rules "$work" "${2:-1-9999}") ;;
+  rules) (rules "$work" "${2:-1-9999}" "--package epitome-tests --test drafts" --workspace) ;;
+  stores) (rules "$work" "${2:-1-9999}" "--package epitome-std --features sqlite --test store_contract power::") ;;
   sample) (cargo_mutants "$work" --sharding round-robin --shard "${2:-0/40}") ;;
   files)
     shift
@@ -127,7 +141,7 @@ case ${1:-} in
     (cargo_mutants "$work" "${globs[@]}")
     ;;
   *)
-    sed -n '2,10 s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+    sed -n '2,11 s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
     exit 2
     ;;
 esac

@@ -10,9 +10,9 @@ pub(crate) enum Amount {
     Percent(Percent),
 }
 
-/// A share in whole percent, at most all of it.
+/// A share in thousandths of a percent, at most all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Percent(u8);
+pub(crate) struct Percent(u32);
 
 /// For how long, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Amount {
 impl Percent {
     /// This share of `whole`, rounded down.
     pub(crate) const fn of(self, whole: u64) -> u64 {
-        let share = whole as u128 * self.0 as u128 / 100;
+        let share = whole as u128 * self.0 as u128 / (100 * PERCENT) as u128;
         share as u64
     }
 }
@@ -51,11 +51,19 @@ impl FromStr for Percent {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number =
-            text.strip_suffix('%').and_then(|digits| digits.parse().ok()).filter(|percent| *percent <= 100);
-        number
-            .map(Self)
-            .ok_or_else(|| "expected a share in whole percent, 0% to 100%, for example 50%".to_owned())
+        let expected = || {
+            "expected a share with at most three decimals, 0% to 100%, for example 50% or 10.5%".to_owned()
+        };
+        let number = text.strip_suffix('%').ok_or_else(expected)?;
+        let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
+        let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number(whole) || !is_number(decimals) || decimals.len() > 3 {
+            return Err(expected());
+        }
+        let thousandths = |digits: &str| digits.parse::<u32>().map_err(|_| expected());
+        let whole = thousandths(whole)?.checked_mul(PERCENT).ok_or_else(expected)?;
+        let share = whole.saturating_add(thousandths(&format!("{decimals:0<3}"))?);
+        if share > 100 * PERCENT { Err(expected()) } else { Ok(Self(share)) }
     }
 }
 
@@ -75,9 +83,14 @@ impl FromStr for Age {
 
 impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}%", self.0)
+        let (whole, decimals) = (self.0 / PERCENT, format!("{:03}", self.0 % PERCENT));
+        let point = if decimals == "000" { "" } else { "." };
+        write!(f, "{whole}{point}{}%", decimals.trim_end_matches('0'))
     }
 }
+
+/// What one percent is.
+const PERCENT: u32 = 1_000;
 
 /// A number of tokens; `_` may group its digits.
 pub(crate) fn tokens(text: &str) -> Result<u64, String> {
@@ -112,7 +125,30 @@ mod tests {
     fn amounts_read_as_people_write_them() {
         assert_eq!("128_000".parse(), Ok(Amount::Tokens(128_000)));
         assert_eq!("50%".parse::<Amount>().map(|share| share.of(7)), Ok(3));
-        for wrong in ["", "%", "-1", "101%", "5.5%", "8k", "1e3"] {
+        for (text, share) in
+            [("10.5%", 105), ("0.1%", 1), ("100%", 1_000), ("100.000%", 1_000), ("5.25%", 52)]
+        {
+            assert_eq!(text.parse::<Amount>().map(|share| share.of(1_000)), Ok(share), "{text}");
+        }
+        assert_eq!(
+            ["10.5%", "7%", "0.25%"].map(|text| text.parse::<Percent>().unwrap().to_string()),
+            ["10.5%", "7%", "0.25%"]
+        );
+        for wrong in [
+            "",
+            "%",
+            "-1",
+            "101%",
+            "100.001%",
+            "1.2345%",
+            ".5%",
+            "5.%",
+            "5,5%",
+            "+5%",
+            "99999999999%",
+            "8k",
+            "1e3",
+        ] {
             assert!(wrong.parse::<Amount>().is_err(), "{wrong}");
         }
     }

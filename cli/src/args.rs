@@ -3,6 +3,8 @@
 #![expect(clippy::doc_markdown, reason = "these comments are the program's help, where backticks would show")]
 
 mod bench;
+mod eval;
+mod names;
 mod redact;
 mod session;
 mod sessions;
@@ -11,12 +13,15 @@ mod show;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use epitome::core::Profile;
 use epitome::std::wire::Format;
 
 use crate::amount::{Amount, Percent, tokens};
 use crate::pins::Pin;
 
 pub(crate) use bench::BenchArgs;
+pub(crate) use eval::EvalArgs;
+pub(crate) use names::From;
 pub(crate) use redact::RedactArgs;
 pub(crate) use session::{CopyKeyArgs, KeepArgs, OneSessionArgs, SessionArgs, SessionCommand, StoreArgs};
 pub(crate) use sessions::SessionsArgs;
@@ -24,8 +29,10 @@ pub(crate) use show::ShowArgs;
 
 /// Shrink, inspect and store the transcripts of LLM agents.
 ///
-/// Exit codes: 0 done (also when nothing had to change), 1 validation found violations, or a search nothing, 2 bad input
-/// or usage, 3 what is protected does not fit the window, 4 a file or store failed.
+/// Exit codes: 0 done (also when nothing had to change), 1 a validation or a repair leaves violations, or a search finds
+/// nothing, 2 bad input
+/// or usage, 3 what is protected does not fit the window, 4 a file or store failed, 5 what was to be written reads back as
+/// something else than the plan: nothing was written.
 #[derive(Debug, Parser)]
 #[command(name = "epitome", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -45,6 +52,8 @@ pub(crate) enum Command {
     Stats(StatsArgs),
     /// Measure what each stage takes on a transcript, and what each strategy keeps of it
     Bench(Box<BenchArgs>),
+    /// Measure what a compacted transcript still knows of what the model needed next
+    Eval(Box<EvalArgs>),
     /// Check a transcript against the rules of the provider that is to receive it
     Validate(ValidateArgs),
     /// Write a transcript in the format of another provider, and say what has no counterpart there
@@ -53,6 +62,19 @@ pub(crate) enum Command {
     Sessions(SessionsArgs),
     /// Keep transcripts in a store, and compact them there without losing anything
     Session(SessionArgs),
+}
+
+impl Command {
+    /// What is to be taken out of texts.
+    pub(crate) const fn redact(&self) -> Option<&RedactArgs> {
+        match self {
+            Self::Compact(args) => Some(&args.redact),
+            Self::Show(args) => Some(&args.redact),
+            Self::Convert(args) => Some(&args.redact),
+            Self::Session(args) => args.command.redact(),
+            _ => None,
+        }
+    }
 }
 
 /// Which conversations of which file.
@@ -64,9 +86,8 @@ pub(crate) struct InputArgs {
     /// Of which project `latest` is the newest session: a folder, or the last part of its name
     #[arg(long, value_name = "P")]
     pub(crate) project: Option<String>,
-    /// The format: openai-chat, openai-responses, anthropic, gemini, agent-framework, langchain, semantic-kernel,
-    /// codex, claude-code, gemini-cli, openhands, pi, swe-agent, goose, or auto: what the file looks like
-    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = from)]
+    /// The format; auto is the format that the file looks like
+    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = names::from())]
     pub(crate) from: From,
     /// Where the conversation stands in the document, as a JSON pointer: /history, /0/traj
     #[arg(long, value_name = "POINTER")]
@@ -77,32 +98,6 @@ pub(crate) struct InputArgs {
     /// In a session file with branches or side chains, the one that ends with this id; stats lists them
     #[arg(long, value_name = "ID")]
     pub(crate) leaf: Option<String>,
-}
-
-/// The format that was named; `None` for whatever the file looks like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct From(pub(crate) Option<Format>);
-
-fn from(name: &str) -> Result<From, String> {
-    match (name, readable(name)) {
-        ("auto", _) => Ok(From(None)),
-        (_, Some(format)) => Ok(From(Some(format))),
-        (_, None) => Err(format!("known: auto, {}", known())),
-    }
-}
-
-fn format(name: &str) -> Result<Format, String> {
-    let targets = [Format::OpenaiChat, Format::OpenaiResponses, Format::Anthropic, Format::Gemini];
-    let known = || targets.map(Format::as_str).join(", ");
-    targets.into_iter().find(|format| format.as_str() == name).ok_or_else(|| format!("known: {}", known()))
-}
-
-fn readable(name: &str) -> Option<Format> {
-    Format::readable().find(|format| format.as_str() == name)
-}
-
-fn known() -> String {
-    Format::readable().map(Format::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// The budget of a request.
@@ -136,14 +131,25 @@ pub(crate) struct ModelArgs {
     pub(crate) models: Option<PathBuf>,
 }
 
+impl InputArgs {
+    /// How a file of this format is read, wherever it is.
+    pub(crate) const fn of_format(format: Format, each: bool) -> Self {
+        Self { file: PathBuf::new(), project: None, from: From(Some(format)), at: None, each, leaf: None }
+    }
+}
+
+fn strategy_help() -> String {
+    let known = names::strategies();
+    format!(
+        "The strategies to try, in this order, until the goal is met; a list as text, JSON or TOML. Known: {known}"
+    )
+}
+
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
-    /// What to try, in this order, until the goal is met: truncate[:recent=N], window[:turns=N|groups=N|tokens=N],
-    /// tool-results[:keep=N][:at-least=N][:inputs][:spare=TOOL], which puts [cleared] in place of old results,
-    /// supersede[:only=TOOL], tool-drop[:keep=N], reasoning:profile=P, clamp:max=N, ephemeral, and others
-    #[arg(long, value_name = "A|B", default_value = "truncate")]
+    #[arg(long, value_name = "A|B", default_value = "truncate", help = strategy_help())]
     pub(crate) strategy: String,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
@@ -177,6 +183,9 @@ pub(crate) struct CompactArgs {
     /// Write the compacted transcript there, in the form of the input; - is standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
+    /// Write it in this format instead, as convert does; what has no counterpart there is listed on standard error
+    #[arg(long, value_name = "FORMAT", value_parser = names::target())]
+    pub(crate) to: Option<Format>,
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
     /// A message that stays with its group, whatever is asked for: its number from 0 (12), a range (3-5), id:ID of a call or
@@ -188,10 +197,9 @@ pub(crate) struct CompactArgs {
     pub(crate) why: bool,
     #[command(flatten)]
     pub(crate) summary: SummaryArgs,
-    /// Whose rules --repair follows: openai-chat, openai-responses, anthropic, gemini, mistral, qwen, deepseek,
-    /// bedrock-converse, permissive
-    #[arg(long, value_name = "PROFILE", default_value = "openai-chat")]
-    pub(crate) profile: String,
+    /// The provider whose rules --repair follows [default: the profile of the format that is written]
+    #[arg(long, value_name = "PROFILE", value_parser = names::profile())]
+    pub(crate) profile: Option<Profile>,
     /// Also make what is written legal: results without a call are left out, calls without one get an aborted
     /// one; where the provider asks for it, neighbours are merged, reasoning is left out, messages are put between
     #[arg(long)]
@@ -250,10 +258,9 @@ pub(crate) struct StatsArgs {
 pub(crate) struct ValidateArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
-    /// Whose rules: openai-chat, openai-responses, anthropic, gemini, mistral, qwen, deepseek, bedrock-converse,
-    /// permissive
-    #[arg(long, value_name = "PROFILE", default_value = "openai-chat")]
-    pub(crate) profile: String,
+    /// The provider whose rules are checked [default: the profile of the file's format]
+    #[arg(long, value_name = "PROFILE", value_parser = names::profile())]
+    pub(crate) profile: Option<Profile>,
     /// Report as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -263,9 +270,8 @@ pub(crate) struct ValidateArgs {
 pub(crate) struct ConvertArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
-    /// The format to write: openai-chat, openai-responses, anthropic, gemini, agent-framework, langchain,
-    /// semantic-kernel
-    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    /// The format to write
+    #[arg(long, value_name = "FORMAT", value_parser = names::target())]
     pub(crate) to: Format,
     /// Write there instead of standard output
     #[arg(short, long, value_name = "OUT", default_value = "-")]

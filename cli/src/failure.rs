@@ -1,7 +1,7 @@
 //! What ends the program before its time, and with which exit code.
 
 use core::fmt;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -10,6 +10,10 @@ use epitome::std::history::{HistoryError, StoreError, StoreErrorKind};
 use epitome::std::wire::{WireError, WireErrorKind};
 
 use crate::amount::{counted, grouped};
+use crate::args::RedactArgs;
+use crate::output;
+use crate::redact::Redactor;
+use crate::visible::line;
 
 /// Exit codes: what a script can tell from them.
 pub(crate) mod code {
@@ -21,6 +25,8 @@ pub(crate) mod code {
     pub(crate) const INFEASIBLE: u8 = 3;
     /// A file or a store cannot be read or written.
     pub(crate) const IO: u8 = 4;
+    /// What was to be written reads back as something else than the plan.
+    pub(crate) const UNFAITHFUL: u8 = 5;
 }
 
 /// Why the program ends: an exit code, and a line for the user.
@@ -44,9 +50,19 @@ impl Failure {
         Self::new(code::INPUT, message)
     }
 
-    /// A file that cannot be read or written.
+    /// A file that cannot be read or written, or what cannot be written to it.
     pub(crate) fn io(path: &Path, error: &io::Error) -> Self {
+        if error.get_ref().is_some_and(|inner| inner.is::<WireError>()) {
+            return Self::unwritable(error);
+        }
         Self::new(code::IO, format!("{}: {error}", path.display()))
+    }
+
+    /// A transcript that its format cannot hold.
+    pub(crate) fn unwritable(error: &io::Error) -> Self {
+        Self::input(format!(
+            "the transcript cannot be written in the form of the input: {error}; --to FORMAT writes it in another one"
+        ))
     }
 
     /// Standard output that cannot be written.
@@ -100,6 +116,16 @@ impl Failure {
         self
     }
 
+    /// The same failure without secrets, if that is asked for: a message may name a key of the transcript.
+    pub(crate) fn redacted(mut self, args: &RedactArgs) -> Self {
+        if let Ok(Some(mut redactor)) = Redactor::new(args)
+            && let Some(message) = redactor.value(None, &self.message)
+        {
+            self.message = message;
+        }
+        self
+    }
+
     pub(crate) const fn code(&self) -> u8 {
         self.code
     }
@@ -113,15 +139,7 @@ impl Failure {
             return ExitCode::from(self.code);
         }
         // A name of a file or a session may hold anything; the message stays on its line.
-        let mut message = String::with_capacity(self.message.len());
-        for shown in self.message.chars() {
-            match shown.is_control() {
-                true => message.extend(shown.escape_default()),
-                false => message.push(shown),
-            }
-        }
-        // Nobody may be listening: the exit code says it too.
-        let _ = writeln!(io::stderr().lock(), "epitome: {message}");
+        output::tell(line(&format!("epitome: {}", self.message)));
         ExitCode::from(self.code)
     }
 }

@@ -1,6 +1,7 @@
 //! Saying a report, and writing a file so that it is there whole or not at all.
 
-use std::fs::{self, Permissions};
+use std::env;
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -8,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use tempfile::NamedTempFile;
 
 use crate::failure::{Failure, Result};
+use crate::visible::Printable;
 
 /// The half-written file, if there is one.
 static HALF_FILE: Mutex<Option<PathBuf>> = Mutex::new(None);
@@ -28,7 +30,7 @@ pub(crate) fn end_well_on_interrupt() {
             let _ = fs::remove_file(path);
         }
         if let Ok(words) = LAST_WORDS.lock() {
-            let _ = io::stderr().write_all(words.as_bytes());
+            let _ = io::stderr().write_all(Printable::from(&*words).as_str().as_bytes());
         }
         std::process::exit(INTERRUPTED);
     });
@@ -49,57 +51,173 @@ pub(crate) enum Audience {
 
 /// Says a report, or a part of one, on standard output, and ends its line. That nobody reads all of it is no failure:
 /// what the program did, and its exit code, are the same.
-pub(crate) fn say(text: &str) -> Result<Audience> {
+pub(crate) fn say(text: impl Into<Printable>) -> Result<Audience> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
+    match out
+        .write_all(text.into().as_str().as_bytes())
+        .and_then(|()| out.write_all(b"\n"))
+        .and_then(|()| out.flush())
+    {
         Ok(()) => Ok(Audience::Listening),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Audience::Gone),
         Err(error) => Err(Failure::stdout(&error)),
     }
 }
 
+/// Says a text on standard error, where it is in nobody's way, and ends its line.
+pub(crate) fn tell(text: impl Into<Printable>) {
+    let text = text.into();
+    // Nobody may be listening; exit codes say what matters.
+    let _ = writeln!(io::stderr().lock(), "{}", text.as_str().trim_end_matches('\n'));
+}
+
 /// Writes `path`, or standard output for `-`: beside it first, renamed when it is complete. Until then, whatever goes
-/// wrong, `path` holds what it held.
-pub(crate) fn write(
+/// wrong, `path` holds what it held. A new file is for its owner only.
+pub(crate) fn write_private(
     path: &Path,
     content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
 ) -> Result<()> {
-    if path == Path::new("-") {
-        let mut out = BufWriter::new(io::stdout());
-        return content(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error));
-    }
-    let written = match fs::metadata(path) {
-        Ok(there) if there.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
-        // A device or a pipe cannot be replaced.
-        Ok(there) if !there.is_file() => fs::OpenOptions::new().write(true).open(path).and_then(|file| {
-            let mut out = BufWriter::new(file);
-            content(&mut out).and_then(|()| out.flush())
-        }),
-        Ok(there) => {
-            fs::canonicalize(path).and_then(|path| replace(&path, Some(there.permissions()), content))
+    match Target::of(path)? {
+        Target::Stdout => {
+            let mut out = BufWriter::new(io::stdout());
+            content(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
         }
-        Err(_) => match fs::read_link(path) {
-            // A link to a file that does not exist yet stays a link.
-            Ok(target) => replace(&folder(path).join(target), None, content),
-            Err(_) => replace(path, None, content),
-        },
-    };
-    written.map_err(|error| Failure::io(path, &error))
+        Target::Device => {
+            let written = device(path).and_then(|file| {
+                let mut out = BufWriter::new(file);
+                content(&mut out).and_then(|()| out.flush())
+            });
+            written.map_err(|error| Failure::io(path, &error))
+        }
+        target => Draft::at(path, target, PRIVATE)?.filled(content)?.publish(),
+    }
 }
 
-fn replace(
-    path: &Path,
-    permissions: Option<Permissions>,
-    content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
-) -> io::Result<()> {
-    let half = create(folder(path))?;
-    let done = fill(half, permissions, content).and_then(|half| {
-        let mut place = HALF_FILE.lock().unwrap_or_else(PoisonError::into_inner);
-        *place = None;
-        half.persist(path).map_err(|error| error.error)
-    });
+/// The mode of a new file, less what the user's mask takes.
+const MODE: u32 = 0o666;
+const PRIVATE: u32 = 0o600;
+
+/// A file with the content that a path is to have, which can be read before the path has it.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    /// What the user called it.
+    path: PathBuf,
+    target: Target,
+    half: NamedTempFile,
+    mark: Mark,
+}
+
+/// Where a draft goes.
+#[derive(Debug)]
+enum Target {
+    /// In the place of this path, with the permissions that its file has.
+    File(PathBuf, Option<Permissions>),
+    /// A device or a pipe cannot be replaced.
+    Device,
+    Stdout,
+    /// It is thrown away.
+    Nowhere,
+}
+
+impl Target {
+    fn of(path: &Path) -> Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self::Stdout);
+        }
+        let target = match fs::metadata(path) {
+            Ok(there) if there.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+            Ok(there) if !there.is_file() => Ok(Self::Device),
+            Ok(there) => fs::canonicalize(path).map(|path| Self::File(path, Some(there.permissions()))),
+            // A link to a file that does not exist yet stays a link.
+            Err(_) => Ok(match fs::read_link(path) {
+                Ok(target) => Self::File(folder(path).join(target), None),
+                Err(_) => Self::File(path.to_owned(), None),
+            }),
+        };
+        target.map_err(|error| Failure::io(path, &error))
+    }
+}
+
+impl Draft {
+    /// A draft of `path`, or of standard output for `-`.
+    pub(crate) fn new(path: &Path) -> Result<Self> {
+        Self::at(path, Target::of(path)?, MODE)
+    }
+
+    /// A draft that is never published.
+    pub(crate) fn nowhere() -> Result<Self> {
+        Self::at(Path::new("-"), Target::Nowhere, PRIVATE)
+    }
+
+    fn at(path: &Path, target: Target, mode: u32) -> Result<Self> {
+        let half = match &target {
+            Target::File(place, _) => create(folder(place), mode),
+            Target::Device | Target::Stdout | Target::Nowhere => create(&env::temp_dir(), PRIVATE),
+        };
+        let half = half.map_err(|error| Failure::io(path, &error))?;
+        Ok(Self { path: path.to_owned(), target, half, mark: Mark })
+    }
+
+    /// The same, with this content.
+    pub(crate) fn filled(
+        mut self,
+        content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
+    ) -> Result<Self> {
+        let mut out = BufWriter::with_capacity(1 << 20, self.half.as_file_mut());
+        let filled = content(&mut out).and_then(|()| out.flush());
+        drop(out);
+        match filled {
+            Ok(()) => Ok(self),
+            Err(error) => Err(Failure::io(&self.path, &error)),
+        }
+    }
+
+    /// Where the content is, until it is published.
+    pub(crate) fn half(&self) -> &Path {
+        self.half.path()
+    }
+
+    /// Gives the path its content.
+    pub(crate) fn publish(self) -> Result<()> {
+        let Self { path, target, half, mark: _mark } = self;
+        let done = match target {
+            Target::File(place, permissions) => replace(half, &place, permissions),
+            Target::Device => device(&path).and_then(|mut out| copy(half, &mut out)),
+            Target::Stdout => return copy(half, &mut io::stdout()).map_err(|error| Failure::stdout(&error)),
+            Target::Nowhere => Ok(()),
+        };
+        done.map_err(|error| Failure::io(&path, &error))
+    }
+}
+
+/// Forgets the half-written file when it is dropped.
+#[derive(Debug)]
+struct Mark;
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        *HALF_FILE.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+fn device(path: &Path) -> io::Result<File> {
+    fs::OpenOptions::new().write(true).open(path)
+}
+
+fn copy(half: NamedTempFile, out: &mut dyn Write) -> io::Result<()> {
+    let mut from = half.reopen()?;
+    io::copy(&mut from, out)?;
+    out.flush()
+}
+
+fn replace(half: NamedTempFile, path: &Path, permissions: Option<Permissions>) -> io::Result<()> {
+    if let Some(permissions) = permissions {
+        half.as_file().set_permissions(permissions)?;
+    }
+    half.as_file().sync_all()?;
+    // An interrupt must not remove what is in its place.
     *HALF_FILE.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    done.map(|_| ())
+    half.persist(path).map(|_| ()).map_err(|error| error.error)
 }
 
 fn folder(path: &Path) -> &Path {
@@ -107,11 +225,12 @@ fn folder(path: &Path) -> &Path {
 }
 
 /// A new file in `folder`, remembered for an interrupt before there can be one.
-fn create(folder: &Path) -> io::Result<NamedTempFile> {
+#[cfg_attr(not(unix), expect(unused_variables, reason = "a mode is of Unix"))]
+fn create(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
     let mut half = tempfile::Builder::new();
     half.prefix(".epitome-").suffix(".half");
     #[cfg(unix)]
-    half.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    half.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
     let mut place = HALF_FILE.lock().unwrap_or_else(PoisonError::into_inner);
     let half = half.tempfile_in(folder).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
@@ -121,20 +240,5 @@ fn create(folder: &Path) -> io::Result<NamedTempFile> {
         kind => io::Error::new(kind, format!("no file can be made in {}: {kind}", folder.display())),
     })?;
     *place = Some(half.path().to_owned());
-    Ok(half)
-}
-
-fn fill(
-    half: NamedTempFile,
-    permissions: Option<Permissions>,
-    content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
-) -> io::Result<NamedTempFile> {
-    let mut out = BufWriter::with_capacity(1 << 20, half);
-    content(&mut out)?;
-    let half = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    if let Some(permissions) = permissions {
-        half.as_file().set_permissions(permissions)?;
-    }
-    half.as_file().sync_all()?;
     Ok(half)
 }

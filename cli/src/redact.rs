@@ -4,22 +4,29 @@
 //! literals that hold something, byte for byte nothing else, so that its structure and its validity stay. A text that is
 //! itself JSON, as the arguments of a call are, is searched in the same way inside. Redacting what was redacted changes
 //! nothing: what stands in the brackets of an earlier pass is not searched, and passes are repeated until one finds nothing.
+//! Characters that nobody sees are left out of the search, and are taken out with the secret that they are in.
 //!
-//! What it cannot do: find secrets that look like any word and stand beside no name for them, those that are cut in two,
-//! and those in numbers. What cannot be searched, because it is encrypted or an image, is counted, and the user is told.
+//! What it cannot do: find secrets that look like any word and stand beside no name for them, those that are cut in two
+//! by a break of a line or between two texts of the JSON, and those in numbers. What cannot be searched, because it is
+//! encrypted or an image, is counted, and the user is told.
 
-mod assignment;
+mod context;
+#[cfg(test)]
+mod corpus;
 mod json;
 mod list;
 mod message;
 mod opaque;
+mod plain;
+mod scan;
 mod table;
 #[cfg(test)]
 mod tests;
 
 use core::fmt::Write as _;
+use core::ops::Range;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -30,13 +37,16 @@ use crate::args::RedactArgs;
 use crate::failure::Result;
 use crate::output;
 
-use table::{Rule, TABLE};
+use plain::Plain;
+use scan::Secret;
 
 /// Takes secrets out of texts, and counts them.
 #[derive(Debug, Default)]
 pub(crate) struct Redactor {
     own: Vec<Regex>,
     found: Found,
+    /// The bytes that the rules could have read, which stands for the time that they took.
+    work: u64,
 }
 
 /// What was found, and what could not be searched.
@@ -55,8 +65,8 @@ const LISTED: &str = "listed";
 
 /// What stands in the place of a secret: nothing in it is searched again.
 static MARKER: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let mut kinds: Vec<&str> = TABLE.iter().map(|rule| rule.kind).collect();
-    kinds.extend([LISTED, assignment::KIND]);
+    let mut kinds: Vec<&str> = table::ROWS.iter().chain(context::ROWS).map(|row| row.kind).collect();
+    kinds.push(LISTED);
     Regex::new(&format!(r"\[redacted:(?:{})\]", kinds.join("|"))).ok()
 });
 
@@ -64,7 +74,7 @@ impl Redactor {
     /// The one that is asked for, if one is.
     pub(crate) fn new(args: &RedactArgs) -> Result<Option<Self>> {
         match &args.redact_list {
-            Some(path) => Ok(Some(Self { own: list::read(path)?, found: Found::default() })),
+            Some(path) => Ok(Some(Self { own: list::read(path)?, ..Self::default() })),
             None => Ok(args.redact.then(Self::default)),
         }
     }
@@ -93,7 +103,7 @@ impl Redactor {
     }
 
     fn nested(&mut self, key: Option<&str>, text: &str, depth: u8) -> Option<String> {
-        if let Some(bytes) = opaque::of(key, text).filter(|_| !begins_with_secret(text)) {
+        if let Some(bytes) = opaque::of(key, text).filter(|_| !table::KEYS.begins(text)) {
             self.found.not_searched += 1;
             self.found.not_searched_bytes += bytes as u64;
             return None;
@@ -106,9 +116,9 @@ impl Redactor {
         }
         let new = self.text(text);
         let now = new.as_deref().unwrap_or(text);
-        if key.is_some_and(|key| assignment::is_secret_under(key, now)) {
-            self.count(assignment::KIND);
-            return Some(marker(assignment::KIND));
+        if key.is_some_and(|key| context::is_secret_under(key, now)) {
+            self.count(context::ASSIGNMENT);
+            return Some(marker(context::ASSIGNMENT));
         }
         new
     }
@@ -116,77 +126,35 @@ impl Redactor {
     /// A text without secrets, whatever it is; `None` if it has none.
     fn text(&mut self, text: &str) -> Option<String> {
         let mut now: Option<String> = None;
-        // Each pass takes something out of what may be searched, so that there is a last one.
-        while let Some(next) = self.pass(now.as_deref().unwrap_or(text)) {
+        for _ in 0..PASSES_MAX {
+            let Some(next) = self.pass(now.as_deref().unwrap_or(text)) else { break };
             now = Some(next);
         }
         now
     }
 
+    /// Puts markers in the place of what all rules find between the markers that there are; `None` if that is nothing.
     fn pass(&mut self, text: &str) -> Option<String> {
-        let mut now: Option<String> = None;
-        for rule in TABLE.iter() {
-            let next = self.apply(rule, now.as_deref().unwrap_or(text));
-            now = next.or(now);
+        let plain = Plain::new(text);
+        let mut secrets = Vec::new();
+        let mut gaps = segments(plain.text());
+        for rules in [&*table::KEYS, &*context::CONTEXTS] {
+            gaps = without(gaps, &mut secrets, |gap| rules.search(&plain, gap, &mut self.work));
         }
-        for pattern in assignment::patterns() {
-            let next =
-                self.replace(assignment::KIND, pattern, now.as_deref().unwrap_or(text), |whole, found| {
-                    assignment::is_secret(whole, found)
-                });
-            now = next.or(now);
+        for pattern in &self.own {
+            gaps = without(gaps, &mut secrets, |gap| listed(pattern, plain.text(), gap));
         }
-        for pattern in core::mem::take(&mut self.own) {
-            let next = self.replace(LISTED, &pattern, now.as_deref().unwrap_or(text), |_, _| true);
-            now = next.or(now);
-            self.own.push(pattern);
-        }
-        now
-    }
-
-    fn apply(&mut self, rule: &Rule, text: &str) -> Option<String> {
-        match rule.may_be_in(text) {
-            true => self.replace(rule.kind, &rule.pattern, text, |_, found| {
-                found.name(table::SECRET).is_some_and(|secret| (rule.accepts)(secret.as_str()))
-            }),
-            false => None,
-        }
-    }
-
-    /// Puts the marker of `kind` in the place of what `pattern` finds and `accepts` takes; `None` if that is nothing.
-    fn replace(
-        &mut self,
-        kind: &'static str,
-        pattern: &Regex,
-        text: &str,
-        accepts: impl Fn(&str, &regex::Captures<'_>) -> bool,
-    ) -> Option<String> {
-        if !pattern.is_match(text) {
-            return None;
-        }
+        secrets.sort_by_key(|(place, _)| place.start);
         let (mut out, mut written) = (String::new(), 0);
-        for segment in segments(text) {
-            let within = text.get(segment.clone()).unwrap_or_default();
-            let mut from = 0;
-            while from <= within.len() {
-                let Some(found) = pattern.captures_at(within, from) else { break };
-                let Some(whole) = found.get(0) else { break };
-                let secret = found.name(table::SECRET).unwrap_or(whole);
-                // A place between two characters is nothing that could be taken out.
-                if !secret.is_empty() && accepts(within, &found) {
-                    out += text.get(written..segment.start + secret.start()).unwrap_or_default();
-                    out += &marker(kind);
-                    written = segment.start + secret.end();
-                    self.count(kind);
-                    from = secret.end();
-                } else {
-                    // What is none may hide the beginning of one.
-                    from = whole.start() + within.get(whole.start()..).map_or(1, first_bytes);
-                }
-            }
+        for (place, kind) in &secrets {
+            let place = plain.original(place);
+            out += text.get(written..place.start).unwrap_or_default();
+            out += &marker(kind);
+            written = place.end;
+            self.count(kind);
         }
         out += text.get(written..).unwrap_or_default();
-        (written > 0).then_some(out)
+        (!secrets.is_empty()).then_some(out)
     }
 
     fn count(&mut self, kind: &'static str) {
@@ -197,7 +165,7 @@ impl Redactor {
 impl Found {
     /// Says on standard error what was found, and what was not searched.
     pub(crate) fn tell(&self) {
-        let _ = write!(io::stderr().lock(), "{}", self.to_text());
+        output::tell(self.to_text());
     }
 
     /// Lets an interrupt say the same, of what was found until then.
@@ -229,12 +197,15 @@ impl Found {
 /// Texts in texts in texts: every level doubles the escapes, so that nothing real is deeper.
 const NESTING_MAX: u8 = 8;
 
+/// What a pass takes out may lay bare what the next finds. The rules of this program settle in two; more are for the user's.
+const PASSES_MAX: u8 = 8;
+
 fn marker(kind: &str) -> String {
     format!("[redacted:{kind}]")
 }
 
 /// What stands between the markers in `text`.
-fn segments(text: &str) -> Vec<core::ops::Range<usize>> {
+fn segments(text: &str) -> Vec<Range<usize>> {
     let mut segments = Vec::new();
     let mut start = 0;
     for found in MARKER.iter().flat_map(|marker| marker.find_iter(text)) {
@@ -245,20 +216,34 @@ fn segments(text: &str) -> Vec<core::ops::Range<usize>> {
     segments
 }
 
-/// The bytes of the first character.
-fn first_bytes(text: &str) -> usize {
-    text.chars().next().map_or(1, char::len_utf8)
+/// What of `gaps` is left beside the secrets that `search` finds in them.
+fn without(
+    gaps: Vec<Range<usize>>,
+    secrets: &mut Vec<Secret>,
+    mut search: impl FnMut(Range<usize>) -> Vec<Secret>,
+) -> Vec<Range<usize>> {
+    let mut left = Vec::new();
+    for gap in gaps {
+        let mut start = gap.start;
+        for (place, kind) in search(gap.clone()) {
+            left.push(start..place.start);
+            start = place.end;
+            secrets.push((place, kind));
+        }
+        left.push(start..gap.end);
+    }
+    left.retain(|gap| !gap.is_empty());
+    left
+}
+
+/// What the user's `pattern` finds in the part `within` of `text`; a place between two characters cannot be taken out.
+fn listed(pattern: &Regex, text: &str, within: Range<usize>) -> Vec<Secret> {
+    let part = text.get(within.clone()).unwrap_or_default();
+    let found = pattern.find_iter(part).filter(|found| !found.is_empty());
+    found.map(|found| (within.start + found.start()..within.start + found.end(), LISTED)).collect()
 }
 
 fn is_json(text: &str) -> bool {
     let inner = text.trim_start();
     inner.starts_with(['{', '[', '"']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
-}
-
-/// Whether a text that looks like base64 is a key: those of the table begin with a sign.
-fn begins_with_secret(text: &str) -> bool {
-    TABLE.iter().any(|rule| {
-        let found = rule.pattern.captures(text).and_then(|found| found.name(table::SECRET));
-        found.is_some_and(|secret| secret.start() == 0 && (rule.accepts)(secret.as_str()))
-    })
 }

@@ -2,7 +2,8 @@
 
 use epitome::core::attribution::SourceKind;
 use epitome::core::{
-    Basis, Floors, Group, GroupKind, Index, Loss, Outcome, PartVerdict, Plan, Tokens, Unchanged, Verdict,
+    Basis, Floors, Group, GroupKind, Index, Loss, Outcome, PartVerdict, Plan, Repair, Tokens, Unchanged,
+    Verdict,
 };
 use serde::Serialize;
 
@@ -101,17 +102,29 @@ pub(crate) struct RepairCounts {
     pub(crate) left_out: u64,
     pub(crate) moved: u64,
     pub(crate) aborted: u64,
+    /// Calls without a result, whose result may stand in a message behind them.
+    pub(crate) unrecorded: u64,
     pub(crate) merged: u64,
     /// Messages that the provider's rules ask for where there was none.
     pub(crate) put_between: u64,
     pub(crate) without_reasoning: u64,
+    /// How many rules are broken all the same.
+    pub(crate) violations_left: u64,
 }
 
 impl RepairCounts {
+    /// Counts a result that a step invents.
+    pub(crate) const fn count_result(&mut self, step: Repair) {
+        match step {
+            Repair::Unrecorded { .. } => self.unrecorded += 1,
+            _ => self.aborted += 1,
+        }
+    }
+
     /// Whether nothing had to be done.
     pub(crate) const fn is_none(&self) -> bool {
-        let Self { left_out, moved, aborted, merged, put_between, without_reasoning } = *self;
-        left_out + moved + aborted + merged + put_between + without_reasoning == 0
+        let Self { left_out, moved, aborted, unrecorded, merged, put_between, without_reasoning, .. } = *self;
+        left_out + moved + aborted + unrecorded + merged + put_between + without_reasoning == 0
     }
 }
 
@@ -314,6 +327,13 @@ impl Report {
     pub(crate) fn set_goal_missed(&mut self) {
         self.goal_missed = self.unchanged_reason != Some(NOT_DUE)
             && self.budget.goal.is_some_and(|goal| self.tokens_after > goal);
+    }
+
+    /// So many rules are broken after the repair.
+    pub(crate) fn set_violations_left(&mut self, violations: u64) {
+        if let Some(repair) = &mut self.repair {
+            repair.violations_left = violations;
+        }
     }
 
     /// So many messages at the beginning are as they were.

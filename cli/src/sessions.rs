@@ -10,11 +10,13 @@ mod latest;
 mod project;
 
 use std::env;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use epitome::std::wire::Format;
+use indicatif::BinaryBytes;
 
 use crate::failure::{Failure, Result};
 
@@ -36,6 +38,8 @@ pub(crate) struct Found {
     pub(crate) path: PathBuf,
     /// When it was last written.
     pub(crate) modified: SystemTime,
+    /// Whether it is a regular file: a pipe or a device of that name is listed, and never opened.
+    pub(crate) is_regular: bool,
 }
 
 /// Where an agent keeps its files.
@@ -113,6 +117,38 @@ pub(crate) fn find(homes: &[Home]) -> Vec<Found> {
     found
 }
 
+/// Opens a file of a home. To open a pipe that nobody writes to would wait for ever, and a device may never end.
+///
+/// # Errors
+/// Also where it is no regular file.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let regular = |about: fs::Metadata| match about.is_file() {
+        true => Ok(()),
+        false => {
+            Err(io::Error::other("not a regular file, and not opened: move it away, or give another FILE"))
+        }
+    };
+    regular(fs::metadata(path)?)?;
+    let file = File::open(path)?;
+    regular(file.metadata()?)?;
+    Ok(file)
+}
+
+/// All of a file of a home that is read whole.
+///
+/// # Errors
+/// As [`open`], and where it has more than `bytes_max` bytes.
+pub(crate) fn read_whole(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
+        let what =
+            format!("larger than {}, and not read for a list: give it as FILE", BinaryBytes(bytes_max));
+        return Err(io::Error::other(what));
+    }
+    Ok(bytes)
+}
+
 fn walk(tool: Tool, folder: &Path, below: &[Option<&str>], found: &mut Vec<Found>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -125,11 +161,10 @@ fn walk(tool: Tool, folder: &Path, below: &[Option<&str>], found: &mut Vec<Found
                 }
             }
             [] => {
-                let about = fs::metadata(&path).ok().filter(fs::Metadata::is_file);
-                if let Some(modified) =
-                    about.and_then(|about| about.modified().ok()).filter(|_| tool.has(&name))
-                {
-                    found.push(Found { tool, path, modified });
+                let about = fs::metadata(&path).ok().filter(|about| tool.has(&name) && !about.is_dir());
+                let about = about.and_then(|about| Some((about.modified().ok()?, about.is_file())));
+                if let Some((modified, is_regular)) = about {
+                    found.push(Found { tool, path, modified, is_regular });
                 }
             }
         }

@@ -14,10 +14,18 @@ pub(crate) struct Strategies {
 }
 
 impl Strategies {
-    /// Reads a list like `truncate:recent=4 | window:turns=8`.
+    /// Reads a list like `truncate:recent=4 | window:turns=8`, or the same in JSON or TOML.
     pub(crate) fn parse(list: &str) -> Result<Self> {
-        let spec: StrategySpec =
-            list.parse().map_err(|error| Failure::input(format!("--strategy: {error}")))?;
+        let spec = match list.trim_start() {
+            json if json.starts_with(['{', '[', '"']) => {
+                serde_json::from_str(json).map_err(|error| error.to_string())
+            }
+            toml if toml.starts_with("strategy") => {
+                toml::from_str(toml).map_err(|error| error.message().to_owned())
+            }
+            text => text.parse::<StrategySpec>().map_err(|error| error.to_string()),
+        };
+        let spec = spec.map_err(|error| Failure::input(format!("--strategy: {error}")))?;
         let made = spec.strategy(Things::default());
         Ok(Self { names: spec.stages(), spec, made })
     }
@@ -62,6 +70,18 @@ mod tests {
         assert_eq!(strategies.names(), ["truncate:preserve-recent=4", "window:keep-turns=8", "window"]);
         assert_eq!(strategies.with(|strategy| strategy.name().to_owned()), "pipeline");
         assert!(!strategies.summarize() && Strategies::parse("summarize").unwrap().summarize());
+    }
+
+    #[test]
+    fn a_list_is_read_as_text_json_and_toml() {
+        let text = Strategies::parse("tool-results:keep=5 | truncate").unwrap();
+        let json = r#"[{"strategy": "tool-results", "keep": 5}, {"strategy": "truncate"}]"#;
+        assert_eq!(Strategies::parse(json).unwrap().names(), text.names());
+        let one = Strategies::parse("strategy = \"tool-results\"\nkeep = 5").unwrap();
+        assert_eq!(one.names(), ["tool-results:keep=5"]);
+        for wrong in [r#"{"strategy": "trunkate"}"#, "strategy = \"trunkate\"", "strategy = ", "{"] {
+            assert!(Strategies::parse(wrong).unwrap_err().message().starts_with("--strategy: "), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,27 +1,23 @@
 //! The conversations of a file: read whole, or, for JSONL of messages, line by line so that memory does not grow with
 //! the file.
 
-use core::ops::Range;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
-use epitome::std::history::PartStandIn;
-use epitome::std::message::Message;
-use epitome::std::wire::document::{self, Conversation, Document, Layout, Piece, Pointer};
-use epitome::std::wire::openai_chat::ChatView;
+use epitome::std::wire::document::{self, Conversation, Document, Pointer};
 use epitome::std::wire::{self, Format, WireError, WireErrorKind};
 
+use crate::amount::grouped;
 use crate::args::{From, InputArgs};
 use crate::failure::{Failure, Result};
-use crate::progress::Progress;
 use crate::sessions::{self, Found};
 
 mod beside;
 mod head;
 mod lines;
+mod one;
 mod read;
 mod session;
 mod view;
@@ -32,6 +28,7 @@ use read::ReadConversation;
 use session::SessionFile;
 
 pub(crate) use beside::Other;
+pub(crate) use one::Transcript;
 pub(crate) use view::View;
 
 /// A file whose conversations are to be read.
@@ -52,18 +49,9 @@ enum Text {
     Session(File, Format),
 }
 
-/// One conversation of an input.
-#[derive(Debug)]
-pub(crate) enum Transcript<'a> {
-    Memory {
-        path: &'a Path,
-        conversation: Conversation<'a>,
-    },
-    Lines(LineFile<'a>),
-    Read(ReadConversation<'a>),
-    /// To be looked at, not to be written.
-    Session(Box<SessionFile<'a>>),
-}
+/// How many messages the conversations of one file may have in all with `--each`. Branches repeat what they share, so that a file
+/// of a megabyte may have tens of millions; this many take about a gigabyte.
+const EACH_MESSAGES_MAX: usize = 4 << 20;
 
 /// What standard input is called.
 pub(crate) const STDIN: &str = "standard input";
@@ -149,6 +137,11 @@ impl Input {
         &self.path
     }
 
+    /// Whether its format may refuse what is to be written. Where messages are texts of their own, each can be written.
+    pub(crate) const fn may_refuse(&self) -> bool {
+        matches!(self.text, Text::Read(_))
+    }
+
     /// The name of a place in the file.
     pub(crate) fn place(&self, pointer: &str) -> String {
         let at = if pointer.is_empty() { "" } else { " at " };
@@ -178,11 +171,19 @@ impl Input {
         self.checked(conversation)
     }
 
+    /// The conversations that were asked for: all with `--each`, else the one.
+    pub(crate) fn transcripts(&self, args: &InputArgs) -> Result<Vec<Transcript<'_>>> {
+        match args.each {
+            true => self.each(args),
+            false => Ok(vec![self.conversation(args)?]),
+        }
+    }
+
     /// All conversations, in order, with their places.
-    pub(crate) fn each(&self, args: &InputArgs) -> Result<Vec<Transcript<'_>>> {
+    fn each(&self, args: &InputArgs) -> Result<Vec<Transcript<'_>>> {
         let text = match &self.text {
             Text::Memory(text) => without_mark(text),
-            Text::Read(transcript) => return Ok(ReadConversation::all(transcript)),
+            Text::Read(transcript) => return self.all(transcript),
             Text::Lines(_) | Text::Session(..) => return Ok(vec![self.conversation(args)?]),
         };
         let wire = |error: WireError| Failure::wire(&self.path, &error);
@@ -243,134 +244,25 @@ impl Input {
         }
     }
 
+    fn all<'a>(&'a self, transcript: &'a wire::Transcript) -> Result<Vec<Transcript<'a>>> {
+        let counts = transcript.conversations().iter().map(|conversation| conversation.entries.len());
+        let (all, most) = (counts.fold(0, usize::saturating_add), EACH_MESSAGES_MAX);
+        if all > most {
+            let (path, count) = (self.path.display(), transcript.conversations().len());
+            let [all, most] = [all, most].map(|count| grouped(count as u64));
+            return Err(Failure::input(format!(
+                "{path}: its {count} conversations have {all} messages in all, of at most {most} for --each: give one of \
+                 them with --leaf ID, as `epitome stats` lists them"
+            )));
+        }
+        Ok(ReadConversation::all(transcript))
+    }
+
     fn checked<'a>(&'a self, conversation: Conversation<'a>) -> Result<Transcript<'a>> {
         if conversation.is_empty() {
             return Err(empty(&self.path, conversation.path().as_str()));
         }
         Ok(Transcript::Memory { path: &self.path, conversation })
-    }
-}
-
-impl Transcript<'_> {
-    /// Where it stands in the document, as a JSON pointer.
-    pub(crate) fn pointer(&self) -> &str {
-        match self {
-            Self::Memory { conversation, .. } => conversation.path().as_str(),
-            Self::Lines(_) | Self::Session(_) => "",
-            Self::Read(conversation) => conversation.pointer(),
-        }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Memory { conversation, .. } => conversation.len(),
-            Self::Lines(file) => file.lines.len(),
-            Self::Read(conversation) => conversation.len(),
-            Self::Session(session) => session.len(),
-        }
-    }
-
-    /// Reads every message, in order.
-    pub(crate) fn for_each(&mut self, mut visit: impl FnMut(&View<'_>) -> Result<()>) -> Result<()> {
-        match self {
-            Self::Memory { path, conversation } => {
-                let bytes = conversation.elements().last().map_or(0, |last| last.end) as u64;
-                let mut progress = Progress::new("reading", bytes);
-                for (at, text) in conversation.iter().enumerate() {
-                    let view = ChatView::parse(text);
-                    let view = view.map_err(|error| Failure::wire(path, &conversation.place(at, error)))?;
-                    visit(&View::Chat(view))?;
-                    progress.advance(text.len() as u64);
-                }
-                Ok(())
-            }
-            Self::Lines(file) => file.for_each(|view| visit(&View::Chat(view))),
-            Self::Read(conversation) => conversation.messages().try_for_each(|one| visit(&View::Owned(one))),
-            Self::Session(session) => session.for_each(|one| visit(&View::Owned(one))),
-        }
-    }
-
-    /// Reads the message with this index.
-    pub(crate) fn with_message<T>(&mut self, at: usize, read: impl FnOnce(&View<'_>) -> T) -> Result<T> {
-        match self {
-            Self::Memory { path, conversation } => {
-                let view = ChatView::parse(conversation.get(at).unwrap_or_default());
-                let view = view.map_err(|error| Failure::wire(path, &conversation.place(at, error)))?;
-                Ok(read(&View::Chat(view)))
-            }
-            Self::Lines(file) => {
-                let text = file.line(at).map_err(|error| Failure::io(file.path, &error))?;
-                Ok(read(&View::Chat(
-                    ChatView::parse(&text).map_err(|error| Failure::wire(file.path, &error))?,
-                )))
-            }
-            Self::Read(conversation) => match conversation.messages().nth(at) {
-                Some(message) => Ok(read(&View::Owned(message))),
-                None => Err(Failure::input(format!("there is no message {at}"))),
-            },
-            Self::Session(session) => session.with_message(at, |message| read(&View::Owned(message))),
-        }
-    }
-
-    /// Lets these stand in place of parts of messages that are not texts of their own, when they are written.
-    pub(crate) fn shorten(&mut self, edits: &BTreeMap<u32, Vec<PartStandIn>>) {
-        if let Self::Read(conversation) = self {
-            conversation.shorten(edits);
-        }
-    }
-
-    /// Lets `message` stand in the place of another, when that is written: where messages are no texts of their own. Where
-    /// they are, nothing is done, and the answer is no.
-    pub(crate) fn replace(&mut self, at: usize, message: &Message) -> bool {
-        match self {
-            Self::Read(conversation) => {
-                conversation.replace(at, message.clone());
-                true
-            }
-            Self::Memory { .. } | Self::Lines(_) | Self::Session(_) => false,
-        }
-    }
-
-    /// What is to stand in the place of a message, where messages are no texts of their own.
-    pub(crate) fn edited(&self, at: usize) -> Option<Message> {
-        match self {
-            Self::Read(conversation) => conversation.edited(at),
-            Self::Memory { .. } | Self::Lines(_) | Self::Session(_) => None,
-        }
-    }
-
-    /// Writes the conversation's place in the document, with `pieces` as its messages: an array, or lines.
-    pub(crate) fn write(&mut self, pieces: &[Piece<'_>], out: &mut dyn Write) -> io::Result<()> {
-        match self {
-            Self::Memory { conversation, .. } => conversation.write_messages(pieces.iter().copied(), out),
-            Self::Lines(file) => file.write(pieces, out),
-            Self::Read(conversation) => conversation.keep(pieces),
-            Self::Session(_) => Err(only_looked_at()),
-        }
-    }
-
-    /// Writes the conversation's place in the document as it is.
-    pub(crate) fn copy(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        match self {
-            Self::Memory { conversation, .. } => {
-                let all: Vec<_> = (0..conversation.len()).map(Piece::Original).collect();
-                conversation.write_messages(all, out)
-            }
-            Self::Lines(file) => file.copy(out),
-            // Written with all the others.
-            Self::Read(_) => Ok(()),
-            Self::Session(_) => Err(only_looked_at()),
-        }
-    }
-
-    /// The bytes of `text`, which it was read from, that [`Transcript::write`] writes anew.
-    fn place_in(&self, text: &str) -> Range<usize> {
-        let Self::Memory { conversation, .. } = self else { return 0..text.len() };
-        let start = (conversation.whole().as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
-        match conversation.layout() {
-            Layout::Array(range) => start + range.start..start + range.end,
-            _ => start..start + conversation.whole().len(),
-        }
     }
 }
 
@@ -391,8 +283,4 @@ fn empty(path: &Path, place: &str) -> Failure {
 enum Use {
     Any,
     Look,
-}
-
-fn only_looked_at() -> io::Error {
-    io::Error::other("the file was opened to be looked at")
 }

@@ -3,6 +3,33 @@
 
 use core::fmt::Write as _;
 
+/// A text that may be printed: foreign texts in it are shown, not obeyed. It is the only way to standard output and standard
+/// error for anything but a transcript.
+#[derive(Debug, Default)]
+pub(crate) struct Printable(String);
+
+impl Printable {
+    /// Adds a drawing of our own, which may have colours.
+    pub(crate) fn push_drawing(&mut self, drawing: &str) {
+        self.0 += drawing;
+    }
+
+    /// Adds a text.
+    pub(crate) fn push(&mut self, text: &str) {
+        self.0 += &lines(text);
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<T: AsRef<str>> From<T> for Printable {
+    fn from(text: T) -> Self {
+        Self(lines(text.as_ref()))
+    }
+}
+
 /// `text` on one line: breaks and tabs are shown too.
 pub(crate) fn line(text: &str) -> String {
     shown(text, |_| false)
@@ -18,10 +45,12 @@ fn shown(text: &str, stays: impl Fn(char) -> bool) -> String {
     for one in text.chars() {
         match one {
             _ if stays(one) => out.push(one),
-            '\0'..='\x1f' | '\x7f' => out.push(picture(one)),
+            '\0'..='\x1f' => out.push(picture(one)),
             _ if is_obeyed(one) => {
-                // Writing into a text does not fail.
-                let _ = write!(out, "{}", one.escape_unicode());
+                // As JSON escapes it, so that JSON stays the same JSON. Writing into a text does not fail.
+                for unit in one.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
             }
             _ => out.push(one),
         }
@@ -31,22 +60,19 @@ fn shown(text: &str, stays: impl Fn(char) -> bool) -> String {
 
 /// The symbol of a control character: `␛` for escape.
 fn picture(control: char) -> char {
-    match control {
-        '\x7f' => '\u{2421}',
-        _ => char::from_u32(PICTURES + u32::from(control)).unwrap_or(char::REPLACEMENT_CHARACTER),
-    }
+    char::from_u32(PICTURES + u32::from(control)).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
 /// Where the symbols of the control characters begin: Unicode's block Control Pictures.
 const PICTURES: u32 = 0x2400;
 
-/// What is not a control character of ASCII, and is obeyed or not seen all the same: the later controls, breaks of lines and
+/// What is obeyed or not seen beside the first controls of ASCII: the later controls, breaks of lines and
 /// paragraphs, marks that turn the direction of writing (<https://trojansource.codes>), and characters without a width in
 /// which a text can be hidden. Joiners stay: scripts and emoji are written with them.
 const fn is_obeyed(one: char) -> bool {
     matches!(
         one,
-        '\u{80}'..='\u{9f}'
+        '\x7f'..='\u{9f}'
             | '\u{61c}'
             | '\u{180e}'
             | '\u{200b}'
@@ -145,8 +171,8 @@ mod tests {
             let left: Vec<char> = shown.chars().filter(|one| one.is_control() || is_obeyed(*one)).collect();
             assert!(left.iter().all(|one| matches!(one, '\n' | '\t')), "{left:?}");
         }
-        assert_eq!(line("a\u{1b}[31mb\n\u{7f}"), "a␛[31mb␊␡");
-        assert_eq!(lines("a\r\nb\rc\t\u{202e}"), "a\nb␍c\t\\u{202e}");
+        assert_eq!(line("a\u{1b}[31mb\n\u{7f}"), "a␛[31mb␊\\u007f");
+        assert_eq!(lines("a\r\nb\rc\t\u{202e}"), "a\nb␍c\t\\u202e");
         // What people write stays as it is.
         for said in ["naïve 日本語 👩‍💻 ½", "می\u{200c}خواهم"] {
             assert_eq!((line(said), lines(said)), (said.to_owned(), said.to_owned()));

@@ -16,7 +16,7 @@
 //! let budget = Budget::builder().window(2_000).trigger(1_000).goal(800).build()?;
 //! let mut cells = vec![Cell::default(); index.view().span_count()];
 //! match plan(index.view(), &budget, Pass::Manual, &Truncation::new(), &mut cells)? {
-//!     Outcome::Planned(plan) => assert_eq!(plan.verdicts().to_string(), "KDDDDKKKKKKK"),
+//!     Outcome::Planned(plan) => assert_eq!(plan.verdicts().to_string(), "KDDDDDKKKKKK"),
 //!     Outcome::Unchanged(why) => unreachable!("{why:?}"),
 //! }
 //! # Ok::<(), Box<dyn core::error::Error>>(())

@@ -2,8 +2,6 @@
 
 use epitome_core::{Draft, Group, GroupKind, Protection, Strategy, Turn, Verdict};
 
-use crate::truncation::open_on_a_turn;
-
 /// Keeps a window of the newest groups and drops what is older.
 ///
 /// *Keeps*: the window, and what [`Protection`] names. *Drops*: all whole groups before the window. The window opens on a
@@ -94,7 +92,6 @@ impl Strategy for SlidingWindow {
         }
         draft.drop_oldest();
         draft.drop_to_fit();
-        open_on_a_turn(draft);
     }
 }
 

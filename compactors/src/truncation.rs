@@ -1,11 +1,11 @@
 //! Drop the oldest.
 
-use epitome_core::{Draft, Group, GroupKind, Protection, Strategy, Turn, Verdict};
+use epitome_core::{Draft, Group, Protection, Strategy, Turn};
 
 /// Drops the oldest groups that are not protected, until the goal is met.
 ///
 /// *Keeps*: the newest turns as long as the goal can be met without them, and what [`Protection`] names. *Drops*: whole
-/// groups, oldest first; where that is not enough, the oldest of the newest turns too. *Cost*: at most five passes over
+/// groups, oldest first, each request with the last step of its turn; where that is not enough, the oldest of the newest turns too. *Cost*: at most five passes over
 /// the groups. *Stable prefix*: up to the first dropped group, which is usually the second turn.
 ///
 /// Without a goal its [`Strength`] decides how many messages stay.
@@ -133,25 +133,6 @@ impl Strategy for Truncation {
         draft.drop_oldest_sparing(self.preserve_recent);
         draft.drop_oldest();
         draft.drop_to_fit();
-        open_on_a_turn(draft);
-    }
-}
-
-/// Drops what is left in front of the first user message that stays: a request that opens with half a turn misleads the
-/// model, and some providers refuse it.
-pub(crate) fn open_on_a_turn(draft: &mut Draft<'_>) {
-    for group in draft.index().groups() {
-        if draft.verdict(&group) == Verdict::Drop || group.kind() == GroupKind::System {
-            continue;
-        }
-        // Of a group that is replaced a summary stays, in front of whatever follows.
-        if draft.verdict(&group) == Verdict::Replace
-            || !group.is_step()
-            || group.turn() == Turn(0)
-            || draft.drop_group(group.leader()).is_err()
-        {
-            return;
-        }
     }
 }
 

@@ -13,7 +13,9 @@ pub(crate) use parts::left_of;
 pub use refusal::Refusal;
 pub use replace::{Replacement, Writer};
 
-use crate::index::{Group, Index};
+use core::ops::Range;
+
+use crate::index::{Flags, Group, Index, NONE, Span};
 use crate::strategy::Protection;
 use crate::{Budget, Turn};
 
@@ -34,6 +36,8 @@ pub struct Draft<'a> {
     /// What makes one of summaries that stand side by side, once there is any: a program that replaces nothing does not carry
     /// it with it.
     join: Option<fn(&mut Self)>,
+    /// Whether a request or a summary waits for the steps behind it.
+    waits: bool,
     budget: Budget,
     tokens: u64,
     floors: Floors,
@@ -64,6 +68,7 @@ impl<'a> Draft<'a> {
             replacements,
             replaced: 0,
             join: None,
+            waits: false,
             budget,
             tokens: index.tokens(),
             floors: Floors::default(),
@@ -73,6 +78,9 @@ impl<'a> Draft<'a> {
     }
 
     /// Hides a group.
+    ///
+    /// No answer stands without its question: a request of the user, or a summary, goes with the last step that stands behind
+    /// it and before the next request. Until then its verdict is [`Verdict::Keep`], and while a step stays it stays too.
     ///
     /// # Errors
     /// [`Refusal`] if that would not be legal; nothing is changed then.
@@ -86,7 +94,12 @@ impl<'a> Draft<'a> {
             return Err(Refusal::NewestStep);
         }
         self.check_kept(cell)?;
-        self.hide(&group);
+        if group.span().opens() {
+            self.cells.get_mut(leader as usize).ok_or(Refusal::NoGroup)?.set(Cell::LAST);
+            self.waits = true;
+        } else {
+            self.hide(leader, group.span());
+        }
         Ok(())
     }
 
@@ -104,6 +117,7 @@ impl<'a> Draft<'a> {
     /// Hides the oldest groups that may be hidden, and after them the newest steps if need be, until the request fits
     /// its limit. A strategy that is to guarantee a fitting request ends with it.
     pub fn drop_to_fit(&mut self) {
+        self.release();
         let limit = self.budget.limit();
         for barred in [BARRED, BARRED_ALWAYS] {
             self.drop_while(None, limit, barred);
@@ -164,8 +178,9 @@ impl<'a> Draft<'a> {
         self.cells.get(group.leader() as usize).is_some_and(|cell| cell.has(Cell::HARD))
     }
 
-    /// Ends the writing: no new summary is left beside another.
+    /// Ends the writing: no request waits for steps that are gone, and no new summary is left beside another.
     pub(crate) fn settle(&mut self) {
+        self.release();
         if let Some(join) = self.join {
             join(self);
         }
@@ -189,45 +204,76 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Hides the openers that wait for steps of which none is left, before anything is counted.
+    fn release(&mut self) {
+        if self.waits {
+            self.drop_while(Some(Turn(0)), 0, BARRED);
+        }
+    }
+
     fn drop_oldest_before(&mut self, turn: Option<Turn>) {
+        self.release();
         self.drop_while(turn, self.budget.goal().unwrap_or(u64::MAX), BARRED);
     }
 
-    /// Hides groups until there are at most `target` tokens.
+    /// Hides groups until there are at most `target` tokens; the openers that wait for what it hides go with it.
     fn drop_while(&mut self, before: Option<Turn>, target: u64, barred: u8) {
         let spans = self.index.spans;
         // No turn is as late as one more than all.
         let before = before.map_or(u64::MAX, |turn| u64::from(turn.0));
-        // Not in the draft as long as nothing else looks: each group's size would wait for the one before.
-        let mut tokens = self.tokens;
+        // Where the openers begin behind which no step is left.
+        let mut from = NONE;
         for (at, span) in (0_u32..).zip(spans) {
-            if tokens <= target {
-                break;
-            }
-            let Some(cell) = self.cells.get_mut(at as usize) else { break };
-            if span.leader != at || u64::from(span.turn.0) >= before || cell.has(barred) {
+            if span.leader != at {
                 continue;
             }
-            cell.set(Cell::DROP);
-            if cell.has(Cell::EDITED) {
-                self.tokens = tokens;
-                self.forget_edits(at);
-                tokens = self.tokens;
+            if span.has(Flags::REQUEST) {
+                self.drop_waiting(from..at);
+                from = NONE;
+                // One that only lets go of what waits looks at all of them.
+                if self.tokens <= target && before > 0 {
+                    return;
+                }
             }
-            tokens = tokens.saturating_sub(u64::from(span.tokens));
+            let Some(cell) = self.cells.get_mut(at as usize) else { break };
+            let goes = self.tokens > target && u64::from(span.turn.0) < before && !cell.has(barred);
+            // Where not even the newest steps are held, a summary is like any other group.
+            if span.opens() && (barred & Cell::HELD != 0 || span.has(Flags::REQUEST)) {
+                if goes {
+                    cell.set(Cell::LAST);
+                }
+                from = from.min(at);
+            } else if goes {
+                self.hide(at, span);
+            } else if span.is_step() && cell.verdict() == Verdict::Keep {
+                from = NONE;
+            }
         }
-        self.tokens = tokens;
+        self.drop_waiting(from..NONE);
+    }
+
+    /// Hides the openers among these groups that wait: no step stays behind them.
+    fn drop_waiting(&mut self, among: Range<u32>) {
+        let from = self.index.spans.get(among.start as usize..).unwrap_or_default();
+        for (at, span) in among.zip(from) {
+            let waits = self
+                .cells
+                .get(at as usize)
+                .is_some_and(|cell| cell.has(Cell::LAST) && !cell.has(BARRED_ALWAYS));
+            if waits {
+                self.hide(at, span);
+            }
+        }
     }
 
     /// Hides a group that may be hidden.
-    fn hide(&mut self, group: &Group<'_>) {
-        if let Some(cell) = self.cells.get_mut(group.leader() as usize) {
-            cell.set(Cell::DROP);
-            if cell.has(Cell::EDITED) {
-                self.forget_edits(group.leader());
-            }
-            self.tokens = self.tokens.saturating_sub(group.tokens().as_u64());
+    fn hide(&mut self, leader: u32, span: &Span) {
+        let Some(cell) = self.cells.get_mut(leader as usize) else { return };
+        cell.set(Cell::DROP);
+        if cell.has(Cell::EDITED) {
+            self.forget_edits(leader);
         }
+        self.tokens = self.tokens.saturating_sub(u64::from(span.tokens));
     }
 
     /// Marks what is protected, and the orphans as hidden.
@@ -245,8 +291,11 @@ impl<'a> Draft<'a> {
                     Hold::Hard => Cell::HARD | Cell::HELD,
                     Hold::NewestStep => Cell::HELD,
                 };
-                if let Some(cell) = self.cells.get_mut(at as usize) {
-                    cell.set(bits);
+                let request = rule.request.take();
+                for at in [Some(at), request].into_iter().flatten() {
+                    if let Some(cell) = self.cells.get_mut(at as usize) {
+                        cell.set(bits);
+                    }
                 }
             }
         }

@@ -32,9 +32,9 @@
 //! let mut cells = [Cell::default(); 8];
 //! let outcome = epitome_core::plan(index.view(), &budget, Pass::Manual, &Oldest, &mut cells)?;
 //! let Outcome::Planned(plan) = outcome else { unreachable!("54 tokens are more than 48") };
-//! // The instructions, the first and the last request and the newest steps stay.
-//! assert_eq!(plan.verdicts().to_string(), "KKKDKKK");
-//! assert_eq!(plan.tokens_after(), 45);
+//! // The instructions, the first and the last request and the newest steps stay, with the requests that these answer.
+//! assert_eq!(plan.verdicts().to_string(), "KKDKKKK");
+//! assert_eq!(plan.tokens_after(), 47);
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
@@ -117,7 +117,7 @@ pub use plan::{
 };
 pub use profile::Profile;
 #[cfg(feature = "alloc")]
-pub use repair::{ABORTED, BRIDGE, BRIDGE_USER, Pending, Repair, Repairer, repair};
+pub use repair::{ABORTED, BRIDGE, BRIDGE_USER, Pending, Repair, Repairer, UNRECORDED, repair};
 pub use strategy::{KEEP_STEPS_MIN, Protection, Strategy};
 pub use table::{ArrayTable, Full, SliceTable, Table};
 pub use tokens::{Basis, TokenBounds, TokenCounter, Tokens};

@@ -20,6 +20,10 @@ use crate::shape::{Kind, Shape};
 /// bytes in every request. The same holds for the other invented texts.
 pub const ABORTED: &str = "[aborted: this call has no result]";
 
+/// The text of a result for a call whose result, if it has one, was written as something else: behind the call, before the
+/// model speaks again, the user says something, or a result names no call.
+pub const UNRECORDED: &str = "[no result is recorded for this call: the messages after it may hold it]";
+
 /// The text of a message of the model that separates the user from a result.
 pub const BRIDGE: &str = "[no answer: the user spoke first]";
 
@@ -35,6 +39,13 @@ pub enum Repair {
     Keep(u32),
     /// Write, at this place, a result of the text [`ABORTED`] for a call.
     Abort {
+        /// The position of the message that called.
+        position: u32,
+        /// Which of its calls, from 0.
+        call: u32,
+    },
+    /// Write, at this place, a result of the text [`UNRECORDED`] for a call.
+    Unrecorded {
         /// The position of the message that called.
         position: u32,
         /// Which of its calls, from 0.
@@ -57,20 +68,36 @@ pub enum Repair {
     BridgeAssistant,
 }
 
-/// What becomes of calls without a result in the current turn. Those of earlier turns always get an aborted one.
+impl Repair {
+    /// The text that the step invents: of a result, or of a message put between. `None` for a step that writes a message.
+    #[must_use]
+    pub const fn invented(self) -> Option<&'static str> {
+        match self {
+            Self::Keep(_) | Self::Merge { .. } | Self::DropReasoning { .. } => None,
+            Self::Abort { .. } => Some(ABORTED),
+            Self::Unrecorded { .. } => Some(UNRECORDED),
+            Self::BridgeUser => Some(BRIDGE_USER),
+            Self::BridgeAssistant => Some(BRIDGE),
+        }
+    }
+}
+
+/// What becomes of calls without a result in the current turn. Those of earlier turns always get an invented one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "a tool is running or it is not")]
 pub enum Pending {
     /// The tools of the current turn may still be running: its calls without a result stay as they are, those of its
     /// earlier steps too. A turn begins where the user says something.
     Running,
-    /// Nothing is running any more: they get an aborted result.
+    /// Nothing is running any more: they get an invented result.
     Over,
 }
 
 /// Orders and completes `messages` so that `profile` accepts them, and returns what to write, in order.
 ///
-/// - Results of no call, and second results, are left out; calls without a result get an aborted one.
+/// - Results of no call, and second results, are left out. A call without a result gets one that says [`ABORTED`]; where the
+///   user, or a result of no call, comes before the model speaks again, one that says [`UNRECORDED`], because that message
+///   may hold the result.
 /// - Where results must follow their calls directly, they are moved there.
 /// - Where instructions must lead, later ones are moved behind the leading ones; where one message of them is allowed, they
 ///   are merged into it.
@@ -91,13 +118,16 @@ pub enum Pending {
 ///
 /// let calls = [ToolCallView::new("c1", "read", "a.txt")];
 /// let request = [SimpleMessage::user("Read a.txt."), SimpleMessage::calls(&calls), SimpleMessage::user("Hello?")];
-/// let aborted = Repair::Abort { position: 1, call: 0 };
+/// let unrecorded = Repair::Unrecorded { position: 1, call: 0 };
 /// let repaired = repair(Profile::OpenaiChat, &request, Pending::Over);
-/// assert_eq!(repaired, [Repair::Keep(0), Repair::Keep(1), aborted, Repair::Keep(2)]);
+/// assert_eq!(repaired, [Repair::Keep(0), Repair::Keep(1), unrecorded, Repair::Keep(2)]);
+///
+/// let repaired = repair(Profile::OpenaiChat, &request[..2], Pending::Over);
+/// assert_eq!(repaired, [Repair::Keep(0), Repair::Keep(1), Repair::Abort { position: 1, call: 0 }]);
 ///
 /// // Mistral's templates do not take the user directly after a result.
 /// let repaired = repair(Profile::Mistral, &request, Pending::Over);
-/// assert_eq!(repaired, [Repair::Keep(0), Repair::Keep(1), aborted, Repair::BridgeAssistant, Repair::Keep(2)]);
+/// assert_eq!(repaired, [Repair::Keep(0), Repair::Keep(1), unrecorded, Repair::BridgeAssistant, Repair::Keep(2)]);
 /// ```
 pub fn repair<M: MessageView>(
     profile: Profile,
@@ -129,6 +159,9 @@ struct Row {
     shape: Shape,
     /// Whether it is a result without a call.
     orphan: bool,
+    /// Whether it may hold the result of a call that has none: the user says something in it, or it is a result without a
+    /// call.
+    may_hold: bool,
 }
 
 /// A request under repair.
@@ -137,8 +170,8 @@ struct Request<'a> {
     rows: &'a [Row],
     rules: &'a Rules,
     results: &'a BTreeMap<u32, Vec<u32>>,
-    /// For each message that called, its calls that get an aborted result, by their place in it.
-    aborted: BTreeMap<u32, Vec<u32>>,
+    /// For each message that called, the results that are invented for its calls.
+    invented: BTreeMap<u32, Vec<Repair>>,
     /// The messages that lose their reasoning, whatever stands beside them.
     stripped: BTreeSet<u32>,
 }
@@ -165,7 +198,9 @@ impl Repairer {
             self.results.entry(caller).or_default().push(position);
         }
         let stays = facts.approves && facts.role != Role::Tool;
-        self.rows.push(Row { shape: Shape::of(message), orphan: facts.answer == Answer::Orphan && !stays });
+        let orphan = facts.answer == Answer::Orphan && !stays;
+        let may_hold = orphan || facts.role == Role::User && facts.speaks;
+        self.rows.push(Row { shape: Shape::of(message), orphan, may_hold });
         let mut ordinal = 0;
         for_each_awaited(message, |kind, _, _| {
             self.calls.push((position, ordinal));
@@ -180,22 +215,43 @@ impl Repairer {
         self.calls.get(call.number() as usize).copied()
     }
 
+    /// For each message, whether it is the model's and behind it, before the model speaks again, stands something that may
+    /// hold a result. Neighbours of the model are one: parallel calls may be messages of their own.
+    fn followed(&self) -> Vec<bool> {
+        let mut followed = alloc::vec![false; self.rows.len()];
+        let (mut may_hold, mut was_model) = (false, false);
+        for (followed, row) in followed.iter_mut().zip(&self.rows).rev() {
+            let is_model = row.shape.kind.is_model();
+            may_hold = if is_model { may_hold } else { row.may_hold || may_hold && !was_model };
+            *followed = is_model && may_hold;
+            was_model = is_model;
+        }
+        followed
+    }
+
     /// What to write, in order.
     #[must_use]
     pub fn finish(self, profile: Profile, pending: Pending) -> Vec<Repair> {
-        let mut aborted = BTreeMap::<u32, Vec<u32>>::new();
+        let mut invented = BTreeMap::<u32, Vec<Repair>>::new();
+        let followed = self.followed();
         let turn = self.index.view().turn();
         self.index.open_calls().for_each(&mut |_, call| {
             let is_over = pending == Pending::Over || call.turn != turn;
             if let Some((caller, nth)) =
                 self.caller(call).filter(|_| is_over && call.kind() == OpenKind::Call)
             {
-                aborted.entry(caller).or_default().push(nth);
+                let (position, call) = (caller, nth);
+                let step = if followed.get(caller as usize) == Some(&true) {
+                    Repair::Unrecorded { position, call }
+                } else {
+                    Repair::Abort { position, call }
+                };
+                invented.entry(caller).or_default().push(step);
             }
         });
         let (rules, results) = (profile.rules(), &self.results);
         let stripped = thinking::stripped(&self.rows, rules, self.first_changed);
-        let request = Request { rows: &self.rows, rules, results, aborted, stripped };
+        let request = Request { rows: &self.rows, rules, results, invented, stripped };
         let steps = pairing::pair(&request);
         let steps = thinking::drop_reasoning(&request, steps);
         grammar::arrange(&request, steps)
@@ -213,7 +269,7 @@ impl Request<'_> {
             Repair::Keep(position) | Repair::DropReasoning { position } | Repair::Merge { position } => {
                 self.shape(position).map(|shape| shape.kind)
             }
-            Repair::Abort { .. } => Some(Kind::Result),
+            Repair::Abort { .. } | Repair::Unrecorded { .. } => Some(Kind::Result),
             Repair::BridgeUser => Some(Kind::User),
             Repair::BridgeAssistant => Some(Kind::Says),
         }

@@ -58,7 +58,7 @@ impl<S: Strategy + ?Sized> Strategy for &S {
 }
 
 /// What is protected beside what always is: pins with their calls and results, open work, the last user request and the
-/// newest step.
+/// newest step; and of each step among these the request of its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Protection {
@@ -66,7 +66,8 @@ pub struct Protection {
     pub system: bool,
     /// Whether the first user message stays: the task.
     pub first_user: bool,
-    /// How many of the newest steps stay as long as the request fits its limit at all. They go before the request would
+    /// How many of the newest steps stay as long as the request fits its limit at all, counted within the turn of the newest
+    /// step. They go before the request would
     /// not fit, the newest excepted. Three by default: in most agent transcripts less than that loses the thread.
     pub keep_steps: u32,
 }

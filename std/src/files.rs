@@ -48,6 +48,34 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     sync_folder(folder)
 }
 
+/// Tells a file from every other one that is there at the time. Where the system has no such numbers, it tells nothing more
+/// than that there is a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileId(u64, u64);
+
+impl FileId {
+    #[cfg(unix)]
+    pub(crate) fn of(metadata: &fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+
+        Self(metadata.dev(), metadata.ino())
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) const fn of(_: &fs::Metadata) -> Self {
+        Self(0, 0)
+    }
+
+    /// Of the file that `path` leads to now, if there is one.
+    pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
+        match fs::metadata(path) {
+            Ok(metadata) => Ok(Some(Self::of(&metadata))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 /// Makes names in a folder durable, where the system can.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }

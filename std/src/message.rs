@@ -220,6 +220,11 @@ impl Message {
         &self.parts
     }
 
+    /// Its parts, for a reader that knows more of them once it has read what follows: the message counts as unchanged.
+    pub(crate) fn parts_mut(&mut self) -> &mut [Part] {
+        &mut self.parts
+    }
+
     /// What the message holds, and nothing else of it.
     #[must_use]
     pub fn into_parts(self) -> Vec<Part> {

@@ -65,6 +65,7 @@
 //! and column of it. The tests over all formats are in `wire/tests/formats.rs`.
 
 pub mod agent_framework;
+mod answers;
 pub mod anthropic;
 pub mod claude_code;
 pub mod codex;
@@ -107,7 +108,8 @@ pub use overflow::{Overflow, context_overflow};
 pub use read::{Detection, ReadOptions, detect, read};
 pub use stream::{LineRecord, SessionLines};
 pub use transcript::{
-    Compactions, Conversation, Entry, RecordId, Relation, ToolCompaction, Transcript, UsageEntry, write_back,
+    Compactions, Conversation, Entry, EntryIter, LazyList, RecordId, Relation, ToolCompaction, Transcript,
+    UsageEntry, write_back,
 };
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("2 whole groups", whole_groups),
     ("2 order", order),
     ("3 open work", open_work),
+    ("3 requests", requests),
     ("4 reasoning", reasoning),
     ("5 legality", legality),
     ("5 a user message", user_message),
@@ -164,6 +165,32 @@ fn order(subject: &Subject<'_>) -> Result<(), String> {
 
 fn open_work(subject: &Subject<'_>) -> Result<(), String> {
     subject.all_held(|group| subject.naive.is_open(group))
+}
+
+/// A step brings the request of its turn, or a summary that covers it. Where the request was hidden before, the summary in front of the
+/// step covers it, which goes only where the newest steps do not fit.
+fn requests(subject: &Subject<'_>) -> Result<(), String> {
+    let shown = |group: &Group| {
+        let covers = |(covered, _): &(Vec<usize>, u32)| covered.contains(&group.members[0]);
+        subject.holds(group.members[0]) || subject.plan.summaries.iter().any(covers)
+    };
+    let asks = |group: &&Group| begins_turn(subject.first(group));
+    let is_step = |group: &Group| matches!(group.kind, GroupKind::Assistant | GroupKind::Exchange);
+    let fits = subject.plan.floors.1 <= subject.scenario.request.budget.limit();
+    for (at, step) in subject.groups.iter().enumerate() {
+        if !is_step(step) || !subject.holds(step.members[0]) {
+            continue;
+        }
+        let mut before = subject.groups[..at].iter().rev();
+        let own = before.clone().find(|group| asks(group) && group.turn == step.turn);
+        let mut summary = || before.find(|group| asks(group) || group.kind == GroupKind::Summary);
+        let missing = match own {
+            Some(own) => !shown(own),
+            None => fits && summary().is_some_and(|group| group.kind == GroupKind::Summary && !shown(group)),
+        };
+        ensure(!missing, || format!("{step:?} stands without its request"))?;
+    }
+    Ok(())
 }
 
 /// That of the current turn stays; where the target binds it, all of what is old goes or none; where it wants it back, none.

@@ -243,7 +243,7 @@ pub fn repaired(messages: &[Message], repairs: &[Repair]) -> Vec<Message> {
     for repair in repairs {
         match *repair {
             Repair::Keep(at) => out.push(messages[at as usize].clone()),
-            Repair::Abort { position, call } => {
+            Repair::Abort { position, call } | Repair::Unrecorded { position, call } => {
                 out.push(Message::aborted(messages[position as usize].calls()[call as usize]));
             }
             Repair::Merge { position } => {

@@ -111,7 +111,7 @@ fn the_newest_steps_go_last() {
     assert_eq!(verdicts(&request, &Truncation::new().preserve_recent(9), budget(80, None)), "KKKD");
 }
 
-/// `KDKDKDDKK`: results of no call, which no request holds, took the window's places.
+/// `KDDDDDDKK`: results of no call, which no request holds, took the window's places.
 #[test]
 fn a_window_counts_what_is_visible() {
     let mut request = vec![says(Role::User, 10)];
@@ -121,7 +121,7 @@ fn a_window_counts_what_is_visible() {
     request.extend([result(Role::Tool, "no such call", 10), result(Role::Tool, "nor such", 10)]);
     request.extend([says(Role::User, 10), says(Role::Assistant, 10)]);
     let window = SlidingWindow::new(Window::Groups(4));
-    assert_eq!(verdicts(&request, &window, budget(100, None)), "KDKKKDDKK");
+    assert_eq!(verdicts(&request, &window, budget(100, None)), "KDDKKDDKK");
 }
 
 /// `DDKK`: a result of no call, which no request holds, stood before the instructions.
@@ -177,7 +177,7 @@ fn of_equal_contributors_the_first_comes_first() {
     assert_eq!(positions, [2, 0, 1]);
 }
 
-/// `KDDKDKKK`, and an `E` in the next pass: truncation dropped what had kept bound reasoning from being cleared.
+/// `KDKKDKK`, and an `E` in the next pass: truncation dropped what had kept bound reasoning from being cleared.
 #[test]
 fn a_pipeline_does_in_one_pass_what_a_later_stage_makes_possible() {
     let model = |parts| Message::new(Role::Assistant, parts, 20);
@@ -186,13 +186,12 @@ fn a_pipeline_does_in_one_pass_what_a_later_stage_makes_possible() {
         model(vec![Part::Signed]),
         says(Role::User, 10),
         model(vec![Part::Signed, Part::Text("Fine.".into())]),
-        says(Role::User, 10),
+        says(Role::User, 10).with_source(SourceKind::Context),
         says(Role::Assistant, 10),
         says(Role::User, 10),
-        says(Role::Assistant, 10),
     ];
     let stages: [&dyn Strategy; 2] = [&ReasoningClearing::new(Profile::Anthropic), &Truncation::new()];
-    assert_eq!(verdicts(&request, &Pipeline::new(&stages).unwrap(), budget(100, Some(5))), "KDDEDKKK");
+    assert_eq!(verdicts(&request, &Pipeline::new(&stages).unwrap(), budget(100, Some(5))), "KDKEDKK");
 }
 
 /// What a script of verdicts comes to: its letters, its size, and each summary with what it covers and may have.

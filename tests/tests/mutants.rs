@@ -29,6 +29,12 @@ const MUTANTS: &[(&str, Mutant)] = &[
     }),
     ("2 order", |_, plan| plan.projection.reverse()),
     ("3 open work", |subject, plan| drop_group(subject, plan, |group| subject.naive.is_open(group))),
+    ("3 requests", |subject, plan| {
+        let messages = &subject.scenario.messages;
+        let asked = |at: &usize| begins_turn(&messages[*at]) && subject.naive.turns[*at] < subject.naive.turn;
+        let last = plan.projection.iter().rposition(asked);
+        last.map(|place| plan.projection.remove(place));
+    }),
     ("5 legality", |subject, plan| {
         let result = |at: &usize| is_answer(&subject.scenario.messages[*at]);
         plan.projection.retain(|at| !result(at));

@@ -3,8 +3,9 @@
 use core::num::NonZeroU32;
 
 use clap::Args as ClapArgs;
+use epitome::core::Profile;
 
-use super::{BudgetArgs, InputArgs, ModelArgs};
+use super::{BudgetArgs, InputArgs, ModelArgs, names};
 use crate::amount::{Amount, Percent, tokens};
 
 #[derive(Debug, ClapArgs)]
@@ -32,10 +33,9 @@ pub(crate) struct BenchArgs {
     /// Who counts: estimate, o200k_base, cl100k_base, o200k_harmony [default: that of --model, else estimate]
     #[arg(long, value_name = "T")]
     pub(crate) tokenizer: Option<String>,
-    /// Whose rules are checked: openai-chat, openai-responses, anthropic, gemini, mistral, qwen, deepseek,
-    /// bedrock-converse, permissive
-    #[arg(long, value_name = "PROFILE", default_value = "openai-chat")]
-    pub(crate) profile: String,
+    /// The provider whose rules are checked [default: the profile of the file's format]
+    #[arg(long, value_name = "PROFILE", value_parser = names::profile())]
+    pub(crate) profile: Option<Profile>,
     /// How often each stage is measured [default: for half a second, at least 3 times and at most 31]
     #[arg(long, value_name = "N")]
     pub(crate) rounds: Option<NonZeroU32>,

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
+use epitome::std::wire::Format;
 
-use super::{InputArgs, PlanArgs, RedactArgs, SummaryArgs};
+use super::{InputArgs, PlanArgs, RedactArgs, SummaryArgs, names};
 use crate::amount::Age;
 use crate::pins::Pin;
 
@@ -115,13 +116,17 @@ pub(crate) enum SessionCommand {
         #[command(flatten)]
         redact: RedactArgs,
     },
-    /// Write a session with everything that belongs to it to a file, for `import` into any store
+    /// Write a session to a file: everything that belongs to it, for `import` into any store; or with --to what the next request
+    /// would contain
     Export {
         #[command(flatten)]
         session: OneSessionArgs,
         /// The file; - is standard output
         #[arg(short, long, value_name = "OUT")]
         output: PathBuf,
+        /// Write what the next request would contain in this format, as convert does
+        #[arg(long, value_name = "FORMAT", value_parser = names::target())]
+        to: Option<Format>,
     },
     /// Make the same session in another store, or under another name
     Copy {
@@ -203,4 +208,16 @@ pub(crate) enum SessionCommand {
         #[arg(long)]
         dry_run: bool,
     },
+}
+
+impl SessionCommand {
+    /// What is to be taken out of texts.
+    pub(crate) const fn redact(&self) -> Option<&RedactArgs> {
+        match self {
+            Self::Show { redact, .. } | Self::Log { redact, .. } | Self::Expand { redact, .. } => {
+                Some(redact)
+            }
+            _ => None,
+        }
+    }
 }

@@ -8,11 +8,10 @@ mod text;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use epitome::core::{Basis, TokenCounter};
+use epitome::core::{Basis, Profile, TokenCounter};
 use serde::Serialize;
 
 use crate::args::{BenchArgs, InputArgs};
-use crate::commands::validate::profile;
 use crate::failure::{Failure, Result, code};
 use crate::model;
 use crate::output;
@@ -66,13 +65,15 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     let found = model::find(&args.model)?;
     let counter = model::counter(found.as_ref(), args.tokenizer.as_deref(), ESTIMATE)?;
     let budget = model::budget(found.as_ref(), &args.budget());
-    let (profile, strategies) = (profile(&args.profile)?, strategies(&args.strategy)?);
+    let strategies = strategies(&args.strategy)?;
     let source = Source::new(&args.input)?;
     let input = source.open()?;
     let mut transcripts = source.transcripts(&input)?;
     let works = transcripts.iter_mut().map(|one| Work::of(one, &*counter, &budget));
     let works = works.collect::<Result<Vec<_>>>()?;
 
+    let own = transcripts.first().map_or(Profile::Permissive, |one| one.format().profile());
+    let profile = args.profile.unwrap_or(own);
     let all = stages::All { source: &source, input: &input, works: &works, counter: &*counter, profile };
     let stages = all.measure(&mut transcripts, &strategies, Rounds::new(args.rounds))?;
     let estimator = || model::counter(found.as_ref(), Some(ESTIMATE), ESTIMATE);
@@ -164,10 +165,7 @@ impl Source {
 
     /// The conversations that were asked for.
     fn transcripts<'a>(&self, input: &'a Input) -> Result<Vec<Transcript<'a>>> {
-        match self.args().each {
-            true => input.each(self.args()),
-            false => Ok(vec![input.conversation(self.args())?]),
-        }
+        input.transcripts(self.args())
     }
 
     fn bytes(&self) -> Result<u64> {

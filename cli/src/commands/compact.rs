@@ -1,37 +1,38 @@
 //! `epitome compact`: report what would stay of a transcript, or write it.
 
+mod piece;
 mod repair;
 mod summaries;
 mod why;
+mod write;
 
-use std::collections::BTreeSet;
-use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use epitome::compactors::PromptedSummarizer;
 use epitome::core::{
-    Cell, Index, Plan, Profile, Replacement, Scratch, StandIn, TokenCounter, count_message, plan_with,
+    Cell, Index, Plan, Profile, Replacement, Scratch, StandIn, TokenCounter, Tokens, plan_with,
 };
-use epitome::std::history::{Notes, PartStandIn, fill_with, part_text};
-use epitome::std::wire::document::Piece;
-use epitome::std::wire::{WireError, openai_chat};
+use epitome::std::history::{Notes, fill_with, part_text};
+use epitome::std::wire::Format;
 use serde::Serialize;
 
 use crate::args::{BudgetArgs, CompactArgs};
 use crate::budget::Asked;
-use crate::commands::validate::profile;
 use crate::failure::{Failure, Result, code};
 use crate::filled::Filled;
 use crate::model;
 use crate::output;
 use crate::pins::Pin;
-use crate::redact::Redactor;
 use crate::report::{Decided, Facts, Picture, Report, Row, sum, table};
 use crate::scan::{self, Counter, ESTIMATE, Scan};
 use crate::strategy::Strategies;
 use crate::summarizer;
-use crate::transcript::{Input, Transcript, View};
+use crate::transcript::{Input, Transcript};
+use crate::visible::Printable;
+
+use piece::{OwnedPiece, in_order, shortened};
+use write::Written;
 
 /// How to compact.
 pub(super) struct Settings<'a> {
@@ -43,8 +44,12 @@ pub(super) struct Settings<'a> {
     pub(super) lazy: bool,
     /// Whether the report says of each group why it became what it became.
     pub(super) why: bool,
-    /// Under whose rules the result is made legal, if it is.
-    pub(super) repair: Option<Profile>,
+    /// Whether the result is made legal.
+    pub(super) repair: bool,
+    /// The profile that it is made legal under, if it is not that of the transcript's format.
+    pub(super) profile: Option<Profile>,
+    /// Whether the result is to be written in the form of the input.
+    pub(super) is_written_back: bool,
     /// For what is not counted.
     pub(super) estimator: Counter,
     /// Who writes summaries, if somebody does.
@@ -56,18 +61,15 @@ pub(super) struct Compacted {
     pub(super) report: Report,
     /// What to write; `None` if it stays as it is.
     pieces: Option<Vec<OwnedPiece>>,
+    /// The rules that it was repaired for, and how many breaches of them are left.
+    repaired: Option<(Profile, u64)>,
 }
 
-#[derive(Clone)]
-enum OwnedPiece {
-    Original(usize),
-    /// The message with this index, with shortened parts: its text, where messages are texts of their own.
-    Shortened {
-        at: usize,
-        text: Option<String>,
-        tokens: u64,
-    },
-    New(String),
+impl Settings<'_> {
+    /// The profile that the result is made legal under, if it is.
+    fn repairs(&self, transcript: &Transcript<'_>) -> Option<Profile> {
+        self.repair.then(|| self.profile.unwrap_or(transcript.format().profile()))
+    }
 }
 
 pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
@@ -85,67 +87,88 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
         )));
     }
     let found = model::find(&args.plan.model)?;
-    let profile = profile(&args.profile)?;
     let settings = Settings {
         budget: model::budget(found.as_ref(), &args.plan.budget),
         strategies: Strategies::parse(&args.plan.strategy)?,
         pins: &args.pin,
         lazy: args.lazy,
         why: args.why,
-        repair: args.repair.then_some(profile),
+        repair: args.repair,
+        profile: args.profile.or(args.to.map(Format::profile)),
+        is_written_back: args.to.is_none(),
         estimator: model::counter(found.as_ref(), Some(ESTIMATE), ESTIMATE)?,
         summarizer: summarizer::open(&args.summary, args.plan.model.model.as_deref())?,
     };
     summarizer::check(&settings.strategies, settings.summarizer.as_ref())?;
     let counter = model::counter(found.as_ref(), args.plan.tokenizer.as_deref(), ESTIMATE)?;
     let input = Input::open(&args.input)?;
-    if args.input.each {
-        return run_each(args, &settings, &*counter, &input);
+    let mut transcripts = input.transcripts(&args.input)?;
+    let results = compact_all(args, &settings, &*counter, &input, &mut transcripts)?;
+    let done: Vec<_> = results.iter().map(|result| result.as_ref().ok()).collect();
+    let written = Written::new(args, &input, &mut transcripts, &done)?;
+    let text = report(args, &results, &transcripts)?;
+    // What was written is read again without what it was made from: both may be large.
+    drop(transcripts);
+    drop(input);
+    if let Some(written) = written {
+        written.publish(args)?;
     }
-    let mut transcript = input.conversation(&args.input)?;
-    let done = compact(&mut transcript, &settings, &*counter).map_err(|failure| match failure.code() {
-        code::INFEASIBLE => failure.during(input.place(transcript.pointer())),
-        _ => failure,
-    })?;
-    write(args, &input, &mut [transcript], &[Some(&done)])?;
-    let text = match args.json {
-        true => json(&done.report)?,
-        false => done.report.to_text(&Picture::for_stdout()),
-    };
-    say(args, &text)?;
-    Ok(ExitCode::SUCCESS)
+    say(args, text)?;
+    Ok(exit_code(&results))
 }
 
-/// Compacts every conversation. One that is infeasible stays as it is, and the others are done all the same.
-fn run_each(
+/// Compacts every conversation. With `--each`, one that is infeasible stays as it is, and the others are done all the same.
+fn compact_all(
     args: &CompactArgs,
     settings: &Settings<'_>,
     counter: &(dyn TokenCounter + Send + Sync),
     input: &Input,
-) -> Result<ExitCode> {
-    let mut transcripts = input.each(&args.input)?;
+    transcripts: &mut [Transcript<'_>],
+) -> Result<Vec<Result<Compacted>>> {
     let mut results = Vec::with_capacity(transcripts.len());
     for (at, transcript) in transcripts.iter_mut().enumerate() {
         match compact(transcript, settings, counter) {
             Ok(mut done) => {
-                done.report.conversation = Some(at);
+                done.report.conversation = args.input.each.then_some(at);
                 results.push(Ok(done));
             }
-            Err(failure) if failure.code() == code::INFEASIBLE => results.push(Err(failure)),
-            Err(failure) => return Err(failure),
+            Err(failure) if failure.code() != code::INFEASIBLE => return Err(failure),
+            Err(failure) if args.input.each => results.push(Err(failure)),
+            Err(failure) => return Err(failure.during(input.place(transcript.pointer()))),
         }
     }
-    let done: Vec<_> = results.iter().map(|result| result.as_ref().ok()).collect();
-    write(args, input, &mut transcripts, &done)?;
-    let rows = results.iter().zip(&transcripts).enumerate();
+    Ok(results)
+}
+
+/// The report, for programs or for people.
+fn report(
+    args: &CompactArgs,
+    results: &[Result<Compacted>],
+    transcripts: &[Transcript<'_>],
+) -> Result<Printable> {
+    if let ([Ok(done)], false) = (results, args.input.each) {
+        return match args.json {
+            true => json(&done.report),
+            false => Ok(done.report.to_text(&Picture::for_stdout())),
+        };
+    }
+    let rows = results.iter().zip(transcripts).enumerate();
     let rows = rows.map(|(at, (result, transcript))| {
         Row::new(result.as_ref().map(|done| &done.report), at, transcript.pointer())
     });
     let rows: Vec<_> = rows.collect();
-    let text = if args.json { json(&rows)? } else { table(&rows) };
-    say(args, &text)?;
-    let infeasible = results.iter().any(core::result::Result::is_err);
-    Ok(if infeasible { ExitCode::from(code::INFEASIBLE) } else { ExitCode::SUCCESS })
+    if args.json { json(&rows) } else { Ok(table(&rows).into()) }
+}
+
+fn exit_code(results: &[Result<Compacted>]) -> ExitCode {
+    let violations = |done: &Compacted| done.report.repair.is_some_and(|repair| repair.violations_left > 0);
+    if results.iter().any(Result::is_err) {
+        ExitCode::from(code::INFEASIBLE)
+    } else if results.iter().flatten().any(violations) {
+        ExitCode::from(code::VIOLATIONS)
+    } else {
+        ExitCode::SUCCESS
+    }
 }
 
 /// Decides what stays of one conversation.
@@ -177,7 +200,13 @@ pub(super) fn compact(
     };
     let decided = Decided::new(outcome.as_ref(), view, own, &asked);
     let filled = match decided {
-        Decided::Planned(plan) => Some(filled(*plan, transcript, settings, counter)?),
+        Decided::Planned(plan) => {
+            if settings.is_written_back {
+                rehearse(*plan, view, transcript, settings, counter)?;
+            }
+            let written = summaries::write(plan, transcript, settings.summarizer.as_ref(), counter)?;
+            Some(filled(*plan, transcript, &written, counter)?)
+        }
         _ => None,
     };
     let mut report = Report::new(Facts {
@@ -195,17 +224,23 @@ pub(super) fn compact(
         report.why = why::explain(view, &asked, &strategies, &report)?;
     }
     transcript.pointer().clone_into(&mut report.path);
-    let order = decided.order(view).map(|order| in_order(view, order, filled.as_ref()));
-    let mut pieces = match (order, &filled) {
-        (Some(pieces), Some(filled)) => Some(shortened(pieces, filled, transcript, counter)?),
-        (pieces, _) => pieces,
+    let mut pieces = match (decided.order(view), &filled) {
+        (Some(order), Some(filled)) => {
+            Some(shortened(in_order(view, order, Some(filled)), filled, transcript, counter)?)
+        }
+        (order, _) => order.map(|order| in_order(view, order, None)),
     };
-    if let Some(profile) = settings.repair {
-        let all = || originals(0..u32::try_from(transcript.len()).unwrap_or(u32::MAX));
-        let repaired = repair::repair(&pieces.unwrap_or_else(all), transcript, profile, counter)?;
+    let mut left = None;
+    if let Some(profile) = settings.repairs(transcript) {
+        let kept = pieces.unwrap_or_else(|| piece::all(transcript));
+        let repaired = repair::repair(&kept, transcript, profile, counter)?;
         pieces = repair::account(repaired, &sizes, counter, &mut report)?;
+        let now = pieces.clone().unwrap_or_else(|| piece::all(transcript));
+        let violations = repair::violations(&now, transcript, profile)?;
+        report.set_violations_left(violations);
+        left = Some((profile, violations));
     }
-    Ok(Compacted { report, pieces })
+    Ok(Compacted { report, pieces, repaired: left })
 }
 
 /// All sizes of a conversation, or with `--lazy` those that matter; and what is asked of it.
@@ -225,29 +260,38 @@ fn scan(
     scan::whole(transcript, counter, settings.pins, |own| Asked::new(&settings.budget, own))
 }
 
-fn originals(order: impl IntoIterator<Item = u32>) -> Vec<OwnedPiece> {
-    order.into_iter().map(|at| OwnedPiece::Original(at as usize)).collect()
+/// Refuses a plan with summaries that the form of the input cannot hold, before anybody is asked for one.
+fn rehearse(
+    plan: Plan<'_>,
+    view: Index<'_>,
+    transcript: &mut Transcript<'_>,
+    settings: &Settings<'_>,
+    counter: &(dyn TokenCounter + Send + Sync),
+) -> Result<()> {
+    let stubs: Vec<_> = plan.summaries().map(|_| (STUB.to_owned(), Tokens(1))).collect();
+    if stubs.is_empty() {
+        return Ok(());
+    }
+    let filled = filled(plan, transcript, &stubs, counter)?;
+    let order = plan.projection().flatten().collect();
+    let mut pieces = shortened(in_order(view, order, Some(&filled)), &filled, transcript, counter)?;
+    if let Some(profile) = settings.repairs(transcript) {
+        pieces = repair::repair(&pieces, transcript, profile, counter)?.0;
+    }
+    let pieces: Vec<_> = pieces.iter().map(OwnedPiece::as_piece).collect();
+    transcript.rehearse(&pieces).map_err(|error| Failure::unwritable(&error))
 }
 
-/// The messages that stay, each summary in its place.
-fn in_order(view: Index<'_>, order: Vec<u32>, filled: Option<&Filled>) -> Vec<OwnedPiece> {
-    let Some(filled) = filled.filter(|filled| !filled.summaries.is_empty()) else { return originals(order) };
-    let stays: BTreeSet<u32> = order.into_iter().collect();
-    let pieces = view.projection().flatten().filter_map(|at| match filled.summaries.get(&at) {
-        Some(summary) => Some(OwnedPiece::New(summary.message.clone())),
-        None => stays.contains(&at).then_some(OwnedPiece::Original(at as usize)),
-    });
-    pieces.collect()
-}
+/// Stands for a summary that is not written yet.
+const STUB: &str = ".";
 
 /// The plan with notes in place of what it shortens, and with its summaries.
 fn filled(
     plan: Plan<'_>,
     transcript: &mut Transcript<'_>,
-    settings: &Settings<'_>,
+    written: &[(String, Tokens)],
     counter: &(dyn TokenCounter + Send + Sync),
 ) -> Result<Filled> {
-    let written = summaries::write(&plan, transcript, settings.summarizer.as_ref(), counter)?;
     let stand_ins: Vec<_> = written.iter().map(|(text, tokens)| StandIn::new(text, *tokens)).collect();
     let text = |position: u32, ordinal| {
         let text = transcript.with_message(position as usize, |message| part_text(message, ordinal));
@@ -257,90 +301,17 @@ fn filled(
         .map_err(|error| Failure::input(format!("--strategy: {error}")))?
 }
 
-/// The same pieces, with the messages in them that the plan shortens written anew.
-fn shortened(
-    pieces: Vec<OwnedPiece>,
-    filled: &Filled,
-    transcript: &mut Transcript<'_>,
-    counter: &dyn TokenCounter,
-) -> Result<Vec<OwnedPiece>> {
-    transcript.shorten(&filled.edits);
-    let write = |piece: OwnedPiece| {
-        let OwnedPiece::Original(at) = piece else { return Ok(piece) };
-        let stand_ins = u32::try_from(at).ok().and_then(|at| filled.edits.get(&at));
-        let Some(stand_ins) = stand_ins else { return Ok(piece) };
-        let written = transcript.with_message(at, |view| {
-            let message = PartStandIn::apply(stand_ins, &view.to_message()?);
-            let text = match view {
-                View::Chat(_) => Some(openai_chat::write(&message)?.into_owned()),
-                View::Owned(_) => None,
-            };
-            Ok((text, count_message(&message, counter).as_u64()))
-        })?;
-        let (text, tokens) = written.map_err(|error: WireError| Failure::input(error.to_string()))?;
-        Ok(OwnedPiece::Shortened { at, text, tokens })
-    };
-    pieces.into_iter().map(write).collect()
-}
-
-/// Writes the file with what came of its conversations, if that was asked for.
-fn write(
-    args: &CompactArgs,
-    input: &Input,
-    transcripts: &mut [Transcript<'_>],
-    done: &[Option<&Compacted>],
-) -> Result<()> {
-    let Some(path) = args.output.as_deref().filter(|_| !args.dry_run) else {
-        return Ok(());
-    };
-    let mut redactor = Redactor::new(&args.redact)?;
-    let mut splice = |out: &mut dyn Write| {
-        input.splice(transcripts, out, |at, transcript, out| {
-            match done.get(at).copied().flatten().and_then(|done| done.pieces.as_deref()) {
-                Some(pieces) => {
-                    let pieces: Vec<_> = pieces.iter().map(OwnedPiece::as_piece).collect();
-                    transcript.write(&pieces, out)
-                }
-                None => transcript.copy(out),
-            }
-        })
-    };
-    let Some(redactor) = &mut redactor else { return output::write(path, |out| splice(out)) };
-    output::write(path, |out| {
-        let mut out = redactor.writer(out);
-        splice(&mut out)?;
-        out.finish()
-    })?;
-    redactor.found().tell();
-    Ok(())
-}
-
-impl OwnedPiece {
-    fn as_piece(&self) -> Piece<'_> {
-        match self {
-            Self::Original(at) | Self::Shortened { at, text: None, .. } => Piece::Original(*at),
-            Self::New(text) | Self::Shortened { text: Some(text), .. } => Piece::New(text),
-        }
-    }
-
-    const fn original(&self) -> Option<usize> {
-        match self {
-            Self::Original(at) | Self::Shortened { at, .. } => Some(*at),
-            Self::New(_) => None,
-        }
-    }
-}
-
 /// Says the report: on standard error if the transcript itself goes to standard output.
-fn say(args: &CompactArgs, text: &str) -> Result<()> {
+fn say(args: &CompactArgs, text: Printable) -> Result<()> {
     if args.output.as_deref() == Some(Path::new("-")) && !args.dry_run {
-        // Nobody may be listening there; the transcript is written all the same.
-        let _ = writeln!(io::stderr().lock(), "{text}");
+        output::tell(text);
         return Ok(());
     }
     output::say(text).map(|_| ())
 }
 
-fn json(report: &impl Serialize) -> Result<String> {
-    serde_json::to_string_pretty(report).map_err(|error| Failure::new(code::IO, error.to_string()))
+fn json(report: &impl Serialize) -> Result<Printable> {
+    serde_json::to_string_pretty(report)
+        .map(Printable::from)
+        .map_err(|error| Failure::new(code::IO, error.to_string()))
 }

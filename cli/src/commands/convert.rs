@@ -1,19 +1,21 @@
 //! `epitome convert`: a transcript in the format of another provider.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use epitome::std::message::Message;
-use epitome::std::wire::{Converted, Loss, LossKind, convert};
+use epitome::std::wire::{Converted, Format, Loss, LossKind, convert};
 use serde::Serialize;
 
 use crate::amount::counted;
-use crate::args::ConvertArgs;
-use crate::failure::{Failure, Result, code};
-use crate::output;
+use crate::args::{ConvertArgs, InputArgs, RedactArgs};
+use crate::failure::{Failure, Result};
+use crate::output::{self, Draft};
 use crate::redact::{Found, Redactor};
 use crate::transcript::{Input, Transcript};
+use crate::written::{Exactness, Expected, Said};
 
 /// What was lost of all conversations.
 #[derive(Debug, Serialize)]
@@ -38,26 +40,97 @@ struct Line<'a> {
     reason: &'static str,
 }
 
+/// Conversations in another format, on their way to a file.
+pub(crate) struct Conversions {
+    to: Format,
+    redactor: Option<Redactor>,
+    converted: Vec<Converted>,
+    said: Vec<Said>,
+}
+
 pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode> {
-    let mut redactor = Redactor::new(&args.redact)?;
+    let mut conversions = Conversions::new(args.to, &args.redact)?;
     let input = Input::open(&args.input)?;
-    let mut transcripts = match args.input.each {
-        true => input.each(&args.input)?,
-        false => vec![input.conversation(&args.input)?],
-    };
-    let mut converted = Vec::with_capacity(transcripts.len());
-    for transcript in &mut transcripts {
-        let messages = messages(transcript, &input)?;
-        let mut done = convert(&messages, args.to).map_err(|error| Failure::input(error.to_string()))?;
-        if let Some(redactor) = &mut redactor {
-            done.text = redactor.json(&done.text);
-        }
-        converted.push(done);
+    for transcript in &mut input.transcripts(&args.input)? {
+        conversions.add(&messages(transcript, &input)?)?;
     }
-    // One conversation is one JSON object; several are JSONL.
-    output::write(&args.output, |out| converted.iter().try_for_each(|done| writeln!(out, "{}", done.text)))?;
-    tell(args, &converted, redactor.as_ref().map(Redactor::found))?;
+    conversions.publish(&args.output)?;
+    conversions.tell(args.json);
     Ok(ExitCode::SUCCESS)
+}
+
+impl Conversions {
+    pub(crate) fn new(to: Format, redact: &RedactArgs) -> Result<Self> {
+        Ok(Self { to, redactor: Redactor::new(redact)?, converted: Vec::new(), said: Vec::new() })
+    }
+
+    /// Converts one more conversation.
+    pub(crate) fn add(&mut self, messages: &[Message]) -> Result<()> {
+        let mut done = convert(messages, self.to).map_err(|error| Failure::input(error.to_string()))?;
+        if let Some(redactor) = &mut self.redactor {
+            done.text = redactor.json(&done.text);
+            for loss in &mut done.losses {
+                if let Some(what) = redactor.value(None, &loss.what) {
+                    loss.what = what;
+                }
+            }
+        }
+        let mut said = Said::default();
+        for message in messages {
+            said.push(message, Exactness::Whole);
+        }
+        self.converted.push(done);
+        self.said.push(said);
+        Ok(())
+    }
+
+    /// Writes them. One conversation is one JSON object; several are JSONL.
+    pub(crate) fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        self.converted.iter().try_for_each(|done| writeln!(out, "{}", done.text))
+    }
+
+    /// What they are to say when they are read again. Where something was lost or taken out, they can be read.
+    pub(crate) fn expected(&mut self) -> Expected {
+        let is_whole = self.redactor.is_none() && self.converted.iter().all(|done| done.losses.is_empty());
+        let exactness = if is_whole { Exactness::Whole } else { Exactness::Readable };
+        let conversations = core::mem::take(&mut self.said);
+        let each = conversations.len() != 1;
+        Expected { conversations, exactness, reader: InputArgs::of_format(self.to, each), rules: None }
+    }
+
+    /// Writes them to `path`, once they read back.
+    pub(crate) fn publish(&mut self, path: &Path) -> Result<()> {
+        let expected = self.expected();
+        let draft = Draft::new(path)?.filled(|out| self.write(out))?;
+        expected.check(&draft, path)?;
+        draft.publish()
+    }
+
+    /// Lists the losses on standard error, where they are in nobody's way.
+    pub(crate) fn tell(&self, as_json: bool) {
+        let secrets = self.redactor.as_ref().map(Redactor::found);
+        let text = if as_json { self.json(secrets) } else { lines(&self.converted) };
+        output::tell(text);
+        if let Some(found) = secrets.filter(|_| !as_json) {
+            found.tell();
+        }
+    }
+
+    fn json(&self, secrets: Option<&Found>) -> String {
+        let losses = each(&self.converted).map(|(conversation, loss)| Line {
+            conversation,
+            message: loss.message,
+            kind: loss.kind.as_str(),
+            what: &loss.what,
+            reason: loss.kind.reason(),
+        });
+        let kinds = by_kind(&self.converted);
+        let by_kind = kinds.into_iter().map(|(kind, count)| (kind.as_str(), count)).collect();
+        let (to, losses) = (self.to.as_str(), losses.collect());
+        let report = Report { to, conversations: self.converted.len(), by_kind, losses, secrets };
+        // Text and numbers under names of our own are always JSON.
+        serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+    }
 }
 
 fn messages(transcript: &mut Transcript<'_>, input: &Input) -> Result<Vec<Message>> {
@@ -67,32 +140,6 @@ fn messages(transcript: &mut Transcript<'_>, input: &Input) -> Result<Vec<Messag
         Ok(())
     })?;
     Ok(messages)
-}
-
-/// Lists the losses on standard error, where they are in nobody's way.
-fn tell(args: &ConvertArgs, converted: &[Converted], secrets: Option<&Found>) -> Result<()> {
-    let text = if args.json { json(args, converted, secrets)? } else { lines(converted) };
-    // Nobody who does not read it misses it.
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
-    if let Some(found) = secrets.filter(|_| !args.json) {
-        found.tell();
-    }
-    Ok(())
-}
-
-fn json(args: &ConvertArgs, converted: &[Converted], secrets: Option<&Found>) -> Result<String> {
-    let losses = each(converted).map(|(conversation, loss)| Line {
-        conversation,
-        message: loss.message,
-        kind: loss.kind.as_str(),
-        what: &loss.what,
-        reason: loss.kind.reason(),
-    });
-    let by_kind = by_kind(converted).into_iter().map(|(kind, count)| (kind.as_str(), count)).collect();
-    let (to, losses) = (args.to.as_str(), losses.collect());
-    let report = Report { to, conversations: converted.len(), by_kind, losses, secrets };
-    let text = serde_json::to_string_pretty(&report);
-    text.map(|text| text + "\n").map_err(|error| Failure::new(code::IO, error.to_string()))
 }
 
 /// A line for each loss of a single conversation; of several, a line for each kind.

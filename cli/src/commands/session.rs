@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use crate::args::{SessionArgs, SessionCommand};
 use crate::failure::Result;
 use crate::output;
+use crate::visible::Printable;
 
 pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
     let text = match &args.command {
@@ -31,12 +32,15 @@ pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
             import::run(input, session, *append, tokenizer)
         }
         SessionCommand::Compact { session, plan, summary, pin, dry_run } => {
-            compact::run(session, (plan, summary), pin, *dry_run)
+            return compact::run(session, (plan, summary), pin, *dry_run).and_then(said);
         }
         SessionCommand::Log { session, redact } => {
             return log::run(session, redact).map(|()| ExitCode::SUCCESS);
         }
-        SessionCommand::Export { session, output } => {
+        SessionCommand::Export { session, output, to: Some(to) } => {
+            return export::prompt(session, output, *to).map(|()| ExitCode::SUCCESS);
+        }
+        SessionCommand::Export { session, output, to: None } => {
             return export::run(session, output).map(|()| ExitCode::SUCCESS);
         }
         SessionCommand::Copy { session, to, name, key } => {
@@ -53,6 +57,10 @@ pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
         SessionCommand::Verify(session) => copy::verify(session),
         SessionCommand::Erase { session, dry_run } => erase::run(session, *dry_run),
     }?;
-    output::say(&text)?;
+    said(text.into())
+}
+
+fn said(text: Printable) -> Result<ExitCode> {
+    output::say(text)?;
     Ok(ExitCode::SUCCESS)
 }

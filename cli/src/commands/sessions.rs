@@ -1,7 +1,6 @@
 //! `epitome sessions`: what agents have left in the user's home.
 
 use core::error::Error;
-use std::fs::{self, File};
 use std::io::BufReader;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,11 +13,15 @@ use crate::amount::{counted, grouped};
 use crate::args::SessionsArgs;
 use crate::failure::{Failure, Result, code};
 use crate::output;
-use crate::sessions::{Found, Home, Project, Wanted, find, nothing};
+use crate::sessions::{self, Found, Home, Project, Wanted, find, nothing};
 use crate::visible::line;
 
 /// How much of a file is read at a time.
 const BUFFER_BYTES: usize = 1 << 20;
+
+/// How large a file may be that has no outline and is read whole for the list. Sessions of Gemini CLI have some megabytes; what
+/// is read takes three times as much memory.
+const WHOLE_BYTES_MAX: u64 = 256 << 20;
 
 /// A session in the list.
 #[derive(Debug, Serialize)]
@@ -104,7 +107,7 @@ impl Row {
 fn counts(found: &Found) -> core::result::Result<(usize, usize), Box<dyn Error>> {
     let format = found.tool.format();
     if Outline::FORMATS.contains(&format) {
-        let file = BufReader::with_capacity(BUFFER_BYTES, File::open(&found.path)?);
+        let file = BufReader::with_capacity(BUFFER_BYTES, sessions::open(&found.path)?);
         let outline = Outline::read(&mut SessionLines::new(file, format)?, None)?;
         // Why there is no message in it, the file as a whole tells.
         if let [active, others @ ..] = outline.conversations()
@@ -113,7 +116,7 @@ fn counts(found: &Found) -> core::result::Result<(usize, usize), Box<dyn Error>>
             return Ok((active.messages, others.len()));
         }
     }
-    let bytes = fs::read(&found.path)?;
+    let bytes = sessions::read_whole(&found.path, WHOLE_BYTES_MAX)?;
     let transcript = read(utf8(&bytes)?, &ReadOptions::default().with_from(format))?;
     let messages = transcript.active().map_or(0, |active| active.entries.len());
     Ok((messages, transcript.conversations().len().saturating_sub(1)))

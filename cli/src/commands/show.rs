@@ -4,7 +4,7 @@ mod filter;
 mod follow;
 mod message;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 
 use epitome::core::count_message;
@@ -28,10 +28,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
         return follow::run(args);
     }
     let input = Input::open_to_look(&args.input)?;
-    let mut transcripts = match args.input.each {
-        true => input.each(&args.input)?,
-        false => vec![input.conversation(&args.input)?],
-    };
+    let mut transcripts = input.transcripts(&args.input)?;
     let mut screen = Screen::new(args)?;
     let mut all = transcripts.iter_mut().enumerate();
     let said = all.try_for_each(|(at, transcript)| {
@@ -185,10 +182,6 @@ fn mention_others(transcript: &Transcript<'_>) {
     let others = transcript.others().len() as u64;
     if others > 0 {
         let others = counted(others, "other conversation");
-        // Nobody who does not read it misses it.
-        let _ = writeln!(
-            io::stderr().lock(),
-            "epitome: the file has {others}; `epitome stats` lists them, --leaf takes one"
-        );
+        output::tell(format!("epitome: the file has {others}; `epitome stats` lists them, --leaf takes one"));
     }
 }

@@ -75,10 +75,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
     // The estimate is for the same model: only its tokenizer is another.
     let estimator = model::counter(found.as_ref(), Some(ESTIMATE), ESTIMATE)?;
     let input = Input::open_to_look(&args.input)?;
-    let transcripts = match args.input.each {
-        true => input.each(&args.input)?,
-        false => vec![input.conversation(&args.input)?],
-    };
+    let transcripts = input.transcripts(&args.input)?;
     let stats = transcripts
         .into_iter()
         .map(|transcript| Stats::of(transcript, &*counter, &*estimator))

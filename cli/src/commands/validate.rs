@@ -22,14 +22,12 @@ struct Found {
 }
 
 pub(crate) fn run(args: &ValidateArgs) -> Result<ExitCode> {
-    let profile = profile(&args.profile)?;
     let input = Input::open(&args.input)?;
-    let transcripts = match args.input.each {
-        true => input.each(&args.input)?,
-        false => vec![input.conversation(&args.input)?],
-    };
-    let found =
-        transcripts.into_iter().map(|transcript| check(transcript, profile)).collect::<Result<Vec<_>>>()?;
+    let transcripts = input.transcripts(&args.input)?;
+    let found = transcripts
+        .into_iter()
+        .map(|transcript| check(transcript, args.profile))
+        .collect::<Result<Vec<_>>>()?;
     let valid = found.iter().all(|found| found.violations.is_empty());
     let text = match (args.json, found.as_slice()) {
         (true, [only]) if !args.input.each => serde_json::to_string_pretty(only),
@@ -41,15 +39,8 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<ExitCode> {
     Ok(if valid { ExitCode::SUCCESS } else { ExitCode::from(code::VIOLATIONS) })
 }
 
-/// The profile of this name.
-pub(crate) fn profile(name: &str) -> Result<Profile> {
-    Profile::by_name(name).ok_or_else(|| {
-        let known = Profile::ALL.map(Profile::as_str).join(", ");
-        Failure::input(format!("--profile: there is no profile {name:?}; known: {known}"))
-    })
-}
-
-fn check(mut transcript: Transcript<'_>, profile: Profile) -> Result<Found> {
+fn check(mut transcript: Transcript<'_>, profile: Option<Profile>) -> Result<Found> {
+    let profile = profile.unwrap_or(transcript.format().profile());
     let mut violations = Vec::new();
     let mut validator = Validator::<OpenCallTree>::new(profile);
     let mut messages = 0;

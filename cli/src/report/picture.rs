@@ -42,6 +42,11 @@ impl Picture {
             true => "\x1b[32m█\x1b[0m kept  \x1b[31m░\x1b[0m dropped",
             false => "# kept  . dropped",
         };
+        let replaced = match (groups.iter().any(|group| group.verdict == 'R'), self.colour) {
+            (false, _) => "",
+            (true, true) => "  \x1b[35m▚\x1b[0m replaced",
+            (true, false) => "  = replaced",
+        };
         let mixed = match (cells < groups.len(), self.colour) {
             (false, _) => "",
             (true, true) => "  \x1b[33m▒\x1b[0m some of each",
@@ -51,21 +56,19 @@ impl Picture {
             0 | 1 => "a cell is a group".to_owned(),
             most => format!("a cell is up to {most} groups"),
         };
-        format!("{line}\n{legend}{shortened}{mixed}; {scale}")
+        format!("{line}\n{legend}{shortened}{replaced}{mixed}; {scale}")
     }
 
     fn cell(&self, run: &[GroupDetail]) -> &'static str {
-        let dropped = run.iter().filter(|group| group.verdict == 'D').count();
-        let shortened = run.iter().any(|group| group.verdict == 'E');
-        match (dropped, self.colour) {
-            (0, true) if shortened => "\x1b[36m▓\x1b[0m",
-            (0, false) if shortened => "~",
-            (0, true) => "\x1b[32m█\x1b[0m",
-            (0, false) => "#",
-            (all, true) if all == run.len() => "\x1b[31m░\x1b[0m",
-            (all, false) if all == run.len() => ".",
-            (_, true) => "\x1b[33m▒\x1b[0m",
-            (_, false) => "+",
-        }
+        let with = |letter| run.iter().filter(|group| group.verdict == letter).count();
+        let (dropped, replaced) = (with('D'), with('R'));
+        let (plain, coloured) = match run.len() {
+            all if dropped == all && all > 0 => (".", "\x1b[31m░\x1b[0m"),
+            all if replaced == all && all > 0 => ("=", "\x1b[35m▚\x1b[0m"),
+            _ if dropped + replaced > 0 => ("+", "\x1b[33m▒\x1b[0m"),
+            _ if with('E') > 0 => ("~", "\x1b[36m▓\x1b[0m"),
+            _ => ("#", "\x1b[32m█\x1b[0m"),
+        };
+        if self.colour { coloured } else { plain }
     }
 }

@@ -8,10 +8,11 @@ use epitome::core::attribution::SourceKind;
 use super::{Figures, GroupDetail, LossRow, Picture, RepairCounts, Report, WhyRow, share};
 use crate::amount::{counted, grouped};
 use crate::scan::Uncounted;
+use crate::visible::Printable;
 
 impl Report {
     /// The report as people read it.
-    pub(crate) fn to_text(&self, picture: &Picture) -> String {
+    pub(crate) fn to_text(&self, picture: &Picture) -> Printable {
         let mut out = String::new();
         let (basis, tokenizer) = (self.token_basis.as_str(), &self.tokenizer);
         let _ = writeln!(
@@ -49,12 +50,13 @@ impl Report {
         if self.unchanged_reason.is_none() {
             let _ = write!(out, "\n{}", self.by_kind());
         }
-        let _ = writeln!(out, "\n{}", picture.draw(&self.groups_detail));
+        let mut page = Printable::from(out);
+        page.push_drawing(&format!("\n{}\n", picture.draw(&self.groups_detail)));
         for WhyRow { first, last, verdict, because } in &self.why {
             let place = if first == last { first.to_string() } else { format!("{first}-{last}") };
-            let _ = writeln!(out, "{verdict} {place:<11} {because}");
+            page.push(&format!("{verdict} {place:<11} {because}\n"));
         }
-        out
+        page
     }
 
     fn is_repaired(&self) -> bool {
@@ -198,16 +200,32 @@ const KINDS: [(GroupKind, &str); 6] = [
 
 /// What making a transcript legal took; of what only some providers ask for, what there was.
 fn repair_line(repair: RepairCounts) -> String {
-    let RepairCounts { left_out, moved, aborted, merged, put_between, without_reasoning } = repair;
+    let RepairCounts {
+        left_out,
+        moved,
+        aborted,
+        unrecorded,
+        merged,
+        put_between,
+        without_reasoning,
+        violations_left,
+    } = repair;
     let mut line = format!(
         "{} left out, {moved} moved, {} answered as aborted",
         counted(left_out, "result"),
         counted(aborted, "call")
     );
+    if unrecorded > 0 {
+        line += &format!(", {} answered as not recorded", counted(unrecorded, "call"));
+    }
     let rest =
         [(merged, "merged"), (put_between, "put between"), (without_reasoning, "without its reasoning")];
     for (count, what) in rest.iter().filter(|(count, _)| *count > 0) {
         line += &format!(", {} {what}", counted(*count, "message"));
+    }
+    if violations_left > 0 {
+        let left = counted(violations_left, "violation");
+        line += &format!("; {left} left: `epitome validate` lists them");
     }
     line
 }

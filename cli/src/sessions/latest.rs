@@ -1,9 +1,8 @@
 //! `latest` in the place of a file.
 
-use std::io::{self, Write as _};
-
 use super::{Found, Home, Project, Wanted, find, nothing};
 use crate::failure::{Failure, Result};
+use crate::output;
 use crate::visible::line;
 
 /// What stands for the newest session. A file of that name is `./latest`.
@@ -13,7 +12,8 @@ pub(crate) const LATEST: &str = "latest";
 /// Says on standard error which it is.
 pub(crate) fn latest(project: Option<&str>) -> Result<Found> {
     let homes = Home::all()?;
-    let found = find(&homes);
+    let mut found = find(&homes);
+    found.retain(|found| found.is_regular);
     let of = |wanted: &Wanted| found.iter().find(|found| wanted.is(&Project::of(found)));
     let newest = match project {
         Some(project) => of(&Wanted::named(project)),
@@ -28,6 +28,5 @@ pub(crate) fn latest(project: Option<&str>) -> Result<Found> {
 
 fn tell(newest: &Found) {
     let (tool, path) = (newest.tool.as_str(), line(&newest.path.display().to_string()));
-    // Nobody who does not read it misses it.
-    let _ = writeln!(io::stderr().lock(), "epitome: latest is {path} ({tool})");
+    output::tell(format!("epitome: latest is {path} ({tool})"));
 }

@@ -1,14 +1,14 @@
 //! Which project a session belongs to.
 
 use std::env;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::{Found, Tool};
+use super::{Found, Tool, open, read_whole};
 
 /// What a session says of itself, at its beginning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +30,9 @@ pub(crate) struct Wanted {
 
 /// How much of a file is looked at: Codex begins with its instructions, on the line that names the folder.
 const HEAD_BYTES: u64 = 256 * 1024;
+
+/// How long the path of a project may be: Linux's `PATH_MAX`, the longest of all systems.
+const PATH_BYTES_MAX: u64 = 4_096;
 
 /// The fields that lines of any agent have; Gemini's are those of its header.
 #[derive(Debug, Default, Deserialize)]
@@ -81,7 +84,7 @@ impl Project {
 fn heads(path: &Path) -> Vec<Head> {
     let mut bytes = Vec::new();
     // A file that cannot be read is said to be so where it is read whole.
-    let _ = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut bytes));
+    let _ = open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut bytes));
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<Head> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     match lines.is_empty() {
@@ -99,7 +102,8 @@ fn before(head: &str) -> Option<Head> {
 /// The project of a session of Gemini CLI, `PROJECT/chats/FILE`: newer versions note its folder beside its sessions.
 fn gemini(path: &Path) -> String {
     let folder = path.parent().and_then(Path::parent);
-    let noted = folder.and_then(|folder| fs::read_to_string(folder.join(".project_root")).ok());
+    let noted = folder.and_then(|folder| read_whole(&folder.join(".project_root"), PATH_BYTES_MAX).ok());
+    let noted = noted.and_then(|noted| String::from_utf8(noted).ok());
     let name = || {
         folder.and_then(Path::file_name).map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     };

@@ -30,7 +30,7 @@ impl Transcript<'_> {
     /// What providers reported of the responses in it.
     pub(crate) fn usage(&mut self) -> Result<Vec<UsageEntry>> {
         match self {
-            Self::Read(read) => Ok(read.conversation().map_or_else(Vec::new, |found| found.usage.clone())),
+            Self::Read(read) => Ok(read.conversation().map_or_else(Vec::new, |found| found.usage.to_vec())),
             Self::Session(session) => session.usage(),
             Self::Memory { .. } | Self::Lines(_) => Ok(Vec::new()),
         }

@@ -1,5 +1,6 @@
 //! Conversations of other formats than Chat Completions: read whole.
 
+use core::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -18,6 +19,8 @@ use crate::args::InputArgs;
 pub(crate) struct ReadConversation<'a> {
     transcript: &'a Transcript,
     at: usize,
+    /// Its messages, once somebody asks for one of them.
+    entries: OnceCell<Vec<&'a Entry>>,
     /// `None` if it stays as it is.
     kept: Option<Vec<Entry>>,
     /// By index: what stands in place of a message's parts when it is written.
@@ -84,7 +87,8 @@ impl<'a> ReadConversation<'a> {
     }
 
     const fn new(transcript: &'a Transcript, at: usize) -> Self {
-        Self { transcript, at, kept: None, shortened: BTreeMap::new(), replaced: BTreeMap::new() }
+        let entries = OnceCell::new();
+        Self { transcript, at, entries, kept: None, shortened: BTreeMap::new(), replaced: BTreeMap::new() }
     }
 
     pub(super) fn all(transcript: &'a Transcript) -> Vec<super::Transcript<'a>> {
@@ -104,17 +108,39 @@ impl<'a> ReadConversation<'a> {
         self.conversation().into_iter().flat_map(Conversation::messages)
     }
 
-    /// Lets these stand in place of parts of its messages, when everything is written.
+    /// The message with this index.
+    pub(super) fn message(&self, at: usize) -> Option<&'a Message> {
+        self.entry(at).map(Entry::message)
+    }
+
+    fn entry(&self, at: usize) -> Option<&'a Entry> {
+        let entries = || self.conversation().map(|found| found.entries.iter().collect()).unwrap_or_default();
+        self.entries.get_or_init(entries).get(at).copied()
+    }
+
+    pub(super) fn format(&self) -> Format {
+        self.conversation().map_or(Format::OpenaiChat, |conversation| conversation.format)
+    }
+
+    /// Lets these stand in place of parts of its messages, and nothing else in the place of any, when everything is written.
     pub(super) fn shorten(&mut self, edits: &BTreeMap<u32, Vec<PartStandIn>>) {
         self.shortened.clone_from(edits);
+        self.replaced.clear();
+    }
+
+    /// Whether the text can be written with these pieces as its messages.
+    pub(super) fn rehearse(&mut self, pieces: &[Piece<'_>]) -> io::Result<()> {
+        self.keep(pieces)?;
+        let written = Self::write_kept(self.transcript, [&*self], &mut io::sink());
+        self.kept = None;
+        written
     }
 
     /// Makes these pieces its messages, when everything is written.
     pub(super) fn keep(&mut self, pieces: &[Piece<'_>]) -> io::Result<()> {
-        let entries = self.conversation().map_or(&[][..], |conversation| &conversation.entries);
         let kept = pieces.iter().map(|piece| match piece {
             Piece::Original(at) => {
-                let entry = entries.get(*at).ok_or_else(|| io::Error::other("no such message"))?;
+                let entry = self.entry(*at).ok_or_else(|| io::Error::other("no such message"))?;
                 Ok(self.shortened_entry(*at, entry.clone()))
             }
             Piece::New(text) => openai_chat::read(text).map(Entry::new).map_err(io::Error::other),
@@ -140,7 +166,7 @@ impl<'a> ReadConversation<'a> {
     pub(super) fn edited(&self, at: usize) -> Option<Message> {
         let stand_ins = || {
             let stand_ins = self.shortened.get(&u32::try_from(at).ok()?)?;
-            Some(PartStandIn::apply(stand_ins, self.messages().nth(at)?))
+            Some(PartStandIn::apply(stand_ins, self.message(at)?))
         };
         self.replaced.get(&at).cloned().or_else(stand_ins)
     }
@@ -151,13 +177,23 @@ impl<'a> ReadConversation<'a> {
         found: &[super::Transcript<'_>],
         out: &mut dyn Write,
     ) -> io::Result<()> {
+        let read = found.iter().filter_map(|one| match one {
+            super::Transcript::Read(conversation) => Some(conversation),
+            _ => None,
+        });
+        Self::write_kept(transcript, read, out)
+    }
+
+    fn write_kept<'c, 't: 'c>(
+        transcript: &Transcript,
+        found: impl IntoIterator<Item = &'c ReadConversation<'t>>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let mut changed = transcript.clone();
-        for one in found {
-            let super::Transcript::Read(ReadConversation { at, kept: Some(kept), .. }) = one else {
-                continue;
-            };
-            if let Some(conversation) = changed.conversations_mut().get_mut(*at) {
-                conversation.entries.clone_from(kept);
+        for ReadConversation { at, kept, .. } in found {
+            let conversation = changed.conversations_mut().get_mut(*at);
+            if let (Some(conversation), Some(kept)) = (conversation, kept) {
+                conversation.entries = kept.clone().into();
             }
         }
         write_back(&changed, out).map_err(io::Error::other)

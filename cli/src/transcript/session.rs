@@ -19,6 +19,7 @@ pub(crate) struct SessionFile<'a> {
     path: &'a Path,
     lines: SessionLines<BufReader<&'a File>>,
     outline: Outline,
+    format: Format,
 }
 
 impl<'a> SessionFile<'a> {
@@ -28,12 +29,16 @@ impl<'a> SessionFile<'a> {
         let reader = BufReader::with_capacity(BUFFER_BYTES, file);
         let mut lines = SessionLines::new(reader, format).map_err(wire)?;
         let outline = Outline::read(&mut lines, leaf).map_err(wire)?;
-        Ok(Self { path, lines, outline })
+        Ok(Self { path, lines, outline, format })
     }
 
     /// How many messages the conversation has.
     pub(super) fn len(&self) -> usize {
         self.outline.conversations().first().map_or(0, |one| one.messages)
+    }
+
+    pub(super) const fn format(&self) -> Format {
+        self.format
     }
 
     pub(super) fn conversations(&self) -> &[OutlinedConversation] {

@@ -178,7 +178,7 @@ fn files_that_cannot_be_read() {
 #[test]
 fn a_message_stays_on_its_line_whatever_a_name_holds() {
     let message = run(&["stats", "no\n\u{1b}[31msuch\u{9b}"]).fails(4);
-    assert!(message.starts_with(r"epitome: no\n\u{1b}[31msuch\u{9b}: No such file"), "{message}");
+    assert!(message.starts_with(r"epitome: no␊␛[31msuch\u009b: No such file"), "{message}");
     let folder = Folder::new();
     let file = folder.file("a.json", "{\"a\\u001b[31mkey\": 1}");
     assert!(run(&["stats", text(&file)]).fails(2).contains(r"the key `a\u{1b}[31mkey`"));

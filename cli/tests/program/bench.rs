@@ -177,7 +177,7 @@ fn options_that_make_no_sense_are_refused() {
             "bench asks none: `compact --summarizer URL` does, tool-digest needs none",
         ),
         (&["--tokenizer", "gpt"], "--tokenizer: "),
-        (&["--profile", "mistrial"], "--profile: there is no profile \"mistrial\""),
+        (&["--profile", "mistrial"], "'mistrial' for '--profile"),
         (&["--keep", "half"], "0% to 100%"),
         (&["--keep", "10%", "--goal", "9"], "cannot be used with"),
         (&["--goal", "119809"], "above window - reserve (119808)"),

@@ -93,7 +93,7 @@ fn every_verdict_is_explained() {
     assert_eq!(because(6), "truncate: among the oldest, until there was room");
     assert_eq!(because(13), "tool-results: results older than the newest uses of tools");
     assert_eq!(because(22), "the goal was met without it");
-    assert_eq!(because(71), "one of the newest 3 steps, which stay as long as the request fits");
+    assert_eq!(because(71), "the goal was met without it");
     assert_eq!(because(72), "the last request of the user");
     assert_eq!(because(73), "the newest step");
     // What is taken names its strategy, what stays none.

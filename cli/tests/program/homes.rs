@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 use std::fs::{self, File};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::UNIX_EPOCH;
 
 use serde_json::{Value, json};
@@ -248,4 +250,41 @@ fn agents_may_have_other_homes() {
     let inside = |row: &Value| row["path"].as_str().unwrap().starts_with(text(&other.folder.path("")));
     assert!(all.len() == 3 && all.iter().all(inside), "{rows}");
     assert_eq!(all[2]["project"], "p", "without a note, the folder's name");
+}
+
+#[test]
+fn what_is_no_regular_file_is_listed_and_never_opened() {
+    let home = Home::new();
+    let said = claude(&home.project(), &["go"]);
+    home.file(".claude/projects/shop/one.jsonl", &said, 10);
+    fs::create_dir_all(home.folder.path(".gemini/tmp/shop/chats")).unwrap();
+    for name in [".claude/projects/shop/pipe.jsonl", ".gemini/tmp/shop/.project_root"] {
+        let made = Command::new("mkfifo").arg(home.folder.path(name)).status().unwrap();
+        assert!(made.success());
+    }
+    let session =
+        r#"{"sessionId":"g","projectHash":"p","messages":[{"id":"1","type":"user","content":"go"}]}"#;
+    home.file(".gemini/tmp/shop/chats/session-1.json", session, 5);
+    symlink("/dev/zero", home.folder.path(".claude/projects/shop/zero.jsonl")).unwrap();
+    let rows = home.run(&["sessions", "--json"]).json();
+    let of = |name: &str| {
+        let is = |row: &&Value| row["path"].as_str().unwrap().ends_with(name);
+        rows.as_array().unwrap().iter().find(is).unwrap().clone()
+    };
+    for name in ["pipe.jsonl", "zero.jsonl"] {
+        assert!(of(name)["error"].as_str().unwrap().starts_with("not a regular file"), "{rows}");
+    }
+    assert_eq!((&of("one.jsonl")["messages"], &of("session-1.json")["messages"]), (&json!(1), &json!(1)));
+    let latest = home.run(&["show", "latest"]).ok();
+    assert!(latest.contains("go"), "{latest}");
+}
+
+#[test]
+fn a_file_that_is_too_large_for_a_list_says_so() {
+    let home = Home::new();
+    let path =
+        home.file(".gemini/tmp/shop/chats/session-1.json", r#"{"sessionId":"s","projectHash":"p"}"#, 5);
+    File::options().write(true).open(path).unwrap().set_len((256 << 20) + 1).unwrap();
+    let rows = home.run(&["sessions", "--json"]).json();
+    assert_eq!(rows[0]["error"], "larger than 256.00 MiB, and not read for a list: give it as FILE");
 }

@@ -1,8 +1,10 @@
 //! `session` in encrypted stores: keys from files and from the environment, and what is said where one is wrong.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 
 use super::support::*;
 
@@ -49,7 +51,7 @@ fn has(folder: &Folder, part: &str) -> bool {
 fn a_store_is_encrypted_with_the_key_that_its_first_import_was_given() {
     let folder = Folder::new();
     let keys = Folder::new();
-    let file = keys.file("key.txt", format!(" {KEY}\n"));
+    let file = private(keys.file("key.txt", format!(" {KEY}\n")));
     let said = keys.file("said.jsonl", jsonl(&messages(3)));
     for url in urls(&folder, "store") {
         let session = |key: Option<&str>, command: &str, more: &[&str]| {
@@ -81,6 +83,51 @@ fn a_store_is_encrypted_with_the_key_that_its_first_import_was_given() {
 }
 
 #[test]
+fn a_key_that_others_may_read_is_refused() {
+    let folder = Folder::new();
+    let [url, other] = urls(&folder, "store");
+    let said = folder.file("said.jsonl", jsonl(&messages(3)));
+    let file = folder.file("key.txt", KEY);
+    let import = |option: &str| {
+        let import =
+            ["session", "import", text(&said), "--store", &url, "--session", "one", option, text(&file)];
+        run_keyed(None, &import)
+    };
+    for mode in [0o644, 0o640, 0o604, 0o622] {
+        fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        let refused = import("--key-file").fails(2);
+        assert!(
+            refused.starts_with(&format!("epitome: --key-file: {} can be read by others", text(&file))),
+            "{refused}"
+        );
+        assert!(refused.contains("chmod 600") && !refused.contains(KEY), "{refused}");
+        assert_eq!(folder.names().len(), 2);
+    }
+    private(file.clone());
+    import("--key-file").ok();
+    fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+    let copy = [
+        "session",
+        "copy",
+        "--store",
+        &url,
+        "--session",
+        "one",
+        "--to",
+        &other,
+        "--to-key-file",
+        text(&file),
+    ];
+    assert!(run_keyed(Some(KEY), &copy).fails(2).starts_with("epitome: --to-key-file: "));
+}
+
+/// The file, for its owner only.
+fn private(file: PathBuf) -> PathBuf {
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    file
+}
+
+#[test]
 fn keys_that_are_none() {
     let folder = Folder::new();
     let [url, _] = urls(&folder, "store");
@@ -91,7 +138,7 @@ fn keys_that_are_none() {
     // Nothing is written in the clear because a key was wrong.
     for digits in ["", " ", &KEY[1..], &format!("{KEY}00"), &KEY.replace('9', "g"), &KEY.repeat(100)] {
         assert_eq!(run_keyed(Some(digits), &import).fails(2), format!("epitome: EPITOME_KEY: {wrong}"));
-        let file = folder.file("key", digits);
+        let file = private(folder.file("key", digits));
         let said = run_keyed(Some(KEY), &[&import[..], &["--key-file", text(&file)]].concat()).fails(2);
         assert_eq!(said, format!("epitome: --key-file: {}: {wrong}", text(&file)));
     }
@@ -119,7 +166,7 @@ fn a_copy_of_what_is_encrypted_is_plain_only_on_demand() {
     let folder = Folder::new();
     let keys = Folder::new();
     let said = keys.file("said.jsonl", jsonl(&messages(2)));
-    let other = keys.file("other", OTHER);
+    let other = private(keys.file("other", OTHER));
     let [from, _] = urls(&folder, "from");
     let session = |key: Option<&str>, command: &str, url: &str, more: &[&str]| {
         run_keyed(key, &[&["session", command, "--store", url, "--session", "one"], more].concat())

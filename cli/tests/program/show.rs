@@ -69,7 +69,7 @@ fn a_message_is_a_header_and_its_parts() {
         "{said}"
     );
     assert!(said.contains("[.. 97 characters on 24 lines left out; --full shows them]"), "{said}");
-    assert!(!said.contains("iVBOR") && said.contains("Nothing.\\u{202e}"), "{said}");
+    assert!(!said.contains("iVBOR") && said.contains("Nothing.\\u202e"), "{said}");
     let full = run(&["show", text(&path), "--full"]).ok();
     assert_eq!(full.matches("\n     row").count(), 40);
     assert!(!full.contains("left out"));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use epitome::core::attribution::SeqRange;
+use epitome::core::attribution::{Authority, SeqRange, SourceKind};
 use epitome::core::{Basis, Revision, Seq, Tokens, Turn};
 use epitome::std::history::{
     Append, AppendToken, CompactionRecord, Entry, SessionId, Summary, TokenCount, open_store,
@@ -53,6 +53,16 @@ fn an_export_is_imported_into_any_store_as_it_was() {
     let file = stores.folder.path("one.jsonl");
     let said = stores.session("export", "one", &["-o", text(&file)]).ok();
     assert_eq!(said, "session \"one\" exported: 74 messages, 1 compaction\n");
+    // It holds what the store keeps from others; a file that is there keeps its mode.
+    #[cfg(unix)]
+    for mode in [0o600, 0o644] {
+        use std::os::unix::fs::PermissionsExt as _;
+        if mode == 0o644 {
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+            stores.session("export", "one", &["-o", text(&file)]).ok();
+        }
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, mode);
+    }
     assert_eq!(stores.session("export", "one", &["-o", "-"]).ok(), fs::read_to_string(&file).unwrap());
     // What cannot be written is told with its cause, wherever it was to go.
     let full = stores.session("export", "one", &["-o", "/dev/full"]).fails(4);
@@ -213,7 +223,8 @@ fn summarized(stores: &Stores) {
         let mut record = CompactionRecord::new(Revision(parent), Seq(8));
         record.hides.clone_from(&covers);
         let message = Message::assistant("so far");
-        let attribution = Attribution::caller(message.attribution().authority).with_derived_from(covers);
+        let attribution =
+            Attribution::new("", SourceKind::Compaction, Authority::Assistant).with_derived_from(covers);
         record.summaries = vec![Summary::new(Seq(0), message.with_attribution(attribution), count())];
         block_on(store.commit(&session, &record)).unwrap();
     };

@@ -344,13 +344,14 @@ fn an_abandoned_call_is_forgotten_for_new_ones_also_when_put_back() {
     push(&mut history, &SimpleMessage::user("Go."));
     push(&mut history, &pinned);
     push(&mut history, &SimpleMessage::user("Stop."));
+    push(&mut history, &SimpleMessage::assistant("Yes."));
     push(&mut history, &SimpleMessage::calls(&more));
     push(&mut history, &SimpleMessage::result("i", "done"));
     push(&mut history, &SimpleMessage::user("And?"));
     push(&mut history, &SimpleMessage::assistant("So."));
-    // The user message of the middle turn goes; its call still takes the place of an older one.
-    drop_only(&mut history, &[2]);
-    assert_eq!(history.len(), 6);
+    // A step of the middle turn goes; the turn's call still takes the place of an older one.
+    drop_only(&mut history, &[3]);
+    assert_eq!(history.len(), 7);
     assert!(push(&mut history, &SimpleMessage::result("h", "late")).late);
 }
 

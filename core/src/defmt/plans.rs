@@ -133,6 +133,9 @@ impl Format for Repair {
         match self {
             Self::Keep(position) => write!(f, "keep {=u32}", position),
             Self::Abort { position, call } => write!(f, "abort call {=u32} of {=u32}", call, position),
+            Self::Unrecorded { position, call } => {
+                write!(f, "unrecorded call {=u32} of {=u32}", call, position)
+            }
             Self::Merge { position } => write!(f, "merge {=u32}", position),
             Self::DropReasoning { position } => write!(f, "keep {=u32} without reasoning", position),
             Self::BridgeUser => write!(f, "user between"),

@@ -138,6 +138,8 @@ impl Cell {
     pub(super) const REPLACE: u8 = 1 << 3;
     /// A part of the group is elided or clamped.
     pub(crate) const EDITED: u8 = 1 << 4;
+    /// A request or a summary that is to be hidden once no step behind it stays: see [`Draft::drop_group`](super::Draft::drop_group).
+    pub(super) const LAST: u8 = 1 << 5;
 
     /// Of a group.
     pub(crate) const fn verdict(self) -> Verdict {

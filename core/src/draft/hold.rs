@@ -34,9 +34,9 @@ use crate::strategy::Protection;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Floors {
-    /// What is protected without exception: no plan goes below it.
+    /// What is protected without exception, with the requests of protected steps: no plan goes below it.
     pub hard: u64,
-    /// The same with the newest steps, which stay as long as the request fits: where a pass toward a goal ends that hides
+    /// The same with the newest steps, and with the summaries that a protected step relies on, which stay as long as the request fits: where a pass toward a goal ends that hides
     /// whole groups and shortens none.
     pub goal: u64,
 }
@@ -63,36 +63,52 @@ pub(super) enum Hold {
 
 /// Says of each group, asked in order, whether and why it stays.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct Rule<'a> {
     protection: Protection,
     /// The first user message, if it stays, and the last; [`NONE`] where there is none.
     users: [u32; 2],
     /// The newest step, and the oldest of those that are held.
     newest: u32,
     held_from: u32,
-    /// The current turn.
-    turn: Turn,
     /// Whether only system messages have come.
     leading: bool,
+    /// The last group without exception that was a step, and the request that it brings, if nothing else protects that.
+    brought_to: u32,
+    pub(super) request: Option<u32>,
     pub(super) floors: Floors,
+    index: Index<'a>,
 }
 
-impl Rule {
-    pub(super) fn new(index: Index<'_>, protection: Protection) -> Self {
+impl<'a> Rule<'a> {
+    pub(super) fn new(index: Index<'a>, protection: Protection) -> Self {
         let first = index.totals.first_user.filter(|_| protection.first_user);
         let users = [first.unwrap_or(NONE), index.totals.last_user.unwrap_or(NONE)];
         let (mut newest, mut held_from, mut steps) = (NONE, NONE, 0_u32);
+        let mut turn = Turn(u32::MAX);
         for (at, span) in index.spans.iter().enumerate().rev() {
             if steps > 0 && steps >= protection.keep_steps {
                 break;
             }
             if span.is_step() && span.leader as usize == at {
+                if steps > 0 && span.turn != turn {
+                    break;
+                }
                 (newest, held_from) = (if steps == 0 { span.leader } else { newest }, span.leader);
-                steps = steps.saturating_add(1);
+                (turn, steps) = (span.turn, steps.saturating_add(1));
             }
         }
-        let (turn, floors) = (index.turn(), Floors::default());
-        Self { protection, users, newest, held_from, turn, leading: true, floors }
+        let floors = Floors::default();
+        Self {
+            protection,
+            users,
+            newest,
+            held_from,
+            leading: true,
+            brought_to: 0,
+            request: None,
+            floors,
+            index,
+        }
     }
 
     /// The spans that anything may hold, in order: no other need be asked about. What is held by its place is among the
@@ -128,11 +144,14 @@ impl Rule {
         self.leading &= span.is(GroupKind::System);
         let named = leader == self.newest || self.users.contains(&leader);
         let instruction = span.has(Flags::INSTRUCTION) && (self.protection.system || self.leading);
-        let open = span.unanswered() > 0 && span.turn == self.turn;
+        let open = span.unanswered() > 0 && span.turn == self.index.turn();
         let tokens = u64::from(span.tokens);
         if named || instruction || span.has(Flags::PINNED) || open {
             self.floors.hard = self.floors.hard.saturating_add(tokens);
             self.floors.goal = self.floors.goal.saturating_add(tokens);
+            if span.is_step() {
+                self.bring(leader);
+            }
             return Hold::Hard;
         }
         if span.is_step() && leader >= self.held_from {
@@ -140,5 +159,29 @@ impl Rule {
             return Hold::NewestStep;
         }
         Hold::No
+    }
+
+    /// A step that stays without exception brings the request of its turn, and the summaries between them: nothing else shows
+    /// what it answers. Spans are looked at once, however many such steps there are.
+    fn bring(&mut self, leader: u32) {
+        let index = self.index;
+        for at in (self.brought_to..leader).rev() {
+            let Some(span) = index.span(at).filter(|span| span.leader == at && span.opens()) else {
+                continue;
+            };
+            let tokens = u64::from(span.tokens);
+            let held = self.users.contains(&at) || span.has(Flags::PINNED);
+            if !held {
+                self.floors.goal = self.floors.goal.saturating_add(tokens);
+            }
+            if span.has(Flags::REQUEST) {
+                if !held {
+                    self.floors.hard = self.floors.hard.saturating_add(tokens);
+                    self.request = Some(at);
+                }
+                break;
+            }
+        }
+        self.brought_to = leader;
     }
 }

@@ -230,7 +230,8 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
         let at = self.len();
         let instruction =
             Flags::INSTRUCTION.when(new.facts.is_instruction() && new.facts.source == SourceKind::Caller);
-        let flags = new.facts.flags.with(instruction).with(Flags::source(new.facts.source));
+        let request = Flags::REQUEST.when(new.facts.begins_turn());
+        let flags = new.facts.flags.with(instruction).with(request).with(Flags::source(new.facts.source));
         let mut span = Span::new(self.totals.messages, at, new.turn, kind, flags);
         span.tokens = new.tokens.0;
         self.spans.push(span)?;

@@ -50,6 +50,8 @@ impl Flags {
     pub(crate) const PINNED: Self = Self(1 << 5);
     pub(crate) const EPHEMERAL: Self = Self(1 << 6);
     pub(crate) const REASONING: Self = Self(1 << 7);
+    /// The request of the user that begins a turn.
+    pub(crate) const REQUEST: Self = Self(1 << 8);
     /// A standing instruction of the caller.
     pub(crate) const INSTRUCTION: Self = Self(1 << 9);
 
@@ -118,6 +120,11 @@ impl Span {
     /// Whether it is the model's.
     pub(crate) const fn is_step(&self) -> bool {
         self.meta & KIND & !1 == GroupKind::Assistant as u32
+    }
+
+    /// Whether steps behind it rely on it: the request of a turn, or a summary, which may cover one.
+    pub(crate) const fn opens(&self) -> bool {
+        self.has(Flags::REQUEST) || self.is(GroupKind::Summary)
     }
 
     /// Whether anything but its place may protect it: a pin, an instruction, calls without an answer.

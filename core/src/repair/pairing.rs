@@ -7,7 +7,7 @@ use crate::profile::{Instructions, Neighbours, Results};
 use crate::shape::Kind;
 
 /// All messages but orphans, in order: instructions first where they must be, results next to their calls where they must
-/// be, and an aborted one for each call without.
+/// be, and an invented one for each call without.
 pub(super) fn pair(request: &Request<'_>) -> Vec<Repair> {
     let mut pairing = Pairing { request, run: Vec::new(), out: instructions(request) };
     for (position, kind) in request.paired() {
@@ -60,7 +60,7 @@ impl Pairing<'_> {
         }
     }
 
-    /// Writes a turn of the model, its results where they must be next to it, and the aborted ones.
+    /// Writes a turn of the model, its results where they must be next to it, and the invented ones.
     fn end_run(&mut self) {
         let Self { request, run, out } = self;
         out.extend(run.iter().map(|position| Repair::Keep(*position)));
@@ -71,8 +71,7 @@ impl Pairing<'_> {
             out.extend(results.into_iter().map(Repair::Keep));
         }
         for position in run.iter() {
-            let calls = request.aborted.get(position).into_iter().flatten();
-            out.extend(calls.map(|call| Repair::Abort { position: *position, call: *call }));
+            out.extend(request.invented.get(position).into_iter().flatten());
         }
         run.clear();
     }

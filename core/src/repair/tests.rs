@@ -20,7 +20,7 @@ fn apply(messages: &[TestMessage], steps: &[Repair]) -> Vec<TestMessage> {
     for step in steps {
         match *step {
             Repair::Keep(position) => out.push(messages[position as usize].clone()),
-            Repair::Abort { position, call } => {
+            Repair::Abort { position, call } | Repair::Unrecorded { position, call } => {
                 let id = messages[position as usize].calls()[call as usize];
                 out.push(TestMessage::new(Role::Tool, [TestPart::Result(id.into())]));
             }
@@ -64,11 +64,12 @@ fn repair(profile: Profile, edit: Option<u32>, messages: &[TestMessage], pending
     repairer.finish(profile, pending)
 }
 
-/// Steps as a few letters: `1` kept, `+1` merged, `-1` without reasoning, `!1.0` aborted, `U` and `A` bridges.
+/// Steps as a few letters: `1` kept, `+1` merged, `-1` without reasoning, `!1.0` aborted, `?1.0` not recorded, `U` and `A` bridges.
 fn written(steps: &[Repair]) -> String {
     let step = |step: &Repair| match step {
         Repair::Keep(position) => format!("{position}"),
         Repair::Abort { position, call } => format!("!{position}.{call}"),
+        Repair::Unrecorded { position, call } => format!("?{position}.{call}"),
         Repair::Merge { position } => format!("+{position}"),
         Repair::DropReasoning { position } => format!("-{position}"),
         Repair::BridgeUser => "U".into(),
@@ -88,11 +89,20 @@ fn check(profile: Profile, edit: Option<u32>, cases: &[(&str, &str)]) {
 #[test]
 fn results_next_to_their_calls() {
     let cases = [
-        ("u ac1c2 u t2", "0 1 3 !1.0 2"),
+        ("u ac1c2 u t2", "0 1 3 ?1.0 2"),
         ("u ac1 ac2 t1 t2", "0 1 3 2 4"),
         // One group: calls of the same id are answered in their order.
         ("u ac1 ac1 t1 t1", "0 1 3 2 4"),
-        ("u ac1 ac1 t1 u", "0 1 3 2 !2.0 4"),
+        ("u ac1 ac1 t1 u", "0 1 3 2 ?2.0 4"),
+        // What follows the call may be its result: the user's words, or a result of no call.
+        ("u ac1 u", "0 1 ?1.0 2"),
+        ("u ac1 t2 a", "0 1 ?1.0 3"),
+        ("u ac1c2 t1 t1 a", "0 1 2 ?1.1 4"),
+        ("u ac1 ac2 u", "0 1 ?1.0 2 ?2.0 3"),
+        ("u ac1 a u", "0 1 ?1.0 2 3"),
+        ("u ac1 ac2 t2 a u", "0 1 !1.0 2 3 4 5"),
+        ("u ac1 uy", "0 1 !1.0 2"),
+        ("u ac1", "0 1 !1.0"),
         ("t1 ac1 t1 t1", "1 2"),
         ("a s u u", "0 1 2 3"),
     ];
@@ -109,7 +119,7 @@ fn reasoning_with_what_it_led_to() {
         ("u ai@A ai a@B", "0 3"),
         ("u ai@A a@A ai a@B", "0 1 2 3 4"),
         ("u ai t1 a", "0 1 3"),
-        ("u ac1 ac2 u t1", "0 1 2 !2.0 3 4"),
+        ("u ac1 ac2 u t1", "0 1 2 ?2.0 3 4"),
     ];
     check(Profile::OpenaiResponses, None, &cases);
     let cases = [("u arc1 t1 u arc1 t1 ac2 t2 ar", "0 1 2 3 -4 5 6 7 8")];
@@ -187,13 +197,13 @@ fn running_calls_stay_open() {
 #[test]
 fn running_calls_of_all_steps_stay_open() {
     let cases = [
-        ("u ac1 u ac1c2 t2 ac3 ac4c5 t5 a", "0 1 !1.0 2 3 4 5 6 7 8"),
+        ("u ac1 u ac1c2 t2 ac3 ac4c5 t5 a", "0 1 ?1.0 2 3 4 5 6 7 8"),
         ("u ac1c2 t1 a ac2 u1", "0 1 2 3 4"),
         ("u ac1 s ac2 d t1", "0 1 5 2 3 4"),
         // An answer to an approval begins no turn.
         ("u ac1 uy ac2", "0 1 2 3"),
         ("ac1 ac2", "0 1"),
-        ("u ac1 ac2 t2 u", "0 1 !1.0 2 3 4"),
+        ("u ac1 ac2 t2 u", "0 1 ?1.0 2 3 4"),
     ];
     for (conversation, expected) in cases {
         let messages = TestMessage::parse_all(conversation);

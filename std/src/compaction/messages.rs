@@ -4,13 +4,14 @@ use core::fmt;
 use core::future::Future;
 use core::ops::Deref;
 use core::pin::Pin;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use epitome_core::attribution::{Authority, SourceKind};
 use epitome_core::message::Role;
-use epitome_core::{Outcome, Verdict, measure_message};
+use epitome_core::{Draft, Outcome, Protection, Strategy, Verdict, measure_message};
 
-use super::{CompactionCx, CompactionOptions, CompactionOutcome, Compactor, DropGroups};
+use super::{CompactionCx, CompactionOptions, CompactionOutcome, Compactor};
 use crate::history::{History, Pending, Summary, TokenCount, covered};
 use crate::message::{Attribution, Message, Str};
 use crate::session::{SessionError, SessionErrorKind};
@@ -116,7 +117,7 @@ impl MessagesCompactor {
         let (budget, pass) = (*cx.budget(), cx.pass());
         let history = cx.history();
         let (kept, new) = sorted_out(returned, history.live().len())?;
-        let missing = DropGroups { leaders: missing_groups(history, &kept)?, name: "messages" };
+        let missing = Missing { leaders: missing_groups(history, &kept)?, refused: AtomicBool::new(false) };
         if missing.leaders.is_empty() {
             return match new.is_empty() {
                 true => Ok(None),
@@ -135,7 +136,9 @@ impl MessagesCompactor {
             let group = history.index().group_of(*leader);
             group.is_some_and(|group| plan.verdict(&group) == Verdict::Drop)
         };
-        if !missing.leaders.iter().all(dropped) {
+        // What stands for a request is a summary that covers it: then an answer may stay without the request.
+        let goes = !new.is_empty() || missing.leaders.iter().all(dropped);
+        if missing.refused.load(Ordering::Relaxed) || !goes {
             return Err(invalid("a message is missing that may not be hidden: return it"));
         }
         let hidden = history.visible().covered_where(|group| missing.leaders.contains(&group.leader()));
@@ -159,7 +162,7 @@ impl Compactor for MessagesCompactor {
     /// # Errors
     /// Whatever the function says; `Invalid` if what it returns is not in order or holds a message twice, if a tool call
     /// is missing and its result is not (or another part of a group), if something is missing that may not be hidden
-    /// (open work, pins, instructions, the first and the last request, the newest step), or if the new messages are
+    /// (open work, pins, instructions, the first and the last request, the newest step with its request), or if the new messages are
     /// empty, hold something but text, or are not smaller than what they stand for. The history is then as it was.
     async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
         let (before, options) = (cx.measure(), cx.options().clone());
@@ -172,6 +175,33 @@ impl Compactor for MessagesCompactor {
             Some(record) => {
                 cx.history().commit(&record).await?;
                 Ok(CompactionOutcome::Compacted(cx.result_since(before)))
+            }
+        }
+    }
+}
+
+/// Drops groups, and knows whether one of them may not go.
+struct Missing {
+    leaders: Vec<u32>,
+    refused: AtomicBool,
+}
+
+impl Strategy for Missing {
+    fn name(&self) -> &'static str {
+        "messages"
+    }
+
+    /// Who chooses messages knows which of the newest steps are needed; the newest one always is.
+    fn protection(&self) -> Protection {
+        Protection::default().with_keep_steps(1)
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        for leader in &self.leaders {
+            let group = draft.index().group_of(*leader);
+            let is_gone = group.is_some_and(|group| draft.verdict(&group) == Verdict::Drop);
+            if !is_gone && draft.drop_group(*leader).is_err() {
+                self.refused.store(true, Ordering::Relaxed);
             }
         }
     }

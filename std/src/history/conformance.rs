@@ -44,6 +44,7 @@
 )]
 
 mod appends;
+mod authority;
 mod commits;
 mod contents;
 mod edits;

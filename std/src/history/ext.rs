@@ -46,7 +46,8 @@ use super::{Committed, HistoryStore, LogPage, SessionId, StoreError};
 ///
 /// # Cancel safety
 /// What only reads can be dropped. `clear` and `retain` are made of steps each of which is whole, as the contract has it. A
-/// `copy` or `import` that is dropped or fails has done the first of its steps; the same call again does the others. A `fork`
+/// `copy` or `import` that is dropped, or stopped by a failure of a store, has done the first of its steps; the same call again
+/// does the others. One that is refused takes back what it has begun. A `fork`
 /// that fails takes the new session back; one that is dropped leaves its beginning, which is to be deleted before the same
 /// call is made again.
 #[async_trait]
@@ -134,7 +135,8 @@ pub trait HistoryStoreExt: HistoryStore {
     /// [`check_export`] first.
     ///
     /// # Errors
-    /// `Invalid` names the line that is no line of an export, or that is missing; `Conflict` if there is another session of
+    /// `Invalid` names the line that is no line of an export, or that is missing, or that says what is not believed: then nothing
+    /// is left of a session that this call has begun. `Conflict` if there is another session of
     /// that name.
     async fn import(
         &self,

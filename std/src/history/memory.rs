@@ -16,7 +16,7 @@ mod undo;
 
 pub(crate) use snapshot::Snapshot;
 
-use super::rules::{self, Anchor, Restored, VisibleMessage, VisibleSummary};
+use super::rules::{self, Anchor, Restored, Standing, VisibleMessage, VisibleSummary};
 use super::{
     Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryStore, KeptState, Loaded,
     LogPage, LoggedAppend, NewState, Pruned, RecordId, SessionId, SessionInfo, StateOutcome, StateRevision,
@@ -390,11 +390,14 @@ impl Session {
                 Place::Log => self.slot(*key)?.shown().tokens,
                 Place::Summary { .. } => entry.count.tokens,
             };
+            let standing = Standing::of(&entry.message);
             match place {
-                Place::Log => messages.push(VisibleMessage { seq: *key, anchor: entry.anchor, tokens }),
+                Place::Log => {
+                    messages.push(VisibleMessage { seq: *key, anchor: entry.anchor, tokens, standing });
+                }
                 Place::Summary { .. } => {
                     let covers = entry.message.attribution().derived_from.clone();
-                    summaries.push(VisibleSummary { key: *key, covers, tokens });
+                    summaries.push(VisibleSummary { key: *key, covers, tokens, standing });
                 }
             }
         }

@@ -4,9 +4,9 @@ use epitome_core::attribution::SeqRange;
 use epitome_core::{Basis, Head, Revision, Seq, Tokens, Turn};
 
 use super::bodies::record;
-use super::rules::{self, Placement, corrupt, not_storable};
+use super::rules::{self, Placement, Standing, corrupt, not_storable};
 use super::{
-    Committed, Entry, Live, Loaded, LogPage, Logged, MessageEdit, PartStandIn, StoreError, Summary,
+    Committed, Entry, Live, Loaded, LogPage, Logged, MessageEdit, PartStandIn, RecordId, StoreError, Summary,
     Timestamp, TokenCount, UnansweredCall,
 };
 use crate::message::{Message, Str};
@@ -174,6 +174,7 @@ impl StoredPage {
 #[derive(Debug)]
 pub(super) struct StoredRecord {
     pub(super) revision: Revision,
+    pub(super) id: RecordId,
     pub(super) body: String,
     pub(super) undone_by: Option<Revision>,
     pub(super) summaries: Vec<StoredSummary>,
@@ -198,6 +199,7 @@ impl StoredRecord {
             let count = count(summary.tokens, &summary.basis, summary.counter)?;
             record.summaries.push(Summary::new(summary.key, message, count));
         }
+        rules::check_id(&record, self.id)?;
         Ok(Committed::new(self.revision, record).undone(self.undone_by))
     }
 }
@@ -224,6 +226,12 @@ pub(super) fn last_turn_begins(
         (Some(message), None) => message.0,
         (None, None) => head,
     }
+}
+
+/// A stored standing.
+pub(super) fn standing(number: i64) -> Result<Standing, StoreError> {
+    let known = u64::try_from(number).ok().and_then(Standing::parse);
+    known.ok_or_else(|| corrupt("the standing of a message is of an unknown kind"))
 }
 
 /// A stored count.

@@ -1,5 +1,6 @@
 //! What a store checks and decides, the same for every store. Nothing here reads or writes one.
 
+mod authority;
 mod place;
 mod state;
 mod undo;
@@ -11,18 +12,19 @@ use epitome_core::attribution::SeqRange;
 use epitome_core::message::CallKind;
 use epitome_core::{Head, Revision, Seq, Tokens};
 
+pub(super) use self::authority::Standing;
 pub(super) use self::place::{Anchor, Placement, place};
 pub(super) use self::state::{StateStep, saved_state, state_step};
 pub(super) use self::undo::{
-    Restored, Undoing, bare_record, check_prune, check_uncompact, live, nothing_pruned, pruned_before,
-    restored_edits,
+    Restored, Undoing, bare_record, check_prune, check_uncompact, is_pruned_record, live, nothing_pruned,
+    pruned_before, restored_edits,
 };
 use super::edit::merged;
 use super::{
     CompactionRecord, MessageEdit, PartStandIn, RecordId, StoreError, StoreErrorKind, Summary, TokenCount,
 };
 use crate::message::{Message, Part};
-use crate::wire::stored::StoredError;
+use crate::wire::stored::{self, StoredError};
 
 /// A visible message, as a commit sees it.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +32,7 @@ pub(super) struct VisibleMessage {
     pub(super) seq: Seq,
     pub(super) anchor: Seq,
     pub(super) tokens: Tokens,
+    pub(super) standing: Standing,
 }
 
 /// A visible summary, as a commit sees it.
@@ -38,6 +41,7 @@ pub(super) struct VisibleSummary {
     pub(super) key: Seq,
     pub(super) covers: Vec<SeqRange>,
     pub(super) tokens: Tokens,
+    pub(super) standing: Standing,
 }
 
 /// What a commit hides.
@@ -231,6 +235,7 @@ pub(super) fn edit(
     }
     covered.sort_unstable();
     check_visible(&record.hides, &edit.messages, &covered)?;
+    authority::check_authority(record, messages, summaries, &edit)?;
     match record.unanswered.iter().find(|call| edit.messages.binary_search(&call.anchor).is_err()) {
         Some(call) => {
             Err(invalid(format!("commit: the unanswered call of {} is hidden already", call.anchor)))
@@ -318,6 +323,14 @@ pub(super) fn not_found(operation: &str) -> StoreError {
 
 pub(super) fn unsupported(operation: &str) -> StoreError {
     StoreError::new(StoreErrorKind::Unsupported, format!("{operation}: this store cannot do that"))
+}
+
+/// What is stored must be what its id names. Where something of a record was pruned, the id is that of what it was.
+pub(super) fn check_id(record: &CompactionRecord, id: RecordId) -> Result<(), StoreError> {
+    if is_pruned_record(record) || stored::record_id(record).map_err(not_storable)? == id {
+        return Ok(());
+    }
+    Err(corrupt(format!("the record made from {} is not the one that its id names", record.parent)))
 }
 
 pub(super) fn not_storable(error: StoredError) -> StoreError {

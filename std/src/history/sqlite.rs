@@ -7,9 +7,11 @@ mod open;
 mod prune;
 mod read;
 mod row;
+mod schema;
 mod session;
 mod sql;
 mod state;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -66,7 +68,8 @@ use super::{
 /// not. At most 4,096 jobs wait, those included that nobody waits for any more; one more is `Unavailable`.
 ///
 /// *Concurrency*: several stores, also in several processes, may have one file open. One that finds the file locked
-/// waits for up to five seconds, and then answers `Unavailable`. The file must not lie on a network file system.
+/// waits for up to five seconds, and then answers `Unavailable`. The file must not lie on a network file system. A file that
+/// is removed or replaced under an open store is noticed (on Unix): every operation is `Unavailable` from then on.
 ///
 /// *Cancel safety*: a dropped future either has not sent its job, and nothing happens, or the job is done and its
 /// answer lost.
@@ -75,6 +78,9 @@ use super::{
 /// its promises: WAL mode with `synchronous = FULL`, so the log is on the disk before the answer is given. What is pruned or
 /// deleted is written over in the file (`secure_delete`); what the write-ahead log and the drive itself still have of it
 /// is theirs.
+///
+/// *Damage*: every row has a checksum, which each statement that reads the row looks at. What is read is what was written, or
+/// `Corrupt`; a record or a prune whose row is lost whole is found by `verify`.
 ///
 /// *Dropping* it: what was sent is still done, then the thread closes the file and ends, and dropping waits for
 /// that: it blocks for as long as the last write takes.
@@ -87,12 +93,11 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file at `path`, or creates it, readable by its owner only. A file of an older version is brought up to
-    /// date. Blocks while it does so.
+    /// Opens the file at `path`, or creates it, readable by its owner only. Blocks while it does so.
     ///
     /// # Errors
-    /// `Invalid` if the file is a directory, another program's database, or written by a newer version; `Corrupt` if
-    /// it is no database; `Unavailable` if it cannot be created or written, or another process keeps it locked.
+    /// `Invalid` if the file is a directory, another program's database, or written by another version; `Corrupt`
+    /// if it is no database; `Unavailable` if it cannot be created or written, or another process keeps it locked.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::open_in(path.as_ref(), Vault::Plain)
     }
@@ -125,16 +130,15 @@ impl SqliteStore {
     }
 
     fn start(opened: Opened, access: Access, vault: Vault) -> Result<Self, StoreError> {
-        let Opened { connection, file } = opened;
-        Ok(Self { worker: Worker::start(connection)?, access, vault, file })
+        let Opened { connection, file, place } = opened;
+        Ok(Self { worker: Worker::start(connection, place)?, access, vault, file })
     }
 
     /// Opens the file at `path` to load, list and read logs, also where neither it nor its directory can be written.
     /// What would change it is `Unavailable`. Blocks while it does so.
     ///
     /// # Errors
-    /// As [`SqliteStore::open`]; `Unavailable` if there is no file, `Invalid` if it is empty or an older version
-    /// wrote it.
+    /// As [`SqliteStore::open`]; `Unavailable` if there is no file, `Invalid` if it is empty.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::start(open::open_read_only(path.as_ref(), &Vault::Plain)?, Access::Read, Vault::Plain)
     }
@@ -154,8 +158,7 @@ impl SqliteStore {
     /// # Errors
     /// `Unavailable` if the thread cannot be started.
     pub fn open_in_memory() -> Result<Self, StoreError> {
-        let opened = Opened { connection: open::open_in_memory()?, file: Uuid::nil() };
-        Self::start(opened, Access::Write, Vault::Plain)
+        Self::start(open::open_in_memory()?, Access::Write, Vault::Plain)
     }
 
     fn session(&self, name: &SessionId) -> Session {

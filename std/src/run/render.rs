@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use epitome_core::attribution::Authority;
 use epitome_core::message::{CallKind, Role};
-use epitome_core::{ABORTED, BRIDGE, BRIDGE_USER, Pending, Profile, Repair, repair};
+use epitome_core::{BRIDGE, BRIDGE_USER, Pending, Profile, Repair, repair};
 
 use crate::message::{Message, Part};
 
@@ -34,7 +34,9 @@ fn write(messages: &[&Message], steps: &[Repair]) -> Vec<Message> {
     for step in steps {
         let message = match *step {
             Repair::Keep(position) => at(position).cloned(),
-            Repair::Abort { position, call } => at(position).and_then(|message| aborted(message, call)),
+            Repair::Abort { position, call } | Repair::Unrecorded { position, call } => {
+                at(position).and_then(|message| invented(message, call, step.invented()?))
+            }
             Repair::DropReasoning { position } => at(position).map(without_reasoning),
             Repair::BridgeUser => Some(Message::user(BRIDGE_USER)),
             Repair::BridgeAssistant => Some(Message::assistant(BRIDGE)),
@@ -50,8 +52,8 @@ fn write(messages: &[&Message], steps: &[Repair]) -> Vec<Message> {
     written
 }
 
-/// The result that stands for the one that the `call`th call of `message` never got.
-fn aborted(message: &Message, call: u32) -> Option<Message> {
+/// A result of this text for the `call`th call of `message`.
+fn invented(message: &Message, call: u32, text: &'static str) -> Option<Message> {
     let calls = message.parts().iter().filter_map(|part| match part {
         Part::ToolCall(call) if call.kind == CallKind::Function => Some(call),
         _ => None,
@@ -60,7 +62,7 @@ fn aborted(message: &Message, call: u32) -> Option<Message> {
     calls
         .next()
         .filter(|_| message.role() == Role::Assistant)
-        .map(|call| Message::tool(call.id.clone(), ABORTED))
+        .map(|call| Message::tool(call.id.clone(), text))
 }
 
 fn without_reasoning(message: &Message) -> Message {

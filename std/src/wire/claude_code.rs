@@ -36,6 +36,7 @@
 //! What is written back: changed messages, and conversations with messages left out, whose followers then name the message
 //! before the gap. `toolUseResult`, what the tool shows to people beside a result, is not changed. A new message is refused.
 
+mod ends;
 mod line;
 mod outline;
 mod room;

@@ -16,6 +16,9 @@
 //! - Instructions go where the target wants them: beside the messages (Anthropic, Gemini) or among them.
 //! - Ids of calls stay where the target takes them; otherwise, and where an id is used twice, calls are numbered `call_1`,
 //!   `call_2` in their order. The same messages always give the same ids.
+//! - Arguments are a JSON object in every target. Others, such as the text that a custom tool takes, become
+//!   `{"input": ..}`, which is a loss; only in the format that they came from custom tools, shells and computers keep their
+//!   own form.
 //! - Sealed reasoning, and compactions of a provider, go back only to the format that they came from. Nobody else can read
 //!   them, and what was signed for one vendor is never sent to another. Reasoning that can be read goes to Chat
 //!   Completions, where programs replay it; the other formats take only what they sealed themselves.
@@ -27,6 +30,7 @@ mod fields;
 mod ids;
 mod legal;
 mod loss;
+mod own_form;
 mod parts;
 mod target;
 

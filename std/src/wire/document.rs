@@ -82,7 +82,10 @@ pub(crate) fn is_lines(text: &str) -> bool {
 /// # Errors
 /// As [`Document::parse`] and [`Document::each`]. A line that is not JSON is an error in its place.
 pub fn each(text: &str) -> Result<Each<'_>, WireError> {
-    match looks_like_jsonl(text) {
+    // One line is a list of one.
+    let inner = json::trim(text.strip_prefix('\u{FEFF}').unwrap_or(text));
+    let is_line = Kind::of(inner) == Kind::Object && !inner.contains('\n');
+    match is_line || looks_like_jsonl(text) {
         true => Ok(Each { from: Values::Lines(lines(text)) }),
         false => Document::parse(text)?.each(),
     }

@@ -69,13 +69,6 @@ impl Forest {
         core::iter::successors(Some(node), |node| self.parent(*node))
     }
 
-    /// From the root to `node`.
-    pub(crate) fn path(&self, node: usize) -> Vec<usize> {
-        let mut path: Vec<_> = self.up(node).collect();
-        path.reverse();
-        path
-    }
-
     /// The records that nobody calls a parent, in the order of the file.
     pub(crate) fn leaves(&self) -> impl DoubleEndedIterator<Item = usize> {
         self.links.iter().enumerate().filter(|(_, links)| links.child == NONE).map(|(node, _)| node)
@@ -83,13 +76,13 @@ impl Forest {
 }
 
 /// The number of no record.
-const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
-fn narrow(number: usize) -> u32 {
+pub(crate) fn narrow(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(NONE)
 }
 
-fn wide(number: u32) -> Option<usize> {
+pub(crate) fn wide(number: u32) -> Option<usize> {
     usize::try_from(number).ok().filter(|_| number != NONE)
 }
 
@@ -156,9 +149,9 @@ mod tests {
         for parent in [None, Some(0), Some(1), Some(1), None, Some(9)] {
             forest.push(parent);
         }
-        assert_eq!(forest.path(3), [0, 1, 3]);
+        assert_eq!(forest.up(3).collect::<Vec<_>>(), [3, 1, 0]);
         assert_eq!(forest.leaves().collect::<Vec<_>>(), [2, 3, 4, 5]);
         assert_eq!(forest.children(1).collect::<Vec<_>>(), [3, 2]);
-        assert_eq!(forest.path(5), [5], "a parent that comes later is none");
+        assert_eq!(forest.up(5).collect::<Vec<_>>(), [5], "a parent that comes later is none");
     }
 }

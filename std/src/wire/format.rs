@@ -3,6 +3,8 @@
 use core::fmt;
 use std::sync::LazyLock;
 
+use epitome_core::Profile;
+
 use super::room::ROOMS;
 use crate::message::Str;
 
@@ -93,6 +95,28 @@ impl Format {
         }
     }
 
+    /// The profile of the provider that a conversation of this format is sent to. A framework sends Chat Completions; programs
+    /// that send one conversation to several providers promise no more than [`Profile::Permissive`].
+    ///
+    /// ```
+    /// use epitome_core::Profile;
+    /// use epitome_std::wire::Format;
+    ///
+    /// assert_eq!(Format::ClaudeCode.profile(), Profile::Anthropic);
+    /// ```
+    #[must_use]
+    pub const fn profile(self) -> Profile {
+        match self {
+            Self::OpenaiChat | Self::AgentFramework | Self::LangChain | Self::SemanticKernel => {
+                Profile::OpenaiChat
+            }
+            Self::OpenaiResponses | Self::Codex => Profile::OpenaiResponses,
+            Self::Anthropic | Self::ClaudeCode => Profile::Anthropic,
+            Self::Gemini | Self::GeminiCli => Profile::Gemini,
+            Self::OpenHands | Self::Pi | Self::SweAgent | Self::Goose => Profile::Permissive,
+        }
+    }
+
     /// Its name as the text that all messages share.
     pub(crate) fn shared_name(self) -> Str {
         static NAMES: LazyLock<[Str; Format::ALL.len()]> =
@@ -115,8 +139,6 @@ impl fmt::Display for Format {
 
 #[cfg(test)]
 mod tests {
-    use epitome_core::Profile;
-
     use super::*;
 
     #[test]
@@ -131,7 +153,7 @@ mod tests {
     #[test]
     fn a_providers_format_is_called_as_its_profile() {
         for format in [Format::OpenaiChat, Format::OpenaiResponses, Format::Anthropic, Format::Gemini] {
-            assert!(Profile::by_name(format.as_str()).is_some(), "{format}");
+            assert_eq!(Profile::by_name(format.as_str()), Some(format.profile()), "{format}");
         }
     }
 }

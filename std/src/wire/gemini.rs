@@ -33,7 +33,7 @@ mod part;
 mod room;
 mod write;
 
-pub(in crate::wire) use content::{is_response, runs};
+pub(in crate::wire) use content::runs;
 pub(in crate::wire) use part::{Unit, unit};
 pub(crate) use room::ROOM;
 

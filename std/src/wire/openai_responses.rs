@@ -35,9 +35,9 @@ mod room;
 mod write;
 
 pub(crate) use encode::{items, push_items};
-pub(crate) use item::message;
+pub(crate) use item::{message, special_call};
 pub(crate) use room::ROOM;
-pub(crate) use write::write_record;
+pub(crate) use write::{write_items, write_record};
 
 /// The format's name in [`WireText`](crate::message::WireText), and of its unknown parts.
 pub const FORMAT: &str = super::Format::OpenaiResponses.as_str();

@@ -225,7 +225,7 @@ fn reading(room: &Room, body: &Body<'_>) -> Result<Vec<Vec<Message>>, WireError>
     let mut transcript = Transcript::empty(Arc::clone(&source));
     Body::new(&source, content, body.leaf).read(room, &mut transcript)?;
     let of = |conversation: Conversation| {
-        conversation.entries.into_iter().map(|entry| entry.into_message().without_wire()).collect()
+        Vec::from(conversation.entries).into_iter().map(|entry| entry.into_message().without_wire()).collect()
     };
     Ok(transcript.conversations.into_iter().map(of).collect())
 }

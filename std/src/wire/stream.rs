@@ -165,7 +165,8 @@ fn read_line(room: &Room, text: &Arc<str>) -> Result<LineRecord, WireError> {
             let first = conversation.entries.first().and_then(|entry| entry.message().id());
             record.id = first.map(Str::from);
         }
-        record.messages = conversation.entries.into_iter().map(super::Entry::into_message).collect();
+        record.messages =
+            Vec::from(conversation.entries).into_iter().map(super::Entry::into_message).collect();
     }
     if room.format == Format::Codex {
         record.usage = codex::reported(text)?;

@@ -1,5 +1,6 @@
 //! What holds for any conversation, and for every recorded one that is at hand.
 
+mod answers;
 mod conversions;
 mod formats;
 mod generate;

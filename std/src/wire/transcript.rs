@@ -4,21 +4,27 @@ mod compactions;
 mod container;
 mod log;
 mod relink;
+mod shared;
+mod timeline;
 mod write;
 
 use core::fmt;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use epitome_core::Usage;
 
 use super::Format;
-use crate::message::{Message, Str};
+use crate::message::{Message, Part, Str};
 
+pub(crate) use compactions::CompactionTree;
 pub use compactions::Compactions;
-pub(crate) use compactions::Ways;
 pub(crate) use container::{KnownArray, List, Place, Record};
 pub(crate) use log::Log;
 pub(crate) use relink::Chain;
+pub use shared::{EntryIter, LazyList};
+pub(crate) use shared::{Stage, Stages};
+pub(crate) use timeline::{Life, NEVER, Report, Timeline};
 pub use write::write_back;
 
 /// The conversations of a text, as [`read`](super::read) found them, and the text itself.
@@ -51,20 +57,27 @@ pub struct Conversation {
     /// Whether it is what the program that wrote the text would go on with.
     pub active: bool,
     /// Its messages, in the order in which a model sees them.
-    pub entries: Vec<Entry>,
+    pub entries: LazyList<Entry>,
     /// What the tool that wrote it has compacted itself.
     pub compactions: Compactions,
     /// What providers reported of the responses in it.
-    pub usage: Vec<UsageEntry>,
+    pub usage: LazyList<UsageEntry>,
     /// How many messages were read.
     pub(crate) pieces: usize,
-    /// Of which records they were, and which message of those.
-    pub(crate) as_read: Arc<[(RecordId, u32)]>,
-    /// The records of which it has only some of the messages, and which those are.
-    pub(crate) partial: Vec<(RecordId, Vec<u32>)>,
+    pub(crate) as_read: AsRead,
     /// Whether it stands in a log that is only added to.
     pub(crate) is_log: bool,
 }
+
+/// Of which records the messages of a conversation were, and which message of those, when it was read.
+#[derive(Debug, Clone)]
+pub(crate) enum AsRead {
+    Own(Arc<[(RecordId, u32)]>),
+    Shared(Stage),
+}
+
+/// The records of which a conversation has only some of the messages, and which those are.
+pub(crate) type Partial = HashMap<RecordId, Vec<u32>>;
 
 /// How a conversation belongs to another of the same text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -158,25 +171,57 @@ impl Conversation {
             path: path.into(),
             relation: Relation::Own,
             active: true,
-            entries: Vec::new(),
+            entries: LazyList::new(),
             compactions: Compactions::default(),
-            usage: Vec::new(),
+            usage: LazyList::new(),
             pieces: 0,
-            as_read: Arc::default(),
-            partial: Vec::new(),
+            as_read: AsRead::Own(Arc::default()),
             is_log: false,
         }
     }
 
+    /// The same, of the `len` messages of a stage of its file.
+    pub(crate) fn with_stage(mut self, stage: &Stage, len: usize) -> Self {
+        self.entries = LazyList::of(stage.clone(), len);
+        self.usage = LazyList::of(stage.clone(), 0);
+        (self.pieces, self.as_read) = (len, AsRead::Shared(stage.clone()));
+        self
+    }
+
     /// Takes note of what was read, to know later what has been changed.
     pub(crate) fn seal(&mut self) {
-        self.as_read = self.entries.iter().filter_map(Entry::place).collect();
+        if matches!(self.as_read, AsRead::Own(_)) {
+            self.as_read = AsRead::Own(self.entries.iter().filter_map(Entry::place).collect());
+        }
     }
 
     /// Whether its entries are those that were read, in their order, whatever they say now.
     pub(crate) fn is_in_order(&self) -> bool {
-        let same = |(entry, place): (&Entry, &(RecordId, u32))| entry.place() == Some(*place);
-        self.entries.len() == self.as_read.len() && self.entries.iter().zip(&*self.as_read).all(same)
+        self.entries.len() == self.pieces
+            && (self.entries.is_shared()
+                || self.entries.iter().map(Entry::place).eq(self.as_read().map(Some)))
+    }
+
+    /// Of which records its messages were, and which message of those, when it was read.
+    pub(crate) fn as_read(&self) -> Box<dyn Iterator<Item = (RecordId, u32)> + '_> {
+        match &self.as_read {
+            AsRead::Own(places) => Box::new(places.iter().copied()),
+            AsRead::Shared(stage) => Box::new(stage.as_read()),
+        }
+    }
+
+    /// Which messages it had of the records of which it had only some.
+    pub(crate) fn partial(&self, records: &[Record]) -> Partial {
+        let mut had = Partial::new();
+        for (id, piece) in self.as_read() {
+            if records.get(id.0 as usize).is_some_and(|record| record.pieces > 1) {
+                had.entry(id).or_default().push(piece);
+            }
+        }
+        had.retain(|id, pieces| {
+            records.get(id.0 as usize).is_some_and(|record| (record.pieces as usize) > pieces.len())
+        });
+        had
     }
 
     /// Its messages, in order.
@@ -208,6 +253,10 @@ impl Entry {
     #[must_use]
     pub const fn message(&self) -> &Message {
         &self.message
+    }
+
+    pub(crate) fn parts_mut(&mut self) -> &mut [Part] {
+        self.message.parts_mut()
     }
 
     /// The message, without its place.

@@ -26,14 +26,16 @@ fn hide_first(store: &dyn HistoryStore, head: u64) -> Result<Revision, StoreErro
 }
 
 #[test]
-fn a_newer_layout_is_refused_and_another_programs_key_too() {
+fn another_layout_is_refused_and_another_programs_key_too() {
     let Some(room) = Room::new() else { return };
     drop(room.store());
     let layout = format!("{}:layout", room.prefix);
     let set = |value: &str| cmd("SET").arg(&layout).arg(value).exec(&mut room.connection()).unwrap();
-    set("2");
+    set("3");
     let open = || RedisStore::open(&room.url, room.options());
-    assert!(fails(open(), Invalid).contains("newer version: layout 2, this one reads up to 1"));
+    assert!(fails(open(), Invalid).contains("newer version: layout 3, this one reads up to 2"));
+    set("1");
+    assert!(fails(open(), Invalid).contains("older version: layout 1, this one has 2"));
     set("hello");
     assert!(!fails(open(), Corrupt).contains("hello"));
     cmd("DEL").arg(&layout).exec(&mut room.connection()).unwrap();
@@ -82,7 +84,7 @@ fn lost_keys_are_corrupt() {
         cmd("RESTORE").arg(&key).arg(0).arg(kept).exec(&mut connection).unwrap();
     }
     // A place in the set of the visible that nobody has put there.
-    cmd("ZADD").arg(room.key("live")).arg(9).arg("m 9 9 1 1 -").exec(&mut room.connection()).unwrap();
+    cmd("ZADD").arg(room.key("live")).arg(9).arg("m 9 9 1 1 - 2").exec(&mut room.connection()).unwrap();
     fails(block_on(store.load(&session())), Corrupt);
     fails(hide_first(&store, 3), Corrupt);
 }

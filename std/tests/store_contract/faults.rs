@@ -57,6 +57,11 @@ const FOUND: &[(Fault, &str)] = &[
     (Fault::ForgetsStates, "an_append_with_a_state_is_done_once"),
     (Fault::CutsStatesAtNul, "any_text_is_a_state"),
     (Fault::KeepsNoStates, "any_text_is_a_state"),
+    (Fault::BelievesSummaries, "a_summary_has_no_more_authority_than_what_it_covers"),
+    (Fault::BelievesSummaries, "a_summary_of_a_summary_has_no_more_authority"),
+    (Fault::ForgetsInstructions, "instructions_and_pins_are_not_hidden"),
+    (Fault::ForgetsInstructions, "instructions_and_pins_are_not_shortened"),
+    (Fault::ForgetsPins, "instructions_and_pins_are_not_hidden"),
     (Fault::LosesTimes, "a_clock_that_was_set_back_is_not_believed"),
 ];
 

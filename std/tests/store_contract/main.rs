@@ -47,6 +47,8 @@ mod postgres_refusals;
 mod postgres_server;
 #[cfg(feature = "postgres")]
 mod postgres_tables;
+#[cfg(target_os = "linux")]
+mod power;
 #[cfg(feature = "postgres")]
 #[path = "../shared/remote.rs"]
 mod remote;
@@ -54,6 +56,8 @@ mod retention;
 mod simple;
 #[cfg(feature = "sqlite")]
 mod sqlite_file;
+#[cfg(target_os = "linux")]
+mod steps;
 mod subjects;
 mod support;
 mod urls;

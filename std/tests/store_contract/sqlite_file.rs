@@ -1,5 +1,6 @@
 //! The SQLite file: who may open it, what survives, and what several do at once.
 
+mod damage;
 mod power;
 
 use std::fs;
@@ -8,7 +9,9 @@ use std::thread;
 
 use epitome_core::{Revision, Seq};
 use epitome_std::history::StoreErrorKind::{self, Conflict, Corrupt, Invalid, Unavailable};
-use epitome_std::history::{Append, AppendToken, HistoryStore, SessionId, SqliteStore, StoreError};
+use epitome_std::history::{
+    Append, AppendToken, HistoryStore, HistoryStoreExt, SessionId, SqliteStore, StoreError,
+};
 use futures::executor::block_on;
 use rusqlite::Connection;
 
@@ -244,6 +247,62 @@ mod unix {
     }
 
     /// The administrator may write anything: run as one, this shows only that reading works.
+    #[test]
+    fn a_file_that_is_removed_or_replaced_is_noticed() {
+        for replaced in [false, true] {
+            let directory = directory();
+            let path = directory.path().join("store.db");
+            let other = directory.path().join("other.db");
+            let (store, reader) =
+                (SqliteStore::open(&path).unwrap(), SqliteStore::open_read_only(&path).unwrap());
+            fill(&store, 2);
+            if replaced {
+                drop(SqliteStore::open(&other).unwrap());
+                fs::rename(&other, &path).unwrap();
+            } else {
+                fs::remove_file(&path).unwrap();
+            }
+            let error = append(&store, "more", 2, &[user(2)]).unwrap_err();
+            assert_eq!(error.kind(), Unavailable);
+            assert!(error.to_string().contains("removed or replaced"), "{error}");
+            fails(commit(&store, &record(0, 2, &[(0, 0)])), Unavailable);
+            for store in [&store, &reader] {
+                fails(block_on(store.load(&session())), Unavailable);
+                fails(block_on(store.verify(&session())), Unavailable);
+            }
+            drop((store, reader));
+            assert_eq!(path.exists(), replaced);
+        }
+    }
+
+    /// The locks that this process holds on a file: closing any descriptor of the file gives all of them up, and another
+    /// process may then take the log from under a store.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_second_store_leaves_the_locks_of_the_first() {
+        use std::os::unix::fs::MetadataExt;
+
+        let directory = directory();
+        let path = directory.path().join("store.db");
+        let first = SqliteStore::open(&path).unwrap();
+        fill(&first, 1);
+        load(&first);
+        let file = format!(":{} ", fs::metadata(&path).unwrap().ino());
+        let locks = || {
+            let locks = fs::read_to_string("/proc/locks").unwrap();
+            locks.lines().filter(|lock| lock.contains("POSIX") && lock.contains(&file)).count()
+        };
+        let before = locks();
+        assert!(before > 0);
+        let second = SqliteStore::open_read_only(&path).unwrap();
+        assert!(locks() >= before);
+        drop(second);
+        assert!(locks() >= before);
+        // A write may part a range of locks in two.
+        drop(SqliteStore::open(&path).unwrap());
+        assert!(locks() >= before);
+    }
+
     #[test]
     fn what_cannot_be_written_can_be_read() {
         let directory = directory();

@@ -2,8 +2,10 @@
 
 use epitome_core::{OpenKind, Pending, Profile, Repair, Violation, ViolationKind};
 
+use epitome_core::message::Role;
+
 use super::{Naive, answer_id, begins_turn, is_answer};
-use crate::message::Message;
+use crate::message::{Message, Part};
 
 /// The profiles whose rules the twin knows. The others have twins beside their rules, in core.
 pub const PROFILES: [Profile; 2] = [Profile::OpenaiChat, Profile::Permissive];
@@ -76,7 +78,7 @@ fn not_paired(id: Option<&str>, done: &[&str]) -> ViolationKind {
 }
 
 /// What a repair writes: pairs are made; results of no call go; results stand after the message that called, or where
-/// they stood; what is still missing is aborted there.
+/// they stood; what is still missing is invented there.
 #[must_use]
 pub fn repair(profile: Profile, messages: &[Message], pending: Pending) -> Vec<Repair> {
     let pairs = pairs(messages);
@@ -98,10 +100,31 @@ pub fn repair(profile: Profile, messages: &[Message], pending: Pending) -> Vec<R
         if !runs {
             let missing = (0..message.calls().len())
                 .filter(|nth| !pairs.iter().any(|pair| (pair.0, pair.1) == (at, *nth)));
-            out.extend(missing.map(|nth| Repair::Abort { position: position(at), call: position(nth) }));
+            let is_followed = may_be_answered_aside(messages, at, is_paired);
+            out.extend(missing.map(|nth| match (position(at), position(nth)) {
+                (position, call) if is_followed => Repair::Unrecorded { position, call },
+                (position, call) => Repair::Abort { position, call },
+            }));
         }
     }
     out
+}
+
+/// Whether behind the model's messages from `at` on, and before its next, the user speaks or a result stands that has no
+/// call.
+fn may_be_answered_aside(messages: &[Message], at: usize, is_paired: impl Fn(usize) -> bool) -> bool {
+    let is_model = |at: &usize| messages[*at].role == Role::Assistant;
+    let behind = (at..messages.len()).skip_while(is_model).take_while(|at| !is_model(at));
+    let mut may_hold = behind.map(|at| match is_answer(&messages[at]) {
+        true => !is_paired(at) || speaks(&messages[at]),
+        false => speaks(&messages[at]),
+    });
+    may_hold.any(|may_hold| may_hold)
+}
+
+fn speaks(message: &Message) -> bool {
+    let says = |part: &Part| matches!(part, Part::Text(_) | Part::Image | Part::Unknown);
+    message.role == Role::User && message.parts.iter().any(says)
 }
 
 /// Caller, place of the call in it, and result, in the order of the results: as the groups have them.

@@ -7,9 +7,8 @@ mod summarize;
 use epitome_compactors::{Strength, Window};
 use epitome_core::{Budget, GroupKind, Pass};
 
-use super::protected::is_step;
 use super::verdicts::parts_of;
-use super::{Group, Naive, Protected, Shortened, Summary};
+use super::{Group, Naive, Protected, Shortened, Summary, begins_turn};
 use crate::message::Message;
 use crate::spec::Spec;
 
@@ -84,8 +83,17 @@ pub fn plan(naive: &Naive<'_>, request: &Request) -> Outcome {
     let protected = Protected::new(naive, &groups, &request.spec);
     let dropped = groups.iter().map(|group| group.kind == GroupKind::Orphan).collect();
     let parts = (0..naive.messages.len()).flat_map(|at| parts_of(naive, at)).collect();
-    let mut draft =
-        Draft { naive, groups, protected, dropped, parts, summaries: Vec::new(), budget: request.budget };
+    let mut draft = Draft {
+        naive,
+        protected,
+        dropped,
+        waits: vec![false; groups.len()],
+        is_waiting: false,
+        groups,
+        parts,
+        summaries: Vec::new(),
+        budget: request.budget,
+    };
     let floors = draft.floors();
     if floors.0 > request.budget.limit() {
         return Outcome::Infeasible { floor: floors.0, largest: draft.largest() };
@@ -95,6 +103,7 @@ pub fn plan(naive: &Naive<'_>, request: &Request) -> Outcome {
     }
     let before = draft.tokens();
     draft.run(&request.spec);
+    draft.release();
     draft.join_summaries();
     let freed = before - draft.tokens();
     if freed == 0 {
@@ -113,6 +122,10 @@ struct Draft<'a> {
     groups: Vec<Group>,
     protected: Protected,
     dropped: Vec<bool>,
+    /// Requests and summaries that go with the last step that relies on them.
+    waits: Vec<bool>,
+    /// Whether a strategy has named one of them.
+    is_waiting: bool,
     parts: Vec<Shortened>,
     summaries: Vec<Summary>,
     budget: Budget,
@@ -129,19 +142,17 @@ impl Draft<'_> {
                 self.drop_oldest(|group| group.turn < spared);
                 self.drop_oldest(|_| true);
                 self.fit();
-                self.open_on_a_turn();
             }
             Spec::Window { window, .. } => {
                 let inside = self.window(*window);
                 for at in 0..self.groups.len() {
                     let outside = !inside.contains(&at) && self.groups[at].kind != GroupKind::System;
                     if outside && self.may_drop(at) {
-                        self.dropped[at] = true;
+                        self.drop(at);
                     }
                 }
                 self.drop_oldest(|_| true);
                 self.fit();
-                self.open_on_a_turn();
             }
             Spec::Clear { keep, at_least, exclude, inputs, placeholder } => {
                 let exclude = exclude.as_deref();
@@ -190,25 +201,67 @@ impl Draft<'_> {
     }
 
     fn drop_oldest(&mut self, may: impl Fn(&Group) -> bool) {
-        while !self.is_goal_met() {
-            let oldest = (0..self.groups.len()).find(|at| self.may_drop(*at) && may(&self.groups[*at]));
-            let Some(oldest) = oldest else { return };
-            self.dropped[oldest] = true;
+        self.release();
+        self.walk(
+            self.budget.goal().unwrap_or(u64::MAX),
+            |draft, at| draft.may_drop(at) && may(&draft.groups[at]),
+            false,
+        );
+    }
+
+    /// The newest steps go only when nothing else is left, and the summaries that they rely on.
+    fn fit(&mut self) {
+        self.release();
+        let limit = self.budget.limit();
+        self.walk(limit, |draft, at| draft.may_drop(at), false);
+        self.walk(limit, |draft, at| !draft.is_gone(at) && !draft.protected.hard[at], true);
+        // The floor fits; what a stage before has put in the place of others need not.
+        assert!(self.tokens() <= limit || !self.summaries.is_empty(), "the floor fits");
+    }
+
+    /// Drops one group after another while there are too many tokens. Where a turn ends, its request goes too if none of its steps
+    /// stays.
+    fn walk(&mut self, target: u64, may: impl Fn(&Self, usize) -> bool, summaries_too: bool) {
+        for at in 0..self.groups.len() {
+            if begins_turn(self.first(at)) {
+                self.drop_waiting(at);
+                if self.tokens() <= target {
+                    return;
+                }
+            }
+            if self.tokens() > target && may(self, at) {
+                let summary = self.groups[at].kind == GroupKind::Summary;
+                match self.naive.opens(&self.groups[at]) && !(summary && summaries_too) {
+                    true => self.waits[at] = true,
+                    false => self.dropped[at] = true,
+                }
+            }
+        }
+        self.drop_waiting(self.groups.len());
+    }
+
+    /// What a strategy has named and waits for steps that are gone goes before anything is counted.
+    fn release(&mut self) {
+        if self.is_waiting {
+            self.drop_waiting(self.groups.len());
         }
     }
 
-    /// The newest steps go only when nothing else is left.
-    fn fit(&mut self) {
-        while self.tokens() > self.budget.limit() {
-            let at = (0..self.groups.len()).find(|at| self.may_drop(*at)).or_else(|| {
-                (0..self.groups.len()).find(|at| !self.is_gone(*at) && !self.protected.hard[*at])
-            });
-            // The floor fits; what a stage before has put in the place of others need not.
-            let Some(at) = at else {
-                assert!(!self.summaries.is_empty(), "the floor fits");
-                return;
-            };
-            self.dropped[at] = true;
+    /// Of the groups before this one those go that wait for steps of which none stays.
+    fn drop_waiting(&mut self, before: usize) {
+        for at in 0..before {
+            let alone = self.naive.relying(&self.groups, at).all(|step| self.is_gone(step));
+            if self.waits[at] && !self.is_gone(at) && alone {
+                self.dropped[at] = true;
+            }
+        }
+    }
+
+    /// Drops a group; a request or a summary goes with the last step that relies on it.
+    fn drop(&mut self, at: usize) {
+        match self.naive.opens(&self.groups[at]) {
+            true => (self.waits[at], self.is_waiting) = (true, true),
+            false => self.dropped[at] = true,
         }
     }
 
@@ -224,9 +277,11 @@ impl Draft<'_> {
             _ => 2,
         };
         let room = candidates.iter().map(messages).sum::<usize>() * quarters / 4;
+        let mut gone = Vec::new();
         while candidates.iter().map(messages).sum::<usize>() > room {
-            self.dropped[candidates.remove(0)] = true;
+            gone.push(candidates.remove(0));
         }
+        gone.into_iter().for_each(|at| self.drop(at));
     }
 
     /// The groups of the window: those of the oldest turn from which on everything fits; where no turn does, those from
@@ -258,18 +313,6 @@ impl Draft<'_> {
                 let stays = self.tokens() - all.map(|at| tokens(&at)).sum::<u64>();
                 free.map(tokens).sum::<u64>() <= goal.saturating_sub(stays)
             }
-        }
-    }
-
-    fn open_on_a_turn(&mut self) {
-        let stays =
-            |draft: &Self, at: &usize| !draft.dropped[*at] && draft.groups[*at].kind != GroupKind::System;
-        while let Some(first) = (0..self.groups.len()).find(|at| stays(self, at)) {
-            let group = &self.groups[first];
-            if self.is_replaced(first) || !is_step(group) || group.turn == 0 || !self.may_drop(first) {
-                return;
-            }
-            self.dropped[first] = true;
         }
     }
 
@@ -314,8 +357,10 @@ impl Draft<'_> {
 
     fn floors(&self) -> (u64, u64) {
         let sum = |held: bool| {
-            let protected = (0..self.groups.len())
-                .filter(|at| self.protected.hard[*at] || held && self.protected.held[*at]);
+            let protected = (0..self.groups.len()).filter(|at| {
+                self.protected.hard[*at]
+                    || held && (self.protected.held[*at] || self.protected.relied_on[*at])
+            });
             protected.map(|at| self.naive.tokens(&self.groups[at])).sum()
         };
         (sum(false), sum(true))

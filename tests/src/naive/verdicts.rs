@@ -62,6 +62,8 @@ pub struct NaiveDraft<'a> {
     pub replaced: Vec<Summary>,
     /// What may not be touched.
     pub protected: Protected,
+    /// Of each group: whether it goes with the last step that relies on it.
+    waits: Vec<bool>,
     clamps: Vec<(u32, u32)>,
     /// A rule that is left out: the twin of a draft that lacks it.
     without: Option<Refusal>,
@@ -84,11 +86,12 @@ impl<'a> NaiveDraft<'a> {
         let parts = (0..naive.messages.len()).flat_map(|at| parts_of(naive, at)).collect();
         Self {
             naive,
-            groups,
             verdicts,
             parts,
             replaced: Vec::new(),
             protected,
+            waits: vec![false; groups.len()],
+            groups,
             clamps: Vec::new(),
             without: None,
         }
@@ -114,7 +117,10 @@ impl<'a> NaiveDraft<'a> {
         match attempt {
             Attempt::Drop(group) => {
                 self.may_go(group)?;
-                self.verdicts[group] = 'D';
+                match self.naive.opens(&self.groups[group]) {
+                    true => self.waits[group] = true,
+                    false => self.verdicts[group] = 'D',
+                }
             }
             Attempt::Elide(part, allowance) => {
                 self.may_shorten(part)?;
@@ -197,8 +203,15 @@ impl<'a> NaiveDraft<'a> {
         self.groups[at].kind == GroupKind::Summary && !self.protected.hard[at]
     }
 
-    /// Ends the script: no summaries are left side by side. Says whether some were.
+    /// Ends the script: what waits for steps that are gone goes too, and no summaries are left side by side. Says whether some
+    /// were.
     pub fn settle(&mut self) -> bool {
+        for at in 0..self.groups.len() {
+            let alone = self.naive.relying(&self.groups, at).all(|step| self.verdicts[step] != 'K');
+            if self.waits[at] && self.verdicts[at] == 'K' && alone {
+                self.verdicts[at] = 'D';
+            }
+        }
         let visible: Vec<usize> = (0..self.groups.len()).filter(|at| self.verdicts[*at] != 'D').collect();
         let left = |at: usize| self.is_loose(at).then(|| self.tokens_of(at));
         let before: usize = self.replaced.iter().map(|summary| summary.groups.len()).sum();

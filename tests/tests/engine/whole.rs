@@ -127,8 +127,8 @@ pub(super) fn case(which: impl Strategy<Value = Which>) -> impl Strategy<Value =
     let meanwhile = prop_oneof![
         4 => Just(Meanwhile::Nothing),
         2 => Just(Meanwhile::Append),
-        2 => Just(Meanwhile::LateAnswer),
-        2 => Just(Meanwhile::Compact),
+        3 => Just(Meanwhile::LateAnswer),
+        4 => Just(Meanwhile::Compact),
         2 => Just(Meanwhile::Summarize),
     ];
     let round = (prop::collection::vec(said(), 6..20), answer, meanwhile, 10_u64..90);

@@ -32,8 +32,11 @@ fn summarizing(calls: &Arc<AtomicUsize>) -> MessagesCompactor {
             let first = positions(Role::User).next();
             let last = positions(Role::User).next_back();
             let tail = positions(Role::Assistant).next_back().unwrap_or(messages.len());
+            // The newest step stays, and with it what it answers.
+            let asked = positions(Role::User).take_while(|at| *at < tail).last();
             let stays = |at: usize, held: &Held| {
-                held.role() == Role::System || Some(at) == first || Some(at) == last || at >= tail
+                let named = [first, asked, last].contains(&Some(at));
+                held.role() == Role::System || named || at >= tail
             };
             let kept: Vec<Held> = messages
                 .iter()

@@ -158,13 +158,13 @@ fn an_abandoned_stream_stores_what_arrived() {
     let log = log(&*store, "s");
     assert_eq!(texts(&log), ["user: Tell.", "assistant: Once upon a|call c1"]);
     assert!(log[1].is_incomplete() && !log[0].is_incomplete());
-    // The next run tells the model that the call was aborted.
+    // The next run tells the model that the call has no result.
     block_on(async {
         let mut run =
             Run::begin(&settings, &mut session, vec![Message::user("Go on.")], &options("2")).await.unwrap();
         assert_eq!(run.unfinished_calls()[0].id, *"c1");
         let sent = texts(&run.prompt().await.unwrap().messages);
-        assert!(sent[2].starts_with("tool: result c1: [aborted"), "{sent:?}");
+        assert!(sent[2].starts_with("tool: result c1: [no result is recorded"), "{sent:?}");
         assert_eq!(sent.last().unwrap(), "user: Go on.");
     });
 }

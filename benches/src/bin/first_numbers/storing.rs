@@ -57,7 +57,7 @@ pub(crate) fn run(history: &[Message<'_>], sizes: &Sizes, table: &mut Table) -> 
     Ok(())
 }
 
-/// A session that holds `entries`, with all but the newest hidden.
+/// A session that holds `entries`, with all but the newest and the instructions, which come first, hidden.
 fn filled(
     store: &dyn HistoryStore,
     name: &str,
@@ -71,10 +71,11 @@ fn filled(
     }
     let first_visible = first_of_turn(entries, entries.len().saturating_sub(VISIBLE));
     let mut record = CompactionRecord::new(Default::default(), head);
-    record.hides.push(SeqRange { first: Seq(0), last: Seq(first_visible as u64 - 1) });
+    record.hides.push(SeqRange { first: Seq(1), last: Seq(first_visible as u64 - 1) });
     block_on(store.commit(&id, &record))?;
     let loaded = block_on(store.load(&id))?;
-    let (live, kept) = (loaded.live.iter().map(|live| &live.entry), entries[first_visible..].iter());
+    let (live, kept) = (loaded.live.iter().map(|live| &live.entry), &entries[first_visible..]);
+    let kept = entries[..1].iter().chain(kept);
     assert!(live.eq(kept), "what is loaded is what was not hidden");
     Ok((id, head))
 }

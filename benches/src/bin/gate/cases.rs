@@ -183,7 +183,7 @@ fn stored(measure: &mut Measure<'_>) {
             head = block_on(store.append(&id, &Append::new(&token, head, batch))).unwrap().head;
         }
         let mut record = CompactionRecord::new(Default::default(), head);
-        record.hides.push(SeqRange { first: Seq(0), last: Seq(half as u64 - 1) });
+        record.hides.push(SeqRange { first: Seq(1), last: Seq(half as u64 - 1) });
         block_on(store.commit(&id, &record)).unwrap();
         block_on(store.load(&id)).unwrap().live.len() as u64
     });

@@ -1,6 +1,6 @@
 //! What a strategy keeps: what `compact` would report of it.
 
-use epitome::core::{GroupKind, Profile, TokenCounter};
+use epitome::core::{GroupKind, TokenCounter};
 use serde::Serialize;
 
 use super::Work;
@@ -38,9 +38,18 @@ impl Kept {
         (counter, estimator): (&(dyn TokenCounter + Send + Sync), Counter),
     ) -> Result<Self> {
         let mut kept = Self { strategy: strategies.names().join(" | "), ..Self::default() };
-        let repair: Option<Profile> = None;
-        let (pins, lazy, why, summarizer) = (&[], false, false, None);
-        let settings = Settings { budget, strategies, pins, lazy, why, repair, estimator, summarizer };
+        let settings = Settings {
+            budget,
+            strategies,
+            pins: &[],
+            lazy: false,
+            why: false,
+            repair: false,
+            profile: None,
+            is_written_back: false,
+            estimator,
+            summarizer: None,
+        };
         for (transcript, work) in transcripts.iter_mut().zip(works) {
             match compact::compact(transcript, &settings, counter) {
                 Ok(done) => kept.add(&done.report),

@@ -1,13 +1,15 @@
 //! `epitome compact --repair`.
 
+use epitome::core::message::CallKind;
 use epitome::core::{
-    ABORTED, BRIDGE, BRIDGE_USER, Pending, Profile, Repair, Repairer, TokenCounter, Tokens, count_message,
+    BRIDGE, BRIDGE_USER, OpenCallTree, Pending, Profile, Repair, Repairer, TokenCounter, Tokens, Validator,
+    count_message,
 };
 use epitome::std::message::{Message, Part};
 use epitome::std::wire::openai_chat;
 
-use super::OwnedPiece;
-use crate::failure::{Failure, Result};
+use super::piece::{OwnedPiece, message_of};
+use crate::failure::{Failure, Result, code};
 use crate::report::{RepairCounts, Report};
 use crate::transcript::Transcript;
 
@@ -76,10 +78,11 @@ pub(super) fn repair(
                 pieces.push(edited(&last, &message.with_parts(parts), transcript, counter)?);
                 counts.merged += 1;
             }
-            Repair::Abort { position, call } => {
+            Repair::Abort { position, call } | Repair::Unrecorded { position, call } => {
                 let message = message_of(piece(position)?, transcript)?;
-                pieces.push(new(&aborted(&message, call, profile))?);
-                counts.aborted += 1;
+                let text = step.invented().unwrap_or_default();
+                pieces.push(new(&invented(&message, call, text, profile))?);
+                counts.count_result(step);
             }
             Repair::BridgeUser => {
                 pieces.push(new(&Message::user(BRIDGE_USER))?);
@@ -116,18 +119,20 @@ fn repair_steps(
     Ok(repairer.finish(profile, Pending::Over))
 }
 
-/// What a piece says.
-fn message_of(piece: &OwnedPiece, transcript: &mut Transcript<'_>) -> Result<Message> {
-    let message = match piece {
-        OwnedPiece::New(text) | OwnedPiece::Shortened { text: Some(text), .. } => openai_chat::read(text),
-        OwnedPiece::Original(at) | OwnedPiece::Shortened { at, text: None, .. } => {
-            match transcript.edited(*at) {
-                Some(message) => Ok(message),
-                None => transcript.with_message(*at, |view| view.to_message())?,
-            }
-        }
-    };
-    message.map_err(|error| Failure::input(error.to_string()))
+/// How many rules of `profile` these pieces break.
+pub(super) fn violations(
+    pieces: &[OwnedPiece],
+    transcript: &mut Transcript<'_>,
+    profile: Profile,
+) -> Result<u64> {
+    let (mut validator, mut violations) = (Validator::<OpenCallTree>::new(profile), 0);
+    for piece in pieces {
+        let message = message_of(piece, transcript)?;
+        let pushed = validator.push(&message, &mut |_| violations += 1);
+        pushed.map_err(|full| Failure::new(code::IO, full.to_string()))?;
+    }
+    validator.finish(&mut |_| violations += 1);
+    Ok(violations)
 }
 
 /// The piece with this message in its place.
@@ -152,14 +157,14 @@ fn chat(message: &Message) -> Result<String> {
     Ok(text.into_owned())
 }
 
-/// An aborted result for a call of `message`; with the name of its tool where the provider asks for it.
-fn aborted(message: &Message, wanted: u32, profile: Profile) -> Message {
+/// A result of this text for a call of `message`; with the name of its tool where the provider asks for it.
+fn invented(message: &Message, wanted: u32, text: &str, profile: Profile) -> Message {
     let calls = message.parts().iter().filter_map(|part| match part {
-        Part::ToolCall(call) => Some(call),
+        Part::ToolCall(call) if call.kind == CallKind::Function => Some(call),
         _ => None,
     });
     let call = calls.into_iter().nth(wanted as usize);
-    let result = Message::tool(call.map(|call| call.id.clone()).unwrap_or_default(), ABORTED);
+    let result = Message::tool(call.map(|call| call.id.clone()).unwrap_or_default(), text);
     match call.filter(|_| profile == Profile::Gemini) {
         Some(call) => result.with_name(call.name.clone()),
         None => result,

@@ -23,6 +23,8 @@ pub(super) fn explain(
     let due = report.unchanged_reason != Some(NOT_DUE);
     let holds = holds(index, asked, strategies)?;
     let rounds = if due { rounds(index, asked, strategies)? } else { Vec::new() };
+    let landmarks = Landmarks::of(index);
+    let protection = strategies.with(|strategy| strategy.protection());
     let rows = index.groups().zip(&report.groups_detail).enumerate().map(|(at, (group, detail))| {
         let hold = holds.get(at).copied().unwrap_or(Hold::Free);
         // The first of the strategies that came to this verdict; else it was the last, in its second round.
@@ -30,7 +32,7 @@ pub(super) fn explain(
         let stage = own.or(rounds.len().checked_sub(1)).and_then(|stage| strategies.names().get(stage));
         let because = match detail.verdict {
             'K' if !due => "nothing is due".to_owned(),
-            'K' => kept(index, &group, hold, strategies.with(|strategy| strategy.protection()), report),
+            'K' => kept(&landmarks, &group, hold, protection, report),
             _ if group.kind() == GroupKind::Orphan => "it answers no call".to_owned(),
             verdict => format!("{}: {}", stage.map_or("", String::as_str), taken(stage, verdict)),
         };
@@ -58,25 +60,51 @@ fn taken(stage: Option<&String>, verdict: char) -> &'static str {
     }
 }
 
+/// The groups that are kept for what they are, by their first messages.
+#[derive(Debug, Default)]
+struct Landmarks {
+    first_request: Option<u32>,
+    last_request: Option<u32>,
+    newest_step: Option<u32>,
+}
+
+impl Landmarks {
+    fn of(index: Index<'_>) -> Self {
+        let mut found = Self::default();
+        for group in index.groups() {
+            let asks = group.kind() == GroupKind::User && group.source() == SourceKind::Caller;
+            if asks && group.turn() == Turn(1) {
+                found.first_request.get_or_insert(group.leader());
+            }
+            if asks && group.turn() == index.turn() {
+                found.last_request.get_or_insert(group.leader());
+            }
+            if group.is_step() {
+                found.newest_step = Some(group.leader());
+            }
+        }
+        found
+    }
+}
+
 /// Why a group was not taken.
-fn kept(index: Index<'_>, group: &Group<'_>, hold: Hold, protection: Protection, report: &Report) -> String {
-    let asks = |group: &Group<'_>| group.kind() == GroupKind::User && group.source() == SourceKind::Caller;
-    let opens = |turn: Turn| {
-        let opening = index.groups().find(|other| asks(other) && other.turn() == turn);
-        opening.is_some_and(|opening| opening.leader() == group.leader())
-    };
-    let newest = index.groups().rev().find(Group::is_step);
+fn kept(
+    landmarks: &Landmarks,
+    group: &Group<'_>,
+    hold: Hold,
+    protection: Protection,
+    report: &Report,
+) -> String {
+    let leads = |landmark: Option<u32>| landmark == Some(group.leader());
     match hold {
         Hold::Protected if group.is_pinned() => "pinned".to_owned(),
         Hold::Protected if group.is_open() => "it waits for an answer".to_owned(),
         Hold::Protected if group.is_instruction() => "an instruction".to_owned(),
-        Hold::Protected if protection.first_user && opens(Turn(1)) => {
+        Hold::Protected if protection.first_user && leads(landmarks.first_request) => {
             "the first request of the user".to_owned()
         }
-        Hold::Protected if opens(index.turn()) => "the last request of the user".to_owned(),
-        Hold::Protected if newest.is_some_and(|newest| newest.leader() == group.leader()) => {
-            "the newest step".to_owned()
-        }
+        Hold::Protected if leads(landmarks.last_request) => "the last request of the user".to_owned(),
+        Hold::Protected if leads(landmarks.newest_step) => "the newest step".to_owned(),
         Hold::Protected => "protected".to_owned(),
         Hold::NewestStep => format!(
             "one of the newest {} steps, which stay as long as the request fits",

@@ -19,13 +19,14 @@ use crate::report::{Decided, Facts, Picture, Report};
 use crate::scan::ESTIMATE;
 use crate::strategy::Strategies;
 use crate::summarizer;
+use crate::visible::Printable;
 
 pub(super) fn run(
     args: &OneSessionArgs,
     (plan_args, summary): (&PlanArgs, &SummaryArgs),
     pins: &[Pin],
     dry_run: bool,
-) -> Result<String> {
+) -> Result<Printable> {
     if summary.summarizer.is_some() && dry_run {
         return Err(Failure::input(
             "--dry-run sends nothing to anybody: leave it out, or --summarizer; --strategy tool-digest asks no model",
@@ -57,7 +58,7 @@ pub(super) fn run(
     if let Some(record) = record.filter(|_| !dry_run) {
         block_on(history.commit(&record)).map_err(|error| in_store(&args.store, error))?;
     }
-    if args.json { to_json(&report) } else { Ok(report.to_text(&Picture::for_stdout())) }
+    if args.json { Ok(to_json(&report)?.into()) } else { Ok(report.to_text(&Picture::for_stdout())) }
 }
 
 type Planned = (Report, Option<CompactionRecord>);

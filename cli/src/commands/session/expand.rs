@@ -22,7 +22,7 @@ pub(super) fn run(args: &OneSessionArgs, revision: u64, redact: &RedactArgs) -> 
         messages += page.messages.len() as u64;
         let lines = page.messages.iter().map(|logged| log_line(logged, args.json, redactor.as_mut()));
         let lines = lines.collect::<Result<Vec<_>>>()?;
-        if !lines.is_empty() && output::say(&lines.join("\n"))? == Audience::Gone {
+        if !lines.is_empty() && output::say(lines.join("\n"))? == Audience::Gone {
             break;
         }
         next = page.next;

@@ -5,20 +5,23 @@ use std::io;
 use std::path::Path;
 
 use epitome::std::history::{HistoryStoreExt as _, StoreError, StoreErrorKind};
+use epitome::std::wire::Format;
 use futures::executor::block_on;
 
 use super::line::to_json;
-use super::store::{Missing, id, in_store, no_session, open};
+use super::store::{Missing, history, id, in_store, no_session, open};
 use crate::amount::counted;
-use crate::args::OneSessionArgs;
+use crate::args::{OneSessionArgs, RedactArgs};
+use crate::commands::convert::Conversions;
 use crate::failure::Result;
 use crate::output;
+use crate::scan::{self, ESTIMATE};
 
 /// Writes the session, and says on standard output how much that was unless it goes there itself.
 pub(super) fn run(args: &OneSessionArgs, path: &Path) -> Result<()> {
     let store = open(&args.store, Missing::Refuse)?;
     let mut done = None;
-    let written = output::write(path, |out| {
+    let written = output::write_private(path, |out| {
         let exported = block_on(store.export(&id(args), out));
         let failed = exported.as_ref().err().map_or(Ok(()), |error| Err(cause(error)));
         done = Some(exported);
@@ -47,6 +50,18 @@ pub(super) fn run(args: &OneSessionArgs, path: &Path) -> Result<()> {
         format!("session {:?} exported: {messages}, {records}", args.session)
     };
     output::say(&text).map(|_| ())
+}
+
+/// Writes what the next request would contain in the format `to`, and lists what has no counterpart there.
+pub(super) fn prompt(args: &OneSessionArgs, path: &Path, to: Format) -> Result<()> {
+    let store = open(&args.store, Missing::Refuse)?;
+    let history = history(store, args, scan::counter(ESTIMATE)?.into())?;
+    let messages: Vec<_> = history.projection().cloned().collect();
+    let mut conversions = Conversions::new(to, &RedactArgs { redact: false, redact_list: None })?;
+    conversions.add(&messages)?;
+    conversions.publish(path)?;
+    conversions.tell(args.json);
+    Ok(())
 }
 
 /// Why the file cannot be written, in the store's words.

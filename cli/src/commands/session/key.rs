@@ -1,6 +1,6 @@
 //! The keys of encrypted stores.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read as _;
 use std::path::Path;
 
@@ -42,9 +42,32 @@ pub(super) fn of_copy(
 
 fn in_file(option: &str, path: &Path) -> Result<StoreKey> {
     let mut digits = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(KEY_FILE_BYTES_MAX).read_to_end(&mut digits));
-    read.map_err(|error| Failure::io(path, &error).during(option))?;
+    let read = File::open(path).and_then(|file| {
+        let others = others_may_read(&file.metadata()?);
+        file.take(KEY_FILE_BYTES_MAX).read_to_end(&mut digits)?;
+        Ok(others)
+    });
+    if read.map_err(|error| Failure::io(path, &error).during(option))? {
+        let path = path.display();
+        let why = format!(
+            "{option}: {path} can be read by others than its owner; chmod 600 {path}, and make a new key if others had it"
+        );
+        return Err(Failure::input(why));
+    }
     parse(&format!("{option}: {}", path.display()), &digits)
+}
+
+/// A pipe is read once, by the program alone.
+#[cfg(unix)]
+fn others_may_read(file: &Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    file.is_file() && file.permissions().mode() & 0o077 != 0
+}
+
+#[cfg(not(unix))]
+fn others_may_read(_: &Metadata) -> bool {
+    false
 }
 
 fn parse(place: &str, digits: &[u8]) -> Result<StoreKey> {

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use epitome::core::Seq;
 use epitome::core::attribution::Retention;
 use epitome::core::message::{PartView, Parts as _};
-use epitome::std::message::Message;
-use epitome::std::wire::openai_chat;
+use epitome::std::message::{Message, Part, Reasoning};
+use epitome::std::wire::{self, Format, ReadOptions, WireError, convert_continued, openai_chat};
 use serde::Serialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::amount::grouped;
@@ -48,10 +49,53 @@ pub(super) fn redact_message<'a>(message: &'a Message, redactor: Option<&mut Red
     }
 }
 
-/// A message as Chat Completions writes it.
+/// A message as Chat Completions writes it. Sealed reasoning stands under `reasoning_details`; any other part without a form
+/// there is named by its kind under `lost`.
 pub(super) fn raw(message: &Message) -> Result<Box<RawValue>> {
-    let text = openai_chat::write(message).map_err(|error| Failure::input(error.to_string()))?;
-    RawValue::from_string(text.into_owned()).map_err(|error| Failure::input(error.to_string()))
+    let text = match openai_chat::write(message) {
+        Ok(text) => text.into_owned(),
+        Err(_) => with_sealed_reasoning(message)?,
+    };
+    RawValue::from_string(text).map_err(|error| Failure::input(error.to_string()))
+}
+
+fn with_sealed_reasoning(message: &Message) -> Result<String> {
+    let mut sealed = Vec::new();
+    let parts = message.parts().iter().filter_map(|part| match part {
+        Part::Reasoning(Reasoning { text, opaque: Some(opaque), .. }) => {
+            sealed.push(json!({"type": "reasoning.encrypted", "data": &**opaque}));
+            (!text.is_empty()).then(|| Part::Reasoning(Reasoning::new(text.clone())))
+        }
+        other => Some(other.clone()),
+    });
+    let parts = parts.collect();
+    let message = message.clone().with_parts(parts);
+    let (mut text, lost) = match openai_chat::write(&message) {
+        Ok(text) => (text.into_owned(), Vec::new()),
+        Err(_) => without_what_is_lost(&message)?,
+    };
+    let more = [("reasoning_details", json!(sealed)), ("lost", json!(lost))];
+    for (key, list) in more.into_iter().filter(|(_, list)| *list != json!([])) {
+        // A fresh message has at least its role.
+        text.truncate(text.len().saturating_sub(1));
+        text += &format!(",\"{key}\":{list}}}");
+    }
+    Ok(text)
+}
+
+/// The message without the parts that Chat Completions has no form for, and their kinds.
+fn without_what_is_lost(message: &Message) -> Result<(String, Vec<&'static str>)> {
+    let refused = |error: WireError| Failure::input(error.to_string());
+    let converted = convert_continued([message], Format::OpenaiChat).map_err(refused)?;
+    let lost = converted.losses.iter().map(|loss| loss.kind.as_str()).collect();
+    let transcript = wire::read(converted.text, &ReadOptions::default().with_from(Format::OpenaiChat));
+    let transcript = transcript.map_err(refused)?;
+    let left = transcript.active().and_then(|conversation| conversation.messages().next());
+    let text = match left {
+        Some(left) => openai_chat::write(left).map_err(refused)?.into_owned(),
+        None => json!({"role": message.role().as_str(), "content": null}).to_string(),
+    };
+    Ok((text, lost))
 }
 
 pub(super) fn to_json(value: &impl Serialize) -> Result<String> {

@@ -22,14 +22,14 @@ pub(super) fn run(args: &OneSessionArgs, redact: &RedactArgs) -> Result<()> {
         hidden += page.iter().filter(|logged| logged.hidden_by.is_some()).count() as u64;
         let lines = page.iter().map(|logged| log_line(logged, args.json, redactor.as_mut()));
         let lines = lines.collect::<Result<Vec<_>>>()?;
-        match lines.is_empty() || output::say(&lines.join("\n"))? == Audience::Listening {
+        match lines.is_empty() || output::say(lines.join("\n"))? == Audience::Listening {
             true => Ok(More::Wanted),
             false => Ok(More::Enough),
         }
     })?;
     if !args.json {
         let (messages, hidden) = (counted(messages, "message"), grouped(hidden));
-        output::say(&format!("{messages}, {hidden} of them hidden: no request shows them"))?;
+        output::say(format!("{messages}, {hidden} of them hidden: no request shows them"))?;
     }
     if let Some(redactor) = redactor {
         redactor.found().tell();

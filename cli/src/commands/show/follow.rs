@@ -9,7 +9,7 @@ use core::time::Duration;
 use std::collections::HashMap;
 use std::fs;
 use std::hash::DefaultHasher;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
@@ -20,6 +20,7 @@ use super::{Numbers, Screen, compaction};
 use crate::amount::counted;
 use crate::args::{InputArgs, ShowArgs};
 use crate::failure::{Failure, Result, code};
+use crate::output;
 use crate::output::Audience;
 use crate::transcript::Input;
 use crate::visible::line;
@@ -180,6 +181,5 @@ fn digest(text: &str) -> u64 {
 }
 
 fn tell(what: &str) {
-    // Nobody who does not read it misses it.
-    let _ = writeln!(io::stderr().lock(), "epitome: {what}");
+    output::tell(format!("epitome: {what}"));
 }

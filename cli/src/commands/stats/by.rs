@@ -32,10 +32,7 @@ pub(super) fn run(args: &StatsArgs, by: By) -> Result<ExitCode> {
     let found = model::find(&args.model)?;
     let counter = model::counter(found.as_ref(), args.tokenizer.as_deref(), REFERENCE)?;
     let input = Input::open_to_look(&args.input)?;
-    let transcripts = match args.input.each {
-        true => input.each(&args.input)?,
-        false => vec![input.conversation(&args.input)?],
-    };
+    let transcripts = input.transcripts(&args.input)?;
     let each = transcripts.into_iter().map(|transcript| Split::of(transcript, &*counter, by));
     let split = each.collect::<Result<Vec<_>>>()?;
     let text = match (args.json, split.as_slice()) {

@@ -56,10 +56,7 @@ pub(super) fn run(args: &StatsArgs, found: Option<&Model>) -> Result<ExitCode> {
         Budget::default(),
     );
     let input = Input::open_to_look(&args.input)?;
-    let transcripts = match args.input.each {
-        true => input.each(&args.input)?,
-        false => vec![input.conversation(&args.input)?],
-    };
+    let transcripts = input.transcripts(&args.input)?;
     let mut all = Vec::with_capacity(transcripts.len());
     for transcript in transcripts {
         all.push(compare(transcript, &counters, &mut ledger)?);

@@ -139,7 +139,7 @@ fn only_running_calls_are_left() {
             let steps = repair(profile, edit, messages, pending);
             let mut aborted: Vec<(u32, u32)> = Vec::new();
             for step in &steps {
-                if let Repair::Abort { position, call } = step {
+                if let Repair::Abort { position, call } | Repair::Unrecorded { position, call } = step {
                     aborted.push((*position, *call));
                 }
             }
@@ -160,6 +160,44 @@ fn only_running_calls_are_left() {
     });
     println!("calls of several steps run in {} of {CASES}", several.borrow());
     assert!(cfg!(miri) || several.into_inner() >= CASES / 25);
+}
+
+/// No failure is invented where a result may be: behind a call that is given up, until the model speaks again, the user
+/// says nothing, and no result stands there that is left out as one of no call. The provider's own calls get none.
+#[test]
+fn no_failure_is_invented_where_a_result_may_be() {
+    let counts = RefCell::new((0_u32, 0_u32));
+    check(|profile, edit, messages| {
+        let steps = repair(profile, edit, messages, Pending::Over);
+        let kept = |at: usize| steps.contains(&Repair::Keep(u32::try_from(at).unwrap()));
+        let may_hold = |at: usize| match messages[at].result() {
+            Some(_) => !kept(at),
+            None => messages[at].role == Role::User && messages[at].parts.contains(&TestPart::Text),
+        };
+        let holds = |position: u32| {
+            let is_model = |at: &usize| messages[*at].role == Role::Assistant;
+            let run = (position as usize..messages.len()).take_while(is_model).count();
+            let behind = position as usize + run..messages.len();
+            behind.take_while(|at| !is_model(at)).any(may_hold)
+        };
+        for step in &steps {
+            match step {
+                Repair::Abort { position, call } => {
+                    counts.borrow_mut().0 += 1;
+                    assert!(!holds(*position), "{} in {}", written(&steps), profile.as_str());
+                    assert!(messages[*position as usize].calls().len() > *call as usize);
+                }
+                Repair::Unrecorded { position, .. } => {
+                    counts.borrow_mut().1 += 1;
+                    assert!(holds(*position), "{} in {}", written(&steps), profile.as_str());
+                }
+                _ => {}
+            }
+        }
+    });
+    let (aborted, unrecorded) = counts.into_inner();
+    println!("{aborted} calls given up, {unrecorded} not recorded");
+    assert!(cfg!(miri) || aborted.min(unrecorded) >= CASES / 20);
 }
 
 /// Whether a result could be of several calls: of those of several earlier turns none gets it.

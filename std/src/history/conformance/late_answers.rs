@@ -68,7 +68,7 @@ pub(super) async fn unanswered_calls_of_all_records_are_carried_over(room: &Room
     let mut first = record(0, 3, &[(0, 0)]);
     first.unanswered = vec![unanswered("a", 0, 0), unanswered("b", 0, 1)];
     commit(room, &first).await.unwrap();
-    let mut second = summarized(record(1, 3, &[(0, 1)]), &[&[(0, 1)]]);
+    let mut second = summarized(record(1, 3, &[(0, 1)]), &[&[(1, 1)]]);
     second.unanswered = vec![unanswered("c", 1, 0)];
     commit(room, &second).await.unwrap();
     let all = [unanswered("a", 0, 0), unanswered("b", 0, 1), unanswered("c", 1, 0)];

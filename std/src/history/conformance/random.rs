@@ -3,6 +3,7 @@
 use core::panic::AssertUnwindSafe;
 use std::collections::BTreeMap;
 
+use epitome_core::attribution::{Authority, SeqRange};
 use epitome_core::message::Role;
 use epitome_core::{Revision, Seq};
 use futures::FutureExt;
@@ -13,12 +14,14 @@ use super::support::{
     summary, unanswered, user,
 };
 use super::twin::{State, Twin};
-use crate::history::{CompactionRecord, Entry, Live, Logged, MessageEdit, StoreError, StoreErrorKind};
+use crate::history::{
+    CompactionRecord, Entry, Live, Logged, MessageEdit, StoreError, StoreErrorKind, Summary,
+};
 use crate::message::{Message, Part, Reasoning};
 
 mod ops;
 
-use ops::{Commit, Kind, Op, ops};
+use ops::{Claim, Commit, Kind, Op, ops};
 
 /// Two handles do the operations in turn, both see the same after each, and one that is opened then finds it too.
 pub(super) async fn any_series_of_operations_is_answered_as_by_the_naive_twin(room: &Room<'_>) {
@@ -173,6 +176,9 @@ impl Session {
         };
         counts.saw("message edited again", moved && record.edits.iter().any(is_again));
         counts.saw("commit that hides a summary", moved && replaced);
+        let claims =
+            |claimed| record.summaries.iter().any(|it| it.message.attribution().authority == claimed);
+        counts.saw("summary with the authority of the model", moved && claims(Authority::Assistant));
         counts.saw("commit repeated", expected.is_ok() && !moved);
         counts.saw("commit conflict", expected == Err(StoreErrorKind::Conflict));
         counts.saw("commit invalid", expected == Err(StoreErrorKind::Invalid));
@@ -191,7 +197,7 @@ fn planned(op: &Commit, state: &State) -> CompactionRecord {
     let mut record = record(parent, head, &hides);
     record.edits = message_edits(state, &op.edits, (&hides, head), op.whole);
     if op.summarize && !hides.is_empty() {
-        record.summaries = vec![summary(&hides)];
+        record.summaries = vec![claiming(op, state, &shown(op, state, &hides))];
     }
     let first = hides.first().map(|(first, last)| range(*first, *last));
     let visible = |logged: &Logged| logged.hidden_by.is_none() && !logged.entry.orphan;
@@ -202,6 +208,52 @@ fn planned(op: &Commit, state: &State) -> CompactionRecord {
         record.unanswered.extend((logged.seq.0 % 3 == 0).then(|| unanswered("a", logged.seq.0, 0)));
     }
     record
+}
+
+/// A summary of this, which claims what the operation says.
+fn claiming(op: &Commit, state: &State, covers: &[(u64, u64)]) -> Summary {
+    let mut summary = summary(covers);
+    let mut attribution = summary.message.attribution().clone();
+    let is_source = |live: &&Live| {
+        let at = |(first, last): &(u64, u64)| (*first..=*last).contains(&live.key.0);
+        covers.iter().any(at)
+    };
+    let sources = state.loaded.live.iter().filter(is_source);
+    attribution.authority = match op.claims {
+        Claim::Least => Authority::Retrieved,
+        Claim::AsMuchAsItMay => {
+            Authority::of_summary(sources.map(|live| live.entry.message.attribution().authority))
+        }
+        Claim::TooMuch => Authority::User,
+    };
+    summary.message = summary.message.with_attribution(attribution);
+    summary
+}
+
+/// What of these ranges is visible, or stands behind a visible summary; a record that need not fit takes all of them.
+fn shown(op: &Commit, state: &State, hides: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    if !op.whole {
+        return hides.to_vec();
+    }
+    let covers = |live: &Live| match live.covers.as_slice() {
+        [] => vec![range(live.key.0, live.key.0)],
+        covers => covers.to_vec(),
+    };
+    let visible: Vec<SeqRange> = state.loaded.live.iter().flat_map(covers).collect();
+    let numbers = hides.iter().flat_map(|(first, last)| *first..=*last);
+    runs(numbers.filter(|seq| visible.iter().any(|range| range.contains(Seq(*seq)))))
+}
+
+/// Numbers in ascending order, as ranges.
+fn runs(numbers: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for seq in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == seq => *last = seq,
+            _ => runs.push((seq, seq)),
+        }
+    }
+    runs
 }
 
 fn place(state: &State, at: u8) -> u64 {
@@ -217,6 +269,7 @@ fn entries(state: &State, messages: &[Kind]) -> Vec<Entry> {
             Kind::Calls(count) => calls(seq, &["a", "b", "a"][..usize::from(*count)]),
             Kind::Answer(at) => answer(group(*at), if at % 2 == 0 { "a" } else { "b" }),
             Kind::Late(at) => late(answer(group(*at), if at % 2 == 0 { "a" } else { "b" })),
+            Kind::Instruction => entry(Message::system(format!("rule {seq}")), seq, 1),
             Kind::Orphan => orphan(answer(seq, "gone")),
             Kind::Thinks => {
                 let parts = vec![Part::Reasoning(Reasoning::new("Hm.")), Part::Text("So it is.".into())];
@@ -232,7 +285,7 @@ fn hides(state: &State, places: &[(u8, u8)], whole: bool) -> Vec<(u64, u64)> {
         let (one, other) = (place(state, *one), place(state, *other));
         (one.min(other), one.max(other))
     };
-    let mut ranges: Vec<(u64, u64)> = places.iter().map(between).collect();
+    let ranges: Vec<(u64, u64)> = places.iter().map(between).collect();
     if !whole {
         return ranges;
     }
@@ -254,14 +307,11 @@ fn hides(state: &State, places: &[(u8, u8)], whole: bool) -> Vec<(u64, u64)> {
             numbers.extend(all);
         }
     }
-    ranges.clear();
-    for seq in numbers {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == seq => *last = seq,
-            _ => ranges.push((seq, seq)),
-        }
-    }
-    ranges
+    let stays = |seq: &u64| {
+        let logged = state.log.get(usize::try_from(*seq).unwrap_or(usize::MAX));
+        logged.is_some_and(|logged| logged.entry.message.role() == Role::System)
+    };
+    runs(numbers.into_iter().filter(|seq| !stays(seq)))
 }
 
 /// Edits of messages at these places; `legal` takes only what may be edited, and makes it smaller.
@@ -276,7 +326,8 @@ fn message_edits(
         let seq = place(state, *at);
         let live = state.loaded.live.iter().find(|live| live.key == Seq(seq) && live.covers.is_empty());
         let is_hidden = hides.iter().any(|(first, last)| (*first..=*last).contains(&seq));
-        if legal && (live.is_none() || is_hidden || seq >= head) {
+        let stays = live.is_some_and(|live| live.entry.message.role() == Role::System);
+        if legal && (live.is_none() || is_hidden || stays || seq >= head) {
             continue;
         }
         let parts = state.log.get(seq as usize).map_or(&[][..], |logged| logged.entry.message.parts());

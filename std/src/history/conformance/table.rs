@@ -2,8 +2,8 @@
 
 use super::suite::Scenario;
 use super::{
-    appends, commits, contents, edits, handles, late_answers, prune, random, sessions, states, tails, times,
-    undo,
+    appends, authority, commits, contents, edits, handles, late_answers, prune, random, sessions, states,
+    tails, times, undo,
 };
 
 /// Writes the table, and a macro that hands all names to another one.
@@ -79,6 +79,15 @@ scenarios! { $
         a_message_that_claims_to_be_a_summary_covers_nothing,
         a_commit_on_no_session_is_not_found,
         a_dropped_commit_is_found_out_by_its_id,
+    ;
+    authority:
+        a_summary_has_no_more_authority_than_what_it_covers,
+        a_summary_of_a_summary_has_no_more_authority,
+        a_summary_is_a_message_of_the_model_from_a_compaction,
+        a_summary_covers_what_its_record_hides_and_nothing_else,
+        instructions_and_pins_are_not_hidden,
+        instructions_and_pins_are_not_shortened,
+        a_record_that_leaves_nothing_hides_instructions_and_pins_too,
     ;
     contents:
         any_text_is_kept,

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use epitome_core::attribution::SeqRange;
-use epitome_core::message::CallKind;
+use epitome_core::attribution::{Authority, Retention, SeqRange, SourceKind};
+use epitome_core::message::{CallKind, Role};
 use epitome_core::{Head, Revision, Seq};
 
 use crate::history::StoreErrorKind::{self, Conflict, Invalid};
@@ -246,6 +246,9 @@ fn check(record: &CompactionRecord, state: &State) -> Result<(), StoreErrorKind>
         last_key = Some(summary.key);
         covered.extend(covers);
     }
+    if !within_authority(record, state, &hidden) {
+        return Err(Invalid);
+    }
     for summary in &state.summaries {
         let covers = numbers(&summary.message.attribution().derived_from);
         if !covers.is_subset(&hidden) && !covers.is_disjoint(&hidden) {
@@ -267,6 +270,39 @@ fn check(record: &CompactionRecord, state: &State) -> Result<(), StoreErrorKind>
         return Err(Invalid);
     }
     check_groups(record, state, &hidden)
+}
+
+/// Whether instructions and pins stay, and summaries claim no more than they may.
+fn within_authority(record: &CompactionRecord, state: &State, hidden: &BTreeSet<u64>) -> bool {
+    let stands_for = |live: &Live| match live.covers.as_slice() {
+        [] => BTreeSet::from([live.key.0]),
+        covers => numbers(covers),
+    };
+    let live = &state.loaded.live;
+    let leaves_nothing = record.summaries.is_empty()
+        && live.iter().all(|live| live.key >= record.head || stands_for(live).is_subset(hidden));
+    let touched =
+        |live: &&Live| hidden.contains(&live.key.0) || record.edits.iter().any(|edit| edit.seq == live.key);
+    let may_go = |live: &Live| {
+        let attribution = live.entry.message.attribution();
+        let instructs = matches!(live.entry.message.role(), Role::System | Role::Developer)
+            && attribution.source == SourceKind::Caller;
+        !instructs && attribution.retention != Retention::Pinned
+    };
+    let gone = || live.iter().filter(|live| stands_for(live).is_subset(hidden));
+    let shown: BTreeSet<u64> = gone().flat_map(stands_for).collect();
+    let is_humble = |summary: &Summary| {
+        let attribution = summary.message.attribution();
+        let covers = numbers(&attribution.derived_from);
+        let sources = gone().filter(|live| !stands_for(live).is_disjoint(&covers));
+        let sources = sources.map(|live| live.entry.message.attribution().authority);
+        summary.message.role() == Role::Assistant
+            && attribution.source == SourceKind::Compaction
+            && attribution.retention != Retention::Pinned
+            && covers.is_subset(&shown)
+            && attribution.authority <= Authority::of_summary(sources)
+    };
+    (leaves_nothing || live.iter().filter(touched).all(may_go)) && record.summaries.iter().all(is_humble)
 }
 
 fn may_edit(edit: &MessageEdit, state: &State) -> bool {

@@ -193,6 +193,8 @@ pub(super) struct Replay<'a, T: HistoryStore + ?Sized> {
     reached: (Head, Revision),
     /// Where the session stood after the steps that have come.
     at: (Head, Revision),
+    /// Whether there was nothing of the target when this was made.
+    is_new: bool,
 }
 
 impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
@@ -216,7 +218,7 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
             Err(error) if error.kind() == StoreErrorKind::NotFound => start,
             Err(error) => return Err(error),
         };
-        Ok(Self { operation, target, session, reached, at: start })
+        Ok(Self { operation, target, session, reached, at: start, is_new: reached == start })
     }
 
     /// Does one step, unless it was done by an earlier attempt: then it must have been this one.
@@ -250,6 +252,28 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
             "{}: the session of that name has gone on since; nothing was changed, give another name",
             self.operation
         )))
+    }
+
+    /// Deletes what this has made of a session that is refused, unless somebody has gone on with it. What failed for another
+    /// reason stays: the same call again goes on from there.
+    pub(super) async fn taken_back(&self, error: StoreError) -> StoreError {
+        let refused = matches!(error.kind(), StoreErrorKind::Invalid | StoreErrorKind::Corrupt);
+        if !refused || !self.is_new || self.reached == (Seq(0), Revision(0)) {
+            return error;
+        }
+        let taken_back = match self.target.tail(self.session).await {
+            Ok(now) if (now.head, now.revision) == self.reached => self.target.delete(self.session).await,
+            other => other.map(|_| false),
+        };
+        match taken_back {
+            Ok(_) => error,
+            Err(_) => {
+                let operation = self.operation;
+                let context =
+                    format!("{operation}: it failed on the way; delete the session that it has begun");
+                StoreError::new(error.kind(), context).with_source(error)
+            }
+        }
     }
 
     /// Keeps the state as the first one, or in place of that of an earlier attempt, behind which the log has gone on; another one
@@ -339,14 +363,8 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
 /// Whether two records are one, of which each may have been pruned.
 fn is_same(one: &CompactionRecord, other: &CompactionRecord) -> bool {
     let bare = |record: &CompactionRecord| rules::bare_record(record, |_| true, |_| true);
-    let is_pruned = |record: &CompactionRecord| {
-        let stand_ins = record.edits.iter().flat_map(|edit| &edit.stand_ins);
-        let mut emptied = stand_ins.filter_map(|stand_in| stand_in.text.as_ref());
-        record.summaries.iter().any(|summary| summary.message.is_pruned())
-            || emptied.any(|text| text.is_empty())
-    };
     let said_the_same = || bare(one).as_ref().unwrap_or(one) == bare(other).as_ref().unwrap_or(other);
-    one == other || (is_pruned(one) || is_pruned(other)) && said_the_same()
+    one == other || (rules::is_pruned_record(one) || rules::is_pruned_record(other)) && said_the_same()
 }
 
 pub(super) fn conflict(context: impl Into<String>) -> StoreError {
@@ -363,10 +381,15 @@ pub(super) async fn copy<S: HistoryStore + ?Sized>(
     let mut events = Events::of(operation, store, session).await?;
     let mut replay = Replay::of(operation, target, to, events.state.is_some()).await?;
     let mut exported = Exported::new(session.clone(), events.head, events.revision);
-    while let Some(event) = events.next().await? {
-        replay.step(&event).await?;
-        exported.count(&event);
+    let mut go_through = async || {
+        while let Some(event) = events.next().await? {
+            replay.step(&event).await?;
+            exported.count(&event);
+        }
+        replay.end()
+    };
+    match go_through().await {
+        Ok(()) => Ok(exported),
+        Err(error) => Err(replay.taken_back(error).await),
     }
-    replay.end()?;
-    Ok(exported)
 }

@@ -12,8 +12,8 @@ use crate::history::jsonl::line::{
 };
 use crate::history::rules::{self, invalid};
 use crate::history::{
-    AppendToken, Appended, Entry, HistoryStore, SessionId, StateRevision, StoreError, StoreErrorKind,
-    Timestamp,
+    AppendToken, Appended, Entry, HistoryStore, RecordId, SessionId, StateRevision, StoreError,
+    StoreErrorKind, Timestamp,
 };
 use crate::wire::stored;
 
@@ -166,11 +166,23 @@ pub(super) async fn import<S: HistoryStore + ?Sized>(
 ) -> Result<Exported, StoreError> {
     let mut read = Reader::begin(input)?;
     let mut replay = Replay::of("import", store, session, read.state == Due::Comes).await?;
-    while let Some(event) = read.next()? {
-        replay.step(&event).await?;
+    match import_all(&mut read, &mut replay).await {
+        Ok(()) => Ok(read.exported),
+        Err(error) => Err(replay.taken_back(error).await),
     }
-    replay.end()?;
-    Ok(read.exported)
+}
+
+async fn import_all<S: HistoryStore + ?Sized>(
+    read: &mut Reader<'_>,
+    replay: &mut Replay<'_, S>,
+) -> Result<(), StoreError> {
+    while let Some(event) = read.next()? {
+        replay.step(&event).await.map_err(|error| match error.kind() {
+            StoreErrorKind::Invalid => read.wrong("is not believed").with_source(error),
+            _ => error,
+        })?;
+    }
+    replay.end()
 }
 
 /// Reads an export from its first line to its last, and says what it holds. Nothing is stored.
@@ -275,6 +287,10 @@ impl<'a> Reader<'a> {
             Line::Commit(line) => {
                 let unread = |error| self.wrong("has a record that cannot be read").with_source(error);
                 let record = stored::decode_record(line.record.get()).map_err(unread)?;
+                let id = stored::record_id(&record).map_err(rules::not_storable)?;
+                if RecordId::parse(&line.id) != Some(id) {
+                    return Err(self.wrong("has a record that is not the one that its id names"));
+                }
                 Event::Commit { revision: Revision(line.revision), record }
             }
             Line::Uncompact(line) => {

@@ -12,7 +12,7 @@ use super::lines::Lines;
 use super::options::Fsync;
 use super::read;
 use super::report::{CutTail, Cuts};
-use crate::files;
+use crate::files::{self, FileId};
 use crate::history::encryption::Vault;
 use crate::history::rules::invalid;
 use crate::history::{SessionId, StoreError, StoreErrorKind};
@@ -238,18 +238,27 @@ impl Opened {
     }
 }
 
-/// Makes a directory, for its owner only, where there is none.
+/// Makes a directory, for its owner only, where there is none, and those above it that are missing. Names become durable from
+/// the top down, so that a directory with something in it has a durable name, also if whoever made it was killed meanwhile.
 fn make(folder: &Path, options: JsonlOptions) -> io::Result<()> {
-    if folder.exists() {
+    let above = folder.parent();
+    let is_there = folder.exists();
+    if !is_there {
+        above.map_or(Ok(()), |above| make(above, options))?;
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(folder)?;
+    } else if fs::read_dir(folder)?.next().is_some() {
         return Ok(());
     }
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)?;
-    match folder.parent() {
-        Some(parent) if options.fsync != Fsync::Never => files::sync_folder(parent),
+    match above {
+        Some(above) if options.fsync != Fsync::Never => match files::sync_folder(above) {
+            // Whoever may not look there has not made the name.
+            Err(error) if is_there && error.kind() == ErrorKind::PermissionDenied => Ok(()),
+            synced => synced,
+        },
         _ => Ok(()),
     }
 }
@@ -287,21 +296,6 @@ pub(super) fn wait_for(file: &File, access: Access) -> io::Result<()> {
 
 /// Whether `path` still leads to `file`: who had the lock before may have deleted it. What is written to a file without a
 /// name is lost.
-#[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-
-    match fs::metadata(path) {
-        Ok(there) => {
-            let here = file.metadata()?;
-            Ok((here.dev(), here.ino()) == (there.dev(), there.ino()))
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-#[cfg(not(unix))]
-fn is_at(_: &File, path: &Path) -> io::Result<bool> {
-    path.try_exists()
+    Ok(FileId::at(path)? == Some(FileId::of(&file.metadata()?)))
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use epitome_core::{Head, Revision, Seq, Tokens, Turn};
 use sha2::{Digest, Sha256};
 
-use crate::history::rules::{self, Anchor, Restored, VisibleMessage, VisibleSummary};
+use crate::history::rules::{self, Anchor, Restored, Standing, VisibleMessage, VisibleSummary};
 use crate::history::tail::last_turn;
 use crate::history::{
     AppendToken, Appended, CompactionRecord, Entry, Pruned, RecordId, SessionId, SessionInfo, StateRevision,
@@ -37,6 +37,7 @@ pub(super) struct Slot {
     pub(super) anchor: Seq,
     pub(super) turn: Turn,
     pub(super) tokens: Tokens,
+    pub(super) standing: Standing,
     pub(super) hidden_by: Option<Revision>,
     pub(super) late: bool,
     pub(super) orphan: bool,
@@ -218,12 +219,13 @@ impl Index {
         for (key, shown) in &self.live {
             match shown {
                 Shown::Message => {
-                    let (anchor, tokens) = (self.slot(*key)?.anchor, self.tokens(*key)?);
-                    messages.push(VisibleMessage { seq: *key, anchor, tokens });
+                    let Slot { anchor, standing, .. } = *self.slot(*key)?;
+                    messages.push(VisibleMessage { seq: *key, anchor, tokens: self.tokens(*key)?, standing });
                 }
                 Shown::Summary(entry) => {
                     let covers = entry.message.attribution().derived_from.clone();
-                    summaries.push(VisibleSummary { key: *key, covers, tokens: entry.count.tokens });
+                    let (tokens, standing) = (entry.count.tokens, Standing::of(&entry.message));
+                    summaries.push(VisibleSummary { key: *key, covers, tokens, standing });
                 }
             }
         }

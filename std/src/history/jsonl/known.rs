@@ -13,7 +13,7 @@ use super::line::{
 use super::lines::{Lines, Next};
 use super::undo;
 use crate::history::encryption::{self, CIPHER, Place, Vault};
-use crate::history::rules::{self, invalid};
+use crate::history::rules::{self, Standing, invalid};
 use crate::history::{CompactionRecord, RecordId, SessionId, StoreError, StoreErrorKind, Timestamp};
 use crate::wire::stored;
 
@@ -143,11 +143,16 @@ impl Known {
         if line.seq != seq || line.anchor > seq {
             return None;
         }
+        let standing = match line.standing {
+            Some(number) => Standing::parse(number.into())?,
+            None => Standing::of(&line.entry().ok()?.message),
+        };
         let slot = Slot {
             line: span,
             anchor: Seq(line.anchor),
             turn: Turn(line.turn),
             tokens: Tokens(line.tokens),
+            standing,
             hidden_by: line.hidden_by.map(Revision),
             late: line.late,
             orphan: line.orphan,
@@ -189,7 +194,8 @@ impl Known {
         let check = |index: &Index| -> Result<(), StoreError> {
             rules::check_commit(&record, id, None, index.revision(), index.head())?;
             let (messages, summaries) = index.visible()?;
-            rules::edit(&record, &messages, &summaries).map(|_| ())
+            rules::edit(&record, &messages, &summaries)?;
+            rules::check_id(&record, id)
         };
         if revision != record.parent.next() || check(index).is_err() {
             return Ok(None);

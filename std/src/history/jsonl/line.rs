@@ -86,6 +86,9 @@ pub(in crate::history) struct MessageLine<'a> {
     /// The revision that had hidden its group when it was appended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::history) hidden_by: Option<u64>,
+    /// What a commit has to know of its attribution, so that a file is read without decoding its messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::history) standing: Option<u8>,
     /// Its stored form.
     #[serde(borrow)]
     pub(in crate::history) message: &'a RawValue,
@@ -196,6 +199,7 @@ impl<'a> MessageLine<'a> {
             late: entry.late,
             orphan: entry.orphan,
             hidden_by,
+            standing: None,
             message,
         }
     }

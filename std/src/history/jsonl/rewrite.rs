@@ -124,7 +124,7 @@ fn without(
             let left = stored::encode(&entry.message.clone().into_pruned()).map_err(rules::not_storable)?;
             let mut bare = MessageLine::of(line.seq, &entry, line.hidden_by, line.message);
             let left = line::raw(left)?;
-            (bare.message, bare.part_tokens) = (&left, Vec::new());
+            (bare.message, bare.part_tokens, bare.standing) = (&left, Vec::new(), line.standing);
             line::encode(&Line::Message(bare)).map(Some)
         }
         Line::Commit(line) => {

@@ -16,7 +16,7 @@ use super::lines::Lines;
 use super::options::Fsync;
 use super::{read, rewrite, state};
 use crate::files;
-use crate::history::rules::{self, Placement};
+use crate::history::rules::{self, Placement, Standing};
 use crate::history::{
     Append, AppendToken, Appended, CompactionRecord, Entry, NewState, OwnedState, RecordId, SessionId,
     StateOutcome, StoreError, StoreErrorKind, Timestamp,
@@ -152,7 +152,9 @@ impl AppendJob {
         let entries = (first.0..).zip(&self.entries).zip(&self.bodies).zip(&placement.hidden_by);
         for (((seq, entry), body), hidden_by) in entries {
             let hidden_by = hidden_by.map(|revision| revision.0);
-            texts.push(line::encode(&Line::Message(MessageLine::of(seq, entry, hidden_by, body)))?);
+            let mut line = MessageLine::of(seq, entry, hidden_by, body);
+            line.standing = Some(Standing::of(&entry.message).number());
+            texts.push(line::encode(&Line::Message(line))?);
         }
         let (token, count) = (self.token.as_str().to_owned(), self.entries.len() as u64);
         let (first, revision, time) = (first.0, revision.0, time.map(|time| time.0));
@@ -169,6 +171,7 @@ impl AppendJob {
                 anchor: entry.anchor,
                 turn: entry.turn,
                 tokens: entry.count.tokens,
+                standing: Standing::of(&entry.message),
                 hidden_by: *hidden_by,
                 late: entry.late,
                 orphan: entry.orphan,
@@ -247,7 +250,8 @@ pub(super) fn delete(directory: &mut Directory, session: &SessionId) -> Result<b
     let here = Here { operation: "delete", path: &path };
     let opened = directory.opened("delete", session, Access::Write);
     let (existed, lock) = match opened {
-        Ok(None) => return Ok(false),
+        // The process that has removed the file may have been killed before that was durable.
+        Ok(None) => return sync_names(directory, here).map(|()| false),
         Ok(Some(opened)) => (opened.known.index.head().0 > 0, Some(opened)),
         Err(error) if matches!(error.kind(), StoreErrorKind::Corrupt | StoreErrorKind::Invalid) => {
             (true, None)
@@ -255,16 +259,21 @@ pub(super) fn delete(directory: &mut Directory, session: &SessionId) -> Result<b
         Err(error) => return Err(error),
     };
     rewrite::remove_rest(&path).map_err(|error| here.failed(error))?;
-    match fs::remove_file(&path) {
-        Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+    let existed = match fs::remove_file(&path) {
+        Ok(()) => existed,
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
         Err(error) => return Err(here.failed(error)),
-    }
+    };
     drop(lock);
-    if directory.options.fsync != Fsync::Never {
-        files::sync_folder(directory.folder()).map_err(|error| here.failed(error))?;
-    }
-    Ok(existed)
+    sync_names(directory, here).map(|()| existed)
+}
+
+fn sync_names(directory: &Directory, here: Here<'_>) -> Result<(), StoreError> {
+    let done = match directory.options.fsync {
+        Fsync::Never => Ok(()),
+        Fsync::Always | Fsync::OnCommit => files::sync_folder(directory.folder()),
+    };
+    done.map_err(|error| here.failed(error))
 }
 
 /// What a write is that is to be acknowledged.

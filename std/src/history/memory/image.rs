@@ -211,6 +211,7 @@ impl Session {
     fn kept(&self, image: &RecordImage<'_>, pruned: Option<Revision>) -> Result<Kept, StoreError> {
         let record = stored::decode_record(image.record.get()).map_err(unreadable)?;
         let id = RecordId::parse(&image.id).ok_or_else(|| corrupt("a record has no id"))?;
+        rules::check_id(&record, id)?;
         let shown = self.summary_entries(&record).map_err(|_| corrupt("a summary stands nowhere"))?;
         if shown.len() != image.hidden_by.len() {
             return Err(corrupt("a summary is missing"));

@@ -16,7 +16,7 @@ use super::row::{self, digest, number, revision, save_session, text, time};
 use super::{sql, state};
 use crate::history::bodies::Bodies;
 use crate::history::rows::{SessionRow, int, part_tokens_text, stored_time};
-use crate::history::rules::{self, Anchor, Placement, corrupt};
+use crate::history::rules::{self, Anchor, Placement, Standing, corrupt};
 use crate::history::{
     Append, AppendToken, Appended, Entry, LoggedAppend, NewState, OwnedState, SessionId, StateOutcome,
     StoreError, Timestamp, remote,
@@ -237,10 +237,12 @@ impl AppendJob {
         let hidden: Vec<Option<i64>> = hidden_by.iter().map(|by| by.map(|by| int(by.0))).collect();
         let parts: Vec<Option<String>> =
             entries.iter().map(|entry| part_tokens_text(&entry.part_tokens)).collect();
+        let standing: Vec<i64> =
+            entries.iter().map(|entry| Standing::of(&entry.message).number().into()).collect();
         let [insert] = lease.prepare([sql::NEW_MESSAGES]).await?;
         let columns: Parameters<'_> = &[
             &session, &seqs, &anchors, &turns, &tokens, &basis, &counters, &late, &orphan, &hidden, &texts,
-            &parts,
+            &parts, &standing,
         ];
         lease.execute(&insert, columns).await?;
         Ok(())

@@ -15,7 +15,7 @@ use super::runs::Runs;
 use super::sql;
 use crate::history::bodies::RecordBodies;
 use crate::history::rows::{self, SessionRow, count, covers, covers_text, int};
-use crate::history::rules::{self, VisibleMessage, VisibleSummary, corrupt};
+use crate::history::rules::{self, Standing, VisibleMessage, VisibleSummary, corrupt};
 use crate::history::{CompactionRecord, MessageEdit, RecordId, SessionId, StoreError, TokenCount};
 
 /// A commit with everything about it that can be made before its turn comes.
@@ -79,7 +79,7 @@ impl CommitJob {
         let (one, both): ([&(dyn ToSql + Sync); 1], [&(dyn ToSql + Sync); 2]) = ([&name], [&name, &revision]);
         let begun = try_join(lease.begin(Access::Write), lease.row(&lock, &one));
         let ((_, found), known) = try_join(begun, lease.row(&record, &both)).await?;
-        let known = known.as_ref().map(|row| Ok::<_, Failure>((made, record_id(row)?))).transpose()?;
+        let known = known.as_ref().map(|row| Ok::<_, Failure>((made, record_id(row, 0)?))).transpose()?;
         let found = found.as_ref().map(|found| Ok::<_, Failure>((row::session(found)?, row::runs(found)?)));
         Ok((found.transpose()?, known))
     }
@@ -92,8 +92,9 @@ impl CommitJob {
             let (key, tokens) = (int(summary.key.0), int(summary.count.tokens.as_u64()));
             let (basis, counter) = (summary.count.basis.as_str(), summary.count.counter.as_bytes());
             let covers = covers_text(&summary.message.attribution().derived_from)?;
-            let columns: [&(dyn ToSql + Sync); 8] =
-                [&row.id, &revision, &key, &tokens, &basis, &counter, &covers, body];
+            let standing = i64::from(Standing::of(&summary.message).number());
+            let columns: [&(dyn ToSql + Sync); 9] =
+                [&row.id, &revision, &key, &tokens, &basis, &counter, &covers, body, &standing];
             changed_one(lease.execute(&insert, &columns).await?)?;
         }
         Ok(())
@@ -119,8 +120,8 @@ impl CommitJob {
     }
 }
 
-fn record_id(row: &Row) -> Result<RecordId, Failure> {
-    let bytes: &[u8] = row.try_get(0)?;
+pub(super) fn record_id(row: &Row, column: usize) -> Result<RecordId, Failure> {
+    let bytes: &[u8] = row.try_get(column)?;
     let id = bytes.try_into().map_err(|_| corrupt("commit: the id of a record is damaged"))?;
     Ok(RecordId::from_bytes(id))
 }
@@ -139,11 +140,13 @@ pub(super) async fn visible(
         try_join(lease.rows(&messages, &ranges), lease.rows(&summaries, &one)).await?;
     let message = |row: &Row| {
         let (seq, anchor) = (Seq(number(row, 0)?), Seq(number(row, 1)?));
-        Ok(VisibleMessage { seq, anchor, tokens: Tokens(number32(row, 2)?) })
+        let (tokens, standing) = (Tokens(number32(row, 2)?), rows::standing(row.try_get(3)?)?);
+        Ok(VisibleMessage { seq, anchor, tokens, standing })
     };
     let summary = |row: &Row| {
         let covers = covers(row.try_get(2)?)?;
-        Ok(VisibleSummary { key: Seq(number(row, 0)?), covers, tokens: Tokens(number32(row, 1)?) })
+        let (tokens, standing) = (Tokens(number32(row, 1)?), rows::standing(row.try_get(3)?)?);
+        Ok(VisibleSummary { key: Seq(number(row, 0)?), covers, tokens, standing })
     };
     let mut messages = messages.iter().map(message).collect::<Result<Vec<_>, Failure>>()?;
     messages.sort_unstable_by_key(|message| message.seq);

@@ -1,4 +1,4 @@
-//! Making the tables, and refusing those of a newer version.
+//! Making the tables, and refusing those of another version.
 
 use sha2::{Digest, Sha256};
 use tokio_postgres::Row;
@@ -8,9 +8,10 @@ use super::job::Job;
 use super::lease::{Access, Lease};
 use super::options::quoted;
 use super::{schema, sql};
+use crate::history::StoreError;
 use crate::history::rules::invalid;
 
-/// Makes the tables, or brings them up to date.
+/// Makes the tables where there are none.
 #[derive(Debug)]
 pub(super) struct MigrateJob;
 
@@ -34,12 +35,12 @@ impl Job for MigrateJob {
         lease.rows(&lock, &[&lock_number()]).await?;
         make_schema(lease).await?;
         lease.exact(&lease.names().complete(schema::MIGRATIONS)).await?;
-        upgrade(lease).await?;
+        make_tables(lease).await?;
         lease.commit().await
     }
 }
 
-/// Sees whether there is a server that lets the user in, and no newer version has written the tables.
+/// Sees whether there is a server that lets the user in, and no other version has written the tables.
 #[derive(Debug)]
 pub(super) struct LookJob;
 
@@ -61,17 +62,12 @@ pub(super) async fn check(lease: &Lease<'_>) -> Result<(), Failure> {
     let found = version(lease).await?;
     lease.commit().await?;
     match found {
-        schema::VERSION => Ok(()),
         0 => Err(invalid("open: the tables are missing; call `migrate`").into()),
-        older => Err(invalid(format!(
-            "open: written by an older version: schema {older}, this one has {}; call `migrate`",
-            schema::VERSION
-        ))
-        .into()),
+        _ => Ok(()),
     }
 }
 
-/// The version of the tables; 0 if there are none.
+/// The version of the tables, which is the one of this release; 0 if there are none.
 async fn version(lease: &Lease<'_>) -> Result<i64, Failure> {
     let [has] = lease.prepare([sql::HAS_MIGRATIONS]).await?;
     let first = |row: Option<Row>| -> Result<bool, Failure> {
@@ -89,7 +85,8 @@ async fn version(lease: &Lease<'_>) -> Result<i64, Failure> {
             schema::VERSION
         ))
         .into()),
-        found => Ok(found),
+        found @ (0 | schema::VERSION) => Ok(found),
+        older => Err(of_older(older).into()),
     }
 }
 
@@ -102,17 +99,23 @@ async fn make_schema(lease: &Lease<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn upgrade(lease: &Lease<'_>) -> Result<(), Failure> {
+async fn make_tables(lease: &Lease<'_>) -> Result<(), Failure> {
     // Another process may have been faster.
-    let done = version(lease).await?;
-    let [insert] = lease.prepare([sql::NEW_VERSION]).await?;
-    for (version, upgrade) in (1_i64..).zip(schema::UPGRADES) {
-        if version > done {
-            lease.exact(&lease.names().complete(upgrade)).await?;
-            lease.execute(&insert, &[&version]).await?;
-        }
+    if version(lease).await? == schema::VERSION {
+        return Ok(());
     }
+    lease.exact(&lease.names().complete(schema::TABLES)).await?;
+    let [insert] = lease.prepare([sql::NEW_VERSION]).await?;
+    lease.execute(&insert, &[&schema::VERSION]).await?;
     Ok(())
+}
+
+fn of_older(version: i64) -> StoreError {
+    invalid(format!(
+        "open: written by an older version: schema {version}, this one has {}; export its sessions with that version, \
+         and import them into other tables",
+        schema::VERSION
+    ))
 }
 
 /// One for all migrations in a database, whatever the names of the tables: they may make one and the same schema.

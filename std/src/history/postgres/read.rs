@@ -9,6 +9,7 @@ use futures::future::{try_join, try_join4};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use super::commit::record_id;
 use super::failure::Failure;
 use super::job::Job;
 use super::lease::{Access, Lease};
@@ -211,8 +212,8 @@ impl Job for RecordsJob {
         let mut found = BTreeMap::new();
         for row in &rows {
             let (revision, body) = (Revision(number(row, 0)?), row.try_get(1)?);
-            let undone_by = self::revision(row, 2)?;
-            found.insert(revision, StoredRecord { revision, body, undone_by, summaries: Vec::new() });
+            let (undone_by, id) = (self::revision(row, 2)?, record_id(row, 3)?);
+            found.insert(revision, StoredRecord { revision, id, body, undone_by, summaries: Vec::new() });
         }
         let range = found.first_key_value().zip(found.last_key_value());
         if let Some(((first, _), (last, _))) = range {

@@ -19,8 +19,8 @@
 //!
 //! `@` stands for the schema and the prefix of a table's name, `#` for the prefix of an index's.
 
-/// The version that this program writes and reads.
-pub(super) const VERSION: i64 = UPGRADES.len() as i64;
+/// The version that this program writes and reads. Tables of another one are refused.
+pub(super) const VERSION: i64 = 4;
 
 /// Which versions there have been.
 pub(super) const MIGRATIONS: &str = "
@@ -29,8 +29,8 @@ CREATE TABLE IF NOT EXISTS @migrations (
     applied timestamptz NOT NULL DEFAULT now()
 )";
 
-/// What each version adds. New tables go through all of them too.
-pub(super) const UPGRADES: &[&str] = &["
+/// The tables themselves.
+pub(super) const TABLES: &str = "
 CREATE TABLE @sessions (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     digest bytea NOT NULL UNIQUE,
@@ -41,7 +41,10 @@ CREATE TABLE @sessions (
     live_messages bigint NOT NULL,
     live_tokens bigint NOT NULL,
     created bigint,
-    appended bigint
+    appended bigint,
+    live_first bigint[],
+    live_last bigint[],
+    live_at bigint
 );
 
 CREATE INDEX #sessions_place ON @sessions (place);
@@ -65,6 +68,7 @@ CREATE TABLE @messages (
     edit_basis text,
     edit_counter bytea,
     stand_ins text,
+    standing bigint NOT NULL,
     live bigint GENERATED ALWAYS AS (CASE WHEN hidden_by IS NULL AND NOT orphan THEN seq END) STORED,
     PRIMARY KEY (session, seq)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
@@ -86,6 +90,7 @@ CREATE TABLE @summaries (
     pruned_by bigint,
     covers text NOT NULL,
     body text NOT NULL,
+    standing bigint NOT NULL,
     live bigint GENERATED ALWAYS AS (CASE WHEN hidden_by IS NULL THEN key END) STORED,
     PRIMARY KEY (session, revision, key)
 );
@@ -139,13 +144,11 @@ CREATE TABLE @prunes (
 );
 
 CREATE INDEX #prunes_through ON @prunes (session, through, revision);
-", "
-ALTER TABLE @sessions ADD COLUMN live_first bigint[], ADD COLUMN live_last bigint[], ADD COLUMN live_at bigint;
-", "
+
 CREATE TABLE @states (
     session bigint PRIMARY KEY REFERENCES @sessions (id) ON DELETE CASCADE,
     revision bigint NOT NULL,
     head bigint NOT NULL,
     body bytea NOT NULL
 );
-"];
+";

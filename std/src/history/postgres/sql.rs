@@ -66,9 +66,9 @@ pub(super) const PRUNED_IN: &str = "SELECT 1 FROM @messages
 pub(super) const ANCHOR: &str = "SELECT anchor, hidden_by FROM @messages WHERE session = $1 AND seq = $2";
 
 pub(super) const NEW_MESSAGES: &str = "INSERT INTO @messages
-    (session, seq, anchor, turn, tokens, basis, counter, late, orphan, hidden_by, body, part_tokens)
+    (session, seq, anchor, turn, tokens, basis, counter, late, orphan, hidden_by, body, part_tokens, standing)
     SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::bytea[],
-        $8::boolean[], $9::boolean[], $10::bigint[], $11::text[], $12::text[])";
+        $8::boolean[], $9::boolean[], $10::bigint[], $11::text[], $12::text[], $13::bigint[])";
 
 /// The first unanswered call of a group with one id, or the first request for approval: its ordinal has bit 31.
 pub(super) const ANSWER: &str = "DELETE FROM @unanswered WHERE session = $1 AND anchor = $2 AND ordinal =
@@ -111,11 +111,11 @@ pub(super) const LOG: &str =
 
 pub(super) const VISIBLE_MESSAGES: &str =
     "SELECT it.* FROM unnest($2::bigint[], $3::bigint[]) run (low, high),
-    LATERAL (SELECT seq, anchor, coalesce(edit_tokens, tokens) FROM @messages
+    LATERAL (SELECT seq, anchor, coalesce(edit_tokens, tokens), standing FROM @messages
         WHERE session = $1 AND live BETWEEN low AND high OFFSET 0) it";
 
 pub(super) const VISIBLE_SUMMARIES: &str =
-    "SELECT key, tokens, covers FROM @summaries WHERE session = $1 AND live >= 0 ORDER BY live";
+    "SELECT key, tokens, covers, standing FROM @summaries WHERE session = $1 AND live >= 0 ORDER BY live";
 
 /// A message as it was appended, and what stands in place of its parts.
 pub(super) const EDITED: &str = "SELECT tokens, basis, counter, body, edit_tokens, edit_basis,
@@ -132,7 +132,7 @@ pub(super) const DROP_EDIT: &str =
 pub(super) const RECORD: &str = "SELECT r.id FROM @sessions s
     JOIN @records r ON r.session = s.id AND r.revision = $2 WHERE s.digest = $1";
 
-pub(super) const RECORDS: &str = "SELECT revision, body, undone_by FROM @records
+pub(super) const RECORDS: &str = "SELECT revision, body, undone_by, id FROM @records
     WHERE session = $1 AND revision > $2 ORDER BY revision LIMIT $3";
 
 pub(super) const SUMMARIES: &str = "SELECT revision, key, tokens, basis, counter, body FROM @summaries
@@ -145,8 +145,8 @@ pub(super) const HIDE_SUMMARY: &str = "UPDATE @summaries SET hidden_by = $3 WHER
 
 /// A summary is in the turn of the first message that it covers.
 pub(super) const NEW_SUMMARY: &str = "INSERT INTO @summaries
-    (session, revision, key, turn, tokens, basis, counter, hidden_by, covers, body)
-    SELECT session, $2, seq, turn, $4, $5, $6, NULL, $7, $8 FROM @messages WHERE session = $1 AND seq = $3";
+    (session, revision, key, turn, tokens, basis, counter, hidden_by, covers, body, standing)
+    SELECT session, $2, seq, turn, $4, $5, $6, NULL, $7, $8, $9 FROM @messages WHERE session = $1 AND seq = $3";
 
 pub(super) const NEW_RECORD: &str =
     "INSERT INTO @records (session, revision, id, body) VALUES ($1, $2, $3, $4)";

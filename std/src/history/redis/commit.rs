@@ -10,7 +10,7 @@ use super::record::StoredRecord;
 use super::row::{self, Row};
 use super::script::{Args, Call, SCRIPTS};
 use crate::history::bodies::RecordBodies;
-use crate::history::rules::{self, Restored, corrupt};
+use crate::history::rules::{self, Restored, Standing, corrupt};
 use crate::history::{CompactionRecord, MessageEdit, RecordId, SessionId, StoreError};
 
 /// A commit with everything about it that can be made before it is sent.
@@ -110,7 +110,8 @@ impl CommitJob {
             // A summary is in the turn of the first message that it covers.
             let Place { turn, .. } = Place::parse(place.as_deref().ok_or_else(lost)?)?;
             let (tokens, covers) = (summary.count.tokens, summary.message.attribution().derived_from.clone());
-            let member = Member::Summary { key, revision, turn, tokens, covers };
+            let standing = Standing::of(&summary.message);
+            let member = Member::Summary { key, revision, turn, tokens, covers, standing };
             members.extend([key.to_string(), member.to_string()]);
             rows.extend([row::summary_field(key, revision), row::summary(summary, turn, body)?]);
         }

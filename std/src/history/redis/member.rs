@@ -6,23 +6,39 @@ use core::fmt;
 use epitome_core::attribution::SeqRange;
 use epitome_core::{Head, Revision, Seq, Tokens, Turn};
 
-use crate::history::rules::{Anchor, VisibleMessage, VisibleSummary, corrupt};
+use crate::history::rules::{Anchor, Standing, VisibleMessage, VisibleSummary, corrupt};
 use crate::history::{Appended, Entry, StoreError, Timestamp};
 
 /// Something visible, as it stands in the sorted set of what is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Member {
-    /// `m SEQ ANCHOR TURN TOKENS FLAGS`, where the flags are `e` (shortened), `l` (a late answer) or `-`.
-    Message { seq: Seq, anchor: Seq, turn: Turn, tokens: Tokens, edited: bool, late: bool },
-    /// `s KEY REVISION TURN TOKENS COVERS`, where what it covers is `FIRST-LAST,..`.
-    Summary { key: Seq, revision: Revision, turn: Turn, tokens: Tokens, covers: Vec<SeqRange> },
+    /// `m SEQ ANCHOR TURN TOKENS FLAGS STANDING`, where the flags are `e` (shortened), `l` (a late answer) or `-`.
+    Message {
+        seq: Seq,
+        anchor: Seq,
+        turn: Turn,
+        tokens: Tokens,
+        edited: bool,
+        late: bool,
+        standing: Standing,
+    },
+    /// `s KEY REVISION TURN TOKENS COVERS STANDING`, where what it covers is `FIRST-LAST,..`.
+    Summary {
+        key: Seq,
+        revision: Revision,
+        turn: Turn,
+        tokens: Tokens,
+        covers: Vec<SeqRange>,
+        standing: Standing,
+    },
 }
 
 impl Member {
     /// A message that is new at `seq`.
-    pub(super) const fn of(seq: Seq, entry: &Entry) -> Self {
+    pub(super) fn of(seq: Seq, entry: &Entry) -> Self {
         let Entry { anchor, turn, late, .. } = *entry;
-        Self::Message { seq, anchor, turn, tokens: entry.count.tokens, edited: false, late }
+        let (tokens, standing) = (entry.count.tokens, Standing::of(&entry.message));
+        Self::Message { seq, anchor, turn, tokens, edited: false, late, standing }
     }
 
     /// Where it stands among the others.
@@ -51,8 +67,8 @@ impl Member {
     /// The same message, shortened or not, which has so many tokens then.
     pub(super) fn shown(&self, tokens: Tokens, edited: bool) -> Self {
         match *self {
-            Self::Message { seq, anchor, turn, late, .. } => {
-                Self::Message { seq, anchor, turn, tokens, edited, late }
+            Self::Message { seq, anchor, turn, late, standing, .. } => {
+                Self::Message { seq, anchor, turn, tokens, edited, late, standing }
             }
             Self::Summary { .. } => self.clone(),
         }
@@ -67,11 +83,13 @@ impl Member {
         let (mut messages, mut summaries) = (Vec::new(), Vec::new());
         for member in members {
             match member {
-                Self::Message { seq, anchor, tokens, .. } => {
-                    messages.push(VisibleMessage { seq: *seq, anchor: *anchor, tokens: *tokens });
+                Self::Message { seq, anchor, tokens, standing, .. } => {
+                    let (seq, anchor, tokens, standing) = (*seq, *anchor, *tokens, *standing);
+                    messages.push(VisibleMessage { seq, anchor, tokens, standing });
                 }
-                Self::Summary { key, tokens, covers, .. } => {
-                    summaries.push(VisibleSummary { key: *key, covers: covers.clone(), tokens: *tokens });
+                Self::Summary { key, tokens, covers, standing, .. } => {
+                    let (key, tokens, standing) = (*key, *tokens, *standing);
+                    summaries.push(VisibleSummary { key, covers: covers.clone(), tokens, standing });
                 }
             }
         }
@@ -82,22 +100,22 @@ impl Member {
 impl fmt::Display for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Message { seq, anchor, turn, tokens, edited, late } => {
+            Self::Message { seq, anchor, turn, tokens, edited, late, standing } => {
                 let flags = match (edited, late) {
                     (true, true) => "el",
                     (true, false) => "e",
                     (false, true) => "l",
                     (false, false) => "-",
                 };
-                write!(f, "m {seq} {anchor} {} {} {flags}", turn.0, tokens.0)
+                write!(f, "m {seq} {anchor} {} {} {flags} {}", turn.0, tokens.0, standing.number())
             }
-            Self::Summary { key, revision, turn, tokens, covers } => {
+            Self::Summary { key, revision, turn, tokens, covers, standing } => {
                 write!(f, "s {key} {revision} {} {} ", turn.0, tokens.0)?;
                 for (at, range) in covers.iter().enumerate() {
                     let comma = if at == 0 { "" } else { "," };
                     write!(f, "{comma}{}-{}", range.first, range.last)?;
                 }
-                Ok(())
+                write!(f, " {}", standing.number())
             }
         }
     }
@@ -108,7 +126,8 @@ fn parse(text: &str) -> Option<Member> {
     let kind = words.next()?;
     let (key, of) = (Seq(words.next()?.parse().ok()?), words.next()?.parse().ok()?);
     let (turn, tokens) = (Turn(words.next()?.parse().ok()?), Tokens(words.next()?.parse().ok()?));
-    let (last, None) = (words.next()?, words.next()) else { return None };
+    let (last, standing, None) = (words.next()?, words.next()?, words.next()) else { return None };
+    let standing = Standing::parse(standing.parse().ok()?)?;
     match kind {
         "m" => {
             let (edited, late) = match last {
@@ -118,11 +137,11 @@ fn parse(text: &str) -> Option<Member> {
                 "el" => (true, true),
                 _ => return None,
             };
-            Some(Member::Message { seq: key, anchor: Seq(of), turn, tokens, edited, late })
+            Some(Member::Message { seq: key, anchor: Seq(of), turn, tokens, edited, late, standing })
         }
         "s" => {
             let covers = last.split(',').map(parse_range).collect::<Option<_>>()?;
-            Some(Member::Summary { key, revision: Revision(of), turn, tokens, covers })
+            Some(Member::Summary { key, revision: Revision(of), turn, tokens, covers, standing })
         }
         _ => None,
     }
@@ -240,13 +259,14 @@ mod tests {
         let numbers = (any::<u64>(), any::<u64>(), any::<u32>(), any::<u32>());
         let range =
             any::<(u64, u64)>().prop_map(|(one, other)| SeqRange { first: Seq(one), last: Seq(other) });
-        (numbers, any::<(bool, bool, bool)>(), vec(range, 1..4)).prop_map(
-            |((key, of, turn, tokens), (summary, edited, late), covers)| {
+        let standing = (0_u64..13).prop_filter_map("no standing", Standing::parse);
+        (numbers, any::<(bool, bool, bool)>(), vec(range, 1..4), standing).prop_map(
+            |((key, of, turn, tokens), (summary, edited, late), covers, standing)| {
                 let (key, turn, tokens) = (Seq(key), Turn(turn), Tokens(tokens));
                 if summary {
-                    Member::Summary { key, revision: Revision(of), turn, tokens, covers }
+                    Member::Summary { key, revision: Revision(of), turn, tokens, covers, standing }
                 } else {
-                    Member::Message { seq: key, anchor: Seq(of), turn, tokens, edited, late }
+                    Member::Message { seq: key, anchor: Seq(of), turn, tokens, edited, late, standing }
                 }
             },
         )

@@ -93,6 +93,10 @@ fn check(found: Option<&str>) -> Result<(), StoreError> {
             StoreErrorKind::Invalid,
             format!("open: written by a newer version: layout {newer}, this one reads up to {LAYOUT}"),
         )),
+        Some(Ok(older)) => Err(invalid(format!(
+            "open: written by an older version: layout {older}, this one has {LAYOUT}; export its sessions with that \
+             version, and import them under another prefix"
+        ))),
         _ => Err(StoreError::new(
             StoreErrorKind::Corrupt,
             "open: the key that says how the others are laid out holds something else",
@@ -101,4 +105,4 @@ fn check(found: Option<&str>) -> Result<(), StoreError> {
 }
 
 /// The version of the layout of keys, and the highest that this release reads.
-const LAYOUT: u64 = 1;
+const LAYOUT: u64 = 2;

@@ -169,6 +169,7 @@ pub(super) fn committed((records, summaries): &Records) -> Result<Vec<Committed>
             let row = Row::read(*key, value.as_ref())?;
             record.summaries.push(Summary::new(*key, row.message()?, row.count()));
         }
+        rules::check_id(&record, stored.id)?;
         Ok(Committed::new(stored.revision, record).undone(stored.undone_by))
     };
     records.iter().zip(summaries).map(committed).collect()

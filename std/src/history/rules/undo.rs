@@ -110,6 +110,13 @@ pub(in crate::history) fn bare_record(
     (bare != *record).then_some(bare)
 }
 
+/// Whether a prune has taken something of `record`: a text of a summary, or one that stood in a message.
+pub(in crate::history) fn is_pruned_record(record: &CompactionRecord) -> bool {
+    let stand_ins = record.edits.iter().flat_map(|edit| &edit.stand_ins);
+    let mut emptied = stand_ins.filter_map(|stand_in| stand_in.text.as_ref());
+    record.summaries.iter().any(|summary| summary.message.is_pruned()) || emptied.any(|text| text.is_empty())
+}
+
 /// The answer to a prune that finds nothing to delete: that of the latest of `prunes` through the same revision.
 pub(in crate::history) fn pruned_before(
     prunes: impl DoubleEndedIterator<Item = Pruned>,

@@ -11,7 +11,7 @@ use super::sql;
 use crate::history::bodies::Bodies;
 use crate::history::encryption::Place;
 use crate::history::rows::{SessionRow, int, part_tokens_text, stored_time};
-use crate::history::rules::{self, Anchor, corrupt};
+use crate::history::rules::{self, Anchor, Standing, corrupt};
 use crate::history::{Append, AppendToken, Appended, Entry, LoggedAppend, StoreError, Timestamp};
 
 /// An append with everything about it that can be made before its turn comes.
@@ -123,6 +123,7 @@ impl AppendJob {
                 entry.late,
                 entry.orphan,
                 hidden_by.map(|revision| int(revision.0)),
+                Standing::of(&entry.message).number(),
             ))?;
             text.execute((session, seq, body, part_tokens_text(&entry.part_tokens)))?;
             if hidden_by.is_some() {
@@ -157,7 +158,15 @@ pub(super) fn list(
         let token =
             String::from_utf8(row.get(0)?).map_err(|_| corrupt("appends: an append's token is no text"))?;
         let appended = Appended::new(Seq(number(row, 1)?), Seq(number(row, 2)?), Revision(number(row, 3)?));
+        let follows = appends.last().is_none_or(|last: &LoggedAppend| last.appended.head == appended.first);
+        if !follows {
+            return Err(corrupt("appends: an append is missing; restore the file from a backup").into());
+        }
         appends.push(LoggedAppend::new(AppendToken::new(token), appended, time(row, 4)?));
+    }
+    let is_last = u32::try_from(appends.len()).is_ok_and(|found| found < limit);
+    if is_last && appends.last().map_or(from, |last| last.appended.head) < session.head {
+        return Err(corrupt("appends: the last append is missing; restore the file from a backup").into());
     }
     Ok(appends)
 }

@@ -5,13 +5,14 @@ use epitome_core::{Revision, Seq, Tokens};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::failure::Failure;
+use super::read::check_counts;
 use super::row::{self, find_session, number, rows, save_session};
 use super::session::Session;
 use super::sql;
 use crate::history::bodies::RecordBodies;
 use crate::history::encryption::Place;
-use crate::history::rows::{SessionRow, count, covers, covers_text, int, shortened};
-use crate::history::rules::{self, VisibleMessage, VisibleSummary, corrupt};
+use crate::history::rows::{SessionRow, count, covers, covers_text, int, shortened, standing};
+use crate::history::rules::{self, Standing, VisibleMessage, VisibleSummary, corrupt};
 use crate::history::{CompactionRecord, MessageEdit, RecordId, StoreError, TokenCount};
 
 /// A commit with everything about it that can be made before its turn comes.
@@ -44,6 +45,8 @@ impl CommitJob {
         }
         let messages = rows(connection, sql::VISIBLE_MESSAGES, [row.id], visible_message)?;
         let summaries = rows(connection, sql::VISIBLE_SUMMARIES, [row.id], visible_summary)?;
+        let tokens = messages.iter().map(|it| it.tokens).chain(summaries.iter().map(|it| it.tokens));
+        check_counts(&row, (messages.len().saturating_add(summaries.len()), tokens))?;
         let edit = rules::edit(&self.record, &messages, &summaries)?;
         let session = (&self.session, row.id);
         let stand_ins = self.record.edits.iter().map(|edit| shorten(connection, session, edit));
@@ -78,6 +81,7 @@ impl CommitJob {
                 summary.count.counter.as_str(),
                 covers_text(&summary.message.attribution().derived_from)?,
                 body,
+                Standing::of(&summary.message).number(),
             ))?;
         }
         for call in &self.record.unanswered {
@@ -183,10 +187,11 @@ pub(super) fn insert_edit(
 
 pub(super) fn visible_message(row: &Row<'_>) -> Result<VisibleMessage, Failure> {
     let (seq, anchor) = (Seq(number(row, 0)?), Seq(number(row, 1)?));
-    Ok(VisibleMessage { seq, anchor, tokens: Tokens(row.get(2)?) })
+    Ok(VisibleMessage { seq, anchor, tokens: Tokens(row.get(2)?), standing: standing(row.get(3)?)? })
 }
 
 pub(super) fn visible_summary(row: &Row<'_>) -> Result<VisibleSummary, Failure> {
     let text: String = row.get(2)?;
-    Ok(VisibleSummary { key: Seq(number(row, 0)?), covers: covers(&text)?, tokens: Tokens(row.get(1)?) })
+    let (tokens, standing) = (Tokens(row.get(1)?), standing(row.get(3)?)?);
+    Ok(VisibleSummary { key: Seq(number(row, 0)?), covers: covers(&text)?, tokens, standing })
 }

@@ -8,8 +8,11 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transac
 use uuid::Uuid;
 
 use super::failure::{Failure, unavailable};
-use super::sql::{self, APPLICATION_ID, SCHEMA, SCHEMA_VERSION, UPGRADES};
-use crate::history::encryption::{self, CIPHER, Place, Vault};
+use super::schema::{APPLICATION_ID, SCHEMA, SCHEMA_VERSION};
+use super::sql;
+use super::sums;
+use crate::files::FileId;
+use crate::history::encryption::{self, CIPHER, Place as Sealed, Vault};
 use crate::history::rules::{corrupt, invalid};
 use crate::history::{StoreError, StoreErrorKind};
 
@@ -22,15 +25,51 @@ const STATEMENTS_MAX: usize = 96;
 /// How often the change to WAL is tried: each time it fails, another of those who open a new file has come further.
 const WAL_ATTEMPTS_MAX: usize = 32;
 
+/// Where an open file lies. SQLite goes on with a file that was removed or replaced, and what is written there is lost.
+#[derive(Debug)]
+pub(super) struct Place {
+    path: PathBuf,
+    id: FileId,
+}
+
+impl Place {
+    fn of(path: &Path) -> Result<Self, StoreError> {
+        let id =
+            FileId::at(path).map_err(|error| unavailable("open: the file is lost").with_source(error))?;
+        let id = id.ok_or_else(|| unavailable("open: there is no such file"))?;
+        Ok(Self { path: path.to_owned(), id })
+    }
+
+    /// # Errors
+    /// `Unavailable` if the path leads to another file by now, or to none.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        let path = self.path.display();
+        match FileId::at(&self.path) {
+            Ok(Some(id)) if id == self.id => Ok(()),
+            Ok(_) => Err(unavailable(format!(
+                "the file {path} was removed or replaced since it was opened, and what was written since may be lost; \
+                 put it back, or open the store again"
+            ))),
+            Err(error) => {
+                let context = format!("whether the file {path} is still there cannot be seen");
+                Err(unavailable(context).with_source(error))
+            }
+        }
+    }
+}
+
 /// A file that is open, and the id of its own that its texts are encrypted with, if they are.
 pub(super) struct Opened {
     pub(super) connection: Connection,
     pub(super) file: Uuid,
+    /// Where it lies, unless in memory.
+    pub(super) place: Option<Place>,
 }
 
 pub(super) fn open(path: &Path, vault: &Vault) -> Result<Opened, StoreError> {
     let path = resolve(path)?;
     create(&path)?;
+    let place = Place::of(&path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || -> Result<Opened, Failure> {
         let connection = Connection::open_with_flags(&path, flags)?;
@@ -41,17 +80,19 @@ pub(super) fn open(path: &Path, vault: &Vault) -> Result<Opened, StoreError> {
             return Err(not_writable(&path).into());
         }
         let file = set_up(&connection, vault)?;
-        Ok(Opened { connection, file })
+        Ok(Opened { connection, file, place: None })
     };
-    open().map_err(|failure| failure.of("open"))
+    let opened = open().map_err(|failure| failure.of("open"))?;
+    place.check()?;
+    Ok(Opened { place: Some(place), ..opened })
 }
 
-pub(super) fn open_in_memory() -> Result<Connection, StoreError> {
-    let open = || -> Result<Connection, Failure> {
+pub(super) fn open_in_memory() -> Result<Opened, StoreError> {
+    let open = || -> Result<Opened, Failure> {
         let connection = Connection::open_in_memory()?;
         prepare(&connection)?;
-        set_up(&connection, &Vault::Plain)?;
-        Ok(connection)
+        let file = set_up(&connection, &Vault::Plain)?;
+        Ok(Opened { connection, file, place: None })
     };
     open().map_err(|failure| failure.of("open"))
 }
@@ -61,9 +102,7 @@ pub(super) fn open_in_memory() -> Result<Connection, StoreError> {
 /// a file that does not change: whoever makes it writable again opens it anew.
 pub(super) fn open_read_only(path: &Path, vault: &Vault) -> Result<Opened, StoreError> {
     let path = resolve(path)?;
-    if !path.exists() {
-        return Err(unavailable("open: there is no such file"));
-    }
+    let place = Place::of(&path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let checked = |connection| checked(connection, vault);
     let first = Connection::open_with_flags(&path, flags).map_err(Failure::from).and_then(checked);
@@ -76,7 +115,9 @@ pub(super) fn open_read_only(path: &Path, vault: &Vault) -> Result<Opened, Store
     } else {
         first
     };
-    opened.map_err(|failure| failure.of("open"))
+    let opened = opened.map_err(|failure| failure.of("open"))?;
+    place.check()?;
+    Ok(Opened { place: Some(place), ..opened })
 }
 
 fn checked(connection: Connection, vault: &Vault) -> Result<Opened, Failure> {
@@ -84,15 +125,9 @@ fn checked(connection: Connection, vault: &Vault) -> Result<Opened, Failure> {
     match identify_alone(&connection)? {
         Identity::Ours { version: SCHEMA_VERSION } => {
             let file = unlock(&connection, vault)?;
-            Ok(Opened { connection, file })
+            Ok(Opened { connection, file, place: None })
         }
-        Identity::Ours { version } => {
-            let context = format!(
-                "open: written by an older version: schema {version}, this one has {SCHEMA_VERSION}; open it for \
-                 writing once, which brings it up to date"
-            );
-            Err(invalid(context).into())
-        }
+        Identity::Ours { version } => Err(of_older(version).into()),
         Identity::Empty => Err(invalid("open: the file is empty; open it for writing first").into()),
     }
 }
@@ -106,15 +141,16 @@ fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(path)
 }
 
-/// Creates the file if there is none, readable by its owner only; SQLite gives its companions the same permissions.
+/// Creates the file if there is none, readable by its owner only; SQLite gives its companions the same permissions. One that is
+/// there is not opened: when that is closed, the system takes the locks of every connection of this process to it.
 fn create(path: &Path) -> Result<(), StoreError> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
+    options.read(true).write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(path) {
         Ok(_) => Ok(()),
-        Err(error) if path.exists() => Err(not_writable(path).with_source(error)),
+        Err(_) if path.exists() => Ok(()),
         Err(error) => Err(unavailable("open: the file cannot be created").with_source(error)),
     }
 }
@@ -155,6 +191,7 @@ fn immutable(path: &Path) -> String {
 
 fn prepare(connection: &Connection) -> Result<(), Failure> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    sums::register(connection)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     // The file's own schema may not run functions of ours that have side effects.
     connection.pragma_update(None, "trusted_schema", false)?;
@@ -164,7 +201,7 @@ fn prepare(connection: &Connection) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes acknowledged writes last, and the schema the one of this release. Returns the file's own id.
+/// Makes acknowledged writes last, and the tables where there are none. Returns the file's own id.
 fn set_up(connection: &Connection, vault: &Vault) -> Result<Uuid, Failure> {
     // Each commit is in the log, and the log on the disk, before it is acknowledged. Where the file system allows no
     // WAL, SQLite stays with its rollback journal, which under FULL lasts as well.
@@ -175,21 +212,17 @@ fn set_up(connection: &Connection, vault: &Vault) -> Result<Uuid, Failure> {
 
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     // Another process may have been faster.
-    let version = match identify(&transaction)? {
-        Identity::Ours { version } => version,
+    match identify(&transaction)? {
+        Identity::Ours { version: SCHEMA_VERSION } => {}
+        Identity::Ours { version } => return Err(of_older(version).into()),
         Identity::Empty => {
             transaction.execute_batch(SCHEMA)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-            0
+            transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+            if !vault.is_plain() {
+                lock(&transaction, vault)?;
+            }
         }
-    };
-    if version < SCHEMA_VERSION {
-        let done = usize::try_from(version.max(1).saturating_sub(1)).unwrap_or_default();
-        UPGRADES.iter().skip(done).try_for_each(|upgrade| transaction.execute_batch(upgrade))?;
-        transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
-    }
-    if version == 0 && !vault.is_plain() {
-        lock(&transaction, vault)?;
     }
     // What is to be kept otherwise is left as it was found.
     let file = unlock(&transaction, vault)?;
@@ -197,10 +230,17 @@ fn set_up(connection: &Connection, vault: &Vault) -> Result<Uuid, Failure> {
     Ok(file)
 }
 
+fn of_older(version: i64) -> StoreError {
+    invalid(format!(
+        "open: written by an older version: schema {version}, this one has {SCHEMA_VERSION}; export its sessions with \
+         that version, and import them into another file"
+    ))
+}
+
 /// Says in a new file that its texts are encrypted.
 fn lock(connection: &Connection, vault: &Vault) -> Result<(), Failure> {
     let file = Uuid::new_v4();
-    let check = vault.seal(file, CHECKED).close(Place::CHECK, String::new())?;
+    let check = vault.seal(file, CHECKED).close(Sealed::CHECK, String::new())?;
     connection.execute(sql::NEW_ENCRYPTION, (file.as_bytes(), CIPHER, check))?;
     Ok(())
 }

@@ -56,8 +56,27 @@ fn projection(
     live.extend(rows(connection, sql::LIVE_SUMMARIES, bounds, |row| summary(row, session))?);
     // Two ascending runs: the sort merges them.
     live.sort_by_key(|row| row.key);
+    if from == Seq(0) {
+        let tokens = live.iter().map(|row| row.edit.as_ref().map_or(row.tokens, |edit| edit.tokens));
+        check_counts(found, (live.len(), tokens))?;
+    }
     let unanswered = unanswered(connection, session, found.id)?;
     Ok(StoredProjection { head: found.head, revision: found.revision, rows: live, unanswered })
+}
+
+/// What is found must be as much as the session's row says: a row that a damaged tree has lost leaves no other trace.
+pub(super) fn check_counts(
+    found: &SessionRow,
+    (rows, tokens): (usize, impl Iterator<Item = Tokens>),
+) -> Result<(), Failure> {
+    let tokens = tokens.map(|tokens| tokens.as_u64()).fold(0, u64::saturating_add);
+    match (rows as u64, tokens) == (found.live_messages, found.live_tokens) {
+        true => Ok(()),
+        false => Err(corrupt(
+            "the visible messages are others than the session counts; restore the file from a backup",
+        )
+        .into()),
+    }
 }
 
 pub(super) fn log(
@@ -71,6 +90,10 @@ pub(super) fn log(
     let end = range.end.min(Seq(range.start.0.saturating_add(u64::from(limit))));
     let bounds = (found.id, int(range.start.0), int(end.0));
     let rows = rows(connection, sql::LOG, bounds, |row| logged(row, session))?;
+    let wanted = (range.start.0..end.min(found.head).0).map(Seq);
+    if !rows.iter().map(|row| row.key).eq(wanted) {
+        return Err(corrupt("log: a message is missing; restore the file from a backup").into());
+    }
     let end = Seq(range.start.0.saturating_add(rows.len() as u64));
     Ok(StoredPage { rows, next: rules::next_page(end, range.end, found.head) })
 }
@@ -89,7 +112,8 @@ pub(super) fn records(
         let summaries = summaries(connection, (session, found.id), revision)?;
         let undone_by = optional(row, 2)?.map(Revision);
         let body = session.record(revision, row.get(1)?)?;
-        Ok(StoredRecord { revision, body, undone_by, summaries })
+        let id = session.open_id(revision, row.get(3)?)?;
+        Ok(StoredRecord { revision, id, body, undone_by, summaries })
     })
 }
 
@@ -123,11 +147,16 @@ pub(super) fn delete(connection: &Connection, session: &SessionId) -> Result<boo
 }
 
 fn unanswered(connection: &Connection, session: &Session, id: i64) -> Result<Vec<UnansweredCall>, Failure> {
-    rows(connection, sql::UNANSWERED, [id], |row| {
+    let calls = rows(connection, sql::UNANSWERED, [id], |row| {
         let (anchor, turn, ordinal) = (Seq(number(row, 1)?), Turn(row.get(2)?), row.get(3)?);
         let id = call_id(row.get(0)?, session, (anchor, ordinal))?;
         Ok(UnansweredCall::new(Str::from(id), anchor, turn, ordinal))
-    })
+    })?;
+    let counted = connection.prepare_cached(sql::UNANSWERED_COUNT)?.query_row([id], |row| number(row, 0))?;
+    match calls.len() as u64 == counted {
+        true => Ok(calls),
+        false => Err(corrupt("load: an unanswered call is missing; restore the file from a backup").into()),
+    }
 }
 
 /// The id of an unanswered call, as it is stored.

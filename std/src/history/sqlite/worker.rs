@@ -13,6 +13,8 @@ use futures::{FutureExt, StreamExt};
 use rusqlite::Connection;
 
 use super::failure::{Failure, unavailable};
+use super::open::Place;
+use super::schema::APPLICATION_ID;
 use crate::history::{StoreError, StoreErrorKind};
 
 /// How many jobs may wait. Each has a text in memory, and a caller that gives up while another process keeps the file
@@ -51,13 +53,14 @@ impl Drop for Worker {
 }
 
 impl Worker {
-    pub(super) fn start(connection: Connection) -> Result<Self, StoreError> {
+    /// `place`: where the connection's file lies, if it has one.
+    pub(super) fn start(connection: Connection, place: Option<Place>) -> Result<Self, StoreError> {
         let (jobs, sent) = mpsc::unbounded();
         let waiting = Arc::new(AtomicUsize::new(0));
         let queue = Queue { sent, waiting: Arc::clone(&waiting), next: None };
         let thread = thread::Builder::new()
             .name("epitome-sqlite".into())
-            .spawn(move || work(&connection, queue))
+            .spawn(move || work(&connection, place.as_ref(), queue))
             .map_err(|error| unavailable("open: cannot start a thread").with_source(error))?;
         Ok(Self { jobs, waiting, thread: Some(thread) })
     }
@@ -140,6 +143,12 @@ struct Lost {
     context: String,
 }
 
+impl Lost {
+    fn of(error: StoreError) -> Self {
+        Self { kind: error.kind(), context: error.to_string() }
+    }
+}
+
 struct Call<T, F> {
     operation: &'static str,
     access: Access,
@@ -177,9 +186,12 @@ where
     }
 }
 
-fn work(connection: &Connection, mut queue: Queue) {
+fn work(connection: &Connection, place: Option<&Place>, mut queue: Queue) {
+    let is_there = || place.map_or(Ok(()), Place::check).map_err(Lost::of);
     while let Some(mut batch) = queue.batch() {
-        let lost = transact(connection, &mut batch).err();
+        // What was written to a file that has just gone is not acknowledged.
+        let done = is_there().and_then(|()| transact(connection, &mut batch)).and_then(|()| is_there());
+        let lost = done.err();
         for job in batch {
             job.answer(lost.as_ref());
         }
@@ -190,10 +202,7 @@ fn transact(connection: &Connection, batch: &mut [Box<dyn Job>]) -> Result<(), L
     let writes = batch.iter().any(|job| job.access() == Access::Write);
     // A transaction that reads first and writes later can fail half way because another process was faster.
     step(connection, if writes { "BEGIN IMMEDIATE" } else { "BEGIN DEFERRED" })?;
-    let done = batch
-        .iter_mut()
-        .try_for_each(|job| isolated(connection, job.as_mut()))
-        .and_then(|()| step(connection, "COMMIT"));
+    let done = commit(connection, batch);
     if done.is_err() && !connection.is_autocommit() {
         // If this fails too, SQLite has given the transaction up by itself.
         let _ = step(connection, "ROLLBACK");
@@ -201,24 +210,58 @@ fn transact(connection: &Connection, batch: &mut [Box<dyn Job>]) -> Result<(), L
     done
 }
 
-fn isolated(connection: &Connection, job: &mut dyn Job) -> Result<(), Lost> {
+fn commit(connection: &Connection, batch: &mut [Box<dyn Job>]) -> Result<(), Lost> {
+    let (mut is_repeated, mut is_changed) = (false, false);
+    for job in batch {
+        match isolated(connection, job.as_mut())? {
+            Done::Unchanged => is_repeated = true,
+            Done::Changed => is_changed = true,
+            Done::Nothing => {}
+        }
+    }
+    if is_repeated && !is_changed {
+        // The process that wrote the original may have ended before its log was on the disk. A commit that changes nothing
+        // does not reach the disk, so one page is written.
+        connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(lost)?;
+    }
+    step(connection, "COMMIT")
+}
+
+/// What a job has done to the file.
+enum Done {
+    /// It has read, or was refused.
+    Nothing,
+    /// It was acknowledged for what the file says already.
+    Unchanged,
+    Changed,
+}
+
+fn isolated(connection: &Connection, job: &mut dyn Job) -> Result<Done, Lost> {
     if job.access() == Access::Read {
         job.run(connection);
-        return Ok(());
+        return Ok(Done::Nothing);
     }
     step(connection, "SAVEPOINT job")?;
-    if !job.run(connection) {
+    let before = connection.total_changes();
+    let done = match job.run(connection) {
+        false => Done::Nothing,
+        true if connection.total_changes() == before => Done::Unchanged,
+        true => Done::Changed,
+    };
+    if matches!(done, Done::Nothing) {
         step(connection, "ROLLBACK TO job")?;
     }
-    step(connection, "RELEASE job")
+    step(connection, "RELEASE job")?;
+    Ok(done)
 }
 
 fn step(connection: &Connection, sql: &'static str) -> Result<(), Lost> {
     let done = connection.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
-    done.map(|_| ()).map_err(|error| {
-        let error = Failure::from(error).of("the transaction");
-        Lost { kind: error.kind(), context: error.to_string() }
-    })
+    done.map(|_| ()).map_err(lost)
+}
+
+fn lost(error: rusqlite::Error) -> Lost {
+    Lost::of(Failure::from(error).of("the transaction"))
 }
 
 #[cfg(test)]
@@ -232,7 +275,7 @@ mod tests {
         let schema = "PRAGMA foreign_keys = ON;
             CREATE TABLE t (x INTEGER UNIQUE, parent INTEGER REFERENCES t (x) DEFERRABLE INITIALLY DEFERRED)";
         connection.execute_batch(schema).unwrap();
-        Worker::start(connection).unwrap()
+        Worker::start(connection, None).unwrap()
     }
 
     fn insert(x: i64) -> impl FnOnce(&Connection) -> Result<(), Failure> {
@@ -286,7 +329,7 @@ mod tests {
         connection.busy_timeout(core::time::Duration::ZERO).unwrap();
         let other = Connection::open(file.path()).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        (file, Worker::start(connection).unwrap(), other)
+        (file, Worker::start(connection, None).unwrap(), other)
     }
 
     #[test]
@@ -368,7 +411,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let connection = Connection::open(file.path()).unwrap();
         connection.execute_batch("CREATE TABLE t (x INTEGER UNIQUE)").unwrap();
-        let worker = Worker::start(connection).unwrap();
+        let worker = Worker::start(connection, None).unwrap();
         for x in 0..10 {
             assert!(worker.call("insert", Access::Write, insert(x)).now_or_never().is_none());
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tracing::{Instrument, debug_span};
 
 use super::SessionStore;
@@ -16,9 +17,10 @@ use crate::session::{AgentSession, SessionError, SessionErrorKind};
 /// Keeps each session in a file of its own: `ROOT/sessions/session-1.json` for the session `session-1`. An id that is no
 /// plain name (lower-case letters, digits, `-` and `_`, at most 128 of them) has a file whose name ends in its digest.
 ///
-/// A file is what [`AgentSession::to_json`] says. One that is no JSON is moved aside on loading, to
+/// A file is what [`AgentSession::to_json`] says, with a last field `sha256`: the checksum of all before it. A file that is not
+/// what its checksum says, or no JSON is moved aside on loading, to
 /// `session-1.json.corrupt-1`, so that it can be looked at and a new session begun; one that is JSON, but not of a session,
-/// or of a kind that this release does not know, stays where it is.
+/// or of a kind that this release does not know, or without a checksum, as an older release wrote it, stays where it is.
 ///
 /// ```
 /// use epitome_std::session::{AgentSession, FileSessionStore, SessionStore};
@@ -63,7 +65,7 @@ impl FileSessionStore {
 #[async_trait]
 impl SessionStore for FileSessionStore {
     async fn save(&self, session: &AgentSession) -> Result<(), SessionError> {
-        let (path, text) = (self.path(session.session_id()), session.to_json()?);
+        let (path, text) = (self.path(session.session_id()), with_sum(&session.to_json()?)?);
         let span = debug_span!("save_session", session = session.session_id().as_str(), bytes = text.len());
         files::off_thread(move || files::replace(&path, &text))
             .instrument(span)
@@ -114,13 +116,56 @@ fn load(path: &Path) -> Result<AgentSession, SessionError> {
         Err(error) => return Err(failed("load", error)),
     };
     let read = match core::str::from_utf8(&bytes) {
-        Ok(text) => AgentSession::from_json(text),
+        Ok(text) => read(path, text),
         Err(_) => Err(SessionError::new(SessionErrorKind::Corrupt, "the session is not UTF-8")),
     };
     match read {
         Err(error) if error.kind() == SessionErrorKind::Corrupt => Err(quarantine(path, error)),
         read => read,
     }
+}
+
+fn read(path: &Path, text: &str) -> Result<AgentSession, SessionError> {
+    if let Some((body, said)) = split_sum(text) {
+        // A brace has gone to the end.
+        let body = format!("{body}}}");
+        if sum(&body) != said {
+            return Err(SessionError::new(
+                SessionErrorKind::Corrupt,
+                "the session is not what its checksum says",
+            ));
+        }
+        return AgentSession::from_json(&body);
+    }
+    AgentSession::from_json(text)?;
+    let path = path.display();
+    let why = format!(
+        "load: {path} has no checksum: an older version wrote it, or something else; if it is as it should be, read it with \
+         AgentSession::from_json and save that"
+    );
+    Err(SessionError::new(SessionErrorKind::Invalid, why))
+}
+
+/// What stands before a checksum, and what between it and the end.
+const SUM: &str = ",\"sha256\":\"";
+const SUM_END: &str = "\"}";
+
+/// `text`, an object, with its checksum as the last field.
+fn with_sum(text: &str) -> Result<String, SessionError> {
+    let body = text.strip_suffix('}');
+    let body =
+        body.ok_or_else(|| SessionError::new(SessionErrorKind::Invalid, "save: the session is no object"))?;
+    Ok([body, SUM, &sum(text), SUM_END].concat())
+}
+
+/// The text before a checksum, without its last brace, and the checksum; `None` if there is none.
+fn split_sum(text: &str) -> Option<(&str, &str)> {
+    let (body, said) = text.strip_suffix(SUM_END)?.rsplit_once(SUM)?;
+    (said.len() == 64).then_some((body, said))
+}
+
+fn sum(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Moves a file aside that cannot be read.

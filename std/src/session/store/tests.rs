@@ -81,15 +81,50 @@ fn only_what_cannot_be_parsed_is_moved_aside() {
         assert_eq!(block_on(store.load(&id)).unwrap_err().kind(), SessionErrorKind::Invalid, "{text}");
         assert_eq!(fs::read_to_string(store.path(&id)).unwrap(), text);
     }
-    fs::write(store.path(&id), "{\"session_id\": \"another\", \"state\": {}}").unwrap();
+    block_on(store.save(&AgentSession::with_id("another"))).unwrap();
+    fs::rename(store.path(&SessionId::new("another")), store.path(&id)).unwrap();
     assert_eq!(block_on(store.load(&id)).unwrap_err().kind(), SessionErrorKind::Corrupt);
     assert!(store.path(&id).exists());
 
+    // What an older release wrote is named as such.
+    let older = "{\"session_id\": \"session-1\", \"state\": {}}";
+    fs::write(store.path(&id), older).unwrap();
+    let error = block_on(store.load(&id)).unwrap_err();
+    assert!(
+        error.kind() == SessionErrorKind::Invalid && error.to_string().contains("no checksum"),
+        "{error}"
+    );
+    assert_eq!(fs::read_to_string(store.path(&id)).unwrap(), older);
+
     let newer = "{\"session_id\": \"session-1\", \"version\": \"9.0\", \"state\": {\"x\": {\"type\": \"unheard_of\"}}}";
-    fs::write(store.path(&id), newer).unwrap();
-    let session = block_on(store.load(&id)).unwrap();
-    block_on(store.save(&session)).unwrap();
+    block_on(store.save(&AgentSession::from_json(newer).unwrap())).unwrap();
     assert_eq!(block_on(store.load(&id)).unwrap().state()["x"], json!({"type": "unheard_of"}));
+}
+
+/// Every byte of a session's file is changed, once by one bit and once to another character.
+#[test]
+fn a_damaged_file_is_an_error_and_never_another_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FileSessionStore::new(folder.path());
+    let mut session = AgentSession::with_id("session-1");
+    session.state_mut().insert("said".to_owned(), json!(["one", 2, {"three": [true, null]}, "\"}"]));
+    block_on(store.save(&session)).unwrap();
+    let (path, id) = (store.path(session.session_id()), session.session_id());
+    let whole = fs::read(&path).unwrap();
+    for at in 0..whole.len() {
+        for change in [1, 2, 4, 16, 32] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= change;
+            fs::write(&path, &damaged).unwrap();
+            let error = block_on(store.load(id)).unwrap_err();
+            let kind = error.kind();
+            assert!(matches!(kind, SessionErrorKind::Corrupt | SessionErrorKind::Invalid), "{at}: {error}");
+        }
+        fs::write(&path, &whole[..at]).unwrap();
+        assert!(block_on(store.load(id)).is_err(), "cut at {at}");
+    }
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(block_on(store.load(id)).unwrap().to_dict().unwrap(), session.to_dict().unwrap());
 }
 
 #[test]

@@ -81,6 +81,7 @@ fn what_is_excluded_is_hidden_in_whole_groups_unless_it_is_protected() {
         "Be brief.",
         "First.",
         "Here is a summary.",
+        "Second.",
         "call c2",
         "result c2",
         "Found too.",
@@ -116,8 +117,8 @@ fn marks_that_come_later_are_seen_in_what_is_known() {
     list.push(message("user", &text("Fourth."), false));
     let history = open(&mut AgentSession::from_dict(dict).unwrap());
     let shown = shown(&history);
-    assert_eq!((shown.len(), shown.last().unwrap().as_str()), (8, "Fourth."), "{shown:?}");
-    assert!(!shown.contains(&"Third.".to_owned()) && !shown.contains(&"Found.".to_owned()));
+    assert_eq!((shown.len(), shown.last().unwrap().as_str()), (10, "Fourth."), "{shown:?}");
+    assert!(!shown.contains(&"Found.".to_owned()));
 }
 
 #[test]

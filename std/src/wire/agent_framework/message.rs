@@ -7,6 +7,7 @@ use epitome_core::message::Role;
 
 use super::content;
 use crate::message::{Attribution, Message, Part, Str};
+use crate::wire::answers::AnsweredCalls;
 use crate::wire::error::quoted;
 use crate::wire::expect::{expect_object, share};
 use crate::wire::json::{self, Kind};
@@ -31,10 +32,10 @@ pub(super) fn pieces(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, WireEr
     for_each_item(whole, raw, contents, |part, _| parts.push(part))?;
     let lengths = lengths(role, &parts);
     let mut messages = Vec::with_capacity(lengths.len());
-    for (at, length) in lengths.iter().enumerate() {
+    for (at, (length, role)) in lengths.iter().enumerate() {
         let is_last = at.saturating_add(1) == lengths.len();
         let rest = if is_last { Vec::new() } else { parts.split_off(*length) };
-        let mut message = Message::new(role, parts).with_attribution(attribution.clone());
+        let mut message = Message::new(*role, parts).with_attribution(attribution.clone());
         parts = rest;
         if let Some(name) = &name {
             message = message.with_name(name.clone());
@@ -121,24 +122,28 @@ fn attribution(role: Role, properties: Option<&str>) -> Result<Attribution, Wire
     })
 }
 
-/// How many parts each piece of a message has: a piece answers at most one call. A tool's other contents stay with the
-/// answer before them; a person's are a piece of their own.
-fn lengths(role: Role, parts: &[Part]) -> Vec<usize> {
-    let mut lengths = vec![0_usize];
+/// How many parts each piece of a message has, and its role: a piece answers at most one call. A tool's other contents stay
+/// with the answer before them; a person's, and the model's, are a piece of their own. The answer to a call in the model's
+/// own message is a tool's.
+fn lengths(role: Role, parts: &[Part]) -> Vec<(usize, Role)> {
+    let own = AnsweredCalls::of(role, parts.iter());
+    let mut lengths = vec![(0_usize, role)];
     let mut answered = false;
-    if !matches!(role, Role::User | Role::Tool) {
-        return vec![parts.len()];
-    }
     for part in parts {
-        let answers = matches!(part, Part::ToolResult(_) | Part::ApprovalResponse(_));
-        let is_empty = lengths.last() == Some(&0);
-        if !is_empty && (answers || (answered && role == Role::User)) {
-            lengths.push(0);
+        let answers = match role {
+            Role::User | Role::Tool => matches!(part, Part::ToolResult(_) | Part::ApprovalResponse(_)),
+            _ => own.has_result(part),
+        };
+        let piece = if answers && role == Role::Assistant { Role::Tool } else { role };
+        if answers || (answered && role != Role::Tool) {
+            if lengths.last().is_some_and(|(length, _)| *length > 0) {
+                lengths.push((0, piece));
+            }
             answered = false;
         }
         answered |= answers;
-        if let Some(length) = lengths.last_mut() {
-            *length = length.saturating_add(1);
+        if let Some((length, role)) = lengths.last_mut() {
+            (*length, *role) = (length.saturating_add(1), piece);
         }
     }
     lengths

@@ -42,6 +42,10 @@ pub(super) fn write_alone(message: &Message) -> Value {
 fn write_one(message: &Message, calls: Calls<'_>) -> Value {
     let Some((mut object, touched)) = theirs(message) else { return Value::Object(made(message, calls)) };
     object.remove(PIECE);
+    // A piece of a message of the model may be a tool's.
+    if object.get("role").and_then(Value::as_str).is_some_and(|role| role != message.role().as_str()) {
+        object.insert("role".to_owned(), Value::from(message.role().as_str()));
+    }
     if touched {
         let contents = message.parts().iter().filter_map(|part| content::write(part, calls)).collect();
         object.insert("contents".to_owned(), contents);

@@ -119,6 +119,10 @@ fn part(
         }
         "tool_use" => call(whole, raw, &fields, CallKind::Function)?,
         "server_tool_use" | "mcp_tool_use" => call(whole, raw, &fields, CallKind::Hosted)?,
+        // One that is not known yet.
+        other if other.ends_with("_tool_use") && fields.name.is_some() => {
+            call(whole, raw, &fields, CallKind::Hosted)?
+        }
         "image" => media(whole, raw, &fields, MediaKind::Image)?.map_or_else(unknown, Part::Media),
         "document" => media(whole, raw, &fields, MediaKind::Document)?.map_or_else(unknown, Part::Media),
         "compaction" => compaction(whole, raw)?,

@@ -6,6 +6,7 @@ use epitome_core::message::Role;
 
 use super::block::{self, NAME};
 use crate::message::{Message, Part, WireText};
+use crate::wire::answers::AnsweredCalls;
 use crate::wire::error::quoted;
 use crate::wire::expect::{expect_object, expect_text, optional_text, share};
 use crate::wire::json::{self, Kind};
@@ -69,10 +70,13 @@ pub(super) struct Run {
     pub(super) end: usize,
 }
 
-/// How the blocks of a message of this role are split: each result of a user's message alone, what is between together.
+/// How the blocks of a message of this role are split: each result of a call of the caller's alone, what is between together.
 pub(super) fn runs(role: Role, blocks: &[(Option<Part>, &str)]) -> Vec<Run> {
-    let is_result =
-        |at: usize| role == Role::User && matches!(blocks.get(at), Some((Some(Part::ToolResult(_)), _)));
+    let answered = AnsweredCalls::of(role, blocks.iter().filter_map(|(part, _)| part.as_ref()));
+    let is_result = |at: usize| match blocks.get(at) {
+        Some((Some(part @ Part::ToolResult(_)), _)) => role == Role::User || answered.has_result(part),
+        _ => false,
+    };
     let mut runs: Vec<Run> = Vec::new();
     for at in 0..blocks.len() {
         match runs.last_mut() {

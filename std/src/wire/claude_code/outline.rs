@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::ends::Ends;
 use super::session::{Reports, said};
 use super::tree::Tree;
 use crate::message::Str;
@@ -26,20 +27,19 @@ impl Outliner for Lines {
     fn finish(self: Box<Self>, leaf: Option<&str>) -> Result<Outline, WireError> {
         let mut outline = Outline::default();
         let Some(active) = self.tree.end(leaf)? else { return Ok(outline) };
-        for (at, end) in self.tree.ends(active).into_iter().enumerate() {
-            let lines = self.tree.gather(end);
-            let messages = usize::try_from(self.tree.count(&lines)).unwrap_or(usize::MAX);
+        let ends = Ends::of(&self.tree, active);
+        let (titles, labels) = (self.tree.titles(), self.tree.labels());
+        for (at, end) in ends.lines.iter().enumerate() {
+            let messages = usize::try_from(ends.count(&self.tree, *end)).unwrap_or(usize::MAX);
             let mut found = match at {
-                0 => OutlinedConversation::active(Str::default(), self.tree.title(end), messages),
-                _ => {
-                    let label = self.tree.label(end, &lines);
-                    OutlinedConversation::other(label, self.tree.relation(end, 0), messages)
-                }
+                0 => OutlinedConversation::active(Str::default(), titles(*end), messages),
+                _ => OutlinedConversation::other(labels(*end), self.tree.relation(*end, 0), messages),
             };
-            found.named_by = self.lines.offset(end);
+            found.named_by = self.lines.offset(*end);
             if at == 0 {
-                found.compactions = self.tree.compactions(&[end]).remove(&end).unwrap_or_default();
-                self.place(&lines, &mut outline);
+                let compactions = self.tree.compactions(|line| ends.count(&self.tree, line).into());
+                found.compactions = compactions(self.tree.root(*end));
+                self.place(&ends.lines(&self.tree, *end), &mut outline);
             }
             outline.conversations.push(found);
         }

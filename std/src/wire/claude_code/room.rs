@@ -42,11 +42,10 @@ fn sign(body: &Body<'_>) -> Fit {
 }
 
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
-    let session = Session::read(transcript, body.text())?;
+    let (session, names) = Session::read(transcript, body.text())?;
     let base = transcript.conversations.len();
-    for conversation in session.conversations(body.leaf, base)? {
-        transcript.push(conversation);
-    }
+    let found = session.conversations(&names, body.leaf, base)?;
+    transcript.push_all(found);
     Ok(())
 }
 

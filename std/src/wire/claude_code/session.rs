@@ -1,94 +1,112 @@
 //! The lines of a file as conversations.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use epitome_core::Usage;
 
+use super::ends::Ends;
 use super::line::Line;
 use super::tree::Tree;
 use crate::message::{Message, Str};
 use crate::wire::expect::share;
-use crate::wire::forest::{self, Key};
+use crate::wire::forest::{self, Key, narrow};
 use crate::wire::json;
-use crate::wire::transcript::{Conversation, RecordId, Transcript, UsageEntry};
+use crate::wire::transcript::{Conversation, Entry, Stage, Stages, Transcript, UsageEntry};
 use crate::wire::{Format, WireError, anthropic, usage as reports};
 
 /// All lines that have a name and a place in a tree, and what they say.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     tree: Tree,
-    said: Vec<(Said, Option<RecordId>)>,
+    ends: Ends,
+    entries: Vec<Entry>,
+    /// By lines: what was reported of its response.
+    reports: HashMap<usize, Usage>,
 }
 
 impl Session {
-    /// Reads the lines `text`, a slice of the source of `transcript`.
-    pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<Self, WireError> {
-        let mut session = Self::default();
+    /// Reads the lines `text`, a slice of the source of `transcript`, and gives the names of those that have one.
+    pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<(Self, Vec<Str>), WireError> {
+        let (mut session, mut names) = (Self::default(), Vec::new());
         let source = Arc::clone(&transcript.source);
         forest::for_each_line(transcript, text, |transcript, (list, at), raw| {
-            if let Some(said) = said(&mut session.tree, &source, raw)? {
-                let record = said.holds.then(|| transcript.element(list, at, said.messages.len()));
-                session.said.push((said, record));
+            let Some(said) = said(&mut session.tree, &source, raw)? else { return Ok(()) };
+            session.reports.extend(said.usage.map(|usage| (names.len(), *usage)));
+            names.push(said.uuid);
+            if said.holds {
+                let record = transcript.element(list, at, said.messages.len());
+                let pieces = said.messages.into_iter().zip(0..);
+                session.entries.extend(pieces.map(|(message, piece)| Entry::of(message, record, piece)));
             }
             Ok(())
         })?;
-        Ok(session)
+        Ok((session, names))
     }
 
     /// All conversations: the one that goes on, or that ends with the line `leaf`, first, at the place `base` of the list
     /// that they are for.
     pub(super) fn conversations(
         mut self,
+        names: &[Str],
         leaf: Option<&str>,
         base: usize,
     ) -> Result<Vec<Conversation>, WireError> {
         let Some(active) = self.tree.end(leaf)? else { return Ok(Vec::new()) };
-        let ends = self.tree.ends(active);
-        let mut compactions = self.tree.compactions(&ends);
-        let other = |end: &usize| {
-            let lines = self.tree.gather(*end);
-            let said = |line: &usize| self.said.get(*line).cloned();
-            let mut conversation = conversation(&self.tree, &lines, said);
-            conversation.id = self.uuid(*end);
-            conversation.label = self.tree.label(*end, &lines);
-            conversation.relation = self.tree.relation(*end, base);
-            conversation.active = false;
-            conversation.compactions = compactions.remove(end).unwrap_or_default();
-            conversation
+        self.ends = Ends::of(&self.tree, active);
+        let file = Arc::new(self);
+        let (tree, ends) = (&file.tree, &file.ends);
+        let compactions = tree.compactions(|line| ends.count(tree, line).into());
+        let (titles, labels) = (tree.titles(), tree.labels());
+        let of = |(at, end): (usize, &usize)| {
+            let stage = Stage { of: Arc::<Self>::clone(&file), number: narrow(at) };
+            let count = usize::try_from(ends.count(tree, *end)).unwrap_or(usize::MAX);
+            let mut found = Conversation::new(Format::ClaudeCode, "").with_stage(&stage, count);
+            found.id = names.get(*end).cloned().unwrap_or_default();
+            found.compactions = compactions(tree.root(*end));
+            found.label = if at == 0 { titles(*end) } else { labels(*end) };
+            if at > 0 {
+                found.relation = tree.relation(*end, base);
+                found.active = false;
+            }
+            found
         };
-        let others: Vec<_> = ends.iter().skip(1).map(other).collect();
-        let (id, lines) = (self.uuid(active), self.tree.gather(active));
-        // Nobody asks for the messages again: what goes on is not held twice.
-        let said = |line: &usize| self.said.get_mut(*line).map(core::mem::take);
-        let mut first = conversation(&self.tree, &lines, said);
-        (first.id, first.label) = (id, self.tree.title(active));
-        first.compactions = compactions.remove(&active).unwrap_or_default();
-        Ok([first].into_iter().chain(others).collect())
-    }
-
-    fn uuid(&self, line: usize) -> Str {
-        self.said.get(line).map(|(said, _)| said.uuid.clone()).unwrap_or_default()
+        Ok(ends.lines.iter().enumerate().map(of).collect())
     }
 }
 
-/// The conversation of these lines. `said` gives what is said in one.
-fn conversation(
-    tree: &Tree,
-    lines: &[usize],
-    mut said: impl FnMut(&usize) -> Option<(Said, Option<RecordId>)>,
-) -> Conversation {
-    let mut conversation = Conversation::new(Format::ClaudeCode, "");
-    let mut reports = Reports::new();
-    for line in lines {
-        let Some((said, Some(record))) = said(line) else { continue };
-        conversation.extend(record, said.messages);
-        if let Some(usage) = said.usage {
-            let at = conversation.entries.len().saturating_sub(1);
-            reports.push(tree.response(*line), UsageEntry::new(at, *usage));
-        }
+impl Stages for Session {
+    fn entries(&self) -> &[Entry] {
+        &self.entries
     }
-    conversation.usage = reports.entries;
-    conversation
+
+    fn places(&self, stage: u32) -> Vec<u32> {
+        let end = self.ends.lines.get(stage as usize);
+        let lines = end.map(|end| self.ends.lines(&self.tree, *end)).unwrap_or_default();
+        lines.into_iter().flat_map(|line| self.tree.entries(line)).collect()
+    }
+
+    fn reports(&self, stage: u32, _: &[u32]) -> Vec<UsageEntry> {
+        let end = self.ends.lines.get(stage as usize);
+        let lines = end.map(|end| self.ends.lines(&self.tree, *end)).unwrap_or_default();
+        let (mut reports, mut count) = (Reports::new(), 0_usize);
+        for line in lines {
+            count = count.saturating_add(self.tree.messages(line) as usize);
+            if let Some(usage) = self.reports.get(&line) {
+                let at = count.saturating_sub(1);
+                reports.push(self.tree.response(line), UsageEntry::new(at, *usage));
+            }
+        }
+        reports.entries
+    }
+
+    fn holders(&self) -> Vec<u32> {
+        let of = |line| {
+            let count = self.ends.holders.get(self.tree.top(line)).copied().unwrap_or_default();
+            self.tree.entries(line).map(move |_| count)
+        };
+        (0..self.tree.len()).flat_map(of).collect()
+    }
 }
 
 /// What a line says.

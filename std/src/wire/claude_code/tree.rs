@@ -1,20 +1,21 @@
 //! Which lines are one conversation, and in which order. What they say is not held.
 
-use std::collections::{HashMap, HashSet};
+use core::ops::Range;
+use std::collections::HashMap;
 
 use epitome_core::message::Role;
 
 use super::line::Line;
 use crate::message::{Message, Part, Str};
 use crate::wire::WireError;
-use crate::wire::forest::{self, Forest, Key, Names};
+use crate::wire::forest::{self, Forest, Key, NONE, Names, narrow, wide};
 use crate::wire::json;
-use crate::wire::transcript::{Compactions, Relation, ToolCompaction, Ways};
+use crate::wire::transcript::{CompactionTree, Compactions, Relation, ToolCompaction};
 
 /// All lines that have a name and a place in a tree: some eighty bytes for each.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    forest: Forest,
+    pub(super) forest: Forest,
     nodes: Vec<Node>,
     names: Names,
     /// The calls of each line, and then what it answers.
@@ -38,6 +39,16 @@ struct Node {
     calls: u32,
     answers: u32,
     messages: u32,
+    /// How many messages were read before it.
+    entry: u32,
+    /// The first line of its response that it hangs on by lines of the same; itself, if there is none.
+    top: u32,
+    /// The line of its response after it, of those that hang together; [`NONE`] if there is none.
+    next: u32,
+    /// The first line of its way.
+    root: u32,
+    /// The first line of its way that says something; [`NONE`] if there is none.
+    speaker: u32,
     /// Whether it answers calls, and does nothing else.
     only_answers: bool,
     is_side: bool,
@@ -82,12 +93,36 @@ impl Tree {
         let number = self.forest.push(parent.filter(|_| cut.is_none()));
         self.names.insert(line.uuid.as_deref().unwrap_or_default(), number);
         self.cuts.extend(cut.map(|cut| (number, cut)));
-        let node = self.node_of(line, messages);
+        let mut node = self.node_of(line, messages);
+        self.hang(&mut node, number);
         self.nodes.push(node);
         if let (true, Some([Part::Text(text)])) = (line.is_side, messages.first().map(Message::parts)) {
             self.asked.insert(number, self.names.key(text));
         }
         number
+    }
+
+    /// Says what the line with this number has of the one before it.
+    fn hang(&mut self, node: &mut Node, number: usize) {
+        let own = narrow(number);
+        let before = self.nodes.last().map_or(0, |last| last.entry.saturating_add(last.messages));
+        (node.entry, node.top, node.root) = (before, own, own);
+        if let Some(parent) = self.forest.parent(number).and_then(|parent| self.nodes.get(parent)) {
+            (node.root, node.speaker) = (parent.root, parent.speaker);
+            if node.response.is_some() && node.response == parent.response {
+                node.top = parent.top;
+            }
+        }
+        if node.speaker == NONE && node.messages > 0 {
+            node.speaker = own;
+        }
+        if node.top != own {
+            // The order within a response is that of the file: it is sorted where it is asked for.
+            let top = self.nodes.get_mut(node.top as usize);
+            if let Some(top) = top {
+                node.next = core::mem::replace(&mut top.next, own);
+            }
+        }
     }
 
     fn node_of(&mut self, line: &Line<'_>, messages: &[Message]) -> Node {
@@ -117,6 +152,11 @@ impl Tree {
             calls: count(calls.saturating_sub(first)),
             answers: count(self.ids.len().saturating_sub(calls)),
             messages: count(messages.len()),
+            entry: 0,
+            top: NONE,
+            next: NONE,
+            root: NONE,
+            speaker: NONE,
             only_answers,
             is_side: line.is_side,
             holds: line.message.is_some(),
@@ -133,103 +173,57 @@ impl Tree {
         Ok(last(false).or_else(|| last(true)))
     }
 
-    /// The ends of all conversations: `active` first, then the others in the order of the file.
-    pub(super) fn ends(&self, active: usize) -> Vec<usize> {
-        let mut found = Vec::new();
-        let mut covered: HashSet<usize> = self.gather(active).into_iter().collect();
-        // The latest first: an answer that hangs on its call is part of what went on after it.
-        for leaf in self.forest.leaves().collect::<Vec<_>>().into_iter().rev() {
-            let own = self.forest.up(leaf).find(|node| self.holds(*node));
-            if let Some(own) = own.filter(|own| !covered.contains(own)) {
-                covered.extend(self.gather(own));
-                found.push(own);
-            }
-        }
-        found.push(active);
-        found.reverse();
-        found
+    /// The lines of a response that hang together, the first of which is `top`.
+    pub(super) fn response_lines(&self, top: usize) -> impl Iterator<Item = usize> {
+        let next = |line: &usize| self.nodes.get(*line).and_then(|node| wide(node.next));
+        core::iter::successors(Some(top), next)
     }
 
-    /// The lines that a model sees which goes on after `leaf`: those before it, and what belongs to the same responses.
-    pub(super) fn gather(&self, leaf: usize) -> Vec<usize> {
-        let path = self.forest.path(leaf);
-        let answered: HashSet<Key> =
-            path.iter().flat_map(|node| self.answers(*node).unwrap_or_default()).copied().collect();
-        let mut all: HashSet<usize> = path.iter().copied().collect();
-        let mut open = path;
-        while let Some(node) = open.pop() {
-            for child in self.forest.children(node) {
-                if !all.contains(&child) && self.belongs(node, child, &answered) {
-                    all.insert(child);
-                    open.push(child);
-                }
-            }
-        }
-        let mut all: Vec<_> = all.into_iter().filter(|node| self.holds(*node)).collect();
-        all.sort_unstable();
-        self.in_order(&all)
-    }
-
-    /// Whether `child` is of the response of `node`, or answers a call of it that nobody else on the way answers.
-    fn belongs(&self, node: usize, child: usize, answered: &HashSet<Key>) -> bool {
-        if self.response(child).is_some() && self.response(child) == self.response(node) {
-            return true;
-        }
-        self.answers(child).is_some_and(|answers| {
-            answers.iter().all(|answer| !answered.contains(answer) && self.calls(node).contains(answer))
-        })
+    /// The first line of the response that a line hangs on.
+    pub(super) fn top(&self, line: usize) -> usize {
+        self.nodes.get(line).map_or(line, |node| node.top as usize)
     }
 
     /// The lines of the file in the order of the conversation: the lines of a response before the answers to its calls.
-    fn in_order(&self, nodes: &[usize]) -> Vec<usize> {
+    pub(super) fn in_order(&self, nodes: &[usize]) -> Vec<usize> {
         let mut ordered: Vec<usize> = Vec::with_capacity(nodes.len());
-        let mut end: Option<(Key, usize)> = None;
+        let (mut response, mut answers) = (None, Vec::new());
         for node in nodes {
-            match (self.response(*node), end) {
-                (Some(response), Some((last, at))) if response == last => {
-                    ordered.insert(at, *node);
-                    end = Some((response, at.saturating_add(1)));
-                    continue;
+            match self.response(*node) {
+                Some(own) if Some(own) == response => ordered.push(*node),
+                None if response.is_some() && self.answers(*node).is_some() => answers.push(*node),
+                own => {
+                    ordered.append(&mut answers);
+                    ordered.push(*node);
+                    response = own;
                 }
-                (Some(response), _) => end = Some((response, ordered.len().saturating_add(1))),
-                (None, _) if self.answers(*node).is_none() => end = None,
-                (None, _) => {}
             }
-            ordered.push(*node);
         }
+        ordered.append(&mut answers);
         ordered
     }
 
-    /// What the tool compacted on the way to each of these ends. All of it is before the first message.
-    pub(super) fn compactions(&self, ends: &[usize]) -> HashMap<usize, Compactions> {
-        let mut ends = ends.to_vec();
-        // The last way first: most of the others are its beginning.
-        ends.sort_unstable_by_key(|end| core::cmp::Reverse(*end));
-        let mut ways = Ways::default();
-        let mut to = |end| ways.back(self.cuts_before(end), |cut| self.compaction(cut));
-        ends.into_iter().map(|end| (end, to(end))).collect()
+    /// What the tool compacted on the way to an end, by that end. All of it is before the first message. `count` is how many
+    /// messages the conversation has that ends with a line.
+    pub(super) fn compactions(&self, count: impl Fn(usize) -> u64) -> impl Fn(usize) -> Compactions {
+        let mut cuts: Vec<_> = self.cuts.iter().collect();
+        cuts.sort_unstable_by_key(|(line, _)| **line);
+        let (mut tree, mut numbers) = (CompactionTree::default(), HashMap::new());
+        for (line, cut) in cuts {
+            let mut compaction = ToolCompaction::new(0);
+            compaction.trigger = cut.trigger.clone();
+            compaction.tokens_before = cut.tokens_before;
+            compaction.dropped = cut.before.map(&count);
+            let before = cut.before.and_then(|before| numbers.get(&self.root(before)).copied());
+            numbers.insert(*line, tree.push(before, compaction));
+        }
+        let lists = tree.lists();
+        move |end| lists(numbers.get(&end).copied())
     }
 
-    /// The cuts on the way to `leaf`, the latest first, each with its line.
-    fn cuts_before(&self, leaf: usize) -> impl Iterator<Item = (usize, &Cut)> {
-        let cut_before = |leaf: usize| {
-            let root = self.forest.up(leaf).last()?;
-            Some((root, self.cuts.get(&root)?))
-        };
-        core::iter::successors(cut_before(leaf), move |(_, cut)| cut_before(cut.before?))
-    }
-
-    fn compaction(&self, cut: &Cut) -> ToolCompaction {
-        let mut compaction = ToolCompaction::new(0);
-        compaction.trigger = cut.trigger.clone();
-        compaction.tokens_before = cut.tokens_before;
-        compaction.dropped = cut.before.map(|before| self.count(&self.gather(before)));
-        compaction
-    }
-
-    /// How many messages these lines hold.
-    pub(super) fn count(&self, lines: &[usize]) -> u64 {
-        lines.iter().fold(0_u64, |sum, line| sum.saturating_add(self.messages(*line).into()))
+    /// The first line on the way to a line.
+    pub(super) fn root(&self, line: usize) -> usize {
+        self.nodes.get(line).map_or(line, |node| node.root as usize)
     }
 
     /// How the conversation that ends with `leaf` belongs to the one at the place `base`.
@@ -240,24 +234,44 @@ impl Tree {
         }
     }
 
-    /// What to call the conversation of these lines, which ends with `end`, where it is not the one that goes on: a side chain
-    /// without a title is called what the task is that it was begun for.
-    pub(super) fn label(&self, end: usize, lines: &[usize]) -> Str {
-        let speaks = |line: &&usize| self.nodes.get(**line).is_some_and(|node| node.messages > 0);
-        match self.title(end) {
+    /// What to call the conversations by their ends, where they are not the one that goes on: a side chain without a title is
+    /// called what the task is that it was begun for.
+    pub(super) fn labels(&self) -> impl Fn(usize) -> Str {
+        let titles = self.titles();
+        move |end| match titles(end) {
             none if none.is_empty() => {
-                let asked = lines.iter().find(speaks).and_then(|first| self.asked.get(first));
+                let first = self.nodes.get(end).and_then(|node| wide(node.speaker));
+                let asked = first.and_then(|first| self.asked.get(&first));
                 asked.and_then(|asked| self.tasks.get(asked)).cloned().unwrap_or_default()
             }
             title => title,
         }
     }
 
-    /// The title of the conversation that ends with `end`; empty if it has none.
-    pub(super) fn title(&self, end: usize) -> Str {
-        let titles = self.titles.iter().filter_map(|(key, title)| Some((self.names.known(*key)?, title)));
-        let titles: HashMap<usize, &Str> = titles.collect();
-        self.forest.up(end).find_map(|node| titles.get(&node).copied()).cloned().unwrap_or_default()
+    /// The titles of the conversations by their ends: the nearest on the way; empty if there is none.
+    pub(super) fn titles(&self) -> impl Fn(usize) -> Str {
+        let own = self.titles.iter().filter_map(|(key, title)| Some((self.names.known(*key)?, title)));
+        let own: HashMap<usize, &Str> = own.collect();
+        // Of each line the nearest one before it that has a title, itself among them.
+        let mut nearest: Vec<u32> = Vec::new();
+        for line in 0..if own.is_empty() { 0 } else { self.nodes.len() } {
+            let before = self.forest.parent(line).and_then(|parent| nearest.get(parent).copied());
+            nearest.push(if own.contains_key(&line) { narrow(line) } else { before.unwrap_or(NONE) });
+        }
+        move |end| {
+            let titled = nearest.get(end).and_then(|line| wide(*line));
+            titled.and_then(|line| own.get(&line)).map(|title| (*title).clone()).unwrap_or_default()
+        }
+    }
+
+    /// The numbers of the messages that a line holds: messages are counted from 0.
+    pub(super) fn entries(&self, line: usize) -> Range<u32> {
+        self.nodes.get(line).map_or(0..0, |node| node.entry..node.entry.saturating_add(node.messages))
+    }
+
+    /// How many lines there are.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
     }
 
     /// How many messages a line holds.
@@ -265,7 +279,7 @@ impl Tree {
         self.nodes.get(line).map_or(0, |node| node.messages)
     }
 
-    fn holds(&self, node: usize) -> bool {
+    pub(super) fn holds(&self, node: usize) -> bool {
         self.nodes.get(node).is_some_and(|node| node.holds)
     }
 
@@ -275,14 +289,14 @@ impl Tree {
     }
 
     /// The calls that it makes.
-    fn calls(&self, node: usize) -> &[Key] {
+    pub(super) fn calls(&self, node: usize) -> &[Key] {
         let Some(node) = self.nodes.get(node) else { return &[] };
         let first = node.ids as usize;
         self.ids.get(first..first.saturating_add(node.calls as usize)).unwrap_or_default()
     }
 
     /// The calls that it answers, if that is all that it does.
-    fn answers(&self, node: usize) -> Option<&[Key]> {
+    pub(super) fn answers(&self, node: usize) -> Option<&[Key]> {
         let node = self.nodes.get(node).filter(|node| node.only_answers)?;
         let first = (node.ids as usize).saturating_add(node.calls as usize);
         self.ids.get(first..first.saturating_add(node.answers as usize))

@@ -6,12 +6,12 @@ use epitome_core::Usage;
 use epitome_core::message::Role;
 
 use super::room::item_of;
-use super::thread::{Stage, Thread};
+use super::thread::{Left, Thread};
 use crate::message::{Message, Part, Str, WireText};
 use crate::wire::expect::{expect_object, member_text};
 use crate::wire::json::{self, Kind};
 use crate::wire::openai_responses;
-use crate::wire::transcript::{Conversation, Entry, RecordId, Relation, Transcript, UsageEntry};
+use crate::wire::transcript::{Conversation, Entry, Relation, Report, Stage, Stages, Transcript};
 use crate::wire::{Format, WireError, usage};
 
 /// What has been read of a file. A report is kept as an `R`.
@@ -31,7 +31,7 @@ impl<R> Default for Session<R> {
 /// The messages of a line.
 #[derive(Debug, Default)]
 pub(super) struct Said {
-    messages: Vec<Message>,
+    pub(super) messages: Vec<Message>,
     /// Whether the text says something else without them, though they are left out.
     stays: bool,
 }
@@ -43,64 +43,47 @@ pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<(), WireEr
     let base = transcript.conversations.len();
     let list = transcript.lines(text);
     let mut session = Session::default();
-    let mut said: Vec<Option<(RecordId, Vec<Message>)>> = Vec::with_capacity(transcript.count(list));
-    let mut before = Vec::new();
+    let mut entries = Vec::new();
     for at in 0..transcript.count(list) {
         let line = source.get(transcript.place(list, at)).unwrap_or_default();
-        let number = u32::try_from(at).unwrap_or(u32::MAX);
-        let found = json::nested(text, line, "", |line| session.push(&source, number, line, |usage| usage))?;
-        if let Some(stage) = session.thread.left.take() {
-            let number = before.len().saturating_add(1);
-            let count = stage.compactions;
-            let mut left = conversation(stage, |line| said.get(line)?.clone());
-            left.relation = Relation::Branch(base);
-            left.active = false;
-            left.label = label(number);
-            before.push((left, count));
+        let found = json::nested(text, line, "", |line| session.push(&source, line, |usage| usage))?;
+        let Some(found) = found else { continue };
+        let record = transcript.element(list, at, found.messages.len());
+        if found.stays {
+            transcript.must_stay(record);
         }
-        said.push(found.map(|found| {
-            let record = transcript.element(list, at, found.messages.len());
-            if found.stays {
-                transcript.must_stay(record);
-            }
-            (record, found.messages)
-        }));
+        let pieces = found.messages.into_iter().zip(0..);
+        entries.extend(pieces.map(|(message, piece)| Entry::of(message, record, piece)));
     }
-    session.thread.settle();
-    let now = core::mem::take(&mut session.thread.now);
-    let (count, compactions) = (now.compactions, session.thread.compactions());
-    // Nobody asks for the messages again: what goes on is not held twice.
-    let mut current = conversation(now, |line| said.get_mut(line)?.take());
-    current.id = session.id;
-    for (mut found, count) in core::iter::once((current, count)).chain(before) {
-        found.compactions = compactions(count);
-        transcript.conversations.push(found);
+    let Session { mut thread, id } = session;
+    thread.settle();
+    let compactions = thread.compactions();
+    let now = Left { stage: thread.timeline.now(), messages: thread.len() };
+    let reports = thread.reports.iter().map(|found| Report {
+        entry: u32::try_from(found.at).unwrap_or(u32::MAX),
+        from: found.stage,
+        until: found.stage.saturating_add(1),
+        usage: found.report,
+    });
+    let file: Arc<dyn Stages> = Arc::new(thread.timeline.finish(entries, reports.collect()));
+    let conversation = |of: Left| {
+        let stage = Stage { of: Arc::clone(&file), number: of.stage };
+        let mut found = Conversation::new(Format::Codex, "").with_stage(&stage, of.messages);
+        found.compactions = compactions(of.stage);
+        found
+    };
+    transcript.conversations.reserve_exact(thread.left.len().saturating_add(1));
+    let mut current = conversation(now);
+    current.id = id;
+    transcript.push(current);
+    for (number, of) in (1_usize..).zip(thread.left) {
+        let mut left = conversation(of);
+        left.relation = Relation::Branch(base);
+        left.active = false;
+        left.label = label(number);
+        transcript.push(left);
     }
     Ok(())
-}
-
-/// The conversation of these places. `said` gives what is said in a line, and the record that it is.
-fn conversation(
-    stage: Stage<Usage>,
-    mut said: impl FnMut(usize) -> Option<(RecordId, Vec<Message>)>,
-) -> Conversation {
-    let mut conversation = Conversation::new(Format::Codex, "");
-    let Stage { slots, reports, .. } = stage;
-    conversation.usage = reports.iter().map(|found| UsageEntry::new(found.at, found.report)).collect();
-    conversation.entries.reserve_exact(slots.len());
-    for run in slots.chunk_by(|one, next| one.line == next.line) {
-        let line = run.first().and_then(|first| said(first.line as usize));
-        let Some((record, messages)) = line else { continue };
-        if run.len() < messages.len() {
-            conversation.partial.push((record, run.iter().map(|slot| slot.piece).collect()));
-        }
-        let mut wanted = run.iter().map(|slot| slot.piece).peekable();
-        let messages = messages.into_iter().zip(0..);
-        let kept = messages.filter(|(_, piece)| wanted.next_if_eq(piece).is_some());
-        conversation.entries.extend(kept.map(|(message, piece)| Entry::of(message, record, piece)));
-    }
-    conversation.pieces = conversation.entries.len();
-    conversation
 }
 
 /// What the conversation before a compaction is called, which are counted from 1.
@@ -108,13 +91,12 @@ pub(super) fn label(compaction: usize) -> Str {
     Str::from(format!("before compaction {compaction}"))
 }
 
-impl<R> Session<R> {
+impl<R: Copy> Session<R> {
     /// Takes note of the line `raw`, a slice of `source`, and gives its messages; `None` if it is no record of any. `keep` says
     /// what is kept of a report.
     pub(super) fn push(
         &mut self,
         source: &Arc<str>,
-        line: u32,
         raw: &str,
         keep: impl FnOnce(Usage) -> R,
     ) -> Result<Option<Said>, WireError> {
@@ -124,7 +106,7 @@ impl<R> Session<R> {
                 openai_responses::message(source, item)
             })?;
             let messages: Vec<_> = message.into_iter().collect();
-            self.thread.push(line, &messages);
+            self.thread.push(&messages);
             return Ok(Some(Said { messages, stays: false }).filter(|said| !said.messages.is_empty()));
         }
         let [kind, payload] = json::known::fields(raw, &["type", "payload"])?;
@@ -132,10 +114,10 @@ impl<R> Session<R> {
             return Ok(None);
         };
         json::nested(raw, payload, "/payload", |payload| match kind {
-            Some("\"session_meta\"") => self.begun(source, line, payload),
+            Some("\"session_meta\"") => self.begun(source, payload),
             Some("\"compacted\"") => {
                 let messages = replacement(source, payload)?;
-                self.thread.compact(line, &messages, history(payload)?.is_some());
+                self.thread.compact(&messages, history(payload)?.is_some());
                 Ok(Some(Said { messages, stays: true }))
             }
             Some("\"event_msg\"") => self.event(payload, keep).map(|()| None),
@@ -144,10 +126,10 @@ impl<R> Session<R> {
     }
 
     /// What a session begins with: its name, and the instructions that are sent beside the items.
-    fn begun(&mut self, source: &Arc<str>, line: u32, payload: &str) -> Result<Option<Said>, WireError> {
+    fn begun(&mut self, source: &Arc<str>, payload: &str) -> Result<Option<Said>, WireError> {
         self.id = member_text(source, payload, "id")?.unwrap_or_default();
         let instructions = instructions(source, payload)?;
-        let first = instructions.filter(|instructions| self.thread.begin(line, instructions));
+        let first = instructions.filter(|instructions| self.thread.begin(instructions));
         Ok(first.map(|message| Said { messages: vec![message], stays: true }))
     }
 

@@ -14,11 +14,11 @@ use crate::wire::places::Places;
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let Some(source) = source else { return fresh(messages).map(Some) };
     if let Some(item) = item_of(source)? {
-        let Some(new) = openai_responses::write_record(Some(item), messages)? else { return Ok(None) };
-        return match core::ptr::eq(item, source) {
-            true => Ok(Some(new)),
-            false => patch(source, &[("payload", Some(new))]).map(Some),
-        };
+        let items = openai_responses::write_items(Some(item), messages)?;
+        let is_bare = core::ptr::eq(item, source);
+        let line = |new| if is_bare { Ok(new) } else { patch(source, &[("payload", Some(new))]) };
+        let lines = items.into_iter().map(line).collect::<Result<Vec<_>, _>>()?;
+        return Ok(Some(lines.join("\n")).filter(|lines| !lines.is_empty()));
     }
     let [kind, payload] = json::fields(source, &["type", "payload"])?;
     let payload = payload.unwrap_or("{}");

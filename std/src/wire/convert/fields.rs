@@ -17,12 +17,16 @@ pub(super) fn untold(message: &Message) -> Vec<String> {
     let Some(Ok(Some(fresh))) = fresh else { return Vec::new() };
     let (source, fresh) = (paths(&wire.text), paths(&fresh));
     let mut lost: Vec<String> = Vec::new();
+    // Those of the lost that the next begins with, the longest last: what begins alike stands together.
+    let mut around: Vec<usize> = Vec::new();
     for path in source.into_iter().filter(|path| !fresh.contains(path)) {
+        let rest = |at: &usize| lost.get(*at).and_then(|above| path.strip_prefix(above.as_str()));
+        while around.last().is_some_and(|last| rest(last).is_none()) {
+            around.pop();
+        }
         // The outermost that is missing says it.
-        if !lost
-            .iter()
-            .any(|above| path.strip_prefix(above.as_str()).is_some_and(|rest| rest.starts_with('/')))
-        {
+        if !around.iter().any(|at| rest(at).is_some_and(|rest| rest.starts_with('/'))) {
+            around.push(lost.len());
             lost.push(path);
         }
     }

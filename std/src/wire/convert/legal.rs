@@ -1,9 +1,10 @@
 //! Messages in the order that the target's profile accepts.
 
 use epitome_core::message::CallKind;
-use epitome_core::{ABORTED, BRIDGE, BRIDGE_USER, Pending, Repair, repair};
+use epitome_core::{Pending, Repair, repair};
 
 use super::loss::{Loss, LossKind};
+use super::own_form;
 use super::parts::{Prepared, Told};
 use super::target::Target;
 use crate::message::{Message, Part, ToolCall};
@@ -19,6 +20,8 @@ pub(super) fn repaired<'m>(
     let mut made: Vec<Told<'_>> = Vec::with_capacity(steps.len());
     let mut kept = vec![false; prepared.len()];
     let (mut newest, mut last) = (0, 0);
+    // The calls of the message whose calls are being answered.
+    let mut calls: Option<(u32, Vec<&ToolCall>)> = None;
     let mut lose = |kind, message: usize| losses.push(Loss { message, kind, what: String::new() });
     for step in steps {
         let position = match step {
@@ -48,18 +51,21 @@ pub(super) fn repaired<'m>(
                 made.push(without_reasoning(message).into());
             }
             (Repair::Merge { .. }, Some(message)) => join(&mut made, message),
-            (Repair::Abort { position, call }, _) => {
+            (Repair::Abort { position, call } | Repair::Unrecorded { position, call }, _) => {
                 let called = prepared.get(position as usize);
                 lose(LossKind::Invented, called.map_or(last, |called| called.at));
-                made.extend(called.and_then(|called| aborted(&called.message, call, target)).map(Told::from));
+                if calls.as_ref().is_none_or(|(of, _)| *of != position) {
+                    let found = called.map(|called| functions(&called.message)).unwrap_or_default();
+                    calls = Some((position, found));
+                }
+                let found = calls.as_ref().and_then(|(_, found)| found.get(call as usize).copied());
+                let result = found.zip(called);
+                let result = result.and_then(|(call, called)| invented(&called.message, call, step, target));
+                made.extend(result.map(Told::from));
             }
-            (Repair::BridgeUser, _) => {
+            (Repair::BridgeUser | Repair::BridgeAssistant, _) => {
                 lose(LossKind::Invented, last);
-                made.push(Message::user(BRIDGE_USER).into());
-            }
-            (Repair::BridgeAssistant, _) => {
-                lose(LossKind::Invented, last);
-                made.push(Message::assistant(BRIDGE).into());
+                made.extend(bridge(step).map(Told::from));
             }
             _ => {}
         }
@@ -87,13 +93,23 @@ fn join(made: &mut [Told<'_>], message: &Message) {
     }
 }
 
-/// The result that stands in for one that never came; with the name of its tool where the target asks for it.
-fn aborted(message: &Message, wanted: u32, target: &Target) -> Option<Message> {
+/// The message that a step puts between two others.
+fn bridge(step: Repair) -> Option<Message> {
+    let text = step.invented()?;
+    Some(if step == Repair::BridgeUser { Message::user(text) } else { Message::assistant(text) })
+}
+
+/// The calls of functions that a message makes.
+fn functions(message: &Message) -> Vec<&ToolCall> {
     let calls = message.parts().iter().filter_map(|part| match part {
         Part::ToolCall(call) if call.kind == CallKind::Function => Some(call),
         _ => None,
     });
-    let ToolCall { id, name, .. } = calls.into_iter().nth(wanted as usize)?;
-    let result = Message::tool(id.clone(), ABORTED);
-    Some(if target.names_results() { result.with_name(name.clone()) } else { result })
+    calls.collect()
+}
+
+/// The result that a step invents for a call of a message; with the name of its tool where the target asks for it.
+fn invented(message: &Message, call: &ToolCall, step: Repair, target: &Target) -> Option<Message> {
+    let result = own_form::answering(Message::tool(call.id.clone(), step.invented()?), message);
+    Some(if target.names_results() { result.with_name(call.name.clone()) } else { result })
 }

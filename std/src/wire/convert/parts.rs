@@ -9,6 +9,7 @@ use epitome_core::{IndexBuf, OpenCallTree, Seq, Span, Tokens};
 use super::fields;
 use super::ids::CallIds;
 use super::loss::{Loss, LossKind};
+use super::own_form;
 use super::target::{Target, own_compactions};
 use crate::message::{CompactionPart, Message, Part, Reasoning, Str, ToolCall, ToolResult};
 use crate::wire::Format;
@@ -66,8 +67,9 @@ pub(super) fn prepare<'m>(
     for (at, message) in messages.enumerate() {
         // A vector and a tree have always room.
         let group = groups.push(message, Tokens::ZERO).map_or(Seq(0), |placed| placed.anchor);
+        let exact = target.is_origin(message) && own_form::is_own(message);
         let mut here =
-            Here { target, message, at, group, ids: &mut ids, losses, called: None, within: false };
+            Here { target, message, at, group, ids: &mut ids, losses, called: None, within: false, exact };
         if !target.is_origin(message) {
             fields::untold(message).into_iter().for_each(|field| here.lose(LossKind::Field, field));
         }
@@ -84,6 +86,12 @@ pub(super) fn prepare<'m>(
         }
         if let Some(name) = name {
             made = made.with_name(name);
+        }
+        // A writer takes the form of the call, or of its result, from the text.
+        if let Some(wire) = message.wire().filter(|_| exact) {
+            let mut wire = wire.clone();
+            wire.touched |= made.parts() != message.parts();
+            made = made.with_wire(wire);
         }
         match prepared.last_mut().filter(|before| is_one_step(before, &made, message, target)) {
             Some(before) => {
@@ -119,6 +127,8 @@ struct Here<'a> {
     called: Option<Str>,
     /// Whether its parts are those of a result.
     within: bool,
+    /// Whether its calls and results are in a form that the target alone has.
+    exact: bool,
 }
 
 impl Here<'_> {
@@ -215,7 +225,12 @@ impl Here<'_> {
             self.lose(LossKind::CallId, "");
         }
         let mut made = ToolCall::new(id, call.name.clone(), call.arguments.clone());
-        if self.target.wants_objects() && !is_object(&call.arguments) {
+        if self.exact && made.id == call.id {
+            return Some(Part::ToolCall(made));
+        }
+        if json::trim(&call.arguments).is_empty() {
+            made.arguments = Str::from("{}");
+        } else if !is_object(&call.arguments) {
             self.lose(LossKind::Arguments, call.name.as_str());
             let input = match json::check(&call.arguments) {
                 Ok(()) => call.arguments.as_str().to_owned(),
@@ -269,8 +284,7 @@ impl Here<'_> {
     }
 }
 
-/// Whether arguments are what a format takes that wants an object; none at all stand for an empty one.
-fn is_object(arguments: &str) -> bool {
-    let text = json::trim(arguments);
-    text.is_empty() || Kind::of(text) == Kind::Object && json::check(text).is_ok()
+/// Whether arguments are a JSON object.
+pub(super) fn is_object(arguments: &str) -> bool {
+    Kind::of(json::trim(arguments)) == Kind::Object && json::check(arguments).is_ok()
 }

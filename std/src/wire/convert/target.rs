@@ -18,20 +18,12 @@ pub(super) struct Target {
 
 impl Target {
     pub(super) fn of(format: Format) -> Result<Self, WireError> {
-        let profile = match format {
-            Format::OpenaiChat => Profile::OpenaiChat,
-            Format::OpenaiResponses => Profile::OpenaiResponses,
-            Format::Anthropic => Profile::Anthropic,
-            Format::Gemini => Profile::Gemini,
-            // What their connectors to Chat Completions send on.
-            Format::AgentFramework | Format::LangChain | Format::SemanticKernel => Profile::OpenaiChat,
-            other => {
-                let names = TARGETS.map(Format::as_str).join(", ");
-                let what = format!("{other} is no format to convert to: take one of {names}");
-                return Err(WireError::unsupported(what));
-            }
-        };
-        Ok(Self { format, profile, room: room::of(format)? })
+        if !TARGETS.contains(&format) {
+            let names = TARGETS.map(Format::as_str).join(", ");
+            let what = format!("{format} is no format to convert to: take one of {names}");
+            return Err(WireError::unsupported(what));
+        }
+        Ok(Self { format, profile: format.profile(), room: room::of(format)? })
     }
 
     /// Whether the message was read from this format, so that what only this format has may go back.
@@ -42,11 +34,6 @@ impl Target {
     /// Whether instructions stand beside the messages.
     pub(super) const fn hoists(&self) -> bool {
         matches!(self.format, Format::Anthropic | Format::Gemini)
-    }
-
-    /// Whether arguments must be a JSON object.
-    pub(super) const fn wants_objects(&self) -> bool {
-        self.hoists() || matches!(self.format, Format::LangChain | Format::SemanticKernel)
     }
 
     /// Whether a result says which tool it is of.
@@ -147,7 +134,7 @@ impl Target {
         out.reserve(self.written_bytes(&rest));
         // Its items need no text of their own on the way: what was said is copied once.
         if self.format == Format::OpenaiResponses {
-            rest.iter().try_for_each(|message| openai_responses::push_items(&mut out, message))?;
+            rest.iter().try_for_each(|message| push_items(&mut out, message))?;
             out.push_str(behind);
             return Ok(out);
         }
@@ -181,6 +168,15 @@ impl Target {
         });
         parts.fold(AROUND_BYTES, usize::saturating_add)
     }
+}
+
+/// Writes the items of a message behind what is there; one whose form is the format's own keeps its text.
+fn push_items(out: &mut String, message: &Message) -> Result<(), WireError> {
+    let Some(wire) = message.wire() else { return openai_responses::push_items(out, message) };
+    if let Some(item) = openai_responses::write_record(Some(&wire.text), &[message])? {
+        out.extend([if out.ends_with('[') { "" } else { "," }, &item]);
+    }
+    Ok(())
 }
 
 /// How many bytes of a part are what it says, ids and names included.

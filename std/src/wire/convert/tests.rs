@@ -3,7 +3,10 @@
 use epitome_core::{OpenCallTree, Validator};
 
 use super::target::Target;
+use serde_json::Value;
+
 use crate::message::{Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolResult};
+use crate::wire::json::{self, Kind};
 use crate::wire::{Converted, Format, LossKind, ReadOptions, Transcript, convert, read};
 use epitome_core::message::{MediaKind, Role};
 
@@ -33,6 +36,21 @@ fn check(text: &str, to: Format) {
     }
     validator.finish(&mut |violation| found.push(violation));
     assert!(found.is_empty(), "{to}: {found:?}");
+    // What is too deep, or a number that is too large, is left to the reader above.
+    let Ok(value) = serde_json::from_str::<Value>(text) else { return };
+    let list = ["messages", "input", "contents"].iter().find_map(|key| value.get(key)).unwrap_or(&value);
+    for text in list.as_array().unwrap().iter().flat_map(arguments_of) {
+        let is_object = Kind::of(json::trim(text)) == Kind::Object && json::check(text).is_ok();
+        assert!(is_object, "{to}: {text:?} are no arguments");
+    }
+}
+
+/// The texts of arguments in a message of Chat Completions or Agent Framework, or in an item of Responses.
+fn arguments_of(message: &Value) -> Vec<&str> {
+    let lists = ["tool_calls", "contents"].map(|key| message[key].as_array().into_iter().flatten());
+    let calls = lists.into_iter().flatten();
+    let calls = calls.map(|call| if call["function"].is_object() { &call["function"] } else { call });
+    calls.chain([message]).filter_map(|call| call["arguments"].as_str()).collect()
 }
 
 fn lost(converted: &Converted) -> Vec<String> {
@@ -76,7 +94,7 @@ fn calls_results_and_instructions_find_their_places() {
     );
     let (text, lost) = one(CHAT, Format::OpenaiResponses);
     assert!(text.contains(r#"{"type":"function_call_output","call_id":"c:1","output":"one"}"#), "{text}");
-    assert_eq!(lost, ["1 name", "2 reasoning", "4 field cost"]);
+    assert_eq!(lost, ["1 name", "2 reasoning", "2 arguments g", "4 field cost"]);
 }
 
 #[test]
@@ -177,6 +195,40 @@ fn a_part_that_could_not_be_an_item_stays_a_part() {
             converted(&transcript, to);
         }
     }
+}
+
+/// A custom tool takes a text that need not be JSON.
+#[test]
+fn calls_of_custom_tools_keep_their_form_or_are_wrapped() {
+    let items = [
+        r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}"#,
+        r#"{"type":"custom_tool_call","id":"i","call_id":"c1","name":"apply_patch","input":"*** Begin \"Patch\"","status":"completed"}"#,
+        r#"{"type":"custom_tool_call_output","call_id":"c1","output":"Done."}"#,
+        r#"{"type":"local_shell_call","call_id":"c2","action":{"type":"exec","command":["ls"]},"status":"completed"}"#,
+        r#"{"type":"local_shell_call_output","call_id":"c2","output":"a.txt"}"#,
+        r#"{"type":"custom_tool_call","call_id":"c3","name":"apply_patch","input":"x"}"#,
+    ];
+    let given = format!(r#"{{"input":[{}]}}"#, items.join(","));
+    for to in TARGETS {
+        let (text, lost) = one(&given, to);
+        let wraps = lost.iter().filter(|loss| loss.contains("arguments apply_patch")).count();
+        if to == Format::OpenaiResponses {
+            assert_eq!((wraps, lost), (0, vec!["5 invented".to_owned()]));
+            let out = r#"{"type":"custom_tool_call_output","call_id":"c3","output":"[aborted: this call has no result]"}"#;
+            assert_eq!(text, format!(r#"{{"input":[{},{out}]}}"#, items.join(",")));
+        } else {
+            assert_eq!(wraps, 2, "{to}: {lost:?}");
+            assert!(text.contains("*** Begin "), "{to}: {text}");
+        }
+    }
+    let call = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"custom","custom":{"name":"p","input":"*** x"}}]}"#;
+    let chat = format!(
+        r#"{{"messages":[{{"role":"user","content":"a"}},{call},{{"role":"tool","content":"ok","tool_call_id":"c"}}]}}"#
+    );
+    assert_eq!(one(&chat, Format::OpenaiChat), (chat.clone(), vec![]));
+    let (text, lost) = one(&chat, Format::OpenaiResponses);
+    assert!(text.contains(r#""arguments":"{\"input\":\"*** x\"}""#), "{text}");
+    assert_eq!(lost, ["1 field tool_calls/custom", "1 arguments p"]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use epitome_core::message::Role;
 use super::ASSIGNED;
 use super::part::{self, NAME, Unit};
 use crate::message::{Message, Part, Str, WireText};
+use crate::wire::answers::AnsweredCalls;
 use crate::wire::error::quoted;
 use crate::wire::expect::{expect_object, expect_text, share};
 use crate::wire::json::{self, Kind};
@@ -60,9 +61,8 @@ pub(super) fn messages(whole: &Arc<str>, text: &str, ids: &mut Ids) -> Result<Ve
             Message::new(role, Vec::new()).with_wire(WireText::new(NAME.clone(), share(whole, text))),
         ]);
     }
-    for run in runs {
-        let own = units.get(run.clone()).unwrap_or_default();
-        let is_result = own.iter().any(|(unit, _)| is_response(unit)) && role == Role::User;
+    for (run, is_result) in runs {
+        let own = units.get(run).unwrap_or_default();
         let parts = own.iter().flat_map(|(unit, _)| unit.parts.iter().cloned()).collect();
         let mut message = Message::new(if is_result { Role::Tool } else { role }, parts);
         if let Some(name) = own.first().and_then(|(unit, _)| unit.name.clone()).filter(|_| is_result) {
@@ -126,21 +126,22 @@ fn units_of<'a>(
 }
 
 /// Whether it is the response to a call of the caller's.
-pub(in crate::wire) fn is_response(unit: &Unit) -> bool {
+fn is_response(unit: &Unit) -> bool {
     unit.parts.iter().any(|part| matches!(part, Part::ToolResult(_)))
 }
 
-/// How the units of a content are split: each response in a user's content alone, what is between together.
-pub(in crate::wire) fn runs(role: Role, units: &[(Unit, &str)]) -> Vec<core::ops::Range<usize>> {
-    let mut runs: Vec<core::ops::Range<usize>> = Vec::new();
-    let mut joins = false;
+/// How the units of a content are split: each response to a call of the caller's alone, what is between together. With each
+/// whether it is such a response.
+pub(in crate::wire) fn runs(role: Role, units: &[(Unit, &str)]) -> Vec<(core::ops::Range<usize>, bool)> {
+    let answered = AnsweredCalls::of(role, units.iter().flat_map(|(unit, _)| &unit.parts));
+    let answers = |part| answered.has_result(part);
+    let mut runs: Vec<(core::ops::Range<usize>, bool)> = Vec::new();
     for (at, (unit, _)) in units.iter().enumerate() {
-        let alone = role == Role::User && is_response(unit);
+        let alone = role == Role::User && is_response(unit) || unit.parts.iter().any(answers);
         match runs.last_mut() {
-            Some(run) if joins && !alone => run.end = at.saturating_add(1),
-            _ => runs.push(at..at.saturating_add(1)),
+            Some((run, false)) if !alone => run.end = at.saturating_add(1),
+            _ => runs.push((at..at.saturating_add(1), alone)),
         }
-        joins = !alone;
     }
     runs
 }

@@ -9,7 +9,7 @@ use epitome_core::{GeminiTokens, Usage};
 use super::FORMAT;
 use crate::message::{Message, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart, WireText};
 use crate::wire::expect::{expect_object, member_text, number, optional_text, share};
-use crate::wire::gemini::{Unit, is_response, runs, unit};
+use crate::wire::gemini::{Unit, runs, unit};
 use crate::wire::json::{self, Kind};
 use crate::wire::{Format, WireError};
 
@@ -83,9 +83,9 @@ pub(super) fn results(message: &Message) -> impl Iterator<Item = &Str> {
 /// What a user's record says: each response to a call is a message of its own.
 fn turns(units: &[(Unit, &str)], wire: &WireText) -> Vec<Message> {
     let mut messages = Vec::new();
-    for run in runs(Role::User, units) {
+    for (run, is_response) in runs(Role::User, units) {
         let own = units.get(run).unwrap_or_default();
-        let role = if own.iter().any(|(unit, _)| is_response(unit)) { Role::Tool } else { Role::User };
+        let role = if is_response { Role::Tool } else { Role::User };
         let parts = own.iter().flat_map(|(unit, _)| unit.parts.iter().cloned()).collect();
         messages.push(Message::new(role, parts).with_wire(wire.clone().with_rejoin(!messages.is_empty())));
     }

@@ -124,6 +124,13 @@ impl ItemKind {
     }
 }
 
+/// The type of the item `raw`, if it is a call, or the answer to one, that is no plain function's.
+pub(crate) fn special_call(raw: &str) -> Option<Str> {
+    let (kind, name) = ItemKind::of(raw).ok()?;
+    let is_call = matches!(kind, ItemKind::Call(..) | ItemKind::Output);
+    Some(name).filter(|name| is_call && !name.starts_with("function_call"))
+}
+
 /// The message that the item `raw`, a slice of `whole`, is; none for what is no message.
 pub(crate) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, WireError> {
     let fields = Fields::of(raw)?;

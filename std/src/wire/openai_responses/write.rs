@@ -14,17 +14,26 @@ use crate::wire::patch_parts::Elements;
 
 /// The item `source` as these messages say, or new ones: several stand with a comma between them.
 pub(crate) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
+    let items = write_items(source, messages)?;
+    Ok(Some(items.join(",")).filter(|items| !items.is_empty()))
+}
+
+/// The item `source` as these messages say, or new ones, each its own text: what was one item may have become several.
+pub(crate) fn write_items(source: Option<&str>, messages: &[&Message]) -> Result<Vec<String>, WireError> {
     let [message] = messages else {
         return Err(WireError::unsupported("Responses has one message in each item"));
     };
     if let Some(source) = source
         && let Some(patched) = patched(source, message)?
     {
-        return Ok(Some(patched));
+        return Ok(vec![patched]);
     }
-    let mut items = String::new();
-    encode::push_items(&mut items, message)?;
-    Ok(Some(items).filter(|items| !items.is_empty()))
+    let text = |item: encode::Item<'_>| {
+        let mut text = String::new();
+        item.push(&mut text)?;
+        Ok(text)
+    };
+    encode::items(message).into_iter().map(text).collect()
 }
 
 /// The patched item; `None` if the message is not what the item was.

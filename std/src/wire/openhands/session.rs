@@ -1,12 +1,16 @@
 //! The events of one run as a conversation.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::event::{Event, event};
 use crate::message::{Message, Part, Str};
+use crate::wire::forest::narrow;
 use crate::wire::json;
-use crate::wire::transcript::{Compactions, Conversation, Relation, ToolCompaction, Transcript, UsageEntry};
+use crate::wire::transcript::{
+    CompactionTree, Conversation, Entry, NEVER, RecordId, Relation, Report, Stage, Stages, Timeline,
+    ToolCompaction, Transcript,
+};
 use crate::wire::{Format, WireError};
 
 /// Adds the conversations of the array `list`, at `path` in `whole`, a slice of the source.
@@ -18,43 +22,62 @@ pub(super) fn read(
 ) -> Result<(), WireError> {
     let source = Arc::clone(&transcript.source);
     let number = json::nested(whole, list, path, |list| transcript.free_array(list))?;
-    let mut run = Run::new(place, label);
+    let mut run = Run::default();
     for at in 0..transcript.count(number) {
         let raw = source.get(transcript.place(number, at)).unwrap_or_default();
         let path = format_args!("{path}/{at}");
         json::nested(whole, raw, path, |raw| run.push(transcript, (number, at), raw))?;
     }
     let base = transcript.conversations.len();
-    let compactions: Arc<[_]> = run.compactions.into();
-    run.current.compactions = Compactions::first_of(&compactions, compactions.len());
-    transcript.push(run.current);
-    for (count, mut before) in (1_usize..).zip(run.before) {
-        before.compactions = Compactions::first_of(&compactions, count.saturating_sub(1));
-        before.relation = Relation::Branch(base);
-        before.active = false;
-        before.label = Str::from(format!("before condensation {count}"));
-        transcript.push(before);
+    let (now, lists) = (run.ended(), run.compactions.lists());
+    let file: Arc<dyn Stages> = Arc::new(run.timeline.finish(run.entries, run.reports));
+    for (count, ended) in core::iter::once(now).chain(run.before).enumerate() {
+        let stage = Stage { of: Arc::clone(&file), number: ended.stage };
+        let mut found = Conversation::new(Format::OpenHands, place.clone());
+        found = found.with_stage(&stage, ended.messages);
+        found.compactions = lists(ended.stage.checked_sub(1));
+        found.label = label.clone();
+        if count > 0 {
+            found.relation = Relation::Branch(base);
+            found.active = false;
+            found.label = Str::from(format!("before condensation {count}"));
+        }
+        transcript.push(found);
     }
     Ok(())
 }
 
+/// The events of a run. Each condensation begins a stage.
+#[derive(Default)]
 struct Run {
-    current: Conversation,
-    /// The event of each entry.
-    ids: Vec<Option<u64>>,
-    before: Vec<Conversation>,
-    compactions: Vec<ToolCompaction>,
+    timeline: Timeline,
+    entries: Vec<Entry>,
+    reports: Vec<Report>,
+    /// How many messages have each place in the order.
+    order: Counts,
+    /// The messages that are still there, by their events.
+    named: BTreeMap<u64, Vec<Named>>,
+    /// The stages that condensations ended.
+    before: Vec<Ended>,
+    compactions: CompactionTree,
     /// The responses whose words have been told.
     told: HashSet<String>,
 }
 
-impl Run {
-    fn new(place: String, label: Str) -> Self {
-        let mut current = Conversation::new(Format::OpenHands, place);
-        current.label = label;
-        Self { current, ids: Vec::new(), before: Vec::new(), compactions: Vec::new(), told: HashSet::new() }
-    }
+/// A message that an event may take out.
+#[derive(Clone, Copy)]
+struct Named {
+    slot: u32,
+    life: usize,
+}
 
+/// A stage that has ended.
+struct Ended {
+    stage: u32,
+    messages: usize,
+}
+
+impl Run {
     fn push(
         &mut self,
         transcript: &mut Transcript,
@@ -73,75 +96,113 @@ impl Run {
                 (with_words(call, said), usage.filter(|_| is_first))
             }
             Event::Condensation { first, last, others, summary } => {
-                let range = first.zip(last);
-                let is_gone = |id: u64| range.is_some_and(|(first, last)| (first..=last).contains(&id));
-                let others: HashSet<u64> = others.into_iter().collect();
-                let gone = |id: &Option<u64>| id.is_some_and(|id| is_gone(id) || others.contains(&id));
                 let record = summary.as_ref().map(|_| transcript.element(list, at, 1));
                 if let Some(record) = record {
                     transcript.must_stay(record);
                 }
-                self.condense(gone, record.zip(summary), id);
+                let gone = self.take(first.zip(last), others);
+                self.condense(&gone, record.zip(summary), id);
                 return Ok(());
             }
         };
         let record = transcript.element(list, at, 1);
-        self.current.extend(record, [message]);
-        self.ids.push(id);
-        if let Some(usage) = usage {
-            self.current.usage.push(UsageEntry::new(self.current.entries.len().saturating_sub(1), usage));
-        }
+        let slot = self.order.push();
+        let entry = self.add((record, message), slot, id);
+        let from = self.timeline.now();
+        self.reports.extend(usage.map(|usage| Report { entry, from, until: NEVER, usage }));
         Ok(())
     }
 
-    fn condense(
-        &mut self,
-        gone: impl Fn(&Option<u64>) -> bool,
-        summary: Option<(crate::wire::RecordId, Message)>,
-        id: Option<u64>,
-    ) {
-        let mut next = Conversation::new(Format::OpenHands, self.current.path.clone());
-        next.label = self.current.label.clone();
-        let first = self.ids.iter().position(&gone).unwrap_or(self.ids.len());
-        let mut ids = Vec::new();
-        let mut compaction = ToolCompaction::new(first);
-        let mut dropped = 0_u64;
-        let mut summary = summary;
-        let mut new_place = vec![None; self.ids.len()];
-        for (at, (entry, own)) in self.current.entries.iter().zip(&self.ids).enumerate() {
-            if at == first {
-                ids.extend(put(&mut next, &mut summary, id));
-            }
-            if gone(own) {
-                dropped = dropped.saturating_add(1);
-                continue;
-            }
-            if let Some(place) = new_place.get_mut(at) {
-                *place = Some(next.entries.len());
-            }
-            next.entries.push(entry.clone());
-            ids.push(*own);
+    /// Adds a message at a place in the order, and gives its number.
+    fn add(&mut self, (record, message): (RecordId, Message), slot: u32, id: Option<u64>) -> u32 {
+        let entry = narrow(self.entries.len());
+        self.entries.push(Entry::of(message, record, 0));
+        let life = self.timeline.begin(entry, slot);
+        self.order.change(slot, true);
+        if let Some(id) = id {
+            self.named.entry(id).or_default().push(Named { slot, life });
         }
-        ids.extend(put(&mut next, &mut summary, id));
-        next.pieces = next.entries.len();
-        compaction.dropped = Some(dropped);
-        self.compactions.push(compaction);
-        let place = |entry: &UsageEntry| Some(UsageEntry::new((*new_place.get(entry.at)?)?, entry.usage));
-        next.usage = self.current.usage.iter().filter_map(place).collect();
-        self.ids = ids;
-        self.before.push(core::mem::replace(&mut self.current, next));
+        entry
+    }
+
+    /// Takes the messages of these events out of the list of those that are still there.
+    fn take(&mut self, range: Option<(u64, u64)>, others: Vec<u64>) -> Vec<Named> {
+        let mut gone = Vec::new();
+        if let Some((first, last)) = range.filter(|(first, last)| first <= last) {
+            let ids: Vec<u64> = self.named.range(first..=last).map(|(id, _)| *id).collect();
+            gone.extend(ids.into_iter().filter_map(|id| self.named.remove(&id)).flatten());
+        }
+        gone.extend(others.into_iter().filter_map(|id| self.named.remove(&id)).flatten());
+        gone
+    }
+
+    fn ended(&self) -> Ended {
+        Ended { stage: self.timeline.now(), messages: self.order.all() as usize }
+    }
+
+    /// Begins a stage without these messages. The summary stands where the first of them stood.
+    fn condense(&mut self, gone: &[Named], summary: Option<(RecordId, Message)>, id: Option<u64>) {
+        self.before.push(self.ended());
+        self.timeline.advance();
+        let first = gone.iter().map(|gone| gone.slot).min();
+        let before = first.map_or_else(|| self.order.all(), |first| self.order.before(first));
+        let mut compaction = ToolCompaction::new(before as usize);
+        compaction.dropped = u64::try_from(gone.len()).ok();
+        self.compactions.push(self.timeline.now().checked_sub(2), compaction);
+        for gone in gone {
+            self.timeline.end(gone.life);
+            self.order.change(gone.slot, false);
+        }
+        if let Some(summary) = summary {
+            let slot = first.unwrap_or_else(|| self.order.push());
+            self.add(summary, slot, id);
+        }
     }
 }
 
-/// Adds the summary, if it has not been added, and gives its event.
-fn put(
-    conversation: &mut Conversation,
-    summary: &mut Option<(crate::wire::RecordId, Message)>,
-    id: Option<u64>,
-) -> Option<Option<u64>> {
-    let (record, message) = summary.take()?;
-    conversation.extend(record, [message]);
-    Some(id)
+/// How many messages are at each place, and before it: a binary indexed tree.
+#[derive(Default)]
+struct Counts {
+    tree: Vec<u32>,
+    all: u32,
+}
+
+impl Counts {
+    /// Adds a place behind the others, and gives its number.
+    fn push(&mut self) -> u32 {
+        let number = narrow(self.tree.len());
+        let at = self.tree.len().saturating_add(1);
+        // What the places hold that the new node stands for.
+        let first = at.saturating_sub(at & at.wrapping_neg());
+        let held = self.all.saturating_sub(self.before(narrow(first)));
+        self.tree.push(held);
+        number
+    }
+
+    /// Adds a message at a place, or takes one away.
+    fn change(&mut self, slot: u32, is_more: bool) {
+        let by = |count: u32| if is_more { count.saturating_add(1) } else { count.saturating_sub(1) };
+        self.all = by(self.all);
+        let mut at = (slot as usize).saturating_add(1);
+        while let Some(count) = self.tree.get_mut(at.saturating_sub(1)) {
+            *count = by(*count);
+            at = at.saturating_add(at & at.wrapping_neg());
+        }
+    }
+
+    /// How many messages are before a place.
+    fn before(&self, slot: u32) -> u32 {
+        let (mut at, mut sum) = (slot as usize, 0_u32);
+        while at > 0 {
+            sum = sum.saturating_add(self.tree.get(at.saturating_sub(1)).copied().unwrap_or_default());
+            at = at.saturating_sub(at & at.wrapping_neg());
+        }
+        sum
+    }
+
+    const fn all(&self) -> u32 {
+        self.all
+    }
 }
 
 /// The call, after what the model said beside it.

@@ -24,25 +24,28 @@ impl Outliner for Lines {
         Ok(())
     }
 
-    fn finish(self: Box<Self>, leaf: Option<&str>) -> Result<Outline, WireError> {
+    fn finish(mut self: Box<Self>, leaf: Option<&str>) -> Result<Outline, WireError> {
         let mut outline = Outline::default();
         let Some(active) = self.tree.end(leaf)? else { return Ok(outline) };
-        self.tree.for_each_conversation(active, |visible| {
+        let compactions = self.tree.compactions();
+        for visible in self.tree.conversations(active) {
             let label = if visible.is_before { Str::from(BEFORE) } else { Str::default() };
+            let count = self.tree.count(visible.end);
             if !outline.conversations.is_empty() {
-                let mut other = OutlinedConversation::other(label, Relation::Branch(0), visible.count());
-                other.named_by = visible.last().and_then(|last| self.lines.offset(last));
+                let mut other = OutlinedConversation::other(label, Relation::Branch(0), count);
+                other.named_by = self.tree.last(visible.end).and_then(|last| self.lines.offset(last));
                 outline.conversations.push(other);
-                return;
+                continue;
             }
-            let offsets = visible.seen().filter_map(|entry| self.lines.offset(entry));
+            let seen = self.tree.seen(visible.end);
+            let offsets = seen.iter().filter_map(|entry| self.lines.offset(*entry));
             outline.places = offsets.map(|offset| Place::whole(offset, 1)).collect();
-            let report = |(at, entry)| Some((at, self.lines.report(entry)?));
-            outline.reports = visible.seen().enumerate().filter_map(report).collect();
-            let mut found = OutlinedConversation::active(self.tree.id.clone(), label, visible.count());
-            found.compactions = visible.compactions;
+            let report = |(at, entry): (usize, &usize)| Some((at, self.lines.report(*entry)?));
+            outline.reports = seen.iter().enumerate().filter_map(report).collect();
+            let mut found = OutlinedConversation::active(self.tree.id.clone(), label, count);
+            found.compactions = compactions(&self.tree, visible.end);
             outline.conversations.push(found);
-        });
+        }
         Ok(outline)
     }
 }

@@ -6,19 +6,23 @@ use epitome_core::Usage;
 use epitome_core::message::Role;
 
 use super::message::{message, reported};
-use super::tree::{Content, Line, Tree};
+use super::tree::{Content, Line, Tree, Visible};
 use crate::message::{Message, Part, Str, WireText};
 use crate::wire::expect::share;
 use crate::wire::forest;
 use crate::wire::json;
-use crate::wire::transcript::{Conversation, RecordId, Relation, Transcript, UsageEntry};
+use crate::wire::transcript::{Conversation, Entry, Relation, Stage, Stages, Transcript, UsageEntry};
 use crate::wire::{Format, WireError};
 
 /// All entries of a file, and what they say.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     tree: Tree,
-    said: Vec<(Said, Option<RecordId>)>,
+    entries: Vec<Entry>,
+    /// The reports, each by the number of its message.
+    reports: Vec<(u32, Usage)>,
+    /// The entry that each conversation ends with.
+    ends: Vec<usize>,
 }
 
 impl Session {
@@ -27,12 +31,15 @@ impl Session {
         let source = Arc::clone(&transcript.source);
         forest::for_each_line(transcript, text, |transcript, (list, at), raw| {
             let Some(said) = said(&mut session.tree, &source, raw)? else { return Ok(()) };
-            let record = said.message.as_ref().map(|_| transcript.element(list, at, 1));
+            let Some(message) = said.message else { return Ok(()) };
+            let record = transcript.element(list, at, 1);
             // Without its record the entries before a compaction count again.
-            if let Some(record) = record.filter(|_| said.is_compaction) {
+            if said.is_compaction {
                 transcript.must_stay(record);
             }
-            session.said.push((said, record));
+            let number = u32::try_from(session.entries.len()).unwrap_or(u32::MAX);
+            session.reports.extend(said.usage.map(|usage| (number, *usage)));
+            session.entries.push(Entry::of(message, record, 0));
             Ok(())
         })?;
         Ok(session)
@@ -46,45 +53,53 @@ impl Session {
         base: usize,
     ) -> Result<Vec<Conversation>, WireError> {
         let Some(active) = self.tree.end(leaf)? else { return Ok(Vec::new()) };
-        let mut first: Option<(Vec<usize>, Conversation)> = None;
-        let mut others = Vec::new();
-        self.tree.for_each_conversation(active, |visible| {
-            let mut found = Conversation::new(Format::Pi, "");
-            found.compactions = visible.compactions.clone();
+        let ends = self.tree.conversations(active);
+        let compactions = self.tree.compactions();
+        self.ends = ends.iter().map(|visible| visible.end).collect();
+        let file = Arc::new(self);
+        let of = |(at, visible): (usize, Visible)| {
+            let (of, number) = (Arc::clone(&file), u32::try_from(at).unwrap_or(u32::MAX));
+            let count = file.tree.count(visible.end);
+            let mut found = Conversation::new(Format::Pi, "").with_stage(&Stage { of, number }, count);
+            found.compactions = compactions(&file.tree, visible.end);
             if visible.is_before {
                 found.label = Str::from(BEFORE);
             }
-            if first.is_none() {
-                first = Some((visible.seen().collect(), found));
-                return;
+            if at == 0 {
+                found.id = file.tree.id.clone();
+                return found;
             }
-            add(&mut found, visible.seen(), |entry| self.said.get(entry).cloned());
-            let last = visible.last().and_then(|last| self.said.get(last)?.0.name.clone());
-            found.id = last.unwrap_or_default();
+            let last = file.tree.last(visible.end).map(|last| file.tree.entry(last));
+            let last = last.and_then(|last| file.entries.get(last as usize));
+            found.id = last.and_then(|last| last.message().id()).map(Str::from).unwrap_or_default();
             found.relation = Relation::Branch(base);
             found.active = false;
-            others.push(found);
-        });
-        let Some((seen, mut first)) = first else { return Ok(others) };
-        // Nobody asks for the messages again: what goes on is not held twice.
-        add(&mut first, seen.into_iter(), |entry| self.said.get_mut(entry).map(core::mem::take));
-        first.id = self.tree.id;
-        Ok(core::iter::once(first).chain(others).collect())
+            found
+        };
+        Ok(ends.into_iter().enumerate().map(of).collect())
     }
 }
 
-/// Adds what is said in these entries. `said` gives what one says.
-fn add(
-    conversation: &mut Conversation,
-    entries: impl Iterator<Item = usize>,
-    said: impl FnMut(usize) -> Option<(Said, Option<RecordId>)>,
-) {
-    for (said, record) in entries.filter_map(said) {
-        let (Some(message), Some(record)) = (said.message, record) else { continue };
-        conversation.extend(record, [message]);
-        if let Some(usage) = said.usage {
-            conversation.usage.push(UsageEntry::new(conversation.entries.len().saturating_sub(1), *usage));
-        }
+impl Stages for Session {
+    fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    fn places(&self, stage: u32) -> Vec<u32> {
+        let seen = self.ends.get(stage as usize).map(|end| self.tree.seen(*end)).unwrap_or_default();
+        seen.into_iter().map(|node| self.tree.entry(node)).collect()
+    }
+
+    fn reports(&self, _: u32, places: &[u32]) -> Vec<UsageEntry> {
+        let of = |(at, entry): (usize, &u32)| {
+            let found = self.reports.binary_search_by_key(entry, |(entry, _)| *entry).ok()?;
+            self.reports.get(found).map(|(_, usage)| UsageEntry::new(at, *usage))
+        };
+        places.iter().enumerate().filter_map(of).collect()
+    }
+
+    fn holders(&self) -> Vec<u32> {
+        self.tree.holders(&self.ends)
     }
 }
 

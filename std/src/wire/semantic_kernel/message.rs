@@ -6,6 +6,7 @@ use epitome_core::message::{MediaKind, Role};
 
 use super::FORMAT;
 use crate::message::{MediaSource, Message, Part, Str, ToolCall, ToolResult, UnknownPart, WireText};
+use crate::wire::answers::mark_answered;
 use crate::wire::error::quoted;
 use crate::wire::expect::{expect_object, member_text, new_media, optional_text, share};
 use crate::wire::json::{self, Kind};
@@ -87,7 +88,8 @@ pub(super) fn messages(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Resu
         WireText::new(Format::SemanticKernel.shared_name(), share(whole, raw)).with_rejoin(rejoin)
     };
     if role != Role::Tool {
-        let parts = items.into_iter().filter_map(|(part, _)| part).collect();
+        let mut parts: Vec<Part> = items.into_iter().filter_map(|(part, _)| part).collect();
+        mark_answered(&mut parts);
         let mut message = Message::new(role, parts);
         if let Some(name) = optional_text(raw, fields.author, "AuthorName")? {
             message = message.with_name(share(whole, &name));

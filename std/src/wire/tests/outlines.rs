@@ -41,7 +41,7 @@ fn compare(text: &str, format: Format, leaf: Option<&str>) -> Option<Outline> {
     assert!(said.iter().eq(active.messages()), "{text}");
     assert_eq!(outline.conversations()[0].compactions, active.compactions, "{text}");
     let usage: Vec<_> = outline.usage(&mut lines).collect::<Result<_, WireError>>().unwrap();
-    assert_eq!(usage, active.usage, "{text}");
+    assert_eq!(usage, *active.usage, "{text}");
     Some(outline)
 }
 

@@ -1,14 +1,14 @@
 //! The compactions of a tool, in lists that conversations of a file share: what one of them was begins most of the others.
 
 use core::fmt;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::ToolCompaction;
 
 /// What a tool compacted before a conversation was what it is, the oldest first.
 ///
-/// Each of the conversations that thousands of compactions left behind has all that came before it: they share one list.
+/// Each of the conversations that thousands of compactions left behind has all that came before it. Each compaction is stored
+/// once, with the one before it.
 ///
 /// ```
 /// use epitome_std::wire::{Compactions, ToolCompaction};
@@ -18,34 +18,54 @@ use super::ToolCompaction;
 /// ```
 #[derive(Clone, Default)]
 pub struct Compactions {
-    list: Arc<[ToolCompaction]>,
-    /// How many of the list are its own.
-    count: usize,
+    tree: Arc<[Linked]>,
+    /// The last of them in the tree, and those before it; `None` if there is none.
+    end: Option<u32>,
     /// What is behind these, where no other conversation has it so.
-    last: Option<ToolCompaction>,
+    last: Option<Box<ToolCompaction>>,
+}
+
+/// A compaction of a file, and the one before it.
+#[derive(Debug, Clone)]
+struct Linked {
+    compaction: ToolCompaction,
+    before: Option<u32>,
+    /// How many are before it.
+    depth: u32,
+}
+
+/// The compactions of a file by their numbers, which are counted from 0. Each follows one of the earlier ones, or none.
+#[derive(Debug, Default)]
+pub(crate) struct CompactionTree(Vec<Linked>);
+
+impl CompactionTree {
+    /// Adds a compaction behind the one with the number `before`, and gives its number.
+    pub(crate) fn push(&mut self, before: Option<u32>, compaction: ToolCompaction) -> u32 {
+        let parent = before.and_then(|before| self.0.get(before as usize));
+        let depth = parent.map_or(0, |parent| parent.depth.saturating_add(1));
+        let before = before.filter(|_| parent.is_some());
+        self.0.push(Linked { compaction, before, depth });
+        u32::try_from(self.0.len().saturating_sub(1)).unwrap_or(u32::MAX)
+    }
+
+    /// The lists that end with each of them, or with none.
+    pub(crate) fn lists(self) -> impl Fn(Option<u32>) -> Compactions {
+        let tree: Arc<[Linked]> = self.0.into();
+        move |end| Compactions { tree: Arc::clone(&tree), end, last: None }
+    }
 }
 
 impl Compactions {
-    /// The first `count` of a list.
-    pub(crate) fn first_of(list: &Arc<[ToolCompaction]>, count: usize) -> Self {
-        Self { list: Arc::clone(list), count: count.min(list.len()), last: None }
-    }
-
-    /// The first `count` of them, of those that others have too.
-    pub(crate) fn first(&self, count: usize) -> Self {
-        Self::first_of(&self.list, self.count.min(count))
-    }
-
     /// The same, and this one behind them.
     pub(crate) fn and(mut self, last: Option<ToolCompaction>) -> Self {
-        self.last = last;
+        self.last = last.map(Box::new);
         self
     }
 
     /// How many they are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.count.saturating_add(usize::from(self.last.is_some()))
+        self.shared().saturating_add(usize::from(self.last.is_some()))
     }
 
     /// Whether there is none.
@@ -56,28 +76,43 @@ impl Compactions {
 
     /// Each of them, the oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &ToolCompaction> + Clone {
-        self.list.iter().take(self.count).chain(&self.last)
+        let mut found: Vec<_> = self.back(self.end).map(|linked| &linked.compaction).collect();
+        found.reverse();
+        found.into_iter().chain(self.last.as_deref())
     }
 
     /// The one with this number, counted from 0.
     #[must_use]
     pub fn get(&self, at: usize) -> Option<&ToolCompaction> {
-        self.list
-            .get(at)
-            .filter(|_| at < self.count)
-            .or_else(|| self.last.as_ref().filter(|_| at == self.count))
+        match self.shared().checked_sub(at.saturating_add(1)) {
+            Some(behind) => self.back(self.end).nth(behind).map(|linked| &linked.compaction),
+            None => self.last.as_deref().filter(|_| at == self.shared()),
+        }
     }
 
     /// The latest.
     #[must_use]
     pub fn last(&self) -> Option<&ToolCompaction> {
-        self.iter().next_back()
+        self.last.as_deref().or_else(|| self.back(self.end).next().map(|linked| &linked.compaction))
+    }
+
+    /// How many of them are in the tree.
+    fn shared(&self) -> usize {
+        self.back(self.end).next().map_or(0, |last| (last.depth as usize).saturating_add(1))
+    }
+
+    /// From this one back to the first.
+    fn back(&self, end: Option<u32>) -> impl Iterator<Item = &Linked> {
+        let at = |number: u32| self.tree.get(number as usize);
+        core::iter::successors(end.and_then(at), move |linked| at(linked.before?))
     }
 }
 
 impl From<Vec<ToolCompaction>> for Compactions {
     fn from(list: Vec<ToolCompaction>) -> Self {
-        Self { count: list.len(), list: list.into(), last: None }
+        let mut tree = CompactionTree::default();
+        let end = list.into_iter().fold(None, |before, compaction| Some(tree.push(before, compaction)));
+        tree.lists()(end)
     }
 }
 
@@ -95,42 +130,6 @@ impl fmt::Debug for Compactions {
     }
 }
 
-/// The lists of a file that is a tree: what was compacted on the way to each of its ends, by the number of the record that
-/// the last of it is. Where the longest list is asked for first, the others are its beginning.
-#[derive(Debug, Default)]
-pub(crate) struct Ways {
-    known: HashMap<usize, Compactions>,
-}
-
-impl Ways {
-    /// What was compacted on the way that leads back over these records. Only what is not known yet is made.
-    pub(crate) fn back<T>(
-        &mut self,
-        newest_first: impl Iterator<Item = (usize, T)>,
-        mut make: impl FnMut(T) -> ToolCompaction,
-    ) -> Compactions {
-        let mut before = Compactions::default();
-        let mut new = Vec::new();
-        for (record, found) in newest_first {
-            if let Some(known) = self.known.get(&record) {
-                before = known.clone();
-                break;
-            }
-            new.push((record, make(found)));
-        }
-        if new.is_empty() {
-            return before;
-        }
-        let own = new.iter().rev().map(|(_, compaction)| compaction.clone());
-        let list: Arc<[_]> = before.iter().cloned().chain(own).collect();
-        let counts = before.len().saturating_add(1)..;
-        for (count, (record, _)) in counts.zip(new.iter().rev()) {
-            self.known.insert(*record, Compactions::first_of(&list, count));
-        }
-        Compactions::first_of(&list, list.len())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,32 +143,19 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_a_list_is_a_list() {
-        let list: Arc<[_]> = [of(1), of(2), of(3)].into();
-        let found = Compactions::first_of(&list, 2).and(Some(of(7)));
-        assert_eq!((places(&found), found.len()), (vec![1, 2, 7], 3));
-        let each: Vec<_> = (0..4).map(|at| found.get(at).map(|one| one.at)).collect();
-        assert_eq!(each, [Some(1), Some(2), Some(7), None]);
-        assert_eq!((found.last(), &found), (Some(&of(7)), &Compactions::from(vec![of(1), of(2), of(7)])));
-        assert!(Compactions::first_of(&list, 0).is_empty() && Compactions::default().last().is_none());
-    }
-
-    #[test]
-    fn ways_that_begin_alike_share_their_list() {
-        let mut ways = Ways::default();
-        let mut made = 0;
-        let mut back = |records: &[usize]| {
-            ways.back(records.iter().map(|record| (*record, *record)), |record| {
-                made += 1;
-                of(record)
-            })
-        };
-        let longest = back(&[9, 5, 2]);
-        let [begins, branch, none] = [back(&[5, 2]), back(&[7, 5, 2]), back(&[])];
-        assert_eq!(
-            [&longest, &begins, &branch, &none].map(places),
-            [&[2, 5, 9][..], &[2, 5], &[2, 5, 7], &[]]
-        );
-        assert!(Arc::ptr_eq(&longest.list, &begins.list) && made == 4);
+    fn compactions_that_begin_alike_share_their_beginning() {
+        let mut tree = CompactionTree::default();
+        for (before, at) in [(None, 2), (Some(0), 5), (Some(1), 9), (Some(1), 7)] {
+            tree.push(before, of(at));
+        }
+        let lists = tree.lists();
+        let found = [None, Some(1), Some(2), Some(3)].map(&lists);
+        assert_eq!(found.each_ref().map(places), [&[][..], &[2, 5], &[2, 5, 9], &[2, 5, 7]]);
+        assert_eq!(found.each_ref().map(Compactions::len), [0, 2, 3, 3]);
+        let behind = lists(Some(1)).and(Some(of(8)));
+        let each: Vec<_> = (0..4).map(|at| behind.get(at).map(|one| one.at)).collect();
+        assert_eq!(each, [Some(2), Some(5), Some(8), None]);
+        assert_eq!((behind.last(), &behind), (Some(&of(8)), &Compactions::from(vec![of(2), of(5), of(8)])));
+        assert!(found[0].is_empty() && found[0].last().is_none() && lists(Some(0)).last() == Some(&of(2)));
     }
 }

@@ -9,6 +9,7 @@ use epitome_core::Usage;
 use super::{Conversation, RecordId, Transcript, UsageEntry};
 use crate::message::Message;
 use crate::wire::WireError;
+use crate::wire::answers;
 use crate::wire::document;
 use crate::wire::json;
 
@@ -146,6 +147,7 @@ impl Transcript {
             let record = self.element(list, at, messages.len());
             conversation.extend(record, messages);
         }
+        answers::link(&mut conversation.entries);
         Ok(())
     }
 
@@ -215,6 +217,14 @@ impl Transcript {
     pub(crate) fn push(&mut self, conversation: Conversation) -> usize {
         self.conversations.push(conversation);
         self.conversations.len().saturating_sub(1)
+    }
+
+    /// Adds conversations, of which a file may have very many: the list is not made a second time.
+    pub(crate) fn push_all(&mut self, mut conversations: Vec<Conversation>) {
+        match self.conversations.is_empty() {
+            true => self.conversations = conversations,
+            false => self.conversations.append(&mut conversations),
+        }
     }
 
     /// Where `part`, a slice of the source, lies in it.

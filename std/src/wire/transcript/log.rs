@@ -24,15 +24,20 @@ impl Log {
         transcript: &Transcript,
         conversation: &Conversation,
     ) -> Result<Option<String>, WireError> {
+        if conversation.entries.is_shared() {
+            return Ok(None);
+        }
         let mut is_changed = !conversation.is_in_order();
         let mut records = Vec::new();
+        let partial = conversation.partial(&transcript.records);
         for group in groups(&conversation.entries) {
             let id = group.first().and_then(Entry::record);
             let source = id.map(|id| transcript.record(id));
-            if id.is_some_and(|id| transcript.pieces(id) != group.len()) {
+            let had = id.and_then(|id| partial.get(&id)).map(Vec::len);
+            if id.is_some_and(|id| had.unwrap_or_else(|| transcript.pieces(id)) != group.len()) {
                 return Err(form("part of a record that is several messages"));
             }
-            match source.filter(|_| id.is_some_and(|id| transcript.is_intact(id, group, None))) {
+            match source.filter(|_| id.is_some_and(|id| transcript.is_intact(id, group, had))) {
                 Some(source) => records.push(Cow::Borrowed(source)),
                 None => {
                     let messages: Vec<_> = group.iter().map(Entry::message).collect();

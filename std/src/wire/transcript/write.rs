@@ -3,9 +3,10 @@
 use core::ops::Range;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
+use std::sync::Arc;
 
 use super::relink::Links;
-use super::{Conversation, Entry, List, Place, RecordId, Transcript};
+use super::{AsRead, Conversation, Entry, List, Partial, Place, RecordId, Stages, Transcript};
 use crate::wire::json::Slots;
 use crate::wire::room;
 use crate::wire::{WireError, WireErrorKind};
@@ -15,7 +16,8 @@ use crate::wire::{WireError, WireErrorKind};
 /// What nobody changed is the source, byte for byte: a transcript that was only read gives its whole text back. A record
 /// whose messages were changed is patched; one that has none left is taken out, with its separator; an entry that the
 /// text did not have stands behind the one before it. A record that several conversations share is written as the first
-/// of them that has it says. Nothing is written before all of it is known to be writable.
+/// changed one that has it says, and stays while one has it that was not changed. Nothing is written before all of it is
+/// known to be writable.
 ///
 /// ```
 /// use epitome_std::wire::{ReadOptions, read, write_back};
@@ -69,13 +71,24 @@ impl<'t> Edits<'t> {
         let mut lists: HashMap<u32, Contents> = HashMap::new();
         let mut edits = Self::default();
         let mut written = HashSet::new();
-        for conversation in &transcript.conversations {
+        let is_changed = |one: &&Conversation| !transcript.is_untouched(one);
+        for conversation in transcript.conversations.iter().filter(is_changed) {
             edits.conversation(transcript, conversation, &mut lists, &mut written)?;
         }
-        edits.absent(transcript, &written)?;
-        for (number, list) in (0_u32..).zip(&transcript.lists) {
+        let held = Held::of(transcript);
+        edits.absent(transcript, |id| written.contains(&id) || held.has(id))?;
+        let mut stays: Vec<_> = transcript.lists.iter().map(|list| vec![true; list.elements.len()]).collect();
+        for (id, record) in (0_u32..).map(RecordId).zip(&transcript.records) {
+            // One that was read as no message stays.
+            if let Place::Element { list, at } = record.place
+                && let Some(stays) = stays.get_mut(list as usize).and_then(|list| list.get_mut(at as usize))
+            {
+                *stays &= record.pieces == 0 || (held.has(id) && !written.contains(&id));
+            }
+        }
+        for ((number, list), stays) in (0_u32..).zip(&transcript.lists).zip(stays) {
             let mut contents = lists.remove(&number).unwrap_or_default();
-            contents.keep_others(transcript, number, list);
+            contents.keep(&stays);
             if contents.changes(list) {
                 edits.0.push(Edit::List(list, contents.into_outputs()));
             }
@@ -100,6 +113,7 @@ impl<'t> Edits<'t> {
         let mut own = HashSet::new();
         let chain = room.chain;
         let links = chain.and_then(|chain| Links::of(transcript, conversation, chain));
+        let partial = conversation.partial(&transcript.records);
         for group in groups(&conversation.entries) {
             let id = group.first().and_then(Entry::record);
             let record = id.and_then(|id| transcript.records.get(id.0 as usize));
@@ -114,7 +128,7 @@ impl<'t> Edits<'t> {
                     continue;
                 }
             }
-            let text = new_text(transcript, conversation, id, group)?;
+            let text = new_text(transcript, conversation, id.zip(Some(&partial)), group)?;
             let text = relinked(transcript, links.as_ref(), id, text)?;
             match record.map(|record| (&record.place, record)) {
                 Some((Place::Field { .. } | Place::Value, record)) => match text {
@@ -137,9 +151,13 @@ impl<'t> Edits<'t> {
     }
 
     /// The records outside of lists that no conversation has any more.
-    fn absent(&mut self, transcript: &Transcript, written: &HashSet<RecordId>) -> Result<(), WireError> {
+    fn absent(
+        &mut self,
+        transcript: &Transcript,
+        is_there: impl Fn(RecordId) -> bool,
+    ) -> Result<(), WireError> {
         for (id, record) in (0_u32..).zip(&transcript.records) {
-            if record.pieces > 0 && !written.contains(&RecordId(id)) {
+            if record.pieces > 0 && !is_there(RecordId(id)) {
                 if record.stays {
                     return Err(WireError::unsupported(
                         "this record cannot be left out: without it the text says something else",
@@ -234,20 +252,9 @@ impl Contents {
         }
     }
 
-    /// Adds the elements that hold no messages: they stay where they are.
-    fn keep_others(&mut self, transcript: &Transcript, number: u32, list: &List) {
-        let mut holds = vec![false; list.elements.len()];
-        for record in &transcript.records {
-            // One that was read as no message stays.
-            if let Place::Element { list, at } = record.place
-                && list == number
-                && record.pieces > 0
-                && let Some(holds) = holds.get_mut(at as usize)
-            {
-                *holds = true;
-            }
-        }
-        let others = holds.iter().enumerate().filter(|(_, holds)| !**holds);
+    /// Adds the elements that stay as they are.
+    fn keep(&mut self, stays: &[bool]) {
+        let others = stays.iter().enumerate().filter(|(_, stays)| **stays);
         self.rows.extend(others.map(|(at, _)| (at, 0, Output::Kept(at))));
         self.rows.sort_by_key(|(key, order, _)| (*key, *order));
     }
@@ -269,11 +276,17 @@ impl Contents {
 impl Transcript {
     /// Whether nothing was changed: neither which messages there are, nor what they say.
     fn is_as_read(&self) -> bool {
+        self.conversations.iter().all(|one| self.is_untouched(one))
+    }
+
+    /// The same of one conversation.
+    fn is_untouched(&self, conversation: &Conversation) -> bool {
         let is_untouched = |entry: &Entry| {
             let record = entry.record.and_then(|id| self.records.get(id.0 as usize));
             record.is_some_and(|record| self.holds(record, entry))
         };
-        self.conversations.iter().all(|one| one.is_in_order() && one.entries.iter().all(is_untouched))
+        conversation.entries.is_shared()
+            || (conversation.is_in_order() && conversation.entries.iter().all(is_untouched))
     }
 
     /// Whether an entry says what was read from this record.
@@ -304,6 +317,48 @@ impl Transcript {
     }
 }
 
+/// The records that some conversation has which nobody changed.
+struct Held(Vec<u32>);
+
+impl Held {
+    fn of(transcript: &Transcript) -> Self {
+        let mut counts = vec![0_u32; transcript.records.len()];
+        let mut add = |id: RecordId, by: i64| {
+            if let Some(count) = counts.get_mut(id.0 as usize) {
+                let now = i64::from(*count).saturating_add(by).max(0);
+                *count = u32::try_from(now).unwrap_or(u32::MAX);
+            }
+        };
+        // What conversations share is counted for all of them at once, and those are taken away that were changed.
+        let mut known: Vec<&Arc<dyn Stages>> = Vec::new();
+        for conversation in &transcript.conversations {
+            let is_untouched = transcript.is_untouched(conversation);
+            match &conversation.as_read {
+                AsRead::Own(places) if is_untouched => places.iter().for_each(|(id, _)| add(*id, 1)),
+                AsRead::Own(_) => {}
+                AsRead::Shared(stage) => {
+                    if !known.last().is_some_and(|last| Arc::ptr_eq(last, &stage.of)) {
+                        known.push(&stage.of);
+                        let holders = stage.of.holders();
+                        let each = stage.of.entries().iter().zip(holders);
+                        each.for_each(|(entry, count)| {
+                            entry.record.iter().for_each(|id| add(*id, count.into()))
+                        });
+                    }
+                    if !is_untouched {
+                        stage.as_read().for_each(|(id, _)| add(id, -1));
+                    }
+                }
+            }
+        }
+        Self(counts)
+    }
+
+    fn has(&self, id: RecordId) -> bool {
+        self.0.get(id.0 as usize).is_some_and(|count| *count > 0)
+    }
+}
+
 impl Transcript {
     /// The messages of a record: `group` for those of its `pieces`, and for the others those of a conversation that has it
     /// whole.
@@ -312,8 +367,13 @@ impl Transcript {
         let of = |conversation: &Conversation| -> Vec<Entry> {
             conversation.entries.iter().filter(|entry| entry.record == Some(id)).cloned().collect()
         };
-        let whole = self.conversations.iter().map(of).find(|entries| entries.len() == count);
-        let Some(whole) = whole else {
+        // Where conversations share what was read, all of the record is there.
+        let shared = self.conversations.iter().find_map(|one| match &one.as_read {
+            AsRead::Shared(stage) => Some(stage.record(id)).filter(|entries| entries.len() == count),
+            AsRead::Own(_) => None,
+        });
+        let own = || self.conversations.iter().map(of).find(|entries| entries.len() == count);
+        let Some(whole) = shared.or_else(own) else {
             let what = "a change in one of several messages of a record whose others are in no conversation any more";
             return Err(WireError::unsupported(what));
         };
@@ -359,11 +419,11 @@ fn written_text(
 fn new_text(
     transcript: &Transcript,
     conversation: &Conversation,
-    id: Option<RecordId>,
+    record: Option<(RecordId, &Partial)>,
     group: &[Entry],
 ) -> Result<Option<Option<String>>, WireError> {
-    let partial = id.and_then(|id| conversation.partial.iter().find(|(record, _)| *record == id));
-    let pieces = partial.map(|(_, pieces)| pieces.as_slice());
+    let id = record.map(|(id, _)| id);
+    let pieces = record.and_then(|(id, partial)| partial.get(&id)).map(Vec::as_slice);
     if id.is_some_and(|id| transcript.is_intact(id, group, pieces.map(<[_]>::len))) {
         return Ok(None);
     }

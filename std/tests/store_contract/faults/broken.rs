@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
+use epitome_core::attribution::{Authority, Retention, SourceKind};
 use epitome_core::{Revision, Seq};
 use epitome_std::history::{
     Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryStore, KeptState, Loaded,
     LogPage, LoggedAppend, MemoryStore, NewState, Pruned, SessionId, SessionInfo, StateOutcome,
     StateRevision, StoreError, StoreErrorKind,
 };
-use epitome_std::message::Part;
+use epitome_std::message::{Attribution, Message, Part};
 use epitome_std::wire::stored;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +65,9 @@ pub(crate) enum Fault {
     ForgetsStates,
     CutsStatesAtNul,
     KeepsNoStates,
+    BelievesSummaries,
+    ForgetsInstructions,
+    ForgetsPins,
 }
 
 #[derive(Debug)]
@@ -102,6 +106,12 @@ impl Broken {
                 });
                 entry.message = entry.message.clone().with_parts(parts.collect());
             }
+            Fault::ForgetsInstructions => {
+                entry.message = claiming(entry.message, |it| it.source = SourceKind::Context)
+            }
+            Fault::ForgetsPins => {
+                entry.message = claiming(entry.message, |it| it.retention = Retention::Normal)
+            }
             _ => {}
         }
         entry
@@ -123,6 +133,12 @@ impl Broken {
     fn number(&self) -> u64 {
         self.calls.fetch_add(1, Ordering::Relaxed)
     }
+}
+
+fn claiming(message: Message, claim: impl FnOnce(&mut Attribution)) -> Message {
+    let mut attribution = message.attribution().clone();
+    claim(&mut attribution);
+    message.with_attribution(attribution)
 }
 
 fn before_nul(text: &str) -> &str {
@@ -219,6 +235,12 @@ impl HistoryStore for Broken {
             Fault::CommitsWithoutEdits if !record.hides.is_empty() => record.edits.clear(),
             Fault::CommitsWithoutSummaries => record.summaries.clear(),
             Fault::CommitsWithoutUnansweredCalls => record.unanswered.clear(),
+            Fault::BelievesSummaries => {
+                for summary in &mut record.summaries {
+                    summary.message =
+                        claiming(summary.message.clone(), |it| it.authority = Authority::Retrieved);
+                }
+            }
             Fault::CommitsNothing => return Ok(record.parent.next()),
             Fault::TakesTheHeadOfNow => record.head = self.head(session).await,
             Fault::ForgetsRecords if record.parent != self.revision(session).await => return Err(conflict()),

@@ -6,6 +6,7 @@ use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
 use epitome_std::history::StoreErrorKind::{Corrupt, Invalid};
 use epitome_std::history::{Entry, HistoryStore, TokenCount};
 use epitome_std::message::Message;
+use epitome_std::wire::stored;
 use futures::executor::block_on;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -51,7 +52,7 @@ fn lines() -> Vec<Value> {
     let record = json!({
         "v": 1, "parent": 0, "head": 2, "hides": [[0, 0]], "strategy": "", "tokens_before": 10, "tokens_after": 5,
     });
-    let id = "000102030405060708090a0b0c0d0e0f";
+    let id = stored::record_id(&stored::decode_record(&record.to_string()).unwrap()).unwrap().to_string();
     let commit = json!({"commit": {"revision": 1, "id": id, "record": record}});
     vec![header(1), message(0, "one"), message(1, "two"), appended("t", 0, 2), commit]
 }

@@ -1,4 +1,5 @@
-//! A loss of power: the file and the log beside it, of which the end is missing; and a disk that is full.
+//! The file and the log beside it, of which the end is missing; and a disk that is full. What a loss of power leaves is tested in
+//! `power.rs`, on a traced process.
 
 use std::fs;
 use std::path::Path;
@@ -48,7 +49,7 @@ fn found(folder: &Path, file: &[u8], log: &[u8]) -> u64 {
 }
 
 #[test]
-fn a_loss_of_power_takes_nothing_that_was_acknowledged() {
+fn a_log_that_ends_anywhere_holds_the_writes_before_its_end() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store.db");
     let store = SqliteStore::open(&path).unwrap();

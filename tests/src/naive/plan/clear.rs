@@ -82,7 +82,7 @@ impl Draft<'_> {
         for at in 0..self.groups.len() {
             let enough = self.budget.goal().is_some() && self.is_goal_met();
             if !enough && self.first(at).retention == Retention::Ephemeral && self.may_drop(at) {
-                self.dropped[at] = true;
+                self.drop(at);
             }
         }
     }

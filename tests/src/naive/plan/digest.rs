@@ -13,7 +13,7 @@ impl Draft<'_> {
         for at in old {
             let enough = self.budget.goal().is_some() && self.is_goal_met();
             if !enough && self.may_drop(at) {
-                self.dropped[at] = true;
+                self.drop(at);
             }
         }
     }

@@ -69,7 +69,9 @@ impl Draft<'_> {
         let ends = span[0]..=span[span.len() - 1];
         let passing: Vec<usize> =
             visible().filter(|at| ends.contains(at) && self.may_drop(*at) && self.comes_again(*at)).collect();
-        passing.into_iter().for_each(|at| self.dropped[at] = true);
+        passing.into_iter().for_each(|at| self.drop(at));
+        // What waits for steps in the span is part of it.
+        let span: Vec<usize> = ends.clone().filter(|at| !self.dropped[*at]).collect();
         let stays = |at: &usize| !self.dropped[*at];
         let beside = [(0..*ends.start()).rfind(stays), (ends.end() + 1..self.groups.len()).find(stays)];
         let is_loose = |at: usize| self.groups[at].kind == GroupKind::Summary && !self.protected.hard[at];

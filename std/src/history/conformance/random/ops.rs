@@ -22,8 +22,18 @@ pub(super) struct Commit {
     /// Whether it is made to fit groups and summaries.
     pub(super) whole: bool,
     pub(super) summarize: bool,
+    /// What its summary claims.
+    pub(super) claims: Claim,
     pub(super) parent_off: u8,
     pub(super) head_back: u8,
+}
+
+/// The authority that a summary claims.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Claim {
+    Least,
+    AsMuchAsItMay,
+    TooMuch,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +44,7 @@ pub(super) enum Kind {
     Answer(u8),
     Late(u8),
     Orphan,
+    Instruction,
     /// Reasoning, and words.
     Thinks,
 }
@@ -53,9 +64,10 @@ fn op(dice: &mut Dice) -> Op {
         },
         8..14 => Op::Commit(Commit {
             places: (0..dice.below(3)).map(|_| (dice.byte(), dice.byte())).collect(),
-            edits: (0..dice.below(5)).map(|_| edit(dice)).collect(),
+            edits: (0..dice.below(8)).map(|_| edit(dice)).collect(),
             whole: dice.below(5) > 0,
             summarize: dice.below(2) > 0,
+            claims: claim(dice),
             parent_off: dice.seldom(),
             head_back: dice.below(4),
         }),
@@ -68,13 +80,22 @@ fn edit(dice: &mut Dice) -> (u8, u8, u8, u8) {
     (dice.byte(), dice.below(3), dice.byte(), dice.below(4))
 }
 
+fn claim(dice: &mut Dice) -> Claim {
+    match dice.below(16) {
+        0..4 => Claim::Least,
+        4..15 => Claim::AsMuchAsItMay,
+        _ => Claim::TooMuch,
+    }
+}
+
 fn kind(dice: &mut Dice) -> Kind {
-    match dice.below(14) {
-        0..3 => Kind::User,
-        3..6 => Kind::Calls(dice.below(3) + 1),
-        6..9 => Kind::Answer(dice.byte()),
-        9..11 => Kind::Late(dice.byte()),
-        11 => Kind::Orphan,
+    match dice.below(28) {
+        0..6 => Kind::User,
+        6..12 => Kind::Calls(dice.below(3) + 1),
+        12..18 => Kind::Answer(dice.byte()),
+        18..22 => Kind::Late(dice.byte()),
+        22..24 => Kind::Orphan,
+        24 => Kind::Instruction,
         _ => Kind::Thinks,
     }
 }

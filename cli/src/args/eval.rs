@@ -1,0 +1,43 @@
+//! The command line of `eval`.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+use super::names::{From, from};
+use crate::amount::Percent;
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct EvalArgs {
+    /// The transcripts, JSON or JSONL; results are means over all of them
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The format of all files, or auto: what each file looks like
+    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = from())]
+    pub(crate) from: From,
+    /// Take every element of the array, or every line, as a conversation
+    #[arg(long)]
+    pub(crate) each: bool,
+    /// The shares of the tokens before a cut that a strategy may keep
+    #[arg(long, value_name = "P,P", default_value = "10,25,50", value_delimiter = ',', value_parser = share)]
+    pub(crate) keep: Vec<Percent>,
+    /// A strategy to measure, as `compact` takes it; may be given more than once [default: every kind that asks no model,
+    /// and combinations of two]
+    #[arg(long, value_name = "A|B")]
+    pub(crate) strategy: Vec<String>,
+    /// The token counter: estimate, o200k_base, cl100k_base, o200k_harmony
+    #[arg(long, value_name = "T", default_value = "o200k_base")]
+    pub(crate) tokenizer: String,
+    /// How many lost identifiers to list for each strategy
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) lost: usize,
+    /// Report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A share in percent; the sign may be left out.
+fn share(text: &str) -> Result<Percent, String> {
+    let share = text.trim();
+    if share.ends_with('%') { share.parse() } else { format!("{share}%").parse() }
+}

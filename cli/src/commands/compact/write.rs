@@ -1,0 +1,125 @@
+//! The compacted transcripts on their way to a file.
+
+use std::io::Write;
+use std::path::Path;
+
+use super::Compacted;
+use super::piece::{self, OwnedPiece, message_of};
+use crate::args::CompactArgs;
+use crate::commands::convert::Conversions;
+use crate::failure::Result;
+use crate::output::Draft;
+use crate::redact::{Found, Redactor};
+use crate::transcript::{Input, Transcript};
+use crate::written::{Exactness, Expected, Said};
+
+/// A file that is written, and is read again before anybody has it.
+pub(super) struct Written {
+    draft: Draft,
+    expected: Expected,
+    told: Told,
+}
+
+/// What is to be said of it.
+enum Told {
+    Nothing,
+    Redacted(Found),
+    Converted(Conversions),
+}
+
+impl Written {
+    /// Writes what came of the conversations. Without `-o`, what their format may refuse is written nowhere, so that the report
+    /// says what the run would say.
+    pub(super) fn new(
+        args: &CompactArgs,
+        input: &Input,
+        transcripts: &mut [Transcript<'_>],
+        done: &[Option<&Compacted>],
+    ) -> Result<Option<Self>> {
+        let draft = match args.output.as_deref().filter(|_| !args.dry_run) {
+            Some(path) => Draft::new(path)?,
+            None if args.output.is_some() || args.to.is_some() || input.may_refuse() => Draft::nowhere()?,
+            None => return Ok(None),
+        };
+        let pieces = done.iter().zip(&*transcripts).map(|(done, transcript)| {
+            let pieces = done.and_then(|done| done.pieces.clone());
+            pieces.unwrap_or_else(|| piece::all(transcript))
+        });
+        let pieces: Vec<_> = pieces.collect();
+        match args.to {
+            Some(to) => {
+                let mut conversions = Conversions::new(to, &args.redact)?;
+                for (transcript, pieces) in transcripts.iter_mut().zip(&pieces) {
+                    let messages = pieces.iter().map(|piece| message_of(piece, transcript));
+                    conversions.add(&messages.collect::<Result<Vec<_>>>()?)?;
+                }
+                let expected = conversions.expected();
+                let draft = draft.filled(|out| conversions.write(out))?;
+                Ok(Some(Self { draft, expected, told: Told::Converted(conversions) }))
+            }
+            None => Self::in_form(args, input, transcripts, draft, done, &pieces).map(Some),
+        }
+    }
+
+    /// In the form of the input.
+    fn in_form(
+        args: &CompactArgs,
+        input: &Input,
+        transcripts: &mut [Transcript<'_>],
+        draft: Draft,
+        done: &[Option<&Compacted>],
+        pieces: &[Vec<OwnedPiece>],
+    ) -> Result<Self> {
+        let mut redactor = Redactor::new(&args.redact)?;
+        let exactness = if redactor.is_some() { Exactness::Kinds } else { Exactness::Whole };
+        let mut conversations = Vec::with_capacity(pieces.len());
+        for (transcript, pieces) in transcripts.iter_mut().zip(pieces) {
+            let mut said = Said::default();
+            for piece in pieces {
+                match piece {
+                    OwnedPiece::Original(at) => {
+                        transcript.with_message(*at, |message| said.push(message, exactness))?
+                    }
+                    other => said.push(&message_of(other, transcript)?, exactness),
+                }
+            }
+            conversations.push(said);
+        }
+        let reader = Input::resolve(&args.input)?.into_owned();
+        let repaired = done.iter().flatten().find_map(|done| done.repaired);
+        let rules = repaired.filter(|_| !args.input.each);
+        let expected = Expected { conversations, exactness, reader, rules };
+        let mut splice = |out: &mut dyn Write| {
+            input.splice(transcripts, out, |at, transcript, out| match done.get(at).copied().flatten() {
+                Some(Compacted { pieces: Some(pieces), .. }) => {
+                    let pieces: Vec<_> = pieces.iter().map(OwnedPiece::as_piece).collect();
+                    transcript.write(&pieces, out)
+                }
+                _ => transcript.copy(out),
+            })
+        };
+        let draft = draft.filled(|out| match &mut redactor {
+            Some(redactor) => {
+                let mut out = redactor.writer(out);
+                splice(&mut out)?;
+                out.finish().map(|_| ())
+            }
+            None => splice(out),
+        })?;
+        let told = redactor.map_or(Told::Nothing, |redactor| Told::Redacted(redactor.found().clone()));
+        Ok(Self { draft, expected, told })
+    }
+
+    /// Reads it again, and gives it its place.
+    pub(super) fn publish(self, args: &CompactArgs) -> Result<()> {
+        let path = args.output.as_deref().unwrap_or(Path::new("-"));
+        self.expected.check(&self.draft, path)?;
+        self.draft.publish()?;
+        match self.told {
+            Told::Nothing => {}
+            Told::Redacted(found) => found.tell(),
+            Told::Converted(conversions) => conversions.tell(args.json),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! Floors and ceilings for the figures of strategies: choices of whole groups that no rule limits.
+//!
+//! They keep neither system messages nor the task, so that a strategy pays for what a baseline does not keep.
+
+use core::hash::{Hash as _, Hasher as _};
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+
+use epitome::core::GroupKind;
+
+use super::case::{Cut, Need};
+use super::shown::Shown;
+
+/// A choice of groups up to a number of tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Baseline {
+    /// The newest groups, up to the first that is too large.
+    Newest,
+    /// The newest groups; one that is too large is passed over.
+    NewestThatFit,
+    /// Groups in an order that depends on nothing but their number.
+    Random,
+    /// Greedily the groups with the most needed identifiers a token, which only somebody who knows the future can choose.
+    OracleOfIdentifiers,
+    /// The same for copied runs of words.
+    OracleOfRuns,
+}
+
+impl Baseline {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Newest, Self::NewestThatFit, Self::Random, Self::OracleOfIdentifiers, Self::OracleOfRuns];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Newest => "(newest)",
+            Self::NewestThatFit => "(newest that fit)",
+            Self::Random => "(random)",
+            Self::OracleOfIdentifiers => "(oracle: identifiers)",
+            Self::OracleOfRuns => "(oracle: copied text)",
+        }
+    }
+
+    /// What it keeps in at most `goal` tokens.
+    pub(super) fn shown(self, cut: &Cut<'_>, goal: u64) -> Shown {
+        let groups = groups(cut);
+        let mut chosen = Chosen { groups: &groups, left: goal, positions: Vec::new() };
+        let newest_first = (0..groups.len()).rev();
+        match self {
+            Self::Newest => {
+                let mut newest = newest_first;
+                newest.all(|at| chosen.take(at));
+            }
+            Self::NewestThatFit => newest_first.for_each(|at| {
+                chosen.take(at);
+            }),
+            Self::Random => {
+                let mut order: Vec<_> = newest_first.collect();
+                order.sort_by_key(|at| shuffled(*at));
+                order.into_iter().for_each(|at| {
+                    chosen.take(at);
+                });
+            }
+            Self::OracleOfIdentifiers => chosen.take_best(&cut.identifiers),
+            Self::OracleOfRuns => chosen.take_best(&cut.runs),
+        }
+        Shown::of_whole(cut, chosen.positions.into_iter())
+    }
+}
+
+/// A group that a baseline may choose.
+struct Candidate {
+    positions: Vec<u32>,
+    tokens: u64,
+}
+
+fn groups(cut: &Cut<'_>) -> Vec<Candidate> {
+    let all = cut.index.view();
+    let shown = all.groups().filter(|group| group.kind() != GroupKind::Orphan);
+    let candidates = shown.map(|group| Candidate {
+        positions: group.positions().flatten().collect(),
+        tokens: group.tokens().as_u64(),
+    });
+    candidates.collect()
+}
+
+fn shuffled(at: usize) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    at.hash(&mut hasher);
+    hasher.finish()
+}
+
+struct Chosen<'g> {
+    groups: &'g [Candidate],
+    left: u64,
+    positions: Vec<u32>,
+}
+
+impl Chosen<'_> {
+    /// Takes a group if there is room for it.
+    fn take(&mut self, at: usize) -> bool {
+        let Some(group) = self.groups.get(at) else { return false };
+        let Some(left) = self.left.checked_sub(group.tokens) else { return false };
+        self.left = left;
+        self.positions.extend(&group.positions);
+        true
+    }
+
+    /// Takes again and again the group with the most needs a token that no group before it has met.
+    fn take_best<T>(&mut self, needs: &[Need<T>]) {
+        let places = self.groups.iter().enumerate();
+        let group_of: HashMap<u32, usize> = places
+            .flat_map(|(at, group)| group.positions.iter().map(move |position| (*position, at)))
+            .collect();
+        // By group, the needs that it meets.
+        let mut meets: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (need, position) in needs
+            .iter()
+            .enumerate()
+            .flat_map(|(at, need)| need.stands_in.iter().map(move |position| (at, position)))
+        {
+            let Some(group) = group_of.get(position) else { continue };
+            let met = meets.entry(*group).or_default();
+            if met.last() != Some(&need) {
+                met.push(need);
+            }
+        }
+        let mut open = vec![true; needs.len()];
+        loop {
+            let worth = |at: usize, met: &[usize]| {
+                let new = met.iter().filter(|need| open.get(**need) == Some(&true)).count();
+                let tokens = self.groups.get(at).map_or(u64::MAX, |group| group.tokens);
+                (new as f64 / tokens.max(1) as f64, core::cmp::Reverse(at))
+            };
+            let fits = |at: usize| self.groups.get(at).is_some_and(|group| group.tokens <= self.left);
+            let candidates = meets.iter().filter(|(at, _)| fits(**at)).map(|(at, met)| worth(*at, met));
+            let best = candidates.max_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+            let Some((worth, core::cmp::Reverse(at))) = best else { return };
+            if worth == 0.0 {
+                return;
+            }
+            self.take(at);
+            for need in meets.remove(&at).unwrap_or_default() {
+                open.iter_mut().skip(need).take(1).for_each(|open| *open = false);
+            }
+        }
+    }
+}

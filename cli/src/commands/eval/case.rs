@@ -1,0 +1,171 @@
+//! A recorded conversation, and the cuts at which it is measured.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use epitome::core::message::{MessageView as _, PartView, Role};
+use epitome::core::{OpenCallTree, TokenCounter, Tokens};
+use epitome::std::message::Message;
+use epitome::std::tokens::measure_with_parts;
+use epitome::std::wire::WireError;
+
+use super::words::{Finder, runs, text_of, written};
+use crate::failure::{Failure, Result};
+use crate::scan::{self, Index};
+use crate::transcript::Transcript;
+
+/// The shares of the assistant messages behind which a conversation is cut, in percent.
+const CUTS: [usize; 4] = [35, 50, 65, 80];
+/// The number of assistant messages behind a cut whose words count as needed.
+const AHEAD: usize = 15;
+
+/// One conversation, read and counted.
+pub(super) struct Case {
+    /// The file, and the place in it.
+    pub(super) place: String,
+    pub(super) messages: Vec<Message>,
+    /// All that each message says.
+    texts: Vec<String>,
+    runs: Vec<Vec<u64>>,
+    sizes: Vec<(Tokens, Vec<Tokens>)>,
+}
+
+/// A unit of memory that the model needed behind a cut.
+#[derive(Debug)]
+pub(super) struct Need<T> {
+    pub(super) unit: T,
+    /// The messages before the cut in which it stands, in order.
+    pub(super) stands_in: Vec<u32>,
+    /// The message behind the cut that needs it first.
+    pub(super) needed_at: u32,
+}
+
+/// A conversation up to a message of the model, and what the model then needed of it.
+pub(super) struct Cut<'a> {
+    pub(super) case: &'a Case,
+    /// The number of messages before it.
+    pub(super) at: usize,
+    pub(super) index: Index,
+    pub(super) identifiers: Vec<Need<&'a str>>,
+    pub(super) runs: Vec<Need<u64>>,
+}
+
+impl Case {
+    pub(super) fn of(
+        place: String,
+        transcript: &mut Transcript<'_>,
+        counter: &dyn TokenCounter,
+    ) -> Result<Self> {
+        let mut messages = Vec::with_capacity(transcript.len());
+        transcript.for_each(|message| {
+            let message = message.to_message();
+            messages.push(message.map_err(|error: WireError| Failure::input(error.to_string()))?);
+            Ok(())
+        })?;
+        let texts: Vec<String> = messages.iter().map(text_of).collect();
+        let sizes = messages.iter().map(|message| {
+            let (amount, parts) = measure_with_parts(message, counter);
+            (amount.tokens, parts)
+        });
+        let (sizes, runs) = (sizes.collect(), texts.iter().map(|text| runs(text)).collect());
+        Ok(Self { place, messages, texts, runs, sizes })
+    }
+
+    /// Its cuts at which the model needed something. A short conversation has fewer of them, or none.
+    pub(super) fn cuts<'a>(&'a self, finder: &Finder) -> Result<Vec<Cut<'a>>> {
+        let by_model = |(_, message): &(usize, &Message)| message.role() == Role::Assistant;
+        let steps: Vec<usize> = self.messages.iter().enumerate().filter(by_model).map(|(at, _)| at).collect();
+        let mut at: Vec<usize> =
+            CUTS.iter().filter_map(|share| steps.get(steps.len() * share / 100).copied()).collect();
+        at.dedup();
+        at.retain(|at| *at > 0);
+        let cuts = at.into_iter().map(|at| self.cut(at, finder)).collect::<Result<Vec<_>>>()?;
+        Ok(cuts.into_iter().filter(|cut| !cut.identifiers.is_empty() || !cut.runs.is_empty()).collect())
+    }
+
+    pub(super) fn text(&self, at: u32) -> &str {
+        self.texts.get(at as usize).map_or("", String::as_str)
+    }
+
+    pub(super) fn runs(&self, at: u32) -> &[u64] {
+        self.runs.get(at as usize).map_or(&[], Vec::as_slice)
+    }
+
+    fn cut<'a>(&'a self, at: usize, finder: &Finder) -> Result<Cut<'a>> {
+        let mut index = Index::with_parts(Vec::new(), OpenCallTree::new(), Vec::new());
+        for (message, (tokens, parts)) in self.messages.iter().zip(&self.sizes).take(at) {
+            let size =
+                |ordinal: u32, _: PartView<'_>| parts.get(ordinal as usize).copied().unwrap_or(Tokens::ZERO);
+            scan::placed(index.push_with_parts(message, *tokens, size))?;
+        }
+        // What a projection never shows cannot be kept by any strategy.
+        let shown: Vec<u32> = index.view().projection().flatten().collect();
+        let (identifiers, runs) = (self.identifiers_needed(at, &shown, finder), self.runs_needed(at, &shown));
+        Ok(Cut { case: self, at, index, identifiers, runs })
+    }
+
+    fn identifiers_needed<'a>(&'a self, at: usize, shown: &[u32], finder: &Finder) -> Vec<Need<&'a str>> {
+        let mut before: HashMap<&str, Vec<u32>> = HashMap::new();
+        for position in shown {
+            for identifier in finder.identifiers(self.text(*position)) {
+                let stands_in = before.entry(identifier).or_default();
+                if stands_in.last() != Some(position) {
+                    stands_in.push(*position);
+                }
+            }
+        }
+        let needed = self.needed(
+            at,
+            |message| finder.identifiers(&written(message)).map(str::to_owned).collect::<Vec<_>>(),
+            |position| finder.identifiers(self.text(position)).map(str::to_owned).collect(),
+        );
+        let needs = needed.into_iter().filter_map(|(identifier, needed_at)| {
+            let (unit, stands_in) = before.get_key_value(identifier.as_str())?;
+            Some(Need { unit: *unit, stands_in: stands_in.clone(), needed_at })
+        });
+        needs.collect()
+    }
+
+    fn runs_needed(&self, at: usize, shown: &[u32]) -> Vec<Need<u64>> {
+        let mut before: HashMap<u64, Vec<u32>> = HashMap::new();
+        for position in shown {
+            for run in self.runs(*position) {
+                let stands_in = before.entry(*run).or_default();
+                if stands_in.last() != Some(position) {
+                    stands_in.push(*position);
+                }
+            }
+        }
+        let needed =
+            self.needed(at, |message| runs(&written(message)), |position| self.runs(position).to_vec());
+        let needs = needed.into_iter().filter_map(|(unit, needed_at)| {
+            Some(Need { unit, stands_in: before.get(&unit)?.clone(), needed_at })
+        });
+        needs.collect()
+    }
+
+    /// What the model writes in its next messages before anything behind the cut has shown it, with the message that needs
+    /// it.
+    fn needed<T: Clone + Ord + core::hash::Hash + Eq>(
+        &self,
+        at: usize,
+        written: impl Fn(&Message) -> Vec<T>,
+        shown: impl Fn(u32) -> Vec<T>,
+    ) -> BTreeMap<T, u32> {
+        let (mut needed, mut seen, mut steps) = (BTreeMap::new(), HashSet::new(), 0);
+        for (position, message) in (0_u32..).zip(&self.messages).skip(at) {
+            if message.role() == Role::Assistant {
+                if steps == AHEAD {
+                    break;
+                }
+                steps += 1;
+                for unit in written(message) {
+                    if !seen.contains(&unit) {
+                        needed.entry(unit).or_insert(position);
+                    }
+                }
+            }
+            seen.extend(shown(position));
+        }
+        needed
+    }
+}

@@ -1,0 +1,91 @@
+//! The measure of memory as people read it.
+
+use core::fmt::Write as _;
+
+use super::{Eval, Lost, Row, Share};
+use crate::amount::{counted, grouped};
+
+impl Eval {
+    pub(super) fn to_text(&self) -> String {
+        let mut text = format!(
+            "{}, cut {}; {} before the cuts, by {}\n\
+             Percent, means over the cuts. Identifiers, copied text: the share of those that the model wrote next and that are\n\
+             still shown. Left: tokens after the compaction. Stable: the unchanged beginning. Rows in (): floors and ceilings.\n",
+            counted(self.conversations, "conversation"),
+            counted(self.cuts, "time"),
+            counted(self.tokens_before, "token"),
+            self.tokenizer,
+        );
+        for share in &self.shares {
+            text += &share.to_text();
+        }
+        // The smallest budget shows what is lost first.
+        if let Some(share) = self.shares.first() {
+            text += &share.lost();
+        }
+        text.pop();
+        text
+    }
+}
+
+impl Share {
+    fn to_text(&self) -> String {
+        let width = self.rows.iter().map(|row| row.strategy.chars().count()).max().unwrap_or(0);
+        let mut text = format!(
+            "\n{:<width$}{:>13}{:>10}{:>13}{:>8}{:>8}\n",
+            format!("keep {}", self.keep),
+            "identifiers",
+            "weighted",
+            "copied text",
+            "left",
+            "stable"
+        );
+        for row in &self.rows {
+            // Writing into a text does not fail.
+            let _ = writeln!(
+                text,
+                "{:<width$}{:>13}{:>10}{:>13}{:>8.1}{:>8.1}{}",
+                row.strategy,
+                figure(row.identifiers),
+                figure(row.identifiers_weighted),
+                figure(row.copied_text),
+                row.tokens_left,
+                row.stable_prefix,
+                row.remarks()
+            );
+        }
+        text
+    }
+
+    /// The worst examples, by strategy.
+    fn lost(&self) -> String {
+        let mut text = String::new();
+        for row in self.rows.iter().filter(|row| !row.lost.is_empty()) {
+            let _ = writeln!(text, "\nlost by {} (keep {})", row.strategy, self.keep);
+            row.lost.iter().for_each(|lost| text += &lost.to_text());
+        }
+        text
+    }
+}
+
+impl Row {
+    fn remarks(&self) -> String {
+        let all = [(self.missed, "over the budget"), (self.infeasible, "infeasible")];
+        let said = all.into_iter().filter(|(times, _)| *times > 0);
+        said.map(|(times, remark)| format!("  {} {remark}", grouped(times))).collect()
+    }
+}
+
+impl Lost {
+    fn to_text(&self) -> String {
+        let Self { identifier, conversation, stood_in, role, needed_at, cut } = self;
+        format!(
+            "  {identifier}: in message {stood_in} ({}), needed in message {needed_at}, cut at {cut} of {conversation}\n",
+            role.as_str()
+        )
+    }
+}
+
+fn figure(percent: Option<f64>) -> String {
+    percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.1}"))
+}

@@ -1,0 +1,178 @@
+//! What was written, read again and compared with the plan before it replaces anything.
+
+use core::hash::{Hash, Hasher as _};
+use std::hash::DefaultHasher;
+use std::path::Path;
+
+use epitome::core::message::{MessageView, PartView, Role};
+use epitome::core::{OpenCallTree, Profile, Validator};
+
+use crate::args::{From, InputArgs};
+use crate::failure::{Failure, Result, code};
+use crate::output::Draft;
+use crate::transcript::{Input, Transcript};
+
+/// What a conversation says: a digest for each part of its messages. How parts are distributed over messages is the format's
+/// own: some join what others part.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    /// The number of the message, and the digest.
+    parts: Vec<(u32, u64)>,
+    messages: u32,
+}
+
+/// How exactly a conversation is known before it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exactness {
+    /// All that it says.
+    Whole,
+    /// Who says what kind of thing in which order: the texts are changed on their way out.
+    Kinds,
+    /// That it can be read.
+    Readable,
+}
+
+/// The plan for a file: its conversations, and how it is read.
+#[derive(Debug)]
+pub(crate) struct Expected {
+    pub(crate) conversations: Vec<Said>,
+    pub(crate) exactness: Exactness,
+    pub(crate) reader: InputArgs,
+    /// The rules that it was repaired for, and how many breaches of them the plan leaves.
+    pub(crate) rules: Option<(Profile, u64)>,
+}
+
+impl Said {
+    /// What a transcript says.
+    pub(crate) fn of(transcript: &mut Transcript<'_>, exactness: Exactness) -> Result<Self> {
+        let mut said = Self::default();
+        transcript.for_each(|message| {
+            said.push(message, exactness);
+            Ok(())
+        })?;
+        Ok(said)
+    }
+
+    /// Adds a message.
+    pub(crate) fn push(&mut self, message: &impl MessageView, exactness: Exactness) {
+        let number = self.messages;
+        self.messages = self.messages.saturating_add(1);
+        message.for_each_part(&mut |part| {
+            let mut digest = DefaultHasher::new();
+            speaker(message.role(), part).hash(&mut digest);
+            add(part, exactness, &mut digest);
+            // An empty text is a part in some formats, and none in others.
+            if !matches!(part, PartView::Text("")) {
+                self.parts.push((number, digest.finish()));
+            }
+        });
+    }
+
+    /// The first message of `self` that `other` does not say; `None` if both say the same.
+    fn difference(&self, other: &Self) -> Option<u32> {
+        let pairs = self.parts.iter().zip(&other.parts);
+        let differs = pairs.clone().find(|((_, own), (_, read))| own != read).map(|((number, _), _)| *number);
+        let (own, read) = (self.parts.len(), other.parts.len());
+        differs.or_else(|| match own == read {
+            true => None,
+            false => Some(self.parts.get(own.min(read)).map_or(self.messages, |(number, _)| *number)),
+        })
+    }
+}
+
+/// Who says a part: a result is a tool's, whatever the message around it is called, and what stands beside it the user's.
+const fn speaker(role: Role, part: PartView<'_>) -> &'static str {
+    match (part, role) {
+        (PartView::ToolResult(_), _) => "tool",
+        (_, Role::Assistant) => "assistant",
+        (_, Role::User | Role::Tool) => "user",
+        _ => "instructions",
+    }
+}
+
+fn add(part: PartView<'_>, exactness: Exactness, digest: &mut DefaultHasher) {
+    core::mem::discriminant(&part).hash(digest);
+    if exactness != Exactness::Whole {
+        return;
+    }
+    match part {
+        PartView::Text(text) => text.hash(digest),
+        PartView::Reasoning(reasoning) => (reasoning.text, reasoning.opaque).hash(digest),
+        PartView::ToolCall(call) => (call.id, call.name, call.arguments).hash(digest),
+        PartView::ToolResult(result) => {
+            (result.call_id, result.is_error).hash(digest);
+            result.content.for_each_part(&mut |part| add(part, exactness, digest));
+        }
+        other => format!("{other:?}").hash(digest),
+    }
+}
+
+impl Expected {
+    /// Reads the draft of `path` again, and refuses one that says something else.
+    pub(crate) fn check(&self, draft: &Draft, path: &Path) -> Result<()> {
+        let reader = InputArgs { file: draft.half().to_owned(), ..self.reader.clone() };
+        let why = match self.read(&reader) {
+            Ok(read) => match self.difference(&read) {
+                None => self.more_breaches(&reader)?,
+                why => why,
+            },
+            Err(failure) => {
+                let half = draft.half().display().to_string();
+                Some(format!(
+                    "it cannot be read again ({})",
+                    failure.message().replace(&half, "what was written")
+                ))
+            }
+        };
+        let Some(why) = why else { return Ok(()) };
+        let advice = match reader.from {
+            From(None) => "name its format with --from FORMAT, or write another one with --to FORMAT",
+            From(Some(_)) => "write another format with --to FORMAT",
+        };
+        let place =
+            if path == Path::new("-") { "standard output".into() } else { path.display().to_string() };
+        Err(Failure::new(code::UNFAITHFUL, format!("{place}: nothing was written, because {why}; {advice}")))
+    }
+
+    /// Whether more rules are broken than the plan breaks: a format may part again what a repair has joined.
+    fn more_breaches(&self, reader: &InputArgs) -> Result<Option<String>> {
+        let Some((profile, planned)) = self.rules else { return Ok(None) };
+        let input = Input::open(reader)?;
+        let mut breaches = 0;
+        for transcript in &mut input.transcripts(reader)? {
+            let mut validator = Validator::<OpenCallTree>::new(profile);
+            transcript.for_each(|message| {
+                let pushed = validator.push(message, &mut |_| breaches += 1);
+                pushed.map_err(|full| Failure::new(code::IO, full.to_string()))
+            })?;
+            validator.finish(&mut |_| breaches += 1);
+        }
+        let more = breaches > planned;
+        let rules = profile.as_str();
+        Ok(more.then(|| {
+            format!("it reads back with {breaches} breaches of {rules}, and the plan leaves {planned}")
+        }))
+    }
+
+    fn read(&self, reader: &InputArgs) -> Result<Vec<Said>> {
+        let input = Input::open(reader)?;
+        let mut transcripts = input.transcripts(reader)?;
+        transcripts.iter_mut().map(|transcript| Said::of(transcript, self.exactness)).collect()
+    }
+
+    fn difference(&self, read: &[Said]) -> Option<String> {
+        let (own, there) = (self.conversations.len(), read.len());
+        if own != there {
+            return Some(format!("it reads back as {there} conversations instead of {own}"));
+        }
+        if self.exactness == Exactness::Readable {
+            return None;
+        }
+        let mut pairs = self.conversations.iter().zip(read).enumerate();
+        pairs.find_map(|(at, (own, read))| {
+            let message = own.difference(read)?;
+            let conversation = if there > 1 { format!(" of conversation {at}") } else { String::new() };
+            Some(format!("message {message}{conversation} reads back as another than the plan has there"))
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! Every command line in README and docs runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::samples::TARGETS;
+use crate::support::*;
+
+/// Command lines that stand for others, each with the reason why it is not run.
+const SKIPPED: [(&str, &str); 6] = [
+    ("epitome compact", "names a command without its arguments"),
+    ("epitome stats", "names a command without its arguments"),
+    ("epitome session ...", "names a family of commands"),
+    ("epitome session .. --key-file FILE", "names an option of a family of commands"),
+    ("epitome session import", "names a command without its arguments"),
+    ("epitome session export", "names a command without its arguments"),
+];
+
+/// README and the files of docs.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut all = vec![root.join("README.md")];
+    all.extend(fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
+    all.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    all
+}
+
+/// The command lines of a document: lines of shell blocks, and code in the text.
+fn command_lines(text: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (at, block) in text.split("```").enumerate() {
+        match at % 2 {
+            1 if block.starts_with("sh\n") => lines.extend(block.lines().skip(1).filter_map(command)),
+            1 => {}
+            _ => lines.extend(block.split('`').skip(1).step_by(2).filter_map(command)),
+        }
+    }
+    lines
+}
+
+/// The command line of the program that `line` is, if it is one.
+fn command(line: &str) -> Option<String> {
+    let line = line.replace('\n', " ");
+    let line = line.trim().trim_start_matches("./");
+    let cargo = line.strip_prefix("cargo run -p epitome-cli -- ").map(|rest| format!("epitome {rest}"));
+    cargo.or_else(|| line.starts_with("epitome ").then(|| line.to_owned()))
+}
+
+/// A folder with the files that the documents name.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("examples")).unwrap();
+    for name in ["examples/coding-agent.json", "run.json", "chat.json", "small.json", "FILE"] {
+        fs::copy(example("coding-agent.json"), folder.path(name)).unwrap();
+    }
+    let key = folder.file("key", "ab".repeat(32));
+    #[cfg(unix)]
+    fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    #[cfg(not(unix))]
+    drop(key);
+    let session = folder.path(".claude/projects/p/one.jsonl");
+    fs::create_dir_all(session.parent().unwrap()).unwrap();
+    fs::write(session, r#"{"type":"user","uuid":"u","message":{"role":"user","content":"Hi"}}"#).unwrap();
+    let old = format!("sqlite:{}", text(&folder.path("old.db")));
+    run(&["session", "import", text(&folder.path("run.json")), "--store", &old, "--session", "two"]).ok();
+    folder
+}
+
+fn runs(folder: &Folder, document: &Path, line: &str) {
+    let (line, comment) = line.split_once(" #").unwrap_or((line, ""));
+    let words: Vec<_> =
+        line.split(' ').skip(1).map(|word| word.trim_matches('"')).filter(|word| !word.is_empty()).collect();
+    let mut command = program(&words);
+    command.current_dir(folder.path("")).env("HOME", folder.path("")).env_remove("CLAUDE_CONFIG_DIR");
+    let done = done(&mut command);
+    assert_eq!(done.code, 0, "{}: `{line}` {comment}: {}", document.display(), done.err);
+}
+
+#[test]
+fn command_lines_run() {
+    let folder = folder();
+    let mut found = 0;
+    for document in documents() {
+        for line in command_lines(&read(&document)) {
+            if SKIPPED.iter().any(|(skipped, _)| *skipped == line) {
+                continue;
+            }
+            found += 1;
+            match line.contains("FORMAT") {
+                true => TARGETS.iter().for_each(|to| runs(&folder, &document, &line.replace("FORMAT", to))),
+                false => runs(&folder, &document, &line),
+            }
+        }
+    }
+    assert!(found >= 12, "{found} command lines");
+}

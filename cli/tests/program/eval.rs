@@ -1,0 +1,100 @@
+//! `eval`: what a compaction still knows, on conversations for which the answer is known by hand.
+
+use serde_json::{Value, json};
+
+use super::support::*;
+
+/// An agent reads a file that names `src/alpha_one.rs`, talks at length, and then writes that name and one sentence again.
+fn recorded(answer: &str) -> Value {
+    let mut messages = vec![
+        json!({"role": "user", "content": "Look around."}),
+        json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"index\"}"}}
+        ]}),
+        json!({"role": "tool", "tool_call_id": "c1", "content": "see src/alpha_one.rs, the quick brown fox jumps here"}),
+        json!({"role": "assistant", "content": "Done."}),
+    ];
+    for turn in 0..12 {
+        let filler = format!("more about nothing in turn {turn} ").repeat(40);
+        messages.push(json!({"role": "user", "content": filler}));
+        messages.push(json!({"role": "assistant", "content": "I see."}));
+    }
+    messages.push(json!({"role": "user", "content": "Which one was it?"}));
+    messages.push(json!({"role": "assistant", "content": answer}));
+    json!({ "messages": messages })
+}
+
+fn row<'a>(report: &'a Value, keep: &str, strategy: &str) -> &'a Value {
+    let shares = report["shares"].as_array().unwrap();
+    let share = shares.iter().find(|share| share["keep"] == keep).unwrap();
+    let mut rows = share["rows"].as_array().unwrap().iter();
+    rows.find(|row| row["strategy"] == strategy).unwrap_or_else(|| panic!("no row {strategy} in {share}"))
+}
+
+#[test]
+fn what_the_model_needed_is_found_or_named_as_lost() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "recorded.json",
+        recorded("It was src/alpha_one.rs: the quick brown fox jumps here.").to_string(),
+    );
+    let report = run(&["eval", text(&file), "--keep", "10,100", "--json"]).json();
+    assert_eq!(
+        (report["conversations"].as_u64(), report["tokenizer"].as_str()),
+        (Some(1), Some("o200k_base"))
+    );
+    let truncated = row(&report, "10%", "truncate");
+    assert_eq!(
+        (truncated["identifiers"].as_f64(), truncated["copied_text"].as_f64()),
+        (Some(0.0), Some(0.0))
+    );
+    let lost = &truncated["lost"][0];
+    assert_eq!(
+        (lost["identifier"].as_str(), lost["stood_in"].as_u64(), lost["role"].as_str()),
+        (Some("src/alpha_one.rs"), Some(2), Some("tool"))
+    );
+    assert_eq!(lost["needed_at"].as_u64(), Some(29));
+    let oracle = row(&report, "10%", "(oracle: identifiers)");
+    assert_eq!((oracle["identifiers"].as_f64(), oracle["baseline"].as_bool()), (Some(100.0), Some(true)));
+    for (strategy, baseline) in [("truncate", false), ("(newest)", true), ("(random)", true)] {
+        let all = row(&report, "100%", strategy);
+        assert_eq!((all["identifiers"].as_f64(), all["copied_text"].as_f64()), (Some(100.0), Some(100.0)));
+        assert_eq!(
+            (all["baseline"].as_bool(), all["lost"].as_array().map(Vec::len)),
+            (Some(baseline), Some(0))
+        );
+    }
+    let said = run(&["eval", text(&file), "--keep", "10%", "--strategy", "truncate"]);
+    assert!(said.out.contains("src/alpha_one.rs: in message 2 (tool), needed in message 29"), "{}", said.out);
+}
+
+#[test]
+fn what_is_shown_again_behind_the_cut_was_not_needed() {
+    let mut shown = recorded("It was src/alpha_one.rs.");
+    let messages = shown["messages"].as_array_mut().unwrap();
+    let at = messages.len() - 2;
+    messages[at]["content"] = "Which one was it? Not src/alpha_one.rs?".into();
+    let folder = Folder::new();
+    let file = folder.file("shown.json", shown.to_string());
+    let done = run(&["eval", text(&file), "--keep", "100"]);
+    // The question stands before the last cut, and behind the others.
+    assert_eq!(done.code, 2, "{}", done.out);
+    assert!(done.err.contains("nothing to measure"), "{}", done.err);
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_with_a_remedy() {
+    let folder = Folder::new();
+    let hi = json!({"messages": [{"role": "user", "content": "Hi."}]});
+    let short = folder.file("short.json", hi.to_string());
+    for (args, expected) in [
+        (&["eval", text(&short)][..], "give a longer transcript of an agent"),
+        (&["eval", text(&short), "--strategy", "summarize"], "take tool-digest"),
+        (&["eval", text(&short), "--keep", "101"], "0% to 100%"),
+        (&["eval"], "FILE"),
+    ] {
+        let done = run(args);
+        assert_eq!(done.code, 2, "{args:?}: {}", done.out);
+        assert!(done.err.contains(expected), "{args:?}: {}", done.err);
+    }
+}

@@ -1,0 +1,229 @@
+//! The same conversation in every format that is read.
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, read, run, text};
+
+/// One file: what it is called, and what it holds.
+pub(crate) struct Sample {
+    /// How it is read.
+    pub(crate) from: &'static str,
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+/// The formats that `convert` writes: these samples are its output.
+pub(crate) const TARGETS: [&str; 7] = [
+    "openai-chat",
+    "openai-responses",
+    "anthropic",
+    "gemini",
+    "agent-framework",
+    "langchain",
+    "semantic-kernel",
+];
+
+/// A conversation of so many turns in every format, in each form of a file that the format has.
+pub(crate) fn all(turns: usize) -> Vec<Sample> {
+    let folder = Folder::new();
+    let mut samples = Vec::new();
+    let chat = chat(turns);
+    let whole = json!({"model": "m", "messages": chat}).to_string();
+    let file = folder.file("chat.json", &whole);
+    for format in TARGETS {
+        let out = folder.path("out.json");
+        run(&["convert", text(&file), "--to", format, "-o", text(&out)]).ok();
+        // What `convert` writes in this format looks like Chat Completions too.
+        let from = if format == "agent-framework" { format } else { "auto" };
+        samples.push(Sample { from, name: format!("{format}.json"), text: read(&out) });
+    }
+    let lines = |lines: Vec<Value>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let mut more = |name: &str, text| samples.push(Sample { from: "auto", name: name.to_owned(), text });
+    more("chat.jsonl", lines(chat));
+    more("codex.jsonl", lines(codex(turns)));
+    more("claude-code.jsonl", lines(claude_code(turns)));
+    more("gemini-cli.json", gemini_cli(turns).1);
+    more("gemini-cli.jsonl", lines(gemini_cli(turns).0));
+    more("openhands.json", Value::from(openhands(turns)).to_string());
+    more("openhands.jsonl", lines(vec![json!({"instance_id": "one", "history": openhands(turns)})]));
+    more("pi.jsonl", lines(pi(turns)));
+    more("swe-agent.json", swe_agent(turns));
+    more("goose.jsonl", lines(goose(turns)));
+    samples
+}
+
+/// What is said in a turn.
+fn said(what: &str, turn: usize) -> String {
+    format!("{what} number {turn}: {}", "a few more words of it. ".repeat(12))
+}
+
+fn chat(turns: usize) -> Vec<Value> {
+    let mut all = vec![json!({"role": "system", "content": "Be brief."})];
+    for turn in 0..turns {
+        let function = json!({"name": "look", "arguments": format!("{{\"at\":{turn}}}")});
+        let call = json!({"id": format!("c{turn}"), "type": "function", "function": function});
+        all.push(json!({"role": "user", "content": said("question", turn)}));
+        all.push(json!({"role": "assistant", "content": said("plan", turn), "tool_calls": [call]}));
+        all.push(
+            json!({"role": "tool", "tool_call_id": format!("c{turn}"), "content": said("result", turn)}),
+        );
+        all.push(json!({"role": "assistant", "content": said("answer", turn)}));
+    }
+    all
+}
+
+fn codex(turns: usize) -> Vec<Value> {
+    let line = |kind: &str, payload: Value| json!({"timestamp": "t", "type": kind, "payload": payload});
+    let item = |payload| line("response_item", payload);
+    let message = |role: &str, kind: &str, text: String| {
+        item(json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]}))
+    };
+    let mut all = vec![line("session_meta", json!({"id": "s", "cwd": "/", "instructions": null}))];
+    for turn in 0..turns {
+        let id = format!("c{turn}");
+        all.push(message("user", "input_text", said("question", turn)));
+        all.push(line("turn_context", json!({"cwd": "/", "model": "m"})));
+        let summary = json!([{"type": "summary_text", "text": "thinking"}]);
+        all.push(item(
+            json!({"type": "reasoning", "summary": summary, "content": null, "encrypted_content": "gAAAA"}),
+        ));
+        all.push(item(json!({"type": "function_call", "name": "look", "arguments": "{}", "call_id": id})));
+        all.push(item(
+            json!({"type": "function_call_output", "call_id": id, "output": said("result", turn)}),
+        ));
+        all.push(message("assistant", "output_text", said("answer", turn)));
+    }
+    all
+}
+
+fn claude_code(turns: usize) -> Vec<Value> {
+    let mut all: Vec<Value> = Vec::new();
+    let mut add = |role: &str, message: Value| {
+        let parent = all.last().map(|last| last["uuid"].clone());
+        all.push(json!({"parentUuid": parent, "isSidechain": false, "sessionId": "s", "type": role,
+            "message": message, "uuid": format!("u{}", all.len())}));
+    };
+    for turn in 0..turns {
+        let (id, response) = (format!("c{turn}"), format!("r{turn}"));
+        add("user", json!({"role": "user", "content": said("question", turn)}));
+        let thinking = json!([{"type": "thinking", "thinking": "hm", "signature": "sealed"}]);
+        let assistant = |content: Value| json!({"id": response, "type": "message", "role": "assistant", "content": content});
+        add("assistant", assistant(thinking));
+        let call = json!([{"type": "tool_use", "id": id, "name": "look", "input": {"at": turn}}]);
+        add("assistant", assistant(call));
+        let result = json!([{"type": "tool_result", "tool_use_id": id, "content": said("result", turn)}]);
+        add("user", json!({"role": "user", "content": result}));
+        let answer = json!([{"type": "text", "text": said("answer", turn)}]);
+        add(
+            "assistant",
+            json!({"id": format!("a{turn}"), "type": "message", "role": "assistant", "content": answer}),
+        );
+    }
+    all
+}
+
+/// As lines, and as one document.
+fn gemini_cli(turns: usize) -> (Vec<Value>, String) {
+    let mut messages = Vec::new();
+    for turn in 0..turns {
+        let id = format!("c{turn}");
+        messages.push(json!({"id": format!("q{turn}"), "timestamp": "t", "type": "user", "content": said("question", turn)}));
+        let response = json!({"id": id, "name": "look", "response": {"output": said("result", turn)}});
+        let call = json!({"id": id, "name": "look", "args": {}, "status": "success",
+            "result": [{"functionResponse": response}]});
+        let thought = json!({"subject": "Plan", "description": "look", "timestamp": "t"});
+        messages
+            .push(json!({"id": format!("g{turn}"), "timestamp": "t", "type": "gemini", "content": "Look.",
+            "thoughts": [thought], "toolCalls": [call]}));
+        messages.push(json!({"id": format!("a{turn}"), "timestamp": "t", "type": "gemini", "content": said("answer", turn)}));
+    }
+    let head =
+        json!({"sessionId": "s", "projectHash": "p", "startTime": "t", "lastUpdated": "t", "kind": "main"});
+    let lines = core::iter::once(head).chain(messages.clone()).collect();
+    (lines, json!({"sessionId": "s", "projectHash": "p", "messages": messages}).to_string())
+}
+
+fn openhands(turns: usize) -> Vec<Value> {
+    let mut all = vec![json!({"source": "agent", "action": "system", "args": {"content": "Be brief."}})];
+    for turn in 0..turns {
+        let id = format!("c{turn}");
+        let function = json!({"name": "ls", "arguments": "{}"});
+        let call = json!({"id": id, "type": "function", "function": function});
+        let choice = json!({"message": {"role": "assistant", "content": "look", "tool_calls": [call]}});
+        let response = json!({"id": format!("r{turn}"), "choices": [choice]});
+        let about = json!({"function_name": "ls", "tool_call_id": id, "model_response": response});
+        all.push(json!({"source": "user", "action": "message", "args": {"content": said("question", turn)}}));
+        all.push(json!({"source": "agent", "action": "run", "tool_call_metadata": about, "args": {"thought": "look"}}));
+        all.push(json!({"source": "agent", "cause": all.len() - 1, "observation": "run", "tool_call_metadata": about,
+            "content": said("result", turn)}));
+        all.push(json!({"source": "agent", "action": "message", "args": {"content": said("answer", turn)}}));
+    }
+    for (at, event) in all.iter_mut().enumerate() {
+        event["id"] = json!(at);
+    }
+    all
+}
+
+fn pi(turns: usize) -> Vec<Value> {
+    let mut all =
+        vec![json!({"type": "session", "id": "s", "timestamp": "t", "cwd": "/", "provider": "anthropic"})];
+    let mut add = |message: Value| {
+        let parent = (all.len() > 1).then(|| format!("m{}", all.len() - 1));
+        all.push(
+            json!({"id": format!("m{}", all.len()), "parentId": parent, "type": "message", "timestamp": "t",
+            "message": message}),
+        );
+    };
+    let words = |text: String| json!([{"type": "text", "text": text}]);
+    for turn in 0..turns {
+        let id = format!("c{turn}");
+        add(json!({"role": "user", "content": said("question", turn)}));
+        add(
+            json!({"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "thinkingSignature": "s"},
+            {"type": "toolCall", "id": id, "name": "look", "arguments": {}}]}),
+        );
+        add(
+            json!({"role": "toolResult", "toolCallId": id, "toolName": "look", "content": words(said("result", turn)),
+            "isError": false}),
+        );
+        add(json!({"role": "assistant", "content": words(said("answer", turn))}));
+    }
+    all
+}
+
+fn swe_agent(turns: usize) -> String {
+    let mut all = vec![
+        json!({"role": "system", "content": "Fix it.", "agent": "main", "message_type": "system_prompt"}),
+    ];
+    for turn in 0..turns {
+        let id = format!("c{turn}");
+        let call = json!({"function": {"arguments": "{}", "name": "ls"}, "id": id, "type": "function"});
+        all.push(json!({"role": "user", "content": said("question", turn), "agent": "main"}));
+        all.push(json!({"role": "assistant", "content": "Look.", "thought": "Look.", "action": "ls", "agent": "main",
+            "tool_calls": [call]}));
+        all.push(
+            json!({"role": "tool", "content": said("result", turn), "agent": "main", "tool_call_ids": [id]}),
+        );
+        all.push(json!({"role": "assistant", "content": said("answer", turn), "agent": "main"}));
+    }
+    json!({"environment": "main", "trajectory": [], "history": all, "info": {}}).to_string()
+}
+
+fn goose(turns: usize) -> Vec<Value> {
+    let mut all = vec![
+        json!({"working_dir": "/", "description": "d", "schedule_id": null, "message_count": 4 * turns}),
+    ];
+    let mut add =
+        |role: &str, content: Value| all.push(json!({"role": role, "created": 1, "content": [content]}));
+    let words = |text: String| json!({"type": "text", "text": text});
+    for turn in 0..turns {
+        let id = format!("c{turn}");
+        add("user", words(said("question", turn)));
+        let call = json!({"status": "success", "value": {"name": "look", "arguments": {}}});
+        add("assistant", json!({"type": "toolRequest", "id": id, "toolCall": call}));
+        let result = json!({"status": "success", "value": [words(said("result", turn))]});
+        add("user", json!({"type": "toolResponse", "id": id, "toolResult": result}));
+        add("assistant", words(said("answer", turn)));
+    }
+    all
+}

@@ -1,0 +1,119 @@
+//! What `compact` writes: for every format, strategy and profile, it reads back as the plan says, or it is refused and nothing
+//! is written.
+
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::path::Path;
+use std::thread;
+
+use serde_json::Value;
+
+use crate::samples::{self, Sample};
+use crate::support::*;
+
+/// A line for each strategy that needs no model, as `--strategy` takes it.
+const STRATEGIES: [&str; 11] = [
+    "truncate",
+    "window:turns=1",
+    "tool-results:keep=1",
+    "supersede",
+    "tool-drop:keep=1",
+    "tool-digest:keep=1",
+    "reasoning:profile=permissive",
+    "clamp:max=20",
+    "ephemeral",
+    "context-window:window=4000:output=100",
+    "tool-results:keep=1 | truncate",
+];
+
+const PROFILES: [&str; 9] = [
+    "openai-chat",
+    "openai-responses",
+    "anthropic",
+    "gemini",
+    "mistral",
+    "qwen",
+    "deepseek",
+    "bedrock-converse",
+    "permissive",
+];
+
+/// The whole text as JSON, or each of its lines.
+fn assert_json(text: &str, what: &str) {
+    let text = text.trim_start_matches('\u{feff}');
+    let whole = serde_json::from_str::<Value>(text).is_ok();
+    let lines = || {
+        text.lines().filter(|line| !line.is_empty()).all(|line| serde_json::from_str::<Value>(line).is_ok())
+    };
+    assert!(whole || lines(), "{what} is no JSON: {text}");
+}
+
+/// Of dropped messages, of new ones and of shortened ones: repairs see no more of a strategy.
+const REPAIRED: [&str; 3] = ["truncate", "tool-digest:keep=1", "tool-results:keep=1"];
+
+#[test]
+fn a_table_of_formats_strategies_and_profiles() {
+    let samples = samples::all(3);
+    let refused = AtomicUsize::new(0);
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(sample) = samples.get(next.fetch_add(1, Relaxed)) {
+                    refused.fetch_add(rows_of(sample), Relaxed);
+                }
+            });
+        }
+    });
+    // Most of the table is written: formats that cannot hold a new message refuse theirs.
+    let rows = samples.len() * (STRATEGIES.len() + REPAIRED.len() * PROFILES.len());
+    assert!(refused.load(Relaxed) * 3 < rows, "{refused:?} of {rows} rows are refused");
+}
+
+/// All rows of a sample; how many are refused.
+fn rows_of(sample: &Sample) -> usize {
+    let folder = Folder::new();
+    let file = folder.file(&sample.name, &sample.text);
+    let plain = STRATEGIES.iter().map(|strategy| (*strategy, None));
+    let repaired = REPAIRED.iter().flat_map(|strategy| PROFILES.map(|profile| (*strategy, Some(profile))));
+    plain
+        .chain(repaired)
+        .filter(|(strategy, profile)| !row(&folder, &file, sample, strategy, *profile))
+        .count()
+}
+
+/// Whether it is written.
+fn row(folder: &Folder, file: &Path, sample: &Sample, strategy: &str, profile: Option<&str>) -> bool {
+    let (out, what) = (folder.file(&format!("out-{}", sample.name), "was here"), sample.name.as_str());
+    let what = format!("{what} {strategy} {profile:?}");
+    let mut args =
+        vec!["compact", text(file), "--from", sample.from, "--keep", "40%", "--strategy", strategy];
+    args.extend(["-o", text(&out), "--json"]);
+    args.extend(profile.into_iter().flat_map(|profile| ["--repair", "--profile", profile]));
+    let done = run(&args);
+    let written = read(&out);
+    if profile.is_none() {
+        let dry = run(&[&args[..], &["--dry-run"]].concat());
+        let name = |err: &str| err.replace(text(&out), "standard output");
+        assert_eq!(
+            (done.code, name(&done.err)),
+            (dry.code, name(&dry.err)),
+            "{what}: a dry run says something else"
+        );
+    }
+    if ![0, 1].contains(&done.code) {
+        assert_eq!(written, "was here", "{what}");
+        assert!([2, 5].contains(&done.code) && done.err.lines().count() == 1, "{what}: {}", done.err);
+        return false;
+    }
+    assert_json(&written, &what);
+    // What is left over is what a check of the file finds.
+    let mut check = vec!["validate", text(&out), "--from", sample.from, "--json"];
+    check.extend(profile.into_iter().flat_map(|profile| ["--profile", profile]));
+    let found = run(&check);
+    let valid: Value = serde_json::from_str(&found.out).unwrap();
+    assert!(valid["messages"].as_u64() > Some(0), "{what}");
+    if profile.is_some() {
+        assert_eq!(done.code, found.code, "{what}: {valid}");
+    }
+    true
+}

@@ -1,0 +1,45 @@
+//! Calls and results in a form that only their own format has: custom tools, shells, computers.
+
+use super::parts::is_object;
+use crate::message::{Message, Part, WireText};
+use crate::wire::json::{self, Kind, quote};
+use crate::wire::{Format, WireError, openai_responses};
+
+/// Whether the message calls a tool, or answers a call, in such a form, and in no other.
+pub(super) fn is_own(message: &Message) -> bool {
+    let Some(wire) = message.wire() else { return false };
+    match Format::by_name(&wire.format) {
+        Some(Format::OpenaiResponses) => openai_responses::special_call(&wire.text).is_some(),
+        Some(Format::OpenaiChat) => has_custom_calls(&wire.text).unwrap_or(false),
+        _ => false,
+    }
+}
+
+/// Whether some calls of a message of Chat Completions are of custom tools, and the others have arguments that can stay.
+fn has_custom_calls(text: &str) -> Result<bool, WireError> {
+    let calls = json::field(text, "tool_calls")?.filter(|calls| Kind::of(calls) == Kind::Array);
+    let (mut custom, mut others) = (false, true);
+    json::items(calls.unwrap_or("[]"), |call| {
+        let [function, own] = json::fields(call, &["function", "custom"])?;
+        match function.filter(|function| *function != "null") {
+            Some(function) => {
+                let arguments = json::field(function, "arguments")?.unwrap_or_default();
+                others &= is_object(&json::decode(arguments));
+            }
+            None => custom |= own.is_some(),
+        }
+        Ok(())
+    })?;
+    Ok(custom && others)
+}
+
+/// The invented result of a call, in the form that answers the call.
+pub(super) fn answering(result: Message, caller: &Message) -> Message {
+    let kind = caller.wire().and_then(|wire| Some((wire, openai_responses::special_call(&wire.text)?)));
+    let (Some((wire, kind)), [Part::ToolResult(said)]) = (kind, result.parts()) else { return result };
+    let kind = quote(&format!("{}_output", kind.as_str()));
+    let text = format!(r#"{{"type":{kind},"call_id":{}}}"#, quote(&said.call_id));
+    let mut form = WireText::new(wire.format.clone(), text.into());
+    form.touched = true;
+    result.with_wire(form)
+}

@@ -1,0 +1,237 @@
+//! Lists of the conversations of one file: each conversation says which of the file's messages it has, and none holds them.
+
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+use std::sync::{Arc, OnceLock};
+
+use super::{Entry, RecordId, UsageEntry};
+
+/// The messages of a file, and which of them each of its conversations has.
+///
+/// A file of thousands of branches or compactions has thousands of conversations, most of which begin alike. What they hold
+/// in all grows with the square of the file, so that the list of one is made when somebody asks for it.
+pub(crate) trait Stages: fmt::Debug + Send + Sync {
+    /// All messages of the file.
+    fn entries(&self) -> &[Entry];
+
+    /// The messages of a conversation in their order, by their places in [`entries`](Self::entries).
+    fn places(&self, stage: u32) -> Vec<u32>;
+
+    /// The reports on the responses in a conversation, whose messages have these places.
+    fn reports(&self, stage: u32, places: &[u32]) -> Vec<UsageEntry>;
+
+    /// How many conversations have each of the messages.
+    fn holders(&self) -> Vec<u32>;
+}
+
+/// A conversation of a file as it was read.
+#[derive(Debug, Clone)]
+pub(crate) struct Stage {
+    pub(crate) of: Arc<dyn Stages>,
+    pub(crate) number: u32,
+}
+
+impl Stage {
+    pub(crate) fn places(&self) -> Vec<u32> {
+        self.of.places(self.number)
+    }
+
+    fn entry(&self, place: u32) -> Option<&Entry> {
+        self.of.entries().get(place as usize)
+    }
+
+    /// The messages of a record.
+    pub(super) fn record(&self, id: RecordId) -> Vec<Entry> {
+        let entries = self.of.entries();
+        let first = entries.partition_point(|entry| entry.record() < Some(id));
+        let own = entries.get(first..).unwrap_or_default().iter();
+        own.take_while(|entry| entry.record() == Some(id)).cloned().collect()
+    }
+
+    /// The records that it was read from, and which message of those each of its messages was.
+    pub(crate) fn as_read(&self) -> impl Iterator<Item = (RecordId, u32)> {
+        let entry = |place| self.entry(place).and_then(Entry::place);
+        self.places().into_iter().filter_map(entry)
+    }
+}
+
+/// The messages of a conversation, or the reports on them: a list that is made when it is first looked at.
+///
+/// It is a `Vec`. [`len`](LazyList::len) and [`iter`](LazyList::iter) of messages do without the list.
+#[derive(Clone)]
+pub struct LazyList<T> {
+    own: Vec<T>,
+    /// What the list is made of until it is changed, how long it will be, and the list, once it is made.
+    shared: Option<(Stage, usize, OnceLock<Vec<T>>)>,
+}
+
+/// What can be listed of a conversation.
+pub(crate) trait Listed: Sized {
+    fn list(stage: &Stage) -> Vec<Self>;
+}
+
+impl Listed for Entry {
+    fn list(stage: &Stage) -> Vec<Self> {
+        stage.places().into_iter().filter_map(|place| stage.entry(place)).cloned().collect()
+    }
+}
+
+impl Listed for UsageEntry {
+    fn list(stage: &Stage) -> Vec<Self> {
+        stage.of.reports(stage.number, &stage.places())
+    }
+}
+
+impl<T> LazyList<T> {
+    pub(crate) const fn new() -> Self {
+        Self { own: Vec::new(), shared: None }
+    }
+
+    pub(crate) const fn of(stage: Stage, len: usize) -> Self {
+        Self { own: Vec::new(), shared: Some((stage, len, OnceLock::new())) }
+    }
+
+    /// Whether it is what was read, and no list was made to be changed.
+    pub(super) const fn is_shared(&self) -> bool {
+        self.shared.is_some()
+    }
+}
+
+impl LazyList<Entry> {
+    /// How many they are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shared.as_ref().map_or(self.own.len(), |(_, len, _)| *len)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Each of them, in order.
+    pub fn iter(&self) -> EntryIter<'_> {
+        EntryIter(match &self.shared {
+            Some((stage, _, made)) if made.get().is_none() => {
+                Source::Shared(stage.of.entries(), stage.places().into_iter())
+            }
+            _ => Source::Own((**self).iter()),
+        })
+    }
+}
+
+impl<T> Default for LazyList<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Listed> Deref for LazyList<T> {
+    type Target = Vec<T>;
+
+    fn deref(&self) -> &Vec<T> {
+        match &self.shared {
+            Some((stage, _, made)) => made.get_or_init(|| T::list(stage)),
+            None => &self.own,
+        }
+    }
+}
+
+impl<T: Listed> DerefMut for LazyList<T> {
+    fn deref_mut(&mut self) -> &mut Vec<T> {
+        if let Some((stage, _, made)) = self.shared.take() {
+            self.own = made.into_inner().unwrap_or_else(|| T::list(&stage));
+        }
+        &mut self.own
+    }
+}
+
+impl<T> From<Vec<T>> for LazyList<T> {
+    fn from(own: Vec<T>) -> Self {
+        Self { own, shared: None }
+    }
+}
+
+impl<T> From<LazyList<T>> for Vec<T>
+where
+    LazyList<T>: DerefMut<Target = Self>,
+{
+    fn from(mut list: LazyList<T>) -> Self {
+        core::mem::take(&mut *list)
+    }
+}
+
+impl<'a> IntoIterator for &'a LazyList<Entry> {
+    type Item = &'a Entry;
+    type IntoIter = EntryIter<'a>;
+
+    fn into_iter(self) -> EntryIter<'a> {
+        self.iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a mut LazyList<Entry> {
+    type Item = &'a mut Entry;
+    type IntoIter = core::slice::IterMut<'a, Entry>;
+
+    fn into_iter(self) -> core::slice::IterMut<'a, Entry> {
+        (**self).iter_mut()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for LazyList<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.shared {
+            Some((_, len, made)) if made.get().is_none() => write!(f, "[{len} that no list is made of yet]"),
+            Some((.., made)) => made.get().fmt(f),
+            None => self.own.fmt(f),
+        }
+    }
+}
+
+/// The messages of a conversation, one after the other.
+#[derive(Debug, Clone)]
+pub struct EntryIter<'a>(Source<'a>);
+
+#[derive(Debug, Clone)]
+enum Source<'a> {
+    Own(core::slice::Iter<'a, Entry>),
+    Shared(&'a [Entry], std::vec::IntoIter<u32>),
+}
+
+impl<'a> Iterator for EntryIter<'a> {
+    type Item = &'a Entry;
+
+    fn next(&mut self) -> Option<&'a Entry> {
+        match &mut self.0 {
+            Source::Own(list) => list.next(),
+            Source::Shared(list, places) => places.next().and_then(|place| list.get(place as usize)),
+        }
+    }
+
+    fn nth(&mut self, count: usize) -> Option<&'a Entry> {
+        match &mut self.0 {
+            Source::Own(list) => list.nth(count),
+            Source::Shared(list, places) => places.nth(count).and_then(|place| list.get(place as usize)),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match &self.0 {
+            Source::Own(list) => list.size_hint(),
+            Source::Shared(_, places) => places.size_hint(),
+        }
+    }
+}
+
+impl DoubleEndedIterator for EntryIter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        match &mut self.0 {
+            Source::Own(list) => list.next_back(),
+            Source::Shared(list, places) => places.next_back().and_then(|place| list.get(place as usize)),
+        }
+    }
+}
+
+impl ExactSizeIterator for EntryIter<'_> {}

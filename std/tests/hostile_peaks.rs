@@ -1,0 +1,55 @@
+//! Files of hostile shapes take memory with their size, and not with its square. A test of its own, because it counts what its
+//! process holds. With `--nocapture` it prints a table, with the size that `HOSTILE_SIZE` says.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+#[path = "hostile_shapes/shapes.rs"]
+mod shapes;
+#[path = "hostile_shapes/work.rs"]
+mod work;
+
+use peak_alloc::PeakAlloc;
+use shapes::SHAPES;
+use work::WORK;
+
+#[global_allocator]
+static ALLOCATOR: PeakAlloc = PeakAlloc;
+
+/// How many lines or items the smaller text of a shape has.
+const SIZE: usize = 500;
+/// How much the peak may grow when the text is doubled, in percent: vectors and maps grow by doubling.
+const GROWTH_PERCENT_MAX: usize = 240;
+/// What may be held beside the text while its conversations are listed: so often its bytes, and so many bytes for each line or
+/// item, which is what a message takes that says next to nothing. See `docs/formats.md`.
+const PEAK_FACTOR: usize = 3;
+const LINE_BYTES: usize = 1_024;
+
+#[test]
+fn twice_the_text_takes_twice_the_memory() {
+    let size = std::env::var_os("HOSTILE_SIZE").and_then(|size| size.to_str()?.parse().ok()).unwrap_or(SIZE);
+    let mut failed = Vec::new();
+    println!("{:<58} {:<8} {:>9} {:>11} {:>7} {:>6}", "shape", "work", "file", "peak", "of file", "grows");
+    for (name, format, shape) in SHAPES {
+        let texts = [size, 2 * size].map(shape);
+        for (what, work) in WORK {
+            let [once, twice] = texts.each_ref().map(|text| {
+                let held = ALLOCATOR.current_usage();
+                ALLOCATOR.reset_peak_usage();
+                work(text, *format);
+                ALLOCATOR.peak_usage() - held
+            });
+            let (grows, bytes) = (twice * 100 / once.max(1), texts[1].len());
+            println!(
+                "{name:<58} {what:<8} {:>7} K {:>9} K {:>6.1}x {grows:>5}%",
+                bytes >> 10,
+                twice >> 10,
+                twice as f64 / bytes as f64
+            );
+            let may_take = PEAK_FACTOR * bytes + LINE_BYTES * 2 * size;
+            if grows > GROWTH_PERCENT_MAX || (what == "list" && twice > may_take) {
+                failed.push(format!("{name}, {what}: {grows} %, {twice} of {may_take} bytes"));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{} of {}:\n{}", failed.len(), SHAPES.len() * WORK.len(), failed.join("\n"));
+}
