@@ -56,6 +56,15 @@ def is_stand_in(old, new):
     return False
 
 
+def is_rest(old, new):
+    """Whether `new` is the request in a message of results and a request: the results went with their calls."""
+    if not old.results or old.calls or new.results or not new.text:
+        return False
+    lists = [key for key in old.body if isinstance(old.body[key], list) and old.body[key] != new.body.get(key)]
+    others = all(old.body[key] == new.body.get(key) for key in old.body if key not in lists)
+    return others and len(lists) == 1 and [part for part in old.body[lists[0]] if "text" in part] == new.body[lists[0]]
+
+
 def is_summary(message):
     return SUMMARY in json.dumps(message.body, ensure_ascii=False)
 
@@ -108,8 +117,9 @@ class Checker:
 
     def changed(self, message, last, used):
         names = lambda it: (it.role, it.calls, [id for id, _ in it.results])
-        like = [at for at, it in enumerate(self.old) if at not in used and names(it) == names(message)]
-        return next((at for at in sorted(like, key=lambda at: at < last) if is_stand_in(self.old[at].body, message.body)), None)
+        same = lambda old: names(old) == names(message) and is_stand_in(old.body, message.body)
+        like = [at for at, it in enumerate(self.old) if at not in used and (same(it) or is_rest(it, message))]
+        return min(like, key=lambda at: at < last, default=None)
 
     def added(self, number, message):
         if not self.repairs:

@@ -154,8 +154,15 @@ def responses(text):
 
 
 def codex(text):
-    items = [(raw, it) for raw, it in lines(text) if it.get("type") == "response_item"]
-    return [item(raw, it["payload"], it) for raw, it in items if isinstance(it.get("payload"), dict)]
+    found = []
+    for raw, it in lines(text):
+        payload = it.get("payload")
+        if it.get("type") == "compacted" and isinstance(payload.get("replacement_history"), list):
+            # The conversation begins anew with what is listed in it.
+            found = [item(inner, body, body) for inner, body in elements(raw, ("payload", "replacement_history"))]
+        elif it.get("type") == "response_item" and isinstance(payload, dict):
+            found.append(item(raw, payload, it))
+    return found
 
 
 def gemini(text):

@@ -45,6 +45,13 @@ def main():
     aborted = changed(old, result, "[aborted: this call has no result]")
     assert "invented-failure" in violations(old, aborted, repairs=True)
     assert "repair-left-a-call-open" in violations(old, without(old, result), repairs=True)
+    # A message of results and a request keeps the request alone when the call goes.
+    content = {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "r"}}}, {"text": "And?"}]}
+    call, rest = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}, {"role": "user", "parts": [{"text": "And?"}]}
+    go, done = {"role": "user", "parts": [{"text": "Go"}]}, {"role": "model", "parts": [{"text": "Done"}]}
+    read = lambda *contents: READERS["gemini"](json.dumps({"contents": contents}))
+    assert not Checker(read(go, call, content, done), read(go, rest, done), False).check()[0]
+    assert "changed" in Checker(read(go, call, content, done), read(go, {"role": "user", "parts": [{"text": "Or?"}]}, done), False).check()[0]
     text = made.claude_code(made.conversation())
     assert not parents(text, text) and parents(text, "".join(text.splitlines(True)[1:]))
 
