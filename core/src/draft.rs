@@ -221,35 +221,46 @@ impl<'a> Draft<'a> {
         let spans = self.index.spans;
         // No turn is as late as one more than all.
         let before = before.map_or(u64::MAX, |turn| u64::from(turn.0));
-        // Where the openers begin behind which no step is left.
-        let mut from = NONE;
+        // Where not even the newest steps are held, a summary is like any other group.
+        let waits_as_summary = barred & Cell::HELD != 0;
+        // The openers behind which no step is left, from the first to the last.
+        let mut waiting = 0..0;
+        // Not in the draft as long as nothing else looks: each group's size would wait for the one before.
+        let mut tokens = self.tokens;
         for (at, span) in (0_u32..).zip(spans) {
+            let Some(cell) = self.cells.get_mut(at as usize) else { break };
             if span.leader != at {
                 continue;
             }
-            if span.has(Flags::REQUEST) {
-                self.drop_waiting(from..at);
-                from = NONE;
-                // One that only lets go of what waits looks at all of them.
-                if self.tokens <= target && before > 0 {
-                    return;
+            let goes = tokens > target && u64::from(span.turn.0) < before && !cell.has(barred);
+            if span.opens() && (waits_as_summary || span.has(Flags::REQUEST)) {
+                if span.has(Flags::REQUEST) {
+                    self.tokens = tokens;
+                    self.drop_waiting(core::mem::take(&mut waiting));
+                    tokens = self.tokens;
+                    // One that only lets go of what waits looks at all of them.
+                    if tokens <= target && before > 0 {
+                        return;
+                    }
                 }
-            }
-            let Some(cell) = self.cells.get_mut(at as usize) else { break };
-            let goes = self.tokens > target && u64::from(span.turn.0) < before && !cell.has(barred);
-            // Where not even the newest steps are held, a summary is like any other group.
-            if span.opens() && (barred & Cell::HELD != 0 || span.has(Flags::REQUEST)) {
-                if goes {
+                if let Some(cell) = self.cells.get_mut(at as usize).filter(|_| goes) {
                     cell.set(Cell::LAST);
                 }
-                from = from.min(at);
+                waiting = if waiting.is_empty() { at } else { waiting.start }..at.saturating_add(1);
             } else if goes {
-                self.hide(at, span);
+                cell.set(Cell::DROP);
+                if cell.has(Cell::EDITED) {
+                    self.tokens = tokens;
+                    self.forget_edits(at);
+                    tokens = self.tokens;
+                }
+                tokens = tokens.saturating_sub(u64::from(span.tokens));
             } else if span.is_step() && cell.verdict() == Verdict::Keep {
-                from = NONE;
+                waiting = 0..0;
             }
         }
-        self.drop_waiting(from..NONE);
+        self.tokens = tokens;
+        self.drop_waiting(waiting);
     }
 
     /// Hides the openers among these groups that wait: no step stays behind them.
