@@ -30,12 +30,15 @@
 #[cfg(feature = "std")]
 extern crate std;
 
+mod agent_preset;
 mod context_window;
 #[cfg(feature = "std")]
 mod engine;
 mod ephemeral_first;
+mod ledger;
 #[cfg(feature = "std")]
 pub mod managed;
+mod newest_first;
 mod oversized_clamp;
 mod pipeline;
 mod reasoning_clearing;
@@ -52,12 +55,15 @@ mod tool_exchange_drop;
 mod tool_result_clearing;
 mod truncation;
 
+pub use agent_preset::AgentPreset;
 pub use context_window::ContextWindow;
 #[cfg(feature = "std")]
 pub use engine::{Background, BackgroundTask, Engine};
 pub use ephemeral_first::EphemeralFirst;
+pub use ledger::Ledger;
 #[cfg(feature = "std")]
 pub use managed::Managed;
+pub use newest_first::NewestFirst;
 pub use oversized_clamp::OversizedClamp;
 pub use pipeline::{NotLast, Pipeline};
 pub use reasoning_clearing::ReasoningClearing;

@@ -88,7 +88,31 @@ impl Strategy for Pipeline<'_> {
         self.stages.iter().any(|stage| stage.replaces())
     }
 
+    fn reserve(&self, draft: &Draft<'_>) -> u64 {
+        self.stages.iter().fold(0, |sum: u64, stage| sum.saturating_add(stage.reserve(draft)))
+    }
+
     fn plan(&self, draft: &mut Draft<'_>) {
+        let reserved = self.reserve(draft);
+        draft.hold_back(reserved);
+        self.plan_without_reserve(draft);
+        draft.hold_back(0);
+        if reserved > 0 {
+            for stage in self.stages {
+                if stage.reserve(draft) > 0 {
+                    stage.plan(draft);
+                }
+            }
+            if !draft.is_goal_met() {
+                self.plan_without_reserve(draft);
+            }
+        }
+    }
+}
+
+impl Pipeline<'_> {
+    /// Runs the stages that need nothing of the goal for themselves.
+    fn plan_without_reserve(&self, draft: &mut Draft<'_>) {
         let toward_goal = draft.budget().goal().is_some();
         for _ in self.stages {
             let before = draft.tokens();
@@ -96,7 +120,9 @@ impl Strategy for Pipeline<'_> {
                 if at > 0 && toward_goal && draft.is_goal_met() {
                     return;
                 }
-                stage.plan(draft);
+                if stage.reserve(draft) == 0 {
+                    stage.plan(draft);
+                }
             }
             if !toward_goal || draft.is_goal_met() || draft.tokens() == before {
                 return;

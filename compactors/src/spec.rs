@@ -157,7 +157,7 @@ impl Stage {
 
     /// Whether it puts summaries in the place of what was said. What follows could only drop them in the pass after.
     fn replaces(&self) -> bool {
-        [table::SUMMARIZE, table::TOOL_DIGEST].contains(&self.row.name)
+        [table::SUMMARIZE, table::TOOL_DIGEST, table::LEDGER, table::AGENT].contains(&self.row.name)
             || self.switch("summarize") == Some(true)
     }
 

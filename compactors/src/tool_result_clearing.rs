@@ -41,7 +41,7 @@ pub const CLEARED: &str = "[cleared]";
 pub(crate) const PLACEHOLDER_TOKENS: Tokens = Tokens(CLEARED.len() as u32);
 
 /// What cleared arguments may have: `{}`.
-const INPUT_TOKENS: Tokens = Tokens(2);
+pub(crate) const INPUT_TOKENS: Tokens = Tokens(2);
 
 impl Default for ToolResultClearing<'_> {
     fn default() -> Self {

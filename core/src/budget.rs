@@ -93,6 +93,12 @@ impl Budget {
         self.goal
     }
 
+    /// The same with a goal that is lower.
+    pub(crate) const fn with_lower_goal(mut self, goal: u64) -> Self {
+        self.goal = Some(goal);
+        self
+    }
+
     /// What a proactive pass must free at least. By default 2 % of the window.
     #[must_use]
     pub const fn min_reclaim(&self) -> u64 {

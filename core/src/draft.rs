@@ -39,6 +39,8 @@ pub struct Draft<'a> {
     /// Whether a request or a summary waits for the steps behind it.
     waits: bool,
     budget: Budget,
+    /// What is kept back of the goal.
+    held_back: u64,
     tokens: u64,
     floors: Floors,
 }
@@ -70,6 +72,7 @@ impl<'a> Draft<'a> {
             join: None,
             waits: false,
             budget,
+            held_back: 0,
             tokens: index.tokens(),
             floors: Floors::default(),
         };
@@ -148,6 +151,15 @@ impl<'a> Draft<'a> {
         self.floors
     }
 
+    /// Lowers the goal of what follows by so many tokens, for what is put in afterwards: [`record`](Self::record). It counts
+    /// instead of what was held back before; nothing gives all back.
+    pub fn hold_back(&mut self, tokens: u64) {
+        let Some(goal) = self.budget.goal() else { return };
+        let whole = goal.saturating_add(self.held_back);
+        self.held_back = tokens.min(whole);
+        self.budget = self.budget.with_lower_goal(whole.saturating_sub(self.held_back));
+    }
+
     /// How many tokens must still go to meet the goal; without a goal, none.
     #[must_use]
     pub fn must_free(&self) -> u64 {
@@ -170,6 +182,12 @@ impl<'a> Draft<'a> {
     #[must_use]
     pub fn is_candidate(&self, group: &Group<'_>) -> bool {
         self.cells.get(group.leader() as usize).is_some_and(|cell| !cell.has(BARRED))
+    }
+
+    /// Whether parts of a group are shortened.
+    #[must_use]
+    pub fn is_shortened(&self, group: &Group<'_>) -> bool {
+        self.cells.get(group.leader() as usize).is_some_and(|cell| cell.has(Cell::EDITED))
     }
 
     /// Whether a group is protected without exception.
@@ -221,46 +239,35 @@ impl<'a> Draft<'a> {
         let spans = self.index.spans;
         // No turn is as late as one more than all.
         let before = before.map_or(u64::MAX, |turn| u64::from(turn.0));
-        // Where not even the newest steps are held, a summary is like any other group.
-        let waits_as_summary = barred & Cell::HELD != 0;
-        // The openers behind which no step is left, from the first to the last.
-        let mut waiting = 0..0;
-        // Not in the draft as long as nothing else looks: each group's size would wait for the one before.
-        let mut tokens = self.tokens;
+        // Where the openers begin behind which no step is left.
+        let mut from = NONE;
         for (at, span) in (0_u32..).zip(spans) {
-            let Some(cell) = self.cells.get_mut(at as usize) else { break };
             if span.leader != at {
                 continue;
             }
-            let goes = tokens > target && u64::from(span.turn.0) < before && !cell.has(barred);
-            if span.opens() && (waits_as_summary || span.has(Flags::REQUEST)) {
-                if span.has(Flags::REQUEST) {
-                    self.tokens = tokens;
-                    self.drop_waiting(core::mem::take(&mut waiting));
-                    tokens = self.tokens;
-                    // One that only lets go of what waits looks at all of them.
-                    if tokens <= target && before > 0 {
-                        return;
-                    }
+            if span.has(Flags::REQUEST) {
+                self.drop_waiting(from..at);
+                from = NONE;
+                // One that only lets go of what waits looks at all of them.
+                if self.tokens <= target && before > 0 {
+                    return;
                 }
-                if let Some(cell) = self.cells.get_mut(at as usize).filter(|_| goes) {
+            }
+            let Some(cell) = self.cells.get_mut(at as usize) else { break };
+            let goes = self.tokens > target && u64::from(span.turn.0) < before && !cell.has(barred);
+            // Where not even the newest steps are held, a summary is like any other group.
+            if span.opens() && (barred & Cell::HELD != 0 || span.has(Flags::REQUEST)) {
+                if goes {
                     cell.set(Cell::LAST);
                 }
-                waiting = if waiting.is_empty() { at } else { waiting.start }..at.saturating_add(1);
+                from = from.min(at);
             } else if goes {
-                cell.set(Cell::DROP);
-                if cell.has(Cell::EDITED) {
-                    self.tokens = tokens;
-                    self.forget_edits(at);
-                    tokens = self.tokens;
-                }
-                tokens = tokens.saturating_sub(u64::from(span.tokens));
+                self.hide(at, span);
             } else if span.is_step() && cell.verdict() == Verdict::Keep {
-                waiting = 0..0;
+                from = NONE;
             }
         }
-        self.tokens = tokens;
-        self.drop_waiting(waiting);
+        self.drop_waiting(from..NONE);
     }
 
     /// Hides the openers among these groups that wait: no step stays behind them.

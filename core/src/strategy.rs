@@ -29,6 +29,12 @@ pub trait Strategy {
         false
     }
 
+    /// What it needs of the goal for what it puts in, in tokens. The stages before it in a pipeline leave that free, and it is run
+    /// even where they have met the goal.
+    fn reserve(&self, _draft: &Draft<'_>) -> u64 {
+        0
+    }
+
     /// Writes verdicts, from the oldest group on, until [`Draft::is_goal_met`] or there is nothing left to drop.
     fn plan(&self, draft: &mut Draft<'_>);
 }
@@ -50,6 +56,10 @@ impl<S: Strategy + ?Sized> Strategy for &S {
 
     fn replaces(&self) -> bool {
         (**self).replaces()
+    }
+
+    fn reserve(&self, draft: &Draft<'_>) -> u64 {
+        (**self).reserve(draft)
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {

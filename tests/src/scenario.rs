@@ -79,10 +79,10 @@ pub fn pair_scenario(messages_max: usize) -> impl Strategy<Value = (Scenario, [u
 }
 
 /// How many kinds of stages there are.
-pub const KINDS: usize = 10;
+pub const KINDS: usize = 12;
 
 /// Those that replace.
-pub const REPLACING: core::ops::Range<usize> = 8..KINDS;
+pub const REPLACING: core::ops::Range<usize> = 9..KINDS;
 
 /// A stage of this kind with any parameters.
 fn kind(kind: usize) -> BoxedStrategy<Spec> {
@@ -95,7 +95,9 @@ fn kind(kind: usize) -> BoxedStrategy<Spec> {
         5 => reasoning().boxed(),
         6 => Just(Spec::Ephemeral).boxed(),
         7 => exchanges().boxed(),
-        8 => digest().boxed(),
+        8 => Just(Spec::Newest).boxed(),
+        9 => digest().boxed(),
+        10 => ledger().boxed(),
         _ => summarize().boxed(),
     }
 }
@@ -140,8 +142,13 @@ impl Scenario {
 pub fn spec() -> impl Strategy<Value = Spec> {
     prop_oneof![
         6 => truncate(),
+        3 => Just(Spec::Newest),
+        3 => ledger().prop_map(|last| Spec::Pipeline(vec![Spec::Newest, last])),
+        1 => (truncate(), ledger()).prop_map(|(first, last)| Spec::Pipeline(vec![first, last])),
+        1 => (clear(), ledger()).prop_map(|(first, last)| Spec::Pipeline(vec![first, last])),
+        1 => ledger(),
         6 => window(),
-        3 => clear(),
+        5 => clear(),
         3 => reasoning(),
         1 => Just(Spec::Ephemeral),
         3 => summarize(),
@@ -188,6 +195,10 @@ fn clear() -> impl Strategy<Value = Spec> {
             placeholder,
         },
     )
+}
+
+fn ledger() -> impl Strategy<Value = Spec> {
+    (0..110_u32).prop_map(|share| Spec::Ledger { share })
 }
 
 fn summarize() -> impl Strategy<Value = Spec> {

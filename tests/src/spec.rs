@@ -4,8 +4,9 @@ use core::fmt;
 use core::str::FromStr;
 
 use epitome_compactors::{
-    ContextWindow, EphemeralFirst, OversizedClamp, Pipeline, ReasoningClearing, SlidingWindow, Strength,
-    Summarization, Supersede, ToolExchangeDigest, ToolExchangeDrop, ToolResultClearing, Truncation, Window,
+    ContextWindow, EphemeralFirst, Ledger, NewestFirst, OversizedClamp, Pipeline, ReasoningClearing,
+    SlidingWindow, Strength, Summarization, Supersede, ToolExchangeDigest, ToolExchangeDrop,
+    ToolResultClearing, Truncation, Window,
 };
 use epitome_core::{Draft, IndexedPart, Profile, Protection, Strategy, Tokens, ToolName};
 
@@ -24,6 +25,13 @@ pub enum Spec {
         first_user: bool,
         /// How much stays without a goal.
         strength: Strength,
+    },
+    /// `newest`: truncation that fills the goal from the newest group on.
+    Newest,
+    /// `ledger share=15`
+    Ledger {
+        /// Its share of the goal, in percent.
+        share: u32,
     },
     /// `window turns=2 first_user=kept`; or `groups=`, `tokens=`, or `goal`
     Window {
@@ -130,7 +138,7 @@ impl Spec {
     #[must_use]
     pub fn takes_a_share(&self) -> bool {
         match self {
-            Self::Truncate { .. } | Self::Window { .. } | Self::ContextWindow { .. } => true,
+            Self::Truncate { .. } | Self::Newest | Self::Window { .. } | Self::ContextWindow { .. } => true,
             Self::Pipeline(stages) => stages.iter().any(Self::takes_a_share),
             _ => false,
         }
@@ -153,6 +161,8 @@ impl Spec {
                     .preserve_first_user(*first_user)
                     .strength(*strength),
             ),
+            Self::Newest => use_it(&NewestFirst::new()),
+            Self::Ledger { share } => use_it(&Ledger::new().share(*share)),
             Self::Window { window, first_user } => {
                 use_it(&SlidingWindow::new(*window).preserve_first_user(*first_user));
             }
@@ -215,6 +225,12 @@ impl Strategy for Spec {
         replaces
     }
 
+    fn reserve(&self, draft: &Draft<'_>) -> u64 {
+        let mut reserve = 0;
+        self.with(&mut |strategy| reserve = strategy.reserve(draft));
+        reserve
+    }
+
     fn plan(&self, draft: &mut Draft<'_>) {
         self.with(&mut |strategy| strategy.plan(draft));
     }
@@ -236,6 +252,8 @@ impl fmt::Display for Spec {
                     "truncate recent={recent} system={system} first_user={first_user} strength={strength}"
                 )
             }
+            Self::Newest => f.write_str("newest"),
+            Self::Ledger { share } => write!(f, "ledger share={share}"),
             Self::Window { window, first_user } => {
                 match window {
                     Window::Turns(turns) => write!(f, "window turns={turns}")?,
@@ -285,6 +303,8 @@ impl FromStr for Spec {
         let mut words = text.split_whitespace();
         let mut spec = match words.next() {
             Some("truncate") => Self::truncate(),
+            Some("newest") => Self::Newest,
+            Some("ledger") => Self::Ledger { share: 15 },
             Some("window") => Self::window(Window::Goal),
             Some("clear") => Self::clear(),
             Some("reasoning") => Self::Reasoning { target: Profile::Permissive, keep: 1 },
@@ -321,6 +341,7 @@ impl Spec {
             (Self::Truncate { first_user, .. } | Self::Window { first_user, .. }, "first_user") => {
                 *first_user = value == "kept";
             }
+            (Self::Ledger { share }, "share") => *share = number()?,
             (Self::Window { window, .. }, "turns") => *window = Window::Turns(number()?),
             (Self::Window { window, .. }, "groups") => *window = Window::Groups(number()?),
             (Self::Window { window, .. }, "tokens") => *window = Window::Tokens(u64::from(number()?)),

@@ -10,8 +10,8 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::process::ExitCode;
 
-use epitome::core::TokenCounter;
 use epitome::core::message::Role;
+use epitome::core::{Protection, TokenCounter, floors};
 use serde::Serialize;
 
 use crate::amount::Percent;
@@ -44,6 +44,8 @@ struct Eval {
 #[derive(Debug, Serialize)]
 struct Share {
     keep: String,
+    /// Cuts that no strategy is measured at: what is protected has more than the budget.
+    left_out: u64,
     rows: Vec<Row>,
 }
 
@@ -63,8 +65,6 @@ struct Row {
     stable_prefix: f64,
     /// Cuts at which more was left than the budget allowed.
     missed: u64,
-    /// Cuts at which what is protected did not fit; they are left out of the means.
-    infeasible: u64,
     lost: Vec<Lost>,
 }
 
@@ -90,6 +90,8 @@ const STRATEGIES: &[&str] = &[
     "tool-results | truncate",
     "tool-results:inputs | truncate",
     "supersede | tool-results | truncate",
+    "truncate:walk=newest-first",
+    "agent",
 ];
 
 /// The most lost identifiers that are kept for a row, before those of all its cuts are sorted.
@@ -167,12 +169,13 @@ impl Eval {
         let messages: u64 = cuts.iter().map(|cut| cut.at as u64).sum();
         let mut progress = Progress::of_messages("measuring", messages * rows * args.keep.len() as u64);
         let shares = args.keep.iter().map(|keep| {
+            let (cuts, left_out): (Vec<_>, Vec<_>) = cuts.iter().partition(|cut| cut.can_be_met(*keep));
             let mut rows = Vec::new();
             for strategies in strategies {
                 let shown = |cut: &Cut<'_>, asked: &Asked| Shown::by(strategies, cut, asked, counter);
                 rows.push(Row::of(
                     strategies.names().join(" | "),
-                    cuts,
+                    &cuts,
                     *keep,
                     args.lost,
                     &mut progress,
@@ -183,10 +186,11 @@ impl Eval {
                 let shown = |cut: &Cut<'_>, asked: &Asked| {
                     Ok(Some(baseline.shown(cut, asked.budget.goal().unwrap_or_default())))
                 };
-                let row = Row::of(baseline.name().to_owned(), cuts, *keep, 0, &mut progress, shown)?;
+                let row = Row::of(baseline.name().to_owned(), &cuts, *keep, 0, &mut progress, shown)?;
                 rows.push(Row { baseline: true, ..row });
             }
-            Ok(Share { keep: keep.to_string(), rows })
+            progress.advance(left_out.iter().map(|cut| cut.at as u64).sum::<u64>() * rows.len() as u64);
+            Ok(Share { keep: keep.to_string(), left_out: left_out.len() as u64, rows })
         });
         let shares = shares.collect::<Result<_>>()?;
         Ok(Self {
@@ -202,7 +206,7 @@ impl Eval {
 impl Row {
     fn of(
         strategy: String,
-        cuts: &[Cut<'_>],
+        cuts: &[&Cut<'_>],
         keep: Percent,
         lost_max: usize,
         progress: &mut Progress,
@@ -211,15 +215,13 @@ impl Row {
         let (mut sums, mut lost) = (Sums::default(), Vec::new());
         for cut in cuts {
             let own = cut.index.view().tokens();
-            let budget =
-                BudgetArgs { window: None, reserve: None, trigger: None, goal: None, keep: Some(keep) };
-            let asked = Asked::new(&budget, own)?;
+            let asked = asked(keep, own)?;
             match shown(cut, &asked)? {
                 Some(shown) => {
                     sums.add(&shown, shown.score(cut), own, asked.budget.goal().unwrap_or_default());
                     lost.extend(Lost::of(&shown, cut));
                 }
-                None => sums.infeasible += 1,
+                None => sums.missed += 1,
             }
             progress.advance(cut.at as u64);
         }
@@ -229,6 +231,20 @@ impl Row {
         let once = lost.into_iter().map(|(_, one)| one).filter(|one| named.insert(one.identifier.clone()));
         let lost = once.take(lost_max).collect();
         Ok(sums.row(strategy, lost))
+    }
+}
+
+/// The budget of a conversation of `own` tokens that is to keep a share of them.
+fn asked(keep: Percent, own: u64) -> Result<Asked> {
+    Asked::new(&BudgetArgs { window: None, reserve: None, trigger: None, goal: None, keep: Some(keep) }, own)
+}
+
+impl Cut<'_> {
+    /// Whether what is protected leaves a strategy a chance to keep no more than this share.
+    fn can_be_met(&self, keep: Percent) -> bool {
+        let view = self.index.view();
+        let goal = asked(keep, view.tokens()).ok().and_then(|asked| asked.budget.goal());
+        goal.is_some_and(|goal| floors(view, Protection::default()).hard <= goal)
     }
 }
 
@@ -260,7 +276,6 @@ struct Sums {
     left: Mean,
     stable: Mean,
     missed: u64,
-    infeasible: u64,
 }
 
 #[derive(Debug, Default)]
@@ -290,7 +305,6 @@ impl Sums {
             tokens_left: self.left.percent().unwrap_or_default(),
             stable_prefix: self.stable.percent().unwrap_or_default(),
             missed: self.missed,
-            infeasible: self.infeasible,
             lost,
         }
     }

@@ -38,12 +38,12 @@ fn what_the_model_needed_is_found_or_named_as_lost() {
         "recorded.json",
         recorded("It was src/alpha_one.rs: the quick brown fox jumps here.").to_string(),
     );
-    let report = run(&["eval", text(&file), "--keep", "10,100", "--json"]).json();
+    let report = run(&["eval", text(&file), "--keep", "20,100", "--json"]).json();
     assert_eq!(
         (report["conversations"].as_u64(), report["tokenizer"].as_str()),
         (Some(1), Some("o200k_base"))
     );
-    let truncated = row(&report, "10%", "truncate");
+    let truncated = row(&report, "20%", "truncate");
     assert_eq!(
         (truncated["identifiers"].as_f64(), truncated["copied_text"].as_f64()),
         (Some(0.0), Some(0.0))
@@ -54,7 +54,7 @@ fn what_the_model_needed_is_found_or_named_as_lost() {
         (Some("src/alpha_one.rs"), Some(2), Some("tool"))
     );
     assert_eq!(lost["needed_at"].as_u64(), Some(29));
-    let oracle = row(&report, "10%", "(oracle: identifiers)");
+    let oracle = row(&report, "20%", "(oracle: identifiers)");
     assert_eq!((oracle["identifiers"].as_f64(), oracle["baseline"].as_bool()), (Some(100.0), Some(true)));
     for (strategy, baseline) in [("truncate", false), ("(newest)", true), ("(random)", true)] {
         let all = row(&report, "100%", strategy);
@@ -64,8 +64,27 @@ fn what_the_model_needed_is_found_or_named_as_lost() {
             (Some(baseline), Some(0))
         );
     }
-    let said = run(&["eval", text(&file), "--keep", "10%", "--strategy", "truncate"]);
+    let said = run(&["eval", text(&file), "--keep", "20%", "--strategy", "truncate"]);
     assert!(said.out.contains("src/alpha_one.rs: in message 2 (tool), needed in message 29"), "{}", said.out);
+}
+
+#[test]
+fn a_ledger_shows_the_names_of_what_is_gone() {
+    let mut recorded = recorded("It was src/alpha_one.rs.");
+    let listed = &mut recorded["messages"][2]["content"];
+    let beside = "and much beside ".repeat(400);
+    *listed = format!("{beside}{}{beside}", listed.as_str().unwrap()).into();
+    let folder = Folder::new();
+    let file = folder.file("recorded.json", recorded.to_string());
+    let [newest, ledger] = ["truncate:walk=newest-first", "agent"];
+    let report =
+        run(&["eval", text(&file), "--keep", "50,15", "--strategy", newest, "--strategy", ledger, "--json"])
+            .json();
+    let [without, with] = [newest, ledger].map(|strategy| row(&report, "50%", strategy));
+    assert_eq!((without["identifiers"].as_f64(), with["identifiers"].as_f64()), (Some(0.0), Some(100.0)));
+    assert_eq!(with["missed"].as_u64(), Some(0));
+    // The last request alone has more than that.
+    assert_eq!((report["shares"][1]["left_out"].as_u64(), report["cuts"].as_u64()), (Some(1), Some(4)));
 }
 
 #[test]

@@ -9,8 +9,9 @@ use epitome_core::{Draft, IndexedPart, Profile, Protection, Strategy, Tokens, To
 
 use super::{Stage, Things, table};
 use crate::{
-    ContextWindow, EphemeralFirst, OversizedClamp, Pipeline, ReasoningClearing, SlidingWindow, Strength,
-    Summarization, Supersede, ToolExchangeDigest, ToolExchangeDrop, ToolResultClearing, Truncation, Window,
+    AgentPreset, ContextWindow, EphemeralFirst, Ledger, NewestFirst, OversizedClamp, Pipeline,
+    ReasoningClearing, SlidingWindow, Strength, Summarization, Supersede, ToolExchangeDigest,
+    ToolExchangeDrop, ToolResultClearing, Truncation, Window,
 };
 
 /// The strategy that a [`StrategySpec`](super::StrategySpec) describes.
@@ -65,6 +66,10 @@ impl Strategy for First<'_> {
         self.all.with_first(self.stages, |strategy| strategy.replaces())
     }
 
+    fn reserve(&self, draft: &Draft<'_>) -> u64 {
+        self.all.with_first(self.stages, |strategy| strategy.reserve(draft))
+    }
+
     fn plan(&self, draft: &mut Draft<'_>) {
         self.all.with_first(self.stages, |strategy| strategy.plan(draft));
     }
@@ -91,6 +96,10 @@ impl Strategy for MadeStrategy {
 
     fn replaces(&self) -> bool {
         self.with(|strategy| strategy.replaces())
+    }
+
+    fn reserve(&self, draft: &Draft<'_>) -> u64 {
+        self.with(|strategy| strategy.reserve(draft))
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {
@@ -140,10 +149,23 @@ fn made(stage: &Stage, things: &std::sync::Arc<Things>) -> Box<dyn Strategy + Se
             set!(made, stage.switch("preserve-first-user"), preserve_first_user);
             Box::new(made)
         }
+        table::LEDGER => {
+            let mut made = Ledger::new();
+            set!(made, stage.count("share"), share);
+            Box::new(made)
+        }
+        table::AGENT => {
+            let mut made = AgentPreset::new();
+            set!(made, stage.count("share"), share);
+            Box::new(made)
+        }
         table::CONTEXT_WINDOW => {
             let [window, output] = ["window", "max-output"].map(|name| stage.number(name).unwrap_or(0));
             let made = ContextWindow::new(window, output);
             Box::new(if stage.switch("summarize") == Some(true) { made.summarize() } else { made })
+        }
+        _ if stage.word("walk") == Some("newest-first") => {
+            Box::new(NewestFirst::new().truncation(truncation(stage)))
         }
         _ => Box::new(truncation(stage)),
     }

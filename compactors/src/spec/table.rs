@@ -66,11 +66,14 @@ pub(super) const CLAMP: &str = "clamp";
 pub(super) const SUPERSEDE: &str = "supersede";
 pub(super) const EPHEMERAL: &str = "ephemeral";
 pub(super) const SUMMARIZE: &str = "summarize";
+pub(super) const LEDGER: &str = "ledger";
+pub(super) const AGENT: &str = "agent";
 pub(super) const CONTEXT_WINDOW: &str = "context-window";
 
 const PRESERVE_RECENT: Parameter = Parameter::new("preserve-recent", Kind::Count).short("recent");
 const PRESERVE_FIRST_USER: Parameter =
     Parameter::new("preserve-first-user", Kind::Switch).short("first-user");
+const SHARE: Parameter = Parameter::new("share", Kind::Count);
 const KEEP: Parameter = Parameter::new("keep", Kind::Count);
 const PLACEHOLDER: Parameter = Parameter::new("placeholder", Kind::Tokens);
 
@@ -87,6 +90,7 @@ pub(super) const STAGES: &[StageRow] = &[
                 "strength",
                 Kind::Word(&[&["light", "conservative"], &["moderate"], &["aggressive"]]),
             ),
+            Parameter::new("walk", Kind::Word(&[&["oldest-first"], &["newest-first"]])),
         ],
     },
     StageRow {
@@ -137,6 +141,8 @@ pub(super) const STAGES: &[StageRow] = &[
             PRESERVE_FIRST_USER,
         ],
     },
+    StageRow { name: LEDGER, parameters: &[SHARE] },
+    StageRow { name: AGENT, parameters: &[SHARE] },
     StageRow {
         name: CONTEXT_WINDOW,
         parameters: &[

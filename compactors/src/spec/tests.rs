@@ -121,6 +121,8 @@ fn every_row_makes_its_strategy() {
         "supersede",
         "ephemeral_first",
         "summarize",
+        "ledger",
+        "agent",
         "context_window",
     ];
     assert_eq!(names, expected);
@@ -131,8 +133,10 @@ fn every_row_makes_its_strategy() {
 
 /// Any strategy with any of its parameters, as text in any order and spelling.
 fn stage(last: bool) -> impl Strategy<Value = String> {
-    let rows: Vec<_> =
-        STAGES.iter().filter(|row| last || !matches!(row.name, "summarize" | "tool-digest")).collect();
+    let rows: Vec<_> = STAGES
+        .iter()
+        .filter(|row| last || !matches!(row.name, "summarize" | "tool-digest" | "ledger" | "agent"))
+        .collect();
     (prop::sample::select(rows), any::<u64>(), any::<[bool; 6]>(), "[a-z:|,\\\\ =ä]{1,6}").prop_map(
         move |(row, number, which, tool)| {
             let mut alternative = false;

@@ -2,18 +2,21 @@
 //! models leave such things out, or write them wrong.
 
 use std::borrow::ToOwned;
-use std::collections::BTreeMap;
-use std::string::String;
+use std::collections::HashMap;
+use std::string::{String, ToString as _};
 use std::vec::Vec;
 
 use epitome_core::message::Role;
 use epitome_core::{TokenCounter, Tokens};
 use epitome_std::message::{Message, Part};
+use serde_json::Value;
 
 /// Identifiers with how much speaks for each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Identifiers {
-    found: BTreeMap<String, Found>,
+    found: HashMap<String, Found>,
+    /// Whether names in code and plain numbers count too.
+    code: bool,
     /// How many messages were looked through.
     messages: u64,
 }
@@ -28,12 +31,46 @@ struct Found {
     last: u64,
 }
 
+/// What an identifier is. Lists are in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    File,
+    Address,
+    Id,
+    /// A name in code: only a ledger lists it.
+    Name,
+    Amount,
+    /// A number of at least three digits: only a ledger lists it.
+    Number,
+}
+
 /// Who writes something. What users name comes first, and what only tools list, by the thousands, comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Writer {
     User,
     Model,
     Tool,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 6] =
+        [Self::File, Self::Address, Self::Id, Self::Name, Self::Amount, Self::Number];
+
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "files",
+            Self::Address => "addresses",
+            Self::Id => "ids",
+            Self::Name => "names",
+            Self::Amount => "amounts",
+            Self::Number => "numbers",
+        }
+    }
+
+    /// That of a word in a list.
+    pub(super) fn of(word: &str) -> Self {
+        kind_of(word).or_else(|| name_kind(word)).unwrap_or(Self::Name)
+    }
 }
 
 impl Writer {
@@ -57,12 +94,20 @@ const BY_TOOLS_MAX: u64 = 3;
 const BYTES_MAX: usize = 200;
 /// As many are remembered until it is known for how many there is room.
 const FOUND_MAX: usize = 4_096;
+/// The same for a ledger.
+const FOUND_IN_CODE_MAX: usize = 65_536;
 
 impl Identifiers {
     /// Those of an earlier summary.
     pub(crate) fn known<'a>(list: impl Iterator<Item = &'a str>) -> Self {
         let known = Found { weight: KNOWN, ..Found::default() };
-        Self { found: list.map(|identifier| (identifier.to_owned(), known)).collect(), messages: 0 }
+        let found = list.map(|identifier| (identifier.to_owned(), known)).collect();
+        Self { found, ..Self::default() }
+    }
+
+    /// None, for a ledger: names in code and plain numbers count too.
+    pub(crate) fn of_code() -> Self {
+        Self { code: true, ..Self::default() }
     }
 
     /// These and those of another summary.
@@ -90,7 +135,7 @@ impl Identifiers {
             match part {
                 Part::Text(text) if own == wanted => self.look_through_text(text, wanted, at),
                 Part::ToolCall(call) if wanted == Writer::Model => {
-                    self.look_through_text(&call.arguments, wanted, at);
+                    for_each_argument(&call.arguments, &mut |text| self.look_through_text(text, wanted, at));
                 }
                 Part::ToolResult(result) => self.look_through_parts(&result.parts, Writer::Tool, wanted, at),
                 _ => {}
@@ -98,20 +143,50 @@ impl Identifiers {
         }
     }
 
+    /// Looks through what a tool returned.
+    pub(crate) fn look_through_result(&mut self, text: &str) {
+        self.messages = self.messages.saturating_add(1);
+        self.look_through_text(text, Writer::Tool, self.messages);
+    }
+
     fn look_through_text(&mut self, text: &str, writer: Writer, at: u64) {
-        for word in text.split(is_border) {
-            let word = trimmed(word);
-            if !word.is_empty() && word.len() <= BYTES_MAX && is_identifier(word) {
-                self.add(word, writer, at);
+        let code = self.code;
+        for_each_identifier(text, code, &mut |identifier| self.add(identifier, writer, at));
+    }
+
+    /// Leaves out what stands in these messages, which are still shown.
+    pub(crate) fn leave_out(&mut self, message: &Message) {
+        self.leave_out_parts(message.parts());
+    }
+
+    fn leave_out_parts(&mut self, parts: &[Part]) {
+        let code = self.code;
+        for part in parts {
+            let mut leave_out = |text: &str| {
+                for_each_identifier(text, code, &mut |identifier| {
+                    self.found.remove(identifier);
+                });
+            };
+            match part {
+                Part::Text(text) => leave_out(text),
+                Part::ToolCall(call) => for_each_argument(&call.arguments, &mut leave_out),
+                Part::ToolResult(result) => self.leave_out_parts(&result.parts),
+                _ => {}
             }
         }
     }
 
     fn add(&mut self, identifier: &str, writer: Writer, at: u64) {
-        if !self.found.contains_key(identifier) && self.found.len() >= FOUND_MAX {
-            return;
+        let max = if self.code { FOUND_IN_CODE_MAX } else { FOUND_MAX };
+        let is_full = self.found.len() >= max;
+        // Looked up twice where it is new, which is seldom: to be put in, it has to be copied.
+        if !self.found.contains_key(identifier) {
+            if is_full {
+                return;
+            }
+            self.found.insert(identifier.to_owned(), Found::default());
         }
-        let found = self.found.entry(identifier.to_owned()).or_default();
+        let Some(found) = self.found.get_mut(identifier) else { return };
         // Once for each message, however often it stands there.
         if found.last == at {
             return;
@@ -126,37 +201,130 @@ impl Identifiers {
         found.weight = found.weight.saturating_add(writer.weight());
     }
 
-    /// The most important ones, as many as there is room for, each in a line of a list.
+    /// The most important ones, as many as there is room for.
     pub(crate) fn best(&self, room: Tokens, counter: &dyn TokenCounter) -> Vec<&str> {
         let mut all: Vec<_> = self.found.iter().collect();
         all.sort_by_key(|(identifier, found)| {
-            (core::cmp::Reverse((found.weight, found.last)), identifier.as_str())
+            (core::cmp::Reverse(self.worth(identifier, found)), identifier.as_str())
         });
-        let mut left = room.0;
+        let (mut left, mut misses) = (room.0, 0_u32);
         let mut best = Vec::new();
         for (identifier, _) in all {
-            if left < LINE_TOKENS {
+            if left <= SPACE_TOKENS || misses > MISSES_MAX {
                 break;
             }
-            let tokens = counter.count(identifier).0.saturating_add(LINE_TOKENS);
+            // A name is seen in a path that ends with it.
+            if self.code && best.iter().any(|known: &&str| known.contains(identifier.as_str())) {
+                continue;
+            }
+            let tokens = counter.count(identifier).0.saturating_add(SPACE_TOKENS);
             // One that is too long is no reason to leave out the next.
-            if let Some(rest) = left.checked_sub(tokens) {
-                left = rest;
-                best.push(identifier.as_str());
+            match left.checked_sub(tokens) {
+                Some(rest) => {
+                    left = rest;
+                    best.push(identifier.as_str());
+                }
+                None => misses = misses.saturating_add(1),
             }
         }
         best
     }
+
+    /// How much speaks for one. A ledger has room for few, and the newest are needed most.
+    fn worth(&self, identifier: &str, found: &Found) -> (u64, u64) {
+        if !self.code {
+            return (found.weight, found.last);
+        }
+        let age = self.messages.saturating_sub(found.last);
+        let bytes = (identifier.len() as u64).saturating_add(BYTES_FREE);
+        let divisor = age.saturating_add(AGE_HALVES).saturating_mul(bytes);
+        (found.weight.saturating_mul(1 << 24).checked_div(divisor).unwrap_or(0), found.last)
+    }
 }
 
-/// What stands before an identifier in its list: the end of a line, a dash and a blank.
-const LINE_TOKENS: u32 = 3;
+/// An identifier of a ledger that so many messages have not named is worth half.
+const AGE_HALVES: u64 = 32;
+
+/// In a ledger an identifier of twice the length, with this added, is worth half: it costs twice the room.
+const BYTES_FREE: u64 = 16;
+
+/// What stands between two identifiers of a list.
+const SPACE_TOKENS: u32 = 1;
+/// So many that are too long are passed over.
+const MISSES_MAX: u32 = 64;
+
+/// The texts in the arguments of a call, without the escapes of JSON.
+fn for_each_argument(arguments: &str, visit: &mut dyn FnMut(&str)) {
+    match serde_json::from_str(arguments) {
+        Ok(value) => for_each_text(&value, visit),
+        Err(_) => visit(arguments),
+    }
+}
+
+fn for_each_text(value: &Value, visit: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) => visit(text),
+        Value::Array(all) => all.iter().for_each(|one| for_each_text(one, visit)),
+        Value::Object(all) => all.values().for_each(|one| for_each_text(one, visit)),
+        Value::Number(number) => visit(&number.to_string()),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// The identifiers in a text, repeated ones too; with `code` also names in code and numbers.
+fn for_each_identifier<'t>(text: &'t str, code: bool, visit: &mut dyn FnMut(&'t str)) {
+    for word in text.split(is_border) {
+        let word = trimmed(word);
+        if word.is_empty() || word.len() > BYTES_MAX {
+            continue;
+        }
+        if kind_of(word).is_some() {
+            visit(word);
+        } else if code {
+            let names = word.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+            names.filter(|name| name_kind(name).is_some()).for_each(&mut *visit);
+        }
+    }
+}
+
+/// A name in code, `snake_case`, `camelCase`, `PascalCase`, `UPPER`; or a number of three digits or more.
+pub(super) fn name_kind(word: &str) -> Option<Kind> {
+    let bytes = word.as_bytes();
+    if bytes.len() < 3 || !word.is_ascii() {
+        return None;
+    }
+    if bytes.iter().all(u8::is_ascii_digit) {
+        return Some(Kind::Number);
+    }
+    let snake = bytes
+        .windows(3)
+        .any(|three| matches!(three, [a, b'_', b] if a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric()));
+    let camel =
+        bytes.windows(2).any(|two| matches!(two, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase()));
+    let upper = bytes.first().is_some_and(u8::is_ascii_uppercase)
+        && bytes.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+    (snake || camel || upper).then_some(Kind::Name)
+}
 
 /// Whether a character stands between words: no identifier holds it.
 fn is_border(c: char) -> bool {
-    c.is_whitespace()
-        || c.is_control()
-        || "\"'`<>()[]{}|,;=*\u{201c}\u{201d}\u{300c}\u{300d}\u{3001}\u{3002}".contains(c)
+    const OTHERS: u128 = {
+        let (mut mask, mut rest): (u128, &[u8]) = (1 << 127, b"\"'`<>()[]{}|,;=*");
+        while let [byte, after @ ..] = rest {
+            mask |= 1 << *byte;
+            rest = after;
+        }
+        mask
+    };
+    match u32::from(c) {
+        0..=32 => true,
+        ascii @ 33..=127 => OTHERS >> ascii & 1 == 1,
+        _ => {
+            c.is_whitespace()
+                || c.is_control()
+                || "\u{201c}\u{201d}\u{300c}\u{300d}\u{3001}\u{3002}".contains(c)
+        }
+    }
 }
 
 /// A word without the punctuation of the sentence around it.
@@ -164,8 +332,15 @@ fn trimmed(word: &str) -> &str {
     word.trim_end_matches(['.', ':', '!', '?', '\\']).trim_start_matches([':', '!'])
 }
 
-fn is_identifier(word: &str) -> bool {
-    is_url(word) || is_path(word) || is_id(word) || is_amount(word)
+/// What a word is, if a model must be able to write it letter by letter.
+pub(super) fn kind_of(word: &str) -> Option<Kind> {
+    match word {
+        _ if is_url(word) => Some(Kind::Address),
+        _ if is_path(word) => Some(Kind::File),
+        _ if is_id(word) => Some(Kind::Id),
+        _ if is_amount(word) => Some(Kind::Amount),
+        _ => None,
+    }
 }
 
 fn is_url(word: &str) -> bool {
@@ -267,7 +442,7 @@ mod tests {
             "$15",
             "1.2.3",
         ] {
-            assert!(is_identifier(word), "{word}");
+            assert!(kind_of(word).is_some(), "{word}");
         }
         for word in [
             "and/or",
@@ -284,7 +459,7 @@ mod tests {
             "-",
             "50000000",
         ] {
-            assert!(!is_identifier(word), "{word}");
+            assert!(kind_of(word).is_none(), "{word}");
         }
     }
 

@@ -7,12 +7,15 @@ use std::vec::Vec;
 
 use epitome_std::message::{Message, Part};
 
+use super::identifiers::Kind;
 use super::{Identifiers, SummaryError};
 
 /// Opens every summary.
 const HEADER: &str = "[Conversation Summary]";
 /// Opens the list of identifiers behind the prose.
 const IDENTIFIERS: &str = "[Identifiers]";
+/// All that a ledger says besides: a record, and no order.
+pub(super) const LEDGER: &str = "Identifiers in parts that are not shown:";
 const ANSWERED: &str = "The last request in this part of the conversation was answered.";
 const UNANSWERED: &str = "The last request in this part of the conversation was not answered in it.";
 
@@ -81,9 +84,12 @@ pub(crate) fn composed(prose: &str, answered: Option<bool>, identifiers: &[&str]
     if !identifiers.is_empty() {
         text.push('\n');
         text.push_str(IDENTIFIERS);
-        for identifier in identifiers {
-            text.push_str("\n- ");
-            text.push_str(identifier);
+        for kind in Kind::ALL {
+            let mut own = identifiers.iter().filter(|identifier| Kind::of(identifier) == kind).peekable();
+            if own.peek().is_some() {
+                text.extend(["\n", kind.as_str(), ":"]);
+                own.for_each(|identifier| text.extend([" ", identifier]));
+            }
         }
     }
     text.truncate(text.trim_end().len());
@@ -115,7 +121,8 @@ impl Earlier {
         let states = [(ANSWERED, true), (UNANSWERED, false)];
         let state = states.iter().find_map(|(line, state)| Some((prose.strip_suffix(line)?, *state)));
         let (prose, answered) = state.map_or((prose, None), |(prose, state)| (prose, Some(state)));
-        let known = list.lines().filter_map(|line| line.strip_prefix("- "));
+        let known = list.lines().filter_map(|line| line.split_once(": "));
+        let known = known.flat_map(|(_, identifiers)| identifiers.split_whitespace());
         Self { prose: prose.trim().to_owned(), answered, identifiers: Identifiers::known(known) }
     }
 }

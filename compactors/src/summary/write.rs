@@ -10,12 +10,14 @@ use std::vec::Vec;
 
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
-use epitome_core::{SummaryGap, TokenCounter, Tokens, Writer, measure_message};
+use epitome_core::{GroupKind, SummaryGap, TokenCounter, Tokens, Verdict, Writer, measure_message};
 use epitome_std::compaction::{Costs, LiveRequest};
+use epitome_std::history::part_text;
 use epitome_std::message::{Message, Part};
 use futures::FutureExt as _;
 use futures::future::{Either, select};
 
+use super::text::LEDGER;
 use super::{DigestSummarizer, Earlier, Identifiers, Summarizer, SummaryError, SummaryRequest};
 use super::{checked, composed};
 
@@ -132,6 +134,9 @@ impl<'a> SummaryWriter<'a> {
         gap: &SummaryGap<'_>,
         messages: &[&Message],
     ) -> Result<(String, Tokens), SummaryError> {
+        if gap.writer == Writer::Ledger {
+            return self.ledger(gap, messages);
+        }
         let Covered { earlier, identifiers, groups } = covered(gap, messages, self.late);
         let listed = identifiers.best(Tokens(gap.allowance.0 / IDENTIFIERS_SHARE), self.counter);
         let answered = is_answered(gap, messages, earlier.answered);
@@ -158,6 +163,35 @@ impl<'a> SummaryWriter<'a> {
         Ok((text, tokens))
     }
 
+    /// Lists the identifiers of all that the plan hides or shortens and that is not shown elsewhere.
+    fn ledger(&self, gap: &SummaryGap<'_>, messages: &[&Message]) -> Result<(String, Tokens), SummaryError> {
+        let Recorded { prose, answered, identifiers } = recorded(gap, messages);
+        let answered = is_answered(gap, messages, answered);
+        let size = |text: &str| measure_message(&Message::assistant(text), self.counter).tokens;
+        // What was said before stays if it fits.
+        let prose = Some(prose.as_str()).filter(|prose| !prose.is_empty());
+        let texts = [(prose, answered), (None, answered), (None, None)];
+        let sizes = texts.map(|(prose, answered)| {
+            let prose = prose.unwrap_or(LEDGER);
+            (prose, answered, size(&composed(prose, answered, &[])))
+        });
+        let fitting = sizes.into_iter().find(|(.., around)| *around <= gap.allowance);
+        let Some((prose, answered, around)) = fitting else {
+            return Err(SummaryError::TooLarge { tokens: sizes[2].2, allowance: gap.allowance });
+        };
+        let room = Tokens(gap.allowance.0.saturating_sub(around.0));
+        let mut listed = identifiers.best(room, self.counter);
+        loop {
+            let text = composed(prose, answered, &listed);
+            let tokens = size(&text);
+            if tokens <= gap.allowance {
+                return Ok((text, tokens));
+            }
+            // Headings and spaces have a little more than was counted for them.
+            listed.truncate(listed.len().saturating_sub(listed.len().div_ceil(16)));
+        }
+    }
+
     /// Asks the summarizer, which may fail in any way; or nobody, for a digest.
     async fn ask(&self, writer: Writer, request: &SummaryRequest<'_>) -> Result<String, SummaryError> {
         let summarizer: &dyn Summarizer = match (writer, self.summarizer) {
@@ -180,6 +214,52 @@ impl fmt::Debug for SummaryWriter<'_> {
             .field("deadline", &self.deadline)
             .finish_non_exhaustive()
     }
+}
+
+/// What a ledger has to say.
+struct Recorded {
+    /// Of the summary in its span, if it says more than a ledger.
+    prose: String,
+    answered: Option<bool>,
+    identifiers: Identifiers,
+}
+
+/// What a plan takes away, without what it shows elsewhere.
+fn recorded(gap: &SummaryGap<'_>, messages: &[&Message]) -> Recorded {
+    let plan = gap.plan();
+    let within: BTreeSet<u32> = gap.covers().flatten().collect();
+    let mut recorded = Recorded { prose: String::new(), answered: None, identifiers: Identifiers::of_code() };
+    let (mut hidden, mut shown) = (Vec::new(), Vec::new());
+    for group in plan.index().groups().filter(|group| group.kind() != GroupKind::Orphan) {
+        let goes = plan.verdict(&group) != Verdict::Keep;
+        for at in group.positions().flatten() {
+            let Some(message) = messages.get(at as usize).copied() else { continue };
+            if !goes {
+                shown.push((at, message));
+            } else if message.attribution().source == SourceKind::Compaction {
+                let Earlier { prose, answered, identifiers } = Earlier::of(message);
+                recorded.identifiers = recorded.identifiers.with(identifiers);
+                if within.contains(&at) && recorded.prose.is_empty() && prose != LEDGER {
+                    (recorded.prose, recorded.answered) = (prose, answered);
+                }
+            } else {
+                hidden.push(message);
+            }
+        }
+    }
+    recorded.identifiers.look_through(hidden.into_iter());
+    let mut shortened = BTreeSet::new();
+    for (part, _) in plan.shortened() {
+        shortened.insert(part.position());
+        let text =
+            messages.get(part.position() as usize).and_then(|message| part_text(*message, part.ordinal()));
+        recorded.identifiers.look_through_result(&text.unwrap_or_default());
+    }
+    // Of a message with a shortened part nothing is known to be shown.
+    for (_, message) in shown.into_iter().filter(|(at, _)| !shortened.contains(at)) {
+        recorded.identifiers.leave_out(message);
+    }
+    recorded
 }
 
 /// What is visible of the span.

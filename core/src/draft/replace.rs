@@ -27,6 +27,8 @@ pub enum Writer {
     Summarizer,
     /// Nobody: a digest is put together from beginnings of what was said.
     Digest,
+    /// Nobody: a ledger lists the identifiers of all that the plan hides or shortens.
+    Ledger,
 }
 
 impl Draft<'_> {
@@ -54,11 +56,17 @@ impl Draft<'_> {
         last: u32,
         allowance: Tokens,
     ) -> Result<(), Refusal> {
-        let tokens = self.check_span(first, last)?;
+        let tokens = self.check_span(first, last, Self::tokens_of)?;
+        self.put(Replacement { first, last, allowance, writer }, tokens)
+    }
+
+    /// Puts a summary in the place of a legal span that has so many tokens.
+    fn put(&mut self, replacement: Replacement, tokens: u64) -> Result<(), Refusal> {
+        let Replacement { first, last, allowance, .. } = replacement;
         if tokens <= allowance.as_u64() {
             return Err(Refusal::NotSmaller);
         }
-        self.add_replacement(Replacement { first, last, allowance, writer })?;
+        self.add_replacement(replacement)?;
         self.join = Some(Self::join_summaries);
         let index = self.index;
         for group in (first..=last).filter_map(|at| index.group(at)) {
@@ -68,6 +76,42 @@ impl Draft<'_> {
         }
         self.tokens = self.tokens.saturating_add(allowance.as_u64());
         Ok(())
+    }
+
+    /// Lets a ledger of at most `allowance` tokens stand in the place of the groups from `first` to `last`, also of those that
+    /// were hidden already. It is smaller than what they had before anything of them was shortened.
+    ///
+    /// # Errors
+    /// [`Refusal`] as for [`replace`](Self::replace); nothing is changed then.
+    pub fn record(&mut self, first: u32, last: u32, allowance: Tokens) -> Result<(), Refusal> {
+        let index = self.index;
+        for group in (first..=last).filter_map(|at| index.group(at)) {
+            let may_count = !matches!(group.kind(), GroupKind::Orphan | GroupKind::System);
+            if self.verdict(&group) == Verdict::Drop && may_count {
+                self.show(&group);
+            }
+        }
+        let replacement = Replacement { first, last, allowance, writer: Writer::Ledger };
+        let whole = |_: &Self, group: &Group<'_>, _| group.tokens().as_u64();
+        let done = self.check_span(first, last, whole).and_then(|tokens| self.put(replacement, tokens));
+        for group in (first..=last).filter_map(|at| index.group(at)) {
+            let cell = self.cells.get_mut(group.leader() as usize);
+            let Some(cell) = cell.filter(|cell| cell.has(Cell::SHOWN)) else { continue };
+            cell.unset(Cell::SHOWN);
+            if done.is_err() {
+                self.hide(group.leader(), group.span());
+            }
+        }
+        done
+    }
+
+    /// Takes back that a group is hidden.
+    fn show(&mut self, group: &Group<'_>) {
+        if let Some(cell) = self.cells.get_mut(group.leader() as usize) {
+            cell.unset(Cell::DROP);
+            cell.set(Cell::SHOWN);
+            self.tokens = self.tokens.saturating_add(group.tokens().as_u64());
+        }
     }
 
     /// Takes a kept group out of the request: a summary covers it.
@@ -86,8 +130,13 @@ impl Draft<'_> {
         self.cell(group.leader()).map_or(0, |cell| self.tokens_of(group, cell))
     }
 
-    /// What the groups of a legal span have now, together.
-    fn check_span(&self, first: u32, last: u32) -> Result<u64, Refusal> {
+    /// What the groups of a legal span have together, each by `size`.
+    fn check_span(
+        &self,
+        first: u32,
+        last: u32,
+        size: impl Fn(&Self, &Group<'_>, Cell) -> u64,
+    ) -> Result<u64, Refusal> {
         let ends = [first, last].map(|end| self.index.group(end));
         let ([Some(_), Some(end)], true) = (ends, first <= last) else { return Err(Refusal::NoGroup) };
         let (mut tokens, mut summarized) = (0_u64, false);
@@ -101,14 +150,15 @@ impl Draft<'_> {
             if cell.has(Cell::HARD) {
                 return Err(Refusal::Protected);
             }
-            if cell.has(Cell::HELD) {
+            // One that did not fit is gone anyway.
+            if cell.has(Cell::HELD) && !cell.has(Cell::SHOWN) {
                 return Err(Refusal::NewestStep);
             }
             if group.kind() == GroupKind::System {
                 return Err(Refusal::Instructions);
             }
             summarized |= group.kind() != GroupKind::Summary;
-            tokens = tokens.saturating_add(self.tokens_of(&group, cell));
+            tokens = tokens.saturating_add(size(self, &group, cell));
         }
         if !summarized {
             return Err(Refusal::OnlySummaries);
@@ -219,8 +269,8 @@ impl Run {
         let Self { mut replacement, mut asked } = run.unwrap_or(Self { replacement: begun, asked: None });
         if let Some(own) = own {
             asked = Some(asked.unwrap_or(0).saturating_add(has));
-            if own.writer == Writer::Summarizer {
-                replacement.writer = Writer::Summarizer;
+            if replacement.writer == Writer::Digest || own.writer == Writer::Summarizer {
+                replacement.writer = own.writer;
             }
         }
         replacement.last = at;

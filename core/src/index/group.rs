@@ -116,6 +116,12 @@ impl<'a> Group<'a> {
         self.span.has(Flags::REASONING)
     }
 
+    /// Whether a turn begins with it: a request of the user.
+    #[must_use]
+    pub const fn is_request(&self) -> bool {
+        self.span.has(Flags::REQUEST)
+    }
+
     /// Whether it is the model's: a step, with the answers to its calls.
     #[must_use]
     pub const fn is_step(&self) -> bool {

@@ -129,6 +129,7 @@ pub struct SummaryGap<'a> {
     /// Who is to write it.
     pub writer: Writer,
     covered: Covered<'a>,
+    plan: Plan<'a>,
 }
 
 impl<'a> SummaryGap<'a> {
@@ -140,6 +141,12 @@ impl<'a> SummaryGap<'a> {
     /// The groups that it replaces, in order.
     pub fn groups(&self) -> impl Iterator<Item = Group<'a>> + use<'a> {
         self.covered.groups()
+    }
+
+    /// The plan that it is a gap of. A ledger records all that it hides or shortens.
+    #[must_use]
+    pub const fn plan(&self) -> Plan<'a> {
+        self.plan
     }
 }
 
@@ -165,6 +172,7 @@ impl<'a> Plan<'a> {
                 allowance: replacement.allowance,
                 writer: replacement.writer,
                 covered,
+                plan,
             })
         })
     }

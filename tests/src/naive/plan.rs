@@ -2,6 +2,8 @@
 
 mod clear;
 mod digest;
+mod ledger;
+mod newest;
 mod summarize;
 
 use epitome_compactors::{Strength, Window};
@@ -11,6 +13,7 @@ use super::verdicts::parts_of;
 use super::{Group, Naive, Protected, Shortened, Summary, begins_turn};
 use crate::message::Message;
 use crate::spec::Spec;
+use ledger::lower;
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -139,10 +142,17 @@ impl Draft<'_> {
                 if self.budget.goal().is_none() {
                     self.drop_share(spared, *strength);
                 }
-                self.drop_oldest(|group| group.turn < spared);
-                self.drop_oldest(|_| true);
-                self.fit();
+                self.run_oldest(*recent);
             }
+            Spec::Newest => {
+                match self.budget.goal() {
+                    None => self.drop_share((self.naive.turn + 1).saturating_sub(2), Strength::Moderate),
+                    Some(goal) => self.newest(goal),
+                }
+                self.run_oldest(2);
+                self.squeeze();
+            }
+            Spec::Ledger { share } => self.ledger(u64::from(*share)),
             Spec::Window { window, .. } => {
                 let inside = self.window(*window);
                 for at in 0..self.groups.len() {
@@ -181,20 +191,45 @@ impl Draft<'_> {
                 }
             }
             Spec::Pipeline(stages) => {
-                self.run_stages(stages);
-                // What is left of a missed goal may have waited for what a later stage dropped.
-                for _ in 1..stages.len() {
-                    if self.budget.goal().is_some() && !self.is_goal_met() {
-                        self.run_stages(stages);
+                let whole = self.budget;
+                let reserve: u64 = stages.iter().map(|stage| self.reserve(stage)).sum();
+                self.budget = lower(whole, reserve);
+                self.run_without_reserve(stages);
+                self.budget = whole;
+                for stage in stages.iter().filter(|_| reserve > 0) {
+                    if self.reserve(stage) > 0 {
+                        self.run(stage);
                     }
+                }
+                if reserve > 0 && !self.is_goal_met() {
+                    self.run_without_reserve(stages);
                 }
             }
         }
     }
 
+    fn run_without_reserve(&mut self, stages: &[Spec]) {
+        self.run_stages(stages);
+        // What is left of a missed goal may have waited for what a later stage dropped.
+        for _ in 1..stages.len() {
+            if self.budget.goal().is_some() && !self.is_goal_met() {
+                self.run_stages(stages);
+            }
+        }
+    }
+
+    /// The oldest go, but those of the newest turns last.
+    fn run_oldest(&mut self, recent: u32) {
+        let spared = (self.naive.turn + 1).saturating_sub(recent);
+        self.drop_oldest(|group| group.turn < spared);
+        self.drop_oldest(|_| true);
+        self.fit();
+    }
+
     fn run_stages(&mut self, stages: &[Spec]) {
         for (at, stage) in stages.iter().enumerate() {
-            if at == 0 || self.budget.goal().is_none() || !self.is_goal_met() {
+            let goes_on = at == 0 || self.budget.goal().is_none() || !self.is_goal_met();
+            if goes_on && self.reserve(stage) == 0 {
                 self.run(stage);
             }
         }

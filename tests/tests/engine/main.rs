@@ -5,6 +5,7 @@
 
 mod early;
 mod early_runs;
+mod ledger;
 mod paths;
 mod pins;
 mod prompted;
@@ -119,7 +120,7 @@ fn identifiers_outlive_many_summaries_that_do_not_name_them() {
         let [summary] = texts.as_slice() else { panic!("{texts:?}") };
         assert!(summary.starts_with("[Conversation Summary]\n"));
         assert!(summary.contains("\n[Identifiers]\n"), "{summary}");
-        assert!(summary.contains("\n- PROJ-4711") && summary.contains("\n- src/lib.rs"), "{summary}");
+        assert!(summary.contains(" src/lib.rs") && summary.contains("\nids: PROJ-4711"), "{summary}");
         assert_eq!(summary.matches("[Conversation Summary]").count(), 1);
         assert!(summary.contains("The last request in this part of the conversation was answered."));
     }

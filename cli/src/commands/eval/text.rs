@@ -54,6 +54,10 @@ impl Share {
                 row.remarks()
             );
         }
+        if self.left_out > 0 {
+            let cuts = counted(self.left_out, "cut");
+            let _ = writeln!(text, "{cuts} left out: what no strategy may touch has more than that share");
+        }
         text
     }
 
@@ -70,9 +74,7 @@ impl Share {
 
 impl Row {
     fn remarks(&self) -> String {
-        let all = [(self.missed, "over the budget"), (self.infeasible, "infeasible")];
-        let said = all.into_iter().filter(|(times, _)| *times > 0);
-        said.map(|(times, remark)| format!("  {} {remark}", grouped(times))).collect()
+        if self.missed == 0 { String::new() } else { format!("  {} over the budget", grouped(self.missed)) }
     }
 }
 

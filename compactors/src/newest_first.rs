@@ -1,0 +1,219 @@
+//! Keep the newest that fits.
+
+use epitome_core::{
+    Clamp, Draft, Group, GroupKind, IndexedPart, PartKind, Protection, Strategy, Tokens, Verdict,
+};
+
+use crate::Truncation;
+use crate::tool_result_clearing::{INPUT_TOKENS, PLACEHOLDER_TOKENS};
+
+/// Fills the goal from the newest group on, with the results of tools cleared; what room is left brings results back.
+///
+/// *Keeps*: the newest groups that fit, with the request of each turn of which a step stays; summaries; and what [`Protection`] names.
+/// *Clears*: results, then, only where that is not enough, arguments of calls. *Drops*: whole groups for which there is no room. One
+/// that is too large is passed over, and the next older one is tried. *Cost*: nine passes over the groups. *Stable prefix*: up to
+/// the first group that it drops or clears, which is usually in the second turn.
+///
+/// A quarter of the room is for results: of the newest they stay whole, or their ends. Where groups have no parts in the index, nothing is
+/// cleared. Without a goal, and where all else was not enough, it does what its [`Truncation`] does.
+///
+/// ```
+/// use epitome_compactors::{Ledger, NewestFirst, Pipeline};
+///
+/// let (newest, ledger) = (NewestFirst::new(), Ledger::new());
+/// assert!(Pipeline::new(&[&newest, &ledger]).is_ok());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NewestFirst {
+    truncation: Truncation,
+}
+
+impl NewestFirst {
+    /// With the defaults of [`Truncation`].
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What it protects, and does without a goal.
+    #[must_use]
+    pub const fn truncation(mut self, truncation: Truncation) -> Self {
+        self.truncation = truncation;
+        self
+    }
+}
+
+impl Strategy for NewestFirst {
+    fn name(&self) -> &'static str {
+        "newest_first"
+    }
+
+    fn protection(&self) -> Protection {
+        self.truncation.protection()
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        if let Some(goal) = draft.budget().goal() {
+            let room = goal.saturating_sub(always(draft));
+            let for_results = room / RESULTS_SHARE;
+            let room = fill(draft, room.saturating_sub(for_results));
+            clear(draft, room.saturating_add(for_results));
+        }
+        self.truncation.plan(draft);
+        squeeze(draft);
+    }
+}
+
+/// A quarter of the room is for results: with less the newest ones are gone too, with more the calls of a long time.
+const RESULTS_SHARE: u64 = 4;
+
+/// What stays in any case, with its results cleared: what is protected, with the requests of protected steps, and summaries.
+fn always(draft: &Draft<'_>) -> u64 {
+    let (mut tokens, mut request) = (0_u64, 0);
+    for group in draft.index().groups() {
+        if draft.verdict(&group) != Verdict::Keep {
+            continue;
+        }
+        if group.is_request() {
+            request = 0;
+        }
+        if is_free(draft, &group) {
+            if group.is_request() {
+                request = draft.tokens_left(&group);
+            }
+            continue;
+        }
+        tokens = tokens.saturating_add(cleared(draft, &group));
+        if group.is_step() {
+            tokens = tokens.saturating_add(core::mem::take(&mut request));
+        }
+    }
+    tokens
+}
+
+/// Drops what has no room, and gives what is left of it.
+fn fill(draft: &mut Draft<'_>, mut room: u64) -> u64 {
+    let mut turn = None;
+    let mut request = 0;
+    for group in draft.index().groups().rev() {
+        if turn != Some(group.turn()) {
+            turn = Some(group.turn());
+            request = request_of(draft, &group);
+        }
+        if !is_free(draft, &group) {
+            continue;
+        }
+        // A request stays as long as a step of its turn does.
+        if !group.is_request() {
+            let needs = cleared(draft, &group).saturating_add(request);
+            if let Some(rest) = room.checked_sub(needs) {
+                room = rest;
+                request = 0;
+                continue;
+            }
+        }
+        let _ = draft.drop_group(group.leader());
+    }
+    room
+}
+
+/// What the request of a turn has that stays only if one of its steps does; `last` is the last group of the turn.
+fn request_of(draft: &Draft<'_>, last: &Group<'_>) -> u64 {
+    for at in (0..=last.leader()).rev() {
+        let Some(group) = draft.index().group(at) else { continue };
+        if group.turn() != last.turn() {
+            return 0;
+        }
+        let free = is_free(draft, &group);
+        if group.is_request() {
+            return if free { draft.tokens_left(&group) } else { 0 };
+        }
+        if group.is_step() && !free && draft.verdict(&group) == Verdict::Keep {
+            return 0;
+        }
+    }
+    0
+}
+
+/// Clears the results for which there is no room.
+fn clear(draft: &mut Draft<'_>, mut room: u64) {
+    for group in draft.index().groups().rev() {
+        if draft.verdict(&group) != Verdict::Keep {
+            continue;
+        }
+        for part in group.parts() {
+            if !may_clear(draft, &part) {
+                continue;
+            }
+            let freed = freed_by(draft, &part);
+            match room.checked_sub(freed) {
+                Some(rest) => room = rest,
+                None => {
+                    room = shorten(draft, &part, room);
+                }
+            }
+        }
+    }
+}
+
+/// Clears the arguments of calls, the oldest first, where all else was not enough; and none, where what is protected alone has
+/// more than the goal.
+fn squeeze(draft: &mut Draft<'_>) {
+    if draft.budget().goal().is_none_or(|goal| draft.floors().hard > goal) {
+        return;
+    }
+    for part in draft.index().parts() {
+        if draft.is_goal_met() {
+            return;
+        }
+        if part.kind() == PartKind::ToolInput {
+            // What is protected, or small, stays.
+            let _ = draft.elide(&part, INPUT_TOKENS);
+        }
+    }
+}
+
+/// Shortens a result to what there is room for, and gives what is left of that.
+fn shorten(draft: &mut Draft<'_>, part: &IndexedPart<'_>, room: u64) -> u64 {
+    for clamp in ENDS {
+        let more = clamp.tokens_max().as_u64().saturating_sub(PLACEHOLDER_TOKENS.as_u64());
+        if let Some(rest) = room.checked_sub(more)
+            && draft.clamp(part, clamp).is_ok()
+        {
+            return rest;
+        }
+    }
+    let _ = draft.elide(part, PLACEHOLDER_TOKENS);
+    room
+}
+
+/// The ends that may stay of a result: two sizes, which leaves room for those of other stages.
+const ENDS: [Clamp; 2] = [ends(400), ends(60)];
+
+const fn ends(tokens: u32) -> Clamp {
+    Clamp { head: Tokens(tokens), tail: Tokens(tokens / 2) }
+}
+
+/// Whether a group is kept now, may be hidden, and is no summary.
+fn is_free(draft: &Draft<'_>, group: &Group<'_>) -> bool {
+    draft.is_candidate(group) && group.kind() != GroupKind::Summary
+}
+
+/// What a group has with its results cleared.
+fn cleared(draft: &Draft<'_>, group: &Group<'_>) -> u64 {
+    let mut tokens = draft.tokens_left(group);
+    for part in group.parts() {
+        if may_clear(draft, &part) {
+            tokens = tokens.saturating_sub(freed_by(draft, &part));
+        }
+    }
+    tokens
+}
+
+fn may_clear(draft: &Draft<'_>, part: &IndexedPart<'_>) -> bool {
+    part.kind() == PartKind::ToolResult && draft.may_elide(part, PLACEHOLDER_TOKENS)
+}
+
+fn freed_by(draft: &Draft<'_>, part: &IndexedPart<'_>) -> u64 {
+    draft.part_tokens_left(part).as_u64().saturating_sub(PLACEHOLDER_TOKENS.as_u64())
+}

@@ -1,0 +1,115 @@
+//! Truncation from the newest group on, by its words.
+
+use epitome_core::{CLAMP_MARKER, GroupKind, PartKind};
+
+use super::{Draft, begins_turn};
+
+/// What a note has that stands for a result.
+const NOTE: u32 = 9;
+/// What a cleared argument has.
+const EMPTY: u32 = 2;
+
+impl Draft<'_> {
+    /// Fills the goal from the newest group on with results cleared, and brings results back with what is left and a quarter.
+    pub(super) fn newest(&mut self, goal: u64) {
+        let room = goal.saturating_sub(self.always());
+        let quarter = room / 4;
+        let mut room = room - quarter;
+        let mut paid = Vec::new();
+        for at in (0..self.groups.len()).rev() {
+            if !self.is_free(at) {
+                continue;
+            }
+            if begins_turn(self.first(at)) {
+                self.drop(at);
+                continue;
+            }
+            let request = self.request_of(at).filter(|request| !paid.contains(request));
+            let needs = self.cleared(at) + request.map_or(0, |request| self.size_of(request));
+            if needs <= room {
+                room -= needs;
+                paid.extend(request);
+            } else {
+                self.drop(at);
+            }
+        }
+        self.bring_back(room + quarter);
+    }
+
+    /// What stays in any case, with its results cleared, and the requests of its steps.
+    fn always(&self) -> u64 {
+        let stays = |at: &usize| !self.is_gone(*at) && !self.is_free(*at);
+        let stays: Vec<usize> = (0..self.groups.len()).filter(stays).collect();
+        let mut requests: Vec<usize> = (0..self.groups.len())
+            .filter(|at| self.is_free(*at) && begins_turn(self.first(*at)) && self.has_step_that_stays(*at))
+            .collect();
+        requests.dedup();
+        let sizes = stays.iter().map(|at| self.cleared(*at));
+        sizes.sum::<u64>() + requests.iter().map(|at| self.size_of(*at)).sum::<u64>()
+    }
+
+    /// The request of a group's turn, if it goes unless a step of that turn stays.
+    fn request_of(&self, at: usize) -> Option<usize> {
+        let turn = self.groups[at].turn;
+        let own = |other: &usize| self.groups[*other].turn == turn && begins_turn(self.first(*other));
+        let request = (0..self.groups.len()).find(own)?;
+        (self.is_free(request) && !self.has_step_that_stays(request)).then_some(request)
+    }
+
+    fn has_step_that_stays(&self, request: usize) -> bool {
+        let turn = self.groups[request].turn;
+        (0..self.groups.len()).any(|at| {
+            let group = &self.groups[at];
+            let step = matches!(group.kind, GroupKind::Assistant | GroupKind::Exchange);
+            step && group.turn == turn && !self.is_gone(at) && !self.is_free(at)
+        })
+    }
+
+    /// Results stay whole, or their ends, as long as there is room, the newest groups first.
+    fn bring_back(&mut self, mut room: u64) {
+        for group in (0..self.groups.len()).rev().filter(|at| !self.is_gone(*at)).collect::<Vec<_>>() {
+            for at in self.results_of(group) {
+                let now = self.parts[at].now();
+                let marker = CLAMP_MARKER.len() as u32;
+                let ends = [600 + marker, 90 + marker].into_iter().filter(|ends| *ends < now);
+                let mut sizes = core::iter::once(now).chain(ends);
+                let left = sizes.find(|size| u64::from(size - NOTE) <= room).unwrap_or(NOTE);
+                room -= u64::from(left - NOTE);
+                if left < now {
+                    self.parts[at].left = Some(left);
+                }
+            }
+        }
+    }
+
+    /// Arguments go, the oldest first, if the goal is not below what is protected.
+    pub(super) fn squeeze(&mut self) {
+        let Some(goal) = self.budget.goal().filter(|goal| self.floors().0 <= *goal) else { return };
+        for at in 0..self.parts.len() {
+            let is_input = self.parts[at].kind == PartKind::ToolInput;
+            if is_input && self.tokens() > goal && self.may_shorten(at, EMPTY) {
+                self.parts[at].left = Some(EMPTY);
+            }
+        }
+    }
+
+    /// A group that may go and is no summary.
+    fn is_free(&self, at: usize) -> bool {
+        self.may_drop(at) && self.groups[at].kind != GroupKind::Summary
+    }
+
+    /// What a group has with its results cleared.
+    fn cleared(&self, at: usize) -> u64 {
+        let freed = self.results_of(at).into_iter().map(|part| u64::from(self.parts[part].now() - NOTE));
+        self.size_of(at) - freed.sum::<u64>()
+    }
+
+    /// The results in a group for which a note may stand, in the order in which they are sent.
+    fn results_of(&self, group: usize) -> Vec<usize> {
+        let anchor = self.groups[group].members[0];
+        let sent = self.naive.projection(&|other| other == anchor);
+        let of = |message: usize| (0..self.parts.len()).filter(move |at| self.parts[*at].message == message);
+        let may = |at: &usize| self.parts[*at].kind == PartKind::ToolResult && self.may_shorten(*at, NOTE);
+        sent.into_iter().flat_map(of).filter(may).collect()
+    }
+}
