@@ -29,9 +29,10 @@ second=$("${epitome[@]}" continue "$work/back.json" "$work/again.json")
 third=$("${epitome[@]}" continue "$work/new-back.json" "$work/new-again.json")
 [[ $third -eq 6 ]] || { echo "session.sh: $third messages instead of 6" >&2; exit 1; }
 
-# Theirs, of which a compaction has excluded the older part: that is not sent here either, but for the first request.
+# Theirs, of which a compaction has excluded the older part: that is not sent here either, but for the first request and the
+# request that their oldest answer belongs to. The third is the one of the run.
 shown=$("$python" session.py compact "$work/compacted.json")
 fourth=$("${epitome[@]}" continue "$work/compacted.json" "$work/compacted-ours.json")
 "$python" session.py check "$work/compacted.json" "$work/compacted-ours.json" "$work/compacted-back.json"
-[[ $fourth -eq $((shown + 2)) ]] || { echo "session.sh: $fourth messages, of which they show $shown" >&2; exit 1; }
+[[ $fourth -eq $((shown + 3)) ]] || { echo "session.sh: $fourth messages, of which they show $shown" >&2; exit 1; }
 echo "session.sh: both directions agree ($first, then $second messages; $third of ours; $fourth after a compaction)"
