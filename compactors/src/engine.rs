@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use async_trait::async_trait;
-use epitome_core::{Budget, Pass, Strategy, Unchanged};
-use epitome_std::compaction::{CompactionCx, CompactionOutcome, Compactor, Discarded};
+use epitome_core::{Budget, Draft, Pass, Protection, Strategy, Unchanged};
+use epitome_std::compaction::{CompactionCx, CompactionOutcome, Compactor, Discarded, FellBack};
 use epitome_std::history::{CompactionRecord, Live, Notes, StoreErrorKind};
 use epitome_std::message::Str;
 use epitome_std::session::{SessionError, SessionErrorKind};
@@ -23,7 +23,7 @@ use tracing::debug;
 
 use crate::managed::ServiceWriter;
 use crate::summary::DEADLINE;
-use crate::{EphemeralFirst, MadeStrategy, StrategySpec, Summarizer, Things};
+use crate::{EphemeralFirst, Ledger, MadeStrategy, Pipeline, StrategySpec, Summarizer, Things};
 use again::Again;
 use attempt::Attempt;
 use written::Written;
@@ -93,7 +93,9 @@ impl Made<'_> {
 /// plans anew. After three such conflicts the next is an error.
 ///
 /// *If a summary cannot be had* (the summarizer fails, panics, does not answer in time, or writes something that cannot stand
-/// there), or the strategy finds nothing to take, or the request would not fit after it, the next of the fallbacks is tried.
+/// there), or the strategy finds nothing to take, or the request would not fit after it, the next of the fallbacks is tried. One that
+/// stands in for a summary that could not be had leaves a [`Ledger`]: the next summary finds in it the identifiers of what went, and
+/// what the summary before said.
 /// Without one, the error is returned and the history is as it was; what would not fit is committed all the same.
 ///
 /// *If the provider has refused the request*, what is committed fits; or there is an error that says by how much it would not.
@@ -221,12 +223,24 @@ impl Engine {
         written: &mut Written,
     ) -> Result<Result<(CompactionRecord, Again), &'static str>, SessionError> {
         let (budget, pass) = (*cx.budget(), cx.pass());
-        let (mut too_large, mut failed, mut unchanged) = (None, None, None);
+        let (mut too_large, mut unchanged) = (None, None);
+        let mut failed = None::<(&str, SessionError)>;
         for rule in &self.rules {
             let made = rule.strategy(cx.history().live());
             let attempt = Attempt::new(self, cx);
-            match attempt.make(made.rule(), written).await {
-                Ok(Ok(ready)) if ready.0.tokens_after <= budget.limit() => return Ok(Ok(ready)),
+            let recorded = Recorded(made.rule());
+            // Who stands in leaves what there should be a summary of.
+            let made: &(dyn Strategy + Send + Sync) = match failed.is_some() && !made.rule().replaces() {
+                true => &recorded,
+                false => made.rule(),
+            };
+            match attempt.make(made, written).await {
+                Ok(Ok(ready)) if ready.0.tokens_after <= budget.limit() => {
+                    if let Some((failed, error)) = &failed {
+                        written.fell_back = Some(FellBack::new(*failed, error.kind(), rule.name()));
+                    }
+                    return Ok(Ok(ready));
+                }
                 Ok(Ok(ready)) => {
                     debug!(rule = rule.name(), tokens = ready.0.tokens_after, "the request would not fit");
                     too_large = too_large.or(Some(ready));
@@ -236,16 +250,37 @@ impl Engine {
                 Ok(Err(why)) => return Ok(Err(why)),
                 Err(error) => {
                     debug!(rule = rule.name(), kind = ?error.kind(), "a rule has failed");
-                    failed = failed.or(Some(error));
+                    failed = failed.or(Some((rule.name(), error)));
                 }
             }
         }
         match (too_large, failed) {
             (Some((record, _)), _) if pass == Pass::Overflow => Err(does_not_fit(&record, &budget)),
             (Some(ready), _) => Ok(Ok(ready)),
-            (None, Some(error)) => Err(error),
+            (None, Some((_, error))) => Err(error),
             (None, None) => Ok(Err(unchanged.unwrap_or(NOTHING))),
         }
+    }
+}
+
+/// A strategy that stands in for one whose summaries cannot be had: a ledger stands where they would.
+struct Recorded<'a>(&'a (dyn Strategy + Send + Sync));
+
+impl Strategy for Recorded<'_> {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn protection(&self) -> Protection {
+        self.0.protection()
+    }
+
+    fn replaces(&self) -> bool {
+        true
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        Pipeline::of(&[self.0, &Ledger::new()]).plan(draft);
     }
 }
 
@@ -304,6 +339,7 @@ impl Engine {
                 Ok(_) => {
                     debug!(compactor = self.name(), conflicts, "compacted");
                     written.losses().for_each(|loss| cx.lost(loss.clone()));
+                    written.fell_back.take().into_iter().for_each(|fell_back| cx.fall_back(fell_back));
                     return Ok(CompactionOutcome::Compacted(cx.result_since(before)));
                 }
                 Err(error) if error.kind() == StoreErrorKind::Conflict && conflicts < CONFLICTS_MAX => {

@@ -150,7 +150,7 @@ impl Strategy for Ledger {
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {
-        let goal = draft.budget().goal().unwrap_or(u64::MAX);
+        let goal = draft.budget().goal().unwrap_or(draft.budget().limit());
         let most = Most { share: self.most(draft), free: goal.saturating_sub(draft.tokens()) };
         if most.share < LEDGER_TOKENS_MIN {
             return;

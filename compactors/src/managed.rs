@@ -25,7 +25,7 @@ use std::vec::Vec;
 use async_trait::async_trait;
 use epitome_core::{Draft, Protection, Strategy, Tokens};
 use epitome_std::compaction::{
-    CompactionCx, CompactionOutcome, Compactor, EarlyCompactor, KeptCompactor, KeptSession,
+    CompactionCx, CompactionOutcome, Compactor, EarlyCompactor, FellBack, KeptCompactor, KeptSession,
 };
 use epitome_std::message::{Message, Str};
 use epitome_std::session::{SessionError, Tool};
@@ -252,7 +252,12 @@ impl Compactor for Managed {
             (Some(fallback), error) => {
                 let kind = error.map(|error| error.kind());
                 debug!(compactor = &*self.name, fallback = fallback.name(), ?kind, "the fallback compacts");
-                fallback.compact(cx).await
+                let outcome = fallback.compact(cx).await;
+                // Who stood in for the fallback has told so.
+                if let (Some(kind), None) = (kind, cx.fell_back()) {
+                    cx.fall_back(FellBack::new(&*self.name, kind, fallback.name()));
+                }
+                outcome
             }
             (None, Some(error)) => Err(error),
             (None, None) => Ok(CompactionOutcome::Unchanged("there is nobody to compact".into())),

@@ -85,7 +85,8 @@ impl Strategy for SlidingWindow {
     fn plan(&self, draft: &mut Draft<'_>) {
         let opens_at = self.opens_at(draft);
         for group in draft.index().groups() {
-            if group.leader() < opens_at && group.kind() != GroupKind::System && draft.is_candidate(&group) {
+            let stays = matches!(group.kind(), GroupKind::System | GroupKind::Summary);
+            if group.leader() < opens_at && !stays && draft.is_candidate(&group) {
                 // A candidate is never refused.
                 let _ = draft.drop_group(group.leader());
             }

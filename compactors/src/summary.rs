@@ -15,6 +15,7 @@ pub use prompted::PromptedSummarizer;
 pub use summarizer::{Summarizer, SummaryError, SummaryRequest};
 pub use write::SummaryWriter;
 
+pub(crate) use text::is_ledger;
 pub(crate) use write::DEADLINE;
 
 use identifiers::Identifiers;

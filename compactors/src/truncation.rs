@@ -1,12 +1,12 @@
 //! Drop the oldest.
 
-use epitome_core::{Draft, Group, Protection, Strategy, Turn};
+use epitome_core::{Draft, Group, GroupKind, Protection, Strategy, Turn};
 
 /// Drops the oldest groups that are not protected, until the goal is met.
 ///
 /// *Keeps*: the newest turns as long as the goal can be met without them, and what [`Protection`] names. *Drops*: whole
-/// groups, oldest first, each request with the last step of its turn; where that is not enough, the oldest of the newest turns too. *Cost*: at most five passes over
-/// the groups. *Stable prefix*: up to the first dropped group, which is usually the second turn.
+/// groups, oldest first, each request with the last step of its turn; where that is not enough, the oldest of the newest turns too, and
+/// summaries last. *Cost*: at most seven passes over the groups. *Stable prefix*: up to the first dropped group, which is usually the second turn.
 ///
 /// Without a goal its [`Strength`] decides how many messages stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,8 +92,9 @@ impl Truncation {
     /// groups.
     fn drop_by_strength(&self, draft: &mut Draft<'_>) {
         let spared = Turn(draft.index().turn().0.saturating_add(1).saturating_sub(self.preserve_recent));
-        let candidate =
-            |draft: &Draft<'_>, group: &Group<'_>| group.turn() < spared && draft.is_candidate(group);
+        let candidate = |draft: &Draft<'_>, group: &Group<'_>| {
+            group.turn() < spared && group.kind() != GroupKind::Summary && draft.is_candidate(group)
+        };
         let messages =
             draft.index().groups().filter(|group| candidate(draft, group)).map(|group| messages_of(&group));
         let mut room = messages.sum::<u64>().saturating_mul(self.strength.quarters()) / 4;

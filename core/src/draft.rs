@@ -15,7 +15,7 @@ pub use replace::{Replacement, Writer};
 
 use core::ops::Range;
 
-use crate::index::{Flags, Group, Index, NONE, Span};
+use crate::index::{Flags, Group, GroupKind, Index, NONE, Span};
 use crate::strategy::Protection;
 use crate::{Budget, Turn};
 
@@ -106,23 +106,25 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Hides the oldest groups that may be hidden, until the goal is met or none is left.
+    /// Hides the oldest groups that may be hidden, until the goal is met or none is left. Summaries go last: each stands for
+    /// much, and is all that is left of it.
     pub fn drop_oldest(&mut self) {
         self.drop_oldest_before(None);
+        self.drop_while(None, self.budget.goal().unwrap_or(u64::MAX), BARRED);
     }
 
-    /// The same, sparing the groups of the newest `turns` turns.
+    /// The same, sparing the groups of the newest `turns` turns, and summaries.
     pub fn drop_oldest_sparing(&mut self, turns: u32) {
         let first_spared = self.index.turn().0.saturating_add(1).saturating_sub(turns);
         self.drop_oldest_before(Some(Turn(first_spared)));
     }
 
-    /// Hides the oldest groups that may be hidden, and after them the newest steps if need be, until the request fits
+    /// Hides the oldest groups that may be hidden, after them summaries, and then the newest steps if need be, until the request fits
     /// its limit. A strategy that is to guarantee a fitting request ends with it.
     pub fn drop_to_fit(&mut self) {
         self.release();
         let limit = self.budget.limit();
-        for barred in [BARRED, BARRED_ALWAYS] {
+        for barred in [BARRED | Cell::SPARED, BARRED, BARRED_ALWAYS] {
             self.drop_while(None, limit, barred);
         }
     }
@@ -231,7 +233,7 @@ impl<'a> Draft<'a> {
 
     fn drop_oldest_before(&mut self, turn: Option<Turn>) {
         self.release();
-        self.drop_while(turn, self.budget.goal().unwrap_or(u64::MAX), BARRED);
+        self.drop_while(turn, self.budget.goal().unwrap_or(u64::MAX), BARRED | Cell::SPARED);
     }
 
     /// Hides groups until there are at most `target` tokens; the openers that wait for what it hides go with it.
@@ -254,7 +256,9 @@ impl<'a> Draft<'a> {
                 }
             }
             let Some(cell) = self.cells.get_mut(at as usize) else { break };
-            let goes = self.tokens > target && u64::from(span.turn.0) < before && !cell.has(barred);
+            let spared = barred & Cell::SPARED != 0 && span.is(GroupKind::Summary);
+            let goes =
+                self.tokens > target && u64::from(span.turn.0) < before && !cell.has(barred) && !spared;
             // Where not even the newest steps are held, a summary is like any other group.
             if span.opens() && (barred & Cell::HELD != 0 || span.has(Flags::REQUEST)) {
                 if goes {

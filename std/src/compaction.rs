@@ -12,7 +12,7 @@ mod live_request;
 mod messages;
 
 pub use auto::{AutoCompaction, Compaction, CompactionOptions, RunPoints};
-pub use compactor::{CompactionCx, CompactionOutcome, CompactionResult, Compactor};
+pub use compactor::{CompactionCx, CompactionOutcome, CompactionResult, Compactor, FellBack};
 pub use costs::Costs;
 pub use early::{Began, Begun, Discarded, EarlyCompactor};
 pub(crate) use groups::DropGroups;

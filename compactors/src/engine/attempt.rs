@@ -4,18 +4,21 @@ use std::format;
 use std::sync::Arc;
 use std::vec::Vec;
 
+use epitome_core::attribution::SourceKind;
+use epitome_core::message::Role;
 use epitome_core::{
-    Budget, Cell, Outcome, Pass, Plan, Replacement, Scratch, StandIn, Strategy, SummaryGap, measure_message,
-    plan_with,
+    Budget, Cell, Outcome, Pass, Plan, Replacement, Scratch, StandIn, Strategy, SummaryGap, Writer,
+    measure_message, plan_with,
 };
 use epitome_std::compaction::{CompactionCx, LiveRequest};
-use epitome_std::history::{CompactionRecord, History, Live};
+use epitome_std::history::{Committed, CompactionRecord, History, Live};
 use epitome_std::message::{Message, Str};
 use epitome_std::session::{SessionError, SessionErrorKind};
 
 use super::Engine;
 use super::again::{Again, Key, key_of};
 use super::written::{StandsIn, Written};
+use crate::summary::is_ledger;
 use crate::{SummaryError, SummaryWriter};
 
 /// A proactive pass frees at least this share of what there is.
@@ -123,7 +126,8 @@ impl<'a> Attempt<'a> {
         messages: &[&Message],
         (rule, written): (&str, &mut Written),
     ) -> Result<StandsIn, SessionError> {
-        let late = self.history.late_answers(gap.covers().flatten()).await?;
+        let mut late = self.unread(gap).await?;
+        late.extend(self.history.late_answers(gap.covers().flatten()).await?);
         let writer = SummaryWriter::new(self.history.counter())
             .with_late_answers(&late)
             .with_summarizer(self.engine.summarizer.as_deref())
@@ -131,10 +135,11 @@ impl<'a> Attempt<'a> {
             .with_live(self.live.as_deref())
             .with_costs(written.costs());
         let summary = match &self.engine.service {
-            Some(service) => {
+            // A ledger is written by nobody.
+            Some(service) if gap.writer != Writer::Ledger => {
                 service.write(gap, (self.history, &self.model), &writer, written.costs()).await?
             }
-            None => {
+            _ => {
                 let (text, tokens) =
                     writer.write(gap, messages).await.map_err(|error| no_summary(rule, error))?;
                 StandsIn { text, parts: None, tokens, losses: Vec::new() }
@@ -142,6 +147,29 @@ impl<'a> Attempt<'a> {
         };
         written.remember(self.keys(gap), &summary);
         Ok(summary)
+    }
+
+    /// What the ledgers in a span stand for: whoever writes a summary of it reads that in the log, because nobody has before. A ledger is
+    /// written of all that goes in its own pass, which is shown to it.
+    async fn unread(&self, gap: &SummaryGap<'_>) -> Result<Vec<Vec<Message>>, SessionError> {
+        let ledgers = self.live_of(gap).filter(|live| is_ledger(&live.entry.message));
+        let first = ledgers.filter_map(|live| live.covers.first()).map(|range| range.first).min();
+        let last =
+            self.live_of(gap).map(|live| live.covers.last().map_or(live.key, |range| range.last)).max();
+        let (Some(first), Some(last)) = (first, last) else { return Ok(Vec::new()) };
+        if gap.writer != Writer::Summarizer {
+            return Ok(Vec::new());
+        }
+        let has_ledger = |committed: &Committed| {
+            committed.record.summaries.iter().any(|summary| is_ledger(&summary.message))
+        };
+        let mut groups = self.history.hidden(first..last.next(), has_ledger).await?;
+        // Instructions are never summarized, and context comes again.
+        let was_said = |message: &Message| {
+            message.role() != Role::System && message.attribution().source != SourceKind::Context
+        };
+        groups.retain(|group| group.iter().all(was_said));
+        Ok(groups)
     }
 
     fn live_of<'s>(&'s self, gap: &SummaryGap<'s>) -> impl Iterator<Item = &'s Live> {

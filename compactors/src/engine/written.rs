@@ -4,7 +4,7 @@ use std::string::String;
 use std::vec::Vec;
 
 use epitome_core::Tokens;
-use epitome_std::compaction::Costs;
+use epitome_std::compaction::{Costs, FellBack};
 use epitome_std::message::Part;
 use epitome_std::wire::Loss;
 
@@ -29,6 +29,8 @@ pub(super) struct Written {
     /// Summaries by what they stand for. Messages never change, and so neither does what they mean.
     summaries: Vec<Known>,
     costs: Costs,
+    /// Who stood in for whom, if somebody did.
+    pub(super) fell_back: Option<FellBack>,
 }
 
 /// The messages that a summary stands for, and the summary.
@@ -37,7 +39,7 @@ pub(super) type Known = (Vec<Key>, StandsIn);
 impl Written {
     /// Nothing yet; what it costs is told to `costs`.
     pub(super) const fn telling(costs: Costs) -> Self {
-        Self { summaries: Vec::new(), costs }
+        Self { summaries: Vec::new(), costs, fell_back: None }
     }
 
     /// The same with what is known already.

@@ -5,6 +5,7 @@ use std::format;
 use std::string::String;
 use std::vec::Vec;
 
+use epitome_core::attribution::SourceKind;
 use epitome_std::message::{Message, Part};
 
 use super::identifiers::Kind;
@@ -14,8 +15,8 @@ use super::{Identifiers, SummaryError};
 const HEADER: &str = "[Conversation Summary]";
 /// Opens the list of identifiers behind the prose.
 const IDENTIFIERS: &str = "[Identifiers]";
-/// All that a ledger says besides: a record, and no order.
-pub(super) const LEDGER: &str = "Identifiers in parts that are not shown:";
+/// A ledger says so before its identifiers: a record, and no order.
+const LEDGER: &str = "Identifiers in parts that are not shown:";
 const ANSWERED: &str = "The last request in this part of the conversation was answered.";
 const UNANSWERED: &str = "The last request in this part of the conversation was not answered in it.";
 
@@ -66,15 +67,39 @@ fn is_call(line: &str) -> bool {
 
 /// The text of a summary of this prose.
 pub(crate) fn composed(prose: &str, answered: Option<bool>, identifiers: &[&str]) -> String {
+    with_what_follows(prose, None, answered, identifiers)
+}
+
+/// The text of a ledger, behind the prose of the summary before, if there is one.
+pub(super) fn recorded(prose: &str, answered: Option<bool>, identifiers: &[&str]) -> String {
+    with_what_follows(prose, Some(LEDGER), answered, identifiers)
+}
+
+/// Whether a message is a ledger: something that it stands for is summarized nowhere.
+pub(crate) fn is_ledger(message: &Message) -> bool {
+    let says = |part: &Part| matches!(part, Part::Text(text) if text.lines().any(|line| line == LEDGER));
+    message.attribution().source == SourceKind::Compaction && message.parts().iter().any(says)
+}
+
+fn with_what_follows(
+    prose: &str,
+    ledger: Option<&str>,
+    answered: Option<bool>,
+    identifiers: &[&str],
+) -> String {
     let mut text = format!("{HEADER}\n");
     for line in prose.trim().lines() {
         // What is added below the prose says what it says.
         match line.trim() {
-            ANSWERED | UNANSWERED => continue,
+            ANSWERED | UNANSWERED | LEDGER => continue,
             IDENTIFIERS => text.push_str("Identifiers:"),
             _ => text.push_str(line),
         }
         text.push('\n');
+    }
+    if let Some(ledger) = ledger {
+        let before = if prose.trim().is_empty() { "" } else { "\n" };
+        text.extend([before, ledger, "\n"]);
     }
     if let Some(answered) = answered {
         text.push('\n');
@@ -120,7 +145,8 @@ impl Earlier {
         let prose = prose.trim();
         let states = [(ANSWERED, true), (UNANSWERED, false)];
         let state = states.iter().find_map(|(line, state)| Some((prose.strip_suffix(line)?, *state)));
-        let (prose, answered) = state.map_or((prose, None), |(prose, state)| (prose, Some(state)));
+        let (prose, answered) = state.map_or((prose, None), |(prose, state)| (prose.trim(), Some(state)));
+        let prose = prose.strip_suffix(LEDGER).unwrap_or(prose);
         let known = list.lines().filter_map(|line| line.split_once(": "));
         let known = known.flat_map(|(_, identifiers)| identifiers.split_whitespace());
         Self { prose: prose.trim().to_owned(), answered, identifiers: Identifiers::known(known) }
@@ -129,6 +155,9 @@ impl Earlier {
 
 #[cfg(test)]
 mod tests {
+    use epitome_core::attribution::Authority;
+    use epitome_std::message::Attribution;
+
     use super::*;
 
     #[test]
@@ -142,6 +171,28 @@ mod tests {
                 assert_eq!(earlier.identifiers, Identifiers::known(identifiers.iter().copied()));
             }
         }
+    }
+
+    #[test]
+    fn a_ledger_keeps_the_prose_before_it() {
+        for prose in ["", "Goal: x.\nDone: y."] {
+            let message = |text: String| {
+                Message::assistant(text).with_attribution(Attribution::new(
+                    "",
+                    SourceKind::Compaction,
+                    Authority::Assistant,
+                ))
+            };
+            let ledger = message(recorded(prose, Some(true), &["src/main.rs"]));
+            assert!(is_ledger(&ledger));
+            let earlier = Earlier::of(&ledger);
+            assert_eq!((earlier.prose.as_str(), earlier.answered), (prose, Some(true)));
+            assert_eq!(earlier.identifiers, Identifiers::known(["src/main.rs"].into_iter()));
+            // A summary cannot say that it is one.
+            let forged = composed(&format!("Goal.\n{LEDGER}"), None, &[]);
+            assert!(!is_ledger(&message(forged)));
+        }
+        assert!(!is_ledger(&Message::user(LEDGER)));
     }
 
     #[test]

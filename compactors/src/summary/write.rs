@@ -17,7 +17,7 @@ use epitome_std::message::{Message, Part};
 use futures::FutureExt as _;
 use futures::future::{Either, select};
 
-use super::text::LEDGER;
+use super::text::recorded;
 use super::{DigestSummarizer, Earlier, Identifiers, Summarizer, SummaryError, SummaryRequest};
 use super::{checked, composed};
 
@@ -165,16 +165,12 @@ impl<'a> SummaryWriter<'a> {
 
     /// Lists the identifiers of all that the plan hides or shortens and that is not shown elsewhere.
     fn ledger(&self, gap: &SummaryGap<'_>, messages: &[&Message]) -> Result<(String, Tokens), SummaryError> {
-        let Recorded { prose, answered, identifiers } = recorded(gap, messages);
+        let Gone { prose, answered, identifiers } = gone(gap, messages);
         let answered = is_answered(gap, messages, answered);
         let size = |text: &str| measure_message(&Message::assistant(text), self.counter).tokens;
         // What was said before stays if it fits.
-        let prose = Some(prose.as_str()).filter(|prose| !prose.is_empty());
-        let texts = [(prose, answered), (None, answered), (None, None)];
-        let sizes = texts.map(|(prose, answered)| {
-            let prose = prose.unwrap_or(LEDGER);
-            (prose, answered, size(&composed(prose, answered, &[])))
-        });
+        let texts = [(prose.as_str(), answered), ("", answered), ("", None)];
+        let sizes = texts.map(|(prose, answered)| (prose, answered, size(&recorded(prose, answered, &[]))));
         let fitting = sizes.into_iter().find(|(.., around)| *around <= gap.allowance);
         let Some((prose, answered, around)) = fitting else {
             return Err(SummaryError::TooLarge { tokens: sizes[2].2, allowance: gap.allowance });
@@ -182,7 +178,7 @@ impl<'a> SummaryWriter<'a> {
         let room = Tokens(gap.allowance.0.saturating_sub(around.0));
         let mut listed = identifiers.best(room, self.counter);
         loop {
-            let text = composed(prose, answered, &listed);
+            let text = recorded(prose, answered, &listed);
             let tokens = size(&text);
             if tokens <= gap.allowance {
                 return Ok((text, tokens));
@@ -217,7 +213,7 @@ impl fmt::Debug for SummaryWriter<'_> {
 }
 
 /// What a ledger has to say.
-struct Recorded {
+struct Gone {
     /// Of the summary in its span, if it says more than a ledger.
     prose: String,
     answered: Option<bool>,
@@ -225,10 +221,10 @@ struct Recorded {
 }
 
 /// What a plan takes away, without what it shows elsewhere.
-fn recorded(gap: &SummaryGap<'_>, messages: &[&Message]) -> Recorded {
+fn gone(gap: &SummaryGap<'_>, messages: &[&Message]) -> Gone {
     let plan = gap.plan();
     let within: BTreeSet<u32> = gap.covers().flatten().collect();
-    let mut recorded = Recorded { prose: String::new(), answered: None, identifiers: Identifiers::of_code() };
+    let mut gone = Gone { prose: String::new(), answered: None, identifiers: Identifiers::of_code() };
     let (mut hidden, mut shown) = (Vec::new(), Vec::new());
     for group in plan.index().groups().filter(|group| group.kind() != GroupKind::Orphan) {
         let goes = plan.verdict(&group) != Verdict::Keep;
@@ -238,28 +234,28 @@ fn recorded(gap: &SummaryGap<'_>, messages: &[&Message]) -> Recorded {
                 shown.push((at, message));
             } else if message.attribution().source == SourceKind::Compaction {
                 let Earlier { prose, answered, identifiers } = Earlier::of(message);
-                recorded.identifiers = recorded.identifiers.with(identifiers);
-                if within.contains(&at) && recorded.prose.is_empty() && prose != LEDGER {
-                    (recorded.prose, recorded.answered) = (prose, answered);
+                gone.identifiers = gone.identifiers.with(identifiers);
+                if within.contains(&at) && gone.prose.is_empty() {
+                    (gone.prose, gone.answered) = (prose, answered);
                 }
             } else {
                 hidden.push(message);
             }
         }
     }
-    recorded.identifiers.look_through(hidden.into_iter());
+    gone.identifiers.look_through(hidden.into_iter());
     let mut shortened = BTreeSet::new();
     for (part, _) in plan.shortened() {
         shortened.insert(part.position());
         let text =
             messages.get(part.position() as usize).and_then(|message| part_text(*message, part.ordinal()));
-        recorded.identifiers.look_through_result(&text.unwrap_or_default());
+        gone.identifiers.look_through_result(&text.unwrap_or_default());
     }
     // Of a message with a shortened part nothing is known to be shown.
     for (_, message) in shown.into_iter().filter(|(at, _)| !shortened.contains(at)) {
-        recorded.identifiers.leave_out(message);
+        gone.identifiers.leave_out(message);
     }
-    recorded
+    gone
 }
 
 /// What is visible of the span.

@@ -10,7 +10,7 @@ use epitome_core::{Basis, Budget, ModelKey, Pass, Usage};
 use super::{Begun, CompactionOptions, Costs, Discarded, EarlyCompactor, KeptCompactor, LiveRequest};
 use crate::history::History;
 use crate::message::Str;
-use crate::session::SessionError;
+use crate::session::{SessionError, SessionErrorKind};
 use crate::wire::Loss;
 
 /// Shrinks a history.
@@ -90,6 +90,7 @@ pub struct CompactionCx<'a> {
     model_key: Option<ModelKey>,
     costs: Costs,
     losses: Vec<Loss>,
+    fell_back: Option<FellBack>,
     begun: Option<&'a mut Begun>,
     is_early: bool,
     discarded: Option<Discarded>,
@@ -109,6 +110,7 @@ impl<'a> CompactionCx<'a> {
             model_key: None,
             costs: Costs::default(),
             losses: Vec::new(),
+            fell_back: None,
             begun: None,
             is_early: true,
             discarded: None,
@@ -258,6 +260,17 @@ impl<'a> CompactionCx<'a> {
         &self.losses
     }
 
+    /// Tells that somebody else compacted than was to.
+    pub fn fall_back(&mut self, fell_back: FellBack) {
+        self.fell_back = Some(fell_back);
+    }
+
+    /// Who failed and who stood in, if somebody did.
+    #[must_use]
+    pub const fn fell_back(&self) -> Option<&FellBack> {
+        self.fell_back.as_ref()
+    }
+
     /// How much there is now: messages and their tokens.
     #[must_use]
     pub fn measure(&self) -> (u64, u64) {
@@ -273,6 +286,25 @@ impl<'a> CompactionCx<'a> {
         let counters = self.history.live().iter().map(|live| live.entry.count.basis);
         result.basis = counters.max_by_key(|basis| *basis == Basis::Estimated);
         result
+    }
+}
+
+/// A compaction by another than was to make it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FellBack {
+    /// The name of the strategy or service that failed.
+    pub failed: Str,
+    /// Why: `Unavailable` if there was no summary.
+    pub kind: SessionErrorKind,
+    /// The name of the strategy that compacted instead.
+    pub stood_in: Str,
+}
+
+impl FellBack {
+    /// That `stood_in` compacted, because `failed` failed in this way.
+    pub fn new(failed: impl Into<Str>, kind: SessionErrorKind, stood_in: impl Into<Str>) -> Self {
+        Self { failed: failed.into(), kind, stood_in: stood_in.into() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A session in use: its live projection, grouped and counted, over the store that keeps it.
 
 mod append;
+mod hidden;
 mod late;
 
 use core::fmt;

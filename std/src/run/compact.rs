@@ -8,7 +8,7 @@ use tracing::{Instrument, debug, debug_span, warn};
 
 use super::due::{self, Measure};
 use super::live::Run;
-use super::pass::{Look, Passed, Task, Told, pass};
+use super::pass::{Look, Passed, Remarks, Task, Told, pass};
 use super::served::service_managed;
 use super::{Point, RequestHandle, RunError, RunEvent, RunSettings, Skipped, render, scratch};
 use crate::compaction::{
@@ -18,7 +18,6 @@ use crate::compaction::{
 use crate::history::History;
 use crate::provider::{ContextProvider, HistoryProvider, Providers, open_history};
 use crate::session::{AgentSession, SessionContext, SessionError, SessionErrorKind};
-use crate::wire::Loss;
 
 /// Compacts what is stored of a session, now: whether it is due is not asked.
 ///
@@ -65,9 +64,9 @@ pub async fn compact(
     let ledger = session.ledger_for(settings.model_key(), whole);
     let budget = due::plan_budget(&whole, None, measure.size.tokens, counted, ledger);
     let task = Task { compactor, options: &options, budget, kind: Pass::Manual, request: None };
-    let Passed { outcome, losses, .. } = pass(&mut history, session, settings, task).await;
-    if !losses.is_empty() {
-        warn!(losses = losses.len(), "compacted without knowing all");
+    let Passed { outcome, remarks, .. } = pass(&mut history, session, settings, task).await;
+    if !remarks.losses.is_empty() {
+        warn!(losses = remarks.losses.len(), "compacted without knowing all");
     }
     // An error may have come after the commit.
     if history.revision() != stamp.revision {
@@ -138,7 +137,7 @@ impl Run<'_> {
             budget = look.early_budget;
         }
         let task = Task::of(&auto, budget, Pass::Proactive, None);
-        let Passed { outcome, losses, discarded } = pass(&mut history, self.session, self.settings, task)
+        let Passed { outcome, remarks, discarded } = pass(&mut history, self.session, self.settings, task)
             .instrument(debug_span!("compaction", point = point.as_str()))
             .await;
         self.tell_discarded(point, discarded);
@@ -147,7 +146,7 @@ impl Run<'_> {
         if outcome.is_ok() {
             self.context.put_history(source_id, history);
         }
-        self.note(point, compacted, (outcome, losses));
+        self.note(point, compacted, (outcome, remarks));
     }
 
     /// Looks at all that would be sent, and compacts it if that is due.
@@ -172,7 +171,7 @@ impl Run<'_> {
             budget = look.early_budget;
         }
         match self.pass_over_request(&auto, budget, Pass::Proactive).await {
-            Ok((compacted, outcome, losses)) => self.note(point, compacted, (Ok(outcome), losses)),
+            Ok((compacted, outcome, remarks)) => self.note(point, compacted, (Ok(outcome), remarks)),
             Err(error) => self.failed(point, &error),
         }
     }
@@ -203,8 +202,8 @@ impl Run<'_> {
         }
         let counted = self.request_tokens();
         let budget = self.overflow_budget(&auto, counted, window);
-        let (compacted, outcome, losses) = self.pass_over_request(&auto, budget, Pass::Overflow).await?;
-        self.note(point, compacted, (Ok(outcome), losses));
+        let (compacted, outcome, remarks) = self.pass_over_request(&auto, budget, Pass::Overflow).await?;
+        self.note(point, compacted, (Ok(outcome), remarks));
         match compacted {
             true => Ok(()),
             false => {
@@ -233,16 +232,16 @@ impl Run<'_> {
         auto: &AutoCompaction,
         budget: Budget,
         kind: Pass,
-    ) -> Result<(bool, CompactionOutcome, Vec<Loss>), SessionError> {
+    ) -> Result<(bool, CompactionOutcome, Remarks), SessionError> {
         let point = Point::BeforeCall;
         let request = Some(Arc::new(self.live_request()));
         let task = Task::of(auto, budget, kind, request);
         async {
             let mut history = self.copy(auto).await?;
-            let Passed { outcome, losses, discarded } =
+            let Passed { outcome, remarks, discarded } =
                 pass(&mut history, self.session, self.settings, task).await;
             self.tell_discarded(point, discarded);
-            Ok((scratch::adopt(&mut self.working, &history, auto.compactor.name())?, outcome?, losses))
+            Ok((scratch::adopt(&mut self.working, &history, auto.compactor.name())?, outcome?, remarks))
         }
         .instrument(debug_span!("compaction", point = point.as_str()))
         .await
@@ -355,11 +354,15 @@ impl Run<'_> {
         false
     }
 
-    fn note(&mut self, point: Point, compacted: bool, (outcome, losses): Told) {
+    fn note(&mut self, point: Point, compacted: bool, (outcome, remarks): Told) {
         let now = self.session.requests;
         if compacted {
+            let Remarks { losses, fell_back } = remarks;
             if !losses.is_empty() {
                 self.tell(RunEvent::NotTold { point, losses });
+            }
+            if let Some(fell_back) = fell_back {
+                self.tell(RunEvent::FellBack { point, fell_back });
             }
             self.session.note_compaction();
             self.session.pacing.compacted(now);

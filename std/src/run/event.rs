@@ -3,7 +3,7 @@
 use epitome_core::{Fired, Wait};
 use tracing::{info, warn};
 
-use crate::compaction::{CompactionResult, Discarded};
+use crate::compaction::{CompactionResult, Discarded, FellBack};
 use crate::message::Str;
 use crate::session::SessionErrorKind;
 use crate::wire::Loss;
@@ -42,6 +42,13 @@ pub enum RunEvent {
         point: Point,
         /// What it was.
         losses: Vec<Loss>,
+    },
+    /// Another compacted than was to, because that failed. `Compacted` follows.
+    FellBack {
+        /// Where in the run.
+        point: Point,
+        /// Who failed, and who stood in.
+        fell_back: FellBack,
     },
     /// A compaction was due, and there was nothing to gain.
     Unchanged {
@@ -162,6 +169,10 @@ impl RunEvent {
             }
             Self::NotTold { point, losses } => {
                 warn!(point = point.as_str(), losses = losses.len(), "compacted without knowing all");
+            }
+            Self::FellBack { point, fell_back: FellBack { failed, kind, stood_in } } => {
+                let (failed, stood_in) = (failed.as_str(), stood_in.as_str());
+                warn!(point = point.as_str(), failed, ?kind, stood_in, "another compacted than was to");
             }
             Self::Unchanged { point, .. } => info!(point = point.as_str(), "nothing to compact"),
             Self::Failed { point, kind } => warn!(point = point.as_str(), ?kind, "compaction failed"),

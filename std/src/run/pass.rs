@@ -10,7 +10,8 @@ use tracing::debug;
 use super::RunSettings;
 use super::due::{self, Measure};
 use crate::compaction::{
-    AutoCompaction, CompactionCx, CompactionOptions, CompactionOutcome, Compactor, Discarded, LiveRequest,
+    AutoCompaction, CompactionCx, CompactionOptions, CompactionOutcome, Compactor, Discarded, FellBack,
+    LiveRequest,
 };
 use crate::history::History;
 use crate::session::{AgentSession, SessionError};
@@ -80,13 +81,19 @@ pub(super) struct Task<'a> {
 /// What a pass came to.
 pub(super) struct Passed {
     pub(super) outcome: Result<CompactionOutcome, SessionError>,
-    pub(super) losses: Vec<Loss>,
+    pub(super) remarks: Remarks,
     /// Why what was begun before is not used.
     pub(super) discarded: Option<Discarded>,
 }
 
+/// What a compactor said beside its outcome.
+pub(super) struct Remarks {
+    pub(super) losses: Vec<Loss>,
+    pub(super) fell_back: Option<FellBack>,
+}
+
 /// What of it the run tells.
-pub(super) type Told = (Result<CompactionOutcome, SessionError>, Vec<Loss>);
+pub(super) type Told = (Result<CompactionOutcome, SessionError>, Remarks);
 
 impl<'a> Task<'a> {
     pub(super) fn of(
@@ -127,9 +134,10 @@ pub(super) async fn pass(
     debug!(compactor = compactor.name(), messages = before.0, tokens = before.1, "compaction");
     // What it may leave half done is the history's handle, which knows that it is in doubt.
     let done = AssertUnwindSafe(async { compactor.compact(&mut cx).await }).catch_unwind().await;
-    let (discarded, losses) = (cx.discarded(), cx.losses().to_vec());
+    let remarks = Remarks { losses: cx.losses().to_vec(), fell_back: cx.fell_back().cloned() };
+    let discarded = cx.discarded();
     // The ledger learns what it has cost.
     session.ledger_for(settings.model_key(), due::budget(window));
     let outcome = done.unwrap_or_else(|_| Err(SessionError::invalid("the compactor panicked")));
-    Passed { outcome, losses, discarded }
+    Passed { outcome, remarks, discarded }
 }

@@ -156,12 +156,13 @@ impl Draft<'_> {
             Spec::Window { window, .. } => {
                 let inside = self.window(*window);
                 for at in 0..self.groups.len() {
-                    let outside = !inside.contains(&at) && self.groups[at].kind != GroupKind::System;
+                    let stays = matches!(self.groups[at].kind, GroupKind::System | GroupKind::Summary);
+                    let outside = !inside.contains(&at) && !stays;
                     if outside && self.may_drop(at) {
                         self.drop(at);
                     }
                 }
-                self.drop_oldest(|_| true);
+                self.drop_oldest();
                 self.fit();
             }
             Spec::Clear { keep, at_least, exclude, inputs, placeholder } => {
@@ -221,8 +222,8 @@ impl Draft<'_> {
     /// The oldest go, but those of the newest turns last.
     fn run_oldest(&mut self, recent: u32) {
         let spared = (self.naive.turn + 1).saturating_sub(recent);
-        self.drop_oldest(|group| group.turn < spared);
-        self.drop_oldest(|_| true);
+        self.drop_oldest_but_summaries(|group| group.turn < spared);
+        self.drop_oldest();
         self.fit();
     }
 
@@ -235,20 +236,28 @@ impl Draft<'_> {
         }
     }
 
-    fn drop_oldest(&mut self, may: impl Fn(&Group) -> bool) {
+    /// Summaries go last.
+    fn drop_oldest(&mut self) {
+        self.drop_oldest_but_summaries(|_| true);
+        self.walk(self.budget.goal().unwrap_or(u64::MAX), Self::may_drop, false);
+    }
+
+    fn drop_oldest_but_summaries(&mut self, may: impl Fn(&Group) -> bool) {
         self.release();
-        self.walk(
-            self.budget.goal().unwrap_or(u64::MAX),
-            |draft, at| draft.may_drop(at) && may(&draft.groups[at]),
-            false,
-        );
+        let goal = self.budget.goal().unwrap_or(u64::MAX);
+        self.walk(goal, |draft, at| draft.may_drop_first(at) && may(&draft.groups[at]), false);
+    }
+
+    fn may_drop_first(&self, at: usize) -> bool {
+        self.may_drop(at) && self.groups[at].kind != GroupKind::Summary
     }
 
     /// The newest steps go only when nothing else is left, and the summaries that they rely on.
     fn fit(&mut self) {
         self.release();
         let limit = self.budget.limit();
-        self.walk(limit, |draft, at| draft.may_drop(at), false);
+        self.walk(limit, Self::may_drop_first, false);
+        self.walk(limit, Self::may_drop, false);
         self.walk(limit, |draft, at| !draft.is_gone(at) && !draft.protected.hard[at], true);
         // The floor fits; what a stage before has put in the place of others need not.
         assert!(self.tokens() <= limit || !self.summaries.is_empty(), "the floor fits");
@@ -303,7 +312,7 @@ impl Draft<'_> {
     /// Of the messages that may go, the newest stay, as many as the strength says, in whole groups.
     fn drop_share(&mut self, spared: u32, strength: Strength) {
         let mut candidates: Vec<usize> = (0..self.groups.len())
-            .filter(|at| self.may_drop(*at) && self.groups[*at].turn < spared)
+            .filter(|at| self.may_drop_first(*at) && self.groups[*at].turn < spared)
             .collect();
         let messages = |at: &usize| self.groups[*at].members.len();
         let quarters = match strength {

@@ -6,6 +6,7 @@
 mod early;
 mod early_runs;
 mod ledger;
+mod outage;
 mod paths;
 mod pins;
 mod prompted;

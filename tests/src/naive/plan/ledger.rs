@@ -44,7 +44,7 @@ impl Draft<'_> {
         if most < LEAST || !self.summaries.is_empty() {
             return;
         }
-        let free = self.budget.goal().unwrap_or(u64::MAX).saturating_sub(self.tokens());
+        let free = self.budget.goal().unwrap_or(self.budget.limit()).saturating_sub(self.tokens());
         let best = |draft: &Self, also_kept: bool| {
             let mut best = None::<((bool, u64), Run)>;
             for segment in draft.segments() {

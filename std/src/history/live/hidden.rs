@@ -1,0 +1,63 @@
+//! What was hidden, read again from the log.
+
+use core::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
+use std::vec::Vec;
+
+use epitome_core::{Revision, Seq};
+
+use super::History;
+use crate::history::{Committed, Logged, StoreError, StoreErrorKind};
+use crate::message::Message;
+
+/// How many messages or records are read at once.
+const PAGE: u32 = 256;
+
+impl History {
+    /// The messages with numbers in `range` that certain compactions hid, group by group, as they were appended: those of the records
+    /// of which `is_meant` says so and that are not undone. Orphans, late answers and what was pruned are not among them. Reads all
+    /// records, and the log of the range, page by page.
+    ///
+    /// # Errors
+    /// As [`HistoryStore::records`](crate::history::HistoryStore::records) and
+    /// [`HistoryStore::log`](crate::history::HistoryStore::log).
+    pub async fn hidden(
+        &self,
+        range: Range<Seq>,
+        is_meant: impl Fn(&Committed) -> bool + Send,
+    ) -> Result<Vec<Vec<Message>>, StoreError> {
+        let revisions = self.revisions(is_meant).await?;
+        let mut groups = BTreeMap::<Seq, Vec<Message>>::new();
+        let mut next = Some(range.start).filter(|_| !revisions.is_empty());
+        while let Some(first) = next {
+            let page = self.store.log(&self.session, first..range.end, PAGE).await?;
+            for Logged { entry, hidden_by, pruned_by, .. } in page.messages {
+                let was_hidden = hidden_by.is_some_and(|revision| revisions.contains(&revision));
+                if !was_hidden || pruned_by.is_some() || entry.orphan || entry.late {
+                    continue;
+                }
+                groups.entry(entry.anchor).or_default().push(entry.message);
+            }
+            next = page.next;
+        }
+        Ok(groups.into_values().collect())
+    }
+
+    /// The revisions that these records made.
+    async fn revisions(
+        &self,
+        is_meant: impl Fn(&Committed) -> bool + Send,
+    ) -> Result<BTreeSet<Revision>, StoreError> {
+        let (mut revisions, mut after) = (BTreeSet::new(), None);
+        loop {
+            let page = match self.store.records(&self.session, after, PAGE).await {
+                Err(error) if error.kind() == StoreErrorKind::NotFound => return Ok(revisions),
+                page => page?,
+            };
+            let Some(last) = page.last() else { return Ok(revisions) };
+            after = Some(last.revision);
+            let meant = page.iter().filter(|committed| committed.undone_by.is_none() && is_meant(committed));
+            revisions.extend(meant.map(|committed| committed.revision));
+        }
+    }
+}
