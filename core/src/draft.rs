@@ -256,9 +256,7 @@ impl<'a> Draft<'a> {
                 }
             }
             let Some(cell) = self.cells.get_mut(at as usize) else { break };
-            let spared = barred & Cell::SPARED != 0 && span.is(GroupKind::Summary);
-            let goes =
-                self.tokens > target && u64::from(span.turn.0) < before && !cell.has(barred) && !spared;
+            let goes = self.tokens > target && u64::from(span.turn.0) < before && !cell.has(barred);
             // Where not even the newest steps are held, a summary is like any other group.
             if span.opens() && (barred & Cell::HELD != 0 || span.has(Flags::REQUEST)) {
                 if goes {
@@ -308,6 +306,7 @@ impl<'a> Draft<'a> {
             let leaders = asked.zip(from).filter(|(at, span)| span.leader == *at);
             for (at, span) in leaders {
                 let bits = match rule.hold(at, span) {
+                    Hold::No if span.is(GroupKind::Summary) => Cell::SPARED,
                     Hold::No => continue,
                     Hold::Orphan => Cell::DROP,
                     Hold::Hard => Cell::HARD | Cell::HELD,

@@ -52,7 +52,7 @@ pub(crate) struct Totals {
     pub(crate) turn_from: u32,
     pub(crate) first_user: Option<u32>,
     pub(crate) last_user: Option<u32>,
-    /// Where the spans end that stay or go for good by what they are: instructions, pins, orphans.
+    /// Where the spans end that stay or go for good by what they are, or go last: instructions, pins, orphans, summaries.
     pub(crate) marked_to: u32,
 }
 

@@ -27,8 +27,9 @@ pub const UNRECORDED: &str = "[no result is recorded for this call: the messages
 /// The text of a message of the model that separates the user from a result.
 pub const BRIDGE: &str = "[no answer: the user spoke first]";
 
-/// The text of a message of the user that opens a conversation whose first message is not the user's.
-pub const BRIDGE_USER: &str = "[what was said before is not shown]";
+/// The text of a message of the user that opens a conversation whose first message is not the user's. A summary of what was said
+/// before may follow, or nothing may be known of it: the text is true of both.
+pub const BRIDGE_USER: &str = "[the conversation began before this message]";
 
 /// One step of writing a repaired request. Each writes one message or adds to the last; a message that no step names is
 /// left out.

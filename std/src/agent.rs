@@ -151,6 +151,10 @@ impl Agent {
     /// A new session; without an id it gets a new one. With the id of a session that the service keeps, nothing is loaded
     /// from histories.
     ///
+    /// A history provider that [keeps the state](crate::provider::HistoryProvider::keep_state) of sessions gives a stored session back
+    /// with [`load_session`](crate::provider::HistoryProvider::load_session): one made here under the same id has its messages, and
+    /// not its state.
+    ///
     /// What is odd about the agent's providers is logged with the first session.
     #[must_use]
     pub fn create_session(

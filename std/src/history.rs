@@ -16,6 +16,7 @@ mod jsonl;
 mod live;
 mod memory;
 mod open;
+pub(crate) mod pause;
 mod pending;
 mod pins;
 mod planned;

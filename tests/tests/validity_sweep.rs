@@ -54,6 +54,11 @@ fn every_limit_leaves_a_legal_request() {
             assert!(plan.tokens_after <= limit, "{name} at {limit}: {}", plan.tokens_after);
             let counted: u64 = left.iter().map(|message| u64::from(message.tokens)).sum();
             assert_eq!(plan.tokens_after, counted);
+            for at in plan.projection.iter().filter(|at| messages[**at].role == Role::Assistant) {
+                let request = messages[..*at].iter().rposition(|message| message.role == Role::User);
+                let request = request.expect("each turn begins with one");
+                assert!(plan.projection.contains(&request), "{name} at {limit}: {at} without {request}");
+            }
             assert_eq!((left[0].role, left[1].role), (Role::System, Role::User), "{name} at {limit}");
             let kept = groups.iter().zip(plan.verdicts.chars()).filter(|(_, letter)| *letter == 'K');
             let kept: Vec<_> = kept.map(|(group, _)| group).collect();

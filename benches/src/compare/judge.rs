@@ -15,6 +15,8 @@ pub struct Given {
     counter: Box<dyn TokenCounter + Send + Sync>,
     /// The size of each message, by its digest.
     tokens: HashMap<u64, u64>,
+    /// For each message of the model, by its digest: the digests of the requests before it. Equal messages share a digest.
+    requests: HashMap<u64, Vec<u64>>,
 }
 
 impl core::fmt::Debug for Given {
@@ -34,6 +36,8 @@ pub struct Verdict {
     pub orphans: usize,
     /// Calls without a result.
     pub unanswered: usize,
+    /// Messages of the model whose request does not stand before them, and no new message that could be a summary of it.
+    pub unasked: usize,
     /// Whether the system message is there, first and as it was.
     pub system_kept: bool,
     /// Who speaks first after the system message.
@@ -62,7 +66,15 @@ impl Given {
     pub fn new(said: Vec<Said>, counter: &str) -> Self {
         let counter = epitome::std::tokens::counter_by_name(counter).unwrap();
         let tokens = said.iter().map(|said| (digest(said), said.tokens(&*counter))).collect();
-        Self { said, counter, tokens }
+        let (mut requests, mut asked) = (HashMap::<u64, Vec<u64>>::new(), None);
+        for message in &said {
+            match message.role {
+                Role::User => asked = Some(digest(message)),
+                Role::Assistant => requests.entry(digest(message)).or_default().extend(asked),
+                _ => {}
+            }
+        }
+        Self { said, counter, tokens, requests }
     }
 
     /// The messages.
@@ -76,14 +88,22 @@ impl Given {
     pub fn judge(&self, returned: &[Said]) -> Verdict {
         let (mut open, mut orphans) = (HashSet::new(), 0);
         let (mut tokens, mut changed) = (0, 0);
+        let (mut seen, mut is_summarized, mut unasked) = (HashSet::new(), false, 0);
         for said in returned {
-            match self.tokens.get(&digest(said)) {
+            let digest = digest(said);
+            match self.tokens.get(&digest) {
                 Some(known) => tokens += known,
                 None => {
                     tokens += said.tokens(&*self.counter);
                     changed += 1;
+                    // A new message may be a summary; a result that was shortened is none.
+                    is_summarized |= said.role != Role::Tool && said.calls.is_empty();
                 }
             }
+            let asked = self.requests.get(&digest).filter(|asked| !asked.is_empty());
+            let is_asked = asked.is_none_or(|asked| asked.iter().any(|request| seen.contains(request)));
+            unasked += usize::from(!is_asked && !is_summarized);
+            seen.insert(digest);
             open.extend(said.calls.iter().map(|call| call.id.as_str()));
             if let Some(id) = &said.answers {
                 orphans += usize::from(!open.remove(id.as_str()));
@@ -95,6 +115,7 @@ impl Given {
             tokens,
             orphans,
             unanswered: open.len(),
+            unasked,
             system_kept: system == returned.first().filter(|said| said.role == Role::System),
             first: returned.iter().map(|said| said.role).find(|role| *role != Role::System),
             changed,
@@ -150,6 +171,27 @@ mod tests {
         assert!(!without(&[0]).system_kept && without(&[0]).first == Some(Role::User));
         assert_eq!(without(&[1]).first, Some(Role::Assistant));
         assert_eq!(without(&[1, 2, 3, 4, 5]).first, None);
+        assert_eq!(
+            (without(&[1]).unasked, without(&[]).unasked, without(&[1, 2, 3, 4, 5]).unasked),
+            (2, 0, 0)
+        );
+    }
+
+    #[test]
+    fn an_answer_needs_its_request_or_a_summary_before_it() {
+        let said = |role, text: &str| Said::text(role, text);
+        let turn =
+            |at: usize| [said(Role::User, &format!("Q{at}")), said(Role::Assistant, &format!("A{at}"))];
+        let given = Given::new((0..4).flat_map(turn).collect(), "estimate");
+        let [[q0, a0], [_, a1], _, [q3, a3]] = [0, 1, 2, 3].map(turn);
+        let unasked = |returned: &[&Said]| {
+            given.judge(&returned.iter().map(|said| (*said).clone()).collect::<Vec<_>>()).unasked
+        };
+        assert_eq!(unasked(&[&q0, &a0, &q3, &a3]), 0);
+        assert_eq!(unasked(&[&q0, &a1, &q3, &a3]), 1);
+        assert_eq!(unasked(&[&q3, &a3, &q0]), 0);
+        assert_eq!(unasked(&[&a3, &q3]), 1);
+        assert_eq!(unasked(&[&q0, &said(Role::Assistant, "[Summary]"), &a1, &q3, &a3]), 0);
     }
 
     #[test]

@@ -67,14 +67,15 @@ impl Report {
             last - first + 1,
             last - first,
         );
-        out.push_str("| library | call | limit in | limits | result without call | call without result | no system message | nobody speaks | first is not the user | over its own limit | refused with an error |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+        out.push_str("| library | call | limit in | limits | result without call | call without result | answer without request | no system message | nobody speaks | first is not the user | over its own limit | refused with an error |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n");
         for (name, call, unit, swept) in &self.sweep {
             let over = swept.over.map_or("-".to_owned(), |over| over.to_string());
-            let Swept { limits, refused, orphans, unanswered, system_lost, empty, not_user, .. } = swept;
+            let Swept { limits, refused, orphans, unanswered, unasked, system_lost, empty, not_user, .. } =
+                swept;
             let unit = unit.as_str();
             let _ = writeln!(
                 out,
-                "| {name} | {call} | {unit} | {limits} | {orphans} | {unanswered} | {system_lost} | {empty} | {not_user} | {over} | {refused} |"
+                "| {name} | {call} | {unit} | {limits} | {orphans} | {unanswered} | {unasked} | {system_lost} | {empty} | {not_user} | {over} | {refused} |"
             );
         }
         out.push('\n');

@@ -32,6 +32,8 @@ pub struct Swept {
     pub orphans: u32,
     /// Where a call had no result.
     pub unanswered: u32,
+    /// Where an answer stood without its request.
+    pub unasked: u32,
     /// Where the system message was missing.
     pub system_lost: u32,
     /// Where nobody but the system was left to speak.
@@ -49,6 +51,7 @@ impl Swept {
         count(&mut self.limits, true);
         count(&mut self.orphans, verdict.orphans > 0);
         count(&mut self.unanswered, verdict.unanswered > 0);
+        count(&mut self.unasked, verdict.unasked > 0);
         count(&mut self.system_lost, !verdict.system_kept);
         count(&mut self.empty, verdict.first.is_none());
         count(&mut self.not_user, verdict.first.is_some_and(|first| first != Role::User));
@@ -72,7 +75,8 @@ impl Swept {
     /// Whether nothing at all was wrong.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.is_paired() && self.system_lost + self.empty + self.not_user + self.over.unwrap_or(0) == 0
+        let wrong = self.unasked + self.system_lost + self.empty + self.not_user + self.over.unwrap_or(0);
+        self.is_paired() && wrong == 0
     }
 }
 

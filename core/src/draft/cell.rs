@@ -140,7 +140,7 @@ impl Cell {
     pub(crate) const EDITED: u8 = 1 << 4;
     /// A request or a summary that is to be hidden once no step behind it stays: see [`Draft::drop_group`](super::Draft::drop_group).
     pub(super) const LAST: u8 = 1 << 5;
-    /// In no cell: among the marks of groups that stay, it spares summaries.
+    /// A summary, which goes after all others.
     pub(super) const SPARED: u8 = 1 << 6;
     /// A group that was hidden and is to be replaced.
     pub(super) const SHOWN: u8 = 1 << 7;

@@ -245,8 +245,12 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
         } else {
             self.totals.tokens = self.totals.tokens.saturating_add(new.tokens.as_u64());
         }
-        if matches!(kind, GroupKind::Assistant | GroupKind::Exchange) {
-            self.totals.steps = self.totals.steps.saturating_add(1);
+        match kind {
+            GroupKind::Assistant | GroupKind::Exchange => {
+                self.totals.steps = self.totals.steps.saturating_add(1);
+            }
+            GroupKind::Summary => self.totals.marked_to = at.saturating_add(1),
+            _ => {}
         }
         if new.facts.begins_turn() {
             self.totals.first_user = self.totals.first_user.or(Some(at));

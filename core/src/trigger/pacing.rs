@@ -63,6 +63,13 @@ impl Pacing {
         Self { spacing, failures_max, rest, compacted: None, failed: None, failures: 0, undone: None }
     }
 
+    /// The same with another spacing.
+    #[must_use]
+    pub const fn with_spacing(mut self, spacing: u32) -> Self {
+        self.spacing = spacing;
+        self
+    }
+
     /// Takes note of a pass that changed something, at `now`.
     pub const fn compacted(&mut self, now: u32) {
         (self.compacted, self.failed, self.failures, self.undone) = (Some(now), None, 0, None);

@@ -4,7 +4,7 @@ use core::any::Any;
 use core::fmt;
 use std::sync::Arc;
 
-use epitome_core::{Trigger, WINDOW_DEFAULT};
+use epitome_core::{Pacing, Trigger, WINDOW_DEFAULT};
 
 use super::Compactor;
 use crate::history::Pins;
@@ -68,6 +68,9 @@ pub struct AutoCompaction {
     pub early: Option<Trigger<'static>>,
     /// Where in a run the trigger is looked at.
     pub points: RunPoints,
+    /// In how many requests at most one compaction is made, unless the next request would not fit; 2 by default
+    /// ([`Pacing::SPACING_TURNS`]). 0 and 1 are no limit.
+    pub spacing: u32,
     /// What the compactor is told.
     pub options: CompactionOptions,
 }
@@ -81,6 +84,7 @@ impl AutoCompaction {
             trigger: Trigger::default(),
             early: None,
             points: RunPoints::default(),
+            spacing: Pacing::SPACING_TURNS,
             options: CompactionOptions::default(),
         }
     }
@@ -104,6 +108,14 @@ impl AutoCompaction {
     #[must_use]
     pub const fn with_points(mut self, points: RunPoints) -> Self {
         self.points = points;
+        self
+    }
+
+    /// The same with at most one compaction in so many requests. A compaction voids what the provider has cached of the prompt, which
+    /// the request after it writes anew: one before each request uses no cache at all.
+    #[must_use]
+    pub const fn with_spacing(mut self, requests: u32) -> Self {
+        self.spacing = requests;
         self
     }
 

@@ -1,7 +1,7 @@
 //! Whom a run calls to compact.
 
 use core::fmt;
-
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -294,16 +294,16 @@ impl<'a> CompactionCx<'a> {
 #[non_exhaustive]
 pub struct FellBack {
     /// The name of the strategy or service that failed.
-    pub failed: Str,
+    pub failed: Box<str>,
     /// Why: `Unavailable` if there was no summary.
     pub kind: SessionErrorKind,
     /// The name of the strategy that compacted instead.
-    pub stood_in: Str,
+    pub stood_in: Box<str>,
 }
 
 impl FellBack {
     /// That `stood_in` compacted, because `failed` failed in this way.
-    pub fn new(failed: impl Into<Str>, kind: SessionErrorKind, stood_in: impl Into<Str>) -> Self {
+    pub fn new(failed: impl Into<Box<str>>, kind: SessionErrorKind, stood_in: impl Into<Box<str>>) -> Self {
         Self { failed: failed.into(), kind, stood_in: stood_in.into() }
     }
 }
@@ -313,7 +313,7 @@ impl FellBack {
 #[non_exhaustive]
 pub enum CompactionOutcome {
     /// Nothing, for this reason.
-    Unchanged(Str),
+    Unchanged(Cow<'static, str>),
     /// The history is smaller.
     Compacted(CompactionResult),
     /// Nothing yet: what was begun before it was due is not ready, and the request fits without it.

@@ -3,7 +3,6 @@
 use core::error::Error;
 use core::fmt;
 
-use crate::message::Str;
 use crate::session::{SessionError, SessionErrorKind};
 
 /// A provider that failed.
@@ -21,14 +20,14 @@ use crate::session::{SessionError, SessionErrorKind};
 /// let agent = NamedAgent::new("a");
 /// let asked = providers.before_run(&agent, &mut session, &mut context);
 /// let error = futures::executor::block_on(asked).unwrap_err();
-/// assert_eq!((error.source_id.as_str(), error.hook), ("in_memory", HookName::BeforeRun));
+/// assert_eq!((&*error.source_id, error.hook), ("in_memory", HookName::BeforeRun));
 /// # Ok::<(), epitome_std::session::SessionError>(())
 /// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ProviderError {
     /// Which one.
-    pub source_id: Str,
+    pub source_id: Box<str>,
     /// In which of its hooks.
     pub hook: HookName,
     /// What went wrong.
@@ -70,7 +69,7 @@ impl ProviderError {
 
 impl fmt::Display for ProviderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "provider {:?}, {}: {}", self.source_id.as_str(), self.hook.as_str(), self.error)
+        write!(f, "provider {:?}, {}: {}", self.source_id, self.hook.as_str(), self.error)
     }
 }
 

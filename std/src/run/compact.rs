@@ -86,7 +86,8 @@ pub(super) async fn stored_history(
     settings: &RunSettings,
     session: &mut AgentSession,
 ) -> Result<Option<History>, SessionError> {
-    let providers = settings.providers.for_run(session, &SessionContext::new(session, "", Vec::new()));
+    let context = SessionContext::new(session, "", Vec::new());
+    let providers = settings.providers.for_run(session, &context, &settings.counter);
     stored_by(&providers, session).await
 }
 

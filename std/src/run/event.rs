@@ -1,10 +1,11 @@
 //! What a run tells while it lasts.
 
+use std::borrow::Cow;
+
 use epitome_core::{Fired, Wait};
 use tracing::{info, warn};
 
 use crate::compaction::{CompactionResult, Discarded, FellBack};
-use crate::message::Str;
 use crate::session::SessionErrorKind;
 use crate::wire::Loss;
 
@@ -55,7 +56,7 @@ pub enum RunEvent {
         /// Where in the run.
         point: Point,
         /// Why, in the compactor's words.
-        reason: Str,
+        reason: Cow<'static, str>,
     },
     /// A compaction was due and failed. The history is as it was.
     Failed {
@@ -100,8 +101,10 @@ pub enum RunEvent {
     /// for each.
     StateNotKept {
         /// The provider.
-        source_id: Str,
-        /// Why: `Conflict` if the session has gone on elsewhere since it was loaded, so that its state there is another one.
+        source_id: Box<str>,
+        /// Why: `Conflict` if the session has gone on elsewhere since it was loaded, so that its state there is another one. A session
+        /// that [`Agent::create_session`](crate::agent::Agent::create_session) made under an id that is stored already never had that
+        /// state: begin with [`HistoryProvider::load_session`](crate::provider::HistoryProvider::load_session).
         kind: SessionErrorKind,
     },
     /// Compactions are not looked at in this run. Told once.
@@ -171,7 +174,7 @@ impl RunEvent {
                 warn!(point = point.as_str(), losses = losses.len(), "compacted without knowing all");
             }
             Self::FellBack { point, fell_back: FellBack { failed, kind, stood_in } } => {
-                let (failed, stood_in) = (failed.as_str(), stood_in.as_str());
+                let (failed, stood_in) = (&**failed, &**stood_in);
                 warn!(point = point.as_str(), failed, ?kind, stood_in, "another compacted than was to");
             }
             Self::Unchanged { point, .. } => info!(point = point.as_str(), "nothing to compact"),
@@ -184,8 +187,12 @@ impl RunEvent {
                 info!(point = point.as_str(), "the service has compacted what it keeps")
             }
             Self::Forgotten => warn!("the service has forgotten what it kept: the whole history is sent"),
+            Self::StateNotKept { source_id, kind: SessionErrorKind::Conflict } => warn!(
+                source_id = &**source_id,
+                "the session's state was not kept, because another one is stored: begin with HistoryProvider::load_session"
+            ),
             Self::StateNotKept { source_id, kind } => {
-                warn!(source_id = source_id.as_str(), ?kind, "the session's state was not kept");
+                warn!(source_id = &**source_id, ?kind, "the session's state was not kept");
             }
             Self::Skipped(reason) => info!(reason = reason.as_str(), "compaction skipped"),
         }

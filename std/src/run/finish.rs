@@ -133,7 +133,7 @@ impl Run<'_> {
             history.keep_changed_state(self.session, &mut self.context).await;
         }
         for (source_id, kind) in self.context.states_not_kept().to_vec() {
-            self.tell(RunEvent::StateNotKept { source_id, kind });
+            self.tell(RunEvent::StateNotKept { source_id: source_id.as_str().into(), kind });
         }
     }
 

@@ -104,7 +104,7 @@ impl<'a> Run<'a> {
         context = context.with_options(options.options.clone());
         Self {
             settings,
-            providers: settings.providers.for_run(session, &context),
+            providers: settings.providers.for_run(session, &context, &settings.counter),
             session,
             compaction: options.compaction.resolve(compaction).cloned(),
             persistence: options.persistence.unwrap_or(settings.persistence),

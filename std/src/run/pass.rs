@@ -57,7 +57,7 @@ impl Look {
             early_budget = due::early_budget(&whole, due.as_ref(), size, index.tokens(), ledger);
         }
         let view = TriggerView::new(index, &whole, size);
-        let wait = session.pacing.permits(session.requests, &view).err();
+        let wait = session.pacing.with_spacing(auto.spacing).permits(session.requests, &view).err();
         Self { size, fired, near, budget, early_budget, early, model, wait }
     }
 

@@ -7,6 +7,7 @@ use tracing::{Instrument, debug, debug_span};
 
 use super::Point;
 use super::live::Run;
+use crate::history::pause::pause;
 use crate::history::{History, Pending, StoreError, StoreErrorKind};
 use crate::provider::{ContextProvider, HistoryProvider, RunPlace, open_history};
 use crate::session::{SessionError, SessionErrorKind};
@@ -66,7 +67,9 @@ async fn commit(history: &mut History, pending: &Pending) -> Result<(), StoreErr
             return Ok(());
         };
         match history.commit(&record).await {
-            Err(error) if error.kind() == StoreErrorKind::Conflict && attempt < COMMIT_ATTEMPTS_MAX => {}
+            Err(error) if error.kind() == StoreErrorKind::Conflict && attempt < COMMIT_ATTEMPTS_MAX => {
+                pause(attempt, &(record.head, record.tokens_after)).await;
+            }
             answer => return answer.map(drop),
         }
     }

@@ -145,8 +145,8 @@ impl AgentSession {
             tally: Tally::default(),
             ledger: None,
             context_size: None,
-            // How often a pass may be made is its compactor's business; here it rests when passes fail.
-            pacing: Pacing::new(0, Pacing::FAILURES_MAX, REQUESTS_REST),
+            // Counted in requests. Each compaction says what spacing it has.
+            pacing: Pacing::new(Pacing::SPACING_TURNS, Pacing::FAILURES_MAX, REQUESTS_REST),
             requests: 0,
             renewed: None,
             begun: Begun::default(),

@@ -47,6 +47,14 @@ fn what_was_summarized_before_an_outage_is_known_after_it() {
                 // Whoever writes is given what is known.
                 assert_eq!(*scripted.previous.lock().unwrap(), ["It went well."]);
             }
+            if round > outages {
+                // What went while nobody wrote is read in the log, each message once.
+                let read = scripted.shown.lock().unwrap();
+                for missed in (1..round).map(|round| format!("Mind INC-{round}00.")) {
+                    let times = read.iter().filter(|message| support::text_of(message) == missed).count();
+                    assert_eq!(times, 1, "{missed} of {outages}");
+                }
+            }
         }
     }
 }

@@ -111,7 +111,7 @@ fn a_provider_that_fails_before_a_run_ends_it_before_the_model_is_asked() {
         let mut session = agent.create_session(Some("s"), None);
         let error = block_on(agent.run(&mut session, "A SECRET", &RunOptions::default())).unwrap_err();
         let RunError::Provider(failed) = &error else { panic!("{trouble:?}: {error}") };
-        assert_eq!((failed.source_id.as_str(), failed.hook), ("broken", HookName::BeforeRun));
+        assert_eq!((&*failed.source_id, failed.hook), ("broken", HookName::BeforeRun));
         assert!(!format!("{error} {error:?}").contains("SECRET"), "{error:?}");
         assert_eq!((client.sent.lock().unwrap().len(), log(&*store, "s").len()), (0, 0));
         // The session can go on.
@@ -134,7 +134,7 @@ fn a_provider_that_fails_after_a_run_is_told_and_all_is_stored_once() {
             run.record(prompt.handle, answer).await.unwrap();
             let error = run.finish().await.unwrap_err();
             let RunError::Providers(failures) = &error else { panic!("{trouble:?}: {error}") };
-            assert_eq!((failures.first().source_id.as_str(), failures.iter().count()), ("broken", 1));
+            assert_eq!((&*failures.first().source_id, failures.iter().count()), ("broken", 1));
             assert!(!format!("{error} {error:?}").contains("SECRET"), "{error:?}");
             run.finish().await.unwrap();
         });
@@ -176,7 +176,7 @@ fn state_that_is_no_object_ends_a_run_and_stays() {
     let mut session = AgentSession::from_dict(dict.clone()).unwrap();
     let error = block_on(agent.run(&mut session, "Hi", &RunOptions::default())).unwrap_err();
     let RunError::Provider(failed) = &error else { panic!("{error}") };
-    assert_eq!((failed.source_id.as_str(), failed.kind()), ("in_memory", SessionErrorKind::Invalid));
+    assert_eq!((&*failed.source_id, failed.kind()), ("in_memory", SessionErrorKind::Invalid));
     assert_eq!(session.to_dict().unwrap()["state"], dict["state"]);
 }
 

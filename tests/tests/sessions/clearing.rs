@@ -30,6 +30,7 @@ fn before_calls<S: Strategy + core::fmt::Debug + Send + Sync + 'static>(
     AutoCompaction::new(Arc::new(Truncating(strategy)))
         .with_trigger(Trigger::tokens(trigger))
         .with_points(RunPoints::NONE.and_before_call())
+        .with_spacing(0)
 }
 
 fn clearing(store: &Arc<dyn HistoryStore>) -> RunSettings {

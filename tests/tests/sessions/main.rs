@@ -17,6 +17,7 @@ mod incremental;
 mod kept;
 mod loops;
 mod many;
+mod promised;
 mod proposal;
 mod runs;
 mod states;

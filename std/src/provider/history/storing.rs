@@ -4,6 +4,7 @@ use epitome_core::attribution::Retention;
 use tracing::{Instrument, debug_span};
 
 use super::HistoryProvider;
+use crate::history::pause::pause;
 use crate::history::{AppendToken, Appended, History, NewState, StateOutcome, StoreErrorKind};
 use crate::message::{LABEL_EPHEMERAL, Message};
 use crate::session::{AgentSession, ContextMessages, SessionContext, SessionError, State};
@@ -130,6 +131,7 @@ impl HistoryProvider {
             };
             match stored {
                 Err(error) if error.kind() == StoreErrorKind::Conflict && attempts < APPEND_ATTEMPTS_MAX => {
+                    pause(attempts, token).await;
                     attempts = attempts.saturating_add(1);
                 }
                 stored => return Ok(stored?),
@@ -157,8 +159,9 @@ pub(crate) enum RunPlace {
     Said(usize),
 }
 
-/// How often an append is tried before its conflict is told: each attempt that fails has seen another append succeed.
-const APPEND_ATTEMPTS_MAX: u32 = 16;
+/// How often an append is tried before its conflict is told: each attempt that fails has seen another append succeed, and has loaded
+/// what that left. A writer that never rests has nothing to load, and so is mostly first; it is waited for, a second and a half in all.
+const APPEND_ATTEMPTS_MAX: u32 = 100;
 
 fn is_labelled_ephemeral(message: &Message) -> bool {
     message.attribution().label.as_deref() == Some(LABEL_EPHEMERAL)

@@ -31,7 +31,7 @@ fn a_failure_before_a_run_ends_it_and_nothing_is_stored() {
         let agent = NamedAgent::new("a");
         let before = providers.before_run(&agent, &mut session, &mut context);
         let error = block_on(before).unwrap_err();
-        assert_eq!((error.source_id.as_str(), error.hook), ("broken", HookName::BeforeRun));
+        assert_eq!((&*error.source_id, error.hook), ("broken", HookName::BeforeRun));
         assert_eq!(error.kind(), SessionErrorKind::Invalid);
         assert!(!error.to_string().contains("secret"), "{error}");
         assert_eq!(*journal.lock().unwrap(), ["before first", "before broken"]);
@@ -53,7 +53,7 @@ fn a_failure_after_a_run_keeps_no_other_from_its_part() {
         for attempt in 1..=2 {
             let failures = block_on(providers.after_run(&agent, &mut session, &mut context)).unwrap_err();
             assert_eq!(failures.iter().count(), 1);
-            assert_eq!(failures.first().source_id, "broken");
+            assert_eq!(&*failures.first().source_id, "broken");
             assert_eq!(session.state()["first"], json!({"before": 1, "after": attempt}));
             assert_eq!(session.state()["broken"], json!({"before": 1, "after": attempt}));
         }
@@ -89,7 +89,7 @@ fn state_that_is_no_object_is_an_error_that_names_it_and_stays() {
         let agent = NamedAgent::new("a");
         let before = providers.before_run(&agent, &mut session, &mut context);
         let error = block_on(before).unwrap_err();
-        assert_eq!((error.source_id.as_str(), error.kind()), ("broken", SessionErrorKind::Invalid));
+        assert_eq!((&*error.source_id, error.kind()), ("broken", SessionErrorKind::Invalid));
         assert_eq!(session.state()["broken"], wrong);
     }
 }
