@@ -45,6 +45,7 @@ pub(crate) fn all(turns: usize) -> Vec<Sample> {
     more("gemini-cli.json", gemini_cli(turns).1);
     more("gemini-cli.jsonl", lines(gemini_cli(turns).0));
     more("openhands.json", Value::from(openhands(turns)).to_string());
+    more("openhands-old.json", Value::from(openhands_without_calls(turns)).to_string());
     more("openhands.jsonl", lines(vec![json!({"instance_id": "one", "history": openhands(turns)})]));
     more("pi.jsonl", lines(pi(turns)));
     more("swe-agent.json", swe_agent(turns));
@@ -158,10 +159,30 @@ fn openhands(turns: usize) -> Vec<Value> {
             "content": said("result", turn)}));
         all.push(json!({"source": "agent", "action": "message", "args": {"content": said("answer", turn)}}));
     }
-    for (at, event) in all.iter_mut().enumerate() {
+    numbered(all)
+}
+
+/// The events of a version that did not record the calls of the model: an observation names the action that caused it.
+fn openhands_without_calls(turns: usize) -> Vec<Value> {
+    let mut all = Vec::new();
+    for turn in 0..turns {
+        all.push(json!({"source": "user", "action": "message", "args": {"content": said("question", turn)}}));
+        let args = json!({"command": "ls -la", "thought": said("plan", turn)});
+        all.push(
+            json!({"source": "agent", "action": "run", "message": "Running command: ls -la", "args": args}),
+        );
+        all.push(json!({"source": "agent", "cause": all.len() - 1, "observation": "run", "content": said("result", turn),
+            "extras": {"command": "ls -la"}}));
+        all.push(json!({"source": "agent", "action": "message", "args": {"content": said("answer", turn)}}));
+    }
+    numbered(all)
+}
+
+fn numbered(mut events: Vec<Value>) -> Vec<Value> {
+    for (at, event) in events.iter_mut().enumerate() {
         event["id"] = json!(at);
     }
-    all
+    events
 }
 
 fn pi(turns: usize) -> Vec<Value> {
