@@ -45,6 +45,7 @@ pub(crate) fn all(turns: usize) -> Vec<Sample> {
     more("gemini-cli.json", gemini_cli(turns).1);
     more("gemini-cli.jsonl", lines(gemini_cli(turns).0));
     more("openhands.json", Value::from(openhands(turns)).to_string());
+    more("openhands-gui.json", Value::from(openhands_of_the_interface(turns)).to_string());
     more("openhands-old.json", Value::from(openhands_without_calls(turns)).to_string());
     more("openhands.jsonl", lines(vec![json!({"instance_id": "one", "history": openhands(turns)})]));
     more("pi.jsonl", lines(pi(turns)));
@@ -159,6 +160,30 @@ fn openhands(turns: usize) -> Vec<Value> {
             "content": said("result", turn)}));
         all.push(json!({"source": "agent", "action": "message", "args": {"content": said("answer", turn)}}));
     }
+    numbered(all)
+}
+
+/// The events of a run in the interface: each with a `message` for people, and with changes of state between them.
+fn openhands_of_the_interface(turns: usize) -> Vec<Value> {
+    let state = |state: &str| {
+        json!({"source": "environment", "message": "", "observation": "agent_state_changed", "content": "",
+            "extras": {"agent_state": state}})
+    };
+    let nothing = |source: &str| json!({"source": source, "message": "No observation", "cause": 1, "observation": "null", "content": "", "extras": {}});
+    let mut all = vec![state("loading"), nothing("environment"), state("init")];
+    for mut event in openhands(turns) {
+        let (is_users, is_message) = (event["source"] == "user", event["action"] == "message");
+        event["message"] = json!("Words for people");
+        event["timestamp"] = json!("2025-01-20T20:29:32.262843");
+        all.push(event);
+        if is_users {
+            all.push(state("running"));
+        }
+        if is_message {
+            all.push(nothing("agent"));
+        }
+    }
+    all.push(state("awaiting_user_input"));
     numbered(all)
 }
 

@@ -197,3 +197,18 @@ fn an_action_without_a_recorded_call_is_one_and_what_it_caused_its_result() {
     set(&mut transcript.conversations_mut()[0], 1, Part::Text("no call".into()));
     assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
 }
+
+#[test]
+fn a_file_with_a_message_that_was_added_is_detected_again() {
+    let plain: Vec<_> = WITHOUT_CALLS.iter().map(|event| (*event).to_owned()).collect();
+    for (role, events) in [("user", events()), ("agent", events()), ("user", plain)] {
+        let mut changed = transcript(&list(&events));
+        let new = if role == "user" { Message::user("so far") } else { Message::assistant("so far") };
+        let last = changed.conversations()[0].entries.len();
+        for at in [1, last] {
+            changed.conversations_mut()[0].entries.insert(at, crate::wire::Entry::new(new.clone()));
+        }
+        let again = transcript(&written(&changed));
+        assert_eq!(shown_in(&again.conversations()[0]), shown_in(&changed.conversations()[0]));
+    }
+}
