@@ -33,9 +33,7 @@ pub(crate) fn all(turns: usize) -> Vec<Sample> {
     for format in TARGETS {
         let out = folder.path("out.json");
         run(&["convert", text(&file), "--to", format, "-o", text(&out)]).ok();
-        // What `convert` writes in this format looks like Chat Completions too.
-        let from = if format == "agent-framework" { format } else { "auto" };
-        samples.push(Sample { from, name: format!("{format}.json"), text: read(&out) });
+        samples.push(Sample { from: "auto", name: format!("{format}.json"), text: read(&out) });
     }
     let lines = |lines: Vec<Value>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
     let mut more = |name: &str, text| samples.push(Sample { from: "auto", name: name.to_owned(), text });

@@ -1,0 +1,151 @@
+//! Chats that no format fits.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+/// Every command that reads a transcript, with the arguments that let it write.
+const COMMANDS: [(&str, &[&str]); 5] = [
+    ("stats", &[]),
+    ("validate", &[]),
+    ("show", &[]),
+    ("compact", &["--keep", "50%"]),
+    ("convert", &["--to", "anthropic"]),
+];
+
+/// Every command refuses the file, and says all of `parts`.
+fn refused(file: &Path, parts: &[&str]) {
+    for (command, more) in COMMANDS {
+        let args: Vec<_> = [command, text(file)].iter().chain(more).copied().collect();
+        let message = run(&args).fails(2);
+        assert_eq!(message.lines().count(), 1, "{message}");
+        for part in parts {
+            assert!(message.contains(part), "{command}: {part:?} is not in: {message}");
+        }
+    }
+}
+
+/// Messages that no format here has: what they are, how the refusal calls them, and a message of theirs that shows it.
+fn foreign() -> Vec<(&'static str, &'static str, Vec<Value>)> {
+    let call = json!({"toolUseId": "t", "name": "f", "input": {}});
+    let result = json!({"toolUseId": "t", "content": [{"text": SECRET}]});
+    vec![
+        (
+            "Converse, texts",
+            "looks like Bedrock's Converse",
+            vec![
+                json!({"role": "user", "content": [{"text": SECRET}]}),
+                json!({"role": "assistant", "content": [{"text": SECRET}]}),
+            ],
+        ),
+        (
+            "Converse, calls",
+            "looks like Bedrock's Converse",
+            vec![
+                json!({"role": "user", "content": [{"text": SECRET}]}),
+                json!({"role": "assistant", "content": [{"toolUse": call}]}),
+                json!({"role": "user", "content": [{"toolResult": result}]}),
+            ],
+        ),
+        (
+            "OpenTelemetry",
+            "looks like OpenTelemetry's messages",
+            vec![
+                json!({"role": "user", "parts": [{"type": "text", "content": SECRET}]}),
+                json!({"role": "assistant", "parts": [{"type": "tool_call", "id": "t", "name": "f", "arguments": {}}]}),
+                json!({"role": "tool", "parts": [{"type": "tool_call_response", "id": "t", "response": SECRET}]}),
+            ],
+        ),
+        (
+            "AI SDK, interface",
+            "looks like the Vercel AI SDK's messages",
+            vec![
+                json!({"id": "1", "role": "user", "parts": [{"type": "text", "text": SECRET}]}),
+                json!({"id": "2", "role": "assistant", "parts": [{"type": "step-start"},
+                {"type": "tool-look", "toolCallId": "t", "state": "output-available", "input": {}, "output": SECRET},
+                {"type": "text", "text": SECRET}]}),
+            ],
+        ),
+        (
+            "AI SDK, interface before version 5",
+            "looks like the Vercel AI SDK's messages",
+            vec![
+                json!({"id": "1", "role": "user", "content": SECRET, "parts": [{"type": "text", "text": SECRET}]}),
+                json!({"id": "2", "role": "assistant", "content": "", "parts": [{"type": "step-start"},
+                {"type": "tool-invocation", "toolInvocation": {"toolCallId": "t", "toolName": "f"}}]}),
+            ],
+        ),
+        (
+            "AI SDK, model",
+            "looks like the Vercel AI SDK's messages",
+            vec![
+                json!({"role": "user", "content": SECRET}),
+                json!({"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "t", "toolName": "f", "input": {}}]}),
+                json!({"role": "tool", "content": [{"type": "tool-result", "toolCallId": "t", "toolName": "f",
+                "output": {"type": "text", "value": SECRET}}]}),
+            ],
+        ),
+        (
+            "Cursor",
+            "looks like Cursor's transcripts",
+            vec![
+                json!({"role": "user", "message": {"content": [{"type": "text", "text": SECRET}]}}),
+                json!({"role": "assistant", "message": {"content": [{"type": "tool_use", "name": "f", "input": {}}]}}),
+            ],
+        ),
+        (
+            "a text without content",
+            "`text` in the place of `content`",
+            vec![json!({"role": "user", "text": SECRET}), json!({"role": "assistant", "text": SECRET})],
+        ),
+        (
+            "one block without a type",
+            "a block of content without a `type`",
+            vec![
+                json!({"role": "user", "content": SECRET}),
+                json!({"role": "assistant", "content": [{"words": SECRET}]}),
+            ],
+        ),
+        ("roles alone", "no known format fits", vec![json!({"role": "user"}), json!({"role": "assistant"})]),
+        (
+            "blocks of two formats",
+            "no known format fits",
+            vec![
+                json!({"role": "user", "content": SECRET}),
+                json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]}),
+                json!({"role": "tool", "tool_call_id": "t", "content": SECRET}),
+            ],
+        ),
+    ]
+}
+
+#[test]
+fn messages_that_no_format_fits_are_refused_by_every_command() {
+    let folder = Folder::new();
+    for (name, words, messages) in foreign() {
+        println!("{name}");
+        let remedy =
+            if words.starts_with("no known") { "--from" } else { "which is not read: convert it to" };
+        refused(&folder.file("array.json", Value::from(messages.clone()).to_string()), &[words, remedy]);
+        refused(&folder.file("request.json", json!({"messages": messages}).to_string()), &[words, remedy]);
+        refused(&folder.file("lines.jsonl", jsonl(&messages)), &[words, remedy]);
+        let nested = folder.file("nested.json", json!({"run": {"messages": messages}}).to_string());
+        let message = run(&["stats", text(&nested), "--at", "/run"]).fails(2);
+        assert!(message.contains(words) && message.contains("/run"), "{message}");
+        let each = folder.file("each.json", json!([{"messages": messages}]).to_string());
+        let message = run(&["stats", text(&each), "--each"]).fails(2);
+        assert!(message.contains(words) && message.contains("/0"), "{message}");
+    }
+}
+
+#[test]
+fn a_refusal_names_the_message_that_is_of_no_format() {
+    let folder = Folder::new();
+    let mut messages =
+        vec![json!({"role": "user", "content": "Hi"}), json!({"role": "assistant", "content": "Yes?"})];
+    messages.push(json!({"role": "user", "content": [{"text": SECRET}]}));
+    refused(&folder.file("a.json", json!({"messages": messages}).to_string()), &["at /messages/2"]);
+    refused(&folder.file("a.jsonl", jsonl(&messages)), &["line 3"]);
+}
