@@ -1,4 +1,4 @@
-//! Chats that no format fits.
+//! Chats that no format fits, and chats with the further fields of Chat Completions.
 
 use std::path::Path;
 
@@ -148,4 +148,53 @@ fn a_refusal_names_the_message_that_is_of_no_format() {
     messages.push(json!({"role": "user", "content": [{"text": SECRET}]}));
     refused(&folder.file("a.json", json!({"messages": messages}).to_string()), &["at /messages/2"]);
     refused(&folder.file("a.jsonl", jsonl(&messages)), &["line 3"]);
+}
+
+/// Fields of a message that only Chat Completions has.
+fn fields() -> Vec<(&'static str, Value, Value)> {
+    let blocks = json!([{"type": "text", "text": SECRET}]);
+    vec![
+        ("assistant", json!(SECRET), json!({"reasoning_content": "hm"})),
+        ("assistant", json!(SECRET), json!({"reasoning": "hm"})),
+        ("assistant", Value::Null, json!({"refusal": SECRET})),
+        ("assistant", json!(SECRET), json!({"refusal": null})),
+        ("assistant", Value::Null, json!({"audio": {"id": "a"}})),
+        ("assistant", json!(SECRET), json!({"audio": null, "function_call": null, "tool_calls": null})),
+        ("assistant", json!(SECRET), json!({"name": "bob"})),
+        ("user", json!(SECRET), json!({"name": "bob"})),
+        ("user", blocks.clone(), json!({"name": "bob"})),
+        ("assistant", blocks, json!({"reasoning_content": "hm"})),
+    ]
+}
+
+#[test]
+fn fields_that_only_chat_completions_has_decide() {
+    let folder = Folder::new();
+    for (role, content, more) in fields() {
+        println!("{role} {more}");
+        let mut message = json!({"role": role, "content": content});
+        message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let all = [
+            json!({"role": "user", "content": "Hi"}),
+            json!({"role": "assistant", "content": "Yes?"}),
+            message,
+            json!({"role": if role == "user" { "assistant" } else { "user" }, "content": "Go on"}),
+        ];
+        let file = folder.file("in.json", json!({"messages": all}).to_string());
+        for (command, more) in COMMANDS {
+            let args: Vec<_> = [command, text(&file)].iter().chain(more).copied().collect();
+            run(&args).ok();
+        }
+        let valid = run(&["validate", text(&file)]).ok();
+        assert!(valid.contains("valid under openai-chat"), "{valid}");
+        run(&["stats", text(&folder.file("in.jsonl", jsonl(&all)))]).ok();
+    }
+}
+
+#[test]
+fn a_stronger_sign_of_another_format_outweighs_a_field() {
+    let folder = Folder::new();
+    let chat = json!([{"role": "user", "content": SECRET, "name": "bob"}]);
+    let request = folder.file("in.json", json!({"system": "S", "messages": chat}).to_string());
+    assert!(run(&["validate", text(&request)]).ok().contains("valid under anthropic"));
 }

@@ -172,16 +172,18 @@ fn bodies<'a>(
     Ok(vec![body(Content::Value(at(Document::parse(text)?)?))])
 }
 
-/// The room that has a certain sign, if it is the only one.
+/// The room that has a certain sign, or without any the one that is likely, if it is the only one.
 fn certain_of(body: &Body<'_>) -> Result<Option<(&'static Room, &'static str)>, WireError> {
-    let certain: Vec<_> = ROOMS
-        .iter()
-        .filter_map(|room| match (room.sign)(body) {
-            Fit::Certain(why) => Some((room, why)),
-            _ => None,
-        })
-        .collect();
-    match certain.as_slice() {
+    let (mut certain, mut likely) = (Vec::new(), Vec::new());
+    for room in ROOMS {
+        match (room.sign)(body) {
+            Fit::Certain(why) => certain.push((room, why)),
+            Fit::Likely(why) => likely.push((room, why)),
+            Fit::Possible(_) | Fit::No => {}
+        }
+    }
+    let deciding = if certain.is_empty() { likely } else { certain };
+    match deciding.as_slice() {
         [] => Ok(None),
         [one] => Ok(Some(*one)),
         several => Err(body.place(ambiguous(several))),

@@ -41,7 +41,7 @@ fn sign(body: &Body<'_>) -> Fit {
         match sign_of(message) {
             Fit::Possible(_) => {}
             Fit::Certain(why) => fit = Fit::Certain(why),
-            Fit::No => return Fit::No,
+            Fit::Likely(_) | Fit::No => return Fit::No,
         }
     }
     fit

@@ -46,6 +46,7 @@ fn sign(body: &Body<'_>) -> Fit {
         fit = match (found, fit) {
             (Some(Fit::No), _) => return Fit::No,
             (Some(Fit::Certain(why)), _) => Fit::Certain(why),
+            (Some(Fit::Likely(why)), Fit::Possible(_)) => Fit::Likely(why),
             _ => fit,
         };
     }
@@ -57,20 +58,37 @@ fn sign_of(message: &str) -> Option<Fit> {
     if Foreign::of(message).is_some() {
         return Some(Fit::No);
     }
-    let names =
-        &["role", "contents", "tool_calls", "function_call", "tool_call_id", "content", "refusal", "audio"];
-    let Some(Ok([Some(role), contents, calls, call, call_id, content, refusal, audio])) =
+    let names = &[
+        "role",
+        "contents",
+        "tool_calls",
+        "function_call",
+        "tool_call_id",
+        "content",
+        "refusal",
+        "audio",
+        "reasoning_content",
+        "reasoning",
+        "name",
+    ];
+    let Some(Ok([Some(role), contents, calls, call, call_id, content, own @ ..])) =
         (Kind::of(message) == Kind::Object).then(|| json::fields(message, names))
     else {
         // A message that cannot be read is still one: the reader says what is wrong with it.
         return Some(if document::is_message(message) { Fit::Possible("") } else { Fit::No });
     };
+    let [refusal, audio, ..] = own;
     let said = match () {
         () if contents.is_some() && content.is_none() => Fit::No,
         () if calls.is_some() || call.is_some() => Fit::Certain("its messages have `tool_calls`"),
         () if call_id.is_some() => Fit::Certain("its messages have `tool_call_id`"),
         () if matches!(role, "\"tool\"" | "\"function\"") => Fit::Certain("it has messages of role `tool`"),
-        () => content.map_or(Fit::Possible(""), sign_of_content),
+        () => match content.map_or(Fit::Possible(""), sign_of_content) {
+            Fit::Possible(_) if own.iter().any(Option::is_some) => {
+                Fit::Likely("its messages have `reasoning_content`, `refusal`, `audio` or `name`")
+            }
+            fit => fit,
+        },
     };
     let is_silent = content.is_none() && refusal.is_none() && audio.is_none();
     Some(said).filter(|said| !is_silent || matches!(said, Fit::Certain(_) | Fit::No))
