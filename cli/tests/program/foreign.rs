@@ -1,4 +1,4 @@
-//! Chats that no format fits, and chats with the further fields of Chat Completions.
+//! Chats that no format fits, chats with the further fields of Chat Completions, and messages that say nothing.
 
 use std::path::Path;
 
@@ -197,4 +197,55 @@ fn a_stronger_sign_of_another_format_outweighs_a_field() {
     let chat = json!([{"role": "user", "content": SECRET, "name": "bob"}]);
     let request = folder.file("in.json", json!({"system": "S", "messages": chat}).to_string());
     assert!(run(&["validate", text(&request)]).ok().contains("valid under anthropic"));
+}
+
+#[test]
+fn a_message_that_says_nothing_is_told_by_its_number() {
+    let folder = Folder::new();
+    let silent = [
+        json!({"role": "assistant"}),
+        json!({"role": "assistant", "content": null}),
+        json!({"role": "assistant", "content": ""}),
+        json!({"role": "assistant", "content": []}),
+        json!({"role": "assistant", "content": null, "tool_calls": []}),
+    ];
+    for message in silent {
+        println!("{message}");
+        let all = [
+            json!({"role": "user", "content": "Hi"}),
+            message,
+            json!({"role": "user", "content": "Hm"}),
+            json!({"role": "assistant", "content": "Yes?"}),
+        ];
+        for file in [
+            folder.file("in.json", json!({"messages": all}).to_string()),
+            folder.file("in.jsonl", jsonl(&all)),
+        ] {
+            for command in ["validate", "stats"] {
+                let done = run(&[command, text(&file)]);
+                let words = "warning: message 1 (assistant) has no content that can be read";
+                assert!(done.err.contains(words), "{command}: {}", done.err);
+                done.ok();
+                run(&[command, text(&file), "--json"]).json();
+            }
+        }
+    }
+    let fine = folder.file("fine.json", Value::from(messages(3)).to_string());
+    for command in ["validate", "stats"] {
+        assert_eq!(run(&[command, text(&fine)]).err, "");
+    }
+}
+
+#[test]
+fn many_silent_messages_are_counted() {
+    let folder = Folder::new();
+    let mut all = vec![json!({"role": "user", "content": "Hi"})];
+    all.resize(40, json!({"role": "assistant", "content": ""}));
+    let done = run(&["stats", text(&folder.file("in.jsonl", jsonl(&all)))]);
+    assert!(
+        done.err.contains("warning: 39 messages have no content that can be read: 1, 2, 3, "),
+        "{}",
+        done.err
+    );
+    assert!(done.err.contains("and 34 more") && done.err.lines().count() == 1, "{}", done.err);
 }
