@@ -15,6 +15,7 @@ mod report;
 mod request;
 mod scan;
 mod sessions;
+mod silent;
 mod strategy;
 mod summarizer;
 mod transcript;

@@ -104,6 +104,11 @@ def claude_code(rows):
         lines.append({"parentUuid": above, "isSidechain": False, "userType": "external", "cwd": "/", "sessionId": "s", "version": "2.0.0",
                       "type": row[0], "message": message, "uuid": id, "timestamp": f"2025-09-25T10:00:{number % 60:02}.000Z"})
         above = id
+        if row[0] == "assistant" and not row[2]:
+            # What the hooks said at the end of a turn: a line without a message that the next one names.
+            above = id.replace("0000-4000", "0001-4000")
+            lines.append({"parentUuid": id, "isSidechain": False, "sessionId": "s", "type": "system", "subtype": "stop_hook_summary",
+                          "hookCount": 1, "uuid": above, "timestamp": f"2025-09-25T10:00:{number % 60:02}.500Z"})
     return "".join(json.dumps(it) + "\n" for it in lines)
 
 

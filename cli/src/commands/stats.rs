@@ -17,6 +17,7 @@ use crate::model;
 use crate::output;
 use crate::report::{place_of, share};
 use crate::scan::{self, ESTIMATE, Groups};
+use crate::silent::Silent;
 use crate::transcript::{Input, Transcript};
 
 /// What one conversation consists of. Sizes are in tokens, by the exact counter unless they say otherwise.
@@ -105,8 +106,9 @@ impl Stats {
         let (mut index, mut at) = (Groups::new(), 0);
         let (mut roles, mut kinds) = (Shares::default(), Shares::default());
         let (mut tokens, mut estimated, mut basis) = (0, 0, counter.basis());
-        let mut largest = Vec::new();
+        let (mut largest, mut silent) = (Vec::new(), Silent::default());
         transcript.for_each(|message| {
+            silent.look(at, message);
             let amount = measure_each(message, counter, &mut |part, size| kinds.add(kind_of(part), size));
             let size = amount.tokens;
             basis = basis.min(amount.basis);
@@ -118,6 +120,7 @@ impl Stats {
             at += 1;
             Ok(())
         })?;
+        silent.tell(transcript.pointer());
         let view = index.view();
         let orphans = view.groups().filter(|group| group.kind() == epitome::core::GroupKind::Orphan).count();
         let error = if tokens == 0 { 0.0 } else { (estimated as f64 / tokens as f64 - 1.0) * 100.0 };

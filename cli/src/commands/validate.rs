@@ -10,6 +10,7 @@ use crate::args::ValidateArgs;
 use crate::failure::{Failure, Result, code};
 use crate::output;
 use crate::report::place_of;
+use crate::silent::Silent;
 use crate::transcript::{Input, Transcript};
 
 /// What was found in one conversation.
@@ -43,14 +44,16 @@ fn check(mut transcript: Transcript<'_>, profile: Option<Profile>) -> Result<Fou
     let profile = profile.unwrap_or(transcript.format().profile());
     let mut violations = Vec::new();
     let mut validator = Validator::<OpenCallTree>::new(profile);
-    let mut messages = 0;
+    let (mut messages, mut silent) = (0, Silent::default());
     transcript.for_each(|message| {
+        silent.look(messages, message);
         messages += 1;
         let pushed = validator.push(message, &mut |violation| violations.push(violation));
         pushed.map_err(|full| Failure::new(code::IO, full.to_string()))
     })?;
     validator.finish(&mut |violation| violations.push(violation));
     violations.sort_unstable();
+    silent.tell(transcript.pointer());
     Ok(Found { path: transcript.pointer().to_owned(), profile: profile.as_str(), messages, violations })
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use epitome::std::wire::document::{self, LineKind};
-use epitome::std::wire::{self, Format, Outline};
+use epitome::std::wire::{self, Format, Outline, WireErrorKind};
 use indicatif::DecimalBytes;
 
 use crate::args::InputArgs;
@@ -29,7 +29,11 @@ fn whole_lines(head: &str) -> &str {
 }
 
 pub(super) fn is_jsonl(head: &str) -> bool {
-    let chat = wire::detect(whole_lines(head)).map_or(true, |found| found.format == Format::OpenaiChat);
+    // What no format fits is read whole, so that the refusal names the line.
+    let chat = match wire::detect(whole_lines(head)) {
+        Ok(found) => found.format == Format::OpenaiChat,
+        Err(error) => error.kind() != WireErrorKind::Shape,
+    };
     let head = without_mark(head);
     document::looks_like_jsonl(head) && chat && !first_line_is_conversation(head)
 }

@@ -39,7 +39,7 @@ pub(super) fn other_format(text: &str, args: &InputArgs) -> Result<Option<Transc
     match args.from.0 {
         Some(Format::OpenaiChat) => {}
         Some(format) => return read(text, &options.with_from(format)).map(Some),
-        None if looks_other(text, &options) => match read(text, &options) {
+        None if looks_other(text, &options)? => match read(text, &options) {
             Ok(found) if found.conversations().iter().any(is_other) => return Ok(Some(found)),
             Err(error) if error.kind() == WireErrorKind::Ambiguous => return Err(error),
             _ => {}
@@ -55,21 +55,41 @@ pub(super) fn other_format(text: &str, args: &InputArgs) -> Result<Option<Transc
 }
 
 /// Whether something in the text is, or may be, of another format. What is read as Chat Completions is not held twice.
-fn looks_other(text: &str, options: &ReadOptions) -> bool {
+///
+/// An error for messages that no format fits, though the reader of Chat Completions would take them: it asks for roles alone.
+fn looks_other(text: &str, options: &ReadOptions) -> Result<bool, WireError> {
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     let other = |text: &str| match detect(text) {
-        Ok(found) => found.format != Format::OpenaiChat,
-        Err(error) => error.kind() == WireErrorKind::Ambiguous,
+        Ok(found) => Ok(found.format != Format::OpenaiChat),
+        Err(error) if error.kind() == WireErrorKind::Ambiguous => Ok(true),
+        Err(error) if is_unfit(text, &error) => Err(error),
+        Err(_) => Ok(false),
     };
+    let other_at = |document: &Document<'_>| other(document.text()).map_err(|error| document.place(error));
+    // What is wrong elsewhere the reader says, which names the place.
     let at = |document: &Document<'_>| match &options.at {
-        Some(at) => document.at(at).is_ok_and(|there| other(there.text())),
-        None => other(document.text()),
+        Some(at) => document.at(at).map_or(Ok(false), |there| other_at(&there)),
+        None => other_at(document),
     };
     match (options.each, &options.at) {
-        (true, _) => document::each(text).is_ok_and(|mut each| each.any(|one| one.is_ok_and(|one| at(&one)))),
-        (false, Some(_)) => Document::parse(text).is_ok_and(|document| at(&document)),
+        (true, _) => {
+            let Ok(each) = document::each(text) else { return Ok(false) };
+            for one in each.filter_map(Result::ok) {
+                if at(&one)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+        (false, Some(_)) => Document::parse(text).map_or(Ok(false), |document| at(&document)),
         (false, None) => other(text),
     }
+}
+
+/// Whether the error of a detection is about messages, and not about where they stand.
+fn is_unfit(text: &str, error: &WireError) -> bool {
+    let has_messages = |found: document::Conversation<'_>| !found.is_empty();
+    error.kind() == WireErrorKind::Shape && document::conversation(text).is_ok_and(has_messages)
 }
 
 fn is_other(conversation: &Conversation) -> bool {

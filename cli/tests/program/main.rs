@@ -16,6 +16,7 @@ mod documents;
 mod each;
 mod eval;
 mod explain;
+mod foreign;
 mod formats;
 mod homes;
 mod hostile;

@@ -33,9 +33,7 @@ pub(crate) fn all(turns: usize) -> Vec<Sample> {
     for format in TARGETS {
         let out = folder.path("out.json");
         run(&["convert", text(&file), "--to", format, "-o", text(&out)]).ok();
-        // What `convert` writes in this format looks like Chat Completions too.
-        let from = if format == "agent-framework" { format } else { "auto" };
-        samples.push(Sample { from, name: format!("{format}.json"), text: read(&out) });
+        samples.push(Sample { from: "auto", name: format!("{format}.json"), text: read(&out) });
     }
     let lines = |lines: Vec<Value>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
     let mut more = |name: &str, text| samples.push(Sample { from: "auto", name: name.to_owned(), text });
@@ -45,6 +43,8 @@ pub(crate) fn all(turns: usize) -> Vec<Sample> {
     more("gemini-cli.json", gemini_cli(turns).1);
     more("gemini-cli.jsonl", lines(gemini_cli(turns).0));
     more("openhands.json", Value::from(openhands(turns)).to_string());
+    more("openhands-gui.json", Value::from(openhands_of_the_interface(turns)).to_string());
+    more("openhands-old.json", Value::from(openhands_without_calls(turns)).to_string());
     more("openhands.jsonl", lines(vec![json!({"instance_id": "one", "history": openhands(turns)})]));
     more("pi.jsonl", lines(pi(turns)));
     more("swe-agent.json", swe_agent(turns));
@@ -158,10 +158,54 @@ fn openhands(turns: usize) -> Vec<Value> {
             "content": said("result", turn)}));
         all.push(json!({"source": "agent", "action": "message", "args": {"content": said("answer", turn)}}));
     }
-    for (at, event) in all.iter_mut().enumerate() {
+    numbered(all)
+}
+
+/// The events of a run in the interface: each with a `message` for people, and with changes of state between them.
+fn openhands_of_the_interface(turns: usize) -> Vec<Value> {
+    let state = |state: &str| {
+        json!({"source": "environment", "message": "", "observation": "agent_state_changed", "content": "",
+            "extras": {"agent_state": state}})
+    };
+    let nothing = |source: &str| json!({"source": source, "message": "No observation", "cause": 1, "observation": "null", "content": "", "extras": {}});
+    let mut all = vec![state("loading"), nothing("environment"), state("init")];
+    for mut event in openhands(turns) {
+        let (is_users, is_message) = (event["source"] == "user", event["action"] == "message");
+        event["message"] = json!("Words for people");
+        event["timestamp"] = json!("2025-01-20T20:29:32.262843");
+        all.push(event);
+        if is_users {
+            all.push(state("running"));
+        }
+        if is_message {
+            all.push(nothing("agent"));
+        }
+    }
+    all.push(state("awaiting_user_input"));
+    numbered(all)
+}
+
+/// The events of a version that did not record the calls of the model: an observation names the action that caused it.
+fn openhands_without_calls(turns: usize) -> Vec<Value> {
+    let mut all = Vec::new();
+    for turn in 0..turns {
+        all.push(json!({"source": "user", "action": "message", "args": {"content": said("question", turn)}}));
+        let args = json!({"command": "ls -la", "thought": said("plan", turn)});
+        all.push(
+            json!({"source": "agent", "action": "run", "message": "Running command: ls -la", "args": args}),
+        );
+        all.push(json!({"source": "agent", "cause": all.len() - 1, "observation": "run", "content": said("result", turn),
+            "extras": {"command": "ls -la"}}));
+        all.push(json!({"source": "agent", "action": "message", "args": {"content": said("answer", turn)}}));
+    }
+    numbered(all)
+}
+
+fn numbered(mut events: Vec<Value>) -> Vec<Value> {
+    for (at, event) in events.iter_mut().enumerate() {
         event["id"] = json!(at);
     }
-    all
+    events
 }
 
 fn pi(turns: usize) -> Vec<Value> {

@@ -103,6 +103,7 @@ fn row(folder: &Folder, file: &Path, sample: &Sample, strategy: &str, profile: O
     if ![0, 1].contains(&done.code) {
         assert_eq!(written, "was here", "{what}");
         assert!([2, 5].contains(&done.code) && done.err.lines().count() == 1, "{what}: {}", done.err);
+        assert!(!done.err.contains("cannot be read again"), "{what}: {}", done.err);
         return false;
     }
     assert_json(&written, &what);

@@ -15,6 +15,7 @@
 //! ```
 
 mod conversation;
+mod foreign;
 mod lines;
 mod looks;
 mod pointer;
@@ -29,6 +30,7 @@ use super::json::{self, Kind};
 use super::{WireError, WireErrorKind};
 
 pub use conversation::{Conversation, Layout, Piece};
+pub(crate) use foreign::{Foreign, foreign_in_lines, foreign_in_value};
 pub use lines::{Line, LineKind, Lines, TextLines, lines, looks_like_jsonl};
 pub use pointer::Pointer;
 pub(crate) use route::{is_message, refusal};

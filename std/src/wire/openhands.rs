@@ -16,6 +16,8 @@
 //!
 //! - An action with `tool_call_metadata` is the call that the model made, as its recorded response says; what the model
 //!   said beside it stands with the first action of the response. An observation with it is the result.
+//! - An action of a version that did not record the calls, such as `run` or `read`, is a call with its `args` as arguments; the
+//!   observation that names it as its `cause` is the result.
 //! - `finish` is what the agent said at the end, because no result follows. An observation without a call, such as an
 //!   error, is told to the model in a user's message.
 //! - Changes of state, `recall`, and `null` are no messages. What a recall shows to the model is made from a template that

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
-use super::document::{self, Document, Pointer};
+use super::document::{self, Document, LineKind, Pointer};
 use super::room::{self, Body, Content, Fit, ROOMS, Room};
 use super::transcript::{Conversation, Transcript};
 use super::{Format, WireError, WireErrorKind};
@@ -172,16 +172,18 @@ fn bodies<'a>(
     Ok(vec![body(Content::Value(at(Document::parse(text)?)?))])
 }
 
-/// The room that has a certain sign, if it is the only one.
+/// The room that has a certain sign, or without any the one that is likely, if it is the only one.
 fn certain_of(body: &Body<'_>) -> Result<Option<(&'static Room, &'static str)>, WireError> {
-    let certain: Vec<_> = ROOMS
-        .iter()
-        .filter_map(|room| match (room.sign)(body) {
-            Fit::Certain(why) => Some((room, why)),
-            _ => None,
-        })
-        .collect();
-    match certain.as_slice() {
+    let (mut certain, mut likely) = (Vec::new(), Vec::new());
+    for room in ROOMS {
+        match (room.sign)(body) {
+            Fit::Certain(why) => certain.push((room, why)),
+            Fit::Likely(why) => likely.push((room, why)),
+            Fit::Possible(_) | Fit::No => {}
+        }
+    }
+    let deciding = if certain.is_empty() { likely } else { certain };
+    match deciding.as_slice() {
         [] => Ok(None),
         [one] => Ok(Some(*one)),
         several => Err(body.place(ambiguous(several))),
@@ -241,10 +243,17 @@ fn ambiguous(fitting: &[(&'static Room, &'static str)]) -> WireError {
 }
 
 fn refusal(body: &Body<'_>) -> WireError {
+    let unfit = || WireError::shape(UNFIT).with_offset(0);
     match &body.content {
-        Content::Value(document) => document::refusal(document),
+        Content::Value(document) => match document.conversation() {
+            Ok(found) if !found.is_empty() => {
+                body.place(document::foreign_in_value(document.text()).unwrap_or_else(unfit))
+            }
+            _ => document::refusal(document),
+        },
         Content::Lines(text) => match document::lines(text).next().map(|line| line.kind()) {
             Some(Err(error)) => error,
+            Some(Ok(LineKind::Message)) => body.place(document::foreign_in_lines(text).unwrap_or_else(unfit)),
             _ => body.place(WireError::shape("found lines of no known format").with_offset(0)),
         },
     }
@@ -253,3 +262,7 @@ fn refusal(body: &Body<'_>) -> WireError {
 fn nothing() -> WireError {
     WireError::new(WireErrorKind::Empty, "there is no JSON: the text is empty")
 }
+
+/// The refusal of messages with roles that no format fits.
+const UNFIT: &str = "no known format fits all of these messages: each needs a `content`, or they mix the forms of \
+    several formats; mend them, or give the format to read them as (--from)";

@@ -2,6 +2,7 @@
 
 mod compactions;
 mod container;
+mod contents;
 mod log;
 mod relink;
 mod shared;

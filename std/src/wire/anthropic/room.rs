@@ -41,7 +41,7 @@ fn sign(body: &Body<'_>) -> Fit {
         match sign_of(message) {
             Fit::Possible(_) => {}
             Fit::Certain(why) => fit = Fit::Certain(why),
-            Fit::No => return Fit::No,
+            Fit::Likely(_) | Fit::No => return Fit::No,
         }
     }
     fit
@@ -60,8 +60,8 @@ fn has_schemas(body: &Body<'_>) -> bool {
 
 /// What one message says of its format.
 fn sign_of(message: &str) -> Fit {
-    let names = &["role", "content", "type", "tool_calls", "tool_call_id", "function_call"];
-    let Some(Ok([Some(role), Some(content), kind, None, None, None])) =
+    let names = &["role", "content", "type", "tool_calls", "tool_call_id", "function_call", "parts"];
+    let Some(Ok([Some(role), Some(content), kind, None, None, None, None])) =
         (Kind::of(message) == Kind::Object).then(|| json::fields(message, names))
     else {
         return Fit::No;
@@ -100,6 +100,9 @@ fn sign_of_blocks(content: &str) -> Fit {
             Some("\"thinking\"") if thinking() => fit = Fit::Certain("its blocks are of type `thinking`"),
             Some("\"image\"" | "\"document\"") if source() => {
                 fit = Fit::Certain("its images and documents have a `source`");
+            }
+            Some("\"tool-call\"" | "\"tool-result\"") => {
+                return Err(WireError::shape("a block of another format"));
             }
             Some("\"compaction\"") => fit = Fit::Certain("its blocks are of type `compaction`"),
             Some(_) => {}

@@ -209,6 +209,104 @@ fn what_follows_a_gap_names_the_message_before_it() {
     assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
 }
 
+/// A line that holds no message, as hooks leave one behind each turn.
+fn hook(uuid: &str, parent: &str) -> String {
+    format!(
+        r#"{{"parentUuid":"{parent}","isSidechain":false,"sessionId":"s","type":"system","subtype":"stop_hook_summary","uuid":"{uuid}"}}"#
+    )
+}
+
+/// Lines, and the line that each names.
+type Links = &'static [(&'static str, &'static str)];
+
+/// Which messages are left out, and what each line that is left names then.
+const LEFT_OUT: &[(&[usize], Links)] = &[
+    (
+        &[0, 1],
+        &[
+            ("h1", ""),
+            ("u2", ""),
+            ("a2", "u2"),
+            ("h2", "a2"),
+            ("h3", "h2"),
+            ("u3", "h3"),
+            ("a3", "u3"),
+            ("h4", "a3"),
+        ],
+    ),
+    (
+        &[3],
+        &[
+            ("u1", ""),
+            ("a1", "u1"),
+            ("h1", "a1"),
+            ("u2", "h1"),
+            ("h2", "u2"),
+            ("h3", "h2"),
+            ("u3", "u2"),
+            ("a3", "u3"),
+            ("h4", "a3"),
+        ],
+    ),
+    (
+        &[1, 2, 3],
+        &[("u1", ""), ("h1", "u1"), ("h2", "h1"), ("h3", "h2"), ("u3", "u1"), ("a3", "u3"), ("h4", "a3")],
+    ),
+    (
+        &[5],
+        &[
+            ("u1", ""),
+            ("a1", "u1"),
+            ("h1", "a1"),
+            ("u2", "h1"),
+            ("a2", "u2"),
+            ("h2", "a2"),
+            ("h3", "h2"),
+            ("u3", "h3"),
+            ("h4", "u3"),
+        ],
+    ),
+];
+
+#[test]
+fn lines_without_a_message_name_a_line_that_is_still_there() {
+    let words = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+    let lines = vec![
+        user("u1", "", "go"),
+        says("a1", "u1", "r1", &words("one")),
+        hook("h1", "a1"),
+        user("u2", "h1", "on"),
+        says("a2", "u2", "r2", &words("two")),
+        hook("h2", "a2"),
+        hook("h3", "h2"),
+        user("u3", "h3", "more"),
+        says("a3", "u3", "r3", &words("three")),
+        hook("h4", "a3"),
+    ];
+    for (gone, expected) in LEFT_OUT {
+        let mut transcript = transcript(&text(&lines));
+        let conversation = &mut transcript.conversations_mut()[0];
+        gone.iter().rev().for_each(|at| drop(conversation.entries.remove(*at)));
+        let shorter = written(&transcript);
+        let links: Vec<_> = shorter
+            .lines()
+            .filter_map(|line| {
+                let line: serde_json::Value = serde_json::from_str(line).unwrap();
+                let parent = line["parentUuid"].as_str().unwrap_or_default().to_owned();
+                Some((line["uuid"].as_str()?.to_owned(), parent))
+            })
+            .collect();
+        let links: Vec<_> = links.iter().map(|(name, parent)| (name.as_str(), parent.as_str())).collect();
+        assert_eq!(links, *expected, "without {gone:?}");
+        let again = read(shorter, &ReadOptions::default()).unwrap();
+        assert_eq!(
+            shown_in(again.active().unwrap()),
+            shown_in(transcript.active().unwrap()),
+            "without {gone:?}"
+        );
+    }
+}
+
 #[test]
 fn errors_name_the_line() {
     let broken = line("user", "u", "", r#"{"role":"narrator","content":"x"}"#);

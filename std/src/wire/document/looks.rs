@@ -4,12 +4,6 @@ use super::Pointer;
 use super::route::{LEVELS, children};
 use crate::wire::json::{self, Kind};
 
-/// What messages are that no format here reads, in words.
-pub(super) fn foreign(text: &str) -> Option<String> {
-    let words = "this looks like Bedrock's Converse (blocks of content without a `type`), which is not read";
-    Some(words.to_owned()).filter(|_| is_converse(text))
-}
-
 /// What the value at `at` looks like, in words, if it is something that people try.
 pub(super) fn looks_like(at: &Pointer, text: &str) -> Option<String> {
     if is_adk(text) {
@@ -25,24 +19,6 @@ pub(super) fn looks_like(at: &Pointer, text: &str) -> Option<String> {
     Some(format!(
         "{place} looks like a dialogue of {count} without roles ({found}): give each element a `role`"
     ))
-}
-
-/// Whether it has messages whose content is blocks as Converse writes them.
-fn is_converse(text: &str) -> bool {
-    let mut found = false;
-    let Some(messages) = member(text, "messages") else { return false };
-    let _ = json::items(messages, |message| {
-        if let Some(content) = member(message, "content").filter(|content| Kind::of(content) == Kind::Array) {
-            json::items(content, |block| {
-                found |= Kind::of(block) == Kind::Object
-                    && member(block, "type").is_none()
-                    && CONVERSE.iter().any(|key| member(block, key).is_some());
-                Ok(())
-            })?;
-        }
-        Ok(())
-    });
-    found
 }
 
 /// Whether it has events, one of which has a content with parts.
@@ -83,10 +59,6 @@ fn dialogue<'a>(at: &Pointer, text: &'a str) -> Option<(Pointer, usize, &'a str)
 fn member<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     if Kind::of(text) == Kind::Object { json::field(text, key).ok().flatten() } else { None }
 }
-
-/// The members of which one is a block of Converse.
-const CONVERSE: &[&str] =
-    &["text", "toolUse", "toolResult", "reasoningContent", "image", "document", "cachePoint"];
 
 /// The members under which dialogues have what is said.
 const SAYS: &[&str] = &["content", "text", "message", "utterance", "query"];

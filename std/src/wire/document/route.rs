@@ -1,7 +1,7 @@
 //! Where the conversation is, when it is not where somebody looked.
 
 use super::conversation::MESSAGES;
-use super::looks::{foreign, looks_like};
+use super::looks::looks_like;
 use super::{Document, Pointer};
 use crate::wire::WireError;
 use crate::wire::json::{self, Kind};
@@ -19,7 +19,7 @@ pub(super) fn is_conversation(text: &str) -> bool {
 /// The error for a value that is no conversation: what it is, what was expected, and where to look.
 pub(crate) fn refusal(document: &Document<'_>) -> WireError {
     let (at, text) = (document.path(), document.text());
-    let advice = foreign(text).or_else(|| advice(document)).or_else(|| looks_like(at, text));
+    let advice = advice(document).or_else(|| looks_like(at, text));
     // Where nothing else can be said, an array is told by what it holds.
     let inside = first(document.text()).filter(|item| advice.is_none() && Kind::of(item) == Kind::Object);
     let inside = inside.map(|item| format!(", the first {}", json::describe(item))).unwrap_or_default();

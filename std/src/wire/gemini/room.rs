@@ -3,6 +3,7 @@
 use super::content::{Ids, instructions, messages};
 use super::write::write_record;
 use crate::message::Message;
+use crate::wire::document::Foreign;
 use crate::wire::expect::{optional_text, share};
 use crate::wire::json::{self, Kind};
 use crate::wire::room::{Body, Fit, Room};
@@ -45,6 +46,8 @@ fn is_content(content: &str) -> bool {
     Kind::of(content) == Kind::Object
         && json::fields(content, &["parts", "content"])
             .is_ok_and(|[parts, content]: [Option<&str>; 2]| parts.is_some() && content.is_none())
+        // Others have `parts` too, which say of which type they are.
+        && matches!(Foreign::of(content), None | Some(Foreign::Parts))
 }
 
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {

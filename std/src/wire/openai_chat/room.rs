@@ -7,7 +7,7 @@ use epitome_core::Usage;
 use super::owned::read_in;
 use super::{FORMAT, write};
 use crate::message::{Message, Str};
-use crate::wire::document;
+use crate::wire::document::{self, Foreign};
 use crate::wire::expect::{optional_text, share};
 use crate::wire::json::{self, Kind, patch};
 use crate::wire::room::{Body, Content, Fit, Room};
@@ -39,34 +39,59 @@ fn sign(body: &Body<'_>) -> Fit {
     }
     let Some(sample) = body.sample("messages") else { return Fit::No };
     let mut fit = Fit::Possible("its messages have `role` and `content`");
+    let mut says_something = sample.is_empty();
     for message in sample {
-        match sign_of(message) {
-            Fit::Possible(_) => {}
-            Fit::Certain(why) => fit = Fit::Certain(why),
-            Fit::No => return Fit::No,
-        }
+        let found = sign_of(message);
+        says_something |= found.is_some();
+        fit = match (found, fit) {
+            (Some(Fit::No), _) => return Fit::No,
+            (Some(Fit::Certain(why)), _) => Fit::Certain(why),
+            (Some(Fit::Likely(why)), Fit::Possible(_)) => Fit::Likely(why),
+            _ => fit,
+        };
     }
-    fit
+    if says_something { fit } else { Fit::No }
 }
 
-/// What one message says of its format.
-fn sign_of(message: &str) -> Fit {
-    let names = &["role", "parts", "tool_calls", "function_call", "tool_call_id", "content"];
-    let Some(Ok([Some(role), parts, calls, call, call_id, content])) =
+/// What one message says of its format; `None`, if it says nothing at all, as some do among others.
+fn sign_of(message: &str) -> Option<Fit> {
+    if Foreign::of(message).is_some() {
+        return Some(Fit::No);
+    }
+    let names = &[
+        "role",
+        "contents",
+        "tool_calls",
+        "function_call",
+        "tool_call_id",
+        "content",
+        "refusal",
+        "audio",
+        "reasoning_content",
+        "reasoning",
+        "name",
+    ];
+    let Some(Ok([Some(role), contents, calls, call, call_id, content, own @ ..])) =
         (Kind::of(message) == Kind::Object).then(|| json::fields(message, names))
     else {
         // A message that cannot be read is still one: the reader says what is wrong with it.
-        return if document::is_message(message) { Fit::Possible("") } else { Fit::No };
+        return Some(if document::is_message(message) { Fit::Possible("") } else { Fit::No });
     };
-    if parts.is_some() && content.is_none() {
-        return Fit::No;
-    }
-    match () {
+    let [refusal, audio, ..] = own;
+    let said = match () {
+        () if contents.is_some() && content.is_none() => Fit::No,
         () if calls.is_some() || call.is_some() => Fit::Certain("its messages have `tool_calls`"),
         () if call_id.is_some() => Fit::Certain("its messages have `tool_call_id`"),
         () if matches!(role, "\"tool\"" | "\"function\"") => Fit::Certain("it has messages of role `tool`"),
-        () => content.map_or(Fit::Possible(""), sign_of_content),
-    }
+        () => match content.map_or(Fit::Possible(""), sign_of_content) {
+            Fit::Possible(_) if own.iter().any(Option::is_some) => {
+                Fit::Likely("its messages have `reasoning_content`, `refusal`, `audio` or `name`")
+            }
+            fit => fit,
+        },
+    };
+    let is_silent = content.is_none() && refusal.is_none() && audio.is_none();
+    Some(said).filter(|said| !is_silent || matches!(said, Fit::Certain(_) | Fit::No))
 }
 
 fn sign_of_content(content: &str) -> Fit {

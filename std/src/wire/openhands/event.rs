@@ -21,6 +21,14 @@ pub(super) enum Event {
         call: Message,
         said: Option<Str>,
         usage: Option<Usage>,
+        /// The number of an action whose call was not recorded: what it causes is its result.
+        causes: Option<u64>,
+    },
+    /// What an action caused: the result of a call, or words to the model, if there are any.
+    Caused {
+        cause: u64,
+        result: Message,
+        said: Option<Message>,
     },
     /// The events that are no longer seen, and what stands for them.
     Condensation {
@@ -35,14 +43,17 @@ pub(super) enum Event {
 /// With its number.
 pub(super) fn event(whole: &Arc<str>, raw: &str) -> Result<(Option<u64>, Event), WireError> {
     expect_object(raw, "an event")?;
-    let names = &["id", "source", "action", "observation", "args", "content", "tool_call_metadata"];
-    let [id, source, action, observation, args, content, call] = json::known::fields(raw, names)?;
-    let fields = Fields { source, action, observation, args, content, call };
-    Ok((number(id), fields.event(whole, raw)?))
+    let names = &["id", "source", "action", "observation", "args", "content", "tool_call_metadata", "cause"];
+    let [id, source, action, observation, args, content, call, cause] = json::known::fields(raw, names)?;
+    let (id, cause) = (number(id), number(cause));
+    let fields = Fields { id, cause, source, action, observation, args, content, call };
+    Ok((id, fields.event(whole, raw)?))
 }
 
 /// The members of an event that are read, as they are written.
 struct Fields<'a> {
+    id: Option<u64>,
+    cause: Option<u64>,
     source: Option<&'a str>,
     action: Option<&'a str>,
     observation: Option<&'a str>,
@@ -53,26 +64,15 @@ struct Fields<'a> {
 
 impl Fields<'_> {
     fn event(self, whole: &Arc<str>, raw: &str) -> Result<Event, WireError> {
-        let Self { source, action, observation, args, content, call } = self;
         let wire = |message: Message| {
             message.with_wire(WireText::new(Format::OpenHands.shared_name(), share(whole, raw)))
         };
+        if let Some(observation) = self.observation {
+            return self.observed(whole, raw, observation, wire);
+        }
+        let Self { id, source, action, args, call, .. } = self;
         let args = args.filter(|args| Kind::of(args) == Kind::Object).unwrap_or("{}");
         let call = call.filter(|call| Kind::of(call) == Kind::Object);
-        if let Some(observation) = observation {
-            let text = optional_text(raw, content, "content")?.unwrap_or_default();
-            let parts = if text.is_empty() { Vec::new() } else { vec![Part::Text(share(whole, &text))] };
-            return Ok(match call {
-                Some(call) => {
-                    let mut result =
-                        ToolResult::new(member_text(whole, call, "tool_call_id")?.unwrap_or_default(), parts);
-                    result.is_error = observation == "\"error\"";
-                    Event::Message(wire(Message::new(Role::Tool, vec![Part::ToolResult(result)])))
-                }
-                None if parts.is_empty() || SILENT.contains(&observation) => Event::Note,
-                None => Event::Message(wire(Message::new(Role::User, parts))),
-            });
-        }
         let said = |role, key: &'static str| -> Result<Event, WireError> {
             let [text, urls] = json::known::fields(args, &[key, "image_urls"])?;
             let text = optional_text(args, text, key)?.filter(|text| !text.is_empty());
@@ -89,15 +89,65 @@ impl Fields<'_> {
                 _ => said(Role::Assistant, "thought"),
             },
             (Some("\"condensation\""), _) => condensation(whole, args, wire),
-            (Some(_), Some("\"agent\"")) => match call {
+            (Some(action), Some("\"agent\"")) => match call {
                 Some(call) => {
                     json::nested(raw, call, "/tool_call_metadata", |call| self::call(whole, call, wire))
                 }
-                None => said(Role::Assistant, "thought"),
+                None => match id.filter(|_| CALLS.contains(&action)) {
+                    Some(id) => unrecorded(whole, (id, action), args, wire),
+                    None => said(Role::Assistant, "thought"),
+                },
             },
             _ => Ok(Event::Note),
         }
     }
+
+    fn observed(
+        self,
+        whole: &Arc<str>,
+        raw: &str,
+        observation: &str,
+        wire: impl Fn(Message) -> Message,
+    ) -> Result<Event, WireError> {
+        let text = optional_text(raw, self.content, "content")?.unwrap_or_default();
+        let parts = if text.is_empty() { Vec::new() } else { vec![Part::Text(share(whole, &text))] };
+        let result = |id: Str, parts| {
+            let mut result = ToolResult::new(id, parts);
+            result.is_error = observation == "\"error\"";
+            wire(Message::new(Role::Tool, vec![Part::ToolResult(result)]))
+        };
+        if let Some(call) = self.call.filter(|call| Kind::of(call) == Kind::Object) {
+            let id = member_text(whole, call, "tool_call_id")?.unwrap_or_default();
+            return Ok(Event::Message(result(id, parts)));
+        }
+        if SILENT.contains(&observation) {
+            return Ok(Event::Note);
+        }
+        let said = Some(parts.clone()).filter(|parts| !parts.is_empty());
+        let said = said.map(|parts| wire(Message::new(Role::User, parts)));
+        Ok(match self.cause {
+            Some(cause) => Event::Caused { cause, result: result(call_id(cause), parts), said },
+            None => said.map_or(Event::Note, Event::Message),
+        })
+    }
+}
+
+/// The call that an action is of which no response was recorded: its arguments are all that is known of it.
+fn unrecorded(
+    whole: &Arc<str>,
+    (id, action): (u64, &str),
+    args: &str,
+    wire: impl Fn(Message) -> Message,
+) -> Result<Event, WireError> {
+    let said = member_text(whole, args, "thought")?.filter(|text| !text.is_empty());
+    let call = ToolCall::new(call_id(id), share(whole, &json::decode(action)), share(whole, args));
+    let call = wire(Message::new(Role::Assistant, vec![Part::ToolCall(call)]));
+    Ok(Event::Call { call, said, usage: None, causes: Some(id) })
+}
+
+/// The id of a call that has none, by the number of its action.
+fn call_id(action: u64) -> Str {
+    Str::from(format!("event-{action}"))
 }
 
 /// The images of a message.
@@ -143,7 +193,7 @@ fn call(whole: &Arc<str>, raw: &str, wire: impl Fn(Message) -> Message) -> Resul
     if let Some(id) = response_id {
         call = call.with_response_id(id);
     }
-    Ok(Event::Call { call: wire(call), said, usage: report })
+    Ok(Event::Call { call: wire(call), said, usage: report, causes: None })
 }
 
 fn first_message(choices: &str) -> Result<Option<&str>, WireError> {
@@ -195,3 +245,17 @@ fn condensation(whole: &Arc<str>, args: &str, wire: impl Fn(Message) -> Message)
 
 /// Observations that the model is not told.
 const SILENT: &[&str] = &["\"agent_state_changed\"", "\"null\"", "\"recall\"", "\"agent_condensation\""];
+
+/// Actions that run something and are answered by an observation, as they are written.
+const CALLS: &[&str] = &[
+    "\"run\"",
+    "\"run_ipython\"",
+    "\"read\"",
+    "\"write\"",
+    "\"edit\"",
+    "\"browse\"",
+    "\"browse_interactive\"",
+    "\"call_tool_mcp\"",
+    "\"delegate\"",
+    "\"task_tracking\"",
+];

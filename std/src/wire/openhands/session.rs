@@ -62,6 +62,8 @@ struct Run {
     compactions: CompactionTree,
     /// The responses whose words have been told.
     told: HashSet<String>,
+    /// The numbers of actions without a recorded call that have caused nothing yet.
+    unanswered: HashSet<u64>,
 }
 
 /// A message that an event may take out.
@@ -89,7 +91,13 @@ impl Run {
         let (message, usage) = match event {
             Event::Note => return Ok(()),
             Event::Message(message) => (message, None),
-            Event::Call { call, said, usage } => {
+            Event::Caused { cause, result, said } => match (self.unanswered.remove(&cause), said) {
+                (true, _) => (result, None),
+                (false, Some(said)) => (said, None),
+                (false, None) => return Ok(()),
+            },
+            Event::Call { call, said, usage, causes } => {
+                self.unanswered.extend(causes);
                 let is_first =
                     call.response_id().is_none_or(|response| self.told.insert(response.to_owned()));
                 let said = said.filter(|_| is_first);

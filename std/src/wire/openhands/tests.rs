@@ -143,3 +143,72 @@ fn a_condensation_takes_events_out() {
     assert_eq!((compaction.at, compaction.dropped), (2, Some(4)));
     assert_eq!((before.relation, before.entries.len()), (Relation::Branch(0), 8));
 }
+
+/// The events of a version that did not record the calls of the model.
+const WITHOUT_CALLS: &[&str] = &[
+    r#"{"id": 0, "source": "user", "action": "message", "args": {"content": "go"}}"#,
+    r#"{"id": 1, "source": "agent", "action": "run", "args": {"command": "ls -la", "thought": "look"}, "message": "Running"}"#,
+    r#"{"id": 2, "source": "agent", "cause": 1, "observation": "run", "content": "a.txt", "extras": {"command": "ls -la"}}"#,
+    r#"{"id": 3, "source": "agent", "action": "read", "args": {"path": "a.txt", "n": 1.0, "thought": ""}}"#,
+    r#"{"id": 4, "source": "agent", "cause": 3, "observation": "read", "content": "", "extras": {}}"#,
+    r#"{"id": 5, "source": "agent", "action": "run_ipython", "args": {"code": "x"}}"#,
+    r#"{"id": 6, "source": "agent", "cause": 5, "observation": "error", "content": "no x"}"#,
+    r#"{"id": 7, "source": "user", "action": "run", "args": {"command": "pwd"}}"#,
+    r#"{"id": 8, "source": "user", "cause": 7, "observation": "run", "content": "/"}"#,
+    r#"{"id": 9, "source": "agent", "action": "think", "args": {"thought": "hm"}}"#,
+    r#"{"id": 10, "source": "agent", "cause": 9, "observation": "null", "content": ""}"#,
+    r#"{"id": 11, "source": "agent", "action": "message", "args": {"content": "done"}}"#,
+];
+
+#[test]
+fn an_action_without_a_recorded_call_is_one_and_what_it_caused_its_result() {
+    let events: Vec<_> = WITHOUT_CALLS.iter().map(|event| (*event).to_owned()).collect();
+    let mut transcript = transcript(&list(&events));
+    let conversation = &mut transcript.conversations_mut()[0];
+    let expected = [
+        "user: text go",
+        r#"assistant: text look | call event-1 run {"command": "ls -la", "thought": "look"}"#,
+        "tool: result event-1 [text a.txt]",
+        r#"assistant: call event-3 read {"path": "a.txt", "n": 1.0, "thought": ""}"#,
+        "tool: result event-3 []",
+        r#"assistant: call event-5 run_ipython {"code": "x"}"#,
+        "tool: result event-5 [text no x]",
+        "user: text /",
+        "assistant: text hm",
+        "assistant: text done",
+    ];
+    assert_eq!(shown_in(conversation), expected);
+    let is_error = |message: &Message| {
+        message.parts().iter().any(|part| matches!(part, Part::ToolResult(result) if result.is_error))
+    };
+    assert_eq!(conversation.messages().map(is_error).filter(|is_error| *is_error).count(), 1);
+    let set = |conversation: &mut Conversation, at: usize, part: Part| {
+        let changed = conversation.entries[at].message().clone().with_parts(vec![part]);
+        conversation.entries[at] = conversation.entries[at].clone().with_message(changed);
+    };
+    set(conversation, 2, Part::ToolResult(ToolResult::new("event-1", vec![Part::Text("-".into())])));
+    set(conversation, 7, Part::Text("/home".into()));
+    conversation.entries.remove(4);
+    conversation.entries.remove(3);
+    let mut expected = events;
+    expected.drain(3..5);
+    let expected = list(&expected).replace("\"a.txt\"", "\"-\"").replace("\"/\"", "\"/home\"");
+    assert_eq!(written(&transcript), expected);
+    set(&mut transcript.conversations_mut()[0], 1, Part::Text("no call".into()));
+    assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
+}
+
+#[test]
+fn a_file_with_a_message_that_was_added_is_detected_again() {
+    let plain: Vec<_> = WITHOUT_CALLS.iter().map(|event| (*event).to_owned()).collect();
+    for (role, events) in [("user", events()), ("agent", events()), ("user", plain)] {
+        let mut changed = transcript(&list(&events));
+        let new = if role == "user" { Message::user("so far") } else { Message::assistant("so far") };
+        let last = changed.conversations()[0].entries.len();
+        for at in [1, last] {
+            changed.conversations_mut()[0].entries.insert(at, crate::wire::Entry::new(new.clone()));
+        }
+        let again = transcript(&written(&changed));
+        assert_eq!(shown_in(&again.conversations()[0]), shown_in(&changed.conversations()[0]));
+    }
+}

@@ -17,6 +17,9 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     let [now] = messages else { return Err(form("several messages in one event")) };
     let was = match event(&whole, &whole)?.1 {
         Event::Message(was) => was,
+        // How it was read, its role says.
+        Event::Caused { result, .. } if now.role() == Role::Tool => result,
+        Event::Caused { said: Some(was), .. } => was,
         Event::Condensation { summary: Some(was), .. } => was,
         Event::Call { call, said, .. } => {
             let words = said.as_ref().map(|said| Part::Text(said.clone()));

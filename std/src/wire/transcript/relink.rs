@@ -77,3 +77,39 @@ impl Links {
         moved.map(|parent| (self.chain.linked)(text, parent)).transpose()
     }
 }
+
+/// The records of a list after what is before them in it, when others are left out of it. A record that holds no message is in
+/// no conversation, so that [`Links`] never meets it.
+///
+/// `stays` says of each element of the list whether it is still there. Gives the element and the new text of each that names
+/// one that is not.
+pub(super) fn bridged<'t>(
+    chain: Chain,
+    elements: impl Iterator<Item = &'t str>,
+    stays: &[bool],
+) -> Result<Vec<(usize, String)>, WireError> {
+    let names: Vec<_> = elements.map(|text| (text, (chain.names)(text))).collect();
+    let mut known = HashMap::new();
+    for (at, (_, names)) in names.iter().enumerate() {
+        if let Some((name, parent)) = names {
+            known.entry(name.as_str()).or_insert((at, parent.as_deref()));
+        }
+    }
+    let is_there = |at: usize| stays.get(at).copied().unwrap_or_default();
+    let mut new = Vec::new();
+    for (at, (text, names)) in names.iter().enumerate().filter(|(at, _)| is_there(*at)) {
+        let Some((_, parent)) = names else { continue };
+        let (mut here, mut bound, mut is_moved) = (parent.as_deref(), at, false);
+        while let Some((above, parent)) = here.and_then(|name| known.get(name)).copied() {
+            // As in a relink: what stands behind is no record before it.
+            if above >= bound || is_there(above) {
+                break;
+            }
+            (here, bound, is_moved) = (parent, above, true);
+        }
+        if is_moved {
+            new.push((at, (chain.linked)(text, here)?));
+        }
+    }
+    Ok(new)
+}

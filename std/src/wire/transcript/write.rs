@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::sync::Arc;
 
+use super::contents::{Contents, Output};
 use super::relink::Links;
 use super::{AsRead, Conversation, Entry, List, Partial, Place, RecordId, Stages, Transcript};
 use crate::wire::json::Slots;
@@ -59,13 +60,6 @@ enum Edit<'t> {
     List(&'t List, Vec<Output>),
 }
 
-/// What stands in a list: an element of it as it is, or a text in the place of an element, or after one.
-#[derive(Debug)]
-enum Output {
-    Kept(usize),
-    Text(Option<usize>, String),
-}
-
 impl<'t> Edits<'t> {
     fn of(transcript: &'t Transcript) -> Result<Self, WireError> {
         let mut lists: HashMap<u32, Contents> = HashMap::new();
@@ -86,9 +80,14 @@ impl<'t> Edits<'t> {
                 *stays &= record.pieces == 0 || (held.has(id) && !written.contains(&id));
             }
         }
+        let mut formats = transcript.conversations.iter().filter(is_changed).map(|one| one.format);
+        let chain = formats.find_map(|format| room::of(format).ok()?.chain);
         for ((number, list), stays) in (0_u32..).zip(&transcript.lists).zip(stays) {
             let mut contents = lists.remove(&number).unwrap_or_default();
             contents.keep(&stays);
+            if let Some(chain) = chain {
+                contents.bridge(transcript, list, chain)?;
+            }
             if contents.changes(list) {
                 edits.0.push(Edit::List(list, contents.into_outputs()));
             }
@@ -216,60 +215,6 @@ impl Edit<'_> {
             Output::Text(at, text) => (*at, text.as_str()),
         });
         slots.emit(pieces, &mut |text| emit(text, out))
-    }
-}
-
-/// What a list is to hold, with the element behind which each stands.
-#[derive(Debug, Default)]
-struct Contents {
-    /// The element, the order behind it, and what stands there.
-    rows: Vec<(usize, usize, Output)>,
-    /// See [`List::free`].
-    free: bool,
-}
-
-impl Contents {
-    fn of<'l>(lists: &'l mut HashMap<u32, Self>, transcript: &Transcript, list: u32) -> &'l mut Self {
-        let free = transcript.lists.get(list as usize).is_some_and(|list| list.free);
-        lists.entry(list).or_insert_with(|| Self { rows: Vec::new(), free })
-    }
-
-    /// Adds what stands in the place of the element `at`, or is new, behind what the conversation had before it.
-    fn push(&mut self, cursor: &mut Option<usize>, at: Option<usize>, text: Option<Option<String>>) {
-        let key = match at {
-            Some(at) if self.free => at,
-            _ => (*cursor).max(at).unwrap_or(0),
-        };
-        if at.is_some() {
-            *cursor = Some(key);
-        }
-        // What is new stands behind the element that it follows.
-        let order = if self.free && at.is_some() { 0 } else { self.rows.len().saturating_add(1) };
-        match (at, text) {
-            (Some(at), None) => self.rows.push((key, order, Output::Kept(at))),
-            (at, Some(Some(text))) => self.rows.push((key, order, Output::Text(at, text))),
-            (_, Some(None)) | (None, None) => {}
-        }
-    }
-
-    /// Adds the elements that stay as they are.
-    fn keep(&mut self, stays: &[bool]) {
-        let others = stays.iter().enumerate().filter(|(_, stays)| **stays);
-        self.rows.extend(others.map(|(at, _)| (at, 0, Output::Kept(at))));
-        self.rows.sort_by_key(|(key, order, _)| (*key, *order));
-    }
-
-    /// Whether it differs from what the list holds.
-    fn changes(&self, list: &List) -> bool {
-        let kept = self.rows.iter().map(|(_, _, output)| match output {
-            Output::Kept(at) => Some(*at),
-            Output::Text(..) => None,
-        });
-        !kept.eq((0..list.elements.len()).map(Some))
-    }
-
-    fn into_outputs(self) -> Vec<Output> {
-        self.rows.into_iter().map(|(_, _, output)| output).collect()
     }
 }
 
