@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "test support")]
 
+mod digest;
 mod early;
 mod early_runs;
 mod ledger;
