@@ -22,6 +22,7 @@ mod scan;
 mod table;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use core::fmt::Write as _;
 use core::ops::Range;

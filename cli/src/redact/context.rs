@@ -10,6 +10,7 @@ use regex::Regex;
 
 use super::scan::{Hit, Row, Rules};
 use super::table::{has_digit, has_long_run, is_exact};
+use super::words::{NO_VALUES, PROSE};
 
 pub(super) const ASSIGNMENT: &str = "assignment";
 
@@ -31,6 +32,13 @@ macro_rules! weak_names {
 macro_rules! sign {
     () => {
         r#"\\{0,8}["'`]?[ \t]{0,4}(?::=|=>|\?=|=|:)[ \t]{0,4}"#
+    };
+}
+
+/// Of a field of a form, the value and what stands between it and the next attribute.
+macro_rules! value_first {
+    () => {
+        r#"(?:[^<>]{0,200}?[ \t])?(?i:value)[ \t]?=[ \t]?\\{0,8}["'](?P<secret>[^"'<>\\\r\n]{4,})\\{0,8}["'](?:[^<>]{0,200}?)[ \t]"#
     };
 }
 
@@ -112,9 +120,12 @@ const fn row(
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
+    // RFC 7616: of a digest, what was made of the password; the rest is no secret.
+    row("authorization", &["authorization"],
+        r#"(?i:authorization)\\{0,8}["'`]?[ \t]{0,4}[:=,][ \t]{0,4}\\{0,8}["'`]?(?i:digest)[ \t][^\r\n]{0,480}?[ ,](?i:response)=\\{0,8}["'](?P<secret>[A-Fa-f0-9]{16,})"#, any),
     // RFC 6750, RFC 7617, and schemes of vendors; the value alone is a secret too.
     row("authorization", &["authorization"],
-        r#"(?i:authorization)\\{0,8}["'`]?[ \t]{0,4}[:=,][ \t]{0,4}\\{0,8}["'`]?(?i:basic|bearer|token|apikey|api-key|key|bot|negotiate|digest)[ \t]{1,4}(?P<secret>[A-Za-z0-9._~+/:=-]{3,})"#, is_literal_word),
+        r#"(?i:authorization)\\{0,8}["'`]?[ \t]{0,4}[:=,][ \t]{0,4}\\{0,8}["'`]?(?i:basic|bearer|token|apikey|api-key|key|bot|negotiate|ssws)[ \t]{1,4}(?P<secret>[A-Za-z0-9._~+/:=-]{3,})"#, is_literal_word),
     row("bearer-token", &["bearer"], r"(?i:bearer)[ \t]{1,4}(?P<secret>[A-Za-z0-9._~+/-]{8,}={0,2})", is_random),
     row("authorization", &["authorization"], r#"(?i:authorization)\\{0,8}["'`]?[ \t]{0,4}[:=][ \t]{0,4}\\{0,8}["'`]?(?P<secret>[A-Za-z0-9._~+/=-]{16,})"#, is_random),
     // RFC 3986, 3.2.1. A password may have `@` and `/` in it, a port has digits only.
@@ -132,6 +143,17 @@ pub(super) const ROWS: &[Row] = &[
     // XML and HTML.
     row(ASSIGNMENT, NAME_SIGNS, concat!(names!(), r"(?:[ \t][^<>]*)?>(?P<secret>[^<>\r\n]{4,})</"), is_quoted),
     row(ASSIGNMENT, NAME_SIGNS, concat!(names!(), r#"["']?(?:[ \t][^<>\r\n]*?)?[ \t]value[ \t]?=[ \t]?["'](?P<secret>[^"'<>\r\n]{4,})["']"#), is_quoted),
+    row(ASSIGNMENT, &["<input"], concat!(r"(?i:<input)[ \t]", value_first!(), r#"(?i:type)[ \t]?=[ \t]?\\{0,8}["']?(?i:password)"#), is_quoted),
+    row(ASSIGNMENT, &["<input"], concat!(r"(?i:<input)[ \t]", value_first!(), r#"(?i:name|id)[ \t]?=[ \t]?\\{0,8}["']?[A-Za-z0-9_.-]{0,64}?"#, names!(), r#"\\{0,8}["'/ >]"#), is_quoted),
+    // Databases: statements of SQL, and addresses that are lists of settings.
+    row(ASSIGNMENT, &["identified"], r#"(?i:identified)[ \t]{1,4}(?:(?i:with)[ \t]{1,4}[A-Za-z0-9_'"`]{1,64}[ \t]{1,4})?(?i:by|as)[ \t]{1,4}\\{0,8}["'](?P<secret>[^"'\\\r\n]{3,})\\{0,8}["']"#, |hit| is_value(hit.secret)),
+    row(ASSIGNMENT, &["with", "encrypted", "login"], r"(?i:with|encrypted|login)[ \t]{1,4}(?i:password)[ \t]{1,4}\\{0,8}'(?P<secret>[^'\\\r\n]{3,})\\{0,8}'", |hit| is_value(hit.secret)),
+    row(ASSIGNMENT, &["pwd="], r#"(?i:pwd)=(?P<secret>[^\s"'`,;&|<>(){}\[\]\\]{3,})"#, is_setting),
+    // wpa_supplicant.conf(5).
+    row(ASSIGNMENT, &["psk="], r#"(?i:psk)=\\{0,8}["'](?P<secret>[^"'\\\r\n]{8,})\\{0,8}["']"#, |hit| is_value(hit.secret)),
+    row(ASSIGNMENT, &["psk="], r"(?i:psk)=(?P<secret>[A-Fa-f0-9]{64})", any),
+    // Headers in JSON and in code.
+    row("cookie", &["cookie\"", "cookie'", "cookie\\"], r#"(?i:cookie)\\{0,8}["'][ \t]{0,4}[:=,][ \t]{0,4}\[?\s{0,16}\\{0,8}["'](?P<secret>[A-Za-z0-9_.-]{1,64}=[^\r\n"'\\]+)"#, any),
     // Files of passwords: .netrc, .pgpass.
     row(ASSIGNMENT, &["login "], r"login [ \t]{0,4}\S{1,128}\s{1,8}password [ \t]{0,4}(?P<secret>\S{3,})", any),
     row(ASSIGNMENT, &[":5432:", ":5433:", ":6432:", ":*:"], r":[0-9*]{1,5}:[^\s:]{1,64}:[^\s:]{1,64}:(?P<secret>[^\s:]{3,})", begins_line),
@@ -210,6 +232,13 @@ fn is_weak_bare(hit: &Hit<'_>) -> bool {
         && (looks_random(hit.secret) || (is_variable && has_other() && is_bare(hit) && !is_file(hit.secret)))
 }
 
+/// Whether it is one of several settings with semicolons between them, which is how an address of a database names a password.
+fn is_setting(hit: &Hit<'_>) -> bool {
+    (hit.before.trim_end().ends_with(';') || hit.after.starts_with(';'))
+        && is_value(hit.secret)
+        && !is_file(hit.secret)
+}
+
 /// Whether it is the path of a file, as in the variable `PWD`.
 fn is_file(value: &str) -> bool {
     value.starts_with(['/', '~', '.']) || value.get(1..3).is_some_and(|drive| drive == ":\\" || drive == ":/")
@@ -281,6 +310,11 @@ pub(super) fn is_secret_under(key: &str, value: &str) -> bool {
             && (has_blank || value.contains('=') || looks_random(value)))
 }
 
+/// Whether each value in a list under `key` is what `key` says.
+pub(super) fn is_header(key: &str) -> bool {
+    HEADER.as_ref().is_some_and(|header| header.is_match(key))
+}
+
 /// Shorter ones are words such as `no`.
 const VALUE_BYTES_MIN: usize = 4;
 /// Keys are longer.
@@ -303,85 +337,6 @@ fn is_value(value: &str) -> bool {
             .iter()
             .any(|word| value.trim_end_matches(['.', ':', '?', '!']).eq_ignore_ascii_case(word))
 }
-
-/// What stands behind a name without being its value: types, states, words of code and of documentation.
-const NO_VALUES: &[&str] = &[
-    "any",
-    "array",
-    "async",
-    "await",
-    "bool",
-    "boolean",
-    "bytes",
-    "char",
-    "const",
-    "default",
-    "false",
-    "float",
-    "integer",
-    "none",
-    "null",
-    "number",
-    "object",
-    "option",
-    "optional",
-    "password",
-    "redacted",
-    "required",
-    "return",
-    "secret",
-    "static",
-    "str",
-    "string",
-    "text",
-    "token",
-    "true",
-    "typeof",
-    "undefined",
-    "unknown",
-    "value",
-    "void",
-];
-
-/// Words of sentences and labels about secrets: a pass phrase has none of them.
-const PROSE: &[&str] = &[
-    "a",
-    "an",
-    "and",
-    "are",
-    "as",
-    "at",
-    "be",
-    "by",
-    "enter",
-    "for",
-    "from",
-    "invalid",
-    "is",
-    "key",
-    "may",
-    "must",
-    "new",
-    "not",
-    "of",
-    "or",
-    "password",
-    "passwords",
-    "required",
-    "secret",
-    "should",
-    "that",
-    "the",
-    "this",
-    "to",
-    "token",
-    "use",
-    "used",
-    "user",
-    "will",
-    "with",
-    "your",
-];
 
 fn is_word(value: &str) -> bool {
     value.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_')
