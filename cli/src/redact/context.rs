@@ -182,14 +182,17 @@ fn looks_random(value: &str) -> bool {
     let has_letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());
     value.len() >= KEY_BYTES_MIN
         && is_value(value)
-        && ((has_digit(value) && has_letter) || (has_long_run(value) && !is_path(value)))
+        && ((has_digit(value) && has_letter) || has_long_run(value))
         && !value.starts_with(['/', '~', '.'])
+        && !is_path(value)
 }
 
 /// Whether the text between quotes is a value, or words that nobody says to a reader.
 fn is_quoted(hit: &Hit<'_>) -> bool {
     let value = hit.secret.trim();
-    is_value(value) && (!value.contains(char::is_whitespace) || (takes_phrase(hit.lead) && is_phrase(value)))
+    is_value(value)
+        && !is_constant(value)
+        && (!value.contains(char::is_whitespace) || (takes_phrase(hit.lead) && is_phrase(value)))
 }
 
 /// Whether what begins or ends with this name may have blanks.
@@ -216,7 +219,12 @@ fn is_bare(hit: &Hit<'_>) -> bool {
     if value.len() > WORD_BYTES_MAX {
         return true;
     }
-    if !is_value(value) || hit.after.starts_with(['(', '[', '{', '<']) || is_path(value) {
+    if !is_value(value) || hit.after.starts_with(['(', '[', '{', '<']) || is_path(value) || goes_on(hit.after)
+    {
+        return false;
+    }
+    let object = hit.before.rsplit(char::is_whitespace).next().unwrap_or_default();
+    if is_word(value) && OBJECTS.iter().any(|own| object.starts_with(own)) {
         return false;
     }
     // In a sentence, `password: the` is no password; on a line of its own, it is one.
@@ -229,6 +237,7 @@ fn is_weak_bare(hit: &Hit<'_>) -> bool {
     let is_variable = hit.lead.trim_start_matches(|one: char| one.is_ascii_uppercase()) == "=";
     let has_other = || !hit.secret.bytes().all(|byte| byte.is_ascii_digit());
     !is_code
+        && !hit.secret.starts_with(':')
         && (looks_random(hit.secret) || (is_variable && has_other() && is_bare(hit) && !is_file(hit.secret)))
 }
 
@@ -342,8 +351,36 @@ fn is_word(value: &str) -> bool {
     value.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_')
 }
 
-/// Whether it is names with points between them: `settings.password`, `Self::KEY`.
+/// Whether it is names with points between them: `settings.password`, `Self::KEY`, `node.colon2_token`.
 fn is_path(value: &str) -> bool {
     let names = value.split(['.', ':']).filter(|name| !name.is_empty());
-    value.contains(['.', ':']) && names.clone().count() > 1 && names.clone().all(is_word)
+    value.contains(['.', ':']) && names.clone().count() > 1 && names.clone().all(is_name)
 }
+
+/// Whether it is the name of a variable: a word, in which one digit may stand before the next word.
+fn is_name(name: &str) -> bool {
+    match name.split_once(|one: char| one.is_ascii_digit()) {
+        Some((word, rest)) => !word.is_empty() && is_word(word) && rest.starts_with('_') && is_word(rest),
+        None => is_word(name),
+    }
+}
+
+/// Whether it is the name of a constant: words in capitals, and with digits only where one of the words says so.
+fn is_constant(value: &str) -> bool {
+    let mut bytes = value.bytes();
+    bytes.all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+        && match value.matches('_').count() {
+            0 => false,
+            1 => value.ends_with("_SECRET"),
+            _ => !has_digit(value) || value.contains("_SECRET_"),
+        }
+}
+
+/// Whether the next line calls something of the value: it is code.
+fn goes_on(after: &str) -> bool {
+    let next = after.trim_start();
+    next.len() < after.len() && next.starts_with('.') && !next.starts_with("..")
+}
+
+/// How code names the object that it is in.
+const OBJECTS: &[&str] = &["self.", "this."];

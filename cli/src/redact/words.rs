@@ -2,6 +2,10 @@
 
 /// What stands behind a name without being its value: types, states, words of code and of documentation.
 pub(super) const NO_VALUES: &[&str] = &[
+    "*const",
+    "*mut",
+    "__u32",
+    "__u64",
     "any",
     "array",
     "async",
