@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use epitome::core::{Edit, ReadyPlan};
+use epitome::core::attribution::SourceKind;
+use epitome::core::{Edit, PartKind, ReadyPlan};
 use epitome::std::history::{PartStandIn, shortened_messages};
 use epitome::std::message::Message;
 use epitome::std::wire::openai_chat;
@@ -18,10 +19,21 @@ pub(crate) struct Filled {
     pub(crate) edits: BTreeMap<u32, Vec<PartStandIn>>,
     /// By the position where each stands.
     pub(crate) summaries: BTreeMap<u32, WrittenSummary>,
-    /// By leader: how much smaller the group is.
-    freed: BTreeMap<u32, u64>,
+    /// The parts that stay in fewer tokens.
+    pub(crate) shortened: Vec<ShortenedPart>,
     /// By leader: what stands in the place of this group and of those behind it.
     replaced: BTreeMap<u32, u64>,
+}
+
+/// A part that stays in fewer tokens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ShortenedPart {
+    pub(crate) kind: PartKind,
+    /// Of its group.
+    pub(crate) source: SourceKind,
+    leader: u32,
+    /// How much less it has.
+    pub(crate) freed: u64,
 }
 
 /// A summary, written.
@@ -37,10 +49,12 @@ impl Filled {
             Edit::Part(part) => Some(part.stand_in.map_or(0, |stand_in| stand_in.tokens.as_u64())),
             _ => None,
         });
-        let mut freed = BTreeMap::new();
-        for ((part, _), left) in ready.plan().shortened().zip(left) {
-            *freed.entry(part.leader()).or_default() += part.tokens().as_u64().saturating_sub(left);
-        }
+        let shortened = ready.plan().shortened().zip(left).map(|((part, _), left)| ShortenedPart {
+            kind: part.kind(),
+            source: part.group().map_or(SourceKind::Caller, |group| group.source()),
+            leader: part.leader(),
+            freed: part.tokens().as_u64().saturating_sub(left),
+        });
         let (mut summaries, mut replaced) = (BTreeMap::new(), BTreeMap::new());
         let written = ready.edits().filter_map(|edit| match edit {
             Edit::Summary(summary) => Some((summary.position, summary.stand_in)),
@@ -57,7 +71,7 @@ impl Filled {
             tokens_after: ready.tokens_after(),
             edits: shortened_messages(ready).into_iter().collect(),
             summaries,
-            freed,
+            shortened: shortened.collect(),
             replaced,
         })
     }
@@ -67,8 +81,12 @@ impl Filled {
         self.replaced.get(&leader).copied().unwrap_or_default()
     }
 
-    /// How many tokens fewer the group has.
-    pub(crate) fn freed(&self, leader: u32) -> u64 {
-        self.freed.get(&leader).copied().unwrap_or_default()
+    /// How many tokens fewer each group with shortened parts has, by leader.
+    pub(crate) fn freed(&self) -> BTreeMap<u32, u64> {
+        let mut freed = BTreeMap::new();
+        for part in &self.shortened {
+            *freed.entry(part.leader).or_default() += part.freed;
+        }
+        freed
     }
 }

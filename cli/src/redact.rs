@@ -10,6 +10,8 @@
 //! by a break of a line or between two texts of the JSON, and those in numbers. What cannot be searched, because it is
 //! encrypted or an image, is counted, and the user is told.
 
+#[cfg(test)]
+mod alarms;
 mod context;
 #[cfg(test)]
 mod corpus;
@@ -22,6 +24,7 @@ mod scan;
 mod table;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use core::fmt::Write as _;
 use core::ops::Range;

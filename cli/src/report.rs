@@ -1,9 +1,7 @@
 //! What a compaction did, for people and for programs.
 
-use epitome::core::attribution::SourceKind;
 use epitome::core::{
-    Basis, Floors, Group, GroupKind, Index, Loss, Outcome, PartVerdict, Plan, Repair, Tokens, Unchanged,
-    Verdict,
+    Basis, Floors, Group, GroupKind, Index, Outcome, PartVerdict, Plan, Repair, Tokens, Unchanged, Verdict,
 };
 use serde::Serialize;
 
@@ -12,10 +10,12 @@ use crate::filled::Filled;
 use crate::scan::Uncounted;
 use crate::strategy::Strategies;
 
+mod lost;
 mod picture;
 mod rows;
 mod text;
 
+pub(crate) use lost::LossRow;
 pub(crate) use picture::Picture;
 pub(crate) use rows::{Row, place_of, table};
 
@@ -138,15 +138,6 @@ pub(crate) struct GroupDetail {
     pub(crate) verdict: char,
 }
 
-/// A kind of group or part that has lost something.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct LossRow {
-    pub(crate) kind: &'static str,
-    pub(crate) source: SourceKind,
-    pub(crate) count: u32,
-    pub(crate) tokens: u64,
-}
-
 /// Why a group became what it became.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct WhyRow {
@@ -154,13 +145,6 @@ pub(crate) struct WhyRow {
     pub(crate) last: u32,
     pub(crate) verdict: char,
     pub(crate) because: String,
-}
-
-impl LossRow {
-    fn new(loss: Loss) -> Self {
-        let Loss { kind, source, count, tokens, .. } = loss;
-        Self { kind: kind.as_str(), source, count, tokens }
-    }
 }
 
 /// What became of a conversation.
@@ -229,11 +213,12 @@ fn is_shortened(plan: &Plan<'_>, group: &Group<'_>) -> bool {
 }
 
 fn details(index: Index<'_>, decided: Decided<'_>, filled: Option<&Filled>) -> Vec<GroupDetail> {
+    let freed = filled.map(Filled::freed).unwrap_or_default();
     let groups = index.groups().map(|group| {
         let first = group.positions().map(|run| run.start).min().unwrap_or(0);
         let end = group.positions().map(|run| run.end).max().unwrap_or(0);
         let (kind, tokens, verdict) = (group.kind(), group.tokens().0, decided.letter(&group));
-        let freed = filled.map_or(0, |filled| filled.freed(group.leader()));
+        let freed = freed.get(&group.leader()).copied().unwrap_or_default();
         let tokens_after = match verdict {
             'D' => 0,
             'R' => filled.map_or(0, |filled| filled.replaced(group.leader())),
@@ -277,10 +262,6 @@ impl Report {
         let (messages, tokens) = (sizes.len() as u64, sum(sizes));
         let details = details(index, decided, filled);
         let tokens_after = decided.tokens_after(index, tokens, filled);
-        let lost = match decided {
-            Decided::Planned(plan) => plan.loss().rows().map(LossRow::new).collect(),
-            _ => Vec::new(),
-        };
         let unchanged_reason = match decided {
             Decided::Unchanged(reason) => Some(reason),
             _ => None,
@@ -304,7 +285,7 @@ impl Report {
             strategies: strategies.names().to_vec(),
             unchanged_reason,
             repair: None,
-            loss: lost,
+            loss: lost::rows(index, &details, filled),
             verdicts: details.iter().map(|group| group.verdict).collect(),
             groups_detail: details,
             why: Vec::new(),

@@ -76,7 +76,11 @@ mod tests {
     fn a_list_is_read_as_text_json_and_toml() {
         let text = Strategies::parse("tool-results:keep=5 | truncate").unwrap();
         let json = r#"[{"strategy": "tool-results", "keep": 5}, {"strategy": "truncate"}]"#;
-        assert_eq!(Strategies::parse(json).unwrap().names(), text.names());
+        let texts = r#"["tool-results:keep=5", "truncate"]"#;
+        let mixed = r#"[{"strategy": "tool-results", "keep": 5}, "truncate"]"#;
+        for json in [json, texts, mixed] {
+            assert_eq!(Strategies::parse(json).unwrap().names(), text.names(), "{json}");
+        }
         let one = Strategies::parse("strategy = \"tool-results\"\nkeep = 5").unwrap();
         assert_eq!(one.names(), ["tool-results:keep=5"]);
         for wrong in [r#"{"strategy": "trunkate"}"#, "strategy = \"trunkate\"", "strategy = ", "{"] {

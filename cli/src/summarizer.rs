@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome::compactors::{Instructions, PromptedSummarizer, Summarizer, SummaryWriter};
-use epitome::core::{Plan, SummaryGap, TokenCounter, Tokens};
+use epitome::core::{Plan, SummaryGap, TokenCounter, Tokens, Writer};
 use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
 use epitome::std::message::Message;
 use epitome::std::run::ModelResponse;
@@ -68,9 +68,21 @@ pub(crate) fn write(
     let written = plan.summaries().map(|gap| {
         let late = late(&gap)?;
         block_on(writer.with_late_answers(&late).write(&gap, messages))
-            .map_err(|error| Failure::new(code::IO, format!("--summarizer: {error}")))
+            .map_err(|error| Failure::new(code::IO, format!("{}: {error}", place(&gap))))
     });
     written.collect()
+}
+
+/// Who was to write, and in the place of which messages.
+fn place(gap: &SummaryGap<'_>) -> String {
+    let who = match gap.writer {
+        Writer::Digest => "--strategy: the digest",
+        Writer::Ledger => "--strategy: the ledger",
+        _ => "--summarizer: the summary",
+    };
+    let (first, last) =
+        gap.covers().flatten().fold((u32::MAX, 0), |(first, last), at| (first.min(at), last.max(at)));
+    format!("{who} of messages {first} to {last}")
 }
 
 /// The address of the resource: of a base like `https://api.openai.com/v1`, what is below it. A query stays behind it.

@@ -12,6 +12,7 @@ mod things;
 use core::fmt;
 use core::str::FromStr;
 use std::borrow::ToOwned as _;
+use std::format;
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
@@ -119,11 +120,24 @@ impl StrategySpec {
         }
         let early = stages.iter().rev().skip(1).find(|stage| stage.replaces());
         match early {
-            Some(stage) => Err(SpecError::NotLast { strategy: stage.row.name }),
+            Some(early) => Err(not_last(early, &stages)),
             None if stages.is_empty() => Err(SpecError::Empty { stage: 1 }),
             None => Ok(Self { stages }),
         }
     }
+}
+
+/// The stage `early` has others behind it: says in which order they may stand.
+fn not_last(early: &Stage, stages: &[Stage]) -> SpecError {
+    let (replacing, others): (Vec<&Stage>, Vec<&Stage>) = stages.iter().partition(|stage| stage.replaces());
+    let said = |stages: &[&Stage], between| {
+        stages.iter().map(|stage| stage.to_string()).collect::<Vec<_>>().join(between)
+    };
+    let instead = match replacing.as_slice() {
+        [_] => format!("write {}", said(&[others, replacing].concat(), " | ")),
+        several => format!("take {}, not both", said(several, " or ")),
+    };
+    SpecError::NotLast { strategy: early.row.name, instead }
 }
 
 impl Stage {

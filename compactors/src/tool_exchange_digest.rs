@@ -42,8 +42,10 @@ const CHARS_PER_TOKEN: u32 = 4;
 /// A digest has at most this share of what is new in it: there is something to gain.
 const SHRINKS_TO: u64 = 2;
 
-/// Below this there is no room for a name and the beginning of a result, in what every digest begins with.
-const DIGEST_TOKENS_MIN: u64 = 32;
+/// Below this a digest could hold nothing but what every digest begins with. No tokenizer makes more tokens than there are
+/// bytes, so that by every counter there is room for its header, a message's framing and a word that something is left out: a
+/// digest that is planned can be written.
+const DIGEST_TOKENS_MIN: u64 = 48;
 
 impl Default for ToolExchangeDigest {
     fn default() -> Self {
@@ -65,7 +67,7 @@ impl ToolExchangeDigest {
         self
     }
 
-    /// How long a digest may be, in characters of which four make a token. It also has at most half of the exchanges that
+    /// How long a digest may be, in characters of which four make a token: with less than 192 there is none. It also has at most half of the exchanges that
     /// it replaces, and as much as the summary among them had.
     #[must_use]
     pub const fn chars_max(mut self, chars: u32) -> Self {

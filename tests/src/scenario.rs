@@ -212,7 +212,7 @@ fn exchanges() -> impl Strategy<Value = Spec> {
 
 /// Mostly with room for a short one: small conversations have small exchanges.
 fn digest() -> impl Strategy<Value = Spec> {
-    (0..4_u32, 100..600_u32).prop_map(|(keep, chars)| Spec::Digest { keep, chars })
+    (0..4_u32, 200..900_u32).prop_map(|(keep, chars)| Spec::Digest { keep, chars })
 }
 
 fn supersede() -> impl Strategy<Value = Spec> {

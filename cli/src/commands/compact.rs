@@ -278,7 +278,7 @@ fn rehearse(
     if let Some(profile) = settings.repairs(transcript) {
         pieces = repair::repair(&pieces, transcript, profile, counter)?.0;
     }
-    let pieces: Vec<_> = pieces.iter().map(OwnedPiece::as_piece).collect();
+    let pieces = pieces.iter().map(OwnedPiece::as_piece).collect::<Result<Vec<_>>>()?;
     transcript.rehearse(&pieces).map_err(|error| Failure::unwritable(&error))
 }
 

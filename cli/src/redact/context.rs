@@ -10,6 +10,7 @@ use regex::Regex;
 
 use super::scan::{Hit, Row, Rules};
 use super::table::{has_digit, has_long_run, is_exact};
+use super::words::{NO_VALUES, PROSE};
 
 pub(super) const ASSIGNMENT: &str = "assignment";
 
@@ -31,6 +32,13 @@ macro_rules! weak_names {
 macro_rules! sign {
     () => {
         r#"\\{0,8}["'`]?[ \t]{0,4}(?::=|=>|\?=|=|:)[ \t]{0,4}"#
+    };
+}
+
+/// Of a field of a form, the value and what stands between it and the next attribute.
+macro_rules! value_first {
+    () => {
+        r#"(?:[^<>]{0,200}?[ \t])?(?i:value)[ \t]?=[ \t]?\\{0,8}["'](?P<secret>[^"'<>\\\r\n]{4,})\\{0,8}["'](?:[^<>]{0,200}?)[ \t]"#
     };
 }
 
@@ -112,9 +120,12 @@ const fn row(
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
+    // RFC 7616: of a digest, what was made of the password; the rest is no secret.
+    row("authorization", &["authorization"],
+        r#"(?i:authorization)\\{0,8}["'`]?[ \t]{0,4}[:=,][ \t]{0,4}\\{0,8}["'`]?(?i:digest)[ \t][^\r\n]{0,480}?[ ,](?i:response)=\\{0,8}["'](?P<secret>[A-Fa-f0-9]{16,})"#, any),
     // RFC 6750, RFC 7617, and schemes of vendors; the value alone is a secret too.
     row("authorization", &["authorization"],
-        r#"(?i:authorization)\\{0,8}["'`]?[ \t]{0,4}[:=,][ \t]{0,4}\\{0,8}["'`]?(?i:basic|bearer|token|apikey|api-key|key|bot|negotiate|digest)[ \t]{1,4}(?P<secret>[A-Za-z0-9._~+/:=-]{3,})"#, is_literal_word),
+        r#"(?i:authorization)\\{0,8}["'`]?[ \t]{0,4}[:=,][ \t]{0,4}\\{0,8}["'`]?(?i:basic|bearer|token|apikey|api-key|key|bot|negotiate|ssws)[ \t]{1,4}(?P<secret>[A-Za-z0-9._~+/:=-]{3,})"#, is_literal_word),
     row("bearer-token", &["bearer"], r"(?i:bearer)[ \t]{1,4}(?P<secret>[A-Za-z0-9._~+/-]{8,}={0,2})", is_random),
     row("authorization", &["authorization"], r#"(?i:authorization)\\{0,8}["'`]?[ \t]{0,4}[:=][ \t]{0,4}\\{0,8}["'`]?(?P<secret>[A-Za-z0-9._~+/=-]{16,})"#, is_random),
     // RFC 3986, 3.2.1. A password may have `@` and `/` in it, a port has digits only.
@@ -132,6 +143,17 @@ pub(super) const ROWS: &[Row] = &[
     // XML and HTML.
     row(ASSIGNMENT, NAME_SIGNS, concat!(names!(), r"(?:[ \t][^<>]*)?>(?P<secret>[^<>\r\n]{4,})</"), is_quoted),
     row(ASSIGNMENT, NAME_SIGNS, concat!(names!(), r#"["']?(?:[ \t][^<>\r\n]*?)?[ \t]value[ \t]?=[ \t]?["'](?P<secret>[^"'<>\r\n]{4,})["']"#), is_quoted),
+    row(ASSIGNMENT, &["<input"], concat!(r"(?i:<input)[ \t]", value_first!(), r#"(?i:type)[ \t]?=[ \t]?\\{0,8}["']?(?i:password)"#), is_quoted),
+    row(ASSIGNMENT, &["<input"], concat!(r"(?i:<input)[ \t]", value_first!(), r#"(?i:name|id)[ \t]?=[ \t]?\\{0,8}["']?[A-Za-z0-9_.-]{0,64}?"#, names!(), r#"\\{0,8}["'/ >]"#), is_quoted),
+    // Databases: statements of SQL, and addresses that are lists of settings.
+    row(ASSIGNMENT, &["identified"], r#"(?i:identified)[ \t]{1,4}(?:(?i:with)[ \t]{1,4}[A-Za-z0-9_'"`]{1,64}[ \t]{1,4})?(?i:by|as)[ \t]{1,4}\\{0,8}["'](?P<secret>[^"'\\\r\n]{3,})\\{0,8}["']"#, |hit| is_value(hit.secret)),
+    row(ASSIGNMENT, &["with", "encrypted", "login"], r"(?i:with|encrypted|login)[ \t]{1,4}(?i:password)[ \t]{1,4}\\{0,8}'(?P<secret>[^'\\\r\n]{3,})\\{0,8}'", |hit| is_value(hit.secret)),
+    row(ASSIGNMENT, &["pwd="], r#"(?i:pwd)=(?P<secret>[^\s"'`,;&|<>(){}\[\]\\]{3,})"#, is_setting),
+    // wpa_supplicant.conf(5).
+    row(ASSIGNMENT, &["psk="], r#"(?i:psk)=\\{0,8}["'](?P<secret>[^"'\\\r\n]{8,})\\{0,8}["']"#, |hit| is_value(hit.secret)),
+    row(ASSIGNMENT, &["psk="], r"(?i:psk)=(?P<secret>[A-Fa-f0-9]{64})", any),
+    // Headers in JSON and in code.
+    row("cookie", &["cookie\"", "cookie'", "cookie\\"], r#"(?i:cookie)\\{0,8}["'][ \t]{0,4}[:=,][ \t]{0,4}\[?\s{0,16}\\{0,8}["'](?P<secret>[A-Za-z0-9_.-]{1,64}=[^\r\n"'\\]+)"#, any),
     // Files of passwords: .netrc, .pgpass.
     row(ASSIGNMENT, &["login "], r"login [ \t]{0,4}\S{1,128}\s{1,8}password [ \t]{0,4}(?P<secret>\S{3,})", any),
     row(ASSIGNMENT, &[":5432:", ":5433:", ":6432:", ":*:"], r":[0-9*]{1,5}:[^\s:]{1,64}:[^\s:]{1,64}:(?P<secret>[^\s:]{3,})", begins_line),
@@ -160,14 +182,17 @@ fn looks_random(value: &str) -> bool {
     let has_letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());
     value.len() >= KEY_BYTES_MIN
         && is_value(value)
-        && ((has_digit(value) && has_letter) || (has_long_run(value) && !is_path(value)))
+        && ((has_digit(value) && has_letter) || has_long_run(value))
         && !value.starts_with(['/', '~', '.'])
+        && !is_path(value)
 }
 
 /// Whether the text between quotes is a value, or words that nobody says to a reader.
 fn is_quoted(hit: &Hit<'_>) -> bool {
     let value = hit.secret.trim();
-    is_value(value) && (!value.contains(char::is_whitespace) || (takes_phrase(hit.lead) && is_phrase(value)))
+    is_value(value)
+        && !is_constant(value)
+        && (!value.contains(char::is_whitespace) || (takes_phrase(hit.lead) && is_phrase(value)))
 }
 
 /// Whether what begins or ends with this name may have blanks.
@@ -194,7 +219,12 @@ fn is_bare(hit: &Hit<'_>) -> bool {
     if value.len() > WORD_BYTES_MAX {
         return true;
     }
-    if !is_value(value) || hit.after.starts_with(['(', '[', '{', '<']) || is_path(value) {
+    if !is_value(value) || hit.after.starts_with(['(', '[', '{', '<']) || is_path(value) || goes_on(hit.after)
+    {
+        return false;
+    }
+    let object = hit.before.rsplit(char::is_whitespace).next().unwrap_or_default();
+    if is_word(value) && OBJECTS.iter().any(|own| object.starts_with(own)) {
         return false;
     }
     // In a sentence, `password: the` is no password; on a line of its own, it is one.
@@ -207,7 +237,15 @@ fn is_weak_bare(hit: &Hit<'_>) -> bool {
     let is_variable = hit.lead.trim_start_matches(|one: char| one.is_ascii_uppercase()) == "=";
     let has_other = || !hit.secret.bytes().all(|byte| byte.is_ascii_digit());
     !is_code
+        && !hit.secret.starts_with(':')
         && (looks_random(hit.secret) || (is_variable && has_other() && is_bare(hit) && !is_file(hit.secret)))
+}
+
+/// Whether it is one of several settings with semicolons between them, which is how an address of a database names a password.
+fn is_setting(hit: &Hit<'_>) -> bool {
+    (hit.before.trim_end().ends_with(';') || hit.after.starts_with(';'))
+        && is_value(hit.secret)
+        && !is_file(hit.secret)
 }
 
 /// Whether it is the path of a file, as in the variable `PWD`.
@@ -281,6 +319,11 @@ pub(super) fn is_secret_under(key: &str, value: &str) -> bool {
             && (has_blank || value.contains('=') || looks_random(value)))
 }
 
+/// Whether each value in a list under `key` is what `key` says.
+pub(super) fn is_header(key: &str) -> bool {
+    HEADER.as_ref().is_some_and(|header| header.is_match(key))
+}
+
 /// Shorter ones are words such as `no`.
 const VALUE_BYTES_MIN: usize = 4;
 /// Keys are longer.
@@ -304,91 +347,40 @@ fn is_value(value: &str) -> bool {
             .any(|word| value.trim_end_matches(['.', ':', '?', '!']).eq_ignore_ascii_case(word))
 }
 
-/// What stands behind a name without being its value: types, states, words of code and of documentation.
-const NO_VALUES: &[&str] = &[
-    "any",
-    "array",
-    "async",
-    "await",
-    "bool",
-    "boolean",
-    "bytes",
-    "char",
-    "const",
-    "default",
-    "false",
-    "float",
-    "integer",
-    "none",
-    "null",
-    "number",
-    "object",
-    "option",
-    "optional",
-    "password",
-    "redacted",
-    "required",
-    "return",
-    "secret",
-    "static",
-    "str",
-    "string",
-    "text",
-    "token",
-    "true",
-    "typeof",
-    "undefined",
-    "unknown",
-    "value",
-    "void",
-];
-
-/// Words of sentences and labels about secrets: a pass phrase has none of them.
-const PROSE: &[&str] = &[
-    "a",
-    "an",
-    "and",
-    "are",
-    "as",
-    "at",
-    "be",
-    "by",
-    "enter",
-    "for",
-    "from",
-    "invalid",
-    "is",
-    "key",
-    "may",
-    "must",
-    "new",
-    "not",
-    "of",
-    "or",
-    "password",
-    "passwords",
-    "required",
-    "secret",
-    "should",
-    "that",
-    "the",
-    "this",
-    "to",
-    "token",
-    "use",
-    "used",
-    "user",
-    "will",
-    "with",
-    "your",
-];
-
 fn is_word(value: &str) -> bool {
     value.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_')
 }
 
-/// Whether it is names with points between them: `settings.password`, `Self::KEY`.
+/// Whether it is names with points between them: `settings.password`, `Self::KEY`, `node.colon2_token`.
 fn is_path(value: &str) -> bool {
     let names = value.split(['.', ':']).filter(|name| !name.is_empty());
-    value.contains(['.', ':']) && names.clone().count() > 1 && names.clone().all(is_word)
+    value.contains(['.', ':']) && names.clone().count() > 1 && names.clone().all(is_name)
 }
+
+/// Whether it is the name of a variable: a word, in which one digit may stand before the next word.
+fn is_name(name: &str) -> bool {
+    match name.split_once(|one: char| one.is_ascii_digit()) {
+        Some((word, rest)) => !word.is_empty() && is_word(word) && rest.starts_with('_') && is_word(rest),
+        None => is_word(name),
+    }
+}
+
+/// Whether it is the name of a constant: words in capitals, and with digits only where one of the words says so.
+fn is_constant(value: &str) -> bool {
+    let mut bytes = value.bytes();
+    bytes.all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+        && match value.matches('_').count() {
+            0 => false,
+            1 => value.ends_with("_SECRET"),
+            _ => !has_digit(value) || value.contains("_SECRET_"),
+        }
+}
+
+/// Whether the next line calls something of the value: it is code.
+fn goes_on(after: &str) -> bool {
+    let next = after.trim_start();
+    next.len() < after.len() && next.starts_with('.') && !next.starts_with("..")
+}
+
+/// How code names the object that it is in.
+const OBJECTS: &[&str] = &["self.", "this."];

@@ -33,7 +33,7 @@ fn shape(row: &str) -> Shape {
 
 /// The text with what its braces and backslashes stand for.
 fn made_up(text: &str) -> String {
-    let made = Regex::new(r"\{(mix|low|hex|up|let|num):(\d+)\}|\\u\{([0-9a-f]+)\}|\\([nte\\])").unwrap();
+    let made = Regex::new(r"\{(mix|low|hex|up|let|num):(\d+)\}|\\u\{([0-9a-f]+)\}|\\([nrte\\])").unwrap();
     let replaced = made.replace_all(text, |found: &regex::Captures<'_>| {
         if let Some(code) = found.get(3) {
             return char::from_u32(u32::from_str_radix(code.as_str(), 16).unwrap()).unwrap().to_string();
@@ -41,6 +41,7 @@ fn made_up(text: &str) -> String {
         if let Some(escape) = found.get(4) {
             let one = match escape.as_str() {
                 "n" => "\n",
+                "r" => "\r",
                 "t" => "\t",
                 "e" => "\u{1b}",
                 other => other,
@@ -103,7 +104,34 @@ fn the_work_grows_with_the_length() {
     let mut pieces: BTreeSet<String> =
         signs.map(|sign| format!("{sign} {sign}aaaaaaaaaaaaaaaaaaaaaaaa")).collect();
     pieces.extend(
-        ["sk- ", "eyJ.", "token=", "secret=$", "secret:a.", "password: abcd.", "x://u:"].map(str::to_owned),
+        [
+            "sk- ",
+            "eyJ.",
+            "token=",
+            "secret=$",
+            "secret:a.",
+            "password: abcd.",
+            "x://u:",
+            "a.b.c.d.",
+            "key=",
+            "token=token=",
+            "api_key=",
+            "password=password:",
+            "<input value=\"aaaa\" ",
+            "cookie\":\"a=",
+            "identified by ",
+            "sk-a\r",
+            "pwd=a;",
+            "psk=\"",
+            ".",
+            "=",
+            "a.b=c.",
+            "AAAA",
+            "auth.token.",
+            "https://a:b:",
+            "--token ",
+        ]
+        .map(str::to_owned),
     );
     for piece in pieces {
         let work = |parts: usize| {

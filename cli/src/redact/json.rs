@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::Redactor;
+use super::{Redactor, context};
 
 /// Passes JSON, or lines of it, on to a writer; of the text it holds the one string that it is in.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub(crate) struct Writer<'r, W> {
     last: Option<String>,
     /// The key of the value that comes.
     key: Option<String>,
+    /// The key of the list of values of a header that comes.
+    list: Option<String>,
 }
 
 impl<'r, W: Write> Writer<'r, W> {
@@ -28,7 +30,7 @@ impl<'r, W: Write> Writer<'r, W> {
 
     /// The same for a text that is itself in a text.
     pub(super) const fn within(redactor: &'r mut Redactor, out: W, depth: u8) -> Self {
-        Self { redactor, out, depth, literal: Vec::new(), escaped: false, last: None, key: None }
+        Self { redactor, out, depth, literal: Vec::new(), escaped: false, last: None, key: None, list: None }
     }
 
     /// Writes what is left, which is something only if the JSON has ended too early.
@@ -46,6 +48,11 @@ impl<'r, W: Write> Writer<'r, W> {
             match byte {
                 b' ' | b'\t' | b'\r' | b'\n' => {}
                 b':' => self.key = self.last.take(),
+                b'[' => {
+                    self.list = self.key.take().filter(|key| context::is_header(key));
+                    self.last = None;
+                }
+                b']' | b'{' | b'}' => (self.key, self.last, self.list) = (None, None, None),
                 _ => (self.key, self.last) = (None, None),
             }
         }
@@ -60,7 +67,8 @@ impl<'r, W: Write> Writer<'r, W> {
             let new = self.redactor.text(literal);
             return self.out.write_all(new.as_deref().unwrap_or(literal).as_bytes());
         };
-        let new = self.redactor.nested(self.key.take().as_deref(), &text, self.depth);
+        let key = self.key.take();
+        let new = self.redactor.nested(key.as_deref().or(self.list.as_deref()), &text, self.depth);
         match new {
             Some(new) => {
                 serde_json::to_writer(&mut self.out, &new).map_err(io::Error::from)?;

@@ -14,7 +14,7 @@ pub(super) struct Plain<'t> {
     seams: Vec<(usize, usize)>,
 }
 
-/// Sequences that a terminal obeys, these and invisible characters as they are written in source code, and characters
+/// Sequences that a terminal obeys, a return to the beginning of its line too, these and invisible characters as they are written in source code, and characters
 /// that are not seen: controls, formats (zero width, soft hyphen, direction) and variation selectors.
 static INVISIBLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
@@ -22,6 +22,7 @@ static INVISIBLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
         \x1b\[[0-?]{0,64}[\x20-/]{0,8}[@-~] | \x1b\][^\x07\x1b]{0,256}(?:\x07|\x1b\\) | \x1b[@-_]
         | \\(?:u001[bB]|x1[bB]|033|e)\[[0-9;]{0,32}m
         | \\u(?:00[aA][dD]|200[b-fB-F]|202[a-eA-E]|206[0-9a-fA-F]|[fF][eE][fF][fF])
+        | \r{1,64}
         | [\p{Cf}\p{Cc}\u{34f}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{180b}-\u{180f}\u{3164}\u{fe00}-\u{fe0f}\u{ffa0}\u{e0100}-\u{e01ef}--[\t\n\r]]",
     )
     .ok()
@@ -34,6 +35,11 @@ impl<'t> Plain<'t> {
         };
         let (mut plain, mut seams, mut from) = (String::with_capacity(text.len()), Vec::new(), 0);
         for found in invisible.find_iter(text) {
+            // At the end of a line it is one of the two characters that end it.
+            let after = text.get(found.end()..).unwrap_or_default();
+            if found.as_str().starts_with('\r') && (after.is_empty() || after.starts_with('\n')) {
+                continue;
+            }
             plain += text.get(from..found.start()).unwrap_or_default();
             from = found.end();
             seams.push((plain.len(), from - plain.len()));

@@ -45,6 +45,10 @@ pub(super) const ROWS: &[Row] = &[
     row("xai-key", &["xai-"], r"xai-[A-Za-z0-9_-]{40,}", is_key), // https://docs.x.ai/developers/quickstart.md
     row("perplexity-key", &["pplx-"], r"pplx-[A-Za-z0-9_-]{32,}", is_key), // gitleaks
     row("nvidia-key", &["nvapi-"], r"nvapi-[A-Za-z0-9_-]{40,}", any), // https://docs.nvidia.com/nemo/retriever/latest/extraction/api-keys/
+    row("cerebras-key", &["csk-"], r"csk-[a-z0-9]{40,}", any), // https://inference-docs.cerebras.ai/quickstart
+    row("tavily-key", &["tvly-"], r"tvly-[A-Za-z0-9_-]{28,}", is_key), // https://docs.tavily.com/documentation/quickstart
+    row("together-key", &["tgp_v1_"], r"tgp_v1_[A-Za-z0-9_-]{40,}", any), // https://docs.together.ai/docs/api-keys-authentication
+    behind(36, "deepl-key", &[":fx"], r"[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}:fx", is_exact), // https://developers.deepl.com/docs/getting-started/auth
     row("replicate-token", &["r8_"], r"r8_[A-Za-z0-9]{37}", any), // https://replicate.com/docs/topics/security/api-tokens
     row("huggingface-token", &["hf_", "api_org_"], r"(?:hf|api_org)_[A-Za-z0-9]{30,}", any), // https://huggingface.co/docs/hub/en/security-tokens
     row("langsmith-key", &["lsv2_"], r"lsv2_[A-Za-z0-9_-]{40,}", any), // https://docs.langchain.com/langsmith/create-account-api-key
@@ -99,6 +103,8 @@ pub(super) const ROWS: &[Row] = &[
     row("discord-token", &["MT", "Mj", "Mz", "MD", "ND", "NT", "Nj", "Nz", "OD", "OT"], r"[MNO][A-Za-z0-9_-]{22,30}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}", is_exact),
     row("discord-token", &["https://discord"], r"https://discord(?:app)?\.com/api/webhooks/[0-9]{17,20}/[A-Za-z0-9_-]{60,}", any),
     row("twilio-key", &["SK"], r"SK[0-9a-f]{32}", is_exact), // https://www.twilio.com/docs/iam/api-keys/key-resource-v1
+    behind(11, "firebase-key", &[":APA91b"], r"AAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{100,}", any), // https://firebase.google.com/docs/cloud-messaging
+    row("resend-key", &["re_"], r"re_[A-Za-z0-9]{6,12}_[A-Za-z0-9]{20,}", is_digital), // https://resend.com/docs/api-reference/introduction
     row("sendgrid-key", &["SG."], r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}", any), // https://docs.sendgrid.com/api-reference/how-to-use-the-sendgrid-v3-api/authentication
     row("mailgun-key", &["key-"], r"key-[a-f0-9]{32}", is_exact), // https://documentation.mailgun.com/docs/mailgun/api-reference/api-overview
     behind(32, "mailchimp-key", &["-us"], r"[a-f0-9]{32}-us[0-9]{1,2}", is_exact), // https://mailchimp.com/developer/marketing/docs/fundamentals/
@@ -129,6 +135,11 @@ const fn any(_: &Hit<'_>) -> bool {
 /// Whether it is random rather than words with hyphens between them.
 fn is_key(hit: &Hit<'_>) -> bool {
     has_digit(hit.secret.get(4..).unwrap_or_default()) || has_long_run(hit.secret)
+}
+
+/// Whether it has digits: a name in code of this form has none.
+fn is_digital(hit: &Hit<'_>) -> bool {
+    has_digit(hit.secret)
 }
 
 pub(super) fn has_digit(secret: &str) -> bool {

@@ -47,6 +47,23 @@ fn keys_of_json_say_what_their_values_are() {
     assert_eq!(redactor.found.redacted, BTreeMap::from([("assignment", 3)]));
 }
 
+/// Headers have several values under one name, and other names have lists of words.
+#[test]
+fn keys_of_json_say_what_a_list_of_headers_is() {
+    for name in ["cookie", "Set-Cookie", "set-cookie", "Authorization"] {
+        let text = format!(
+            r#"{{"{name}": ["sid=abcdefgh; Path=/", 3, "b=ijklmnop"], "x": ["sid=abcdefgh"], "{name}": "c=qrstuv",
+            "{name}": [["sid=abcdefgh"], {{"note": "sid=abcdefgh"}}], "y": "sid=abcdefgh"}}"#
+        );
+        let mut redactor = Redactor::default();
+        let expected = text
+            .replacen("sid=abcdefgh; Path=/", "[redacted:assignment]", 1)
+            .replace("b=ijklmnop", "[redacted:assignment]")
+            .replace("c=qrstuv", "[redacted:assignment]");
+        assert_eq!(redactor.json(&text), expected);
+    }
+}
+
 #[test]
 fn what_cannot_be_searched_is_counted() {
     let blob = "QUJD".repeat(20);

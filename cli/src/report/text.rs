@@ -176,7 +176,10 @@ impl Report {
 
 impl LossRow {
     fn to_text(self) -> String {
-        let kind = self.kind.replace('_', " ");
+        let kind = match self.kind {
+            "orphan" => "result without call".to_owned(),
+            kind => kind.replace('_', " "),
+        };
         let source = match self.source {
             SourceKind::Context => " of context",
             SourceKind::History => " of history",
@@ -189,7 +192,7 @@ impl LossRow {
 }
 
 /// What people call the kinds of groups.
-const KINDS: [(GroupKind, &str); 6] = [
+pub(super) const KINDS: [(GroupKind, &str); 6] = [
     (GroupKind::System, "instructions"),
     (GroupKind::User, "user"),
     (GroupKind::Assistant, "assistant"),

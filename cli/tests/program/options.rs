@@ -24,7 +24,10 @@ fn unknown_names() {
         ],
     );
     refused(&["--strategy", "window:turns=-1"], &["window: keep-turns cannot be \"-1\"; known: a number"]);
-    refused(&["--strategy", "tool-digest | truncate"], &["tool-digest has to come last"]);
+    refused(
+        &["--strategy", "tool-digest | truncate"],
+        &["tool-digest has to come last", "write truncate | tool-digest\n"],
+    );
     refused(
         &["--tokenizer", "gpt"],
         &["--tokenizer: ", "\"gpt\"; known: estimate, ", "o200k_base", "cl100k_base"],

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::samples::{self, Sample};
 use super::support::*;
 
 const DIGEST: [&str; 5] = ["--keep", "40%", "--strategy", "tool-digest:keep=1", "--json"];
@@ -83,4 +84,41 @@ fn summaries_stay_in_a_repaired_conversation_of_another_format() {
     assert!(!summaries(&plain).is_empty());
     assert_eq!(summaries(&plain), summaries(&repaired));
     run(&["validate", text(&out), "--profile", "anthropic"]).ok();
+}
+
+/// The same lines without the questions behind the first and the answers before the last: an agent at work, whose newest step
+/// follows the digest of those before it.
+fn one_turn(lines: &str) -> String {
+    let said = |line: &&str| line.contains("question number") || line.contains("answer number");
+    let kept =
+        |line: &&str| !said(line) || line.contains("question number 0") || line.contains("answer number 3");
+    lines.lines().filter(kept).map(|line| format!("{line}\n")).collect()
+}
+
+/// A conversion lists what its target cannot say as a loss, whatever a repair has put together of it.
+#[test]
+fn what_is_repaired_is_converted_as_what_is_not() {
+    let folder = Folder::new();
+    let (mut merged, mut digests) = (0, 0);
+    let mut all = samples::all(4);
+    for name in ["codex.jsonl", "claude-code.jsonl", "pi.jsonl", "openhands.jsonl"] {
+        let turns = all.iter().find(|sample| sample.name == name).unwrap();
+        all.push(Sample { from: "auto", name: format!("steps-{name}"), text: one_turn(&turns.text) });
+    }
+    for sample in all {
+        let file = folder.file(&sample.name, &sample.text);
+        for (profile, to) in
+            [("mistral", "openai-chat"), ("anthropic", "gemini"), ("gemini", "openai-responses")]
+        {
+            let out = folder.path("out.json");
+            let args = ["compact", text(&file), "--from", sample.from, "-o", text(&out), "--to", to];
+            let args = [&args[..], &["--repair", "--profile", profile], &DIGEST].concat();
+            let done = run(&args);
+            let what = format!("{} --profile {profile} --to {to}: {}", sample.name, done.err);
+            assert!([0, 1].contains(&done.code), "{what}");
+            merged += serde_json::from_str::<Value>(&done.out).unwrap()["repair"]["merged"].as_u64().unwrap();
+            digests += usize::from(read(&out).contains("[Conversation Summary]"));
+        }
+    }
+    assert!(merged > 0 && digests > 20, "{merged} {digests}");
 }

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use super::samples;
 use super::support::*;
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -184,4 +185,53 @@ fn colour_only_where_it_is_wanted() {
     assert!(colour.contains("\u{1b}[32m") && !colour.contains("##"), "{colour}");
     let plain = on_a_terminal(&args, "1").unwrap();
     assert!(!plain.contains('\u{1b}') && plain.contains("##...#"), "{plain}");
+}
+
+/// The table of groups and the line of losses count the same: of each kind, what is gone, and what is shortened by how much.
+#[test]
+fn what_is_lost_is_what_the_table_says() {
+    let folder = Folder::new();
+    let mut stray = messages(6);
+    stray.insert(
+        1,
+        serde_json::json!({"role": "tool", "tool_call_id": "nobody's", "content": "orphan ".repeat(9)}),
+    );
+    let mut all = samples::all(3);
+    all.push(samples::Sample { from: "auto", name: "stray.jsonl".into(), text: jsonl(&stray) });
+    let mut kinds = std::collections::BTreeSet::new();
+    for sample in &all {
+        let file = folder.file(&sample.name, &sample.text);
+        for strategy in samples::strategies() {
+            let args = ["compact", text(&file), "--from", sample.from, "--json", "--keep", "40%"];
+            let done = run(&[&args[..], &["--strategy", strategy.as_str()]].concat());
+            // A format that cannot hold a summary refuses one.
+            if done.code == 2 {
+                continue;
+            }
+            let report = done.json();
+            let list = |name: &str| report[name].as_array().unwrap().clone();
+            let number = |value: &Value| value.as_u64().unwrap();
+            let (details, lost) = (list("groups_detail"), list("loss"));
+            let what = format!("{} {strategy}: {lost:?}", sample.name);
+            let groups = ["system", "user", "assistant", "exchange", "summary", "orphan"];
+            for kind in groups {
+                let gone = |group: &&Value| {
+                    group["kind"] == kind && (group["verdict"] == "D" || group["verdict"] == "R")
+                };
+                let gone: Vec<&Value> = details.iter().filter(gone).collect();
+                let rows: Vec<&Value> = lost.iter().filter(|row| row["kind"] == kind).collect();
+                let count: u64 = rows.iter().map(|row| number(&row["count"])).sum();
+                assert_eq!(count, gone.len() as u64, "{kind} of {what}");
+                let sum = |rows: &[&Value]| rows.iter().map(|row| number(&row["tokens"])).sum::<u64>();
+                assert_eq!(sum(&rows), sum(&gone), "{kind} of {what}");
+                kinds.extend((count > 0).then_some(kind));
+            }
+            let shortened = details.iter().filter(|group| group["verdict"] == "E");
+            let less: u64 =
+                shortened.map(|group| number(&group["tokens"]) - number(&group["tokens_after"])).sum();
+            let parts = lost.iter().filter(|row| !groups.iter().any(|kind| row["kind"] == *kind));
+            assert_eq!(parts.map(|row| number(&row["tokens"])).sum::<u64>(), less, "parts of {what}");
+        }
+    }
+    assert!(["user", "assistant", "exchange", "orphan"].iter().all(|kind| kinds.contains(kind)), "{kinds:?}");
 }

@@ -1,5 +1,8 @@
 //! The same conversation in every format that is read.
 
+use epitome::compactors::StrategySpec;
+use epitome::core::Profile;
+use epitome::std::wire::CONVERSION_TARGETS;
 use serde_json::{Value, json};
 
 use crate::support::{Folder, read, run, text};
@@ -13,15 +16,40 @@ pub(crate) struct Sample {
 }
 
 /// The formats that `convert` writes: these samples are its output.
-pub(crate) const TARGETS: [&str; 7] = [
-    "openai-chat",
-    "openai-responses",
-    "anthropic",
-    "gemini",
-    "agent-framework",
-    "langchain",
-    "semantic-kernel",
-];
+pub(crate) const TARGETS: [&str; CONVERSION_TARGETS.len()] = {
+    let (mut names, mut at) = ([""; CONVERSION_TARGETS.len()], 0);
+    while at < names.len() {
+        names[at] = CONVERSION_TARGETS[at].as_str();
+        at += 1;
+    }
+    names
+};
+
+/// The rules that `--profile` takes.
+pub(crate) const PROFILES: [&str; Profile::ALL.len()] = {
+    let (mut names, mut at) = ([""; Profile::ALL.len()], 0);
+    while at < names.len() {
+        names[at] = Profile::ALL[at].as_str();
+        at += 1;
+    }
+    names
+};
+
+/// Every strategy that needs no model, as `--strategy` takes it: with what it must be told, or what has it do something to a
+/// conversation of a few turns. One that is new is there by its name.
+pub(crate) fn strategies() -> Vec<String> {
+    let told = |name: &str| match name {
+        "window" => ":turns=1",
+        "tool-results" | "tool-drop" | "tool-digest" => ":keep=1",
+        "reasoning" => ":profile=permissive",
+        "clamp" => ":max=20",
+        "context-window" => ":window=4000:output=100",
+        _ => "",
+    };
+    let each = StrategySpec::known().map(|(name, _)| format!("{name}{}", told(name)));
+    let each = each.chain(["tool-results:keep=1 | truncate".to_owned()]);
+    each.filter(|text| !text.parse::<StrategySpec>().unwrap().summarizes()).collect()
+}
 
 /// A conversation of so many turns in every format, in each form of a file that the format has.
 pub(crate) fn all(turns: usize) -> Vec<Sample> {

@@ -7,35 +7,8 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::samples::{self, Sample};
+use crate::samples::{self, PROFILES, Sample, strategies};
 use crate::support::*;
-
-/// A line for each strategy that needs no model, as `--strategy` takes it.
-const STRATEGIES: [&str; 11] = [
-    "truncate",
-    "window:turns=1",
-    "tool-results:keep=1",
-    "supersede",
-    "tool-drop:keep=1",
-    "tool-digest:keep=1",
-    "reasoning:profile=permissive",
-    "clamp:max=20",
-    "ephemeral",
-    "context-window:window=4000:output=100",
-    "tool-results:keep=1 | truncate",
-];
-
-const PROFILES: [&str; 9] = [
-    "openai-chat",
-    "openai-responses",
-    "anthropic",
-    "gemini",
-    "mistral",
-    "qwen",
-    "deepseek",
-    "bedrock-converse",
-    "permissive",
-];
 
 /// The whole text as JSON, or each of its lines.
 fn assert_json(text: &str, what: &str) {
@@ -52,28 +25,28 @@ const REPAIRED: [&str; 3] = ["truncate", "tool-digest:keep=1", "tool-results:kee
 
 #[test]
 fn a_table_of_formats_strategies_and_profiles() {
-    let samples = samples::all(3);
+    let (samples, strategies) = (samples::all(3), strategies());
     let refused = AtomicUsize::new(0);
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while let Some(sample) = samples.get(next.fetch_add(1, Relaxed)) {
-                    refused.fetch_add(rows_of(sample), Relaxed);
+                    refused.fetch_add(rows_of(sample, &strategies), Relaxed);
                 }
             });
         }
     });
     // Most of the table is written: formats that cannot hold a new message refuse theirs.
-    let rows = samples.len() * (STRATEGIES.len() + REPAIRED.len() * PROFILES.len());
+    let rows = samples.len() * (strategies.len() + REPAIRED.len() * PROFILES.len());
     assert!(refused.load(Relaxed) * 3 < rows, "{refused:?} of {rows} rows are refused");
 }
 
 /// All rows of a sample; how many are refused.
-fn rows_of(sample: &Sample) -> usize {
+fn rows_of(sample: &Sample, strategies: &[String]) -> usize {
     let folder = Folder::new();
     let file = folder.file(&sample.name, &sample.text);
-    let plain = STRATEGIES.iter().map(|strategy| (*strategy, None));
+    let plain = strategies.iter().map(|strategy| (strategy.as_str(), None));
     let repaired = REPAIRED.iter().flat_map(|strategy| PROFILES.map(|profile| (*strategy, Some(profile))));
     plain
         .chain(repaired)

@@ -83,6 +83,8 @@ pub enum SpecError {
     NotLast {
         /// The strategy.
         strategy: &'static str,
+        /// What to do instead: the stages in an order in which they may stand, or which of two to take.
+        instead: String,
     },
     /// A document that is neither text nor a table with the name of a strategy, nor a list of such.
     Form {
@@ -114,7 +116,7 @@ impl fmt::Display for SpecError {
             Self::NotTogether { strategy, one, other } => {
                 write!(f, "{strategy}: take {one} or {other}, not both")
             }
-            Self::NotLast { strategy } => NotLast { stage: strategy }.fmt(f),
+            Self::NotLast { strategy, instead } => write!(f, "{}; {instead}", NotLast { stage: strategy }),
             Self::Form { expected } => write!(f, "expected {expected}"),
         }
     }

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use std::string::String;
 use std::vec::Vec;
 
-use super::parse::Said;
+use super::parse::{self, Said};
 use super::{SpecError, Stage, StrategySpec, Value};
 
 /// Where a stage has its name.
@@ -15,6 +15,7 @@ const NAME: &str = "strategy";
 
 const A_STAGE: &str =
     "a table with the name of a strategy at \"strategy\", or a list of such tables, or text";
+const ONE_EACH: &str = "one strategy in each text of a list";
 const A_NAME: &str = "a name at \"strategy\"";
 
 /// One stage is a table, several are a list of tables.
@@ -56,9 +57,22 @@ fn spec(document: Json) -> Result<StrategySpec, SpecError> {
     match document {
         Json::String(text) => text.parse(),
         Json::Array(stages) => {
-            StrategySpec::checked(stages.into_iter().map(stage).collect::<Result<_, _>>()?)
+            StrategySpec::checked((1..).zip(stages).map(one_of_list).collect::<Result<_, _>>()?)
         }
         other => StrategySpec::checked([stage(other)?].into()),
+    }
+}
+
+/// A stage of a list, which may also be said as text.
+fn one_of_list((number, document): (usize, Json)) -> Result<Stage, SpecError> {
+    let Json::String(text) = document else { return stage(document) };
+    if text.trim().is_empty() {
+        return Err(SpecError::Empty { stage: number });
+    }
+    let mut stages = parse::stages(&text)?.into_iter();
+    match (stages.next(), stages.next()) {
+        (Some(only), None) => Ok(only),
+        _ => Err(SpecError::Form { expected: ONE_EACH }),
     }
 }
 

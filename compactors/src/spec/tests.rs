@@ -62,9 +62,25 @@ fn what_is_wrong_names_what_is_nearest() {
         ("clamp", "clamp needs its max-part-tokens: clamp:max-part-tokens=..."),
         ("reasoning:keep=1", "reasoning needs its profile"),
         ("window:turns=1:groups=2", "window: take keep-turns or keep-groups, not both"),
-        ("summarize | truncate", "summarize has to come last"),
-        ("tool-digest | summarize", "tool-digest has to come last"),
-        ("context-window:window=9:output=1:summarize | truncate", "context-window has to come last"),
+        (
+            "summarize | truncate",
+            "summarize has to come last: what follows it would drop its summaries in the pass after; write truncate | summarize",
+        ),
+        (
+            "ephemeral|tool-digest:keep=2, truncate:recent=1,tool-results",
+            "tool-digest has to come last: what follows it would drop its summaries in the pass after; \
+             write ephemeral | truncate:preserve-recent=1 | tool-results | tool-digest:keep=2",
+        ),
+        (
+            "tool-digest | summarize",
+            "tool-digest has to come last: what follows it would drop its summaries in the pass after; \
+             take tool-digest or summarize, not both",
+        ),
+        (
+            "context-window:window=9:output=1:summarize | truncate",
+            "context-window has to come last: what follows it would drop its summaries in the pass after; \
+             write truncate | context-window:window=9:max-output=1:summarize",
+        ),
     ] {
         let refused = refused(text);
         assert!(refused.starts_with(message), "{text}: {refused}");
@@ -92,6 +108,10 @@ fn a_document_of_another_form_is_refused() {
         (r#"{"strategy": "tool-results", "spare": [3]}"#, "tool-results: exclude-tools cannot be"),
         (r#"{"strategy": "tool-results", "inputs": 1}"#, "tool-results: clear-inputs cannot be \"1\""),
         (r#"{"strategy": "tool-results", "inputs": 2}"#, "tool-results: clear-inputs cannot be \"2\""),
+        (r#"["truncate", "truncat"]"#, "there is no strategy \"truncat\"; the nearest is truncate"),
+        (r#"["truncate | window"]"#, "expected one strategy in each text of a list"),
+        (r#"["truncate", ""]"#, "stage 2 is empty"),
+        (r#"["tool-digest", "truncate"]"#, "tool-digest has to come last"),
         (r#"{"strategy": "tool-results", "inputs": 0}"#, "tool-results: clear-inputs cannot be \"0\""),
     ] {
         let refused = serde_json::from_str::<StrategySpec>(json).unwrap_err().to_string();

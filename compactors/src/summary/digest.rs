@@ -7,9 +7,10 @@ use std::vec::Vec;
 
 use async_trait::async_trait;
 use epitome_core::Tokens;
+use epitome_std::message::Message;
 
 use super::text::without_calls;
-use super::transcript::write_group;
+use super::transcript::pieces_of;
 use super::{Summarizer, SummaryError, SummaryRequest};
 
 /// Writes the beginnings of everything that was said, shortened until it has the size that it may have; where that is not
@@ -33,29 +34,33 @@ impl Summarizer for DigestSummarizer {
     }
 
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<String, SummaryError> {
-        let count = |text: &str| request.counter.count(text);
-        let previous = request.previous.map_or_else(String::new, |previous| {
-            let half = Tokens(request.allowance.0 / 2);
-            format!("{}\n", beginning(&without_calls(previous), half, &|text| count(text)))
-        });
-        let room = Tokens(request.allowance.0.saturating_sub(count(&previous).0));
-        let mut max = TEXT_BYTES_MAX;
-        loop {
-            let groups = request.groups.iter().map(|group| {
-                let mut text = String::new();
-                write_group(group, max, &mut text);
-                without_calls(&text)
-            });
-            let groups: Vec<String> = groups.collect();
-            let all = groups.concat();
-            if count(&all) <= room {
-                return Ok(previous + &all);
-            }
-            if max < TEXT_BYTES_MIN {
-                return Ok(previous + &newest(&groups, room, &|text| count(text)));
-            }
-            max /= 2;
+        Ok(digest(request))
+    }
+}
+
+/// The digest of what is asked for; of its allowance it may miss a token or two, where neighbours make one together.
+pub(super) fn digest(request: &SummaryRequest<'_>) -> String {
+    let count = |text: &str| request.counter.count(text);
+    let previous = request.previous.map_or_else(String::new, |previous| {
+        let half = Tokens(request.allowance.0 / 2);
+        beginning(&without_calls(previous), half, &count)
+    });
+    let previous = if previous.is_empty() { previous } else { previous + "\n" };
+    let room = Tokens(request.allowance.0.saturating_sub(count(&previous).0));
+    let mut max = TEXT_BYTES_MAX;
+    loop {
+        let pieces = |group: &Vec<&Message>| -> Vec<String> {
+            pieces_of(group, max).iter().map(|piece| without_calls(piece)).collect()
+        };
+        let groups: Vec<Vec<String>> = request.groups.iter().map(pieces).collect();
+        let all: String = groups.iter().flatten().map(String::as_str).collect();
+        if count(&all) <= room {
+            return previous + &all;
         }
+        if max < TEXT_BYTES_MIN {
+            return previous + &newest(&groups, room, &count);
+        }
+        max /= 2;
     }
 }
 
@@ -70,14 +75,46 @@ fn beginning(text: &str, room: Tokens, count: &dyn Fn(&str) -> Tokens) -> String
     text.get(..end).unwrap_or_default().trim_end().into()
 }
 
-/// The last groups, as many as there is room for, and how many are not among them.
-fn newest(groups: &[String], room: Tokens, count: &dyn Fn(&str) -> Tokens) -> String {
-    let said = |left_out: usize| format!("[{left_out} earlier exchanges left out]\n");
-    let mut left = room.0.saturating_sub(count(&said(groups.len())).0);
-    let mut first = groups.len();
-    for (at, group) in groups.iter().enumerate().rev() {
-        let Some(rest) = left.checked_sub(count(group).0) else { break };
-        (left, first) = (rest, at);
+/// The last groups, as many as there is room for, and how many are not among them. Of the one before them the last pieces
+/// stay: a group may hold hundreds of calls.
+fn newest(groups: &[Vec<String>], room: Tokens, count: &dyn Fn(&str) -> Tokens) -> String {
+    let longest = left_out(groups.len(), true);
+    let mut left = room.0.saturating_sub(count(&longest).0);
+    let mut fitting = |tokens: Tokens| match left.checked_sub(tokens.0) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    };
+    let whole = |group: &&Vec<String>| {
+        fitting(group.iter().map(|piece| count(piece)).fold(Tokens(0), Tokens::saturating_add))
+    };
+    let groups_left_out = groups.len().saturating_sub(groups.iter().rev().take_while(whole).count());
+    let (before, whole) = groups.split_at(groups_left_out);
+    let pieces = before.last().map_or(&[][..], Vec::as_slice);
+    let from =
+        pieces.len().saturating_sub(pieces.iter().rev().take_while(|piece| fitting(count(piece))).count());
+    let part = pieces.get(from..).unwrap_or_default();
+    let said = match part {
+        [] => left_out(groups_left_out, false),
+        _ => left_out(groups_left_out.saturating_sub(1), true),
+    };
+    // Where not even that has room, the least that says so.
+    if count(&said) > room {
+        return LEFT_OUT.into();
     }
-    said(first) + &groups.get(first..).unwrap_or_default().concat()
+    said + &part.concat() + &whole.iter().flatten().map(String::as_str).collect::<String>()
 }
+
+/// Says what is not there: so many groups, and with `part` the beginning of another.
+fn left_out(groups: usize, part: bool) -> String {
+    match (groups, part) {
+        (_, false) => format!("[{groups} earlier exchanges left out]\n"),
+        (0, true) => "[earlier calls and results left out]\n".into(),
+        (_, true) => format!("[{groups} earlier exchanges and the beginning of the next left out]\n"),
+    }
+}
+
+/// Is said where there is room for nothing else.
+pub(super) const LEFT_OUT: &str = "[left out]";

@@ -141,6 +141,11 @@ pub enum SummaryError {
         /// What it may have.
         allowance: Tokens,
     },
+    /// What stands around the prose leaves no room for any.
+    NoRoom {
+        /// What the summary may have, in tokens.
+        allowance: Tokens,
+    },
     /// What is to be summarized cannot be brought into the summarizer's window in as many calls as it may make.
     DoesNotFit {
         /// What the window leaves for the transcript, in tokens.
@@ -158,6 +163,9 @@ impl fmt::Display for SummaryError {
             Self::ToolCall => f.write_str("the summary calls a tool"),
             Self::TooLarge { tokens, allowance } => {
                 write!(f, "the summary has {} tokens, of at most {}", tokens.0, allowance.0)
+            }
+            Self::NoRoom { allowance } => {
+                write!(f, "{} tokens are too few for a summary: let it have more", allowance.0)
             }
             Self::DoesNotFit { room } => {
                 write!(f, "the span does not fit the summarizer's window, which leaves {room} tokens for it")

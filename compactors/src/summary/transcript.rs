@@ -15,6 +15,12 @@ const TAGS: &[&str] = &["transcript", "summary", "system", "user", "assistant", 
 ///
 /// Where there are several calls, they are numbered, and so are their results.
 pub(super) fn write_group(group: &[&Message], max: usize, out: &mut String) {
+    out.extend(pieces_of(group, max));
+}
+
+/// What [`write_group`] writes, piece by piece: a text, a call, a result.
+pub(super) fn pieces_of(group: &[&Message], max: usize) -> Vec<String> {
+    let mut out = Vec::new();
     let parts = group.iter().flat_map(|message| message.parts());
     let calls: Vec<&str> = parts
         .filter_map(|part| if let Part::ToolCall(call) = part { Some(call.id.as_str()) } else { None })
@@ -24,33 +30,36 @@ pub(super) fn write_group(group: &[&Message], max: usize, out: &mut String) {
         at.map_or_else(String::new, |at| format!(" id=\"{}\"", at.saturating_add(1)))
     };
     for message in group {
-        write_message(message, max, &number, out);
+        write_message(message, max, &number, &mut out);
     }
+    out
 }
 
 /// A piece of a transcript.
 pub(super) fn write_tagged(tag: &str, text: &str, out: &mut String) {
-    out.push_str(&format!("<{tag}>"));
-    out.push_str(&escaped(text));
-    out.push_str(&format!("</{tag}>\n"));
+    out.push_str(&tagged(tag, text));
 }
 
-fn write_message(message: &Message, max: usize, number: &dyn Fn(&str) -> String, out: &mut String) {
+fn tagged(tag: &str, text: &str) -> String {
+    format!("<{tag}>{}</{tag}>\n", escaped(text))
+}
+
+fn write_message(message: &Message, max: usize, number: &dyn Fn(&str) -> String, out: &mut Vec<String>) {
     let texts = texts_of(message.parts(), max);
     if !texts.is_empty() {
-        write_tagged(tag_of(message.role()), &texts, out);
+        out.push(tagged(tag_of(message.role()), &texts));
     }
     for part in message.parts() {
         match part {
             Part::ToolCall(call) => {
                 let arguments = cut(&call.arguments, max);
                 let (id, name) = (number(&call.id), escaped(&call.name));
-                out.push_str(&format!("<call{id} name={name:?}>{}</call>\n", escaped(&arguments)));
+                out.push(format!("<call{id} name={name:?}>{}</call>\n", escaped(&arguments)));
             }
             Part::ToolResult(result) => {
                 let (id, error) = (number(&result.call_id), if result.is_error { " error" } else { "" });
                 let returned = escaped(&texts_of(&result.parts, max));
-                out.push_str(&format!("<result{id}{error}>{returned}</result>\n"));
+                out.push(format!("<result{id}{error}>{returned}</result>\n"));
             }
             _ => {}
         }

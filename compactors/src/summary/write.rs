@@ -17,8 +17,9 @@ use epitome_std::message::{Message, Part};
 use futures::FutureExt as _;
 use futures::future::{Either, select};
 
+use super::digest::{LEFT_OUT, digest};
 use super::text::recorded;
-use super::{DigestSummarizer, Earlier, Identifiers, Summarizer, SummaryError, SummaryRequest};
+use super::{Earlier, Identifiers, Summarizer, SummaryError, SummaryRequest};
 use super::{checked, composed};
 
 /// Has the summaries of a plan written and makes of each what it must be: the prose of a [`Summarizer`] between its header and
@@ -68,6 +69,9 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(600);
 
 /// Nobody is asked to say something in less.
 const PROSE_MIN: Tokens = Tokens(16);
+
+/// So often a digest is put together again with less room.
+const TRIES_MAX: usize = 4;
 
 /// Of what a summary may have, identifiers get at most this share.
 const IDENTIFIERS_SHARE: u32 = 4;
@@ -140,22 +144,31 @@ impl<'a> SummaryWriter<'a> {
         let Covered { earlier, identifiers, groups } = covered(gap, messages, self.late);
         let listed = identifiers.best(Tokens(gap.allowance.0 / IDENTIFIERS_SHARE), self.counter);
         let answered = is_answered(gap, messages, earlier.answered);
-        let size = |text: &str| measure_message(&Message::assistant(text), self.counter).tokens;
-        // With a word for prose: what stands around it anyway.
-        let around = size(&composed("x", answered, &listed));
-        let allowance = Tokens(gap.allowance.0.saturating_sub(around.0));
-        if allowance < PROSE_MIN {
-            return Err(SummaryError::TooLarge { tokens: around, allowance: gap.allowance });
-        }
+        let size = |text: &str| self.size(text);
+        // With a word for prose: what stands around it anyway. Where that leaves no room for prose, it goes, the list first.
+        let around = [(answered, listed.as_slice()), (answered, &[]), (None, &[])];
+        let room = |(answered, listed): (Option<bool>, &[&str])| {
+            Tokens(gap.allowance.0.saturating_sub(size(&composed("x", answered, listed)).0))
+        };
+        let fits = around.into_iter().find(|around| room(*around) >= PROSE_MIN);
         let previous = Some(earlier.prose.as_str()).filter(|prose| !prose.is_empty());
-        let mut request = SummaryRequest::new(&groups, allowance, self.counter)
+        let mut request = SummaryRequest::new(&groups, Tokens(0), self.counter)
             .with_previous(previous)
             .with_live(self.live);
         if let Some(costs) = self.costs {
             request = request.with_costs(costs);
         }
-        let answer = self.ask(gap.writer, &request).await?;
-        let text = composed(checked(&answer)?, answered, &listed);
+        let shape = match (fits, gap.writer) {
+            (Some(fits), _) => fits,
+            (None, Writer::Digest) => (None, &[][..]),
+            (None, _) => return Err(SummaryError::NoRoom { allowance: gap.allowance }),
+        };
+        request.allowance = room(shape);
+        if gap.writer == Writer::Digest {
+            return self.digest(gap, request, shape);
+        }
+        let answer = self.ask(&request).await?;
+        let text = composed(checked(&answer)?, shape.0, shape.1);
         let tokens = size(&text);
         if tokens > gap.allowance {
             return Err(SummaryError::TooLarge { tokens, allowance: gap.allowance });
@@ -163,17 +176,48 @@ impl<'a> SummaryWriter<'a> {
         Ok((text, tokens))
     }
 
+    /// What a summary of this text has, as a message of the model.
+    fn size(&self, text: &str) -> Tokens {
+        measure_message(&Message::assistant(text), self.counter).tokens
+    }
+
+    /// Puts a digest together, between what stands around it.
+    fn digest(
+        &self,
+        gap: &SummaryGap<'_>,
+        mut request: SummaryRequest<'_>,
+        (answered, listed): (Option<bool>, &[&str]),
+    ) -> Result<(String, Tokens), SummaryError> {
+        // What is put together may have a little more than its pieces had, and then gets less room.
+        for _ in 0..TRIES_MAX {
+            let prose = digest(&request);
+            // Of what has no text, and of what cannot stand in a summary, nothing can be told.
+            let text = composed(checked(&prose).unwrap_or(LEFT_OUT), answered, listed);
+            let tokens = self.size(&text);
+            let Some(over) = tokens.0.checked_sub(gap.allowance.0).filter(|over| *over > 0) else {
+                return Ok((text, tokens));
+            };
+            request.allowance = Tokens(request.allowance.0.saturating_sub(over));
+        }
+        let text = composed(LEFT_OUT, None, &[]);
+        let tokens = self.size(&text);
+        match tokens <= gap.allowance {
+            true => Ok((text, tokens)),
+            false => Err(SummaryError::NoRoom { allowance: gap.allowance }),
+        }
+    }
+
     /// Lists the identifiers of all that the plan hides or shortens and that is not shown elsewhere.
     fn ledger(&self, gap: &SummaryGap<'_>, messages: &[&Message]) -> Result<(String, Tokens), SummaryError> {
         let Gone { prose, answered, identifiers } = gone(gap, messages);
         let answered = is_answered(gap, messages, answered);
-        let size = |text: &str| measure_message(&Message::assistant(text), self.counter).tokens;
+        let size = |text: &str| self.size(text);
         // What was said before stays if it fits.
         let texts = [(prose.as_str(), answered), ("", answered), ("", None)];
         let sizes = texts.map(|(prose, answered)| (prose, answered, size(&recorded(prose, answered, &[]))));
         let fitting = sizes.into_iter().find(|(.., around)| *around <= gap.allowance);
         let Some((prose, answered, around)) = fitting else {
-            return Err(SummaryError::TooLarge { tokens: sizes[2].2, allowance: gap.allowance });
+            return Err(SummaryError::NoRoom { allowance: gap.allowance });
         };
         let room = Tokens(gap.allowance.0.saturating_sub(around.0));
         let mut listed = identifiers.best(room, self.counter);
@@ -188,12 +232,10 @@ impl<'a> SummaryWriter<'a> {
         }
     }
 
-    /// Asks the summarizer, which may fail in any way; or nobody, for a digest.
-    async fn ask(&self, writer: Writer, request: &SummaryRequest<'_>) -> Result<String, SummaryError> {
-        let summarizer: &dyn Summarizer = match (writer, self.summarizer) {
-            (Writer::Digest, _) => &DigestSummarizer,
-            (_, Some(summarizer)) => summarizer,
-            (_, None) => return Err(SummaryError::Failed("there is no summarizer".into())),
+    /// Asks the summarizer, which may fail in any way.
+    async fn ask(&self, request: &SummaryRequest<'_>) -> Result<String, SummaryError> {
+        let Some(summarizer) = self.summarizer else {
+            return Err(SummaryError::Failed("there is no summarizer".into()));
         };
         let asked = AssertUnwindSafe(async { summarizer.summarize(request).await }).catch_unwind();
         match select(pin!(asked), futures_timer::Delay::new(self.deadline)).await {

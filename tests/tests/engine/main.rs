@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "test support")]
 
 mod conflicts;
+mod digest;
 mod early;
 mod early_runs;
 mod ledger;

@@ -22,20 +22,28 @@ pub(super) enum OwnedPiece {
         tokens: u64,
     },
     New(String),
+    /// A message that is new too, and that Chat Completions, in which new ones are written, cannot say: a conversion may, and
+    /// lists what it cannot.
+    Unsaid(Box<Message>),
 }
 
 impl OwnedPiece {
-    pub(super) fn as_piece(&self) -> Piece<'_> {
+    /// As it is written in the form of the input.
+    pub(super) fn as_piece(&self) -> Result<Piece<'_>> {
         match self {
-            Self::Original(at) | Self::Shortened { at, text: None, .. } => Piece::Original(*at),
-            Self::New(text) | Self::Shortened { text: Some(text), .. } => Piece::New(text),
+            Self::Original(at) | Self::Shortened { at, text: None, .. } => Ok(Piece::Original(*at)),
+            Self::New(text) | Self::Shortened { text: Some(text), .. } => Ok(Piece::New(text)),
+            Self::Unsaid(message) => {
+                let why = openai_chat::write(message).err().map(|error| error.to_string());
+                Err(Failure::input(why.unwrap_or_default()))
+            }
         }
     }
 
     pub(super) const fn original(&self) -> Option<usize> {
         match self {
             Self::Original(at) | Self::Shortened { at, .. } => Some(*at),
-            Self::New(_) => None,
+            Self::New(_) | Self::Unsaid(_) => None,
         }
     }
 }
@@ -89,6 +97,7 @@ pub(super) fn shortened(
 /// The message that a piece is.
 pub(super) fn message_of(piece: &OwnedPiece, transcript: &mut Transcript<'_>) -> Result<Message> {
     let message = match piece {
+        OwnedPiece::Unsaid(message) => Ok((**message).clone()),
         OwnedPiece::New(text) | OwnedPiece::Shortened { text: Some(text), .. } => openai_chat::read(text),
         OwnedPiece::Original(at) | OwnedPiece::Shortened { at, text: None, .. } => {
             match transcript.edited(*at) {

@@ -31,6 +31,7 @@ pub(super) fn account(
                 let message = openai_chat::read(text).map_err(|error| Failure::input(error.to_string()))?;
                 count_message(&message, counter).as_u64()
             }
+            OwnedPiece::Unsaid(message) => count_message(&**message, counter).as_u64(),
         };
     }
     let same = |(at, piece): &(usize, &OwnedPiece)| matches!(piece, OwnedPiece::Original(from) if from == at);
@@ -75,7 +76,9 @@ pub(super) fn repair(
                 let Some(last) = pieces.pop() else { continue };
                 let message = message_of(&last, transcript)?;
                 let parts = message.parts().iter().chain(more.parts()).cloned().collect();
-                pieces.push(edited(&last, &message.with_parts(parts), transcript, counter)?);
+                // It is of the format of what was read: what is sealed in it is sealed for that vendor.
+                let whole = if last.original().is_some() { message } else { more };
+                pieces.push(edited(&last, &whole.with_parts(parts), transcript, counter)?);
                 counts.merged += 1;
             }
             Repair::Abort { position, call } | Repair::Unrecorded { position, call } => {
@@ -142,7 +145,11 @@ fn edited(
     transcript: &mut Transcript<'_>,
     counter: &dyn TokenCounter,
 ) -> Result<OwnedPiece> {
-    let Some(at) = piece.original() else { return new(message) };
+    let Some(at) = piece.original() else {
+        return Ok(
+            chat(message).map_or_else(|_| OwnedPiece::Unsaid(Box::new(message.clone())), OwnedPiece::New)
+        );
+    };
     let tokens = count_message(message, counter).as_u64();
     let text = if transcript.replace(at, message) { None } else { Some(chat(message)?) };
     Ok(OwnedPiece::Shortened { at, text, tokens })

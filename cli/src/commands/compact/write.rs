@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
+use epitome::std::wire::document::Piece;
+
 use super::Compacted;
 use super::piece::{self, OwnedPiece, message_of};
 use crate::args::CompactArgs;
@@ -62,12 +64,12 @@ impl Written {
     }
 
     /// In the form of the input.
-    fn in_form(
+    fn in_form<'d>(
         args: &CompactArgs,
         input: &Input,
         transcripts: &mut [Transcript<'_>],
         draft: Draft,
-        done: &[Option<&Compacted>],
+        done: &[Option<&'d Compacted>],
         pieces: &[Vec<OwnedPiece>],
     ) -> Result<Self> {
         let mut redactor = Redactor::new(&args.redact)?;
@@ -89,12 +91,14 @@ impl Written {
         let repaired = done.iter().flatten().find_map(|done| done.repaired);
         let rules = repaired.filter(|_| !args.input.each);
         let expected = Expected { conversations, exactness, reader, rules };
+        let said = |done: &Option<&'d Compacted>| -> Result<Option<Vec<Piece<'d>>>> {
+            let pieces = done.and_then(|done| done.pieces.as_ref());
+            pieces.map(|pieces| pieces.iter().map(OwnedPiece::as_piece).collect()).transpose()
+        };
+        let new = done.iter().map(said).collect::<Result<Vec<_>>>()?;
         let mut splice = |out: &mut dyn Write| {
-            input.splice(transcripts, out, |at, transcript, out| match done.get(at).copied().flatten() {
-                Some(Compacted { pieces: Some(pieces), .. }) => {
-                    let pieces: Vec<_> = pieces.iter().map(OwnedPiece::as_piece).collect();
-                    transcript.write(&pieces, out)
-                }
+            input.splice(transcripts, out, |at, transcript, out| match new.get(at) {
+                Some(Some(pieces)) => transcript.write(pieces, out),
                 _ => transcript.copy(out),
             })
         };

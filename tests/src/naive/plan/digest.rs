@@ -65,7 +65,7 @@ impl Draft<'_> {
     fn digest_of(&self, run: &[usize], chars: u64) -> Option<u64> {
         let (all, work) = self.work_of(run);
         let most = (all - work + work / 2).min(chars / 4);
-        (work > 0 && most >= 32 && most < all).then_some(most)
+        (work > 0 && most >= 48 && most < all).then_some(most)
     }
 
     /// All but the newest result of each tool.
