@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, Read as _, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use epitome::std::wire::document::{self, Conversation, Document, Pointer};
@@ -268,9 +268,7 @@ impl Input {
 
 /// All of standard input: there to be read once.
 pub(crate) fn stdin() -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = io::stdin().lock().read_to_end(&mut bytes);
-    read.map(|_| bytes).map_err(|error| Failure::io(Path::new(STDIN), &error))
+    head::fill(&mut io::stdin().lock(), Vec::new(), Path::new(STDIN))
 }
 
 fn empty(path: &Path, place: &str) -> Failure {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use epitome::std::wire::document::utf8;
-use epitome::std::wire::{Outline, ReadOptions, SessionLines, read};
+use epitome::std::wire::{Outline, ReadOptions, SessionLines, WireErrorKind, read};
 use serde::Serialize;
 
 use crate::amount::{counted, grouped};
@@ -22,6 +22,10 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// How large a file may be that has no outline and is read whole for the list. Sessions of Gemini CLI have some megabytes; what
 /// is read takes three times as much memory.
 const WHOLE_BYTES_MAX: u64 = 256 << 20;
+
+/// How long a line may be in a file that is read for the list. The longest of agents have some megabytes, for images; a line is held
+/// while it is read, and a list is to be there in seconds.
+const LINE_BYTES_MAX: usize = 32 << 20;
 
 /// A session in the list.
 #[derive(Debug, Serialize)]
@@ -108,7 +112,11 @@ fn counts(found: &Found) -> core::result::Result<(usize, usize), Box<dyn Error>>
     let format = found.tool.format();
     if Outline::FORMATS.contains(&format) {
         let file = BufReader::with_capacity(BUFFER_BYTES, sessions::open(&found.path)?);
-        let outline = Outline::read(&mut SessionLines::new(file, format)?, None)?;
+        let mut lines = SessionLines::new(file, format)?.with_line_bytes_max(LINE_BYTES_MAX);
+        let outline = Outline::read(&mut lines, None).map_err(|error| match error.kind() {
+            WireErrorKind::TooLarge => format!("{error}; to read it all the same, give it as FILE").into(),
+            _ => Box::<dyn Error>::from(error),
+        })?;
         // Why there is no message in it, the file as a whole tells.
         if let [active, others @ ..] = outline.conversations()
             && active.messages > 0

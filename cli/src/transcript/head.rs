@@ -6,7 +6,7 @@ use std::path::Path;
 
 use epitome::std::wire::document::{self, LineKind};
 use epitome::std::wire::{self, Format, Outline, WireErrorKind};
-use indicatif::DecimalBytes;
+use indicatif::{BinaryBytes, DecimalBytes};
 
 use crate::args::InputArgs;
 use crate::failure::{Failure, Result, code};
@@ -51,20 +51,38 @@ fn first_line_is_conversation(text: &str) -> bool {
     first.is_some_and(|line| !matches!(line.kind(), Ok(LineKind::Message)))
 }
 
+/// All of a file that is held while it is used.
 pub(super) fn read_whole(file: &mut File, size: u64, path: &Path) -> Result<Vec<u8>> {
-    let too_large = |size: u64| {
-        let (path, size) = (path.display(), DecimalBytes(size));
-        let what = "a JSONL file, a message on each line, is read line by line";
-        Failure::new(code::IO, format!("{path}: too large for memory ({size}): {what}"))
-    };
     let mut bytes = Vec::new();
-    let room = usize::try_from(size).ok().and_then(|size| bytes.try_reserve_exact(size).ok());
-    room.ok_or_else(|| too_large(size))?;
-    match file.read_to_end(&mut bytes) {
+    let room = usize::try_from(size).ok().filter(|_| size <= WHOLE_BYTES_MAX && has_room(size));
+    let room = room.and_then(|size| bytes.try_reserve_exact(size).ok());
+    room.ok_or_else(|| too_large(path, size))?;
+    fill(file, bytes, path)
+}
+
+/// All that `reader` gives, if that is not too much to be held.
+pub(super) fn fill(reader: &mut impl io::Read, mut bytes: Vec<u8>, path: &Path) -> Result<Vec<u8>> {
+    match reader.take(WHOLE_BYTES_MAX + 1).read_to_end(&mut bytes) {
+        Ok(_) if bytes.len() as u64 > WHOLE_BYTES_MAX => Err(too_large(path, bytes.len() as u64)),
         Ok(_) => Ok(bytes),
-        Err(error) if error.kind() == io::ErrorKind::OutOfMemory => Err(too_large(bytes.len() as u64)),
+        Err(error) if error.kind() == io::ErrorKind::OutOfMemory => Err(too_large(path, bytes.len() as u64)),
         Err(error) => Err(Failure::io(path, &error)),
     }
+}
+
+fn too_large(path: &Path, size: u64) -> Failure {
+    let (path, size, most) = (path.display(), DecimalBytes(size), BinaryBytes(WHOLE_BYTES_MAX));
+    let what = "a JSONL file, a message on each line, is read line by line";
+    let rest =
+        format!("cut a file of several conversations into smaller ones; more than {most} is never held");
+    Failure::new(code::IO, format!("{path}: too large for memory ({size}): {what}; {rest}"))
+}
+
+/// Whether the system gives as much memory as is taken for what a file of this size says. It is asked for in one piece, and given
+/// back: without memory for a small piece later on, the process would end without a word.
+fn has_room(size: u64) -> bool {
+    let wanted = size.saturating_mul(3).max(size.saturating_mul(SMALL_FACTOR).min(SMALL_BYTES_MAX));
+    usize::try_from(wanted).is_ok_and(|wanted| Vec::<u8>::new().try_reserve_exact(wanted).is_ok())
 }
 
 pub(super) fn without_mark(text: &str) -> &str {
@@ -73,3 +91,12 @@ pub(super) fn without_mark(text: &str) -> &str {
 
 /// How much of a file is looked at to tell JSONL from JSON: enough for the first line and part of the second.
 const HEAD_BYTES: usize = 256 * 1024;
+
+/// The largest file that is held whole: places in a text have four bytes.
+const WHOLE_BYTES_MAX: u64 = 4 << 30;
+
+/// The most that is taken for each byte of a file, of which all messages say next to nothing: a kibibyte for each of them.
+const SMALL_FACTOR: u64 = 24;
+
+/// Where files end that are taken for such. Larger ones hold larger messages, and take three times their size.
+const SMALL_BYTES_MAX: u64 = 1 << 30;

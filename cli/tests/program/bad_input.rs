@@ -240,3 +240,28 @@ fn a_file_that_no_memory_holds() {
         assert_eq!(said.lines().count(), 1, "{said}");
     }
 }
+
+#[test]
+fn a_file_that_is_larger_than_any_that_is_held() {
+    let folder = Folder::new();
+    let file = folder.file("x", "");
+    fs::File::options().write(true).open(&file).unwrap().set_len((4 << 30) + 1).unwrap();
+    for command in COMMANDS {
+        let said = run(&[command, text(&file)]).fails(4);
+        assert!(said.contains("x: too large for memory (4.29 GB): a JSONL file, "), "{said}");
+        assert!(said.contains("more than 4.00 GiB is never held"), "{said}");
+    }
+}
+
+#[test]
+fn a_file_whose_messages_no_memory_holds() {
+    let folder = Folder::new();
+    let message = r#"{"role":"user","content":"go"},"#;
+    let messages = message.repeat((15 << 20) / message.len());
+    let file = folder.file("x.json", format!("[{}]", messages.trim_end_matches(',')));
+    let limited = format!("ulimit -v 300000; exec {} stats {}", env!("CARGO_BIN_EXE_epitome"), text(&file));
+    let output = std::process::Command::new("sh").args(["-c", &limited]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("x.json: too large for memory (15.73 MB): a JSONL file, "), "{said}");
+}

@@ -288,3 +288,24 @@ fn a_file_that_is_too_large_for_a_list_says_so() {
     let rows = home.run(&["sessions", "--json"]).json();
     assert_eq!(rows[0]["error"], "larger than 256.00 MiB, and not read for a list: give it as FILE");
 }
+
+#[test]
+fn a_line_that_is_too_long_for_a_list_says_so() {
+    let home = Home::new();
+    let project = home.project();
+    for (name, size, line) in [("empty", 3 << 30, 1), ("begun", 64 << 20, 2)] {
+        let begin = if line == 1 {
+            String::new()
+        } else {
+            claude(&project, &["Hi."]).lines().next().unwrap().to_owned() + "\n"
+        };
+        let path = home.file(&format!(".claude/projects/shop/{name}.jsonl"), &begin, 5);
+        File::options().write(true).open(&path).unwrap().set_len(size).unwrap();
+        let rows = home.run(&["sessions", "--json"]).json();
+        let said = rows[0]["error"].as_str().unwrap();
+        let wanted = format!("line {line} is longer than the 33554432 bytes that a line may have: ");
+        assert!(said.contains(&wanted), "{said}");
+        assert!(said.ends_with("; to read it all the same, give it as FILE"), "{said}");
+        fs::remove_file(path).unwrap();
+    }
+}

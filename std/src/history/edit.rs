@@ -29,6 +29,9 @@ impl MessageEdit {
 
 /// What stands in the place of one part.
 ///
+/// A store takes any text for what the model or a tool said. Of what a user said, or an instruction, it takes an excerpt: the
+/// beginning and the end of the text around one word in brackets of at most 24 bytes, or such a word alone.
+///
 /// ```
 /// use epitome_std::history::PartStandIn;
 /// use epitome_std::message::{Message, Part};

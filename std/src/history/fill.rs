@@ -8,7 +8,7 @@ use epitome_core::{
 use crate::message::Str;
 
 /// The notes that stand in place of elided parts. They are short: a plan refuses one that is longer than the strategy
-/// has allowed for.
+/// has allowed for, and in a message of a user a store refuses one that is more than a word in brackets.
 ///
 /// ```
 /// use epitome_std::history::Notes;

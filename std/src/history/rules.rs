@@ -2,6 +2,7 @@
 
 mod authority;
 mod place;
+mod stand_in;
 mod state;
 mod undo;
 
@@ -151,6 +152,14 @@ pub(super) fn shorten(
         };
         if !fits {
             return Err(invalid(format!("commit: part {ordinal} of message {seq} cannot become that")));
+        }
+        let shown = before.binary_search_by_key(ordinal, |it| it.ordinal).ok().and_then(|at| before.get(at));
+        let shown = shown.and_then(|it| it.text.as_deref());
+        if text.as_deref().is_some_and(|text| !stand_in::may_stand(message, part, shown, text)) {
+            return Err(invalid(format!(
+                "commit: part {ordinal} of message {seq} is of a user or an instruction, and would say something else; let \
+                 its beginning and its end stand there around a word in brackets, or such a word alone"
+            )));
         }
     }
     // Sealed reasoning counts as nothing. Amounts of two counters cannot be compared.

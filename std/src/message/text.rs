@@ -1,5 +1,6 @@
 //! Shared text.
 
+use core::borrow::Borrow;
 use core::fmt;
 use core::ops::{Deref, Range};
 use std::sync::{Arc, LazyLock};
@@ -55,6 +56,12 @@ impl Deref for Str {
 
 impl AsRef<str> for Str {
     fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl Borrow<str> for Str {
+    fn borrow(&self) -> &str {
         self.as_str()
     }
 }

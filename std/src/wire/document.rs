@@ -31,7 +31,7 @@ use super::{WireError, WireErrorKind};
 
 pub use conversation::{Conversation, Layout, Piece};
 pub(crate) use foreign::{Foreign, foreign_in_lines, foreign_in_value};
-pub use lines::{Line, LineKind, Lines, TextLines, lines, looks_like_jsonl};
+pub use lines::{LINE_BYTES_MAX, Line, LineKind, Lines, TextLines, lines, looks_like_jsonl};
 pub use pointer::Pointer;
 pub(crate) use route::{is_message, refusal};
 pub use values::{ElementFields, elements_and_fields, fields, members};

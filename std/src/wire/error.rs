@@ -42,6 +42,8 @@ pub enum WireErrorKind {
     UnknownRole,
     /// The format has no way to say what the message says.
     Unsupported,
+    /// A line is longer than a line may be: cut it into several, or leave it out.
+    TooLarge,
     /// Reading or writing failed before the text was complete.
     Io,
 }

@@ -298,6 +298,18 @@ pub(crate) const SHAPES: &[(&str, Format, Shape)] = &[
         );
         format!(r#"[{{"role":"user","content":"go"}},{}]"#, vec![pair; n / 2].join(","))
     }),
+    ("openai-chat calls in one message, none answered", Format::OpenaiChat, |n| {
+        let call = |at| {
+            format!(r#"{{"id":"c{at}","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}"#)
+        };
+        format!(
+            r#"[{{"role":"user","content":"go"}},{{"role":"assistant","content":null,"tool_calls":[{}]}}]"#,
+            (0..n).map(call).collect::<Vec<_>>().join(",")
+        )
+    }),
+    ("openai-chat words of the user in a row", Format::OpenaiChat, |n| {
+        format!(r#"[{}]"#, vec![r#"{"role":"user","content":"go"}"#; n].join(","))
+    }),
     ("openai-chat deep nesting", Format::OpenaiChat, |n| {
         format!(r#"[{{"role":"user","content":"go","unknown":{}{}}}]"#, "[".repeat(n), "]".repeat(n))
     }),
@@ -322,6 +334,17 @@ pub(crate) const SHAPES: &[(&str, Format, Shape)] = &[
         format!(
             r#"{{"contents":[{{"role":"user","parts":[{{"text":"go"}}]}},{}]}}"#,
             vec![pair; n / 2].join(",")
+        )
+    }),
+    ("gemini calls without ids in one content", Format::Gemini, |n| {
+        let [call, answer] = [
+            r#"{"functionCall":{"name":"f","args":{}}}"#,
+            r#"{"functionResponse":{"name":"f","response":{"output":"x"}}}"#,
+        ];
+        format!(
+            r#"{{"contents":[{{"role":"user","parts":[{{"text":"go"}}]}},{{"role":"model","parts":[{}]}},{{"role":"user","parts":[{}]}}]}}"#,
+            vec![call; n / 2].join(","),
+            vec![answer; n / 2].join(",")
         )
     }),
     ("openai-responses items", Format::OpenaiResponses, |n| {

@@ -3,6 +3,7 @@
 use std::io::Cursor;
 use std::sync::Arc;
 
+use epitome_core::{OpenCallTree, Pending, Profile, Repairer, Validator};
 use epitome_std::wire::{
     CONVERSION_TARGETS, Conversation, Format, Outline, ReadOptions, SessionLines, Transcript, WireErrorKind,
     convert, read, write_back,
@@ -12,8 +13,16 @@ use epitome_std::wire::{
 pub(crate) type Work = fn(&str, Format);
 
 /// By what it is called in a table.
-pub(crate) const WORK: [(&str, Work); 4] =
-    [("list", list), ("outline", outline), ("write", write), ("convert", convert_to_all)];
+pub(crate) const WORK: [(&str, Work); 5] = [
+    ("list", list),
+    ("outline", outline),
+    ("write", write),
+    ("convert", convert_to_all),
+    ("validate", validate),
+];
+
+/// One of them asks for most, the other for least.
+const PROFILES: [Profile; 2] = [Profile::OpenaiChat, Profile::Gemini];
 
 fn reading(text: &str, format: Format) -> Transcript {
     read(Arc::<str>::from(text), &ReadOptions::default().with_from(format)).unwrap()
@@ -52,5 +61,19 @@ fn convert_to_all(text: &str, format: Format) {
     for to in CONVERSION_TARGETS {
         let converted = transcript.active().map(|active| convert(active.messages(), to).unwrap());
         assert!(converted.is_none_or(|converted| !converted.text.is_empty()));
+    }
+}
+
+/// Looks for what a provider would refuse, and plans how it becomes what a provider takes.
+fn validate(text: &str, format: Format) {
+    let transcript = reading(text, format);
+    for (profile, active) in PROFILES.iter().flat_map(|profile| Some((*profile, transcript.active()?))) {
+        let (mut validator, mut repairer) = (Validator::<OpenCallTree>::new(profile), Repairer::default());
+        for message in active.messages() {
+            validator.push(message, &mut |_| {}).unwrap();
+            repairer.push(message);
+        }
+        validator.finish(&mut |_| {});
+        assert!(repairer.finish(profile, Pending::Over).len() >= active.entries.len().min(1));
     }
 }

@@ -21,8 +21,8 @@ use proptest::test_runner::{Config, TestRunner};
 use crate::moving::whole;
 use crate::subjects::key;
 use crate::support::{
-    answer, append, calls, commit, edit, edited, everything, fails, fill, late, load, prune, record, session,
-    summarized, unanswered, uncompact, user,
+    answer, append, calls, commit, edit, edited, entry, everything, fails, fill, late, load, prune, record,
+    session, summarized, unanswered, uncompact, user,
 };
 
 type Opened = Result<Arc<dyn HistoryStore>, StoreError>;
@@ -127,7 +127,7 @@ fn eventful(store: &dyn HistoryStore) {
     hiding.unanswered = vec![unanswered("b", 1, 1)];
     commit(store, &hiding).unwrap();
     append(store, "2", 6, &[late(answer(1, "b"))]).unwrap();
-    commit(store, &edited(record(2, 7, &[]), &[edit(3, &[(0, Some("-"))], 4)])).unwrap();
+    commit(store, &edited(record(2, 7, &[]), &[edit(3, &[(0, Some("[-]"))], 4)])).unwrap();
     commit(store, &record(3, 7, &[(4, 4)])).unwrap();
     uncompact(store, 4).unwrap();
     prune(store, 5).unwrap();
@@ -171,7 +171,8 @@ fn say(store: &dyn HistoryStore, words: &[String]) {
     hiding.strategy = strategy.as_str().into();
     hiding.unanswered = vec![unanswered(call, 1, 1)];
     commit(store, &hiding).unwrap();
-    append(store, "1", 2, &[late(entries.remove(2)), user(3)]).unwrap();
+    let last = entry(Message::assistant("So it is."), 3, 1);
+    append(store, "1", 2, &[late(entries.remove(2)), last]).unwrap();
     let edits = [edit(3, &[(0, Some(stand_in))], 4)];
     commit(store, &edited(record(2, 4, &[]), &edits)).unwrap();
     assert_eq!(load(store).revision, Revision(3));

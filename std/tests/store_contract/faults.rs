@@ -59,6 +59,8 @@ const FOUND: &[(Fault, &str)] = &[
     (Fault::KeepsNoStates, "any_text_is_a_state"),
     (Fault::BelievesSummaries, "a_summary_has_no_more_authority_than_what_it_covers"),
     (Fault::BelievesSummaries, "a_summary_of_a_summary_has_no_more_authority"),
+    (Fault::BelievesEdits, "an_edit_does_not_speak_for_a_user"),
+    (Fault::BelievesEdits, "an_edit_does_not_speak_for_an_instruction"),
     (Fault::ForgetsInstructions, "instructions_and_pins_are_not_hidden"),
     (Fault::ForgetsInstructions, "instructions_and_pins_are_not_shortened"),
     (Fault::ForgetsPins, "instructions_and_pins_are_not_hidden"),

@@ -70,7 +70,7 @@ fn eventful(store: &dyn HistoryStore) {
     let token = AppendToken::new("first");
     let first = Append::new(&token, Seq(0), &entries).at(Some(Timestamp(1_000)));
     block_on(store.append(&session(), &first)).unwrap();
-    commit(store, &edited(record(0, 4, &[]), &[edit(0, &[(0, Some("short"))], 3)])).unwrap();
+    commit(store, &edited(record(0, 4, &[]), &[edit(0, &[(0, Some("[short]"))], 3)])).unwrap();
     let mut gone = summarized(record(1, 4, &[(0, 2)]), &[&[(0, 2)]]);
     gone.unanswered = vec![unanswered("b", 1, 1)];
     commit(store, &gone).unwrap();
@@ -464,7 +464,7 @@ fn an_expansion_gives_what_was_hidden_page_by_page(store: &dyn HistoryStore) {
 
 fn an_expansion_gives_late_answers_and_shortened_messages(store: &dyn HistoryStore) {
     append(store, "a", 0, &[user(0), calls(1, &["a"]), user(2)]).unwrap();
-    let mut gone = edited(record(0, 3, &[(1, 1)]), &[edit(2, &[(0, Some("-"))], 2)]);
+    let mut gone = edited(record(0, 3, &[(1, 1)]), &[edit(2, &[(0, Some("[-]"))], 2)]);
     gone.unanswered = vec![unanswered("a", 1, 0)];
     commit(store, &gone).unwrap();
     append(store, "late", 3, &[user(3), late(answer(1, "a"))]).unwrap();
@@ -475,7 +475,7 @@ fn an_expansion_gives_late_answers_and_shortened_messages(store: &dyn HistorySto
 
 fn an_expansion_of_what_was_undone_is_empty(store: &dyn HistoryStore) {
     fill(store, 4);
-    let shortened = [edit(2, &[(0, Some("-"))], 2)];
+    let shortened = [edit(2, &[(0, Some("[-]"))], 2)];
     commit(store, &edited(record(0, 4, &[(0, 0)]), &shortened)).unwrap();
     assert_eq!(expanded(store, 1, 0, 9), (vec![0, 2], None));
     uncompact(store, 1).unwrap();

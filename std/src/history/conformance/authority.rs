@@ -124,11 +124,11 @@ pub(super) async fn instructions_and_pins_are_not_shortened(room: &Room<'_>) {
     append(room, "t", 0, &[instruction(0), user(1), pinned(2)]).await.unwrap();
     let before = everything(room).await;
     for seq in [0, 2] {
-        let record = edited(record(0, 3, &[]), &[edit(seq, &[(0, Some("-"))], 1)]);
+        let record = edited(record(0, 3, &[]), &[edit(seq, &[(0, Some("[-]"))], 1)]);
         fails(commit(room, &record).await, Invalid);
     }
     assert_eq!(everything(room).await, before);
-    commit(room, &edited(record(0, 3, &[]), &[edit(1, &[(0, Some("-"))], 1)])).await.unwrap();
+    commit(room, &edited(record(0, 3, &[]), &[edit(1, &[(0, Some("[-]"))], 1)])).await.unwrap();
 }
 
 pub(super) async fn a_record_that_leaves_nothing_hides_instructions_and_pins_too(room: &Room<'_>) {

@@ -55,7 +55,10 @@ pub(super) async fn any_text_is_kept(room: &Room<'_>) {
 }
 
 pub(super) async fn any_text_of_a_record_is_kept(room: &Room<'_>) {
-    let entries: Vec<Entry> = (0..2 * TEXTS.len() as u64).map(user).collect();
+    let texts = TEXTS.len() as u64;
+    // What the model says may become any text.
+    let said = (texts..2 * texts).map(|seq| entry(Message::assistant(format!("answer {seq}")), seq, 1));
+    let entries: Vec<Entry> = (0..texts).map(user).chain(said).collect();
     append(room, "t", 0, &entries).await.unwrap();
     let head = entries.len() as u64;
     let mut committed = Vec::new();
@@ -65,7 +68,7 @@ pub(super) async fn any_text_of_a_record_is_kept(room: &Room<'_>) {
         record.summaries[0].message = message.with_parts(vec![Part::Text(text.into())]);
         record.strategy = text.into();
         if !text.trim().is_empty() {
-            record = edited(record, &[edit(parent + TEXTS.len() as u64, &[(0, Some(text))], 9)]);
+            record = edited(record, &[edit(parent + texts, &[(0, Some(text))], 9)]);
         }
         commit(room, &record).await.unwrap();
         committed.push(Committed::new(Revision(parent + 1), record));

@@ -68,23 +68,23 @@ pub(super) async fn what_a_replaced_summary_said_is_deleted(room: &Room<'_>) {
 
 pub(super) async fn the_texts_that_stood_in_a_pruned_message_are_deleted(room: &Room<'_>) {
     fill(room, 4).await;
-    let edits = [edit(0, &[(0, Some("words"))], 4), edit(1, &[(0, Some("others"))], 4)];
+    let edits = [edit(0, &[(0, Some("[cut]"))], 4), edit(1, &[(0, Some("[gone]"))], 4)];
     commit(room, &edited(record(0, 4, &[]), &edits)).await.unwrap();
     commit(room, &record(1, 4, &[(0, 0)])).await.unwrap();
     prune(room, 2).await.unwrap();
     let found = &records(room).await[0].record.edits;
     let texts: Vec<_> = found.iter().map(|edit| edit.stand_ins[0].text.as_deref()).collect();
-    assert_eq!(texts, [Some(""), Some("others")]);
+    assert_eq!(texts, [Some(""), Some("[gone]")]);
     assert_eq!(log(room).await[0].edited_by, Some(Revision(1)));
 }
 
 pub(super) async fn what_a_shortened_message_said_stays(room: &Room<'_>) {
     fill(room, 3).await;
-    commit(room, &edited(record(0, 3, &[(0, 0)]), &[edit(1, &[(0, Some("short"))], 4)])).await.unwrap();
+    commit(room, &edited(record(0, 3, &[(0, 0)]), &[edit(1, &[(0, Some("[cut]"))], 4)])).await.unwrap();
     let said = log(room).await[1].entry.message.clone();
     prune(room, 1).await.unwrap();
     assert_eq!(log(room).await[1].entry.message, said);
-    assert_eq!(load(room).await.live[0].entry.message.parts(), [Part::Text("short".into())]);
+    assert_eq!(load(room).await.live[0].entry.message.parts(), [Part::Text("[cut]".into())]);
 }
 
 pub(super) async fn what_an_undone_record_showed_is_deleted(room: &Room<'_>) {

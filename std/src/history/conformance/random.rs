@@ -333,7 +333,11 @@ fn message_edits(
         let parts = state.log.get(seq as usize).map_or(&[][..], |logged| logged.entry.message.parts());
         let ordinal = usize::from(*ordinal) % if legal { parts.len() } else { usize::MAX };
         let removes = if legal { matches!(parts[ordinal], Part::Reasoning(_)) } else { what % 2 == 0 };
-        let text = format!("-{what}");
+        let text = match (what % 4, &parts.get(ordinal)) {
+            (0, Some(Part::Text(said))) => format!("{}[cut]", said.get(..said.len() / 2).unwrap_or_default()),
+            (1, _) if !legal || what % 16 == 1 => format!("-{what}"),
+            _ => format!("[{what}]"),
+        };
         let stand_ins = [(u32::try_from(ordinal).unwrap(), (!removes).then_some(text.as_str()))];
         let less = if legal { u32::from(*less).max(1) } else { u32::from(*less) };
         let tokens = live.map_or(9, |live| live.entry.count.tokens.0).saturating_sub(less);

@@ -109,6 +109,8 @@ scenarios! { $
         edits_out_of_order_are_invalid,
         an_edit_that_the_part_does_not_allow_is_invalid,
         an_edit_that_is_no_smaller_is_invalid,
+        an_edit_does_not_speak_for_a_user,
+        an_edit_does_not_speak_for_an_instruction,
         sizes_of_parts_are_kept,
     ;
     late_answers:

@@ -309,6 +309,24 @@ fn may_edit(edit: &MessageEdit, state: &State) -> bool {
     let shown = state.loaded.live.iter().find(|live| live.key == edit.seq && live.covers.is_empty());
     let Some(shown) = shown else { return false };
     let parts = state.log[edit.seq.0 as usize].entry.message.parts();
+    let message = &shown.entry.message;
+    let is_guarded = !matches!(message.role(), Role::Assistant | Role::Tool)
+        || message.attribution().authority >= Authority::User;
+    let now = |ordinal| {
+        let stands = shown.stand_ins.iter().find(|it| it.ordinal == ordinal)?;
+        stands.text.as_ref().map(|text| text.to_string())
+    };
+    let is_honest = |stand_in: &PartStandIn| {
+        let text = stand_in.text.as_deref().unwrap_or_default();
+        match parts.get(stand_in.ordinal as usize) {
+            Some(Part::Text(original)) if is_guarded => {
+                let left = now(stand_in.ordinal).is_some_and(|now| is_left_of(&now, text));
+                is_word_in_brackets(text) || is_left_of(original, text) || left
+            }
+            Some(Part::Media(_)) if is_guarded => is_word_in_brackets(text),
+            _ => true,
+        }
+    };
     let allowed = |stand_in: &PartStandIn| match (parts.get(stand_in.ordinal as usize), &stand_in.text) {
         (Some(Part::Reasoning(_)), None) => true,
         (Some(Part::ToolCall(call)), Some(text)) => call.kind == CallKind::Function && !text.is_empty(),
@@ -322,7 +340,25 @@ fn may_edit(edit: &MessageEdit, state: &State) -> bool {
     !ordinals.is_empty()
         && ordinals.windows(2).all(|pair| pair[0] < pair[1])
         && edit.stand_ins.iter().all(allowed)
+        && edit.stand_ins.iter().all(is_honest)
         && (smaller || before.counter != after.counter)
+}
+
+/// Whether `text` is the beginning of another text, a word in brackets and its end; or all of it.
+fn is_left_of(whole: &str, text: &str) -> bool {
+    let between = |from: usize, to: usize| {
+        let pieces = (text.get(..from), text.get(from..to), text.get(to..));
+        matches!(pieces, (Some(head), Some(note), Some(tail)) if head.len() + tail.len() <= whole.len()
+            && whole.starts_with(head) && whole.ends_with(tail) && is_word_in_brackets(note.trim()))
+    };
+    text == whole || (0..=text.len()).any(|from| (from..=text.len()).any(|to| between(from, to)))
+}
+
+fn is_word_in_brackets(text: &str) -> bool {
+    let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else { return false };
+    let word = inner.trim_matches([' ', '.', '…']);
+    let is_letter = |one: char| !one.is_whitespace() && !one.is_control() && one != '[' && one != ']';
+    inner.len() <= 24 && !word.is_empty() && word.chars().all(is_letter)
 }
 
 fn check_groups(

@@ -60,7 +60,7 @@ pub(super) async fn what_stood_in_a_message_before_is_back(room: &Room<'_>) {
 
 pub(super) async fn a_message_comes_back_as_short_as_it_was(room: &Room<'_>) {
     fill(room, 3).await;
-    commit(room, &edited(record(0, 3, &[]), &[edit(1, &[(0, Some("short"))], 2)])).await.unwrap();
+    commit(room, &edited(record(0, 3, &[]), &[edit(1, &[(0, Some("[cut]"))], 2)])).await.unwrap();
     let short = load(room).await.live;
     commit(room, &record(1, 3, &[(1, 1)])).await.unwrap();
     uncompact(room, 2).await.unwrap();

@@ -1,6 +1,6 @@
 //! A session as JSON lines.
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read as _, Write};
 
 use epitome_core::{Head, Revision, Seq};
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ use crate::history::{
     AppendToken, Appended, Entry, HistoryStore, RecordId, SessionId, StateRevision, StoreError,
     StoreErrorKind, Timestamp,
 };
+use crate::wire::document::LINE_BYTES_MAX;
 use crate::wire::stored;
 
 /// The version of the form of a session without a state. Fields that may be ignored do not raise it.
@@ -326,8 +327,15 @@ impl<'a> Reader<'a> {
 
     fn line(&mut self) -> Result<(), StoreError> {
         self.text.clear();
-        let read = self.input.read_line(&mut self.text).map_err(|error| unread(self.lines, error))?;
+        let most = u64::try_from(LINE_BYTES_MAX).unwrap_or(u64::MAX);
+        let read = (&mut self.input).take(most).read_line(&mut self.text);
+        let read = read.map_err(|error| unread(self.lines, error))?;
         self.lines = self.lines.saturating_add(1);
+        if read >= LINE_BYTES_MAX {
+            return Err(
+                self.wrong(&format!("is longer than the {LINE_BYTES_MAX} bytes that a line may have"))
+            );
+        }
         if read == 0 {
             return Err(self.wrong("is missing: the export ends too early; export the session again"));
         }

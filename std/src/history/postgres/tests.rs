@@ -262,7 +262,7 @@ fn fill(server: &Server, stored: u64) {
     commit(server, 0, stored, stored - 51);
     let mut record = CompactionRecord::new(Revision(1), Seq(stored));
     let count = TokenCount::new(Tokens(1), Basis::Estimated, "test".into());
-    let edit = |seq| MessageEdit::new(Seq(seq), vec![PartStandIn::new(0, Some("-".into()))], count.clone());
+    let edit = |seq| MessageEdit::new(Seq(seq), vec![PartStandIn::new(0, Some("[-]".into()))], count.clone());
     record.edits = (stored - 10..stored).map(edit).collect();
     futures::executor::block_on(server.store.commit(&session(), &record)).unwrap();
 }

@@ -171,7 +171,7 @@ fn commit(connection: &Connection, parent: u64, head: u64, last: u64) {
 fn shorten(connection: &Connection, head: u64) {
     let mut record = CompactionRecord::new(Revision(1), Seq(head));
     let count = TokenCount::new(Tokens(0), Basis::Estimated, "test".into());
-    let edit = |seq| MessageEdit::new(Seq(seq), vec![PartStandIn::new(0, Some("-".into()))], count.clone());
+    let edit = |seq| MessageEdit::new(Seq(seq), vec![PartStandIn::new(0, Some("[-]".into()))], count.clone());
     record.edits = (head - 10..head).map(edit).collect();
     CommitJob::new(&session(), &record).unwrap().run(connection).unwrap();
 }

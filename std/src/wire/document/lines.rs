@@ -1,12 +1,12 @@
 //! JSONL: a JSON value on every line.
 
-use std::io::{BufRead, Seek};
+use std::io::{BufRead, ErrorKind, Seek};
 
 use memchr::memchr;
 
 use super::{BYTE_ORDER_MARK, Document, Origin, route, utf8_error};
-use crate::wire::WireError;
 use crate::wire::json::{self, Kind};
+use crate::wire::{WireError, WireErrorKind};
 
 /// Whether `text` is JSONL and not JSON: its first line is a whole object or array, and another one begins after it.
 ///
@@ -125,6 +125,10 @@ impl<'a> Iterator for TextLines<'a> {
     }
 }
 
+/// How many bytes a line of a file may have, unless a reader is told otherwise: a line is held whole, and more than once while it
+/// is read. The largest that agents write have tens of megabytes, for the images in them.
+pub const LINE_BYTES_MAX: usize = 256 << 20;
+
 /// The lines of a file that are not blank, one in memory at a time.
 ///
 /// ```
@@ -144,29 +148,47 @@ pub struct Lines<R> {
     buffer: Vec<u8>,
     number: usize,
     offset: usize,
+    line_bytes_max: usize,
+    /// Whether the reader stands within a line that was refused.
+    is_within: bool,
 }
 
 impl<R: BufRead> Lines<R> {
     /// The lines that `reader` gives.
     #[must_use]
     pub const fn new(reader: R) -> Self {
-        Self { reader, buffer: Vec::new(), number: 0, offset: 0 }
+        Self {
+            reader,
+            buffer: Vec::new(),
+            number: 0,
+            offset: 0,
+            line_bytes_max: LINE_BYTES_MAX,
+            is_within: false,
+        }
+    }
+
+    /// The same, of lines that have so many bytes at most, the break at their end included: [`LINE_BYTES_MAX`] without it.
+    #[must_use]
+    pub fn with_line_bytes_max(mut self, line_bytes_max: usize) -> Self {
+        self.line_bytes_max = line_bytes_max;
+        self
     }
 
     /// The next line that is not blank; `None` at the end. The buffer grows to the longest line.
     ///
     /// # Errors
-    /// `Io` when reading fails, `NotUtf8` when the line is not UTF-8. The next call goes on with the line after it.
+    /// `TooLarge` when the line is longer than a line may be, or than there is memory for; `Io` when reading fails, `NotUtf8`
+    /// when the line is not UTF-8. The next call goes on with the line after it.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>, WireError> {
         loop {
+            self.pass_over_the_rest()?;
             self.buffer.clear();
-            let read = self.reader.read_until(b'\n', &mut self.buffer).map_err(WireError::io)?;
-            if read == 0 {
-                return Ok(None);
-            }
             let start = self.offset;
             self.number = self.number.saturating_add(1);
-            self.offset = start.saturating_add(read);
+            self.fill()?;
+            if self.buffer.is_empty() {
+                return Ok(None);
+            }
             let mark = match start {
                 0 if self.buffer.starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK.len(),
                 _ => 0,
@@ -176,6 +198,50 @@ impl<R: BufRead> Lines<R> {
                 return self.line(start, mark).map(Some);
             }
         }
+    }
+
+    /// Reads up to the end of the line.
+    fn fill(&mut self) -> Result<(), WireError> {
+        loop {
+            let here = match self.reader.fill_buf() {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                here => here.map_err(WireError::io)?,
+            };
+            let end = memchr(b'\n', here).map(|at| at.saturating_add(1));
+            let piece = here.get(..end.unwrap_or(here.len())).unwrap_or_default();
+            let is_long = self.buffer.len().saturating_add(piece.len()) > self.line_bytes_max;
+            // A line for which there is no memory is an error too, where to push its bytes would end the process.
+            if is_long || self.buffer.try_reserve(piece.len()).is_err() {
+                self.is_within = true;
+                return Err(self.too_long(is_long));
+            }
+            self.buffer.extend_from_slice(piece);
+            let read = piece.len();
+            self.reader.consume(read);
+            self.offset = self.offset.saturating_add(read);
+            if read == 0 || end.is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Goes on behind a line that was refused, if the reader stands in one.
+    fn pass_over_the_rest(&mut self) -> Result<(), WireError> {
+        if core::mem::take(&mut self.is_within) {
+            self.buffer = Vec::new();
+            let read = self.reader.skip_until(b'\n').map_err(WireError::io)?;
+            self.offset = self.offset.saturating_add(read);
+        }
+        Ok(())
+    }
+
+    fn too_long(&self, is_long: bool) -> WireError {
+        let what = match is_long {
+            true => format!("is longer than the {} bytes that a line may have", self.line_bytes_max),
+            false => "is too long for the memory that there is".to_owned(),
+        };
+        let what = format!("line {} {what}: cut it into several, or leave it out", self.number);
+        WireError::new(WireErrorKind::TooLarge, what)
     }
 
     fn line(&self, start: usize, mark: usize) -> Result<Line<'_>, WireError> {
@@ -195,11 +261,57 @@ impl<R: BufRead + Seek> Lines<R> {
         let here = i64::try_from(self.offset).ok();
         let there = i64::try_from(offset).ok();
         let by = there.zip(here).and_then(|(there, here)| there.checked_sub(here));
-        let too_far = || std::io::Error::from(std::io::ErrorKind::InvalidInput);
+        let too_far = || std::io::Error::from(ErrorKind::InvalidInput);
         // What a reader has in its buffer is not read again.
         by.ok_or_else(too_far).and_then(|by| self.reader.seek_relative(by)).map_err(WireError::io)?;
         self.offset = usize::try_from(offset).unwrap_or(usize::MAX);
-        self.number = 0;
+        (self.number, self.is_within) = (0, false);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufReader, Cursor, Read as _};
+
+    use super::*;
+
+    /// What each call of `next_line` gives: the number and the offset of the line, or the kind of the error.
+    fn all<R: BufRead>(mut lines: Lines<R>) -> Vec<Result<(usize, usize, String), WireErrorKind>> {
+        let mut found = Vec::new();
+        loop {
+            match lines.next_line() {
+                Ok(None) => return found,
+                Ok(Some(line)) => found.push(Ok((line.number(), line.offset(), line.text().to_owned()))),
+                Err(error) => found.push(Err(error.kind())),
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_refused_and_passed_over() {
+        let text = "1234567\n12345678\n\n1\n123456789";
+        for piece in [1, 3, 8, 100] {
+            let lines = Lines::new(BufReader::with_capacity(piece, text.as_bytes())).with_line_bytes_max(8);
+            let expected = [
+                Ok((1, 0, "1234567".to_owned())),
+                Err(WireErrorKind::TooLarge),
+                Ok((4, 18, "1".to_owned())),
+                Err(WireErrorKind::TooLarge),
+            ];
+            assert_eq!(all(lines), expected, "read by {piece}");
+        }
+        let error = Lines::new(Cursor::new(text)).with_line_bytes_max(4).next_line().unwrap_err();
+        let said =
+            "line 1 is longer than the 4 bytes that a line may have: cut it into several, or leave it out";
+        assert_eq!(error.to_string(), said);
+    }
+
+    #[test]
+    fn no_more_of_a_line_is_held_than_it_may_have() {
+        let endless = BufReader::new(std::io::repeat(b'x').take(1 << 40));
+        let mut lines = Lines::new(endless).with_line_bytes_max(1 << 20);
+        assert_eq!(lines.next_line().unwrap_err().kind(), WireErrorKind::TooLarge);
+        assert!(lines.buffer.capacity() <= 4 << 20);
     }
 }

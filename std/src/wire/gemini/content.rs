@@ -1,5 +1,6 @@
 //! One content of the wire, as the messages that it is.
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use epitome_core::message::Role;
@@ -17,27 +18,27 @@ use crate::wire::{WireError, WireErrorKind};
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     step: u64,
-    /// Calls of the latest step that no response has answered yet: name and id.
-    open: Vec<(Str, Str)>,
+    /// How many calls the latest step has had.
+    calls: u64,
+    /// The ids of the calls of the latest step that no response has answered yet, oldest first, by the name of the call.
+    open: HashMap<Str, VecDeque<Str>>,
 }
 
 impl Ids {
     fn begin_step(&mut self) {
         self.step = self.step.saturating_add(1);
+        self.calls = 0;
         self.open.clear();
     }
 
     fn give(&mut self, is_call: bool, name: &str) -> Str {
         if is_call {
-            let id = Str::from(format!("{ASSIGNED}{}:{}", self.step, self.open.len()));
-            self.open.push((Str::from(name), id.clone()));
+            let id = Str::from(format!("{ASSIGNED}{}:{}", self.step, self.calls));
+            self.calls = self.calls.saturating_add(1);
+            self.open.entry(Str::from(name)).or_default().push_back(id.clone());
             return id;
         }
-        match self.open.iter().position(|(open, id)| *open == name && !id.is_empty()) {
-            // The place stays, so that ordinals do not repeat.
-            Some(at) => self.open.get_mut(at).map(|(_, id)| core::mem::take(id)).unwrap_or_default(),
-            None => Str::default(),
-        }
+        self.open.get_mut(name).and_then(VecDeque::pop_front).unwrap_or_default()
     }
 }
 
@@ -155,5 +156,49 @@ fn role(raw: &str) -> Result<Role, WireError> {
             WireErrorKind::UnknownRole,
             format!("unknown role {}: expected user or model", quoted(other)),
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The rule of [`Ids`], as slow as it likes: a response is to the oldest open call of its name.
+    #[derive(Default)]
+    struct NaiveIds {
+        step: u64,
+        open: Vec<(String, Str)>,
+    }
+
+    impl NaiveIds {
+        fn give(&mut self, is_call: bool, name: &str) -> Str {
+            if is_call {
+                let id = Str::from(format!("{ASSIGNED}{}:{}", self.step, self.open.len()));
+                self.open.push((name.to_owned(), id.clone()));
+                return id;
+            }
+            let open = self.open.iter_mut().find(|(open, id)| open == name && !id.is_empty());
+            open.map(|(_, id)| core::mem::take(id)).unwrap_or_default()
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+
+        #[test]
+        fn ids_are_given_as_the_naive_rule_gives_them(
+            steps in prop::collection::vec(prop::collection::vec((any::<bool>(), "[ab]?"), 0..20), 0..4)
+        ) {
+            let (mut ids, mut naive) = (Ids::default(), NaiveIds::default());
+            for step in steps {
+                ids.begin_step();
+                naive = NaiveIds { step: naive.step + 1, open: Vec::new() };
+                for (is_call, name) in step {
+                    prop_assert_eq!(ids.give(is_call, &name), naive.give(is_call, &name));
+                }
+            }
+        }
     }
 }

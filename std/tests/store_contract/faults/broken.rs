@@ -66,6 +66,7 @@ pub(crate) enum Fault {
     CutsStatesAtNul,
     KeepsNoStates,
     BelievesSummaries,
+    BelievesEdits,
     ForgetsInstructions,
     ForgetsPins,
 }
@@ -239,6 +240,11 @@ impl HistoryStore for Broken {
                 for summary in &mut record.summaries {
                     summary.message =
                         claiming(summary.message.clone(), |it| it.authority = Authority::Retrieved);
+                }
+            }
+            Fault::BelievesEdits => {
+                for stand_in in record.edits.iter_mut().flat_map(|edit| &mut edit.stand_ins) {
+                    stand_in.text = Some("[cut]".into());
                 }
             }
             Fault::CommitsNothing => return Ok(record.parent.next()),

@@ -86,7 +86,7 @@ fn write(store: &dyn HistoryStore, step: u64) {
         }
         3 => appends(4, &[late(answer(1, "b")), user(5)]),
         4 => {
-            let edits = [edit(3, &[(0, Some("-"))], 4)];
+            let edits = [edit(3, &[(0, Some("[-]"))], 4)];
             commits(&edited(record(2, 6, &[]), &edits));
         }
         _ => appends(6, &[user(6)]),

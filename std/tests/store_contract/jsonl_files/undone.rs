@@ -22,7 +22,7 @@ fn text(folder: &Path) -> String {
 fn compacted(folder: &Path) -> epitome_std::history::JsonlStore {
     let store = quick(folder);
     fill(&store, 6);
-    commit(&store, &edited(record(0, 6, &[]), &[edit(1, &[(0, Some("shortened"))], 4)])).unwrap();
+    commit(&store, &edited(record(0, 6, &[]), &[edit(1, &[(0, Some("[shortened]"))], 4)])).unwrap();
     commit(&store, &summarized(record(1, 6, &[(0, 2)]), &[&[(0, 2)]])).unwrap();
     store
 }

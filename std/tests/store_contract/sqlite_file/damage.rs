@@ -25,7 +25,7 @@ const DAMAGES: u64 = 700;
 fn write(path: &Path) {
     let store = SqliteStore::open(path).unwrap();
     append(&store, "t", 0, &[user(0), calls(1, &["a", "b"]), answer(1, "a"), user(3)]).unwrap();
-    commit(&store, &edited(record(0, 4, &[]), &[edit(0, &[(0, Some("short"))], 3)])).unwrap();
+    commit(&store, &edited(record(0, 4, &[]), &[edit(0, &[(0, Some("[short]"))], 3)])).unwrap();
     let mut gone = summarized(record(1, 4, &[(1, 2)]), &[&[(1, 2)]]);
     gone.unanswered = vec![unanswered("b", 1, 1)];
     commit(&store, &gone).unwrap();
