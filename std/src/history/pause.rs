@@ -1,8 +1,8 @@
 //! How long a writer waits before it tries again what another writer was faster with.
 
-use core::hash::BuildHasher as _;
+use core::hash::{BuildHasher as _, BuildHasherDefault};
 use core::time::Duration;
-use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::hash::DefaultHasher;
 
 use futures_timer::Delay;
 
