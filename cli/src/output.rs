@@ -144,6 +144,11 @@ impl Draft {
         Self::at(path, Target::of(path)?, MODE)
     }
 
+    /// The same, of a file that is for its owner only if it is new: what it holds was in a store that is.
+    pub(crate) fn private(path: &Path) -> Result<Self> {
+        Self::at(path, Target::of(path)?, PRIVATE)
+    }
+
     /// A draft that is never published.
     pub(crate) fn nowhere() -> Result<Self> {
         Self::at(Path::new("-"), Target::Nowhere, PRIVATE)

@@ -42,9 +42,11 @@ pub(crate) fn lines(text: &str) -> String {
 
 fn shown(text: &str, stays: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
-    for one in text.chars() {
+    let (mut before, mut rest) = (None, text.chars());
+    while let Some(one) = rest.next() {
+        let shows = before.replace(one).is_some_and(|before| selects_emoji(before, one, rest.as_str()));
         match one {
-            _ if stays(one) => out.push(one),
+            _ if stays(one) || shows => out.push(one),
             '\0'..='\x1f' => out.push(picture(one)),
             _ if is_obeyed(one) => {
                 // As JSON escapes it, so that JSON stays the same JSON. Writing into a text does not fail.
@@ -67,23 +69,49 @@ fn picture(control: char) -> char {
 const PICTURES: u32 = 0x2400;
 
 /// What is obeyed or not seen beside the first controls of ASCII: the later controls, breaks of lines and
-/// paragraphs, marks that turn the direction of writing (<https://trojansource.codes>), and characters without a width in
+/// paragraphs, marks that turn the direction of writing (<https://trojansource.codes>), and all characters without a width in
 /// which a text can be hidden. Joiners stay: scripts and emoji are written with them.
 const fn is_obeyed(one: char) -> bool {
+    let is_control = matches!(one, '\x7f'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}');
+    is_control || is_ignorable(one) && !matches!(one, '\u{200c}' | '\u{200d}')
+}
+
+/// Unicode's `Default_Ignorable_Code_Point`.
+const fn is_ignorable(one: char) -> bool {
     matches!(
         one,
-        '\x7f'..='\u{9f}'
+        '\u{ad}'
+            | '\u{34f}'
             | '\u{61c}'
-            | '\u{180e}'
-            | '\u{200b}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{2028}'..='\u{202e}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
             | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
     )
+}
+
+/// Whether `one`, between `before` and `after`, asks for the picture of a sign that is also a letter, as in `❤️` and `1️⃣`: there it
+/// is seen. Anywhere else it is not.
+fn selects_emoji(before: char, one: char, after: &str) -> bool {
+    one == '\u{fe0f}'
+        && match before {
+            '#' | '*' | '0'..='9' => after.starts_with('\u{20e3}'),
+            '©' | '®' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{3030}' | '\u{303d}'
+            | '㊗' | '㊙' => true,
+            '\u{2194}'..='\u{21aa}' | '\u{231a}'..='\u{23ff}' | '\u{24c2}' | '\u{25aa}'..='\u{27bf}' => true,
+            '\u{2934}' | '\u{2935}' | '\u{2b05}'..='\u{2b55}' | '\u{1f000}'..='\u{1faff}' => true,
+            _ => false,
+        }
 }
 
 /// `text` with its runs of base64 as their size: nobody reads them, and a terminal is full of one.
@@ -133,6 +161,7 @@ const BLOB_CHARS_MIN: usize = 256;
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use regex::Regex;
 
     use super::*;
 
@@ -140,11 +169,11 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
 
         #[test]
-        fn any_text_is_safe_and_what_is_safe_stays(text in any::<String>(), odd in "[\\x00-\\x1f\\u{202a}-\\u{202e}a \n\t]{0,9}") {
+        fn any_text_is_safe_and_what_is_safe_stays(text in any::<String>(), odd in "[\\x00-\\x1f\\u{202a}-\\u{202e}\\u{ad}\\u{fe00}-\\u{fe0f}❤1\\u{20e3}a \n\t]{0,9}") {
             let text = format!("{odd}{text}");
             let (one, all) = (line(&text), lines(&text));
-            prop_assert!(!one.chars().any(|one| one.is_control() || is_obeyed(one)));
-            prop_assert!(!all.chars().any(|one| !matches!(one, '\n' | '\t') && (one.is_control() || is_obeyed(one))));
+            prop_assert_eq!(left(&one), "");
+            prop_assert_eq!(left(&all).replace(['\n', '\t'], ""), "");
             // What was made safe is safe.
             prop_assert_eq!((line(&one), lines(&all)), (one.clone(), all));
         }
@@ -160,21 +189,47 @@ mod tests {
         }
     }
 
+    /// What of a text that was made safe is not.
+    fn left(shown: &str) -> String {
+        let mut left = String::new();
+        for (at, one) in shown.char_indices() {
+            let before = shown[..at].chars().next_back();
+            let is_seen =
+                before.is_some_and(|before| selects_emoji(before, one, &shown[at + one.len_utf8()..]));
+            left.extend(Some(one).filter(|one| one.is_control() || is_obeyed(*one) && !is_seen));
+        }
+        left
+    }
+
+    #[test]
+    fn what_is_ignorable_is_what_unicode_says() {
+        let property = Regex::new(r"^\p{Default_Ignorable_Code_Point}$").unwrap();
+        for one in '\0'..=char::MAX {
+            assert_eq!(is_ignorable(one), property.is_match(one.encode_utf8(&mut [0; 4])), "{one:?}");
+        }
+    }
+
     #[test]
     fn nothing_that_a_terminal_obeys_is_left() {
         let nasty: String = (0..=0x1f_u32)
             .chain(0x7f..=0x9f)
-            .chain([0x61c, 0x200b, 0x202e, 0x2028, 0x2066, 0xfeff, 0xe0041])
+            .chain([
+                0x61c, 0x200b, 0x202e, 0x2028, 0x2066, 0xfeff, 0xe0041, 0xad, 0x115f, 0x3164, 0xffa0,
+                0xe0100, 0xfe0f,
+            ])
             .filter_map(char::from_u32)
             .collect();
         for shown in [line(&nasty), lines(&nasty)] {
-            let left: Vec<char> = shown.chars().filter(|one| one.is_control() || is_obeyed(*one)).collect();
-            assert!(left.iter().all(|one| matches!(one, '\n' | '\t')), "{left:?}");
+            let left = left(&shown);
+            assert!(left.chars().all(|one| matches!(one, '\n' | '\t')), "{left:?}");
         }
+        // A variation is chosen once, of a sign that has one.
+        assert_eq!(line("a\u{fe0f}❤\u{fe0f}\u{fe0f}1\u{fe0f}"), "a\\ufe0f❤\u{fe0f}\\ufe0f1\\ufe0f");
         assert_eq!(line("a\u{1b}[31mb\n\u{7f}"), "a␛[31mb␊\\u007f");
         assert_eq!(lines("a\r\nb\rc\t\u{202e}"), "a\nb␍c\t\\u202e");
         // What people write stays as it is.
-        for said in ["naïve 日本語 👩‍💻 ½", "می\u{200c}خواهم"] {
+        for said in ["naïve 日本語 👩‍💻 ½", "می\u{200c}خواهم", "❤\u{fe0f} 1\u{fe0f}\u{20e3} ⚠\u{fe0f}"]
+        {
             assert_eq!((line(said), lines(said)), (said.to_owned(), said.to_owned()));
         }
     }

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode> {
     for transcript in &mut input.transcripts(&args.input)? {
         conversions.add(&messages(transcript, &input)?)?;
     }
-    conversions.publish(&args.output)?;
+    conversions.publish(Draft::new(&args.output)?, &args.output)?;
     conversions.tell(args.json);
     Ok(ExitCode::SUCCESS)
 }
@@ -98,10 +98,10 @@ impl Conversions {
         Expected { conversations, exactness, reader: InputArgs::of_format(self.to, each), rules: None }
     }
 
-    /// Writes them to `path`, once they read back.
-    pub(crate) fn publish(&mut self, path: &Path) -> Result<()> {
+    /// Writes them to `path`, of which `draft` is one, once they read back.
+    pub(crate) fn publish(&mut self, draft: Draft, path: &Path) -> Result<()> {
         let expected = self.expected();
-        let draft = Draft::new(path)?.filled(|out| self.write(out))?;
+        let draft = draft.filled(|out| self.write(out))?;
         expected.check(&draft, path)?;
         draft.publish()
     }

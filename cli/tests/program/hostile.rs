@@ -7,8 +7,12 @@ use serde_json::{Value, json};
 use crate::samples;
 use crate::support::*;
 
-/// Escape sequences, a bell, a carriage return, delete, a later control, a turn of direction, a width of zero, a tag.
-const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;t\u{7}\r\u{7f}\u{9b}31m\u{202e}\u{200b}\u{feff}\u{2066}\u{e0041}";
+/// Escape sequences, a bell, a carriage return, delete, a later control, a turn of direction, a width of zero, a tag, fillers that
+/// look like nothing, and variations of nothing.
+const HOSTILE: &str = concat!(
+    "\u{1b}[2J\u{1b}]0;t\u{7}\r\u{7f}\u{9b}31m\u{202e}\u{200b}\u{feff}\u{2066}\u{e0041}",
+    "\u{ad}\u{34f}\u{115f}\u{17b4}\u{180b}\u{3164}\u{ffa0}\u{2061}\u{fe00}\u{fe0f}\u{e0100}",
+);
 /// Looks like a key of GitHub.
 const KEY: &str = "ghp_0123456789abcdefABCDEF0123456789abcd";
 
@@ -45,6 +49,117 @@ fn harmless(args: &[&str]) -> Done {
     done
 }
 
+/// What is done with files. FILE, OUT, MISSING and NOWHERE are paths with [`HOSTILE`] in them.
+const FILES: &[&[&str]] = &[
+    &["compact", "FILE", "--keep", "30%", "--why"],
+    &["compact", "FILE", "--keep", "30%", "--why", "--json"],
+    &["compact", "FILE", "--keep", "30%", "--repair", "-o", "OUT"],
+    &["compact", "FILE", "--keep", "30%", "-o", "NOWHERE"],
+    &["compact", "FILE", "--keep", "30%", "--to", "gemini", "-o", "OUT"],
+    &["compact", "FILE", "--pin", HOSTILE],
+    &["compact", "FILE", "--strategy", HOSTILE],
+    &["compact", "FILE", "--model", HOSTILE],
+    &["compact", "FILE", "--at", HOSTILE],
+    &[
+        "compact",
+        "FILE",
+        "--strategy",
+        "summarize",
+        "--summary-model",
+        HOSTILE,
+        "--summarizer",
+        "http://127.0.0.1:1",
+    ],
+    &["compact", "FILE", "--strategy", "summarize", "--summary-model", "m", "--summarizer", HOSTILE],
+    &["diff", "FILE", "FILE"],
+    &["diff", "FILE", "FILE", "--json"],
+    &["eval", "FILE", "--tokenizer", "estimate"],
+    &["eval", "FILE", "--tokenizer", "estimate", "--json"],
+    &["eval", "FILE", "--strategy", HOSTILE],
+    &["eval", "MISSING"],
+    &["show", "FILE"],
+    &["show", "FILE", "--full", "--redact"],
+    &["show", "FILE", "--grep", "question"],
+    &["show", "FILE", "--grep", "."],
+    &["show", "FILE", "--grep", "(\u{202e}\u{1b}"],
+    &["stats", "FILE"],
+    &["stats", "FILE", "--json"],
+    &["stats", "FILE", "--by", "tool"],
+    &["stats", "FILE", "--by", "tool", "--json"],
+    &["stats", "FILE", "--by", "turn"],
+    &["stats", "MISSING"],
+    &["bench", "FILE", "--rounds", "1"],
+    &["validate", "FILE"],
+    &["validate", "FILE", "--json"],
+    &["convert", "FILE", "--to", HOSTILE],
+    &[HOSTILE],
+];
+
+/// What is done with sessions, below `session`. EXPORT is an export that is damaged, OTHER another store.
+const SESSIONS: &[&[&str]] = &[
+    &["import", "FILE"],
+    &["import", "FILE", "--json", "--append"],
+    &["import", "EXPORT"],
+    &["list"],
+    &["list", "--json"],
+    &["show"],
+    &["show", "--json"],
+    &["show", "--redact"],
+    &["compact", "--keep", "30%", "--json"],
+    &["log"],
+    &["log", "--json"],
+    &["log", "--redact", "--json"],
+    &["expand", "--revision", "1"],
+    &["expand", "--revision", "1", "--json"],
+    &["export", "-o", "OUT"],
+    &["export", "--to", "anthropic", "-o", "OUT"],
+    &["copy", "--to", "OTHER"],
+    &["fork", "--at", "3", "--as", HOSTILE],
+    &["uncompact"],
+    &["clear"],
+    &["retain", "--messages", "3", "--dry-run"],
+    &["prune", "--all", "--dry-run"],
+    &["verify"],
+    &["erase", "--dry-run"],
+    &["erase"],
+];
+
+/// What is done with a home.
+const HOMES: &[&[&str]] =
+    &[&["sessions"], &["sessions", "--json"], &["sessions", "--project", HOSTILE], &["stats", "latest"]];
+
+/// The row with these words in the places of those.
+fn filled<'a>(row: &[&'a str], places: &[(&str, &'a str)]) -> Vec<&'a str> {
+    let word =
+        |word: &&'a str| places.iter().find(|(place, _)| place == word).map_or(*word, |(_, word)| *word);
+    row.iter().map(word).collect()
+}
+
+/// All commands that are listed below these, as their words.
+fn listed(command: &[String]) -> Vec<Vec<String>> {
+    let help = run(&[command, &["--help".to_owned()]].concat()).ok();
+    let Some((_, list)) = help.split_once("Commands:\n") else { return vec![command.to_vec()] };
+    let names = list.lines().take_while(|line| !line.is_empty()).filter_map(|line| {
+        let name = line.strip_prefix("  ").filter(|line| !line.starts_with(' '))?.split(' ').next()?;
+        Some(name).filter(|name| *name != "help")
+    });
+    names.flat_map(|name| listed(&[command, &[name.to_owned()]].concat())).collect()
+}
+
+#[test]
+fn each_command_has_a_row() {
+    let all = listed(&[]);
+    assert!(all.contains(&vec!["session".to_owned(), "list".to_owned()]), "{all:?}");
+    for command in all {
+        let rows = match &command[..] {
+            [first, second] if first == "session" => SESSIONS.iter().any(|row| row[0] == second),
+            [first] => FILES.iter().chain(HOMES).any(|row| row[0] == first),
+            _ => false,
+        };
+        assert!(rows, "{command:?} has no row: add one that makes it print what it reads");
+    }
+}
+
 #[test]
 fn files_are_looked_at_without_obeying_them() {
     let folder = Folder::new();
@@ -54,34 +169,9 @@ fn files_are_looked_at_without_obeying_them() {
     let out = text(&out);
     let missing = folder.path(&format!("{name}-missing"));
     let nowhere = folder.path(&format!("{name}-no/out.json"));
-    let rows: [&[&str]; 24] = [
-        &["compact", file, "--keep", "30%", "--why"],
-        &["compact", file, "--keep", "30%", "--why", "--json"],
-        &["compact", file, "--keep", "30%", "--repair", "-o", out],
-        &["compact", file, "--keep", "30%", "-o", text(&nowhere)],
-        &["compact", file, "--keep", "30%", "--to", "gemini", "-o", out],
-        &["compact", file, "--pin", HOSTILE],
-        &["compact", file, "--strategy", HOSTILE],
-        &["compact", file, "--model", HOSTILE],
-        &["compact", file, "--at", HOSTILE],
-        &["diff", file, file],
-        &["diff", file, file, "--json"],
-        &["show", file],
-        &["show", file, "--full", "--redact"],
-        &["stats", file],
-        &["stats", file, "--json"],
-        &["stats", file, "--by", "tool"],
-        &["stats", file, "--by", "tool", "--json"],
-        &["stats", file, "--by", "turn"],
-        &["stats", text(&missing)],
-        &["bench", file, "--rounds", "1"],
-        &["validate", file],
-        &["validate", file, "--json"],
-        &["convert", file, "--to", HOSTILE],
-        &[HOSTILE],
-    ];
-    for args in rows {
-        harmless(args);
+    let places = [("FILE", file), ("OUT", out), ("MISSING", text(&missing)), ("NOWHERE", text(&nowhere))];
+    for row in FILES {
+        harmless(&filled(row, &places));
     }
     for to in samples::TARGETS {
         // The transcript is what it is; what is said of it is not.
@@ -98,43 +188,23 @@ fn files_are_looked_at_without_obeying_them() {
 fn sessions_are_looked_at_without_obeying_them() {
     let folder = Folder::new();
     let file = folder.file("in.jsonl", jsonl(&messages()));
-    let (file, url, other) = (
-        text(&file),
-        format!("sqlite:{}", text(&folder.path("store.db"))),
-        format!("sqlite:{}", text(&folder.path("other.db"))),
-    );
-    let out = folder.path("out.jsonl");
-    let rows: [&[&str]; 24] = [
-        &["import", file],
-        &["import", file, "--json", "--append"],
-        &["list"],
-        &["list", "--json"],
-        &["show"],
-        &["show", "--json"],
-        &["show", "--redact"],
-        &["compact", "--keep", "30%", "--json"],
-        &["log"],
-        &["log", "--json"],
-        &["log", "--redact", "--json"],
-        &["expand", "--revision", "1"],
-        &["expand", "--revision", "1", "--json"],
-        &["export", "-o", text(&out)],
-        &["export", "--to", "anthropic", "-o", text(&out)],
-        &["copy", "--to", &other],
-        &["fork", "--at", "3", "--as", HOSTILE],
-        &["uncompact"],
-        &["clear"],
-        &["retain", "--messages", "3", "--dry-run"],
-        &["prune", "--all", "--dry-run"],
-        &["verify"],
-        &["erase", "--dry-run"],
-        &["erase"],
-    ];
-    for args in rows {
-        let session: &[&str] = if args[0] == "list" { &[] } else { &["--session", HOSTILE] };
-        harmless(&[&["session", args[0], "--store", &url], session, &args[1..]].concat());
+    let [store, other, third] =
+        ["store", "other", "third"].map(|name| format!("sqlite:{}", text(&folder.path(name))));
+    let (out, export) = (folder.path("out.jsonl"), folder.path(&format!("{HOSTILE}.jsonl").replace('/', "")));
+    run(&["session", "import", text(&file), "--store", &third, "--session", HOSTILE]).ok();
+    run(&["session", "export", "--store", &third, "--session", HOSTILE, "-o", text(&export)]).ok();
+    let damaged = read(&export).replacen("question", &format!("other {}", "\\u202e"), 1);
+    fs::write(&export, damaged).unwrap();
+    let places = [("FILE", text(&file)), ("OUT", text(&out)), ("EXPORT", text(&export)), ("OTHER", &other)];
+    for row in SESSIONS {
+        let (command, args) = row.split_first().unwrap();
+        let session: &[&str] = if *command == "list" { &[] } else { &["--session", HOSTILE] };
+        let place: &[&str] =
+            &["session", command, "--store", if row.contains(&"EXPORT") { &other } else { &store }];
+        let done = harmless(&[place, session, &filled(args, &places)].concat());
+        assert!(!row.contains(&"EXPORT") || done.code == 2, "it is refused: {}", done.out);
     }
-    harmless(&["session", "show", "--store", &url, "--session", HOSTILE]);
+    harmless(&["session", "show", "--store", &store, "--session", HOSTILE]);
     harmless(&["session", "show", "--store", &format!("sqlite:{HOSTILE}"), "--session", "s"]);
 }
 
@@ -144,12 +214,7 @@ fn homes_are_looked_at_without_obeying_them() {
     let project = folder.path(&format!(".claude/projects/{HOSTILE}"));
     fs::create_dir_all(&project).unwrap();
     fs::write(project.join(format!("{HOSTILE}.jsonl")), "no session").unwrap();
-    for args in [
-        &["sessions"][..],
-        &["sessions", "--json"],
-        &["sessions", "--project", HOSTILE],
-        &["stats", "latest"],
-    ] {
+    for args in HOMES {
         let mut command = program(args);
         let done = done(command.env("HOME", folder.path("")).env_remove("CLAUDE_CONFIG_DIR"));
         assert_harmless(&format!("{args:?}"), &done.out);

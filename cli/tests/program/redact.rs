@@ -163,3 +163,33 @@ fn the_users_own_list() {
     let idle = run(&["compact", text(&path), "--keep", "50%", "--redact"]).fails(2);
     assert!(idle.contains("add -o OUT"), "{idle}");
 }
+
+#[test]
+fn keys_in_the_names_of_speakers_are_redacted() {
+    let folder = Folder::new();
+    let name = ["ghp_", "Z9y8X7w6V5u4T3s2R1q0P9o8N7m6L5k4J3i2"].concat();
+    let mut said: Value = serde_json::from_str(&request()).unwrap();
+    said["messages"][0]["name"] = json!(name);
+    let path = folder.file("in.json", said.to_string());
+    let store = format!("sqlite:{}", text(&folder.path("store.db")));
+    let session = |command: &'static str| vec!["session", command, "--store", &store, "--session", "s"];
+    run(&[session("import"), vec![text(&path)]].concat()).ok();
+    for args in [
+        vec!["show", text(&path)],
+        vec!["convert", text(&path), "--to", "openai-chat"],
+        vec!["convert", text(&path), "--to", "langchain"],
+        vec!["compact", text(&path), "-o", "-"],
+        [session("show"), vec!["--json"]].concat(),
+        [session("log"), vec!["--json"]].concat(),
+    ] {
+        assert!(run(&args).out.contains(&name), "{args:?} shows no names: leave it out here");
+        let done = run(&[&args[..], &["--redact"]].concat());
+        assert_clean(&done.out);
+        assert!(
+            !done.out.contains(&name) && done.out.contains("[redacted:github-token]"),
+            "{args:?}: {}",
+            done.out
+        );
+        assert!(done.err.contains("2 github-token"), "{args:?}: {}", done.err);
+    }
+}

@@ -91,6 +91,23 @@ fn an_export_is_imported_into_any_store_as_it_was() {
     assert!(stores.session_in(&other, "show", "four", &[]).fails(2).contains("there is no session"));
 }
 
+/// What a store keeps from others is in a conversion too.
+#[cfg(unix)]
+#[test]
+fn an_export_in_another_format_is_for_its_owner() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let stores = Stores::new();
+    let file = stores.folder.path("one.json");
+    for mode in [0o600, 0o644] {
+        if mode == 0o644 {
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        stores.session("export", "one", &["--to", "anthropic", "-o", text(&file)]).ok();
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, mode);
+    }
+}
+
 #[test]
 fn a_session_is_copied_forked_and_verified() {
     let stores = Stores::new();

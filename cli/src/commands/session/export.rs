@@ -14,7 +14,7 @@ use crate::amount::counted;
 use crate::args::{OneSessionArgs, RedactArgs};
 use crate::commands::convert::Conversions;
 use crate::failure::Result;
-use crate::output;
+use crate::output::{self, Draft};
 use crate::scan::{self, ESTIMATE};
 
 /// Writes the session, and says on standard output how much that was unless it goes there itself.
@@ -59,7 +59,7 @@ pub(super) fn prompt(args: &OneSessionArgs, path: &Path, to: Format) -> Result<(
     let messages: Vec<_> = history.projection().cloned().collect();
     let mut conversions = Conversions::new(to, &RedactArgs { redact: false, redact_list: None })?;
     conversions.add(&messages)?;
-    conversions.publish(path)?;
+    conversions.publish(Draft::private(path)?, path)?;
     conversions.tell(args.json);
     Ok(())
 }
