@@ -80,9 +80,10 @@ pub(crate) fn all(turns: usize) -> Vec<Sample> {
     samples
 }
 
-/// What is said in a turn.
+/// What is said in a turn. Results are longer, as those of tools are: a digest of one is worth its words.
 fn said(what: &str, turn: usize) -> String {
-    format!("{what} number {turn}: {}", "a few more words of it. ".repeat(12))
+    let times = if what == "result" { 48 } else { 12 };
+    format!("{what} number {turn}: {}", "a few more words of it. ".repeat(times))
 }
 
 fn chat(turns: usize) -> Vec<Value> {

@@ -150,7 +150,9 @@ fn an_endpoint_that_fails_leaves_the_transcript_as_it_is() {
     // Nobody listens there.
     let file = example("coding-agent.json");
     let args = [&["compact", text(&file), "--summarizer", "http://127.0.0.1:1"], SUMMARIZE].concat();
-    assert!(run(&args).fails(4).contains("--summarizer: the summarizer failed"));
+    let message = run(&args).fails(4);
+    assert!(message.starts_with("epitome: --summarizer: the summary of messages 2 to "), "{message}");
+    assert!(message.contains(": the summarizer failed: "), "{message}");
 }
 
 #[test]
