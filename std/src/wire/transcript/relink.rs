@@ -91,23 +91,22 @@ pub(super) fn bridged<'t>(
     let names: Vec<_> = elements.map(|text| (text, (chain.names)(text))).collect();
     let mut known = HashMap::new();
     for (at, (_, names)) in names.iter().enumerate() {
-        if let Some((name, parent)) = names {
-            known.entry(name.as_str()).or_insert((at, parent.as_deref()));
+        if let Some((name, _)) = names {
+            known.entry(name.as_str()).or_insert(at);
         }
     }
     let is_there = |at: usize| stays.get(at).copied().unwrap_or_default();
     let mut new = Vec::new();
-    for (at, (text, names)) in names.iter().enumerate().filter(|(at, _)| is_there(*at)) {
-        let Some((_, parent)) = names else { continue };
-        let (mut here, mut bound, mut is_moved) = (parent.as_deref(), at, false);
-        while let Some((above, parent)) = here.and_then(|name| known.get(name)).copied() {
-            // As in a relink: what stands behind is no record before it.
-            if above >= bound || is_there(above) {
-                break;
-            }
-            (here, bound, is_moved) = (parent, above, true);
-        }
-        if is_moved {
+    // What each record that is left out leads to. It is known before the records behind it ask, so that no way is walked twice.
+    let mut leads_to: Vec<Option<&str>> = Vec::with_capacity(names.len());
+    for (at, (text, names)) in names.iter().enumerate() {
+        let parent = names.as_ref().and_then(|(_, parent)| parent.as_deref());
+        let above = parent.and_then(|name| known.get(name)).copied();
+        // As in a relink: what stands behind is no record before it.
+        let gone = above.filter(|above| *above < at && !is_there(*above));
+        let here = gone.map_or(parent, |above| leads_to.get(above).copied().flatten());
+        leads_to.push(here);
+        if gone.is_some() && is_there(at) {
             new.push((at, (chain.linked)(text, here)?));
         }
     }
