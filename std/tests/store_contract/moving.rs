@@ -23,6 +23,7 @@ on_every_store! {
     an_export_is_the_same_in_everything,
     an_import_that_was_interrupted_goes_on,
     a_forged_export_is_not_believed_and_leaves_nothing,
+    an_export_that_contradicts_itself_is_refused_and_leaves_nothing,
     nothing_is_imported_over_another_session,
     a_copy_that_went_on_is_not_touched,
     other_words_at_the_same_places_are_another_session,
@@ -220,6 +221,31 @@ fn a_forged_export_is_not_believed_and_leaves_nothing(store: &dyn HistoryStore) 
         }
     }
     import(store, "forged", file.as_bytes()).unwrap();
+}
+
+fn an_export_that_contradicts_itself_is_refused_and_leaves_nothing(store: &dyn HistoryStore) {
+    eventful(store);
+    let file = String::from_utf8(exported(store)).unwrap();
+    let revisions = [
+        (r#"{"commit":{"revision":1,"#, [0, 2]),
+        (r#"{"commit":{"revision":2,"#, [1, 3]),
+        (r#"{"commit":{"revision":7,"#, [0, 8]),
+        (r#"{"uncompact":{"revision":6,"#, [5, 7]),
+    ];
+    let revisions = revisions.iter().flat_map(|(honest, others)| {
+        let (before, _) = honest.rsplit_once(':').unwrap();
+        others.map(|other| (*honest, format!("{before}:{other},")))
+    });
+    let tokens = [(r#""token":"late""#, r#""token":"first""#.to_owned())];
+    let last = file.lines().rfind(|line| line.starts_with(r#"{"commit""#)).unwrap();
+    let twice = [(last, format!("{last}\n{last}"))];
+    for (honest, claim) in revisions.chain(tokens).chain(twice) {
+        assert_eq!(file.matches(honest).count(), 1, "{honest} in {file}");
+        let error = import(store, "forged", ended(&file.replacen(honest, &claim, 1)).as_bytes()).unwrap_err();
+        assert_eq!(error.kind(), Invalid, "{claim}: {error}");
+        assert!(error.to_string().starts_with("import: line "), "{claim}: {error}");
+        fails(block_on(store.load(&named("forged"))), NotFound);
+    }
 }
 
 fn nothing_is_imported_over_another_session(store: &dyn HistoryStore) {

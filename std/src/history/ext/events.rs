@@ -213,11 +213,7 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
             return Err(StoreError::new(StoreErrorKind::Unsupported, context));
         }
         let start = (Seq(0), Revision(0));
-        let reached = match target.tail(session).await {
-            Ok(now) => (now.head, now.revision),
-            Err(error) if error.kind() == StoreErrorKind::NotFound => start,
-            Err(error) => return Err(error),
-        };
+        let reached = stands(target, session).await?;
         Ok(Self { operation, target, session, reached, at: start, is_new: reached == start })
     }
 
@@ -229,18 +225,39 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
             Event::Prune(pruned) => (self.at.0, pruned.revision),
             Event::State(text) => return self.keep_state(text).await,
         };
+        if after.0 < self.at.0 || after.1 < self.at.1 || after == self.at {
+            return Err(self.untrue());
+        }
         let is_done = after.0 <= self.reached.0 && after.1 <= self.reached.1;
         // What went another way since is not touched.
-        let same = if is_done {
-            self.was_done(event).await?
-        } else {
-            self.at == self.reached && self.done(event).await.map_err(|error| self.other(error))?
-        };
-        self.at = after;
-        if !is_done {
-            self.reached = after;
+        if is_done && self.was_done(event).await? {
+            self.at = after;
+            return Ok(());
         }
-        if same { Ok(()) } else { Err(self.another()) }
+        if is_done || self.at != self.reached {
+            return Err(self.another());
+        }
+        let (refused, by_one_step) = match self.done(event).await {
+            Ok(true) => {
+                (self.at, self.reached) = (after, after);
+                return Ok(());
+            }
+            Ok(false) => (None, (after.0, Revision(self.at.1.0.saturating_add(1)))),
+            Err(error) if error.kind() == StoreErrorKind::Conflict => (Some(error), self.at),
+            Err(error) => return Err(error),
+        };
+        let now = stands(self.target, self.session).await?;
+        // Further on than one step leads, another caller has written there.
+        let error = if now.0 <= by_one_step.0 && now.1 <= by_one_step.1 {
+            self.reached = now;
+            self.untrue()
+        } else {
+            self.another()
+        };
+        Err(match refused {
+            Some(refused) => error.with_source(refused),
+            None => error,
+        })
     }
 
     /// Nothing of the target may be left over when all steps have come.
@@ -289,20 +306,18 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
             _ => StateRevision::default(),
         };
         let state = NewState::new(made_from, text);
-        let kept = self.target.save_state(self.session, &state).await;
-        kept.map(|_| ()).map_err(|error| self.other(error))
-    }
-
-    /// What a session that is another one refuses.
-    fn other(&self, error: StoreError) -> StoreError {
-        match error.kind() {
-            StoreErrorKind::Conflict => self.another().with_source(error),
-            _ => error,
+        match self.target.save_state(self.session, &state).await {
+            Err(error) if error.kind() == StoreErrorKind::Conflict => Err(self.another().with_source(error)),
+            kept => kept.map(|_| ()),
         }
     }
 
     fn another(&self) -> StoreError {
         conflict(format!("{}: there is another session of that name", self.operation))
+    }
+
+    fn untrue(&self) -> StoreError {
+        rules::invalid(format!("{}: this step cannot follow the steps before it", self.operation))
     }
 
     async fn done(&self, event: &Event) -> Result<bool, StoreError> {
@@ -357,6 +372,18 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
             from = page.next;
         }
         Ok(rest.next().is_none())
+    }
+}
+
+/// Where a session stands: at its start, if there is none.
+async fn stands<T: HistoryStore + ?Sized>(
+    store: &T,
+    session: &SessionId,
+) -> Result<(Head, Revision), StoreError> {
+    match store.tail(session).await {
+        Ok(now) => Ok((now.head, now.revision)),
+        Err(error) if error.kind() == StoreErrorKind::NotFound => Ok((Seq(0), Revision(0))),
+        Err(error) => Err(error),
     }
 }
 
