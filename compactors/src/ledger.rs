@@ -27,7 +27,7 @@ const SHARE: u32 = 15;
 /// Below this there is no room for a name besides what every ledger says, whatever the tokenizer.
 const LEDGER_TOKENS_MIN: u64 = 80;
 
-/// Of what goes, a ledger has at most a twentieth: identifiers are no more of recorded work of agents, and what it does not need is
+/// Of what goes, a ledger has at most a tenth: identifiers are no more of recorded work of agents, and what it does not need is
 /// lost to the stages before it.
 const GONE_SHARE: u64 = 10;
 

@@ -14,7 +14,7 @@ use crate::tool_result_clearing::{INPUT_TOKENS, PLACEHOLDER_TOKENS};
 /// that is too large is passed over, and the next older one is tried. *Cost*: nine passes over the groups. *Stable prefix*: up to
 /// the first group that it drops or clears, which is usually in the second turn.
 ///
-/// A quarter of the room is for results: of the newest they stay whole, or their ends. Where groups have no parts in the index, nothing is
+/// A quarter of the room is for results: of the newest they stay whole, or an excerpt. Where groups have no parts in the index, nothing is
 /// cleared. Without a goal, and where all else was not enough, it does what its [`Truncation`] does.
 ///
 /// ```

@@ -2,10 +2,10 @@
 
 use epitome_core::{Clamp, Draft, ELIDED_TOKENS_MAX, PartKind, Strategy, Tokens};
 
-/// Lets only the head and the tail stay of each tool result and each text that is larger than it may be.
+/// Cuts each tool result and each text that is larger than it may be.
 ///
-/// *Keeps*: all groups, and of what is shortened both ends, the head and the tail alike: the beginning says what it is, the
-/// end how it came out. *Shortens*: every such part, old or new, also when less would do for the goal; but nothing of what
+/// *Keeps*: all groups, and of what is shortened both ends: the beginning says what it is, the end how it came out. Of a result in
+/// lines half of the room is for lines between them that report an error or name what no other line names. *Shortens*: every such part, old or new, also when less would do for the goal; but nothing of what
 /// is protected. *Cost*: one pass over the parts. *Stable prefix*: up to the first part that it shortens.
 ///
 /// A shortened part has at most as much as is allowed, so that a second pass leaves it alone. Parts of at most

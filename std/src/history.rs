@@ -46,7 +46,7 @@ pub use edit::{MessageEdit, PartStandIn, shortened_messages};
 pub use encryption::StoreKey;
 pub use error::{HistoryError, StoreError, StoreErrorKind};
 pub use ext::{Exported, HistoryStoreExt, Keep, Retained, check_export};
-pub use fill::{Notes, fill, fill_with, part_text};
+pub use fill::{Notes, clamped_text, fill, fill_with, part_text};
 pub use jsonl::{CutTail, Fsync, JsonlOptions, JsonlStore};
 pub use live::History;
 pub(crate) use live::{Beside, Exchange, exchange};

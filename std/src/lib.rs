@@ -14,6 +14,7 @@ pub mod agent;
 pub mod compaction;
 mod files;
 pub mod history;
+pub mod identifiers;
 pub mod media;
 pub mod memory;
 pub mod message;

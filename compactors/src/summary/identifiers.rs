@@ -8,6 +8,7 @@ use std::vec::Vec;
 
 use epitome_core::message::Role;
 use epitome_core::{TokenCounter, Tokens};
+use epitome_std::identifiers::for_each_identifier;
 use epitome_std::message::{Message, Part};
 use serde_json::Value;
 
@@ -31,46 +32,12 @@ struct Found {
     last: u64,
 }
 
-/// What an identifier is. Lists are in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
-    File,
-    Address,
-    Id,
-    /// A name in code: only a ledger lists it.
-    Name,
-    Amount,
-    /// A number of at least three digits: only a ledger lists it.
-    Number,
-}
-
 /// Who writes something. What users name comes first, and what only tools list, by the thousands, comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Writer {
     User,
     Model,
     Tool,
-}
-
-impl Kind {
-    pub(super) const ALL: [Self; 6] =
-        [Self::File, Self::Address, Self::Id, Self::Name, Self::Amount, Self::Number];
-
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::File => "files",
-            Self::Address => "addresses",
-            Self::Id => "ids",
-            Self::Name => "names",
-            Self::Amount => "amounts",
-            Self::Number => "numbers",
-        }
-    }
-
-    /// That of a word in a list.
-    pub(super) fn of(word: &str) -> Self {
-        kind_of(word).or_else(|| name_kind(word)).unwrap_or(Self::Name)
-    }
 }
 
 impl Writer {
@@ -90,8 +57,6 @@ const KNOWN: u64 = 6;
 /// What only tools write never outweighs what the model names.
 const BY_TOOLS_MAX: u64 = 3;
 
-/// Longer ones cost more than they are worth.
-const BYTES_MAX: usize = 200;
 /// As many are remembered until it is known for how many there is room.
 const FOUND_MAX: usize = 4_096;
 /// The same for a ledger.
@@ -154,26 +119,31 @@ impl Identifiers {
         for_each_identifier(text, code, &mut |identifier| self.add(identifier, writer, at));
     }
 
-    /// Leaves out what stands in these messages, which are still shown.
-    pub(crate) fn leave_out(&mut self, message: &Message) {
-        self.leave_out_parts(message.parts());
-    }
-
-    fn leave_out_parts(&mut self, parts: &[Part]) {
-        let code = self.code;
+    /// Leaves out what stands in these parts, which are still shown.
+    pub(crate) fn leave_out<'m>(&mut self, parts: impl Iterator<Item = &'m Part>) {
         for part in parts {
-            let mut leave_out = |text: &str| {
-                for_each_identifier(text, code, &mut |identifier| {
-                    self.found.remove(identifier);
-                });
-            };
             match part {
-                Part::Text(text) => leave_out(text),
-                Part::ToolCall(call) => for_each_argument(&call.arguments, &mut leave_out),
-                Part::ToolResult(result) => self.leave_out_parts(&result.parts),
+                Part::Text(text) => self.leave_out_text(text),
+                Part::ToolCall(call) => {
+                    for_each_argument(&call.arguments, &mut |text| self.leave_out_text(text));
+                }
+                Part::ToolResult(result) => {
+                    result.parts.iter().for_each(|part| {
+                        if let Part::Text(text) = part {
+                            self.leave_out_text(text);
+                        }
+                    });
+                }
                 _ => {}
             }
         }
+    }
+
+    /// Leaves out what stands in this text.
+    pub(crate) fn leave_out_text(&mut self, text: &str) {
+        for_each_identifier(text, self.code, &mut |identifier| {
+            self.found.remove(identifier);
+        });
     }
 
     fn add(&mut self, identifier: &str, writer: Writer, at: u64) {
@@ -271,197 +241,12 @@ fn for_each_text(value: &Value, visit: &mut dyn FnMut(&str)) {
     }
 }
 
-/// The identifiers in a text, repeated ones too; with `code` also names in code and numbers.
-fn for_each_identifier<'t>(text: &'t str, code: bool, visit: &mut dyn FnMut(&'t str)) {
-    for word in text.split(is_border) {
-        let word = trimmed(word);
-        if word.is_empty() || word.len() > BYTES_MAX {
-            continue;
-        }
-        if kind_of(word).is_some() {
-            visit(word);
-        } else if code {
-            let names = word.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-            names.filter(|name| name_kind(name).is_some()).for_each(&mut *visit);
-        }
-    }
-}
-
-/// A name in code, `snake_case`, `camelCase`, `PascalCase`, `UPPER`; or a number of three digits or more.
-pub(super) fn name_kind(word: &str) -> Option<Kind> {
-    let bytes = word.as_bytes();
-    if bytes.len() < 3 || !word.is_ascii() {
-        return None;
-    }
-    if bytes.iter().all(u8::is_ascii_digit) {
-        return Some(Kind::Number);
-    }
-    let snake = bytes
-        .windows(3)
-        .any(|three| matches!(three, [a, b'_', b] if a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric()));
-    let camel =
-        bytes.windows(2).any(|two| matches!(two, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase()));
-    let upper = bytes.first().is_some_and(u8::is_ascii_uppercase)
-        && bytes.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
-    (snake || camel || upper).then_some(Kind::Name)
-}
-
-/// Whether a character stands between words: no identifier holds it.
-fn is_border(c: char) -> bool {
-    const OTHERS: u128 = {
-        let (mut mask, mut rest): (u128, &[u8]) = (1 << 127, b"\"'`<>()[]{}|,;=*");
-        while let [byte, after @ ..] = rest {
-            mask |= 1 << *byte;
-            rest = after;
-        }
-        mask
-    };
-    match u32::from(c) {
-        0..=32 => true,
-        ascii @ 33..=127 => OTHERS >> ascii & 1 == 1,
-        _ => {
-            c.is_whitespace()
-                || c.is_control()
-                || "\u{201c}\u{201d}\u{300c}\u{300d}\u{3001}\u{3002}".contains(c)
-        }
-    }
-}
-
-/// A word without the punctuation of the sentence around it.
-fn trimmed(word: &str) -> &str {
-    word.trim_end_matches(['.', ':', '!', '?', '\\']).trim_start_matches([':', '!'])
-}
-
-/// What a word is, if a model must be able to write it letter by letter.
-pub(super) fn kind_of(word: &str) -> Option<Kind> {
-    match word {
-        _ if is_url(word) => Some(Kind::Address),
-        _ if is_path(word) => Some(Kind::File),
-        _ if is_id(word) => Some(Kind::Id),
-        _ if is_amount(word) => Some(Kind::Amount),
-        _ => None,
-    }
-}
-
-fn is_url(word: &str) -> bool {
-    word.split_once("://").is_some_and(|(scheme, rest)| {
-        !rest.is_empty()
-            && !scheme.is_empty()
-            && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
-    })
-}
-
-/// `/etc/hosts`, `src/main.rs`, `C:\temp\x`, `main.rs`; not `and/or`, `1/2`.
-fn is_path(word: &str) -> bool {
-    let separators = word.bytes().filter(|b| matches!(b, b'/' | b'\\')).count();
-    let last = word.rsplit(['/', '\\']).next().unwrap_or_default();
-    let rooted = ["/", "./", "../", "~/"].iter().any(|root| word.starts_with(root));
-    let letters = word.chars().any(char::is_alphabetic);
-    let named = last.rsplit_once('.').is_some_and(|(stem, extension)| {
-        !stem.is_empty()
-            && (1..=6).contains(&extension.len())
-            && extension.bytes().all(|b| b.is_ascii_alphanumeric())
-            && extension.bytes().any(|b| b.is_ascii_alphabetic())
-            // "e.g", "i.e"
-            && (separators > 0 || stem.len() > 1)
-    });
-    letters
-        && match separators {
-            0 => named && !word.contains(':') && !word.contains('@'),
-            1 => named || rooted && word.len() > 2,
-            _ => rooted || named || separators > 2,
-        }
-}
-
-/// A UUID, a hash, `PROJ-123`, `#123`, `call_1a2b3c4d`.
-fn is_id(word: &str) -> bool {
-    if let Some(number) = word.strip_prefix('#') {
-        return (1..=12).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit());
-    }
-    let digits = word.bytes().filter(u8::is_ascii_digit).count();
-    let is_hex = word.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
-    let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
-    if is_hex && word.len() >= 7 && word.len() <= 64 {
-        return digits > 0 && letters > 0;
-    }
-    match word.split_once(['-', '_']) {
-        Some((prefix, number)) if number.bytes().all(|b| b.is_ascii_digit()) => {
-            !number.is_empty() && prefix.len() > 1 && prefix.bytes().all(|b| b.is_ascii_uppercase())
-        }
-        Some((prefix, rest)) => {
-            // An opaque id with a word before it.
-            prefix.bytes().all(|b| b.is_ascii_lowercase())
-                && rest.len() >= 8
-                && digits >= 2
-                && rest.bytes().all(|b| b.is_ascii_alphanumeric())
-        }
-        None => false,
-    }
-}
-
-/// `42ms`, `3.5GB`, `80%`, `$15`, `1.2.3`.
-fn is_amount(word: &str) -> bool {
-    let (word, priced) = match word.strip_prefix(['$', '€', '£', '¥']) {
-        Some(rest) => (rest, true),
-        None => (word, false),
-    };
-    let number = word.trim_end_matches(|c: char| c.is_alphabetic() || c == '%');
-    let unit = word.get(number.len()..).unwrap_or_default();
-    let is_number = number.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'_'))
-        && number.bytes().next().is_some_and(|b| b.is_ascii_digit());
-    let is_version = number.bytes().filter(|b| *b == b'.').count() > 1;
-    is_number && (priced || is_version || !unit.is_empty() && unit.chars().count() <= 4)
-}
-
 #[cfg(test)]
 mod tests {
     use epitome_core::ClassEstimator;
     use epitome_std::message::ToolResult;
 
     use super::*;
-
-    #[test]
-    fn what_must_be_written_letter_by_letter_is_found() {
-        for word in [
-            "https://example.com/a?b=1",
-            "s3://bucket/key",
-            "/etc/hosts",
-            "~/notes",
-            "src/main.rs",
-            "Cargo.toml",
-            "C:\\temp\\x.txt",
-            "a/b/c/d",
-            "550e8400-e29b-41d4-a716-446655440000",
-            "3f2a9bc",
-            "PROJ-123",
-            "#4711",
-            "call_1a2b3c4d5e",
-            "42ms",
-            "3.5GB",
-            "80%",
-            "$15",
-            "1.2.3",
-        ] {
-            assert!(kind_of(word).is_some(), "{word}");
-        }
-        for word in [
-            "and/or",
-            "1/2",
-            "e.g",
-            "i.e",
-            "word",
-            "1234",
-            "deadbeef",
-            "well-known",
-            "a_b",
-            "12:30",
-            "me@x.org",
-            "-",
-            "50000000",
-        ] {
-            assert!(kind_of(word).is_none(), "{word}");
-        }
-    }
 
     fn found_in(messages: &[Message]) -> Identifiers {
         let mut found = Identifiers::default();

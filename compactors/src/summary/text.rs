@@ -6,9 +6,9 @@ use std::string::String;
 use std::vec::Vec;
 
 use epitome_core::attribution::SourceKind;
+use epitome_std::identifiers::Kind;
 use epitome_std::message::{Message, Part};
 
-use super::identifiers::Kind;
 use super::{Identifiers, SummaryError};
 
 /// Opens every summary.

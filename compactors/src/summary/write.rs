@@ -10,9 +10,11 @@ use std::vec::Vec;
 
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
-use epitome_core::{GroupKind, SummaryGap, TokenCounter, Tokens, Verdict, Writer, measure_message};
+use epitome_core::{
+    GroupKind, IndexedPart, SummaryGap, TokenCounter, Tokens, Verdict, Writer, measure_message,
+};
 use epitome_std::compaction::{Costs, LiveRequest};
-use epitome_std::history::part_text;
+use epitome_std::history::{clamped_text, part_text};
 use epitome_std::message::{Message, Part};
 use futures::FutureExt as _;
 use futures::future::{Either, select};
@@ -209,7 +211,7 @@ impl<'a> SummaryWriter<'a> {
 
     /// Lists the identifiers of all that the plan hides or shortens and that is not shown elsewhere.
     fn ledger(&self, gap: &SummaryGap<'_>, messages: &[&Message]) -> Result<(String, Tokens), SummaryError> {
-        let Gone { prose, answered, identifiers } = gone(gap, messages);
+        let Gone { prose, answered, identifiers } = gone(gap, messages, self.counter);
         let answered = is_answered(gap, messages, answered);
         let size = |text: &str| self.size(text);
         // What was said before stays if it fits.
@@ -263,7 +265,7 @@ struct Gone {
 }
 
 /// What a plan takes away, without what it shows elsewhere.
-fn gone(gap: &SummaryGap<'_>, messages: &[&Message]) -> Gone {
+fn gone(gap: &SummaryGap<'_>, messages: &[&Message], counter: &dyn TokenCounter) -> Gone {
     let plan = gap.plan();
     let within: BTreeSet<u32> = gap.covers().flatten().collect();
     let mut gone = Gone { prose: String::new(), answered: None, identifiers: Identifiers::of_code() };
@@ -286,16 +288,22 @@ fn gone(gap: &SummaryGap<'_>, messages: &[&Message]) -> Gone {
         }
     }
     gone.identifiers.look_through(hidden.into_iter());
+    let text_of = |part: &IndexedPart<'_>| {
+        let message = messages.get(part.position() as usize)?;
+        part_text(*message, part.ordinal())
+    };
     let mut shortened = BTreeSet::new();
     for (part, _) in plan.shortened() {
-        shortened.insert(part.position());
-        let text =
-            messages.get(part.position() as usize).and_then(|message| part_text(*message, part.ordinal()));
-        gone.identifiers.look_through_result(&text.unwrap_or_default());
+        shortened.insert((part.position(), part.ordinal()));
+        gone.identifiers.look_through_result(&text_of(&part).unwrap_or_default());
     }
-    // Of a message with a shortened part nothing is known to be shown.
-    for (_, message) in shown.into_iter().filter(|(at, _)| !shortened.contains(at)) {
-        gone.identifiers.leave_out(message);
+    for (at, message) in shown {
+        let whole = (0..).zip(message.parts()).filter(|(ordinal, _)| !shortened.contains(&(at, *ordinal)));
+        gone.identifiers.leave_out(whole.map(|(_, part)| part));
+    }
+    for gap in plan.clamps() {
+        let (left, _) = clamped_text(&text_of(&gap.part).unwrap_or_default(), &gap, counter);
+        gone.identifiers.leave_out_text(&left);
     }
     gone
 }

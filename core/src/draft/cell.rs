@@ -37,7 +37,7 @@ pub enum PartVerdict {
     Keep,
     /// A note of at most so many tokens stands in its place. Reasoning goes without one.
     Elide(Tokens),
-    /// Its head and its tail stay.
+    /// So much of it stays.
     Clamp(Clamp),
 }
 

@@ -29,7 +29,7 @@ impl Draft<'_> {
         self.check_elide(part, allowance).is_ok()
     }
 
-    /// Lets only the head and the tail of a part stay: of a tool result or a huge text.
+    /// Lets only so much of a part stay, of a tool result or a huge text: its ends, or what else whoever fills the plan chooses.
     ///
     /// # Errors
     /// [`Refusal`] if that would not be legal; nothing is changed then.

@@ -150,13 +150,13 @@ impl<'a> SummaryGap<'a> {
     }
 }
 
-/// A part whose head and tail are still to be cut.
+/// A part that is still to be cut.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct ClampGap<'a> {
     /// The part.
     pub part: IndexedPart<'a>,
-    /// How much of it stays; between both ends stands [`CLAMP_MARKER`](crate::CLAMP_MARKER).
+    /// How much of it stays.
     pub clamp: Clamp,
 }
 

@@ -1,10 +1,14 @@
 //! What stands in place of shortened parts, where no model has to write it.
 
+mod excerpt;
+
 use epitome_core::message::{PartView, Parts};
 use epitome_core::{
-    CLAMP_MARKER, Clamp, FillError, Placeholders, Plan, ReadyPlan, StandIn, StandIns, TokenCounter, Tokens,
+    CLAMP_MARKER, Clamp, ClampGap, FillError, PartKind, Placeholders, Plan, ReadyPlan, StandIn, StandIns,
+    TokenCounter, Tokens,
 };
 
+use self::excerpt::excerpt;
 use crate::message::Str;
 
 /// The notes that stand in place of elided parts. They are short: a plan refuses one that is longer than the strategy
@@ -91,7 +95,7 @@ pub fn fill_with<'a, T>(
         .clamps()
         .map_while(|gap| {
             let text = part_text(gap.part.position(), gap.part.ordinal())?;
-            Some(cut(&text, gap.clamp, counter))
+            Some(clamped_text(&text, &gap, counter))
         })
         .collect();
     let clamps: Vec<_> = texts.iter().map(|(text, tokens)| StandIn::new(text, *tokens)).collect();
@@ -124,6 +128,21 @@ pub fn part_text<M: Parts + ?Sized>(message: &M, ordinal: u32) -> Option<String>
         at = at.saturating_add(1);
     });
     found
+}
+
+/// What [`fill`] leaves of the text of a clamped part, and its size: of a result the lines that say the most, of what was said
+/// its ends.
+pub fn clamped_text(text: &str, gap: &ClampGap<'_>, counter: &dyn TokenCounter) -> (String, Tokens) {
+    let whole = || counter.count_up_to(text, gap.clamp.tokens_max()).filter(|_| !text.trim().is_empty());
+    let lines = || match gap.part.kind() {
+        PartKind::ToolResult => excerpt(text, gap.clamp, counter),
+        _ => None,
+    };
+    // A result may be large for its media alone: of that no text is cut.
+    match whole() {
+        Some(tokens) => (text.to_owned(), tokens),
+        None => lines().unwrap_or_else(|| cut(text, gap.clamp, counter)),
+    }
 }
 
 /// The head and the tail of `text`, with [`CLAMP_MARKER`] between, cut between characters; and what that has.
