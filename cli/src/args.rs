@@ -126,7 +126,7 @@ pub(crate) struct ModelArgs {
     /// The model that is to receive the request: window, reserve, counter and rules for images are its own, unless given
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// More models: a file of name,profile,encoding,window,input,output,image,source,date
+    /// More models: a file of name,profile,encoding,window,input,output,image,prices,source,date
     #[arg(long, value_name = "FILE", requires = "model")]
     pub(crate) models: Option<PathBuf>,
 }

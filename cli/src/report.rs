@@ -3,6 +3,7 @@
 use epitome::core::{
     Basis, Floors, Group, GroupKind, Index, Outcome, PartVerdict, Plan, Repair, Tokens, Unchanged, Verdict,
 };
+use epitome::std::models::Prices;
 use serde::Serialize;
 
 use crate::budget::{Asked, Defaults};
@@ -41,6 +42,9 @@ pub(crate) struct Report {
     pub(crate) stable_prefix_tokens: u64,
     pub(crate) budget: Figures,
     pub(crate) goal_missed: bool,
+    /// When it pays, if the prices of the model are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pays: Option<Pays>,
     pub(crate) strategies: Vec<String>,
     pub(crate) unchanged_reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,6 +98,15 @@ impl Figures {
             floor_hard: floors.hard,
         }
     }
+}
+
+/// When a compaction has cost no more than going on without it.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Pays {
+    /// After so many requests while the prompt cache is warm; `None`, in JSON `null`: never.
+    pub(crate) after_requests: Option<u64>,
+    /// Whether the next request alone pays for it where the cache has expired.
+    pub(crate) at_once_when_cold: bool,
 }
 
 /// What making the result legal took.
@@ -282,6 +295,7 @@ impl Report {
             stable_prefix_tokens: tokens,
             budget: Figures::new(asked, floors),
             goal_missed: false,
+            pays: None,
             strategies: strategies.names().to_vec(),
             unchanged_reason,
             repair: None,
@@ -308,6 +322,22 @@ impl Report {
     pub(crate) fn set_goal_missed(&mut self) {
         self.goal_missed = self.unchanged_reason != Some(NOT_DUE)
             && self.budget.goal.is_some_and(|goal| self.tokens_after > goal);
+    }
+
+    /// When it pays by these prices; `asks` if a model has written what stands in the place of groups.
+    pub(crate) fn set_pays(&mut self, prices: &Prices, asks: bool) {
+        if self.messages_before == self.messages_after && self.tokens_before == self.tokens_after {
+            return;
+        }
+        let replaced = || self.groups_detail.iter().filter(|group| group.verdict == 'R');
+        let covered = replaced().map(|group| u64::from(group.tokens)).sum();
+        let made =
+            if asks { prices.summary(covered, replaced().map(|group| group.tokens_after).sum()) } else { 0 };
+        let (before, after) = (self.tokens_before, self.tokens_after);
+        self.pays = Some(Pays {
+            after_requests: prices.pays_after(before, after, self.stable_prefix_tokens, made),
+            at_once_when_cold: prices.pays_at_once_when_cold(before, after, made),
+        });
     }
 
     /// So many rules are broken after the repair.

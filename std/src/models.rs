@@ -23,6 +23,7 @@
 
 mod counter;
 mod name;
+mod prices;
 mod row;
 mod tools;
 
@@ -33,6 +34,7 @@ use std::sync::LazyLock;
 use epitome_core::{Budget, BudgetError, Framing, ImageRule, MediaRules, Profile, RESERVE_MAX, ToolFraming};
 
 pub use counter::ModelCounter;
+pub use prices::Prices;
 pub use row::RowError;
 pub use tools::{ToolsError, measure_tools};
 
@@ -63,6 +65,8 @@ pub struct Model {
     pub output_max: Option<u64>,
     /// What an image counts; `None` if it takes none, or nothing is published: then that of its profile is used.
     pub image: Option<ImageRule>,
+    /// What its tokens cost; `None` if that is not published, or it has no prompt cache.
+    pub prices: Option<Prices>,
     /// Where the figures are from.
     pub source: String,
     /// The date of the figures, as `YYYY-MM-DD`.
@@ -80,8 +84,8 @@ impl Models {
     }
 
     /// This table after the rows of `csv`, in the form of `std/src/models/table.csv`: lines of
-    /// `name,profile,encoding,window,input,output,image,source,date`, where `input`, `output`, `source` and `date` may be
-    /// empty. Empty lines, lines that begin with `#`, and a line that begins with `name,` say nothing.
+    /// `name,profile,encoding,window,input,output,image,prices,source,date`, where `input`, `output`, `prices`, `source` and
+    /// `date` may be empty. Empty lines, lines that begin with `#`, and a line that begins with `name,` say nothing.
     ///
     /// # Errors
     /// [`RowError`]: the line, and what is wrong with it.
@@ -129,6 +133,7 @@ impl Model {
             input_max: None,
             output_max: None,
             image: None,
+            prices: None,
             source: String::new(),
             date: String::new(),
         }

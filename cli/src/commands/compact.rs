@@ -14,6 +14,7 @@ use epitome::core::{
     Cell, Index, Plan, Profile, Replacement, Scratch, StandIn, TokenCounter, Tokens, plan_with,
 };
 use epitome::std::history::{Notes, fill_with, part_text};
+use epitome::std::models::Prices;
 use epitome::std::wire::Format;
 use serde::Serialize;
 
@@ -54,6 +55,8 @@ pub(super) struct Settings<'a> {
     pub(super) estimator: Counter,
     /// Who writes summaries, if somebody does.
     pub(super) summarizer: Option<PromptedSummarizer>,
+    /// What tokens cost, if the model is known.
+    pub(super) prices: Option<Prices>,
 }
 
 /// What came of one conversation.
@@ -98,6 +101,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
         is_written_back: args.to.is_none(),
         estimator: model::counter(found.as_ref(), Some(ESTIMATE), ESTIMATE)?,
         summarizer: summarizer::open(&args.summary, args.plan.model.model.as_deref())?,
+        prices: found.as_ref().and_then(|model| model.prices),
     };
     summarizer::check(&settings.strategies, settings.summarizer.as_ref())?;
     let counter = model::counter(found.as_ref(), args.plan.tokenizer.as_deref(), ESTIMATE)?;
@@ -239,6 +243,9 @@ pub(super) fn compact(
         let violations = repair::violations(&now, transcript, profile)?;
         report.set_violations_left(violations);
         left = Some((profile, violations));
+    }
+    if let Some(prices) = &settings.prices {
+        report.set_pays(prices, settings.strategies.summarize());
     }
     Ok(Compacted { report, pieces, repaired: left })
 }

@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use epitome::core::GroupKind;
 use epitome::core::attribution::SourceKind;
 
-use super::{Figures, GroupDetail, LossRow, Picture, RepairCounts, Report, WhyRow, share};
+use super::{Figures, GroupDetail, LossRow, Pays, Picture, RepairCounts, Report, WhyRow, share};
 use crate::amount::{counted, grouped};
 use crate::scan::Uncounted;
 use crate::visible::Printable;
@@ -94,8 +94,9 @@ impl Report {
 
     /// What there is now, and what of it a prompt cache still holds.
     fn outcome(&self) -> String {
+        let pays = self.pays.map(Pays::to_text).unwrap_or_default();
         format!(
-            "now       {}, {}, {}{} of what it was{}\nstable    {}\n",
+            "now       {}, {}, {}{} of what it was{}\nstable    {}\n{pays}",
             counted(self.messages_after, "message"),
             counted(self.tokens_after, "token"),
             self.about(),
@@ -202,6 +203,20 @@ pub(super) const KINDS: [(GroupKind, &str); 6] = [
 ];
 
 /// What making a transcript legal took; of what only some providers ask for, what there was.
+impl Pays {
+    fn to_text(self) -> String {
+        let warm = match self.after_requests {
+            None => "never while the prompt cache is warm".to_owned(),
+            Some(0) => "at once while the prompt cache is warm".to_owned(),
+            Some(requests) => {
+                format!("after {} while the prompt cache is warm", counted(requests, "request"))
+            }
+        };
+        let cold = if self.at_once_when_cold { "at once" } else { "later" };
+        format!("pays      {warm}, {cold} when it has expired\n")
+    }
+}
+
 fn repair_line(repair: RepairCounts) -> String {
     let RepairCounts {
         left_out,

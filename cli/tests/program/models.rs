@@ -29,16 +29,41 @@ fn an_unknown_model_is_answered_with_the_nearest_and_own_rows_are_taken() {
     let wrong = run(&["compact", text(&file), "--model", "gpt-4p"]);
     assert_eq!(wrong.code, 2);
     assert!(wrong.err.contains("did you mean gpt-4o"), "{}", wrong.err);
-    let rows = folder.file("own.csv", "house,qwen,,50000,,,none,,\n");
+    let rows = folder.file("own.csv", "house,qwen,,50000,,,none,1/0.1/4/0,,\n");
     let own = report(&file, &["--model", "house", "--models", text(&rows)]);
     assert_eq!(own["budget"]["window"], 50_000);
-    let rows = folder.file("bad.csv", "# ours\nhouse,qwen,,lots,,,none,,\n");
+    let rows = folder.file("bad.csv", "# ours\nhouse,qwen,,lots,,,none,,,\n");
     let wrong = run(&["stats", text(&file), "--model", "house", "--models", text(&rows)]);
     assert_eq!(wrong.code, 2);
     assert!(wrong.err.contains("line 2 of the table of models"), "{}", wrong.err);
     let missing = run(&["stats", text(&file), "--model", "house", "--models", "/nowhere/models.csv"]);
     assert_eq!(missing.code, 4);
     assert_eq!(run(&["stats", text(&file), "--tokenizer", "abacus"]).code, 2);
+}
+
+#[test]
+fn a_report_says_when_the_compaction_pays_by_the_prices_of_the_model() {
+    let folder = Folder::new();
+    let file = folder.file("in.json", serde_json::to_string(&messages(40)).unwrap());
+    let rows = folder
+        .file("own.csv", "house,qwen,,50000,,,none,1.25/0.1/5/0,,\nfree,qwen,,50000,,,none,1/0/1/0,,\n");
+    let with =
+        |model: &str, keep: &str| report(&file, &["--model", model, "--models", text(&rows), "--keep", keep]);
+    let done = with("house", "30%");
+    let figure = |name: &str| done[name].as_u64().unwrap();
+    let (before, after) = (figure("tokens_before"), figure("tokens_after"));
+    let requests = ((after - figure("stable_prefix_tokens")) * 1_150).div_ceil((before - after) * 100);
+    assert_eq!(done["pays"], json!({"after_requests": requests, "at_once_when_cold": true}));
+    assert_eq!(with("free", "30%")["pays"]["after_requests"], Value::Null);
+    // What stays as it is costs nothing; and of a model without prices nothing is said.
+    assert!(with("house", "100%").get("pays").is_none());
+    assert!(report(&file, &["--model", "mistral-large-2512", "--keep", "30%"]).get("pays").is_none());
+    let said =
+        run(&["compact", text(&file), "--model", "house", "--models", text(&rows), "--keep", "30%"]).ok();
+    let line = format!(
+        "\npays      after {requests} requests while the prompt cache is warm, at once when it has expired\n"
+    );
+    assert!(said.contains(&line), "{said}");
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use core::error::Error;
 use core::fmt;
+use core::time::Duration;
 
 use epitome_core::{ImageRule, Profile};
 
-use super::Model;
+use super::{Model, Prices};
 
 /// The models of `csv`.
 pub(super) fn parse(csv: &str) -> Result<Vec<Model>, RowError> {
@@ -18,8 +19,9 @@ pub(super) fn parse(csv: &str) -> Result<Vec<Model>, RowError> {
 
 fn row(line: &str) -> Result<Model, String> {
     let fields: Vec<&str> = line.split(',').map(str::trim).collect();
-    let [name, profile, encoding, window, input, output, image, source, date] = fields.as_slice() else {
-        return Err(format!("{} fields, where there are 9: {COLUMNS}", fields.len()));
+    let [name, profile, encoding, window, input, output, image, prices, source, date] = fields.as_slice()
+    else {
+        return Err(format!("{} fields, where there are 10: {COLUMNS}", fields.len()));
     };
     if name.is_empty() {
         return Err("the name is empty".to_owned());
@@ -36,6 +38,7 @@ fn row(line: &str) -> Result<Model, String> {
     model.input_max = number("input", input)?;
     model.output_max = number("output", output)?;
     model.image = image_rule(image)?;
+    model.prices = price_list(prices)?;
     (model.source, model.date) = ((*source).to_owned(), (*date).to_owned());
     model.budget().map_err(|error| error.to_string())?;
     Ok(model)
@@ -78,6 +81,42 @@ fn image_rule(field: &str) -> Result<Option<ImageRule>, String> {
     }))
 }
 
+/// The prices that a field lists; `None` for an empty one.
+fn price_list(field: &str) -> Result<Option<Prices>, String> {
+    if field.is_empty() {
+        return Ok(None);
+    }
+    let figures: Vec<&str> = field.split('/').collect();
+    let read = || {
+        let (write, read, output, cached_min, seconds) = match *figures.as_slice() {
+            [write, read, output, cached_min] => (write, read, output, cached_min, None),
+            [write, read, output, cached_min, seconds] => (write, read, output, cached_min, Some(seconds)),
+            _ => return None,
+        };
+        let lifetime = match seconds {
+            Some(seconds) => Some(Duration::from_secs(seconds.parse().ok()?)),
+            None => None,
+        };
+        let write = thousandths(write)?;
+        let cached_min = cached_min.parse().ok()?;
+        Some(Prices { write, cached_min, lifetime, ..Prices::new(thousandths(read)?, thousandths(output)?) })
+    };
+    read().map(Some).ok_or_else(|| {
+        format!(
+            "prices are {field:?}; expected multiples of an input token, and tokens and seconds of the cache, for example \
+             1.25/0.1/5/1024/300"
+        )
+    })
+}
+
+/// A multiple with at most three digits behind its point, in thousandths.
+fn thousandths(multiple: &str) -> Option<u32> {
+    let (whole, rest) = multiple.split_once('.').unwrap_or((multiple, ""));
+    let digits = rest.bytes().all(|byte| byte.is_ascii_digit()) && rest.len() <= 3;
+    let rest: u32 = if digits { format!("{rest:0<3}").parse().ok()? } else { return None };
+    whole.parse::<u32>().ok()?.checked_mul(1_000)?.checked_add(rest)
+}
+
 /// A row that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -96,4 +135,4 @@ impl fmt::Display for RowError {
 
 impl Error for RowError {}
 
-const COLUMNS: &str = "name,profile,encoding,window,input,output,image,source,date";
+const COLUMNS: &str = "name,profile,encoding,window,input,output,image,prices,source,date";

@@ -1,5 +1,7 @@
 //! The table itself, how names are found in it, and what is wrong with rows.
 
+use core::time::Duration;
+
 use epitome_core::message::{MediaExtent, MediaKind, MediaView};
 use epitome_core::{Amount, Basis, ClassEstimator, TokenCounter, Tokens};
 
@@ -65,7 +67,7 @@ fn what_is_not_in_the_table_is_never_guessed() {
 
 #[test]
 fn own_rows_come_first_and_wrong_ones_are_refused_with_their_line() {
-    let own = "# ours\n\ngpt-4o,openai-chat,,64000,,,none,,\nhouse,qwen,estimate,32768,,1000,fixed:256,,";
+    let own = "# ours\n\ngpt-4o,openai-chat,,64000,,,none,,,\nhouse,qwen,estimate,32768,,1000,fixed:256,1/0.2/4/0,,";
     let models = Models::builtin().with_rows(own).unwrap();
     assert_eq!(models.find("gpt-4o").map(|model| model.window), Ok(64_000));
     let house = models.find("house").unwrap();
@@ -76,20 +78,46 @@ fn own_rows_come_first_and_wrong_ones_are_refused_with_their_line() {
 
     for (row, what) in [
         ("x", "1 fields"),
-        (",qwen,,1,,,,,", "name is empty"),
-        ("x,klingon,,1,,,,,", "no profile"),
-        ("x,qwen,,,,,,,", "window is empty"),
-        ("x,qwen,,many,,,,,", "expected a number"),
-        ("x,qwen,,1000,0,,,,", "expected a number"),
-        ("x,qwen,,1000,,-1,,,", "expected a number"),
-        ("x,qwen,,1000,,,tiles:85,,", "no rule for images"),
-        ("x,qwen,,1000,,,tiles:a+b,,", "no rule for images"),
-        ("x,qwen,,1,,,,,", "trigger"),
+        (",qwen,,1,,,,,,", "name is empty"),
+        ("x,klingon,,1,,,,,,", "no profile"),
+        ("x,qwen,,,,,,,,", "window is empty"),
+        ("x,qwen,,many,,,,,,", "expected a number"),
+        ("x,qwen,,1000,0,,,,,", "expected a number"),
+        ("x,qwen,,1000,,-1,,,,", "expected a number"),
+        ("x,qwen,,1000,,,tiles:85,,,", "no rule for images"),
+        ("x,qwen,,1000,,,tiles:a+b,,,", "no rule for images"),
+        ("x,qwen,,1000,,,,1/0.1/5,,", "prices are"),
+        ("x,qwen,,1000,,,,1/0.1/5/-1,,", "prices are"),
+        ("x,qwen,,1000,,,,1/0.1/5/1/1/1,,", "prices are"),
+        ("x,qwen,,1000,,,,1/0.1234/5/0,,", "prices are"),
+        ("x,qwen,,1000,,,,1/./5/0,,", "prices are"),
+        ("x,qwen,,1000,,,,9999999/1/5/0,,", "prices are"),
+        ("x,qwen,,1,,,,,,", "trigger"),
     ] {
         let error = Models::builtin().with_rows(&format!("\n{row}")).unwrap_err();
         assert_eq!(error.line, 2);
         assert!(error.what.contains(what), "{row}: {error}");
     }
+}
+
+/// The figures of Anthropic's prices for five minutes: 150,000 tokens, of which 10,000 stay as they were.
+#[test]
+fn a_compaction_pays_after_the_requests_that_its_prices_say() {
+    let prices = Models::builtin().find("claude-sonnet-4-5").unwrap().prices.unwrap();
+    assert_eq!((prices.write, prices.read, prices.output), (1_250, 100, 5_000));
+    assert_eq!((prices.cached_min, prices.lifetime), (1_024, Some(Duration::from_secs(300))));
+    let pays = |after: u64, stable: u64, made: u64| prices.pays_after(150_000, after, stable, made);
+    assert_eq!(pays(25_000, 10_000, 0), Some(2));
+    // Behind the cached prefix, the summary reads all of it from the cache.
+    assert_eq!(pays(25_000, 10_000, 150_000 * 100 + 4_000 * 5_000), Some(5));
+    assert_eq!(pays(25_000, 10_000, prices.summary(150_000, 4_000)), Some(15));
+    assert_eq!(pays(145_000, 20_000, 0), Some(288));
+    // A beginning that is too short to be cached is written anew.
+    assert_eq!(pays(25_000, 1_023, 0), pays(25_000, 0, 0));
+    assert_eq!((pays(150_000, 150_000, 0), pays(160_000, 0, 0)), (None, None));
+    assert_eq!(pays(25_000, 25_000, 0), Some(0));
+    assert!(prices.pays_at_once_when_cold(150_000, 25_000, 0));
+    assert!(!prices.pays_at_once_when_cold(150_000, 149_000, prices.summary(2_000, 500)));
 }
 
 #[test]
@@ -119,7 +147,7 @@ fn a_counter_is_named_after_what_it_counts() {
     // Other rules for the same model have another name: what was counted by them is counted anew.
     let builtin = Models::builtin().find("gpt-4.1-mini").unwrap();
     let given = |image: &str| {
-        let row = format!("gpt-4.1-mini,openai-chat,o200k_base,1047576,,,{image},,");
+        let row = format!("gpt-4.1-mini,openai-chat,o200k_base,1047576,,,{image},,,");
         let models = Models::builtin().with_rows(&row).unwrap();
         let model = models.find("gpt-4.1-mini").unwrap();
         ModelCounter::over(Box::new(ClassEstimator::new()), model).name().to_owned()

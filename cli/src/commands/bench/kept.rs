@@ -49,6 +49,7 @@ impl Kept {
             is_written_back: false,
             estimator,
             summarizer: None,
+            prices: None,
         };
         for (transcript, work) in transcripts.iter_mut().zip(works) {
             match compact::compact(transcript, &settings, counter) {

@@ -1,0 +1,71 @@
+//! What tokens cost beside each other, and when a compaction pays.
+
+use core::time::Duration;
+
+/// What a model's provider charges for tokens, in thousandths of an input token that no prompt cache holds.
+///
+/// ```
+/// use epitome_std::models::Models;
+///
+/// let prices = Models::builtin().find("claude-sonnet-4-5")?.prices.ok_or("no prices")?;
+/// // From 150,000 tokens to 25,000, of which the first 10,000 stay as they were: paid back by the second request.
+/// assert_eq!(prices.pays_after(150_000, 25_000, 10_000, 0), Some(2));
+/// // With a summary of 4,000 tokens that a request of its own has asked for, by the thirteenth.
+/// let asked = prices.summary(125_000, 4_000);
+/// assert_eq!(prices.pays_after(150_000, 25_000, 10_000, asked), Some(13));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Prices {
+    /// An input token that is written to the cache: 1,250 where that costs a quarter more.
+    pub write: u32,
+    /// An input token that is read from the cache.
+    pub read: u32,
+    /// A token of an answer.
+    pub output: u32,
+    /// The shortest beginning that is cached, in tokens.
+    pub cached_min: u64,
+    /// How long the cache keeps a beginning that no request uses; `None` if that is not published.
+    pub lifetime: Option<Duration>,
+}
+
+/// One input token that no cache holds.
+const INPUT: u64 = 1_000;
+
+impl Prices {
+    /// A cache that writes at no extra price, reads at `read`, and holds any beginning; `output` for a token of an answer.
+    #[must_use]
+    pub const fn new(read: u32, output: u32) -> Self {
+        Self { write: 1_000, read, output, cached_min: 0, lifetime: None }
+    }
+
+    /// The number of requests after which a compaction has cost no more than going on without it, while the cache is warm: 0 if it
+    /// has cost nothing, `None` if it never pays.
+    ///
+    /// The request had `before` tokens and has `after`, of which the first `stable` are as they were; `made` is what it cost to make
+    /// it, in thousandths of an input token. Whatever is not stable is written to the cache once more; from then on each request
+    /// reads `before - after` tokens less. Valuing these at the full price of input would be wrong: they would have been read from
+    /// the cache.
+    #[must_use]
+    pub fn pays_after(&self, before: u64, after: u64, stable: u64, made: u64) -> Option<u64> {
+        let stable = if stable < self.cached_min { 0 } else { stable.min(after) };
+        let once = u64::from(self.write.saturating_sub(self.read));
+        let costs = after.saturating_sub(stable).saturating_mul(once).saturating_add(made);
+        let saves = before.saturating_sub(after).saturating_mul(u64::from(self.read));
+        (saves > 0).then(|| costs.div_ceil(saves))
+    }
+
+    /// The same for a cache that has expired: whether the next request alone is cheaper by more than it cost to make it.
+    #[must_use]
+    pub fn pays_at_once_when_cold(&self, before: u64, after: u64, made: u64) -> bool {
+        before.saturating_sub(after).saturating_mul(u64::from(self.write)) > made
+    }
+
+    /// What a summary of so many tokens costs that a request of its own asks for: it reads what is summarized, which no cache
+    /// holds in that form.
+    #[must_use]
+    pub fn summary(&self, covered: u64, tokens: u64) -> u64 {
+        covered.saturating_mul(INPUT).saturating_add(tokens.saturating_mul(u64::from(self.output)))
+    }
+}
