@@ -11,6 +11,7 @@ mod output;
 mod pins;
 mod progress;
 mod redact;
+mod redaction;
 mod report;
 mod request;
 mod scan;

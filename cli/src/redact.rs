@@ -9,6 +9,8 @@
 //! What it cannot do: find secrets that look like any word and stand beside no name for them, those that are cut in two
 //! by a break of a line or between two texts of the JSON, and those in numbers. What cannot be searched, because it is
 //! encrypted or an image, is counted, and the user is told.
+//!
+//! Nothing here knows the program: a fuzz target compiles this module without it.
 
 #[cfg(test)]
 mod alarms;
@@ -16,8 +18,6 @@ mod context;
 #[cfg(test)]
 mod corpus;
 mod json;
-mod list;
-mod message;
 mod opaque;
 mod plain;
 mod scan;
@@ -26,7 +26,6 @@ mod table;
 mod tests;
 mod words;
 
-use core::fmt::Write as _;
 use core::ops::Range;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -34,11 +33,6 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use serde::Serialize;
-
-use crate::amount::{counted, grouped};
-use crate::args::RedactArgs;
-use crate::failure::Result;
-use crate::output;
 
 use plain::Plain;
 use scan::Secret;
@@ -74,12 +68,9 @@ static MARKER: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 impl Redactor {
-    /// The one that is asked for, if one is.
-    pub(crate) fn new(args: &RedactArgs) -> Result<Option<Self>> {
-        match &args.redact_list {
-            Some(path) => Ok(Some(Self { own: list::read(path)?, ..Self::default() })),
-            None => Ok(args.redact.then(Self::default)),
-        }
+    /// One that takes out what these patterns find too.
+    pub(crate) fn with_own(own: Vec<Regex>) -> Self {
+        Self { own, ..Self::default() }
     }
 
     pub(crate) const fn found(&self) -> &Found {
@@ -162,38 +153,6 @@ impl Redactor {
 
     fn count(&mut self, kind: &'static str) {
         *self.found.redacted.entry(kind).or_default() += 1;
-    }
-}
-
-impl Found {
-    /// Says on standard error what was found, and what was not searched.
-    pub(crate) fn tell(&self) {
-        output::tell(self.to_text());
-    }
-
-    /// Lets an interrupt say the same, of what was found until then.
-    pub(crate) fn tell_on_interrupt(&self) {
-        output::set_last_words(self.to_text());
-    }
-
-    fn to_text(&self) -> String {
-        let kinds: Vec<_> =
-            self.redacted.iter().map(|(kind, count)| format!("{} {kind}", grouped(*count))).collect();
-        let mut text = match kinds.is_empty() {
-            true => "epitome: nothing was redacted\n".to_owned(),
-            false => format!("epitome: redacted {}\n", kinds.join(", ")),
-        };
-        if self.not_searched > 0 {
-            // Writing into a text does not fail.
-            let _ = writeln!(
-                text,
-                "epitome: not searched: {} that {} encrypted, signed or base64 ({})",
-                counted(self.not_searched, "value"),
-                if self.not_searched == 1 { "is" } else { "are" },
-                counted(self.not_searched_bytes, "byte")
-            );
-        }
-        text
     }
 }
 

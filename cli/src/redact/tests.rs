@@ -21,7 +21,7 @@ fn examples() -> Vec<(String, String, String)> {
 
 #[test]
 fn what_a_pass_lays_bare_is_found_too() {
-    let mut redactor = Redactor { own: vec![Regex::new("word").unwrap()], ..Redactor::default() };
+    let mut redactor = Redactor::with_own(vec![Regex::new("word").unwrap()]);
     let key = ["sk-", "ant-", &"a1".repeat(30)].concat();
     let done = redactor.value(None, &format!("word{key}")).unwrap();
     assert_eq!(done, "[redacted:listed][redacted:anthropic-key]");
@@ -207,7 +207,7 @@ fn texts(value: &Value, out: &mut Vec<String>) {
 fn listing() -> Redactor {
     let own =
         ["listed-word", "redacted", "a", r"\d{3}x", r"\b|\z"].map(|pattern| Regex::new(pattern).unwrap());
-    Redactor { own: own.into(), ..Redactor::default() }
+    Redactor::with_own(own.into())
 }
 
 proptest! {

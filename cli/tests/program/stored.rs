@@ -8,8 +8,10 @@ use epitome::std::history::{
     Append, AppendToken, CompactionRecord, Entry, SessionId, Summary, TokenCount, open_store,
 };
 use epitome::std::message::{Attribution, Message};
+use epitome::std::wire::stored;
 use futures::executor::block_on;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::support::*;
 
@@ -276,4 +278,60 @@ fn what_would_be_deleted_is_what_is_deleted_summaries_included() {
         assert_eq!(prune(&["--dry-run"]).ok(), nothing);
         assert_eq!(prune(&[]).ok(), nothing);
     }
+}
+
+/// These lines of an export, and the end that belongs to them.
+fn ended(lines: &[String]) -> String {
+    let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let sum: String = Sha256::digest(&body).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{body}{}\n", json!({"end": {"lines": lines.len(), "sha256": sum}}))
+}
+
+/// The line of a commit with the id that its record has.
+fn with_right_id(line: &str) -> String {
+    let (before, rest) = line.split_once(r#""id":""#).unwrap();
+    let (id, rest) = rest.split_once('"').unwrap();
+    let record = rest.strip_prefix(r#","record":"#).and_then(|rest| rest.strip_suffix("}}")).unwrap();
+    let right = stored::record_id(&stored::decode_record(record).unwrap()).unwrap().to_string();
+    assert_eq!(right.len(), id.len());
+    format!(r#"{before}"id":"{right}"{rest}"#)
+}
+
+/// Each has the checksum that belongs to it, so that nothing but what it says is wrong.
+#[test]
+fn a_forged_export_is_refused_by_its_line_and_leaves_nothing() {
+    let stores = Stores::new();
+    summarized(&stores);
+    let file = stores.folder.path("two.jsonl");
+    stores.session("export", "two", &["-o", text(&file)]).ok();
+    let export = read(&file);
+    let honest: Vec<String> =
+        export.lines().filter(|it| !it.starts_with(r#"{"end""#)).map(Into::into).collect();
+    assert_eq!(ended(&honest), export);
+    let jsonl = format!("jsonl:{}", text(&stores.folder.path("other")));
+    stores.session_in(&jsonl, "import", "one", &[text(&example("support-chat.jsonl"))]).ok();
+    let list = |url: &str| run(&["session", "list", "--store", url, "--json"]).json();
+    for (begin, says, claims) in [
+        (r#"{"commit":{"revision":2,"#, r#""authority":"assistant""#, r#""authority":"system""#),
+        (r#"{"commit":{"revision":2,"#, r#""revision":2"#, r#""revision":3"#),
+    ] {
+        let at = honest.iter().position(|line| line.starts_with(begin)).unwrap();
+        let line = &honest[at];
+        assert!(line.matches(says).count() == 1 && with_right_id(line) == *line, "{says} in {line}");
+        let claim = line.replacen(says, claims, 1);
+        for claim in [with_right_id(&claim), claim] {
+            let forged = [&honest[..at], &[claim], &honest[at + 1..]].concat();
+            fs::write(&file, ended(&forged)).unwrap();
+            for url in [&stores.url, &jsonl] {
+                let before = list(url);
+                let error = stores.session_in(url, "import", "forged", &[text(&file)]).fails(2);
+                assert!(error.contains(&format!("import: line {} ", at + 1)), "{claims}: {error}");
+                assert_eq!(list(url), before);
+                let shown = stores.session_in(url, "show", "forged", &[]).fails(2);
+                assert!(shown.contains("there is no session"), "{shown}");
+            }
+        }
+    }
+    fs::write(&file, &export).unwrap();
+    stores.session_in(&jsonl, "import", "forged", &[text(&file)]).ok();
 }

@@ -2,6 +2,7 @@
 
 mod damage;
 mod power;
+mod turns;
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,8 @@
 //! A session as JSON lines.
 
+#[cfg(test)]
+mod tests;
+
 use std::io::{BufRead, Read as _, Write};
 
 use epitome_core::{Head, Revision, Seq};
@@ -165,7 +168,7 @@ pub(super) async fn import<S: HistoryStore + ?Sized>(
     session: &SessionId,
     input: &mut (dyn BufRead + Send),
 ) -> Result<Exported, StoreError> {
-    let mut read = Reader::begin(input)?;
+    let mut read = Reader::begin(input, LINE_BYTES_MAX)?;
     let mut replay = Replay::of("import", store, session, read.state == Due::Comes).await?;
     match import_all(&mut read, &mut replay).await {
         Ok(()) => Ok(read.exported),
@@ -199,7 +202,7 @@ async fn import_all<S: HistoryStore + ?Sized>(
 /// `Invalid` names the line that is not as it was written, or says that the end is missing; `Unavailable` if it cannot be
 /// read.
 pub fn check_export(input: &mut (dyn BufRead + Send)) -> Result<Exported, StoreError> {
-    let mut read = Reader::begin(input)?;
+    let mut read = Reader::begin(input, LINE_BYTES_MAX)?;
     while read.next()?.is_some() {}
     Ok(read.exported)
 }
@@ -214,7 +217,10 @@ struct Reader<'a> {
     /// The head after what was read.
     head: Head,
     state: Due,
+    /// The line that was read last, its break included.
     text: String,
+    /// How many bytes a line may have, its break included.
+    line_bytes_max: usize,
 }
 
 /// Whether a state comes at last, as the first line says.
@@ -226,11 +232,17 @@ enum Due {
 }
 
 impl<'a> Reader<'a> {
-    fn begin(input: &'a mut (dyn BufRead + Send)) -> Result<Self, StoreError> {
-        let exported = Exported::new(SessionId::new(""), Seq(0), Revision(0));
-        let text = String::new();
-        let mut read =
-            Self { input, exported, hash: Sha256::new(), lines: 0, head: Seq(0), state: Due::Never, text };
+    fn begin(input: &'a mut (dyn BufRead + Send), line_bytes_max: usize) -> Result<Self, StoreError> {
+        let mut read = Self {
+            input,
+            exported: Exported::new(SessionId::new(""), Seq(0), Revision(0)),
+            hash: Sha256::new(),
+            lines: 0,
+            head: Seq(0),
+            state: Due::Never,
+            text: String::new(),
+            line_bytes_max,
+        };
         read.line()?;
         let first: First =
             serde_json::from_str(&read.text).map_err(|_| read.wrong("is not the first of an export"))?;
@@ -326,16 +338,22 @@ impl<'a> Reader<'a> {
     }
 
     fn line(&mut self) -> Result<(), StoreError> {
-        self.text.clear();
-        let most = u64::try_from(LINE_BYTES_MAX).unwrap_or(u64::MAX);
-        let read = (&mut self.input).take(most).read_line(&mut self.text);
+        let mut bytes = core::mem::take(&mut self.text).into_bytes();
+        bytes.clear();
+        let most = u64::try_from(self.line_bytes_max).unwrap_or(u64::MAX);
+        let read = (&mut self.input).take(most).read_until(b'\n', &mut bytes);
         let read = read.map_err(|error| unread(self.lines, error))?;
-        self.lines = self.lines.saturating_add(1);
-        if read >= LINE_BYTES_MAX {
-            return Err(
-                self.wrong(&format!("is longer than the {LINE_BYTES_MAX} bytes that a line may have"))
-            );
+        if read >= self.line_bytes_max && !bytes.ends_with(b"\n") {
+            self.lines = self.lines.saturating_add(1);
+            let most = self.line_bytes_max;
+            return Err(self.wrong(&format!("is longer than the {most} bytes that a line may have")));
         }
+        self.text = String::from_utf8(bytes).map_err(|error| {
+            // Without the bytes, which hold what was said.
+            let error = std::io::Error::new(std::io::ErrorKind::InvalidData, error.utf8_error());
+            unread(self.lines, error)
+        })?;
+        self.lines = self.lines.saturating_add(1);
         if read == 0 {
             return Err(self.wrong("is missing: the export ends too early; export the session again"));
         }

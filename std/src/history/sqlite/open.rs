@@ -1,8 +1,11 @@
 //! Opening a file: whose it is, whether it can be written, and how its writes are made to last.
 
+use core::cell::Cell;
 use core::time::Duration;
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Instant;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior};
 use uuid::Uuid;
@@ -18,6 +21,9 @@ use crate::history::{StoreError, StoreErrorKind};
 
 /// How long an operation waits for another process that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long it waits before it tries again: shorter than a write with its flush.
+const BUSY_WAIT: Duration = Duration::from_millis(1);
 
 /// More than the number of statements there are: none is ever prepared twice.
 const STATEMENTS_MAX: usize = 96;
@@ -72,8 +78,8 @@ pub(super) fn open(path: &Path, vault: &Vault) -> Result<Opened, StoreError> {
     let place = Place::of(&path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || -> Result<Opened, Failure> {
-        let connection = Connection::open_with_flags(&path, flags)?;
-        prepare(&connection)?;
+        let mut connection = Connection::open_with_flags(&path, flags)?;
+        prepare(&mut connection)?;
         // Before anything is written: the file may belong to another program.
         identify_alone(&connection)?;
         if connection.is_readonly("main")? {
@@ -89,8 +95,8 @@ pub(super) fn open(path: &Path, vault: &Vault) -> Result<Opened, StoreError> {
 
 pub(super) fn open_in_memory() -> Result<Opened, StoreError> {
     let open = || -> Result<Opened, Failure> {
-        let connection = Connection::open_in_memory()?;
-        prepare(&connection)?;
+        let mut connection = Connection::open_in_memory()?;
+        prepare(&mut connection)?;
         let file = set_up(&connection, &Vault::Plain)?;
         Ok(Opened { connection, file, place: None })
     };
@@ -120,8 +126,8 @@ pub(super) fn open_read_only(path: &Path, vault: &Vault) -> Result<Opened, Store
     Ok(Opened { place: Some(place), ..opened })
 }
 
-fn checked(connection: Connection, vault: &Vault) -> Result<Opened, Failure> {
-    prepare(&connection)?;
+fn checked(mut connection: Connection, vault: &Vault) -> Result<Opened, Failure> {
+    prepare(&mut connection)?;
     match identify_alone(&connection)? {
         Identity::Ours { version: SCHEMA_VERSION } => {
             let file = unlock(&connection, vault)?;
@@ -189,8 +195,31 @@ fn immutable(path: &Path) -> String {
     uri
 }
 
-fn prepare(connection: &Connection) -> Result<(), Failure> {
-    connection.busy_timeout(BUSY_TIMEOUT)?;
+/// Waits for a lock that was refused so often before, and says whether to try again. Each wait is as long as the others: SQLite's own
+/// waits grow, so that whoever has waited longest looks least often, and comes last.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the thread is the connection's own, or that of who opens the file and waits"
+)]
+fn wait_for_lock(refused: i32) -> bool {
+    let now = Instant::now();
+    if refused == 0 {
+        WAITS_SINCE.set(now);
+    }
+    let is_early = now.duration_since(WAITS_SINCE.get()) < BUSY_TIMEOUT;
+    if is_early {
+        thread::sleep(BUSY_WAIT);
+    }
+    is_early
+}
+
+thread_local! {
+    /// When the wait of this thread began.
+    static WAITS_SINCE: Cell<Instant> = Cell::new(Instant::now());
+}
+
+fn prepare(connection: &mut Connection) -> Result<(), Failure> {
+    connection.busy_handler(Some(wait_for_lock))?;
     sums::register(connection)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     // The file's own schema may not run functions of ours that have side effects.

@@ -2,7 +2,7 @@
 
 use epitome::std::message::{MediaSource, Message, Part, Str};
 
-use super::Redactor;
+use crate::redact::Redactor;
 
 impl Redactor {
     /// The same message without secrets.

@@ -1,0 +1,137 @@
+//! Eight writers of one file, each with a store of its own: none of them starves, with compactors beside them or without.
+
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::path::Path;
+use std::thread;
+
+use epitome_core::{Revision, Seq, Turn};
+use epitome_std::history::StoreErrorKind::{Conflict, NotFound};
+use epitome_std::history::{Append, AppendToken, HistoryStore, HistoryStoreExt, SessionId, SqliteStore};
+use epitome_std::message::Part;
+use futures::executor::block_on;
+
+use super::directory;
+use crate::support::{record, session, summarized, user};
+
+const WRITERS: usize = 8;
+
+/// How many messages the writers append together; then all of them end.
+const APPENDS: usize = 400;
+
+/// The fair share of a writer over the least that one may come to.
+const FAIR_OVER_LEAST: usize = 3;
+
+/// How many messages a compactor leaves visible.
+const KEPT: u64 = 20;
+
+/// Appends to the session, wherever its end is, until all writers together have appended enough. Returns how many of the
+/// messages are its own.
+fn write(path: &Path, session: &SessionId, writer: usize, begun: &AtomicUsize) -> usize {
+    let store = SqliteStore::open(path).unwrap();
+    let mut own = 0;
+    while begun.fetch_add(1, Relaxed) < APPENDS {
+        let token = AppendToken::new(format!("{writer}, {own}"));
+        while !appends_at_the_end(&store, session, &token) {}
+        own += 1;
+    }
+    own
+}
+
+/// Whether no other writer was faster.
+fn appends_at_the_end(store: &SqliteStore, session: &SessionId, token: &AppendToken) -> bool {
+    let head = match block_on(store.tail(session)) {
+        Ok(tail) => tail.head,
+        Err(error) if error.kind() == NotFound => Seq(0),
+        Err(error) => panic!("{error}"),
+    };
+    let mut entry = user(head.0);
+    // A turn of its own: a compaction leaves the last one as it is.
+    entry.turn = Turn(u32::try_from(head.0).unwrap());
+    match block_on(store.append(session, &Append::new(token, head, &[entry]))) {
+        Ok(_) => true,
+        Err(error) if error.kind() == Conflict => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Puts one summary in the place of all but the newest messages, until the writers end. Returns how many commits it made.
+fn compact(path: &Path, compactor: usize, begun: &AtomicUsize) -> usize {
+    let store = SqliteStore::open(path).unwrap();
+    let mut commits = 0;
+    while begun.load(Relaxed) < APPENDS {
+        let loaded = match block_on(store.load(&session())) {
+            Ok(loaded) => loaded,
+            Err(error) if error.kind() == NotFound => continue,
+            Err(error) => panic!("{error}"),
+        };
+        let covers = loaded.live.first().and_then(|live| live.covers.last());
+        let covered = covers.map_or(0, |range| range.last.0);
+        let Some(last) = loaded.head.0.checked_sub(KEPT).filter(|last| *last > covered) else {
+            thread::yield_now();
+            continue;
+        };
+        let hides = [(0, last)];
+        let mut record = summarized(record(loaded.revision.0, loaded.head.0, &hides), &[&hides]);
+        // Two compactors that commit the same record would both be told that it is there.
+        let summary = &mut record.summaries[0];
+        summary.message =
+            summary.message.clone().with_parts(vec![Part::Text(format!("by {compactor}").into())]);
+        match block_on(store.commit(&session(), &record)) {
+            Ok(_) => commits += 1,
+            Err(error) if error.kind() == Conflict => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    commits
+}
+
+/// Lets eight writers append to the sessions that they have, beside so many compactors of the first one.
+fn all_come_to_their_turn(session_of: impl Fn(usize) -> SessionId, compactors: usize) {
+    let directory = directory();
+    let path = directory.path().join("store.db");
+    let begun = AtomicUsize::new(0);
+    let (own, commits) = thread::scope(|scope| {
+        let (path, begun) = (&path, &begun);
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let session = session_of(writer);
+                scope.spawn(move || write(path, &session, writer, begun))
+            })
+            .collect();
+        let compactors: Vec<_> =
+            (0..compactors).map(|it| scope.spawn(move || compact(path, it, begun))).collect();
+        let own: Vec<usize> = writers.into_iter().map(|thread| thread.join().unwrap()).collect();
+        let commits: Vec<usize> = compactors.into_iter().map(|thread| thread.join().unwrap()).collect();
+        (own, commits)
+    });
+    println!("appends of each writer {own:?}, commits of each compactor {commits:?}");
+    assert_eq!(own.iter().sum::<usize>(), APPENDS);
+    let least = own.iter().min().unwrap();
+    assert!(least * FAIR_OVER_LEAST >= APPENDS / WRITERS, "{own:?}");
+    assert!(commits.iter().all(|commits| *commits > 0), "{commits:?}");
+
+    let store = SqliteStore::open(&path).unwrap();
+    let first = session_of(0);
+    let appended: usize =
+        (0..WRITERS).filter(|writer| session_of(*writer) == first).map(|writer| own[writer]).sum();
+    block_on(store.verify(&first)).unwrap();
+    let tail = block_on(store.tail(&first)).unwrap();
+    let made = commits.iter().sum::<usize>();
+    assert_eq!((tail.head, tail.revision), (Seq(appended as u64), Revision(made as u64)));
+}
+
+#[test]
+fn eight_writers_of_one_session_all_come_to_their_turn() {
+    all_come_to_their_turn(|_| session(), 0);
+}
+
+#[test]
+fn eight_writers_of_one_session_all_come_to_their_turn_beside_two_compactors() {
+    all_come_to_their_turn(|_| session(), 2);
+}
+
+/// They meet at the lock of the file only.
+#[test]
+fn eight_writers_of_sessions_of_their_own_all_come_to_their_turn() {
+    all_come_to_their_turn(|writer| SessionId::new(format!("of {writer}")), 0);
+}
