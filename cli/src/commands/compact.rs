@@ -118,7 +118,8 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
         written.publish(args)?;
     }
     say(args, text)?;
-    Ok(exit_code(&results))
+    let violations = |done: &Compacted| done.report.repair.map_or(0, |repair| repair.violations_left);
+    Ok(exit_code(results.iter().map(|result| result.as_ref().ok().map(violations))))
 }
 
 /// Compacts every conversation. With `--each`, one that is infeasible stays as it is, and the others are done all the same.
@@ -164,15 +165,18 @@ fn report(
     if args.json { json(&rows) } else { Ok(table(&rows).into()) }
 }
 
-fn exit_code(results: &[Result<Compacted>]) -> ExitCode {
-    let violations = |done: &Compacted| done.report.repair.is_some_and(|repair| repair.violations_left > 0);
-    if results.iter().any(Result::is_err) {
-        ExitCode::from(code::INFEASIBLE)
-    } else if results.iter().flatten().any(violations) {
-        ExitCode::from(code::VIOLATIONS)
-    } else {
-        ExitCode::SUCCESS
+/// What the program ends with: of each conversation the violations that its repair has left, or `None` if it is infeasible.
+fn exit_code(violations_left: impl Iterator<Item = Option<u64>>) -> ExitCode {
+    let (mut any, mut infeasible) = (false, false);
+    for left in violations_left {
+        any |= left.is_some_and(|left| left > 0);
+        infeasible |= left.is_none();
     }
+    ExitCode::from(match (infeasible, any) {
+        (true, _) => code::INFEASIBLE,
+        (false, true) => code::VIOLATIONS,
+        (false, false) => return ExitCode::SUCCESS,
+    })
 }
 
 /// Decides what stays of one conversation.
@@ -321,4 +325,21 @@ fn json(report: &impl Serialize) -> Result<Printable> {
     serde_json::to_string_pretty(report)
         .map(Printable::from)
         .map_err(|error| Failure::new(code::IO, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No conversation is known of which a repair leaves a violation; if there is one, scripts have to see it.
+    #[test]
+    fn the_exit_code_tells_what_repairs_have_left() {
+        for (left, expected) in [
+            (vec![Some(0), Some(0)], ExitCode::SUCCESS),
+            (vec![Some(0), Some(2)], ExitCode::from(code::VIOLATIONS)),
+            (vec![Some(2), None], ExitCode::from(code::INFEASIBLE)),
+        ] {
+            assert_eq!(exit_code(left.into_iter()), expected);
+        }
+    }
 }
