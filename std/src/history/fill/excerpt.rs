@@ -12,11 +12,11 @@ use crate::identifiers::for_each_identifier;
 /// Half of the head and half of the tail are for the first and the last lines. The rest is for lines that report an error, and for
 /// those with identifiers that no other line has shown: greedily, the most for their length first.
 pub(super) fn excerpt(text: &str, clamp: Clamp, counter: &dyn TokenCounter) -> Option<(String, Tokens)> {
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    if lines.len() < LINES_MIN {
-        return None;
-    }
-    let mut chosen = Chosen::new(&lines, clamp.tokens_max(), counter);
+    let (lines, end) = LINE_ENDS
+        .map(|end| (text.split_inclusive(end).collect::<Vec<_>>(), end))
+        .into_iter()
+        .find(|(lines, _)| lines.len() >= LINES_MIN)?;
+    let mut chosen = Chosen::new(&lines, end, clamp.tokens_max(), counter);
     chosen.take_while_room(0..lines.len(), half(clamp.head));
     chosen.take_while_room((0..lines.len()).rev(), half(clamp.tail));
     if chosen.at.is_empty() {
@@ -27,6 +27,9 @@ pub(super) fn excerpt(text: &str, clamp: Clamp, counter: &dyn TokenCounter) -> O
     chosen.take_while_room(0..lines.len(), clamp.tokens_max());
     chosen.finish()
 }
+
+/// What ends a line; where a tool returns its text in a string of JSON, an escape.
+const LINE_ENDS: [&str; 2] = ["\n", "\\n"];
 
 /// Fewer lines are too long to choose from.
 const LINES_MIN: usize = 6;
@@ -64,6 +67,8 @@ const fn half(tokens: Tokens) -> Tokens {
 /// The lines that are shown.
 struct Chosen<'t> {
     lines: &'t [&'t str],
+    /// What ends a note.
+    end: &'static str,
     at: BTreeSet<usize>,
     /// In the order in which they were chosen.
     order: Vec<usize>,
@@ -74,8 +79,8 @@ struct Chosen<'t> {
 }
 
 impl<'t> Chosen<'t> {
-    fn new(lines: &'t [&'t str], most: Tokens, counter: &'t dyn TokenCounter) -> Self {
-        Self { lines, at: BTreeSet::new(), order: Vec::new(), most, tokens: NOTE_TOKENS, counter }
+    fn new(lines: &'t [&'t str], end: &'static str, most: Tokens, counter: &'t dyn TokenCounter) -> Self {
+        Self { lines, end, at: BTreeSet::new(), order: Vec::new(), most, tokens: NOTE_TOKENS, counter }
     }
 
     /// Takes a line, if there is room for it within `most`, and says so.
@@ -131,8 +136,8 @@ impl<'t> Chosen<'t> {
         for at in self.at.iter().copied().chain([end]) {
             match at.saturating_sub(next) {
                 0 => {}
-                1 => text.push_str("[1 line cut]\n"),
-                count => text.push_str(&format!("[{count} lines cut]\n")),
+                1 => text.extend(["[1 line cut]", self.end]),
+                count => text.extend([&format!("[{count} lines cut]"), self.end]),
             }
             text.push_str(self.lines.get(at).copied().unwrap_or_default());
             next = at.saturating_add(1);
@@ -281,6 +286,22 @@ mod tests {
     }
 
     #[test]
+    fn lines_in_a_string_of_json_are_lines_and_the_string_stays_one() {
+        let mut lines: Vec<String> =
+            (0..300).map(|n| format!("checking \"unit {n}\" again and again")).collect();
+        lines[150] = "error: cannot find `frob` in src/parse/frob.rs".into();
+        let whole = serde_json::json!({"output": lines.join("\n"), "exit_code": 1}).to_string();
+        let (text, _) = shown(&whole, 120).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let output = value["output"].as_str().unwrap();
+        assert!(
+            output.contains("lines cut]\n") && output.contains("\nerror: cannot find `frob`"),
+            "{output}"
+        );
+        assert_eq!(value["exit_code"], 1);
+    }
+
+    #[test]
     fn a_text_without_lines_has_nothing_to_choose_from() {
         assert!(shown(&"word ".repeat(2_000), 60).is_none());
         assert!(shown(&format!("{}\n", "word ".repeat(2_000)).repeat(9), 60).is_none());
@@ -336,8 +357,8 @@ mod tests {
         ) {
             let lines: Vec<&str> = text.split_inclusive('\n').collect();
             let counter = ClassEstimator::new();
-            let mut chosen = Chosen::new(&lines, Tokens(most), &counter);
-            let mut naive = Chosen::new(&lines, Tokens(most), &counter);
+            let mut chosen = Chosen::new(&lines, "\n", Tokens(most), &counter);
+            let mut naive = Chosen::new(&lines, "\n", Tokens(most), &counter);
             chosen.take(0, u64::from(most) / 2);
             naive.take(0, u64::from(most) / 2);
             Facts::of(&lines).choose(&lines, &mut chosen);
