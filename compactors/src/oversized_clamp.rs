@@ -5,8 +5,8 @@ use epitome_core::{Clamp, Draft, ELIDED_TOKENS_MAX, PartKind, Strategy, Tokens};
 /// Cuts each tool result and each text that is larger than it may be.
 ///
 /// *Keeps*: all groups, and of what is shortened both ends: the beginning says what it is, the end how it came out. Of a result in
-/// lines half of the room is for lines between them that report an error or name what no other line names. *Shortens*: every such part, old or new, also when less would do for the goal; but nothing of what
-/// is protected. *Cost*: one pass over the parts. *Stable prefix*: up to the first part that it shortens.
+/// lines half of the room is for lines between them that report an error or name what no other line names. *Shortens*: every such
+/// part, old or new, also when less would do for the goal; but nothing of what is protected. *Cost*: one pass over the parts. *Stable prefix*: up to the first part that it shortens.
 ///
 /// A shortened part has at most as much as is allowed, so that a second pass leaves it alone. Parts of at most
 /// [`ELIDED_TOKENS_MAX`] stay, whatever is allowed: a note that stands in the place of a part may have as much, and is not

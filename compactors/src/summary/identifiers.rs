@@ -127,13 +127,7 @@ impl Identifiers {
                 Part::ToolCall(call) => {
                     for_each_argument(&call.arguments, &mut |text| self.leave_out_text(text));
                 }
-                Part::ToolResult(result) => {
-                    result.parts.iter().for_each(|part| {
-                        if let Part::Text(text) = part {
-                            self.leave_out_text(text);
-                        }
-                    });
-                }
+                Part::ToolResult(result) => self.leave_out(result.parts.iter()),
                 _ => {}
             }
         }
