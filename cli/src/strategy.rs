@@ -1,6 +1,6 @@
 //! Strategies on the command line: `truncate`, `window:turns=8`, `tool-results:keep=5:inputs | truncate`.
 
-use epitome::compactors::{MadeStrategy, StrategySpec, Things};
+use epitome::compactors::{MadeStrategy, StrategySpec, Texts};
 use epitome::core::Strategy;
 
 use crate::failure::{Failure, Result};
@@ -26,7 +26,7 @@ impl Strategies {
             text => text.parse::<StrategySpec>().map_err(|error| error.to_string()),
         };
         let spec = spec.map_err(|error| Failure::input(format!("--strategy: {error}")))?;
-        let made = spec.strategy(Things::default());
+        let made = spec.strategy(spec.texts());
         Ok(Self { names: spec.stages(), spec, made })
     }
 
@@ -41,12 +41,12 @@ impl Strategies {
     }
 
     /// The same for a conversation whose messages `look` shows to what it is given, if they are needed.
-    pub(crate) fn about(&self, look: impl FnOnce(&mut Things) -> Result<()>) -> Result<Self> {
-        let mut things = Things::default();
-        if self.spec.needs_things() {
-            look(&mut things)?;
+    pub(crate) fn about(&self, look: impl FnOnce(&mut Texts) -> Result<()>) -> Result<Self> {
+        let mut texts = self.spec.texts();
+        if self.spec.needs_texts() {
+            look(&mut texts)?;
         }
-        Ok(Self { names: self.names.clone(), spec: self.spec.clone(), made: self.spec.strategy(things) })
+        Ok(Self { names: self.names.clone(), spec: self.spec.clone(), made: self.spec.strategy(texts) })
     }
 
     /// Calls `run` with the first `stages` of them.

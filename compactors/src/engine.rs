@@ -23,7 +23,7 @@ use tracing::debug;
 
 use crate::managed::ServiceWriter;
 use crate::summary::DEADLINE;
-use crate::{EphemeralFirst, Ledger, MadeStrategy, Pipeline, StrategySpec, Summarizer, Things};
+use crate::{EphemeralFirst, Ledger, MadeStrategy, Pipeline, StrategySpec, Summarizer};
 use again::Again;
 use attempt::Attempt;
 use written::Written;
@@ -43,9 +43,9 @@ enum Rule {
 
 impl Rule {
     fn of(spec: StrategySpec) -> Self {
-        match spec.needs_things() {
+        match spec.needs_texts() {
             true => Self::Spec(spec),
-            false => Self::Fixed(Box::new(spec.strategy(Things::default()))),
+            false => Self::Fixed(Box::new(spec.strategy(spec.texts()))),
         }
     }
 
@@ -54,11 +54,11 @@ impl Rule {
         match self {
             Self::Fixed(strategy) => Made::Fixed(&**strategy),
             Self::Spec(spec) => {
-                let mut things = Things::default();
+                let mut texts = spec.texts();
                 for (position, live) in (0_u32..).zip(live) {
-                    things.look_through(position, &live.entry.message);
+                    texts.look_through(position, &live.entry.message);
                 }
-                Made::Spec(spec.strategy(things))
+                Made::Spec(spec.strategy(texts))
             }
         }
     }
@@ -66,7 +66,7 @@ impl Rule {
     fn name(&self) -> &'static str {
         match self {
             Self::Fixed(strategy) => strategy.name(),
-            Self::Spec(spec) => spec.strategy(Things::default()).name(),
+            Self::Spec(spec) => spec.strategy(spec.texts()).name(),
         }
     }
 }

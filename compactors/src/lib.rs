@@ -42,6 +42,8 @@ mod newest_first;
 mod oversized_clamp;
 mod pipeline;
 mod reasoning_clearing;
+#[cfg(feature = "std")]
+mod salience;
 mod sliding_window;
 #[cfg(feature = "std")]
 mod spec;
@@ -67,9 +69,11 @@ pub use newest_first::NewestFirst;
 pub use oversized_clamp::OversizedClamp;
 pub use pipeline::{NotLast, Pipeline};
 pub use reasoning_clearing::ReasoningClearing;
+#[cfg(feature = "std")]
+pub use salience::Salience;
 pub use sliding_window::{SlidingWindow, Window};
 #[cfg(feature = "std")]
-pub use spec::{MadeStrategy, STAGES_MAX, SpecError, StrategySpec, Things};
+pub use spec::{MadeStrategy, STAGES_MAX, SpecError, StrategySpec, Texts};
 pub use summarization::Summarization;
 #[cfg(feature = "std")]
 pub use summary::{

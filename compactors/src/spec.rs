@@ -7,7 +7,7 @@ mod parse;
 mod table;
 #[cfg(test)]
 mod tests;
-mod things;
+mod texts;
 
 use core::fmt;
 use core::str::FromStr;
@@ -18,7 +18,7 @@ use std::vec::Vec;
 
 pub use error::SpecError;
 pub use make::MadeStrategy;
-pub use things::Things;
+pub use texts::Texts;
 
 use table::{STAGES, StageRow};
 
@@ -83,10 +83,20 @@ impl StrategySpec {
         self.stages.iter().map(|stage| stage.to_string()).collect()
     }
 
-    /// Whether it has to know what results are about: [`Things`] that are not empty.
+    /// Whether it needs [`Texts`].
     #[must_use]
-    pub fn needs_things(&self) -> bool {
-        self.stages.iter().any(|stage| stage.row.name == table::SUPERSEDE)
+    pub fn needs_texts(&self) -> bool {
+        self.has(table::SUPERSEDE) || self.has(table::SALIENCE)
+    }
+
+    /// For its stages, before they are shown the messages of an index.
+    #[must_use]
+    pub fn texts(&self) -> Texts {
+        Texts::new(self.has(table::SUPERSEDE), self.has(table::SALIENCE))
+    }
+
+    fn has(&self, stage: &str) -> bool {
+        self.stages.iter().any(|own| own.row.name == stage)
     }
 
     /// Whether it asks for summaries that a summarizer has to write.
@@ -104,10 +114,10 @@ impl StrategySpec {
         self.stages.iter().any(Stage::replaces)
     }
 
-    /// The strategy. What results are about is `things`; without any nothing is made stale.
+    /// The strategy, for the index whose texts these are; without any, no result is stale and no message says anything.
     #[must_use]
-    pub fn strategy(&self, things: Things) -> MadeStrategy {
-        MadeStrategy::new(&self.stages, things)
+    pub fn strategy(&self, texts: Texts) -> MadeStrategy {
+        MadeStrategy::new(&self.stages, texts)
     }
 
     /// The stages, if they may stand in this order.

@@ -88,6 +88,12 @@ impl Truncation {
         self
     }
 
+    /// How many of the newest turns it spares.
+    #[cfg(feature = "std")]
+    pub(crate) const fn recent(&self) -> u32 {
+        self.preserve_recent
+    }
+
     /// Without a goal: the newest messages that may be dropped stay, as many as the strength says, rounded down to whole
     /// groups.
     fn drop_by_strength(&self, draft: &mut Draft<'_>) {

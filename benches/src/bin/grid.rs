@@ -10,7 +10,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use epitome::compactors::{StrategySpec, Things};
+use epitome::compactors::{StrategySpec, Texts};
 use epitome::core::{
     Budget, Cell, ClassEstimator, GroupKind, Index, IndexBuf, OpenCallTree, Outcome, Part, Pass, PlanError,
     Replacement, Scratch, Span, Verdict, plan_with,
@@ -94,22 +94,22 @@ fn main() {
 
 type Table = IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>;
 
-fn index(messages: &[Message]) -> (Table, Things) {
-    let (mut index, mut things, counter) = (Table::default(), Things::default(), ClassEstimator::new());
+fn index(messages: &[Message], mut texts: Texts) -> (Table, Texts) {
+    let (mut index, counter) = (Table::default(), ClassEstimator::new());
     for (position, message) in (0..).zip(messages) {
         let (amount, parts) = measure_with_parts(message, &counter);
         let size = |ordinal: u32, _: epitome::core::message::PartView<'_>| {
             parts.get(ordinal as usize).copied().unwrap_or_default()
         };
         index.push_with_parts(message, amount.tokens, size).unwrap();
-        things.look_through(position, message);
+        texts.look_through(position, message);
     }
-    (index, things)
+    (index, texts)
 }
 
 impl Left {
     fn of_all(messages: &[Message]) -> Self {
-        let (index, _) = index(messages);
+        let (index, _) = index(messages, Texts::default());
         let mut left = Self::kept(index.view(), |_| Verdict::Keep);
         (left.tokens, left.stable) = (index.view().tokens(), index.view().tokens());
         left
@@ -117,8 +117,8 @@ impl Left {
 
     /// What a plan leaves whose goal is so many percent.
     fn of(messages: &[Message], spec: &StrategySpec, goal: u64) -> Self {
-        let (index, things) = index(messages);
-        let (view, strategy) = (index.view(), spec.strategy(things));
+        let (index, texts) = index(messages, spec.texts());
+        let (view, strategy) = (index.view(), spec.strategy(texts));
         let tokens = view.tokens();
         let (limit, goal) = (tokens.max(2), (tokens * goal / 100).min(tokens.saturating_sub(1).max(1)));
         let budget = Budget::builder().window(limit).reserve(0).trigger(limit).goal(goal).min_reclaim(0);

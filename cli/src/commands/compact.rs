@@ -187,10 +187,10 @@ pub(super) fn compact(
 ) -> Result<Compacted> {
     let (Scan { index, sizes, basis, uncounted, is_due }, asked) = scan(transcript, settings, counter)?;
     let (view, own) = (index.view(), sum(&sizes));
-    let strategies = settings.strategies.about(|things| {
+    let strategies = settings.strategies.about(|texts| {
         let messages = u32::try_from(transcript.len()).unwrap_or(u32::MAX);
         (0..messages).try_for_each(|at| {
-            transcript.with_message(at as usize, |message| things.look_through(at, message))
+            transcript.with_message(at as usize, |message| texts.look_through(at, message))
         })
     })?;
     let mut cells = vec![Cell::default(); view.cell_count()];

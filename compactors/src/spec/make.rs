@@ -3,14 +3,15 @@
 use core::fmt;
 use std::boxed::Box;
 use std::string::String;
+use std::sync::Arc;
 use std::vec::Vec;
 
 use epitome_core::{Draft, IndexedPart, Profile, Protection, Strategy, Tokens, ToolName};
 
-use super::{Stage, Things, table};
+use super::{Stage, Texts, table};
 use crate::{
     AgentPreset, ContextWindow, EphemeralFirst, Ledger, NewestFirst, OversizedClamp, Pipeline,
-    ReasoningClearing, SlidingWindow, Strength, Summarization, Supersede, ToolExchangeDigest,
+    ReasoningClearing, Salience, SlidingWindow, Strength, Summarization, Supersede, ToolExchangeDigest,
     ToolExchangeDrop, ToolResultClearing, Truncation, Window,
 };
 
@@ -20,9 +21,9 @@ pub struct MadeStrategy {
 }
 
 impl MadeStrategy {
-    pub(super) fn new(stages: &[Stage], things: Things) -> Self {
-        let things = std::sync::Arc::new(things);
-        Self { stages: stages.iter().map(|stage| made(stage, &things)).collect() }
+    pub(super) fn new(stages: &[Stage], texts: Texts) -> Self {
+        let texts = Arc::new(texts);
+        Self { stages: stages.iter().map(|stage| made(stage, &texts)).collect() }
     }
 
     /// The first `stages` of it alone; all of it, if there are no more.
@@ -116,7 +117,7 @@ macro_rules! set {
     };
 }
 
-fn made(stage: &Stage, things: &std::sync::Arc<Things>) -> Box<dyn Strategy + Send + Sync> {
+fn made(stage: &Stage, texts: &Arc<Texts>) -> Box<dyn Strategy + Send + Sync> {
     match stage.row.name {
         table::WINDOW => Box::new(window(stage)),
         table::TOOL_RESULTS => Box::new(tool_results(stage)),
@@ -140,13 +141,18 @@ fn made(stage: &Stage, things: &std::sync::Arc<Things>) -> Box<dyn Strategy + Se
         table::CLAMP => {
             Box::new(OversizedClamp::new(Tokens(stage.count("max-part-tokens").unwrap_or(u32::MAX))))
         }
-        table::SUPERSEDE => supersede(stage, things),
+        table::SUPERSEDE => supersede(stage, texts),
         table::EPHEMERAL => Box::new(EphemeralFirst),
         table::SUMMARIZE => {
             let mut made = Summarization::new();
             set!(made, stage.count("preserve-recent"), preserve_recent);
             set!(made, stage.count("summary-tokens-max").map(Tokens), summary_tokens_max);
             set!(made, stage.switch("preserve-first-user"), preserve_first_user);
+            Box::new(made)
+        }
+        table::SALIENCE => {
+            let mut made = Salience::new(Arc::clone(texts)).truncation(truncation(stage));
+            set!(made, stage.switch("near-request"), near_request);
             Box::new(made)
         }
         table::LEDGER => {
@@ -203,11 +209,11 @@ fn tool_results(stage: &Stage) -> ToolResults {
     ToolResults { clearing, excluded: names(stage.tools("exclude-tools")) }
 }
 
-fn supersede(stage: &Stage, things: &std::sync::Arc<Things>) -> Box<dyn Strategy + Send + Sync> {
-    let (things, only) = (std::sync::Arc::clone(things), names(stage.tools("only-tools")));
+fn supersede(stage: &Stage, texts: &Arc<Texts>) -> Box<dyn Strategy + Send + Sync> {
+    let (texts, only) = (Arc::clone(texts), names(stage.tools("only-tools")));
     let key = move |part: &IndexedPart<'_>| {
         let counts = only.is_empty() || part.tool().is_some_and(|tool| only.contains(&tool));
-        if counts { things.of(part) } else { None }
+        if counts { texts.thing(part) } else { None }
     };
     let mut made = Supersede::<_>::new(key);
     set!(made, stage.number("placeholder").map(Tokens::from_u64), placeholder);

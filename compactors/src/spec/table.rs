@@ -66,6 +66,7 @@ pub(super) const CLAMP: &str = "clamp";
 pub(super) const SUPERSEDE: &str = "supersede";
 pub(super) const EPHEMERAL: &str = "ephemeral";
 pub(super) const SUMMARIZE: &str = "summarize";
+pub(super) const SALIENCE: &str = "salience";
 pub(super) const LEDGER: &str = "ledger";
 pub(super) const AGENT: &str = "agent";
 pub(super) const CONTEXT_WINDOW: &str = "context-window";
@@ -140,6 +141,10 @@ pub(super) const STAGES: &[StageRow] = &[
             Parameter::new("summary-tokens-max", Kind::Count).short("tokens"),
             PRESERVE_FIRST_USER,
         ],
+    },
+    StageRow {
+        name: SALIENCE,
+        parameters: &[PRESERVE_RECENT, Parameter::new("near-request", Kind::Switch), PRESERVE_FIRST_USER],
     },
     StageRow { name: LEDGER, parameters: &[SHARE] },
     StageRow { name: AGENT, parameters: &[SHARE] },

@@ -30,7 +30,7 @@ fn stages_and_parameters_are_read_in_any_spelling() {
     assert_eq!(spec(r"supersede:only=a\:b\|c\,\\").to_string(), r"supersede:only-tools=a\:b\|c\,\\");
     assert!(spec("ephemeral | summarize").summarizes() && !spec("tool-digest").summarizes());
     assert!(spec("context-window:window=9:output=1:summarize").summarizes());
-    assert!(spec("supersede | truncate").needs_things() && !spec("truncate").needs_things());
+    assert!(spec("supersede | truncate").needs_texts() && !spec("truncate").needs_texts());
 }
 
 #[test]

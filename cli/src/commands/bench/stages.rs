@@ -149,8 +149,8 @@ impl Work {
 
     /// The same strategies for this conversation.
     fn strategies(&self, strategies: &Strategies) -> Result<Strategies> {
-        strategies.about(|things| {
-            (0..).zip(&self.messages).for_each(|(at, message)| things.look_through(at, message));
+        strategies.about(|texts| {
+            (0..).zip(&self.messages).for_each(|(at, message)| texts.look_through(at, message));
             Ok(())
         })
     }

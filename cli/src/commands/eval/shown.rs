@@ -45,8 +45,8 @@ impl Shown {
         counter: &(dyn TokenCounter + Send + Sync),
     ) -> Result<Option<Self>> {
         let messages: Vec<&Message> = cut.case.messages.iter().take(cut.at).collect();
-        let strategies = strategies.about(|things| {
-            (0..).zip(&messages).for_each(|(at, message)| things.look_through(at, *message));
+        let strategies = strategies.about(|texts| {
+            (0..).zip(&messages).for_each(|(at, message)| texts.look_through(at, *message));
             Ok(())
         })?;
         let view = cut.index.view();

@@ -48,9 +48,9 @@ pub(super) fn run(
         None => history.index().tokens(),
     };
     let asked = Asked::new(&budget, own)?;
-    let strategies = strategies.about(|things| {
+    let strategies = strategies.about(|texts| {
         for (position, live) in (0_u32..).zip(history.live()) {
-            things.look_through(position, &live.entry.message);
+            texts.look_through(position, &live.entry.message);
         }
         Ok(())
     })?;

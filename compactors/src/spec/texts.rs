@@ -1,0 +1,142 @@
+//! The knowledge of texts that a strategy needs, in numbers.
+
+use core::hash::{BuildHasher as _, BuildHasherDefault};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::DefaultHasher;
+use std::string::String;
+use std::vec::Vec;
+
+use epitome_core::IndexedPart;
+use epitome_core::message::{PartView, Parts};
+use epitome_std::search::SearchIndex;
+
+/// The knowledge of texts that the stages of a [`StrategySpec`](super::StrategySpec) need, because a strategy sees no text: made
+/// by [`StrategySpec::texts`](super::StrategySpec::texts), then shown all messages of an index in their order.
+///
+/// For [`Supersede`](crate::Supersede): the tool and the arguments of the call of each result. Two results are about the same
+/// thing if both are equal. For [`Salience`](crate::Salience): a [`SearchIndex`] of the messages.
+#[derive(Debug, Clone, Default)]
+pub struct Texts {
+    things: Option<Things>,
+    search: Option<Search>,
+}
+
+/// What each result is about.
+#[derive(Debug, Clone, Default)]
+struct Things {
+    /// The latest call with an id.
+    calls: BTreeMap<String, u64>,
+    /// By the position of the message and the part's place in it.
+    results: BTreeMap<(u32, u32), u64>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Search {
+    index: SearchIndex,
+    /// By the hash of a text, the newest message that has it.
+    newest: HashMap<u64, u32>,
+    /// By position, the hash of the text.
+    hashes: Vec<u64>,
+    /// Room for the text of a message.
+    text: String,
+}
+
+impl Texts {
+    pub(super) fn new(things: bool, search: bool) -> Self {
+        Self { things: things.then(Things::default), search: search.then(Search::default) }
+    }
+
+    /// Looks through the message at `position`.
+    pub fn look_through<M: Parts + ?Sized>(&mut self, position: u32, message: &M) {
+        if let Some(things) = &mut self.things {
+            things.look_through(position, message);
+        }
+        if let Some(search) = &mut self.search {
+            search.look_through(position, message);
+        }
+    }
+
+    /// What a result is about.
+    pub(super) fn thing(&self, part: &IndexedPart<'_>) -> Option<u64> {
+        self.things.as_ref()?.results.get(&(part.position(), part.ordinal())).copied()
+    }
+
+    /// How much the message at `position` says, in units of [`SearchIndex::weight`]; 0 if a newer one says the same.
+    pub(crate) fn weight(&self, position: u32) -> u64 {
+        let Some(search) = &self.search else { return 0 };
+        let newest = search.hashes.get(position as usize).and_then(|hash| search.newest.get(hash));
+        if newest == Some(&position) { search.index.weight(position as usize) } else { 0 }
+    }
+
+    /// By position, how near each message is to the one at `position`; empty where no search was asked for.
+    pub(crate) fn near(&self, position: u32) -> Vec<u64> {
+        let scores = self.search.as_ref().map(|search| search.index.scores_like(position as usize));
+        scores.unwrap_or_default()
+    }
+}
+
+/// Only compared within one pass, so that it need not be the same elsewhere.
+fn hash(of: impl core::hash::Hash) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::new().hash_one(of)
+}
+
+impl Things {
+    fn look_through<M: Parts + ?Sized>(&mut self, position: u32, message: &M) {
+        let mut ordinal = 0_u32;
+        message.for_each_part(&mut |part| {
+            match part {
+                PartView::ToolCall(call) => {
+                    self.calls.insert(call.id.into(), hash((call.name, call.arguments)));
+                }
+                PartView::ToolResult(result) => {
+                    if let Some(thing) = self.calls.get(result.call_id) {
+                        self.results.insert((position, ordinal), *thing);
+                    }
+                }
+                _ => {}
+            }
+            ordinal = ordinal.saturating_add(1);
+        });
+    }
+}
+
+impl Search {
+    fn look_through<M: Parts + ?Sized>(&mut self, position: u32, message: &M) {
+        // One that was passed over says nothing.
+        while self.hashes.len() < position as usize {
+            self.add("");
+        }
+        let mut text = core::mem::take(&mut self.text);
+        text.clear();
+        write(message, &mut text);
+        self.add(&text);
+        self.text = text;
+    }
+
+    fn add(&mut self, text: &str) {
+        let (hash, position) = (hash(text), u32::try_from(self.hashes.len()).unwrap_or(u32::MAX));
+        self.index.add(text);
+        self.hashes.push(hash);
+        self.newest.insert(hash, position);
+    }
+}
+
+/// All that a message says to its reader, a line for each text: texts, names and arguments of calls, results.
+fn write<M: Parts + ?Sized>(message: &M, text: &mut String) {
+    message.for_each_part(&mut |part| {
+        let mut line = |own: &str| {
+            text.push_str(own);
+            text.push('\n');
+        };
+        match part {
+            PartView::Text(own) => line(own),
+            PartView::ToolCall(call) => {
+                line(call.name);
+                line(call.arguments);
+            }
+            PartView::ToolResult(result) => write(result.content, text),
+            PartView::Compaction(own) => line(own.text),
+            _ => {}
+        }
+    });
+}
