@@ -15,6 +15,7 @@ mod counting;
 mod documents;
 mod each;
 mod eval;
+mod evidence;
 mod explain;
 mod foreign;
 mod formats;
