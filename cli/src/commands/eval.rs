@@ -1,6 +1,7 @@
 //! `epitome eval`: what a compacted conversation still knows of what the model needed next.
 
 mod baseline;
+mod canaries;
 mod case;
 mod contender;
 mod evidence;
@@ -9,6 +10,7 @@ mod mean;
 mod need;
 mod needs;
 mod prompt;
+mod rounds;
 mod shown;
 mod stored;
 mod text;
@@ -19,6 +21,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use epitome::core::TokenCounter;
+use epitome::std::tokens::CachedCounter;
 use serde::Serialize;
 
 use crate::amount::Percent;
@@ -29,6 +32,7 @@ use crate::scan;
 use crate::strategy::Strategies;
 use crate::transcript::Input;
 
+use canaries::Canaries;
 use case::Case;
 use evidence::{Evidence, QuestionedCase};
 use needs::Needs;
@@ -42,6 +46,9 @@ struct Eval {
     /// Of conversations with labelled questions.
     #[serde(skip_serializing_if = "Option::is_none")]
     evidence: Option<Evidence>,
+    /// Of sentences that were planted, instead of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    canaries: Option<Canaries>,
 }
 
 /// What is to be measured.
@@ -75,12 +82,19 @@ const NOTHING_NEEDED: &str = "nothing to measure: no conversation has a message 
 const NO_EVIDENCE: &str = "nothing to measure: no question names a message that answers it; give the ids of such messages in \
     `evidence`";
 
+/// Why nothing is planted.
+const TOO_SHORT: &str = "--canaries: nothing to measure: no conversation is long enough for five compactions; give a longer one, of \
+    some dozens of messages";
+
+/// How many counts of texts are remembered: each strategy has them counted again in a store.
+const COUNTS_MAX: usize = 100_000;
+
 pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
     let measure = Measure {
         strategies: strategies(&args.strategy)?,
         keep: args.keep.clone(),
         lost_max: args.lost,
-        counter: scan::counter(&args.tokenizer)?.into(),
+        counter: Arc::new(CachedCounter::new(scan::counter(&args.tokenizer)?.into(), COUNTS_MAX)),
     };
     let (mut cases, mut questioned) = (Vec::new(), Vec::new());
     for file in &args.files {
@@ -92,14 +106,10 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
             None => cases.extend(read(file, args, &*measure.counter)?),
         }
     }
-    let (needs, evidence) = (Needs::of(&cases, &measure)?, Evidence::of(&questioned, &measure)?);
-    if needs.is_none() && evidence.is_none() {
-        return Err(Failure::input(match questioned.is_empty() {
-            true => NOTHING_NEEDED,
-            false => NO_EVIDENCE,
-        }));
-    }
-    let eval = Eval { tokenizer: measure.counter.name().to_owned(), needs, evidence };
+    let eval = match args.canaries {
+        true => Eval::of_canaries(&cases, &questioned, &measure)?,
+        false => Eval::of(&cases, &questioned, &measure)?,
+    };
     let text = match args.json {
         true => {
             serde_json::to_string_pretty(&eval).map_err(|error| Failure::new(code::IO, error.to_string()))?
@@ -108,6 +118,28 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
     };
     output::say(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Eval {
+    /// What the model used next, and the evidence of labelled questions.
+    fn of(cases: &[Case], questioned: &[QuestionedCase], measure: &Measure) -> Result<Self> {
+        let (needs, evidence) = (Needs::of(cases, measure)?, Evidence::of(questioned, measure)?);
+        if needs.is_none() && evidence.is_none() {
+            let why = if questioned.is_empty() { NOTHING_NEEDED } else { NO_EVIDENCE };
+            return Err(Failure::input(why));
+        }
+        Ok(Self { tokenizer: measure.counter.name().to_owned(), needs, evidence, canaries: None })
+    }
+
+    fn of_canaries(cases: &[Case], questioned: &[QuestionedCase], measure: &Measure) -> Result<Self> {
+        let cases = cases.iter().map(|case| &*case.messages);
+        let conversations: Vec<_> = cases.chain(questioned.iter().map(QuestionedCase::messages)).collect();
+        let canaries = Canaries::of(&conversations, measure)?;
+        if canaries.is_none() {
+            return Err(Failure::input(TOO_SHORT));
+        }
+        Ok(Self { tokenizer: measure.counter.name().to_owned(), needs: None, evidence: None, canaries })
+    }
 }
 
 fn strategies(named: &[String]) -> Result<Vec<Strategies>> {

@@ -10,6 +10,7 @@
 mod bad_input;
 mod bench;
 mod budget;
+mod canaries;
 mod containers;
 mod counting;
 mod documents;

@@ -106,7 +106,8 @@ impl Evidence {
         for case in cases {
             let prompt = case.blind()?;
             tokens_before += prompt.tokens();
-            let mut stored = Stored::of(&case.messages, &measure.counter)?;
+            let mut stored = Stored::new(&measure.counter)?;
+            stored.append_up_to(&prompt.messages)?;
             for tally in &mut tallies {
                 tally.add_blind(case, &prompt, &contenders, &mut stored, measure)?;
             }

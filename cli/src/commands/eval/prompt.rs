@@ -13,7 +13,7 @@ use crate::failure::Result;
 use crate::scan::{self, Index};
 
 /// A message with its text and its size.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct CountedMessage {
     pub(super) message: Message,
     /// All that the message says.

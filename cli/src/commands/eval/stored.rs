@@ -12,7 +12,8 @@ use epitome::std::history::{
 use epitome::std::message::Message;
 use futures::executor::block_on;
 
-use super::prompt::CountedMessage;
+use super::shown::Shown;
+use super::words::text_of;
 use crate::budget::Asked;
 use crate::failure::{Failure, Result};
 use crate::strategy::Strategies;
@@ -27,22 +28,33 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// A session of these messages.
-    pub(super) fn of(
-        messages: &[CountedMessage],
-        counter: &Arc<dyn TokenCounter + Send + Sync>,
-    ) -> Result<Self> {
+    /// An empty session.
+    pub(super) fn new(counter: &Arc<dyn TokenCounter + Send + Sync>) -> Result<Self> {
         let store = Arc::new(MemoryStore::new());
         let history = block_on(History::open(store, SessionId::new("eval"), Arc::clone(counter)))?;
-        let mut stored = Self { history: history.with_clock(|| Timestamp(0)) };
-        stored.append(messages.iter().map(|counted| &counted.message))?;
-        Ok(stored)
+        Ok(Self { history: history.with_clock(|| Timestamp(0)) })
     }
 
-    pub(super) fn append<'m>(&mut self, messages: impl Iterator<Item = &'m Message>) -> Result<()> {
-        let token = AppendToken::new(self.history.head().to_string());
-        block_on(self.history.append(&token, messages.cloned().collect()))?;
+    /// Appends those of these messages that the session does not have yet.
+    pub(super) fn append_up_to(&mut self, messages: &[&Message]) -> Result<()> {
+        let head = self.history.head();
+        let new = messages.iter().skip(head.0 as usize).map(|message| (*message).clone()).collect();
+        block_on(self.history.append(&AppendToken::new(head.to_string()), new))?;
         Ok(())
+    }
+
+    /// What the next request would have.
+    pub(super) fn shown(&self) -> Shown {
+        let history = &self.history;
+        let mut shown = Shown { tokens: history.index().tokens(), ..Shown::default() };
+        let visible = history.index().projection().flatten();
+        for live in visible.filter_map(|position| history.live().get(position as usize)) {
+            match live.covers.is_empty() && live.stand_ins.is_empty() {
+                true => drop(shown.whole.insert(live.key.0 as u32)),
+                false => shown.new.push(text_of(&live.entry.message)),
+            }
+        }
+        shown
     }
 
     /// Of the groups that a compaction hides or shortens, the share that `expand` brings back byte for byte; `None` where it hides and
@@ -56,7 +68,7 @@ impl Stored {
     }
 
     /// Compacts the session; `None` if nothing is to do, or what is protected does not fit.
-    fn compact(
+    pub(super) fn compact(
         &mut self,
         strategies: &Strategies,
         asked: &Asked,
@@ -126,7 +138,7 @@ mod tests {
 
     use super::*;
     use crate::amount::Percent;
-    use crate::commands::eval::prompt::Prompt;
+    use crate::commands::eval::prompt::{CountedMessage, Prompt};
 
     fn counter() -> Arc<dyn TokenCounter + Send + Sync> {
         Arc::from(counter_by_name("estimate").unwrap())
@@ -140,6 +152,12 @@ mod tests {
         all.map(|message| CountedMessage::of(message, &*counter())).collect()
     }
 
+    fn stored(messages: &[CountedMessage]) -> Stored {
+        let mut stored = Stored::new(&counter()).unwrap();
+        stored.append_up_to(&Prompt::of(messages).unwrap().messages).unwrap();
+        stored
+    }
+
     fn asked(messages: &[CountedMessage], keep: &str) -> Asked {
         Prompt::of(messages).unwrap().budget(keep.parse::<Percent>().unwrap()).unwrap()
     }
@@ -147,7 +165,7 @@ mod tests {
     #[test]
     fn what_a_compaction_hides_comes_back_and_the_session_is_as_before() {
         let messages = messages();
-        let mut stored = Stored::of(&messages, &counter()).unwrap();
+        let mut stored = stored(&messages);
         let truncate = Strategies::parse("truncate").unwrap();
         for keep in ["20%", "50%"] {
             assert_eq!(stored.recovered(&truncate, &asked(&messages, keep)).unwrap(), Some(1.0));
@@ -157,9 +175,29 @@ mod tests {
     }
 
     #[test]
+    fn a_session_goes_on_with_what_a_compaction_has_left() {
+        let messages = messages();
+        let all = Prompt::of(&messages).unwrap().messages;
+        let mut stored = Stored::new(&counter()).unwrap();
+        stored.append_up_to(&all[..30]).unwrap();
+        assert_eq!(stored.shown().whole, (0..30).collect());
+        let asked = asked(&messages, "25%");
+        stored.compact(&Strategies::parse("truncate").unwrap(), &asked).unwrap();
+        let before = stored.shown();
+        assert!(before.whole.len() < 30 && before.whole.contains(&29), "{before:?}");
+        stored.append_up_to(&all).unwrap();
+        let mut expected = before.whole;
+        expected.extend(30..40);
+        assert_eq!(stored.shown().whole, expected);
+        let ledger = Strategies::parse("agent").unwrap();
+        stored.compact(&ledger, &asked).unwrap();
+        assert!(stored.shown().tokens <= asked.budget.goal().unwrap());
+    }
+
+    #[test]
     fn a_group_that_lacks_a_message_or_has_another_text_is_not_back() {
         let messages = messages();
-        let mut stored = Stored::of(&messages, &counter()).unwrap();
+        let mut stored = stored(&messages);
         let before = stored.history.live().to_vec();
         let truncate = Strategies::parse("truncate").unwrap();
         let (made, record) = stored.compact(&truncate, &asked(&messages, "20%")).unwrap().unwrap();

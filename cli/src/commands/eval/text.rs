@@ -16,6 +16,9 @@ impl Eval {
             text += if text.is_empty() { "" } else { "\n" };
             text += &evidence.to_text(&self.tokenizer);
         }
+        if let Some(canaries) = &self.canaries {
+            text += &canaries.to_text(&self.tokenizer);
+        }
         text.truncate(text.trim_end().len());
         text
     }

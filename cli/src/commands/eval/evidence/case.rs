@@ -55,6 +55,10 @@ impl QuestionedCase {
         Self { place, messages, ids, questions, unlabelled, unknown_labels }
     }
 
+    pub(in crate::commands::eval) fn messages(&self) -> &[CountedMessage] {
+        &self.messages
+    }
+
     /// The conversation as it is: the questions are not known.
     pub(super) fn blind(&self) -> Result<Prompt<'_>> {
         Prompt::of(&self.messages)
