@@ -21,6 +21,7 @@ pub mod message;
 pub mod models;
 pub mod provider;
 pub mod run;
+pub mod search;
 pub mod session;
 pub mod tokens;
 pub mod wire;

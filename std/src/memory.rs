@@ -11,7 +11,6 @@ mod persistence;
 mod provider;
 mod retrieval;
 mod store;
-mod words;
 
 #[cfg(test)]
 mod tests;

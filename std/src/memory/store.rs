@@ -6,13 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use super::keywords::Keywords;
 use super::{Memory, MemoryManager, MemoryQuery};
 use crate::history::SessionId;
+use crate::search::SearchIndex;
 use crate::session::SessionError;
 
-/// Keeps memories in memory and finds them by keywords: Unicode words without regard to case, Chinese, Japanese and Korean
-/// by pairs of characters, ranked by BM25, of equal ones the newest first. Nothing is forgotten by itself.
+/// Keeps memories in memory and finds them by keywords with a [`SearchIndex`], of equal ranks the newest first. Nothing is forgotten
+/// by itself.
 ///
 /// ```
 /// use epitome_core::message::Role;
@@ -35,7 +35,7 @@ pub struct InMemoryStore {
 #[derive(Default)]
 struct Kept {
     memories: Vec<Slot>,
-    keywords: Keywords,
+    index: SearchIndex,
     tokens: HashSet<(SessionId, Box<str>)>,
 }
 
@@ -64,7 +64,7 @@ impl InMemoryStore {
             return;
         }
         for memory in memories {
-            kept.keywords.push(&memory.text);
+            kept.index.add(&memory.text);
             kept.memories.push(Slot { session: session.clone(), token: token.into(), memory });
         }
     }
@@ -83,7 +83,7 @@ impl MemoryManager for InMemoryStore {
             let slot = kept.memories.get(at);
             slot.is_some_and(|slot| query.session.as_ref().is_none_or(|session| slot.session == *session))
         };
-        let found = kept.keywords.search(&query.text, query.limit, allowed);
+        let found = kept.index.nearest(&query.text, query.limit, allowed);
         Ok(found.into_iter().filter_map(|at| kept.memories.get(at)).map(|slot| slot.memory.clone()).collect())
     }
 
@@ -99,11 +99,11 @@ impl MemoryManager for InMemoryStore {
         // Numbers of texts change: the index is made anew. It is rare.
         kept.memories.retain(|slot| slot.session != *session);
         kept.tokens.retain(|(of, _)| of != session);
-        let mut keywords = Keywords::default();
+        let mut index = SearchIndex::new();
         for slot in &kept.memories {
-            keywords.push(&slot.memory.text);
+            index.add(&slot.memory.text);
         }
-        kept.keywords = keywords;
+        kept.index = index;
         Ok(before.saturating_sub(kept.memories.len()))
     }
 }

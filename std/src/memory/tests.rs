@@ -5,11 +5,8 @@ use std::sync::Arc;
 use epitome_core::attribution::{Authority, Retention, SourceKind};
 use epitome_core::message::Role;
 use futures::executor::block_on;
-use proptest::prelude::*;
 
-use super::keywords::{Keywords, idf};
 use super::retrieval::text_of;
-use super::words::words;
 use super::{
     InMemoryStore, KeywordRetriever, Memory, MemoryConfig, MemoryContextProvider, MemoryManager,
     MemoryPersistence, MemoryQuery, RetrievalProvider,
@@ -154,42 +151,4 @@ fn the_environment_decides_and_unknown_kinds_are_named() {
     assert!(error.to_string().contains("known are: in_memory"), "{error}");
     assert_eq!(config(&[("MEMORY_ENABLED", "maybe")]).unwrap_err().kind(), SessionErrorKind::Invalid);
     assert!(MemoryConfig::from_env().is_ok());
-}
-
-/// The formula, text by text, without an index.
-fn naive(texts: &[String], query: &str, limit: usize) -> Vec<usize> {
-    let texts: Vec<Vec<String>> = texts.iter().map(|text| words(text)).collect();
-    let average = texts.iter().map(Vec::len).sum::<usize>() as f64 / texts.len().max(1) as f64;
-    let mut asked = words(query);
-    asked.sort();
-    asked.dedup();
-    let score = |text: &Vec<String>| -> f64 {
-        let of_word = |word: &String| {
-            let count = text.iter().filter(|other| *other == word).count() as f64;
-            let with_word = texts.iter().filter(|text| text.contains(word)).count();
-            let length = text.len() as f64 / average;
-            idf(texts.len(), with_word) * (count * 2.2 / (count + 1.2 * (0.25 + 0.75 * length)))
-        };
-        asked.iter().filter(|word| text.contains(word)).map(of_word).sum()
-    };
-    let scores: Vec<f64> = texts.iter().map(score).collect();
-    let mut order: Vec<usize> = (0..texts.len()).filter(|at| scores[*at] > 0.0).collect();
-    order.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]).then(other.cmp(one)));
-    order.truncate(limit);
-    order
-}
-
-proptest! {
-    #[test]
-    fn search_is_the_formula(
-        texts in proptest::collection::vec("[abc \u{6771}\u{4eac}]{0,12}", 0..12),
-        query in "[abcd \u{6771}\u{4eac}]{0,8}",
-        limit in 0_usize..6,
-    ) {
-        let mut keywords = Keywords::default();
-        for text in &texts {
-            keywords.push(text);
-        }
-        prop_assert_eq!(keywords.search(&query, limit, |_| true), naive(&texts, &query, limit));
-    }
 }

@@ -1,29 +1,33 @@
-//! The words of a text, as keywords.
+//! Words in any script.
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The words of `text` in any script, without regard to case. Chinese, Japanese and Korean, which do not set words apart as
+/// Calls `visit` with each word of a text, without regard to case. Chinese, Japanese and Korean, which do not set words apart as
 /// one could look them up, give every two neighbouring characters; one that stands alone is itself.
-pub(super) fn words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
+pub(super) fn for_each_word(text: &str, visit: &mut dyn FnMut(&str)) {
     let mut rest = text;
     while !rest.is_empty() {
         let plain = rest.find(is_cjk).unwrap_or(rest.len());
         let (before, from) = rest.split_at(plain);
-        words.extend(before.unicode_words().map(folded));
+        before.unicode_words().for_each(|word| visit(&folded(word)));
         let run = from.find(|char| !is_cjk(char)).unwrap_or(from.len());
         let (run, after) = from.split_at(run);
-        pairs(run, &mut words);
+        for_each_pair(run, visit);
         rest = after;
     }
-    words
 }
 
-fn pairs(run: &str, words: &mut Vec<String>) {
-    let chars: Vec<char> = run.chars().collect();
-    match &chars[..] {
-        [single] => words.push(single.to_string()),
-        chars => words.extend(chars.windows(2).map(|pair| pair.iter().collect())),
+fn for_each_pair(run: &str, visit: &mut dyn FnMut(&str)) {
+    let mut ends = run.char_indices().map(|(at, c)| (at, at + c.len_utf8()));
+    let Some((mut start, first_end)) = ends.next() else { return };
+    let mut is_alone = true;
+    for (next, end) in ends {
+        is_alone = false;
+        visit(run.get(start..end).unwrap_or_default());
+        start = next;
+    }
+    if is_alone {
+        visit(run.get(start..first_end).unwrap_or_default());
     }
 }
 
@@ -43,6 +47,12 @@ const fn is_cjk(char: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        for_each_word(text, &mut |word| words.push(word.to_owned()));
+        words
+    }
 
     #[test]
     fn words_of_any_script() {

@@ -1,0 +1,33 @@
+//! Logarithms that are equal on every platform.
+
+/// The bits behind the point.
+const BITS: u32 = 16;
+
+/// The logarithm to base 2, in units of 1 / 65,536, rounded down; that of 0 is 0.
+pub(super) fn log2(number: u64) -> u64 {
+    let Some(whole) = number.checked_ilog2() else { return 0 };
+    // The number between 1 and 2, as 1.63 bits; squared it has twice the logarithm.
+    let mut rest = u128::from(number) << (63 - whole);
+    let mut log = u64::from(whole);
+    for _ in 0..BITS {
+        rest = (rest * rest) >> 63;
+        let bit = rest >> 64;
+        rest >>= bit;
+        log = (log << 1) | u64::from(bit == 1);
+    }
+    log
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_the_logarithm() {
+        for number in (1..5_000).chain([65_535, 65_536, 1 << 40, u64::MAX]) {
+            let exact = (number as f64).log2() * 65_536.0;
+            assert!((log2(number) as f64 - exact).abs() <= 1.0, "{number}: {} not {exact}", log2(number));
+        }
+        assert_eq!([log2(0), log2(1), log2(2), log2(1 << 63)], [0, 0, 65_536, 63 * 65_536]);
+    }
+}
