@@ -9,7 +9,7 @@ use crate::amount::Percent;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct EvalArgs {
-    /// The transcripts, JSON or JSONL; results are means over all of them
+    /// The transcripts, JSON or JSONL, or conversations with labelled questions; results are means over all of them
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// The format of all files, or auto: what each file looks like
@@ -28,7 +28,11 @@ pub(crate) struct EvalArgs {
     /// The token counter: estimate, o200k_base, cl100k_base, o200k_harmony
     #[arg(long, value_name = "T", default_value = "o200k_base")]
     pub(crate) tokenizer: String,
-    /// How many lost identifiers to list for each strategy
+    /// Plant rules, constraints, facts, goals and preferences in the conversations instead, and report which of them survive one
+    /// compaction and five
+    #[arg(long)]
+    pub(crate) canaries: bool,
+    /// How many losses to list for each strategy
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) lost: usize,
     /// Report as JSON

@@ -10,11 +10,13 @@
 mod bad_input;
 mod bench;
 mod budget;
+mod canaries;
 mod containers;
 mod counting;
 mod documents;
 mod each;
 mod eval;
+mod evidence;
 mod explain;
 mod foreign;
 mod formats;

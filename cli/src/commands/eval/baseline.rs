@@ -8,41 +8,34 @@ use std::collections::hash_map::DefaultHasher;
 
 use epitome::core::GroupKind;
 
-use super::case::{Cut, Need};
+use super::prompt::Prompt;
 use super::shown::Shown;
 
-/// A choice of groups up to a number of tokens.
+/// A choice of groups up to a number of tokens that needs to know nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Baseline {
+pub(super) enum Floor {
     /// The newest groups, up to the first that is too large.
     Newest,
     /// The newest groups; one that is too large is passed over.
     NewestThatFit,
     /// Groups in an order that depends on nothing but their number.
     Random,
-    /// Greedily the groups with the most needed identifiers a token, which only somebody who knows the future can choose.
-    OracleOfIdentifiers,
-    /// The same for copied runs of words.
-    OracleOfRuns,
 }
 
-impl Baseline {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Newest, Self::NewestThatFit, Self::Random, Self::OracleOfIdentifiers, Self::OracleOfRuns];
+impl Floor {
+    pub(super) const ALL: [Self; 3] = [Self::Newest, Self::NewestThatFit, Self::Random];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Newest => "(newest)",
             Self::NewestThatFit => "(newest that fit)",
             Self::Random => "(random)",
-            Self::OracleOfIdentifiers => "(oracle: identifiers)",
-            Self::OracleOfRuns => "(oracle: copied text)",
         }
     }
 
     /// What it keeps in at most `goal` tokens.
-    pub(super) fn shown(self, cut: &Cut<'_>, goal: u64) -> Shown {
-        let groups = groups(cut);
+    pub(super) fn shown(self, prompt: &Prompt<'_>, goal: u64) -> Shown {
+        let groups = groups(prompt);
         let mut chosen = Chosen { groups: &groups, left: goal, positions: Vec::new() };
         let newest_first = (0..groups.len()).rev();
         match self {
@@ -60,11 +53,18 @@ impl Baseline {
                     chosen.take(at);
                 });
             }
-            Self::OracleOfIdentifiers => chosen.take_best(&cut.identifiers),
-            Self::OracleOfRuns => chosen.take_best(&cut.runs),
         }
-        Shown::of_whole(cut, chosen.positions.into_iter())
+        Shown::of_whole(prompt, chosen.positions.into_iter())
     }
+}
+
+/// A ceiling: greedily the groups with the most needs a token, which only somebody who knows the future can choose. `needs` are the
+/// messages in which each need stands.
+pub(super) fn oracle(prompt: &Prompt<'_>, goal: u64, needs: &[&[u32]]) -> Shown {
+    let groups = groups(prompt);
+    let mut chosen = Chosen { groups: &groups, left: goal, positions: Vec::new() };
+    chosen.take_best(needs);
+    Shown::of_whole(prompt, chosen.positions.into_iter())
 }
 
 /// A group that a baseline may choose.
@@ -73,8 +73,8 @@ struct Candidate {
     tokens: u64,
 }
 
-fn groups(cut: &Cut<'_>) -> Vec<Candidate> {
-    let all = cut.index.view();
+fn groups(prompt: &Prompt<'_>) -> Vec<Candidate> {
+    let all = prompt.index.view();
     let shown = all.groups().filter(|group| group.kind() != GroupKind::Orphan);
     let candidates = shown.map(|group| Candidate {
         positions: group.positions().flatten().collect(),
@@ -106,7 +106,7 @@ impl Chosen<'_> {
     }
 
     /// Takes again and again the group with the most needs a token that no group before it has met.
-    fn take_best<T>(&mut self, needs: &[Need<T>]) {
+    fn take_best(&mut self, needs: &[&[u32]]) {
         let places = self.groups.iter().enumerate();
         let group_of: HashMap<u32, usize> = places
             .flat_map(|(at, group)| group.positions.iter().map(move |position| (*position, at)))
@@ -116,7 +116,7 @@ impl Chosen<'_> {
         for (need, position) in needs
             .iter()
             .enumerate()
-            .flat_map(|(at, need)| need.stands_in.iter().map(move |position| (at, position)))
+            .flat_map(|(at, stands_in)| stands_in.iter().map(move |position| (at, position)))
         {
             let Some(group) = group_of.get(position) else { continue };
             let met = meets.entry(*group).or_default();

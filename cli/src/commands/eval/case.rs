@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use epitome::core::message::{MessageView as _, PartView, Role};
-use epitome::core::{OpenCallTree, TokenCounter, Tokens};
+use epitome::core::TokenCounter;
+use epitome::core::message::Role;
 use epitome::std::message::Message;
-use epitome::std::tokens::measure_with_parts;
 use epitome::std::wire::WireError;
 
-use super::words::{Finder, runs, text_of, written};
+use super::need::Need;
+use super::prompt::{CountedMessage, Prompt};
+use super::words::{Finder, runs, written};
 use crate::failure::{Failure, Result};
-use crate::scan::{self, Index};
 use crate::transcript::Transcript;
 
 /// The shares of the assistant messages behind which a conversation is cut, in percent.
@@ -22,21 +22,8 @@ const AHEAD: usize = 15;
 pub(super) struct Case {
     /// The file, and the place in it.
     pub(super) place: String,
-    pub(super) messages: Vec<Message>,
-    /// All that each message says.
-    texts: Vec<String>,
+    pub(super) messages: Vec<CountedMessage>,
     runs: Vec<Vec<u64>>,
-    sizes: Vec<(Tokens, Vec<Tokens>)>,
-}
-
-/// A unit of memory that the model needed behind a cut.
-#[derive(Debug)]
-pub(super) struct Need<T> {
-    pub(super) unit: T,
-    /// The messages before the cut in which it stands, in order.
-    pub(super) stands_in: Vec<u32>,
-    /// The message behind the cut that needs it first.
-    pub(super) needed_at: u32,
 }
 
 /// A conversation up to a message of the model, and what the model then needed of it.
@@ -44,7 +31,7 @@ pub(super) struct Cut<'a> {
     pub(super) case: &'a Case,
     /// The number of messages before it.
     pub(super) at: usize,
-    pub(super) index: Index,
+    pub(super) prompt: Prompt<'a>,
     pub(super) identifiers: Vec<Need<&'a str>>,
     pub(super) runs: Vec<Need<u64>>,
 }
@@ -58,21 +45,17 @@ impl Case {
         let mut messages = Vec::with_capacity(transcript.len());
         transcript.for_each(|message| {
             let message = message.to_message();
-            messages.push(message.map_err(|error: WireError| Failure::input(error.to_string()))?);
+            let message = message.map_err(|error: WireError| Failure::input(error.to_string()))?;
+            messages.push(CountedMessage::of(message, counter));
             Ok(())
         })?;
-        let texts: Vec<String> = messages.iter().map(text_of).collect();
-        let sizes = messages.iter().map(|message| {
-            let (amount, parts) = measure_with_parts(message, counter);
-            (amount.tokens, parts)
-        });
-        let (sizes, runs) = (sizes.collect(), texts.iter().map(|text| runs(text)).collect());
-        Ok(Self { place, messages, texts, runs, sizes })
+        let runs = messages.iter().map(|message| runs(&message.text)).collect();
+        Ok(Self { place, messages, runs })
     }
 
     /// Its cuts at which the model needed something. A short conversation has fewer of them, or none.
     pub(super) fn cuts<'a>(&'a self, finder: &Finder) -> Result<Vec<Cut<'a>>> {
-        let by_model = |(_, message): &(usize, &Message)| message.role() == Role::Assistant;
+        let by_model = |(_, counted): &(usize, &CountedMessage)| counted.message.role() == Role::Assistant;
         let steps: Vec<usize> = self.messages.iter().enumerate().filter(by_model).map(|(at, _)| at).collect();
         let mut at: Vec<usize> =
             CUTS.iter().filter_map(|share| steps.get(steps.len() * share / 100).copied()).collect();
@@ -83,7 +66,7 @@ impl Case {
     }
 
     pub(super) fn text(&self, at: u32) -> &str {
-        self.texts.get(at as usize).map_or("", String::as_str)
+        self.messages.get(at as usize).map_or("", |counted| &counted.text)
     }
 
     pub(super) fn runs(&self, at: u32) -> &[u64] {
@@ -91,16 +74,11 @@ impl Case {
     }
 
     fn cut<'a>(&'a self, at: usize, finder: &Finder) -> Result<Cut<'a>> {
-        let mut index = Index::with_parts(Vec::new(), OpenCallTree::new(), Vec::new());
-        for (message, (tokens, parts)) in self.messages.iter().zip(&self.sizes).take(at) {
-            let size =
-                |ordinal: u32, _: PartView<'_>| parts.get(ordinal as usize).copied().unwrap_or(Tokens::ZERO);
-            scan::placed(index.push_with_parts(message, *tokens, size))?;
-        }
+        let prompt = Prompt::of(self.messages.iter().take(at))?;
         // What a projection never shows cannot be kept by any strategy.
-        let shown: Vec<u32> = index.view().projection().flatten().collect();
+        let shown: Vec<u32> = prompt.index.view().projection().flatten().collect();
         let (identifiers, runs) = (self.identifiers_needed(at, &shown, finder), self.runs_needed(at, &shown));
-        Ok(Cut { case: self, at, index, identifiers, runs })
+        Ok(Cut { case: self, at, prompt, identifiers, runs })
     }
 
     fn identifiers_needed<'a>(&'a self, at: usize, shown: &[u32], finder: &Finder) -> Vec<Need<&'a str>> {
@@ -152,7 +130,7 @@ impl Case {
         shown: impl Fn(u32) -> Vec<T>,
     ) -> BTreeMap<T, u32> {
         let (mut needed, mut seen, mut steps) = (BTreeMap::new(), HashSet::new(), 0);
-        for (position, message) in (0_u32..).zip(&self.messages).skip(at) {
+        for (position, CountedMessage { message, .. }) in (0_u32..).zip(&self.messages).skip(at) {
             if message.role() == Role::Assistant {
                 if steps == AHEAD {
                     break;

@@ -1,4 +1,4 @@
-//! What is left of a conversation at a cut, and how much of what the model needed is in it.
+//! What is left of a conversation after a compaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,9 @@ use epitome::core::{
 use epitome::std::history::{Notes, PartStandIn, fill_with, part_text, shortened_messages};
 use epitome::std::message::Message;
 
-use super::case::{Cut, Need};
-use super::words::{runs, text_of};
+use super::need::Need;
+use super::prompt::Prompt;
+use super::words::text_of;
 use crate::budget::Asked;
 use crate::failure::{Failure, Result};
 use crate::strategy::Strategies;
@@ -27,29 +28,20 @@ pub(super) struct Shown {
     pub(super) stable: u64,
 }
 
-/// The share of what was needed that is shown; `None` where nothing was.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Score {
-    pub(super) identifiers: Option<f64>,
-    /// The same, where a rare identifier weighs more.
-    pub(super) weighted: Option<f64>,
-    pub(super) runs: Option<f64>,
-}
-
 impl Shown {
     /// What a strategy leaves; `None` where what is protected does not fit.
     pub(super) fn by(
         strategies: &Strategies,
-        cut: &Cut<'_>,
+        prompt: &Prompt<'_>,
         asked: &Asked,
         counter: &(dyn TokenCounter + Send + Sync),
     ) -> Result<Option<Self>> {
-        let messages: Vec<&Message> = cut.case.messages.iter().take(cut.at).collect();
+        let messages = &*prompt.messages;
         let strategies = strategies.about(|texts| {
-            (0..).zip(&messages).for_each(|(at, message)| texts.look_through(at, *message));
+            (0..).zip(messages).for_each(|(at, message)| texts.look_through(at, *message));
             Ok(())
         })?;
-        let view = cut.index.view();
+        let view = prompt.index.view();
         let mut cells = vec![Cell::default(); view.cell_count()];
         let mut room = vec![Replacement::default(); (view.group_count() as usize).div_ceil(2)];
         let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
@@ -60,20 +52,20 @@ impl Shown {
             Err(error) => return Err(Failure::plan(&error, &budget)),
         };
         let Outcome::Planned(plan) = outcome else {
-            return Ok(Some(Self::of_whole(cut, view.projection().flatten())));
+            return Ok(Some(Self::of_whole(prompt, view.projection().flatten())));
         };
-        let written = summarizer::write(&plan, &messages, None, counter, |_| Ok(Vec::new()))?;
+        let written = summarizer::write(&plan, messages, None, counter, |_| Ok(Vec::new()))?;
         let summaries: Vec<_> = written.iter().map(|(text, tokens)| StandIn::new(text, *tokens)).collect();
         let text = |position: u32, ordinal| part_text(*messages.get(position as usize)?, ordinal);
-        let shown = |ready: ReadyPlan<'_, '_>| Self::of_plan(&ready, &messages, plan.projection().flatten());
+        let shown = |ready: ReadyPlan<'_, '_>| Self::of_plan(&ready, messages, plan.projection().flatten());
         fill_with(plan, &Notes::default(), &summaries, counter, text, shown)
             .map(Some)
             .map_err(|error| Failure::input(format!("--strategy: {error}")))
     }
 
     /// These messages, as they stood.
-    pub(super) fn of_whole(cut: &Cut<'_>, positions: impl Iterator<Item = u32>) -> Self {
-        let view = cut.index.view();
+    pub(super) fn of_whole(prompt: &Prompt<'_>, positions: impl Iterator<Item = u32>) -> Self {
+        let view = prompt.index.view();
         let whole: BTreeSet<u32> = positions.collect();
         let (mut tokens, mut stable, mut unbroken) = (0, 0, true);
         for group in view.groups() {
@@ -109,42 +101,13 @@ impl Shown {
         Self { whole, new, tokens: ready.tokens_after(), stable: ready.plan().stable_prefix().tokens }
     }
 
-    /// How much of what was needed is shown.
-    pub(super) fn score(&self, cut: &Cut<'_>) -> Score {
-        let messages = cut.at as f64;
-        let weight = |need: &Need<&str>| (1.0 + messages / need.stands_in.len().max(1) as f64).ln();
-        let shown_runs: BTreeSet<u64> = self.new.iter().flat_map(|text| runs(text)).collect();
-        let has_run = |need: &Need<u64>| self.shows_whole(need) || shown_runs.contains(&need.unit);
-        Score {
-            identifiers: share(&cut.identifiers, |need| self.has(need), |_| 1.0),
-            weighted: share(&cut.identifiers, |need| self.has(need), weight),
-            runs: share(&cut.runs, has_run, |_| 1.0),
-        }
+    /// Whether a text that was needed is shown.
+    pub(super) fn has<T: AsRef<str>>(&self, need: &Need<T>) -> bool {
+        self.shows_whole(need) || self.new.iter().any(|text| text.contains(need.unit.as_ref()))
     }
 
-    /// The identifiers that were needed and are not shown, the rarest first.
-    pub(super) fn lost<'c, 'a>(&self, cut: &'c Cut<'a>) -> Vec<&'c Need<&'a str>> {
-        let mut lost: Vec<_> = cut.identifiers.iter().filter(|need| !self.has(need)).collect();
-        lost.sort_by_key(|need| (need.stands_in.len(), need.needed_at, need.unit));
-        lost
-    }
-
-    fn has(&self, need: &Need<&str>) -> bool {
-        self.shows_whole(need) || self.new.iter().any(|text| text.contains(need.unit))
-    }
-
-    fn shows_whole<T>(&self, need: &Need<T>) -> bool {
+    /// Whether a message in which it stands is shown as it stood.
+    pub(super) fn shows_whole<T>(&self, need: &Need<T>) -> bool {
         need.stands_in.iter().any(|position| self.whole.contains(position))
     }
-}
-
-/// The weight of those needs that `has` finds, of that of all.
-fn share<T>(
-    needs: &[Need<T>],
-    has: impl Fn(&Need<T>) -> bool,
-    weight: impl Fn(&Need<T>) -> f64,
-) -> Option<f64> {
-    let all: f64 = needs.iter().map(&weight).sum();
-    let shown: f64 = needs.iter().filter(|need| has(need)).map(&weight).sum();
-    (all > 0.0).then(|| shown / all)
 }

@@ -2,19 +2,37 @@
 
 use core::fmt::Write as _;
 
-use super::{Eval, Lost, Row, Share};
+use super::Eval;
+use super::needs::{Lost, Needs, Row, Share};
 use crate::amount::{counted, grouped};
 
 impl Eval {
     pub(super) fn to_text(&self) -> String {
+        let mut text = String::new();
+        if let Some(needs) = &self.needs {
+            text += &needs.to_text(&self.tokenizer);
+        }
+        if let Some(evidence) = &self.evidence {
+            text += if text.is_empty() { "" } else { "\n" };
+            text += &evidence.to_text(&self.tokenizer);
+        }
+        if let Some(canaries) = &self.canaries {
+            text += &canaries.to_text(&self.tokenizer);
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+}
+
+impl Needs {
+    fn to_text(&self, tokenizer: &str) -> String {
         let mut text = format!(
-            "{}, cut {}; {} before the cuts, by {}\n\
+            "{}, cut {}; {} before the cuts, by {tokenizer}\n\
              Percent, means over the cuts. Identifiers, copied text: the share of those that the model wrote next and that are\n\
              still shown. Left: tokens after the compaction. Stable: the unchanged beginning. Rows in (): floors and ceilings.\n",
             counted(self.conversations, "conversation"),
             counted(self.cuts, "time"),
             counted(self.tokens_before, "token"),
-            self.tokenizer,
         );
         for share in &self.shares {
             text += &share.to_text();
@@ -23,7 +41,6 @@ impl Eval {
         if let Some(share) = self.shares.first() {
             text += &share.lost();
         }
-        text.pop();
         text
     }
 }
@@ -88,6 +105,7 @@ impl Lost {
     }
 }
 
-fn figure(percent: Option<f64>) -> String {
+/// A share, or a dash where there is none.
+pub(super) fn figure(percent: Option<f64>) -> String {
     percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.1}"))
 }

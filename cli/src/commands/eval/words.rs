@@ -4,6 +4,7 @@
 //! its own, so that the measure does not agree with it by construction.
 
 use core::hash::{Hash as _, Hasher as _};
+use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
 
 use epitome::std::message::{Message, Part};
@@ -73,6 +74,13 @@ pub(super) fn runs(text: &str) -> Vec<u64> {
         hasher.finish()
     };
     words.windows(RUN).map(hash).collect()
+}
+
+/// The different words in a text, in small letters, in their order.
+pub(super) fn terms(text: &str) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let words = words(text).map(str::to_lowercase);
+    words.filter(|word| seen.insert(word.clone())).collect()
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -168,6 +176,12 @@ mod tests {
         ] {
             assert_eq!(found(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn terms_are_different_words_in_small_letters() {
+        assert_eq!(terms("The cat, the CAT: 19 May!"), ["the", "cat", "19", "may"]);
+        assert_eq!(terms("在北京"), ["在", "北", "京"]);
     }
 
     #[test]

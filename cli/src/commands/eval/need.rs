@@ -1,0 +1,29 @@
+//! A unit of memory that was needed after a compaction.
+
+/// A unit of memory that was needed, and where it stood before the compaction.
+#[derive(Debug)]
+pub(super) struct Need<T> {
+    pub(super) unit: T,
+    /// The messages before the compaction in which it stands, in order.
+    pub(super) stands_in: Vec<u32>,
+    /// What needs it first: a message behind the cut, or a question.
+    pub(super) needed_at: u32,
+}
+
+impl<T> Need<T> {
+    /// The weight of a unit that few of so many messages have.
+    pub(super) fn rarity(&self, messages: usize) -> f64 {
+        (1.0 + messages as f64 / self.stands_in.len().max(1) as f64).ln()
+    }
+}
+
+/// The weight of those needs that `has` finds, of that of all.
+pub(super) fn share<T>(
+    needs: &[Need<T>],
+    has: impl Fn(&Need<T>) -> bool,
+    weight: impl Fn(&Need<T>) -> f64,
+) -> Option<f64> {
+    let all: f64 = needs.iter().map(&weight).sum();
+    let shown: f64 = needs.iter().filter(|need| has(need)).map(&weight).sum();
+    (all > 0.0).then(|| shown / all)
+}

@@ -1,0 +1,253 @@
+//! What the model of a recorded conversation used next, and how much of it a compaction leaves: identifiers and copied text.
+
+use std::collections::{BTreeSet, HashSet};
+
+use epitome::core::message::Role;
+use serde::Serialize;
+
+use super::Measure;
+use super::baseline::{Floor, oracle};
+use super::case::{Case, Cut};
+use super::mean::Mean;
+use super::need::{Need, share};
+use super::shown::Shown;
+use super::words::{Finder, runs};
+use crate::amount::Percent;
+use crate::budget::Asked;
+use crate::failure::Result;
+use crate::progress::Progress;
+
+/// What was measured. Its fields are the program's JSON.
+#[derive(Debug, Serialize)]
+pub(super) struct Needs {
+    pub(super) conversations: u64,
+    /// The places at which conversations were cut: directly before a message of the model.
+    pub(super) cuts: u64,
+    pub(super) tokens_before: u64,
+    pub(super) shares: Vec<Share>,
+}
+
+/// All strategies at one budget.
+#[derive(Debug, Serialize)]
+pub(super) struct Share {
+    pub(super) keep: String,
+    /// Cuts that no strategy is measured at: what is protected has more than the budget.
+    pub(super) left_out: u64,
+    pub(super) rows: Vec<Row>,
+}
+
+/// One strategy at one budget: means over the cuts, in percent.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) strategy: String,
+    /// A floor or a ceiling for the figures of strategies.
+    pub(super) baseline: bool,
+    /// Needed identifiers that are shown.
+    pub(super) identifiers: Option<f64>,
+    /// The same, where a rare identifier weighs more.
+    pub(super) identifiers_weighted: Option<f64>,
+    /// Needed runs of five words that are shown.
+    pub(super) copied_text: Option<f64>,
+    pub(super) tokens_left: f64,
+    pub(super) stable_prefix: f64,
+    /// Cuts at which more was left than the budget allowed.
+    pub(super) missed: u64,
+    pub(super) lost: Vec<Lost>,
+}
+
+/// An identifier that the model needed and was not shown any more.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Lost {
+    pub(super) identifier: String,
+    pub(super) conversation: String,
+    /// The last message before the cut in which it stands.
+    pub(super) stood_in: u32,
+    pub(super) role: Role,
+    /// The message behind the cut that needs it first.
+    pub(super) needed_at: u32,
+    pub(super) cut: usize,
+}
+
+/// The most lost identifiers that are kept for a row, before those of all its cuts are sorted.
+const LOST_MAX: usize = 100;
+
+/// How many ceilings there are: one for each metric.
+const ORACLES: usize = 2;
+
+impl Needs {
+    /// Measures the conversations at all their cuts; `None` where the model needed nothing.
+    pub(super) fn of(cases: &[Case], measure: &Measure) -> Result<Option<Self>> {
+        let finder = Finder::new()?;
+        let cuts = cases.iter().map(|case| case.cuts(&finder)).collect::<Result<Vec<_>>>()?;
+        let cuts: Vec<Cut<'_>> = cuts.into_iter().flatten().collect();
+        if cuts.is_empty() {
+            return Ok(None);
+        }
+        let rows = (measure.strategies.len() + Floor::ALL.len() + ORACLES) as u64;
+        let messages: u64 = cuts.iter().map(|cut| cut.at as u64).sum();
+        let mut progress = Progress::of_messages("measuring", messages * rows * measure.keep.len() as u64);
+        let shares = measure.keep.iter().map(|keep| {
+            let (cuts, left_out): (Vec<_>, Vec<_>) =
+                cuts.iter().partition(|cut| cut.prompt.can_be_met(*keep));
+            let rows = Row::all(&cuts, *keep, measure, &mut progress)?;
+            progress.advance(left_out.iter().map(|cut| cut.at as u64).sum::<u64>() * rows.len() as u64);
+            Ok(Share { keep: keep.to_string(), left_out: left_out.len() as u64, rows })
+        });
+        let shares = shares.collect::<Result<_>>()?;
+        Ok(Some(Self {
+            conversations: cases.len() as u64,
+            cuts: cuts.len() as u64,
+            tokens_before: cuts.iter().map(|cut| cut.prompt.tokens()).sum(),
+            shares,
+        }))
+    }
+}
+
+impl Row {
+    /// The strategies, then floors and ceilings.
+    fn all(
+        cuts: &[&Cut<'_>],
+        keep: Percent,
+        measure: &Measure,
+        progress: &mut Progress,
+    ) -> Result<Vec<Self>> {
+        let mut rows = Vec::new();
+        for strategies in &measure.strategies {
+            let name = strategies.names().join(" | ");
+            let shown =
+                |cut: &Cut<'_>, asked: &Asked| Shown::by(strategies, &cut.prompt, asked, &*measure.counter);
+            rows.push(Self::of(name, cuts, keep, measure.lost_max, progress, shown)?);
+        }
+        let mut baseline = |name: &str, shown: &dyn Fn(&Cut<'_>, u64) -> Shown| -> Result<()> {
+            let by_goal =
+                |cut: &Cut<'_>, asked: &Asked| Ok(Some(shown(cut, asked.budget.goal().unwrap_or_default())));
+            let row = Self::of(name.to_owned(), cuts, keep, 0, progress, by_goal)?;
+            rows.push(Self { baseline: true, ..row });
+            Ok(())
+        };
+        for floor in Floor::ALL {
+            baseline(floor.name(), &|cut, goal| floor.shown(&cut.prompt, goal))?;
+        }
+        baseline("(oracle: identifiers)", &|cut, goal| oracle(&cut.prompt, goal, &places(&cut.identifiers)))?;
+        baseline("(oracle: copied text)", &|cut, goal| oracle(&cut.prompt, goal, &places(&cut.runs)))?;
+        Ok(rows)
+    }
+
+    fn of(
+        strategy: String,
+        cuts: &[&Cut<'_>],
+        keep: Percent,
+        lost_max: usize,
+        progress: &mut Progress,
+        shown: impl Fn(&Cut<'_>, &Asked) -> Result<Option<Shown>>,
+    ) -> Result<Self> {
+        let (mut sums, mut lost) = (Sums::default(), Vec::new());
+        for cut in cuts {
+            let own = cut.prompt.tokens();
+            let asked = cut.prompt.budget(keep)?;
+            match shown(cut, &asked)? {
+                Some(shown) => {
+                    sums.add(&shown, Score::of(&shown, cut), own, asked.budget.goal().unwrap_or_default());
+                    lost.extend(Lost::of(&shown, cut));
+                }
+                None => sums.missed += 1,
+            }
+            progress.advance(cut.at as u64);
+        }
+        // The rarest come first within each cut; here, those of the longest conversations.
+        lost.sort_by_key(|(often, one)| (*often, core::cmp::Reverse(one.cut)));
+        let mut named = HashSet::new();
+        let once = lost.into_iter().map(|(_, one)| one).filter(|one| named.insert(one.identifier.clone()));
+        let lost = once.take(lost_max).collect();
+        Ok(sums.row(strategy, lost))
+    }
+}
+
+/// The messages in which each need stands.
+fn places<T>(needs: &[Need<T>]) -> Vec<&[u32]> {
+    needs.iter().map(|need| &*need.stands_in).collect()
+}
+
+impl Lost {
+    /// The lost identifiers of a cut, with the number of messages in which each stood.
+    fn of(shown: &Shown, cut: &Cut<'_>) -> Vec<(usize, Self)> {
+        let lost = lost(shown, cut).into_iter().take(LOST_MAX).filter_map(|need| {
+            let stood_in = *need.stands_in.last()?;
+            let lost = Self {
+                identifier: need.unit.to_owned(),
+                conversation: cut.case.place.clone(),
+                stood_in,
+                role: cut.case.messages.get(stood_in as usize)?.message.role(),
+                needed_at: need.needed_at,
+                cut: cut.at,
+            };
+            Some((need.stands_in.len(), lost))
+        });
+        lost.collect()
+    }
+}
+
+/// The identifiers that were needed and are not shown, the rarest first.
+fn lost<'c, 'a>(shown: &Shown, cut: &'c Cut<'a>) -> Vec<&'c Need<&'a str>> {
+    let mut lost: Vec<_> = cut.identifiers.iter().filter(|need| !shown.has(need)).collect();
+    lost.sort_by_key(|need| (need.stands_in.len(), need.needed_at, need.unit));
+    lost
+}
+
+/// The share of what was needed that is shown; `None` where nothing was.
+#[derive(Debug, Clone, Copy)]
+struct Score {
+    identifiers: Option<f64>,
+    /// The same, where a rare identifier weighs more.
+    weighted: Option<f64>,
+    runs: Option<f64>,
+}
+
+impl Score {
+    fn of(shown: &Shown, cut: &Cut<'_>) -> Self {
+        let shown_runs: BTreeSet<u64> = shown.new.iter().flat_map(|text| runs(text)).collect();
+        let has_run = |need: &Need<u64>| shown.shows_whole(need) || shown_runs.contains(&need.unit);
+        Self {
+            identifiers: share(&cut.identifiers, |need| shown.has(need), |_| 1.0),
+            weighted: share(&cut.identifiers, |need| shown.has(need), |need| need.rarity(cut.at)),
+            runs: share(&cut.runs, has_run, |_| 1.0),
+        }
+    }
+}
+
+/// Means in the making.
+#[derive(Debug, Default)]
+struct Sums {
+    identifiers: Mean,
+    weighted: Mean,
+    runs: Mean,
+    left: Mean,
+    stable: Mean,
+    missed: u64,
+}
+
+impl Sums {
+    fn add(&mut self, shown: &Shown, score: Score, own: u64, goal: u64) {
+        let own = own.max(1) as f64;
+        self.identifiers.add(score.identifiers);
+        self.weighted.add(score.weighted);
+        self.runs.add(score.runs);
+        self.left.add(Some(shown.tokens as f64 / own));
+        self.stable.add(Some(shown.stable as f64 / own));
+        self.missed += u64::from(shown.tokens > goal);
+    }
+
+    fn row(self, strategy: String, lost: Vec<Lost>) -> Row {
+        Row {
+            strategy,
+            baseline: false,
+            identifiers: self.identifiers.percent(),
+            identifiers_weighted: self.weighted.percent(),
+            copied_text: self.runs.percent(),
+            tokens_left: self.left.percent().unwrap_or_default(),
+            stable_prefix: self.stable.percent().unwrap_or_default(),
+            missed: self.missed,
+            lost,
+        }
+    }
+}

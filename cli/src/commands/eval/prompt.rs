@@ -1,0 +1,68 @@
+//! A conversation that is about to be compacted: its messages, grouped and counted, and the share of it that may stay.
+
+use epitome::core::message::PartView;
+use epitome::core::{OpenCallTree, Protection, TokenCounter, Tokens, floors};
+use epitome::std::message::Message;
+use epitome::std::tokens::measure_with_parts;
+
+use super::words::text_of;
+use crate::amount::Percent;
+use crate::args::BudgetArgs;
+use crate::budget::Asked;
+use crate::failure::Result;
+use crate::scan::{self, Index};
+
+/// A message with its text and its size.
+#[derive(Debug, Clone)]
+pub(super) struct CountedMessage {
+    pub(super) message: Message,
+    /// All that the message says.
+    pub(super) text: String,
+    tokens: Tokens,
+    part_tokens: Vec<Tokens>,
+}
+
+impl CountedMessage {
+    pub(super) fn of(message: Message, counter: &dyn TokenCounter) -> Self {
+        let (amount, part_tokens) = measure_with_parts(&message, counter);
+        let text = text_of(&message);
+        Self { message, text, tokens: amount.tokens, part_tokens }
+    }
+}
+
+/// The messages before a compaction.
+pub(super) struct Prompt<'a> {
+    pub(super) messages: Vec<&'a Message>,
+    pub(super) index: Index,
+}
+
+impl<'a> Prompt<'a> {
+    pub(super) fn of(messages: impl IntoIterator<Item = &'a CountedMessage>) -> Result<Self> {
+        let index = Index::with_parts(Vec::new(), OpenCallTree::new(), Vec::new());
+        let mut prompt = Self { messages: Vec::new(), index };
+        for counted in messages {
+            let parts = &counted.part_tokens;
+            let size =
+                |ordinal: u32, _: PartView<'_>| parts.get(ordinal as usize).copied().unwrap_or(Tokens::ZERO);
+            scan::placed(prompt.index.push_with_parts(&counted.message, counted.tokens, size))?;
+            prompt.messages.push(&counted.message);
+        }
+        Ok(prompt)
+    }
+
+    pub(super) fn tokens(&self) -> u64 {
+        self.index.view().tokens()
+    }
+
+    /// The budget that keeps this share of the tokens.
+    pub(super) fn budget(&self, keep: Percent) -> Result<Asked> {
+        let args = BudgetArgs { window: None, reserve: None, trigger: None, goal: None, keep: Some(keep) };
+        Asked::new(&args, self.tokens())
+    }
+
+    /// Whether what is protected leaves a strategy a chance to keep no more than this share.
+    pub(super) fn can_be_met(&self, keep: Percent) -> bool {
+        let goal = self.budget(keep).ok().and_then(|asked| asked.budget.goal());
+        goal.is_some_and(|goal| floors(self.index.view(), Protection::default()).hard <= goal)
+    }
+}

@@ -1,0 +1,99 @@
+//! Where a conversation is compacted again and again: once at its half, and four times with its own turns between.
+
+use std::sync::Arc;
+
+use epitome::core::TokenCounter;
+use epitome::core::message::Role;
+
+use super::contender::Contender;
+use super::prompt::{CountedMessage, Prompt};
+use super::shown::Shown;
+use super::stored::Stored;
+use crate::budget::Asked;
+use crate::failure::Result;
+
+/// The number of messages before each compaction, ascending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Rounds([usize; 5]);
+
+/// The shares of the messages before each compaction, in eighths.
+const EIGHTHS: [usize; 5] = [4, 5, 6, 7, 8];
+
+impl Rounds {
+    /// The rounds of a conversation; `None` if it is too short to have five. A result stays with its call.
+    pub(super) fn of(messages: &[CountedMessage]) -> Option<Self> {
+        let ends = EIGHTHS.map(|eighths| {
+            let from = messages.len() * eighths / 8;
+            let rest = messages.iter().skip(from);
+            from + rest.take_while(|counted| counted.message.role() == Role::Tool).count()
+        });
+        let ascend = ends.is_sorted_by(|one, next| one < next);
+        (ascend && ends.first() > Some(&0)).then_some(Self(ends))
+    }
+
+    pub(super) const fn first(&self) -> usize {
+        self.0[0]
+    }
+
+    pub(super) const fn third(&self) -> usize {
+        self.0[2]
+    }
+
+    /// All that was said before each compaction.
+    pub(super) fn prompts<'m>(&self, messages: &'m [CountedMessage]) -> Result<Vec<Prompt<'m>>> {
+        self.0.iter().map(|end| Prompt::of(messages.iter().take(*end))).collect()
+    }
+}
+
+/// What a contender leaves after each compaction to the same goal. A strategy goes on with what it has left; a floor and the ceiling
+/// choose from all that was said. `needs` are those that the ceiling looks for when so many messages have been said.
+pub(super) fn shown_by_round<'n>(
+    contender: Contender<'_>,
+    prompts: &[Prompt<'_>],
+    asked: &Asked,
+    needs: impl Fn(usize) -> Vec<&'n [u32]>,
+    counter: &Arc<dyn TokenCounter + Send + Sync>,
+) -> Result<Vec<Shown>> {
+    let Contender::Strategies(strategies) = contender else {
+        let chosen = prompts.iter().map(|prompt| {
+            let shown = contender.shown(prompt, asked, &needs(prompt.messages.len()), &**counter)?;
+            Ok(shown.unwrap_or_default())
+        });
+        return chosen.collect();
+    };
+    let mut stored = Stored::new(counter)?;
+    let rounds = prompts.iter().map(|prompt| {
+        stored.append_up_to(&prompt.messages)?;
+        // Where nothing can be done, all stays, and the goal is missed.
+        stored.compact(strategies, asked)?;
+        Ok(stored.shown())
+    });
+    rounds.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use epitome::std::message::Message;
+    use epitome::std::tokens::counter_by_name;
+
+    use super::*;
+
+    #[test]
+    fn rounds_end_behind_results_and_ascend() {
+        let counter = counter_by_name("estimate").unwrap();
+        let of = |roles: &str| {
+            let messages = roles.chars().map(|role| match role {
+                't' => Message::tool("c", "result"),
+                _ => Message::user("question"),
+            });
+            Rounds::of(&messages.map(|message| CountedMessage::of(message, &*counter)).collect::<Vec<_>>())
+        };
+        assert_eq!(of("uuuuuuuuuuuuuuuu").map(|rounds| rounds.0), Some([8, 10, 12, 14, 16]));
+        assert_eq!(of("uuuuuuuuttuuuuuu").map(|rounds| rounds.0), None);
+        assert_eq!(of("uuuuuuuutuuuuuuu").map(|rounds| rounds.0), Some([9, 10, 12, 14, 16]));
+        for short in ["", "u", "uuuuu", "uuuuuu"] {
+            assert_eq!(of(short), None, "{short}");
+        }
+        assert_eq!(of("uuuuuuuu").map(|rounds| rounds.0), Some([4, 5, 6, 7, 8]));
+    }
+}

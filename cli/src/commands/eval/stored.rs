@@ -1,0 +1,214 @@
+//! A conversation in a store in memory, compacted there as an application does it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use epitome::core::{
+    Cell, Outcome, PlanError, Replacement, Revision, Scratch, Seq, StandIn, TokenCounter, plan_with,
+};
+use epitome::std::history::{
+    AppendToken, CompactionRecord, History, Live, MemoryStore, Notes, SessionId, Timestamp,
+};
+use epitome::std::message::Message;
+use futures::executor::block_on;
+
+use super::shown::Shown;
+use super::words::text_of;
+use crate::budget::Asked;
+use crate::failure::{Failure, Result};
+use crate::strategy::Strategies;
+use crate::summarizer;
+
+/// How many messages are asked of the store at a time.
+const PAGE: u32 = 500;
+
+/// A session in a store in memory.
+pub(super) struct Stored {
+    history: History,
+}
+
+impl Stored {
+    /// An empty session.
+    pub(super) fn new(counter: &Arc<dyn TokenCounter + Send + Sync>) -> Result<Self> {
+        let store = Arc::new(MemoryStore::new());
+        let history = block_on(History::open(store, SessionId::new("eval"), Arc::clone(counter)))?;
+        Ok(Self { history: history.with_clock(|| Timestamp(0)) })
+    }
+
+    /// Appends those of these messages that the session does not have yet.
+    pub(super) fn append_up_to(&mut self, messages: &[&Message]) -> Result<()> {
+        let head = self.history.head();
+        let new = messages.iter().skip(head.0 as usize).map(|message| (*message).clone()).collect();
+        block_on(self.history.append(&AppendToken::new(head.to_string()), new))?;
+        Ok(())
+    }
+
+    /// What the next request would have.
+    pub(super) fn shown(&self) -> Shown {
+        let history = &self.history;
+        let mut shown = Shown { tokens: history.index().tokens(), ..Shown::default() };
+        let visible = history.index().projection().flatten();
+        for live in visible.filter_map(|position| history.live().get(position as usize)) {
+            match live.covers.is_empty() && live.stand_ins.is_empty() {
+                true => drop(shown.whole.insert(live.key.0 as u32)),
+                false => shown.new.push(text_of(&live.entry.message)),
+            }
+        }
+        shown
+    }
+
+    /// Of the groups that a compaction hides or shortens, the share that `expand` brings back byte for byte; `None` where it hides and
+    /// shortens none. The compaction is undone then.
+    pub(super) fn recovered(&mut self, strategies: &Strategies, asked: &Asked) -> Result<Option<f64>> {
+        let before = self.history.live().to_vec();
+        let Some((made, record)) = self.compact(strategies, asked)? else { return Ok(None) };
+        let expanded = self.expand(made)?;
+        block_on(self.history.uncompact(made))?;
+        Ok(share_back(&before, &record, &expanded))
+    }
+
+    /// Compacts the session; `None` if nothing is to do, or what is protected does not fit.
+    pub(super) fn compact(
+        &mut self,
+        strategies: &Strategies,
+        asked: &Asked,
+    ) -> Result<Option<(Revision, CompactionRecord)>> {
+        let Some(record) = self.plan(strategies, asked)? else { return Ok(None) };
+        let made = block_on(self.history.commit(&record))?;
+        Ok(Some((made, record)))
+    }
+
+    fn plan(&self, strategies: &Strategies, asked: &Asked) -> Result<Option<CompactionRecord>> {
+        let history = &self.history;
+        let messages: Vec<&Message> = history.live().iter().map(|live| &live.entry.message).collect();
+        let strategies = strategies.about(|things| {
+            (0..).zip(&messages).for_each(|(at, message)| things.look_through(at, *message));
+            Ok(())
+        })?;
+        let view = history.index();
+        let mut cells = vec![Cell::default(); view.cell_count()];
+        let mut room = vec![Replacement::default(); (view.group_count() as usize).div_ceil(2)];
+        let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
+        let budget = asked.budget;
+        let plan = match strategies.with(|strategy| plan_with(view, &budget, asked.pass(), strategy, scratch))
+        {
+            Ok(Outcome::Planned(plan)) => plan,
+            Ok(Outcome::Unchanged(_)) | Err(PlanError::Infeasible(_)) => return Ok(None),
+            Err(error) => return Err(Failure::plan(&error, &budget)),
+        };
+        let written = summarizer::write(&plan, &messages, None, history.counter(), |_| Ok(Vec::new()))?;
+        let summaries: Vec<_> = written.iter().map(|(text, tokens)| StandIn::new(text, *tokens)).collect();
+        let name = strategies.names().join(",");
+        let record =
+            history.fill_with(plan, &Notes::default(), &summaries, |ready| history.record(&ready, &name));
+        record.map(Some).map_err(|error| Failure::input(format!("--strategy: {error}")))
+    }
+
+    /// All that a compaction has hidden or shortened, by number.
+    fn expand(&self, made: Revision) -> Result<BTreeMap<Seq, Message>> {
+        let (mut all, mut next) = (BTreeMap::new(), Some(Seq(0)));
+        while let Some(from) = next {
+            let page = block_on(self.history.expand(made, from, PAGE))?;
+            all.extend(page.messages.into_iter().map(|logged| (logged.seq, logged.entry.message)));
+            next = page.next;
+        }
+        Ok(all)
+    }
+}
+
+/// Of the groups that `record` hides or shortens, the share of which all hidden and shortened messages are in `expanded` as they were
+/// before.
+fn share_back(before: &[Live], record: &CompactionRecord, expanded: &BTreeMap<Seq, Message>) -> Option<f64> {
+    let mut groups: BTreeMap<Seq, bool> = BTreeMap::new();
+    for Live { key, entry, .. } in before.iter().filter(|live| touches(record, live.key)) {
+        *groups.entry(entry.anchor).or_insert(true) &= expanded.get(key) == Some(&entry.message);
+    }
+    let back = groups.values().filter(|back| **back).count();
+    (!groups.is_empty()).then(|| back as f64 / groups.len() as f64)
+}
+
+/// Whether a compaction hides or shortens this message.
+fn touches(record: &CompactionRecord, seq: Seq) -> bool {
+    record.hides.iter().any(|range| range.contains(seq)) || record.edits.iter().any(|edit| edit.seq == seq)
+}
+
+#[cfg(test)]
+mod tests {
+    use epitome::std::tokens::counter_by_name;
+
+    use super::*;
+    use crate::amount::Percent;
+    use crate::commands::eval::prompt::{CountedMessage, Prompt};
+
+    fn counter() -> Arc<dyn TokenCounter + Send + Sync> {
+        Arc::from(counter_by_name("estimate").unwrap())
+    }
+
+    fn messages() -> Vec<CountedMessage> {
+        let all = (0..20).flat_map(|turn| {
+            let question = Message::user(format!("question {turn} with some more words"));
+            [question, Message::assistant(format!("answer {turn} with some more words"))]
+        });
+        all.map(|message| CountedMessage::of(message, &*counter())).collect()
+    }
+
+    fn stored(messages: &[CountedMessage]) -> Stored {
+        let mut stored = Stored::new(&counter()).unwrap();
+        stored.append_up_to(&Prompt::of(messages).unwrap().messages).unwrap();
+        stored
+    }
+
+    fn asked(messages: &[CountedMessage], keep: &str) -> Asked {
+        Prompt::of(messages).unwrap().budget(keep.parse::<Percent>().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_a_compaction_hides_comes_back_and_the_session_is_as_before() {
+        let messages = messages();
+        let mut stored = stored(&messages);
+        let truncate = Strategies::parse("truncate").unwrap();
+        for keep in ["20%", "50%"] {
+            assert_eq!(stored.recovered(&truncate, &asked(&messages, keep)).unwrap(), Some(1.0));
+            assert_eq!(stored.history.live().len(), messages.len());
+        }
+        assert_eq!(stored.recovered(&truncate, &asked(&messages, "100%")).unwrap(), None);
+    }
+
+    #[test]
+    fn a_session_goes_on_with_what_a_compaction_has_left() {
+        let messages = messages();
+        let all = Prompt::of(&messages).unwrap().messages;
+        let mut stored = Stored::new(&counter()).unwrap();
+        stored.append_up_to(&all[..30]).unwrap();
+        assert_eq!(stored.shown().whole, (0..30).collect());
+        let asked = asked(&messages, "25%");
+        stored.compact(&Strategies::parse("truncate").unwrap(), &asked).unwrap();
+        let before = stored.shown();
+        assert!(before.whole.len() < 30 && before.whole.contains(&29), "{before:?}");
+        stored.append_up_to(&all).unwrap();
+        let mut expected = before.whole;
+        expected.extend(30..40);
+        assert_eq!(stored.shown().whole, expected);
+        let ledger = Strategies::parse("agent").unwrap();
+        stored.compact(&ledger, &asked).unwrap();
+        assert!(stored.shown().tokens <= asked.budget.goal().unwrap());
+    }
+
+    #[test]
+    fn a_group_that_lacks_a_message_or_has_another_text_is_not_back() {
+        let messages = messages();
+        let mut stored = stored(&messages);
+        let before = stored.history.live().to_vec();
+        let truncate = Strategies::parse("truncate").unwrap();
+        let (made, record) = stored.compact(&truncate, &asked(&messages, "20%")).unwrap().unwrap();
+        let expanded = stored.expand(made).unwrap();
+        assert_eq!(share_back(&before, &record, &expanded), Some(1.0));
+        let groups = expanded.len() as f64;
+        let mut without = expanded.clone();
+        let (first, _) = without.pop_first().unwrap();
+        assert_eq!(share_back(&before, &record, &without), Some((groups - 1.0) / groups));
+        let mut changed = expanded;
+        changed.insert(first, Message::user("other words"));
+        assert_eq!(share_back(&before, &record, &changed), Some((groups - 1.0) / groups));
+    }
+}
