@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::commands::eval::labelled;
+use crate::commands::eval::words::text_of;
 use crate::strategy::Strategies;
 
 /// Twenty messages. The first one and the last one have the evidence.
@@ -89,6 +90,7 @@ fn blind_and_aware_are_measured_beside_floors_and_a_ceiling() {
             ("(newest)", true),
             ("(newest that fit)", true),
             ("(random)", true),
+            ("(search: request)", true),
             (ORACLE, true),
         ]
     );
@@ -105,8 +107,40 @@ fn blind_and_aware_are_measured_beside_floors_and_a_ceiling() {
 }
 
 #[test]
+fn a_question_that_is_known_is_the_current_request() {
+    let case = case();
+    let (blind, aware) = (case.blind().unwrap(), case.aware(&case.questions[1]).unwrap());
+    assert_eq!((blind.messages.len(), aware.messages.len()), (20, 21));
+    let request = aware.messages[20];
+    assert_eq!((request.role(), text_of(request).trim_end()), (Role::User, "Both?"));
+}
+
+#[test]
+fn a_search_finds_what_is_hidden_among_the_best_ten() {
+    let case = case();
+    let found = |question: usize, shown: &Shown| case.found(&case.questions[question], shown);
+    // The word of the question stands in all but two messages, in the shortest text of them: the first question finds its evidence.
+    assert_eq!(found(0, &shown(&[], &[])), Some(1.0));
+    assert_eq!(found(0, &shown(&[1], &[])), None);
+    // `Both` stands nowhere.
+    assert_eq!((found(1, &shown(&[], &[])), found(1, &shown(&[1], &[]))), (Some(0.0), Some(0.0)));
+    // A message of which a part is shown is hidden too.
+    assert_eq!(found(0, &shown(&[], &["The rare word"])), Some(1.0));
+}
+
+#[test]
+fn a_search_for_the_request_knows_it_only_where_it_is_the_current_one() {
+    let evidence = measured("40%");
+    let row = &evidence.shares[0].rows[4];
+    assert_eq!((&*row.strategy, row.blind.evidence, row.blind.missed), ("(search: request)", None, 0));
+    // `Which word?` is near to the message that answers it, and `Both?` to none.
+    assert_eq!((row.aware.evidence, row.aware.missed), (Some(50.0), 0));
+}
+
+#[test]
 fn everything_is_shown_where_everything_fits() {
-    for row in &measured("100%").shares[0].rows {
+    let evidence = measured("100%");
+    for row in evidence.shares[0].rows.iter().filter(|row| row.strategy != "(search: request)") {
         for retained in [&row.blind, &row.aware] {
             assert_eq!((retained.evidence, retained.missed), (Some(100.0), 0), "{row:?}");
         }
