@@ -3,15 +3,23 @@
 use std::sync::Arc;
 
 use epitome::std::tokens::counter_by_name;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::commands::eval::labelled;
 use crate::commands::eval::words::text_of;
 use crate::strategy::Strategies;
 
-/// Twenty messages. The first one and the last one have the evidence.
+/// Twenty messages, of which the second one and the last one have the evidence.
 fn case() -> QuestionedCase {
+    case_with(&json!([
+        {"text": "Which word?", "answer": "the word Zyzzyva, absent", "evidence": ["m1"]},
+        {"text": "Both?", "answer": "19", "evidence": ["m1", "m19"]},
+    ]))
+}
+
+/// The same messages with these questions.
+fn case_with(questions: &Value) -> QuestionedCase {
     let mut messages = vec![json!({"id": "m0", "role": "user", "text": "Hello."})];
     messages.push(json!({"id": "m1", "role": "assistant", "text": "The rare word is zyzzyva."}));
     for number in 2..20 {
@@ -19,10 +27,7 @@ fn case() -> QuestionedCase {
         let text = format!("word number {number} of the filler");
         messages.push(json!({"id": format!("m{number}"), "role": role, "text": text}));
     }
-    let file = json!({"messages": messages, "questions": [
-        {"text": "Which word?", "answer": "the word Zyzzyva, absent", "evidence": ["m1"]},
-        {"text": "Both?", "answer": "19", "evidence": ["m1", "m19"]},
-    ]});
+    let file = json!({"messages": messages, "questions": questions});
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("case.json");
     std::fs::write(&path, file.to_string()).unwrap();
@@ -124,6 +129,10 @@ fn a_search_finds_what_is_hidden_among_the_best_ten() {
     assert_eq!(found(0, &shown(&[1], &[])), None);
     // `Both` stands nowhere.
     assert_eq!((found(1, &shown(&[], &[])), found(1, &shown(&[1], &[]))), (Some(0.0), Some(0.0)));
+    // The messages 2 to 19 are alike, and of these the newest ten are found first: the oldest, once eight of them are shown.
+    let alike = case_with(&json!([{"text": "Number?", "evidence": ["m2"]}]));
+    assert_eq!(alike.found(&alike.questions[0], &shown(&[], &[])), Some(0.0));
+    assert_eq!(alike.found(&alike.questions[0], &shown(&[12, 13, 14, 15, 16, 17, 18, 19], &[])), Some(1.0));
     // A message of which a part is shown is hidden too.
     assert_eq!(found(0, &shown(&[], &["The rare word"])), Some(1.0));
 }
