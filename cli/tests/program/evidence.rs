@@ -62,6 +62,8 @@ fn evidence_is_found_or_named_as_lost() {
     assert_eq!(figures(truncate, "blind"), (Some(50.0), Some(50.0)));
     assert_eq!(figures(truncate, "aware"), (Some(50.0), Some(50.0)));
     assert_eq!(truncate["recovered"].as_f64(), Some(100.0));
+    // `What was it?` shares no word with the message that answers it.
+    assert_eq!(truncate["found"].as_f64(), Some(0.0));
     assert!(truncate["blind"]["tokens_left"].as_f64().unwrap() <= 30.0, "{truncate}");
     assert_eq!(truncate["lost"].as_array().map(Vec::len), Some(1));
     let lost = &truncate["lost"][0];
@@ -75,7 +77,7 @@ fn evidence_is_found_or_named_as_lost() {
     let said = run(&args).ok();
     for expected in [
         "1 conversation, 2 questions with labelled evidence;",
-        "evidence  terms   left   evidence  terms   left    log",
+        "evidence  terms   left   evidence  terms   left    log  found",
         "What was it? (category early): in message 3 (assistant) of",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");

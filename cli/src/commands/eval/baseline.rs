@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 
 use epitome::core::GroupKind;
+use epitome::std::search::SearchIndex;
 
 use super::prompt::Prompt;
 use super::shown::Shown;
@@ -56,6 +57,27 @@ impl Floor {
         }
         Shown::of_whole(prompt, chosen.positions.into_iter())
     }
+}
+
+/// What a search for the request chooses: the groups whose best message is nearest to it, by BM25. A group that is too large is passed
+/// over. The request itself comes first.
+pub(super) fn nearest(prompt: &Prompt<'_>, goal: u64, texts: &SearchIndex, request: &str) -> Shown {
+    let groups = groups(prompt);
+    let scores = texts.scores(request);
+    // What the index does not have is the request.
+    let score = |position: &u32| scores.get(*position as usize).copied().unwrap_or(u64::MAX);
+    let mut order: Vec<(u64, usize)> = groups
+        .iter()
+        .enumerate()
+        .map(|(at, group)| (group.positions.iter().map(score).max().unwrap_or_default(), at))
+        .filter(|(best, _)| *best > 0)
+        .collect();
+    order.sort_unstable_by(|one, other| other.cmp(one));
+    let mut chosen = Chosen { groups: &groups, left: goal, positions: Vec::new() };
+    for (_, at) in order {
+        chosen.take(at);
+    }
+    Shown::of_whole(prompt, chosen.positions.into_iter())
 }
 
 /// A ceiling: greedily the groups with the most needs a token, which only somebody who knows the future can choose. `needs` are the

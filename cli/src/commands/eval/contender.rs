@@ -1,8 +1,9 @@
 //! What is compared: strategies, and the floors and the ceiling beside them.
 
 use epitome::core::TokenCounter;
+use epitome::std::search::SearchIndex;
 
-use super::baseline::{Floor, oracle};
+use super::baseline::{Floor, nearest, oracle};
 use super::prompt::Prompt;
 use super::shown::Shown;
 use crate::budget::Asked;
@@ -14,21 +15,24 @@ use crate::strategy::Strategies;
 pub(super) enum Contender<'s> {
     Strategies(&'s Strategies),
     Floor(Floor),
+    /// What a search for the request chooses.
+    Search,
     /// The ceiling. Its name says what it looks for.
     Oracle(&'static str),
 }
 
 impl<'s> Contender<'s> {
-    /// The strategies, then floors and the oracle of this name.
-    pub(super) fn all(strategies: &'s [Strategies], oracle: &'static str) -> Vec<Self> {
+    /// The strategies, then floors and `others`.
+    pub(super) fn all(strategies: &'s [Strategies], others: &[Self]) -> Vec<Self> {
         let floors = Floor::ALL.into_iter().map(Self::Floor);
-        strategies.iter().map(Self::Strategies).chain(floors).chain([Self::Oracle(oracle)]).collect()
+        strategies.iter().map(Self::Strategies).chain(floors).chain(others.iter().copied()).collect()
     }
 
     pub(super) fn name(self) -> String {
         match self {
             Self::Strategies(strategies) => strategies.names().join(" | "),
             Self::Floor(floor) => floor.name().to_owned(),
+            Self::Search => "(search: request)".to_owned(),
             Self::Oracle(name) => name.to_owned(),
         }
     }
@@ -37,20 +41,29 @@ impl<'s> Contender<'s> {
         !matches!(self, Self::Strategies(_))
     }
 
-    /// What it leaves; `None` where what is protected does not fit. The oracle looks for `needs`: the messages in which each need
-    /// stands.
+    /// What it leaves; `None` where what is protected does not fit, and for a search without a request.
     pub(super) fn shown(
         self,
         prompt: &Prompt<'_>,
         asked: &Asked,
-        needs: &[&[u32]],
+        known: Known<'_>,
         counter: &(dyn TokenCounter + Send + Sync),
     ) -> Result<Option<Shown>> {
         let goal = asked.budget.goal().unwrap_or_default();
         match self {
             Self::Strategies(strategies) => Shown::by(strategies, prompt, asked, counter),
             Self::Floor(floor) => Ok(Some(floor.shown(prompt, goal))),
-            Self::Oracle(_) => Ok(Some(oracle(prompt, goal, needs))),
+            Self::Search => Ok(known.request.map(|(texts, request)| nearest(prompt, goal, texts, request))),
+            Self::Oracle(_) => Ok(Some(oracle(prompt, goal, known.needs))),
         }
     }
+}
+
+/// What only a baseline knows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known<'k> {
+    /// The messages in which each need stands.
+    pub(super) needs: &'k [&'k [u32]],
+    /// The texts before the request, and the request.
+    pub(super) request: Option<(&'k SearchIndex, &'k str)>,
 }

@@ -13,7 +13,7 @@ use epitome::core::message::Role;
 use serde::Serialize;
 
 use super::Measure;
-use super::contender::Contender;
+use super::contender::{Contender, Known};
 use super::mean::Mean;
 use super::prompt::Prompt;
 use super::shown::Shown;
@@ -60,6 +60,8 @@ struct Row {
     aware: Retained,
     /// Of the groups that were hidden or shortened, those that `expand` brings back byte for byte.
     recovered: Option<f64>,
+    /// Of the evidence that is not shown, blind, that among the ten messages that a search for the question finds in what is hidden.
+    found: Option<f64>,
     lost: Vec<Lost>,
 }
 
@@ -96,7 +98,7 @@ impl Evidence {
         if questions == 0 {
             return Ok(None);
         }
-        let contenders = Contender::all(&measure.strategies, ORACLE);
+        let contenders = Contender::all(&measure.strategies, &[Contender::Search, Contender::Oracle(ORACLE)]);
         let mut tallies: Vec<ShareTally> =
             measure.keep.iter().map(|keep| ShareTally::new(*keep, contenders.len())).collect();
         let messages =
@@ -144,6 +146,7 @@ struct RowTally {
     blind: Tally,
     aware: Tally,
     recovered: Mean,
+    found: Mean,
     /// With the number of messages that answer the question.
     lost: Vec<(usize, Lost)>,
 }
@@ -181,14 +184,16 @@ impl ShareTally {
             if let Contender::Strategies(strategies) = contender {
                 row.recovered.add(stored.recovered(strategies, &asked)?);
             }
-            let Some(shown) = contender.shown(prompt, &asked, &needs, &*measure.counter)? else {
-                row.blind.missed += 1;
+            let known = Known { needs: &needs, request: None };
+            let Some(shown) = contender.shown(prompt, &asked, known, &*measure.counter)? else {
+                row.blind.missed += u64::from(!matches!(contender, Contender::Search));
                 continue;
             };
             row.blind.add_left(&shown, prompt, asked.budget.goal().unwrap_or_default());
             let new_terms = new_terms(&shown);
             for question in &case.questions {
                 row.blind.add(case.retention(question, &shown, &new_terms));
+                row.found.add(case.found(question, &shown));
                 row.lost.extend(Lost::of(case, question, &shown));
             }
         }
@@ -210,8 +215,9 @@ impl ShareTally {
         }
         let asked = prompt.budget(self.keep)?;
         let needs: Vec<&[u32]> = question.places().collect();
+        let known = Known { needs: &needs, request: Some((&case.texts, &question.text)) };
         for (row, contender) in self.rows.iter_mut().zip(contenders) {
-            match contender.shown(prompt, &asked, &needs, &*measure.counter)? {
+            match contender.shown(prompt, &asked, known, &*measure.counter)? {
                 Some(shown) => {
                     row.aware.add_left(&shown, prompt, asked.budget.goal().unwrap_or_default());
                     row.aware.add(case.retention(question, &shown, &new_terms(&shown)));
@@ -229,6 +235,7 @@ impl ShareTally {
             blind: tally.blind.retained(),
             aware: tally.aware.retained(),
             recovered: tally.recovered.percent(),
+            found: tally.found.percent(),
             lost: if contender.is_baseline() { Vec::new() } else { Lost::first(tally.lost, lost_max) },
         });
         Share {

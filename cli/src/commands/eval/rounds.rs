@@ -5,7 +5,7 @@ use std::sync::Arc;
 use epitome::core::TokenCounter;
 use epitome::core::message::Role;
 
-use super::contender::Contender;
+use super::contender::{Contender, Known};
 use super::prompt::{CountedMessage, Prompt};
 use super::shown::Shown;
 use super::stored::Stored;
@@ -56,7 +56,8 @@ pub(super) fn shown_by_round<'n>(
 ) -> Result<Vec<Shown>> {
     let Contender::Strategies(strategies) = contender else {
         let chosen = prompts.iter().map(|prompt| {
-            let shown = contender.shown(prompt, asked, &needs(prompt.messages.len()), &**counter)?;
+            let known = Known { needs: &needs(prompt.messages.len()), request: None };
+            let shown = contender.shown(prompt, asked, known, &**counter)?;
             Ok(shown.unwrap_or_default())
         });
         return chosen.collect();
@@ -77,6 +78,27 @@ mod tests {
     use epitome::std::tokens::counter_by_name;
 
     use super::*;
+    use crate::strategy::Strategies;
+
+    #[test]
+    fn a_strategy_goes_on_with_what_it_has_left() {
+        let counter: Arc<dyn TokenCounter + Send + Sync> = Arc::from(counter_by_name("estimate").unwrap());
+        let turns = (0..40).flat_map(|turn| {
+            [Message::user(format!("read src/file_{turn}.rs")), Message::assistant("It is read. ".repeat(60))]
+        });
+        let messages: Vec<_> = turns.map(|message| CountedMessage::of(message, &*counter)).collect();
+        let prompts = Rounds::of(&messages).unwrap().prompts(&messages).unwrap();
+        let asked = prompts[0].budget("30%".parse().unwrap()).unwrap();
+        let ledger = Strategies::parse("agent").unwrap();
+        let shown = |prompts: &[Prompt<'_>]| {
+            shown_by_round(Contender::Strategies(&ledger), prompts, &asked, |_| Vec::new(), &counter).unwrap()
+        };
+        let (rounds, once) = (shown(&prompts), shown(&prompts[4..]));
+        let goal = asked.budget.goal().unwrap();
+        assert!(rounds.len() == 5 && rounds.iter().all(|shown| shown.tokens <= goal), "{rounds:?}");
+        // The ledger is merged from pass to pass, and is another one than that of a single pass.
+        assert!(rounds[4].new != once[0].new, "{rounds:?}");
+    }
 
     #[test]
     fn rounds_end_behind_results_and_ascend() {

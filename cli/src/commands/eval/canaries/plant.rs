@@ -227,6 +227,8 @@ mod tests {
             assert!((sentence.needed_at as usize) < rounds.first() * 2 / 3, "{sentence:?}");
             assert!(newer.as_ref().is_none_or(|newer| newer.needed_at > sentence.needed_at), "{newer:?}");
         }
+        assert_eq!(carriers(&before, Carrier::User, 0..10), [5, 9], "not the task");
+        assert_eq!(carriers(&before, Carrier::User, 0..5), [1], "there is nothing else");
         // The task carries none, and no message but the only system message carries many.
         assert!(messages[1].text == before[1].text);
         let places: HashSet<u32> = canaries.iter().map(|canary| canary.sentence.needed_at).collect();

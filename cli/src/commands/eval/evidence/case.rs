@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use epitome::core::TokenCounter;
 use epitome::std::message::Message;
+use epitome::std::search::SearchIndex;
 
 use crate::commands::eval::labelled::{Labelled, LabelledMessage, LabelledQuestion};
 use crate::commands::eval::need::{Need, share};
@@ -20,6 +21,8 @@ pub(in crate::commands::eval) struct QuestionedCase {
     /// The label of each message.
     pub(super) ids: Vec<String>,
     pub(super) questions: Vec<Question>,
+    /// The messages as a search finds them.
+    pub(super) texts: SearchIndex,
     pub(super) unlabelled: u64,
     pub(super) unknown_labels: u64,
 }
@@ -36,6 +39,9 @@ pub(super) struct Question {
     terms: Vec<Need<String>>,
 }
 
+/// How many messages a search brings back.
+const BEST: usize = 10;
+
 /// The shares of what a question needs that are shown; `None` where it needs nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Retention {
@@ -51,8 +57,11 @@ impl QuestionedCase {
         let questions =
             questions.map(|(number, question)| places.question(number, question, counter)).collect();
         let (ids, messages): (_, Vec<_>) = messages.into_iter().map(|one| (one.id, one.message)).unzip();
-        let messages = messages.into_iter().map(|message| CountedMessage::of(message, counter)).collect();
-        Self { place, messages, ids, questions, unlabelled, unknown_labels }
+        let messages: Vec<_> =
+            messages.into_iter().map(|message| CountedMessage::of(message, counter)).collect();
+        let mut texts = SearchIndex::new();
+        messages.iter().for_each(|counted| texts.add(&counted.text));
+        Self { place, messages, ids, questions, texts, unlabelled, unknown_labels }
     }
 
     pub(in crate::commands::eval) fn messages(&self) -> &[CountedMessage] {
@@ -81,6 +90,17 @@ impl QuestionedCase {
             evidence: share(&question.evidence, |need| shown.has(need), |_| 1.0),
             answer_terms: share(&question.terms, has_term, |need| need.rarity(self.messages.len())),
         }
+    }
+
+    /// Of the evidence that is not shown, the share among the [`BEST`] messages that a search for the question finds in what is not
+    /// shown as it stood; `None` if all is shown.
+    pub(super) fn found(&self, question: &Question, shown: &Shown) -> Option<f64> {
+        let hidden = |at: usize| !shown.whole.contains(&(at as u32));
+        let best = self.texts.nearest(&question.text, BEST, hidden);
+        let lost = question.evidence.iter().filter(|need| !shown.has(need));
+        let found = lost.map(|need| need.stands_in.iter().any(|at| best.contains(&(*at as usize))));
+        let (all, found) = found.fold((0_u32, 0_u32), |(all, sum), one| (all + 1, sum + u32::from(one)));
+        (all > 0).then(|| f64::from(found) / f64::from(all))
     }
 }
 

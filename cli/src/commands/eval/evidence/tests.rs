@@ -3,14 +3,23 @@
 use std::sync::Arc;
 
 use epitome::std::tokens::counter_by_name;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::commands::eval::labelled;
+use crate::commands::eval::words::text_of;
 use crate::strategy::Strategies;
 
-/// Twenty messages. The first one and the last one have the evidence.
+/// Twenty messages, of which the second one and the last one have the evidence.
 fn case() -> QuestionedCase {
+    case_with(&json!([
+        {"text": "Which word?", "answer": "the word Zyzzyva, absent", "evidence": ["m1"]},
+        {"text": "Both?", "answer": "19", "evidence": ["m1", "m19"]},
+    ]))
+}
+
+/// The same messages with these questions.
+fn case_with(questions: &Value) -> QuestionedCase {
     let mut messages = vec![json!({"id": "m0", "role": "user", "text": "Hello."})];
     messages.push(json!({"id": "m1", "role": "assistant", "text": "The rare word is zyzzyva."}));
     for number in 2..20 {
@@ -18,10 +27,7 @@ fn case() -> QuestionedCase {
         let text = format!("word number {number} of the filler");
         messages.push(json!({"id": format!("m{number}"), "role": role, "text": text}));
     }
-    let file = json!({"messages": messages, "questions": [
-        {"text": "Which word?", "answer": "the word Zyzzyva, absent", "evidence": ["m1"]},
-        {"text": "Both?", "answer": "19", "evidence": ["m1", "m19"]},
-    ]});
+    let file = json!({"messages": messages, "questions": questions});
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("case.json");
     std::fs::write(&path, file.to_string()).unwrap();
@@ -89,6 +95,7 @@ fn blind_and_aware_are_measured_beside_floors_and_a_ceiling() {
             ("(newest)", true),
             ("(newest that fit)", true),
             ("(random)", true),
+            ("(search: request)", true),
             (ORACLE, true),
         ]
     );
@@ -105,8 +112,44 @@ fn blind_and_aware_are_measured_beside_floors_and_a_ceiling() {
 }
 
 #[test]
+fn a_question_that_is_known_is_the_current_request() {
+    let case = case();
+    let (blind, aware) = (case.blind().unwrap(), case.aware(&case.questions[1]).unwrap());
+    assert_eq!((blind.messages.len(), aware.messages.len()), (20, 21));
+    let request = aware.messages[20];
+    assert_eq!((request.role(), text_of(request).trim_end()), (Role::User, "Both?"));
+}
+
+#[test]
+fn a_search_finds_what_is_hidden_among_the_best_ten() {
+    let case = case();
+    let found = |question: usize, shown: &Shown| case.found(&case.questions[question], shown);
+    // The word of the question stands in all but two messages, in the shortest text of them: the first question finds its evidence.
+    assert_eq!(found(0, &shown(&[], &[])), Some(1.0));
+    assert_eq!(found(0, &shown(&[1], &[])), None);
+    // `Both` stands nowhere.
+    assert_eq!((found(1, &shown(&[], &[])), found(1, &shown(&[1], &[]))), (Some(0.0), Some(0.0)));
+    // The messages 2 to 19 are alike, and of these the newest ten are found first: the oldest, once eight of them are shown.
+    let alike = case_with(&json!([{"text": "Number?", "evidence": ["m2"]}]));
+    assert_eq!(alike.found(&alike.questions[0], &shown(&[], &[])), Some(0.0));
+    assert_eq!(alike.found(&alike.questions[0], &shown(&[12, 13, 14, 15, 16, 17, 18, 19], &[])), Some(1.0));
+    // A message of which a part is shown is hidden too.
+    assert_eq!(found(0, &shown(&[], &["The rare word"])), Some(1.0));
+}
+
+#[test]
+fn a_search_for_the_request_knows_it_only_where_it_is_the_current_one() {
+    let evidence = measured("40%");
+    let row = &evidence.shares[0].rows[4];
+    assert_eq!((&*row.strategy, row.blind.evidence, row.blind.missed), ("(search: request)", None, 0));
+    // `Which word?` is near to the message that answers it, and `Both?` to none.
+    assert_eq!((row.aware.evidence, row.aware.missed), (Some(50.0), 0));
+}
+
+#[test]
 fn everything_is_shown_where_everything_fits() {
-    for row in &measured("100%").shares[0].rows {
+    let evidence = measured("100%");
+    for row in evidence.shares[0].rows.iter().filter(|row| row.strategy != "(search: request)") {
         for retained in [&row.blind, &row.aware] {
             assert_eq!((retained.evidence, retained.missed), (Some(100.0), 0), "{row:?}");
         }

@@ -13,7 +13,8 @@ impl Evidence {
             "{}, {} with labelled evidence; {}, by {tokenizer}\n\
              Percent, means over the questions. Evidence: the share of the labelled messages that is shown. Terms: of the words of\n\
              the answer that stand in them, the share that is shown. Blind: the question is not known. Aware: it is the current\n\
-             request. Left: tokens after the compaction. Log: hidden groups that `expand` brings back. Rows in (): floors and a ceiling.\n",
+             request. Left: tokens after the compaction. Log: hidden groups that `expand` brings back. Found: of the\n\
+             evidence that is not shown, blind, that among the ten best of a search for the question. Rows in (): floors and a ceiling.\n",
             counted(self.conversations, "conversation"),
             counted(self.questions, "question"),
             counted(self.tokens_before, "token"),
@@ -44,18 +45,19 @@ impl Share {
             self.rows.iter().map(|row| row.strategy.chars().count()).max().unwrap_or(0).max(keep.len());
         let mut text = format!("\n{:width$}{:>9}{:>24}\n", "", "blind", "aware");
         text += &format!(
-            "{keep:width$}{:>9} {:>6} {:>6} {:>10} {:>6} {:>6} {:>6}\n",
-            "evidence", "terms", "left", "evidence", "terms", "left", "log"
+            "{keep:width$}{:>9} {:>6} {:>6} {:>10} {:>6} {:>6} {:>6} {:>6}\n",
+            "evidence", "terms", "left", "evidence", "terms", "left", "log", "found"
         );
         for row in &self.rows {
             // Writing into a text does not fail.
             let _ = writeln!(
                 text,
-                "{:width$}{}  {} {:>6}{}",
+                "{:width$}{}  {} {:>6} {:>6}{}",
                 row.strategy,
                 row.blind.to_text(),
                 row.aware.to_text(),
                 figure(row.recovered),
+                figure(row.found),
                 row.remarks()
             );
         }
