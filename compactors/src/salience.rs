@@ -1,75 +1,67 @@
-//! Keep the messages that say the most.
+//! Keep the groups of the highest worth.
 
 use core::cmp::Reverse;
 use core::fmt;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::vec::Vec;
 
-use epitome_core::{Draft, Group, GroupKind, PartKind, Protection, Strategy, Turn, Verdict};
+use epitome_core::{Draft, GroupKind, Protection, Strategy, Turn, Verdict};
 
-use crate::{Texts, Truncation};
+use crate::Truncation;
 
-/// Keeps the messages that say the most for their tokens, and those that are near to the open request.
+/// Fills the goal with the groups of the highest worth.
 ///
-/// *Keeps*: the newest turns, then the groups of the highest worth, each step with its request; summaries; and what [`Protection`]
-/// names. *Drops*: the other groups, whole. One that is too large is passed over. *Cost*: one pass over the texts, and one sort
-/// of the groups. *Stable prefix*: up to the first group that it drops, which is usually in the second turn. Without a goal, and
-/// where all else was not enough, it does what its [`Truncation`] does.
+/// *Keeps*: the newest turns, in at most a quarter of the room; then the groups of the highest worth, of equal ones the newest, each
+/// step with its request; summaries; and what [`Protection`] names. *Drops*: the other groups, whole. One that is too large is passed
+/// over. *Cost*: one sort of the groups. *Stable prefix*: up to the first group that it drops, which is usually in the second
+/// turn. Without a goal, and where all else was not enough, it does what its [`Truncation`] does.
 ///
-/// The worth of a group is the sum of two amounts. *How much it says*: the rarity of its distinct terms for each of its tokens; in
-/// what the user said it counts a quarter more, and of messages that say the same only the newest counts. *How near it is to the
-/// open request*, where the conversation ends with one or with results that the model waits for: its BM25 and, less, that
-/// of its four neighbours, since an answer stands beside its question.
-///
-/// It is made for conversations of people. The texts reach it as [`Texts`], so that it is made of a
-/// [`StrategySpec`](crate::StrategySpec):
+/// The worth of each group is the caller's knowledge, because a strategy sees no text. As a
+/// [`StrategySpec`](crate::StrategySpec), `salience`, it is the worth for conversations of people that
+/// [`Texts::worths`](crate::Texts::worths) gives.
 ///
 /// ```
-/// use epitome_compactors::{Engine, StrategySpec};
+/// use epitome_compactors::Salience;
+/// use epitome_core::{Draft, Strategy};
 ///
-/// let spec: StrategySpec = "salience".parse()?;
-/// assert!(spec.needs_texts());
-/// let engine = Engine::of(spec);
-/// # let _ = engine;
-/// # Ok::<(), epitome_compactors::SpecError>(())
+/// let short_ones = Salience::new(|draft: &Draft<'_>| {
+///     draft.index().groups().map(|group| u64::MAX - group.tokens().as_u64()).collect()
+/// });
+/// assert_eq!(short_ones.name(), "salience");
 /// ```
-#[derive(Clone)]
-pub struct Salience {
-    texts: Arc<Texts>,
+#[derive(Clone, Copy)]
+pub struct Salience<W> {
+    worths: W,
     truncation: Truncation,
-    near_request: bool,
 }
 
-impl fmt::Debug for Salience {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Salience").field("near_request", &self.near_request).finish_non_exhaustive()
-    }
-}
-
-impl Salience {
-    /// For an index whose texts these are.
-    #[must_use]
-    pub fn new(texts: Arc<Texts>) -> Self {
-        Self { texts, truncation: Truncation::new(), near_request: true }
+impl<W> Salience<W>
+where
+    W: Fn(&Draft<'_>) -> Vec<u64>,
+{
+    /// With the worth of each group of a draft's index, in their order; a group without any has 0.
+    pub fn new(worths: W) -> Self {
+        Self { worths, truncation: Truncation::new() }
     }
 
-    /// What it protects, how many turns it keeps as the newest ones, and what it does without a goal.
+    /// The groups it protects, the number of newest turns, and the rule without a goal.
     #[must_use]
-    pub const fn truncation(mut self, truncation: Truncation) -> Self {
+    pub fn truncation(mut self, truncation: Truncation) -> Self {
         self.truncation = truncation;
         self
     }
+}
 
-    /// Whether nearness to the open request counts; it does by default.
-    #[must_use]
-    pub const fn near_request(mut self, counts: bool) -> Self {
-        self.near_request = counts;
-        self
+impl<W> fmt::Debug for Salience<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Salience").field("truncation", &self.truncation).finish_non_exhaustive()
     }
 }
 
-impl Strategy for Salience {
+impl<W> Strategy for Salience<W>
+where
+    W: Fn(&Draft<'_>) -> Vec<u64>,
+{
     fn name(&self) -> &'static str {
         "salience"
     }
@@ -88,16 +80,6 @@ impl Strategy for Salience {
 
 /// The newest turns have at most this share of the room: a long answer is not worth all that was said before.
 const NEWEST_SHARE: u64 = 4;
-
-/// Nearness is worth so many times the rarity of terms, for each token.
-const NEARNESS: u64 = 100;
-
-/// Added to the tokens by which nearness is divided, so that a short message does not win by its length alone. This, and the
-/// factor above, measured best on labelled conversations of two kinds (docs/what-is-kept.md).
-const LENGTH_ADDED: u64 = 200;
-
-/// The share of the nearness of a neighbour, in percent, by its distance less one.
-const NEIGHBOURS: [u64; 2] = [70, 49];
 
 /// A group that may go.
 struct Candidate {
@@ -120,7 +102,10 @@ struct Survey {
     unpaid: HashMap<u32, u64>,
 }
 
-impl Salience {
+impl<W> Salience<W>
+where
+    W: Fn(&Draft<'_>) -> Vec<u64>,
+{
     /// Drops what has no room.
     fn fill(&self, draft: &mut Draft<'_>, goal: u64) {
         let Survey { mut candidates, always, mut unpaid } = self.survey(draft);
@@ -155,7 +140,7 @@ impl Salience {
     }
 
     fn survey(&self, draft: &Draft<'_>) -> Survey {
-        let near = self.near(draft);
+        let worths = (self.worths)(draft);
         let (mut survey, mut request) = (Survey::default(), None);
         for (at, group) in draft.index().groups().enumerate() {
             if draft.verdict(&group) != Verdict::Keep {
@@ -175,7 +160,7 @@ impl Salience {
                     leader: group.leader(),
                     turn: group.turn(),
                     tokens,
-                    worth: self.worth(&group, tokens, near.get(at).copied().unwrap_or(0)),
+                    worth: worths.get(at).copied().unwrap_or(0),
                     is_request: group.is_request(),
                     request: own,
                 });
@@ -186,49 +171,4 @@ impl Salience {
         }
         survey
     }
-
-    /// For each token.
-    fn worth(&self, group: &Group<'_>, tokens: u64, near: u64) -> u64 {
-        let says: u64 = positions(group).map(|position| self.texts.weight(position)).sum();
-        let says = if group.is_request() { says.saturating_add(says / 4) } else { says };
-        let near = near.saturating_mul(NEARNESS) / tokens.saturating_add(LENGTH_ADDED);
-        (says / tokens.max(1)).saturating_add(near)
-    }
-
-    /// How near each group is to the open request, with its neighbours; empty if there is none.
-    fn near(&self, draft: &Draft<'_>) -> Vec<u64> {
-        let Some(request) = open_request(draft).filter(|_| self.near_request) else { return Vec::new() };
-        let mut scores = Vec::new();
-        for position in positions(&request) {
-            for (at, score) in self.texts.near(position).into_iter().enumerate() {
-                match scores.get_mut(at) {
-                    Some(sum) => *sum = u64::saturating_add(*sum, score),
-                    None => scores.push(score),
-                }
-            }
-        }
-        let score = |position: u32| scores.get(position as usize).copied().unwrap_or(0);
-        let own: Vec<u64> = draft.index().groups().map(|group| positions(&group).map(score).sum()).collect();
-        (0..own.len()).map(|at| with_neighbours(&own, at)).collect()
-    }
-}
-
-/// The last request, if the conversation ends with it or with results that the model has not seen.
-fn open_request<'a>(draft: &Draft<'a>) -> Option<Group<'a>> {
-    let last = draft.index().groups().next_back()?;
-    let is_open = last.is_request() || last.parts().any(|part| part.kind() == PartKind::ToolResult);
-    draft.index().groups().rev().find(Group::is_request).filter(|_| is_open)
-}
-
-fn with_neighbours(scores: &[u64], at: usize) -> u64 {
-    let score = |at: Option<usize>| at.and_then(|at| scores.get(at)).copied().unwrap_or(0);
-    let own = score(Some(at));
-    (1_usize..).zip(NEIGHBOURS).fold(own, |sum, (distance, percent)| {
-        let both = score(at.checked_sub(distance)).saturating_add(score(at.checked_add(distance)));
-        sum.saturating_add(both.saturating_mul(percent) / 100)
-    })
-}
-
-fn positions<'a>(group: &Group<'a>) -> impl Iterator<Item = u32> + use<'a> {
-    group.positions().flatten()
 }

@@ -8,6 +8,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod worth;
 
 use core::fmt;
 use core::str::FromStr;

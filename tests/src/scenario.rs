@@ -95,7 +95,7 @@ fn kind(kind: usize) -> BoxedStrategy<Spec> {
         5 => reasoning().boxed(),
         6 => Just(Spec::Ephemeral).boxed(),
         7 => exchanges().boxed(),
-        8 => Just(Spec::Newest).boxed(),
+        8 => prop_oneof![Just(Spec::Newest), salience()].boxed(),
         9 => digest().boxed(),
         10 => ledger().boxed(),
         _ => summarize().boxed(),
@@ -143,6 +143,8 @@ pub fn spec() -> impl Strategy<Value = Spec> {
     prop_oneof![
         6 => truncate(),
         3 => Just(Spec::Newest),
+        3 => salience(),
+        1 => (salience(), ledger()).prop_map(|(first, last)| Spec::Pipeline(vec![first, last])),
         3 => ledger().prop_map(|last| Spec::Pipeline(vec![Spec::Newest, last])),
         1 => (truncate(), ledger()).prop_map(|(first, last)| Spec::Pipeline(vec![first, last])),
         1 => (clear(), ledger()).prop_map(|(first, last)| Spec::Pipeline(vec![first, last])),
@@ -195,6 +197,10 @@ fn clear() -> impl Strategy<Value = Spec> {
             placeholder,
         },
     )
+}
+
+fn salience() -> impl Strategy<Value = Spec> {
+    (0..4_u32).prop_map(|recent| Spec::Salience { recent })
 }
 
 fn ledger() -> impl Strategy<Value = Spec> {

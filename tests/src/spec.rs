@@ -5,7 +5,7 @@ use core::str::FromStr;
 
 use epitome_compactors::{
     ContextWindow, EphemeralFirst, Ledger, NewestFirst, OversizedClamp, Pipeline, ReasoningClearing,
-    SlidingWindow, Strength, Summarization, Supersede, ToolExchangeDigest, ToolExchangeDrop,
+    Salience, SlidingWindow, Strength, Summarization, Supersede, ToolExchangeDigest, ToolExchangeDrop,
     ToolResultClearing, Truncation, Window,
 };
 use epitome_core::{Draft, IndexedPart, Profile, Protection, Strategy, Tokens, ToolName};
@@ -28,6 +28,11 @@ pub enum Spec {
     },
     /// `newest`: truncation that fills the goal from the newest group on.
     Newest,
+    /// `salience recent=2`: the worth of a group is what [`worth`] says.
+    Salience {
+        /// How many of the newest turns come first.
+        recent: u32,
+    },
     /// `ledger share=15`
     Ledger {
         /// Its share of the goal, in percent.
@@ -138,7 +143,11 @@ impl Spec {
     #[must_use]
     pub fn takes_a_share(&self) -> bool {
         match self {
-            Self::Truncate { .. } | Self::Newest | Self::Window { .. } | Self::ContextWindow { .. } => true,
+            Self::Truncate { .. }
+            | Self::Newest
+            | Self::Salience { .. }
+            | Self::Window { .. }
+            | Self::ContextWindow { .. } => true,
             Self::Pipeline(stages) => stages.iter().any(Self::takes_a_share),
             _ => false,
         }
@@ -162,6 +171,12 @@ impl Spec {
                     .strength(*strength),
             ),
             Self::Newest => use_it(&NewestFirst::new()),
+            Self::Salience { recent } => {
+                let worths = |draft: &Draft<'_>| {
+                    draft.index().groups().map(|group| worth(group.turn().0, group.is_request())).collect()
+                };
+                use_it(&Salience::new(worths).truncation(Truncation::new().preserve_recent(*recent)));
+            }
             Self::Ledger { share } => use_it(&Ledger::new().share(*share)),
             Self::Window { window, first_user } => {
                 use_it(&SlidingWindow::new(*window).preserve_first_user(*first_user));
@@ -198,6 +213,12 @@ impl Spec {
             }
         }
     }
+}
+
+/// The worth of a group of a turn, in an order that is not that of age; equal for many.
+#[must_use]
+pub fn worth(turn: u32, is_request: bool) -> u64 {
+    (u64::from(turn) * 7 + u64::from(is_request) * 3) % 5
 }
 
 impl Strategy for Spec {
@@ -253,6 +274,7 @@ impl fmt::Display for Spec {
                 )
             }
             Self::Newest => f.write_str("newest"),
+            Self::Salience { recent } => write!(f, "salience recent={recent}"),
             Self::Ledger { share } => write!(f, "ledger share={share}"),
             Self::Window { window, first_user } => {
                 match window {
@@ -304,6 +326,7 @@ impl FromStr for Spec {
         let mut spec = match words.next() {
             Some("truncate") => Self::truncate(),
             Some("newest") => Self::Newest,
+            Some("salience") => Self::Salience { recent: 2 },
             Some("ledger") => Self::Ledger { share: 15 },
             Some("window") => Self::window(Window::Goal),
             Some("clear") => Self::clear(),
@@ -328,7 +351,7 @@ impl Spec {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         let number = || value.parse::<u32>().map_err(|error| format!("{word}: {error}"));
         match (self, name) {
-            (Self::Truncate { recent, .. }, "recent") => *recent = number()?,
+            (Self::Truncate { recent, .. } | Self::Salience { recent }, "recent") => *recent = number()?,
             (Self::Truncate { system, .. }, "system") => *system = value == "all",
             (Self::Truncate { strength, .. }, "strength") => {
                 *strength = match value {

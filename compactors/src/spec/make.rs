@@ -151,9 +151,9 @@ fn made(stage: &Stage, texts: &Arc<Texts>) -> Box<dyn Strategy + Send + Sync> {
             Box::new(made)
         }
         table::SALIENCE => {
-            let mut made = Salience::new(Arc::clone(texts)).truncation(truncation(stage));
-            set!(made, stage.switch("near-request"), near_request);
-            Box::new(made)
+            let (texts, near) = (Arc::clone(texts), stage.switch("near-request") != Some(false));
+            let made = Salience::new(move |draft: &Draft<'_>| texts.worths(draft, near));
+            Box::new(made.truncation(truncation(stage)))
         }
         table::LEDGER => {
             let mut made = Ledger::new();

@@ -127,7 +127,7 @@ fn every_row_makes_its_strategy() {
             format!(":{}={value}", parameter.name)
         });
         let text = said.fold(row.name.to_string(), |text, said| text + &said);
-        text.parse::<StrategySpec>().unwrap().strategy(Things::default()).name()
+        text.parse::<StrategySpec>().unwrap().strategy(Texts::default()).name()
     };
     let names: Vec<_> = STAGES.iter().map(made).collect();
     let expected = [
@@ -141,6 +141,7 @@ fn every_row_makes_its_strategy() {
         "supersede",
         "ephemeral_first",
         "summarize",
+        "salience",
         "ledger",
         "agent",
         "context_window",

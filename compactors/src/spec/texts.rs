@@ -62,14 +62,14 @@ impl Texts {
     }
 
     /// How much the message at `position` says, in units of [`SearchIndex::weight`]; 0 if a newer one says the same.
-    pub(crate) fn weight(&self, position: u32) -> u64 {
+    pub(super) fn weight(&self, position: u32) -> u64 {
         let Some(search) = &self.search else { return 0 };
         let newest = search.hashes.get(position as usize).and_then(|hash| search.newest.get(hash));
         if newest == Some(&position) { search.index.weight(position as usize) } else { 0 }
     }
 
     /// By position, how near each message is to the one at `position`; empty where no search was asked for.
-    pub(crate) fn near(&self, position: u32) -> Vec<u64> {
+    pub(super) fn near(&self, position: u32) -> Vec<u64> {
         let scores = self.search.as_ref().map(|search| search.index.scores_like(position as usize));
         scores.unwrap_or_default()
     }

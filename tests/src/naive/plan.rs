@@ -4,6 +4,7 @@ mod clear;
 mod digest;
 mod ledger;
 mod newest;
+mod salience;
 mod summarize;
 
 use epitome_compactors::{Strength, Window};
@@ -151,6 +152,15 @@ impl Draft<'_> {
                 }
                 self.run_oldest(2);
                 self.squeeze();
+            }
+            Spec::Salience { recent } => {
+                match self.budget.goal() {
+                    None => {
+                        self.drop_share((self.naive.turn + 1).saturating_sub(*recent), Strength::Moderate)
+                    }
+                    Some(goal) => self.salience(goal, *recent),
+                }
+                self.run_oldest(*recent);
             }
             Spec::Ledger { share } => self.ledger(u64::from(*share)),
             Spec::Window { window, .. } => {

@@ -94,7 +94,7 @@ impl Draft<'_> {
     }
 
     /// A group that may go and is no summary.
-    fn is_free(&self, at: usize) -> bool {
+    pub(super) fn is_free(&self, at: usize) -> bool {
         self.may_drop(at) && self.groups[at].kind != GroupKind::Summary
     }
 

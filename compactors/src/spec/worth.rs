@@ -1,0 +1,75 @@
+//! How much each group of a conversation is worth.
+
+use std::vec::Vec;
+
+use epitome_core::{Draft, Group, PartKind};
+
+use super::Texts;
+
+/// Nearness is worth so many times the rarity of terms, for each token.
+const NEARNESS: u64 = 100;
+
+/// Added to the tokens by which nearness is divided, so that a short message does not win by its length alone. This, and the
+/// factor above, measured best on labelled conversations of two kinds (docs/what-is-kept.md).
+const LENGTH_ADDED: u64 = 200;
+
+/// The share of the nearness of a neighbour, in percent, by its distance less one.
+const NEIGHBOURS: [u64; 2] = [70, 49];
+
+impl Texts {
+    /// The worth of each group of a draft's index, for [`Salience`](crate::Salience): the sum of two amounts.
+    ///
+    /// *How much it says*: the rarity of its distinct terms, for each of its tokens; that of what the user said counts twice, and of
+    /// messages that say the same only the newest counts. *How near it is to the open request*, with `near_request` and where the
+    /// conversation ends with a request or with results that the model waits for: its BM25 and, less, that of its four
+    /// neighbours, since an answer stands beside its question.
+    #[must_use]
+    pub fn worths(&self, draft: &Draft<'_>, near_request: bool) -> Vec<u64> {
+        let near = open_request(draft).filter(|_| near_request).map(|request| self.near_to(draft, &request));
+        let near = |at: usize| near.as_ref().and_then(|near| near.get(at)).copied().unwrap_or(0);
+        draft.index().groups().enumerate().map(|(at, group)| self.worth(draft, &group, near(at))).collect()
+    }
+
+    fn worth(&self, draft: &Draft<'_>, group: &Group<'_>, near: u64) -> u64 {
+        let tokens = draft.tokens_left(group);
+        let says: u64 = positions(group).map(|position| self.weight(position)).sum();
+        let says = if group.is_request() { says.saturating_mul(2) } else { says };
+        let near = near.saturating_mul(NEARNESS) / tokens.saturating_add(LENGTH_ADDED);
+        (says / tokens.max(1)).saturating_add(near)
+    }
+
+    /// How near each group is to a request, with its neighbours.
+    fn near_to(&self, draft: &Draft<'_>, request: &Group<'_>) -> Vec<u64> {
+        let mut scores = Vec::new();
+        for position in positions(request) {
+            let own = self.near(position);
+            scores.resize(own.len(), 0_u64);
+            scores.iter_mut().zip(own).for_each(|(sum, score)| *sum = sum.saturating_add(score));
+        }
+        let score = |position: u32| scores.get(position as usize).copied().unwrap_or(0);
+        let own: Vec<u64> = draft.index().groups().map(|group| positions(&group).map(score).sum()).collect();
+        (0..own.len()).map(|at| with_neighbours(&own, at)).collect()
+    }
+}
+/// The last request, if the conversation ends with it or with results that the model has not seen.
+fn open_request<'a>(draft: &Draft<'a>) -> Option<Group<'a>> {
+    let last = draft.index().groups().next_back()?;
+    let is_open = last.is_request() || last.parts().any(|part| part.kind() == PartKind::ToolResult);
+    draft.index().groups().rev().find(Group::is_request).filter(|_| is_open)
+}
+
+fn with_neighbours(scores: &[u64], at: usize) -> u64 {
+    let score = |at: Option<usize>| at.and_then(|at| scores.get(at)).copied().unwrap_or(0);
+    let own = score(Some(at));
+    (1_usize..).zip(NEIGHBOURS).fold(own, |sum, (distance, percent)| {
+        let both = score(at.checked_sub(distance)).saturating_add(score(at.checked_add(distance)));
+        sum.saturating_add(both.saturating_mul(percent) / 100)
+    })
+}
+
+fn positions<'a>(group: &Group<'a>) -> impl Iterator<Item = u32> + use<'a> {
+    group.positions().flatten()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! The choice of groups by their worth, by its words.
+
+use epitome_core::GroupKind;
+
+use super::{Draft, begins_turn};
+use crate::spec::worth;
+
+impl Draft<'_> {
+    /// The newest turns in a quarter of the room, then one group after another, the best of those that are left.
+    pub(super) fn salience(&mut self, goal: u64, recent: u32) {
+        let free: Vec<usize> = (0..self.groups.len()).filter(|at| self.is_free(*at)).collect();
+        let mut kept: Vec<usize> =
+            (0..self.groups.len()).filter(|at| !self.is_gone(*at) && !free.contains(at)).collect();
+        self.bring_requests(&mut kept);
+        let always = self.size_of_all(&kept);
+        let room = goal.saturating_sub(always);
+        let newest = (self.naive.turn + 1).saturating_sub(recent);
+        for at in free.iter().rev().filter(|at| self.groups[**at].turn >= newest) {
+            self.try_to_keep(&mut kept, *at, always + room / 4);
+        }
+        let mut rest: Vec<usize> = free.iter().copied().filter(|at| !kept.contains(at)).collect();
+        while !rest.is_empty() {
+            let best = rest.iter().copied().max_by_key(|at| (self.worth_of(*at), *at)).expect("one is left");
+            rest.retain(|at| *at != best);
+            self.try_to_keep(&mut kept, best, always + room);
+        }
+        for at in free {
+            if !kept.contains(&at) {
+                self.drop(at);
+            }
+        }
+    }
+
+    fn worth_of(&self, at: usize) -> u64 {
+        worth(self.groups[at].turn, begins_turn(self.first(at)))
+    }
+
+    /// Keeps a group with its request if all that is kept then has at most so many tokens.
+    fn try_to_keep(&self, kept: &mut Vec<usize>, at: usize, most: u64) {
+        let mut with = kept.clone();
+        if !with.contains(&at) {
+            with.push(at);
+        }
+        self.bring_requests(&mut with);
+        if self.size_of_all(&with) <= most {
+            *kept = with;
+        }
+    }
+
+    /// Each step brings the last request before it.
+    fn bring_requests(&self, kept: &mut Vec<usize>) {
+        for at in kept.clone() {
+            let is_step = matches!(self.groups[at].kind, GroupKind::Assistant | GroupKind::Exchange);
+            let request = (0..at).rev().find(|before| begins_turn(self.first(*before)));
+            if let Some(request) = request.filter(|request| is_step && !kept.contains(request)) {
+                kept.push(request);
+            }
+        }
+    }
+
+    fn size_of_all(&self, kept: &[usize]) -> u64 {
+        kept.iter().map(|at| self.size_of(*at)).sum()
+    }
+}
