@@ -7,7 +7,7 @@ use epitome_core::{Draft, Group, PartKind};
 use super::Texts;
 
 /// Nearness is worth so many times the rarity of terms, for each token.
-const NEARNESS: u64 = 100;
+const NEARNESS: u64 = 200;
 
 /// Added to the tokens by which nearness is divided, so that a short message does not win by its length alone. This, and the
 /// factor above, measured best on labelled conversations of two kinds (docs/what-is-kept.md).
@@ -32,7 +32,7 @@ impl Texts {
 
     fn worth(&self, draft: &Draft<'_>, group: &Group<'_>, near: u64) -> u64 {
         let tokens = draft.tokens_left(group);
-        let says: u64 = positions(group).map(|position| self.weight(position)).sum();
+        let says = positions(group).map(|position| self.weight(position)).fold(0, u64::saturating_add);
         let says = if group.is_request() { says.saturating_mul(2) } else { says };
         let near = near.saturating_mul(NEARNESS) / tokens.saturating_add(LENGTH_ADDED);
         (says / tokens.max(1)).saturating_add(near)
@@ -47,7 +47,11 @@ impl Texts {
             scores.iter_mut().zip(own).for_each(|(sum, score)| *sum = sum.saturating_add(score));
         }
         let score = |position: u32| scores.get(position as usize).copied().unwrap_or(0);
-        let own: Vec<u64> = draft.index().groups().map(|group| positions(&group).map(score).sum()).collect();
+        let own: Vec<u64> = draft
+            .index()
+            .groups()
+            .map(|group| positions(&group).map(score).fold(0, u64::saturating_add))
+            .collect();
         (0..own.len()).map(|at| with_neighbours(&own, at)).collect()
     }
 }

@@ -64,7 +64,7 @@ fn what_the_open_request_is_about_stays_with_its_neighbours() {
         "c",
     ];
     let mut messages = dialogue(&texts, "yes");
-    messages.push(said(Role::User, "which invoice was it?"));
+    messages.push(said(Role::User, "which invoice of March was it?"));
     let near = verdicts("salience:recent=0", &messages, 5);
     assert_eq!(near.chars().nth(4), Some('K'), "{near}");
     assert_eq!(near.chars().nth(2), Some('D'), "{near}");
