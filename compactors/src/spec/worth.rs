@@ -34,8 +34,8 @@ impl Texts {
         let tokens = draft.tokens_left(group);
         let says = positions(group).map(|position| self.weight(position)).fold(0, u64::saturating_add);
         let says = if group.is_request() { says.saturating_mul(2) } else { says };
-        let near = near.saturating_mul(NEARNESS) / tokens.saturating_add(LENGTH_ADDED);
-        (says / tokens.max(1)).saturating_add(near)
+        let near = near.saturating_mul(NEARNESS).checked_div(tokens.saturating_add(LENGTH_ADDED));
+        says.checked_div(tokens).unwrap_or(says).saturating_add(near.unwrap_or(0))
     }
 
     /// How near each group is to a request, with its neighbours.
