@@ -58,7 +58,7 @@ impl Job for AppendJob {
         if let Some(receipt) = receipt {
             return self.again(lease, found, receipt).await;
         }
-        let first = found.map_or(Seq(0), |row| row.head);
+        let first = found.map_or(Seq(0), |row| row.counters.head);
         if self.head != first {
             return Err(rules::head_conflict(self.head, first).into());
         }
@@ -116,7 +116,7 @@ impl AppendJob {
         lease.commit().await?;
         match self.find(lease).await? {
             (found, Some(receipt)) => self.again(lease, found, receipt).await,
-            (Some(row), None) => Err(rules::head_conflict(self.head, row.head).into()),
+            (Some(row), None) => Err(rules::head_conflict(self.head, row.counters.head).into()),
             (None, None) => {
                 Err(remote::unavailable("append: the session was created and deleted meanwhile").into())
             }
@@ -141,7 +141,7 @@ impl AppendJob {
 
     async fn keep_state(&self, lease: &Lease<'_>, row: &SessionRow) -> Result<Option<StateOutcome>, Failure> {
         match &self.state {
-            Some(state) => state::keep(lease, row.id, row.head, state).await.map(Some),
+            Some(state) => state::keep(lease, row.id, row.counters.head, state).await.map(Some),
             None => Ok(None),
         }
     }
@@ -200,7 +200,7 @@ impl AppendJob {
         placement: &Placement,
     ) -> Result<Stored, Failure> {
         row.append(self.entries.len(), placement, self.time);
-        let appended = Appended::new(first, row.head, row.revision);
+        let appended = Appended::new(first, row.counters.head, row.counters.revision);
         let messages = async {
             for piece in pieces(&self.bodies.texts) {
                 self.insert_piece(lease, row.id, first, placement, piece).await?;
@@ -277,7 +277,7 @@ impl AppendJob {
         let token = self.token.as_str();
         let (first, head, revision) = (int(appended.first.0), int(appended.head.0), int(appended.revision.0));
         let (key, bytes, digest) = (digest(token), token.as_bytes(), self.bodies.digest.as_slice());
-        let (key, time) = (key.as_slice(), stored_time(row.appended));
+        let (key, time) = (key.as_slice(), stored_time(row.counters.appended));
         let columns: [&(dyn ToSql + Sync); 8] =
             [&row.id, &key, &bytes, &digest, &first, &head, &revision, &time];
         lease.execute(&insert, &columns).await?;

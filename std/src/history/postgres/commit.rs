@@ -39,8 +39,13 @@ impl Job for CommitJob {
     async fn run(&self, lease: &Lease<'_>) -> Result<Revision, Failure> {
         let (found, known) = self.find(lease).await?;
         let (mut row, runs) = found.ok_or_else(|| rules::not_found("commit"))?;
-        if let Some(made) = rules::check_commit(&self.record, self.bodies.id, known, row.revision, row.head)?
-        {
+        if let Some(made) = rules::check_commit(
+            &self.record,
+            self.bodies.id,
+            known,
+            row.counters.revision,
+            row.counters.head,
+        )? {
             return Ok(made);
         }
         let (messages, summaries) = visible(lease, row.id, &runs).await?;
@@ -48,21 +53,21 @@ impl Job for CommitJob {
         let stand_ins = shorten(lease, row.id, &self.record.edits).await?;
         rules::check_groups(&self.record, &messages)?;
 
-        row.revision = row.revision.next();
-        row.live_messages = edit.live_messages;
-        row.live_tokens = edit.live_tokens;
+        row.counters.revision = row.counters.revision.next();
+        row.counters.live_messages = edit.live_messages;
+        row.counters.live_tokens = edit.live_tokens;
         hide(lease, &row, &edit).await?;
         let edits = self.record.edits.iter().zip(stand_ins).map(|(edit, stand_ins)| {
-            write_edit(lease, row.id, (edit.seq, row.revision, &edit.count, stand_ins))
+            write_edit(lease, row.id, (edit.seq, row.counters.revision, &edit.count, stand_ins))
         });
         let shown = try_join(self.show(lease, &row), try_join_all(edits));
         let left = messages.iter().map(|message| message.seq);
         let left = left.filter(|seq| edit.messages.binary_search(seq).is_err());
-        let runs = Runs::around(left, row.head);
+        let runs = Runs::around(left, row.counters.head);
         let saved = try_join(save_session(lease, &row), save_runs(lease, &row, &runs));
         try_join3(shown, self.keep(lease, &row), saved).await?;
         lease.commit().await?;
-        Ok(row.revision)
+        Ok(row.counters.revision)
     }
 }
 
@@ -86,7 +91,7 @@ impl CommitJob {
 
     /// Shows the summaries.
     async fn show(&self, lease: &Lease<'_>, row: &SessionRow) -> Result<(), Failure> {
-        let revision = int(row.revision.0);
+        let revision = int(row.counters.revision.0);
         for (summary, body) in self.record.summaries.iter().zip(&self.bodies.summaries) {
             let [insert] = lease.prepare([sql::NEW_SUMMARY]).await?;
             let (key, tokens) = (int(summary.key.0), int(summary.count.tokens.as_u64()));
@@ -115,7 +120,7 @@ impl CommitJob {
         }
         let [insert] = lease.prepare([sql::NEW_RECORD]).await?;
         let id = self.bodies.id.as_bytes().as_slice();
-        lease.execute(&insert, &[&row.id, &int(row.revision.0), &id, &self.bodies.text]).await?;
+        lease.execute(&insert, &[&row.id, &int(row.counters.revision.0), &id, &self.bodies.text]).await?;
         Ok(())
     }
 }
@@ -146,7 +151,8 @@ pub(super) async fn visible(
     let summary = |row: &Row| {
         let covers = covers(row.try_get(2)?)?;
         let (tokens, standing) = (Tokens(number32(row, 1)?), rows::standing(row.try_get(3)?)?);
-        Ok(VisibleSummary { key: Seq(number(row, 0)?), covers, tokens, standing })
+        let made = Revision(number(row, 4)?);
+        Ok(VisibleSummary { key: Seq(number(row, 0)?), made, covers, tokens, standing })
     };
     let mut messages = messages.iter().map(message).collect::<Result<Vec<_>, Failure>>()?;
     messages.sort_unstable_by_key(|message| message.seq);
@@ -154,7 +160,7 @@ pub(super) async fn visible(
 }
 
 async fn hide(lease: &Lease<'_>, row: &SessionRow, edit: &rules::Edit) -> Result<(), Failure> {
-    let revision = int(row.revision.0);
+    let revision = int(row.counters.revision.0);
     let [messages, summary] = lease.prepare([sql::HIDE_MESSAGES, sql::HIDE_SUMMARY]).await?;
     let (messages, summary, runs) = (&messages, &summary, Runs::exactly(edit.messages.iter().copied()));
     let hides = runs.pairs().map(|(first, last)| async move {

@@ -32,18 +32,18 @@ impl Job for PruneJob {
     async fn run(&self, lease: &Lease<'_>) -> Result<Pruned, Failure> {
         let (mut row, _) = locked(lease, &self.session, Self::NAME).await?;
         let through = int(self.through.0);
-        rules::check_prune(self.through, row.revision)?;
-        let mut done = Pruned::new(row.revision.next(), self.through);
+        rules::check_prune(self.through, row.counters.revision)?;
+        let mut done = Pruned::new(row.counters.revision.next(), self.through);
         done.messages = prune_messages(lease, row.id, done).await?;
         done.summaries = prune_summaries(lease, row.id, done).await?;
         if done.messages == 0 && done.summaries == 0 {
             let [before] = lease.prepare([sql::PRUNED_THROUGH]).await?;
             let before = lease.row(&before, &[&row.id, &through]).await?;
             let before = before.as_ref().map(read).transpose()?;
-            return Ok(rules::pruned_before(before.into_iter(), self.through, row.revision));
+            return Ok(rules::pruned_before(before.into_iter(), self.through, row.counters.revision));
         }
         prune_records(lease, row.id).await?;
-        row.revision = done.revision;
+        row.counters.revision = done.revision;
         save_session(lease, &row).await?;
         let [insert] = lease.prepare([sql::NEW_PRUNE]).await?;
         let (revision, messages, summaries) = (int(done.revision.0), int(done.messages), int(done.summaries));

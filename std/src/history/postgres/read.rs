@@ -68,7 +68,7 @@ impl Job for TailJob {
         let message = message_turn_begins(lease, &session, &runs);
         let summary = summary_turn_begins(lease, session.id);
         let (message, summary) = try_join(message, summary).await?;
-        let from = last_turn_begins(message, summary, session.head);
+        let from = last_turn_begins(message, summary, session.counters.head);
         projection(lease, &session, &runs, from).await
     }
 }
@@ -80,7 +80,7 @@ async fn message_turn_begins(
     runs: &Runs,
 ) -> Result<Option<(Seq, Turn)>, Failure> {
     let [turns] = lease.prepare([sql::TURNS]).await?;
-    let (mut before, mut limit, mut read) = (int(session.head.0), TURN_ROWS_FIRST, Vec::new());
+    let (mut before, mut limit, mut read) = (int(session.counters.head.0), TURN_ROWS_FIRST, Vec::new());
     loop {
         let newest = runs.newest(before, limit);
         let (low, high) = newest.columns();
@@ -152,7 +152,12 @@ async fn projection(
     // Two ascending runs: the sort merges them.
     rows.sort_by_key(|row| row.key);
     let unanswered = unanswered.iter().map(unanswered_call).collect::<Result<_, Failure>>()?;
-    Ok(StoredProjection { head: session.head, revision: session.revision, rows, unanswered })
+    Ok(StoredProjection {
+        head: session.counters.head,
+        revision: session.counters.revision,
+        rows,
+        unanswered,
+    })
 }
 
 fn message_rows(rows: &[Row]) -> Result<Vec<MessageRow>, Failure> {
@@ -187,7 +192,7 @@ impl Job for LogJob {
         let (rows, ()) = try_join(lease.rows(&log, &bounds), lease.commit()).await?;
         let rows = message_rows(&rows)?;
         let end = Seq(start.0.saturating_add(rows.len() as u64));
-        Ok(StoredPage { rows, next: rules::next_page(end, wanted, session.head) })
+        Ok(StoredPage { rows, next: rules::next_page(end, wanted, session.counters.head) })
     }
 }
 

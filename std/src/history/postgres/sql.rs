@@ -114,8 +114,7 @@ pub(super) const VISIBLE_MESSAGES: &str =
     LATERAL (SELECT seq, anchor, coalesce(edit_tokens, tokens), standing FROM @messages
         WHERE session = $1 AND live BETWEEN low AND high OFFSET 0) it";
 
-pub(super) const VISIBLE_SUMMARIES: &str =
-    "SELECT key, tokens, covers, standing FROM @summaries WHERE session = $1 AND live >= 0 ORDER BY live";
+pub(super) const VISIBLE_SUMMARIES: &str = "SELECT key, tokens, covers, standing, revision FROM @summaries WHERE session = $1 AND live >= 0 ORDER BY live";
 
 /// A message as it was appended, and what stands in place of its parts.
 pub(super) const EDITED: &str = "SELECT tokens, basis, counter, body, edit_tokens, edit_basis,

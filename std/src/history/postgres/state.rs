@@ -49,7 +49,7 @@ impl Job for SaveStateJob {
         let name = digest(self.session.as_str());
         let ((), found) = try_join(lease.begin(Access::Write), lease.row(&lock, &[&name.as_slice()])).await?;
         let row = row::session(&found.ok_or_else(|| rules::not_found(Self::NAME))?)?;
-        let outcome = keep(lease, row.id, row.head, &self.state).await?;
+        let outcome = keep(lease, row.id, row.counters.head, &self.state).await?;
         lease.commit().await?;
         Ok(outcome)
     }

@@ -48,15 +48,15 @@ impl Job for UncompactJob {
         let record = record(self.made, body)?;
         rules::nothing_pruned(&record, self.made, since.is_some())?;
 
-        row.revision = row.revision.next();
+        row.counters.revision = row.counters.revision.next();
         let runs = runs.with(&self.show_again(lease, &row).await?);
         self.restore_edits(lease, row.id, &record).await?;
         let (messages, summaries) = visible(lease, row.id, &runs).await?;
-        (row.live_messages, row.live_tokens) = rules::live(&messages, &summaries);
-        let runs = Runs::around(messages.iter().map(|message| message.seq), row.head);
+        (row.counters.live_messages, row.counters.live_tokens) = rules::live(&messages, &summaries);
+        let runs = Runs::around(messages.iter().map(|message| message.seq), row.counters.head);
         try_join(save_session(lease, &row), save_runs(lease, &row, &runs)).await?;
         lease.commit().await?;
-        Ok(row.revision)
+        Ok(row.counters.revision)
     }
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn locked(
 impl UncompactJob {
     /// Shows everything that the record has hidden, and its own summaries no more. The messages are answered in ascending order.
     async fn show_again(&self, lease: &Lease<'_>, row: &SessionRow) -> Result<Vec<Seq>, Failure> {
-        let (made, undoing) = (int(self.made.0), int(row.revision.0));
+        let (made, undoing) = (int(self.made.0), int(row.counters.revision.0));
         let statements =
             [sql::FORGET_UNANSWERED, sql::WITHDRAW, sql::SHOW_MESSAGES, sql::SHOW_SUMMARIES, sql::UNDO];
         let [forget, withdraw, messages, summaries, undo] = lease.prepare(statements).await?;

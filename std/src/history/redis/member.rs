@@ -87,9 +87,9 @@ impl Member {
                     let (seq, anchor, tokens, standing) = (*seq, *anchor, *tokens, *standing);
                     messages.push(VisibleMessage { seq, anchor, tokens, standing });
                 }
-                Self::Summary { key, tokens, covers, standing, .. } => {
-                    let (key, tokens, standing) = (*key, *tokens, *standing);
-                    summaries.push(VisibleSummary { key, covers: covers.clone(), tokens, standing });
+                Self::Summary { key, revision: made, tokens, covers, standing, .. } => {
+                    let (key, made, tokens, standing) = (*key, *made, *tokens, *standing);
+                    summaries.push(VisibleSummary { key, made, covers: covers.clone(), tokens, standing });
                 }
             }
         }

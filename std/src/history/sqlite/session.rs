@@ -2,7 +2,9 @@
 
 use epitome_core::{Revision, Seq};
 
+use crate::history::bodies::Texts;
 use crate::history::encryption::{Place, Seal};
+use crate::history::kernel::Op;
 use crate::history::rules::corrupt;
 use crate::history::{RecordId, SessionId, StoreError};
 
@@ -14,6 +16,28 @@ pub(super) struct Session {
 }
 
 impl Session {
+    /// The texts of `op` as they are written, at the places that they get. At another head or revision they are not written.
+    pub(super) fn close_texts(&self, op: &Op<'_>, mut texts: Texts) -> Result<Texts, StoreError> {
+        match *op {
+            Op::Append(append, _) => {
+                texts.digest = self.seal.digest(texts.digest);
+                for (offset, text) in (0..).zip(&mut texts.messages) {
+                    let place = Place::message(append.head.0.saturating_add(offset));
+                    *text = self.close(place, core::mem::take(text))?;
+                }
+            }
+            Op::Commit(record, _) => {
+                let revision = record.parent.next().0;
+                for (summary, text) in record.summaries.iter().zip(&mut texts.summaries) {
+                    *text = self.close(Place::summary(revision, summary.key.0), core::mem::take(text))?;
+                }
+                texts.record = self.close(Place::record(revision), texts.record)?;
+            }
+            Op::Uncompact(_) | Op::Prune(_) | Op::SaveState(_) => {}
+        }
+        Ok(texts)
+    }
+
     /// `text` as it is written at `place`.
     pub(super) fn close(&self, place: Place, text: String) -> Result<String, StoreError> {
         self.seal.close(place, text)
