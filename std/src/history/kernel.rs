@@ -18,12 +18,15 @@ mod store;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(super) use self::changes::runs;
 pub(super) use self::changes::{Changes, Edits, Insert, KeptState as NewKeptState, NewRecord, Prune};
-use self::decide::Decision;
+#[cfg(feature = "redis")]
+pub(super) use self::decide::{Decision, decide, needs};
 pub(super) use self::facts::{
     Counters, Edited, Facts, Made, Needs, Prunable, Receipt, SaidBefore, SummaryPlace, Visible,
 };
 pub(super) use self::op::{Op, Reply};
 pub(super) use self::owned::OwnedOp;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+pub(super) use self::run::run;
 pub(super) use self::run::{Attempt, Transaction, run_now};
 pub use self::store::Store;
 pub(super) use self::store::{Extent, Tables};

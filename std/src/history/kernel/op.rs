@@ -56,6 +56,15 @@ pub(in crate::history) enum Reply {
 }
 
 impl Reply {
+    /// The reply of an append that has left the session at `revision`.
+    #[cfg(feature = "redis")]
+    pub(super) const fn at(self, revision: Revision) -> Self {
+        match self {
+            Self::Appended(appended, outcome) => Self::Appended(Appended { revision, ..appended }, outcome),
+            reply => reply,
+        }
+    }
+
     pub(in crate::history) fn appended(self) -> Result<(Appended, Option<StateOutcome>), StoreError> {
         match self {
             Self::Appended(appended, outcome) => Ok((appended, outcome)),

@@ -1,5 +1,7 @@
 //! The loop between a decision and the store that reads its facts and writes its changes.
 
+#[cfg(feature = "redis")]
+use epitome_core::Revision;
 use futures::FutureExt;
 
 use super::decide::{Decision, decide, needs};
@@ -11,6 +13,9 @@ use crate::history::{StoreError, StoreErrorKind};
 #[must_use]
 pub(in crate::history) enum Attempt {
     Done,
+    /// Done, and the session is at this revision: the facts were taken for granted, and had none.
+    #[cfg(feature = "redis")]
+    DoneAt(Revision),
     /// Nothing was written. The operation is decided anew.
     Moved,
 }
@@ -64,8 +69,12 @@ async fn attempt<T: Transaction>(op: &Op<'_>, session: &mut T) -> Result<Option<
                 return Ok(Some(reply));
             }
             Decision::Change(changes, reply) => {
-                let done = session.apply(&changes).await?;
-                return Ok(Some(reply).filter(|_| done == Attempt::Done));
+                return Ok(match session.apply(&changes).await? {
+                    Attempt::Done => Some(reply),
+                    #[cfg(feature = "redis")]
+                    Attempt::DoneAt(revision) => Some(reply.at(revision)),
+                    Attempt::Moved => None,
+                });
             }
             Decision::Ask(more) => {
                 wanted = session.facts(&more, &mut facts).await?;
