@@ -5,10 +5,10 @@ use epitome_core::{Basis, Head, Revision, Seq, Tokens, Turn};
 
 use super::bodies::{message, record};
 use super::kernel::Counters;
-use super::rules::{self, Placement, Restored, Standing, corrupt, not_storable};
+use super::rules::{self, Restored, Standing, corrupt, not_storable};
 use super::{
-    Committed, Entry, Live, Loaded, LogPage, Logged, MessageEdit, PartStandIn, RecordId, StoreError, Summary,
-    Timestamp, TokenCount, UnansweredCall,
+    Committed, Entry, Live, Loaded, LogPage, Logged, PartStandIn, RecordId, StoreError, Summary, Timestamp,
+    TokenCount, UnansweredCall,
 };
 use crate::message::Str;
 use crate::wire::stored;
@@ -18,21 +18,6 @@ use crate::wire::stored;
 pub(super) struct SessionRow {
     pub(super) id: i64,
     pub(super) counters: Counters,
-}
-
-impl SessionRow {
-    /// Counts so many messages more, which have these places, and the time of their append.
-    pub(super) fn append(&mut self, messages: usize, placement: &Placement, time: Option<Timestamp>) {
-        let counters = &mut self.counters;
-        counters.head = Seq(counters.head.0.saturating_add(messages as u64));
-        counters.live_messages = counters.live_messages.saturating_add(placement.live_messages);
-        counters.live_tokens = counters.live_tokens.saturating_add(placement.live_tokens);
-        if placement.moves_revision {
-            counters.revision = counters.revision.next();
-        }
-        counters.appended = Timestamp::after(time, counters.appended);
-        counters.created = counters.created.or(counters.appended);
-    }
 }
 
 /// A time as a database keeps it.
@@ -84,23 +69,6 @@ impl EditRow {
         let (stand_ins, count) = self.into_stand_ins()?;
         Ok(Restored { by, stand_ins, count })
     }
-}
-
-/// What stands in place of a message's parts after `edit`, over what stands there `before`, as it is stored. `body` is the
-/// stored message, and `whole` its size where nothing stands in it.
-pub(super) fn shortened<E: From<StoreError>>(
-    edit: &MessageEdit,
-    body: &str,
-    before: Option<EditRow>,
-    whole: impl FnOnce() -> Result<TokenCount, E>,
-) -> Result<String, E> {
-    let message = message(edit.seq, body)?;
-    let (before, shown) = match before {
-        Some(before) => before.into_stand_ins()?,
-        None => (Vec::new(), whole()?),
-    };
-    let stand_ins = rules::shorten(edit, &message, &before, &shown)?;
-    Ok(stored::encode_stand_ins(&stand_ins).map_err(not_storable)?)
 }
 
 impl MessageRow {

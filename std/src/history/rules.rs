@@ -3,7 +3,6 @@
 mod authority;
 mod place;
 mod stand_in;
-mod state;
 mod undo;
 
 use core::cmp::Ordering;
@@ -15,11 +14,9 @@ use epitome_core::{Head, Revision, Seq, Tokens};
 
 pub(super) use self::authority::Standing;
 pub(super) use self::place::{Anchor, Placement, place};
-#[cfg(any(feature = "postgres", feature = "redis"))]
-pub(super) use self::state::saved_state;
 pub(super) use self::undo::{
     Restored, Undoing, bare_record, check_prune, check_uncompact, is_pruned_record, live, nothing_pruned,
-    pruned_before, restored_edits,
+    restored_edits,
 };
 use super::edit::merged;
 use super::{

@@ -6,7 +6,6 @@ mod prune;
 mod state;
 mod uncompact;
 
-
 use super::{Changes, Counters, Facts, Needs, Op, Reply};
 use crate::history::StoreError;
 use crate::history::rules;
