@@ -69,8 +69,8 @@ pub use simple::{ByteStore, Saved, SimpleHistory};
 pub use sqlite::SqliteStore;
 use store::OwnedState;
 pub use store::{
-    Append, AppendToken, Appended, Entry, HistoryStore, KeptState, Live, Loaded, LogPage, Logged,
-    LoggedAppend, NewState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision, TokenCount,
+    Append, AppendPosition, AppendToken, Appended, Entry, HistoryStore, KeptState, Live, Loaded, LogPage,
+    Logged, LoggedAppend, NewState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision, TokenCount,
 };
 pub use time::Timestamp;
 pub use url::shown_url;

@@ -1,6 +1,8 @@
 //! The texts of messages and records, as the stores that keep them apart from the numbers write and read them.
 
-use epitome_core::{Revision, Seq};
+use epitome_core::Revision;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use epitome_core::Seq;
 use sha2::{Digest, Sha256};
 
 use super::kernel::Op;
@@ -14,6 +16,9 @@ use crate::wire::stored;
 pub(super) struct Texts {
     /// The messages that are appended.
     pub(super) messages: Vec<String>,
+    /// The number of the first of them, for which they were encrypted.
+    #[cfg(feature = "sqlite")]
+    pub(super) first: Seq,
     /// What tells appends under one token apart: the messages, which alone are the caller's.
     pub(super) digest: [u8; 32],
     /// The record that is committed, without its summaries.
@@ -50,6 +55,7 @@ impl Texts {
 }
 
 /// The stored message `seq`.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(super) fn message(seq: Seq, body: &str) -> Result<Message, StoreError> {
     let unread = |error| corrupt(format!("message {seq} cannot be read")).with_source(error);
     stored::decode(body).map_err(unread)

@@ -19,7 +19,7 @@ mod store;
 pub(super) use self::changes::runs;
 pub(super) use self::changes::{Changes, Edits, Insert, KeptState as NewKeptState, NewRecord, Prune};
 #[cfg(feature = "redis")]
-pub(super) use self::decide::{Decision, decide, needs};
+pub(super) use self::decide::{Decision, decide};
 pub(super) use self::facts::{
     Counters, Edited, Facts, Made, Needs, Prunable, Receipt, SaidBefore, SummaryPlace, Visible,
 };

@@ -54,9 +54,8 @@ use super::{
 /// # }
 /// ```
 ///
-/// Each operation that changes something is one script on the server. Appending is one request, unless it joins a group
-/// that is hidden: then two; committing is two; all others are one, but for `list`. `docs/redis.md` says which keys there
-/// are.
+/// Each operation that changes something is written by one script on the server. An append is one request where it is at the
+/// head and joins no hidden group; a commit is two. `docs/redis.md` says what the others cost, and which keys there are.
 ///
 /// *Concurrency*: any number of stores, also in several processes, may use one prefix. While a script runs the server
 /// does nothing else: a commit takes as long as what it changes is large, a load as what is visible. A list is not of one

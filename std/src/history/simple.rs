@@ -83,7 +83,7 @@ impl Saved {
 /// operation that finds others written meanwhile begins again. Where they are saved blindly, this one value must be the
 /// only writer; its own operations on one session wait for each other.
 ///
-/// *Cancel safety*: as [`HistoryStore`] says: what is dropped was saved whole or not at all.
+/// *Cancel safety*: as [`HistoryStore`](super::HistoryStore) says: what is dropped was saved whole or not at all.
 ///
 /// *Durability*: that of the [`ByteStore`].
 ///

@@ -66,13 +66,23 @@ pub(super) fn load(
     extent: Extent,
 ) -> Result<Loaded, StoreError> {
     let loaded = with(directory, "load", session, |opened, lines, here| {
-        let from = match extent {
-            Extent::All => Seq(0),
-            Extent::LastTurn => opened.known.index.last_turn()?,
-        };
-        projection(&opened.known, lines, from, here)
+        projection_of(&opened.known, lines, extent, here)
     });
     loaded?.ok_or_else(|| rules::not_found("load"))
+}
+
+/// The live projection, or so much of it.
+pub(super) fn projection_of(
+    known: &Known,
+    lines: &mut Lines<'_>,
+    extent: Extent,
+    here: Here<'_>,
+) -> Result<Loaded, StoreError> {
+    let from = match extent {
+        Extent::All => Seq(0),
+        Extent::LastTurn => known.index.last_turn()?,
+    };
+    projection(known, lines, from, here)
 }
 
 fn projection(known: &Known, lines: &mut Lines<'_>, from: Seq, here: Here<'_>) -> Result<Loaded, StoreError> {

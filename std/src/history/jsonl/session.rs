@@ -225,6 +225,10 @@ impl Opened {
         if let Some((token, entries)) = needs.receipt {
             facts.receipt = self.compared(token, entries, &mut lines, here)?;
         }
+        if let Some(extent) = needs.projection {
+            facts.projection =
+                Some((extent, read::projection_of(known, &mut lines, extent, here)?.of(extent)));
+        }
         let anchors = needs.anchors.iter().filter_map(|seq| Some((*seq, index.anchor(*seq).ok()?)));
         facts.anchors.extend(anchors);
         if needs.calls {
@@ -237,6 +241,17 @@ impl Opened {
             let kept = read::kept_state(known, &mut lines, here)?;
             facts.state_text = Some(kept.map(|kept| kept.text).unwrap_or_default());
         }
+        self.read_for_records(needs, facts, (&mut lines, here))
+    }
+
+    /// What commits, their undoing and prunes want.
+    fn read_for_records(
+        &self,
+        needs: &Needs<'_>,
+        facts: &mut Facts,
+        (lines, here): (&mut Lines<'_>, Here<'_>),
+    ) -> Result<(), StoreError> {
+        let (known, index) = (&self.known, &self.known.index);
         if let Some(revision) = needs.record_id {
             facts.record_id = index.record_at(revision).map(|kept| kept.id);
         }
@@ -244,7 +259,7 @@ impl Opened {
             facts.visible = index.visible()?;
         }
         for seq in needs.edited.iter().filter(|seq| **seq < index.head()) {
-            let Entry { message, count: whole, .. } = read::entry(known, &mut lines, *seq, here)?;
+            let Entry { message, count: whole, .. } = read::entry(known, lines, *seq, here)?;
             facts.edited.push(Edited {
                 seq: *seq,
                 message,
@@ -255,12 +270,12 @@ impl Opened {
         let turns = needs.turns.iter().filter_map(|seq| Some((*seq, index.slot(*seq).ok()?.turn)));
         facts.turns.extend(turns);
         if let Some(made) = needs.made {
-            facts.made = self.made(made, &mut lines, here)?;
+            facts.made = self.made(made, lines, here)?;
             facts.latest_held = index.held().next_back().map(|kept| kept.revision);
         }
         if let Some((before, seqs)) = &needs.earlier_edits {
             let wanted: BTreeSet<Seq> = seqs.iter().copied().collect();
-            facts.earlier_edits = Some(undo::edits_before(known, &mut lines, (*before, &wanted), here)?);
+            facts.earlier_edits = Some(undo::edits_before(known, lines, (*before, &wanted), here)?);
         }
         if let Some(through) = needs.prunable {
             facts.prunable = index.prunable(through);

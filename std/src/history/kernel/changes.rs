@@ -1,5 +1,7 @@
 //! The changes that a decision makes, for a store to write in one step.
 
+use std::borrow::Cow;
+
 use epitome_core::{Head, Revision, Seq, Turn};
 
 use super::{Counters, SummaryPlace};
@@ -40,7 +42,7 @@ pub(in crate::history) type Edits = Vec<(Seq, Option<Restored>)>;
 #[derive(Debug)]
 pub(in crate::history) struct Insert<'a> {
     pub(in crate::history) token: &'a AppendToken,
-    pub(in crate::history) entries: &'a [Entry],
+    pub(in crate::history) entries: Cow<'a, [Entry]>,
     /// For each entry the revision that hides it from the start.
     pub(in crate::history) hidden_by: Vec<Option<Revision>>,
     pub(in crate::history) appended: Appended,
@@ -52,7 +54,7 @@ impl Insert<'_> {
     /// The entries with their numbers, each with the revision that hides it.
     pub(in crate::history) fn placed(&self) -> impl Iterator<Item = (Seq, &Entry, Option<Revision>)> {
         let seqs = (self.appended.first.0..).map(Seq);
-        seqs.zip(self.entries).zip(&self.hidden_by).map(|((seq, entry), by)| (seq, entry, *by))
+        seqs.zip(&*self.entries).zip(&self.hidden_by).map(|((seq, entry), by)| (seq, entry, *by))
     }
 }
 

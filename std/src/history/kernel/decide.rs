@@ -6,6 +6,9 @@ mod prune;
 mod state;
 mod uncompact;
 
+#[cfg(test)]
+mod tests;
+
 use super::{Changes, Counters, Facts, Needs, Op, Reply};
 use crate::history::StoreError;
 use crate::history::rules;

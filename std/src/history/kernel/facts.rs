@@ -2,10 +2,11 @@
 
 use epitome_core::{Head, Revision, Seq, Turn};
 
+use super::Extent;
 use crate::history::rules::{Anchor, Restored, VisibleMessage, VisibleSummary};
 use crate::history::{
-    AppendToken, Appended, CompactionRecord, Entry, MessageEdit, Pruned, RecordId, StateRevision, Timestamp,
-    TokenCount, UnansweredCall,
+    AppendToken, Appended, CompactionRecord, Entry, Loaded, MessageEdit, Pruned, RecordId, StateRevision,
+    Timestamp, TokenCount, UnansweredCall,
 };
 use crate::message::Message;
 
@@ -16,6 +17,8 @@ pub(in crate::history) struct Needs<'a> {
     pub(in crate::history) receipt: Option<(&'a AppendToken, &'a [Entry])>,
     /// The groups of these messages: ascending.
     pub(in crate::history) anchors: Vec<Seq>,
+    /// The live projection, to place entries behind it.
+    pub(in crate::history) projection: Option<Extent>,
     /// The hidden calls without an answer.
     pub(in crate::history) calls: bool,
     /// The revision of the state.
@@ -46,6 +49,9 @@ pub(in crate::history) struct Facts {
     pub(in crate::history) receipt: Option<Receipt>,
     /// Those of the messages asked for that are in the log.
     pub(in crate::history) anchors: Vec<(Seq, Anchor)>,
+    /// The messages whose groups were asked for last.
+    pub(in crate::history) anchors_asked: Vec<Seq>,
+    pub(in crate::history) projection: Option<(Extent, Loaded)>,
     /// By group and place in it; `None` where nobody has asked.
     pub(in crate::history) calls: Option<Vec<UnansweredCall>>,
     /// 0 if there is none.

@@ -3,7 +3,9 @@
 use epitome_core::{Head, Revision};
 
 use super::Op;
-use crate::history::{Append, AppendToken, CompactionRecord, Entry, OwnedState, RecordId, Timestamp};
+use crate::history::{
+    Append, AppendPosition, AppendToken, CompactionRecord, Entry, OwnedState, RecordId, Timestamp,
+};
 
 /// An operation on its way to another thread.
 #[derive(Debug)]
@@ -11,6 +13,7 @@ pub(in crate::history) enum OwnedOp {
     Append {
         token: AppendToken,
         head: Head,
+        position: AppendPosition,
         entries: Vec<Entry>,
         time: Option<Timestamp>,
         state: Option<OwnedState>,
@@ -24,9 +27,10 @@ pub(in crate::history) enum OwnedOp {
 impl OwnedOp {
     pub(in crate::history) fn of(op: Op<'_>) -> Self {
         match op {
-            Op::Append(Append { token, head, entries, time }, state) => Self::Append {
+            Op::Append(Append { token, head, position, entries, time }, state) => Self::Append {
                 token: token.clone(),
                 head,
+                position,
                 entries: entries.to_vec(),
                 time,
                 state: state.as_ref().map(OwnedState::of),
@@ -40,8 +44,9 @@ impl OwnedOp {
 
     pub(in crate::history) fn as_op(&self) -> Op<'_> {
         match self {
-            Self::Append { token, head, entries, time, state } => {
-                let append = Append::new(token, *head, entries).at(*time);
+            Self::Append { token, head, position, entries, time, state } => {
+                let mut append = Append::new(token, *head, entries).at(*time);
+                append.position = *position;
                 Op::Append(append, state.as_ref().map(OwnedState::as_new))
             }
             Self::Commit(record, id) => Op::Commit(record, *id),

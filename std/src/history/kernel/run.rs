@@ -58,7 +58,9 @@ pub(in crate::history) async fn run<T: Transaction>(op: &Op<'_>, session: &mut T
 /// `None` if the session has moved.
 async fn attempt<T: Transaction>(op: &Op<'_>, session: &mut T) -> Result<Option<Reply>, T::Error> {
     let mut facts = Facts::default();
-    let mut wanted = session.facts(&needs(op), &mut facts).await?;
+    let needs = needs(op);
+    facts.anchors_asked.clone_from(&needs.anchors);
+    let mut wanted = session.facts(&needs, &mut facts).await?;
     for _ in 0..ASKS_MAX {
         if wanted == Attempt::Moved {
             return Ok(None);
@@ -77,6 +79,10 @@ async fn attempt<T: Transaction>(op: &Op<'_>, session: &mut T) -> Result<Option<
                 });
             }
             Decision::Ask(more) => {
+                if !more.anchors.is_empty() {
+                    facts.anchors.clear();
+                    facts.anchors_asked.clone_from(&more.anchors);
+                }
                 wanted = session.facts(&more, &mut facts).await?;
             }
         }
@@ -99,5 +105,6 @@ pub(in crate::history) fn run_now<T: Transaction>(op: &Op<'_>, session: &mut T) 
 /// done.
 const ROUNDS_MAX: u32 = 32;
 
-/// How often a decision asks for more facts: each operation asks once or twice.
-const ASKS_MAX: u32 = 4;
+/// How often a decision asks for more facts. An append that others have overtaken asks most: for the last turn, for all that is
+/// visible, for the groups that it joins then, and for the text of the state.
+const ASKS_MAX: u32 = 6;

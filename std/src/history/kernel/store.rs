@@ -20,6 +20,16 @@ pub(in crate::history) enum Extent {
     LastTurn,
 }
 
+impl Loaded {
+    /// So much of it.
+    pub(in crate::history) fn of(self, extent: Extent) -> Self {
+        match extent {
+            Extent::All => self,
+            Extent::LastTurn => self.into_last_turn(),
+        }
+    }
+}
+
 /// A medium that keeps sessions: what it reads, and how it runs an operation of the kernel.
 ///
 /// What is read is as the methods of [`HistoryStore`] say.
@@ -113,7 +123,7 @@ impl<T: Tables> HistoryStore for Store<T> {
     }
 
     async fn tail(&self, session: &SessionId) -> Result<Loaded, StoreError> {
-        Ok(self.0.load(session, Extent::LastTurn).await?.into_last_turn())
+        Ok(self.0.load(session, Extent::LastTurn).await?.of(Extent::LastTurn))
     }
 
     async fn appended(

@@ -40,6 +40,9 @@ impl Session {
         if needs.calls {
             facts.calls = Some(self.unanswered.values().cloned().collect());
         }
+        if let Some(extent) = needs.projection {
+            facts.projection = Some((extent, self.load(extent)?.of(extent)));
+        }
         for seq in &needs.anchors {
             if let Ok(slot) = self.slot(*seq) {
                 facts.anchors.push((*seq, Anchor { anchor: slot.entry.anchor, hidden_by: slot.hidden_by }));

@@ -10,7 +10,7 @@ use tokio_postgres::types::ToSql;
 use super::failure::Failure;
 use super::lease::{Access, Parameters};
 use super::prune::pruned;
-use super::read::{record_id, unanswered_call};
+use super::read::{projection, record_id, unanswered_call};
 use super::receipts::receipt;
 use super::row::{self, digest, edit, number, number32, revision, text};
 use super::sql;
@@ -93,6 +93,11 @@ impl SessionTransaction<'_> {
         if needs.visible {
             self.visible = visible.messages.iter().map(|message| message.seq).collect();
             facts.visible = visible;
+        }
+        if let (Some(extent), Some(row)) = (needs.projection, &self.row) {
+            let found =
+                projection(self.lease, (row, &self.runs), extent, core::future::ready(Ok(()))).await?;
+            facts.projection = Some((extent, found.into_loaded()?.of(extent)));
         }
         facts.edited.extend(edited.into_iter().flatten());
         facts.anchors.extend(anchors.into_iter().flatten().map(|(seq, place)| (seq, place.anchor)));

@@ -56,16 +56,7 @@ impl Job for LoadJob {
 
     async fn run(&self, lease: &Lease<'_>) -> Result<StoredProjection, Failure> {
         let found = found(lease, &self.session, self.name()).await?;
-        let (session, runs) = (row::session(&found)?, row::runs(&found)?);
-        let from = match self.extent {
-            Extent::All => Seq(0),
-            Extent::LastTurn => {
-                let message = message_turn_begins(lease, &session, &runs);
-                let (message, summary) = try_join(message, summary_turn_begins(lease, session.id)).await?;
-                last_turn_begins(message, summary, session.counters.head)
-            }
-        };
-        projection(lease, &session, &runs, from).await
+        projection(lease, (&row::session(&found)?, &row::runs(&found)?), self.extent, lease.commit()).await
     }
 }
 
@@ -124,12 +115,21 @@ fn is_whole(read: &[(Seq, Turn, bool)]) -> bool {
 /// More than most turns have.
 const TURN_ROWS_FIRST: i64 = 64;
 
-async fn projection(
+/// What is visible of a session; `end` is sent behind what reads it.
+pub(super) async fn projection(
     lease: &Lease<'_>,
-    session: &SessionRow,
-    runs: &Runs,
-    from: Seq,
+    (session, runs): (&SessionRow, &Runs),
+    extent: Extent,
+    end: impl Future<Output = Result<(), Failure>>,
 ) -> Result<StoredProjection, Failure> {
+    let from = match extent {
+        Extent::All => Seq(0),
+        Extent::LastTurn => {
+            let message = message_turn_begins(lease, session, runs);
+            let (message, summary) = try_join(message, summary_turn_begins(lease, session.id)).await?;
+            last_turn_begins(message, summary, session.counters.head)
+        }
+    };
     let [messages, summaries, unanswered] =
         lease.prepare([sql::LIVE_MESSAGES, sql::LIVE_SUMMARIES, sql::UNANSWERED]).await?;
     let (runs, from) = (runs.starting(from), int(from.0));
@@ -140,7 +140,7 @@ async fn projection(
         lease.rows(&messages, &ranges),
         lease.rows(&summaries, &bounds),
         lease.rows(&unanswered, &[&session.id]),
-        lease.commit(),
+        end,
     )
     .await?;
     let mut rows = message_rows(&messages)?;

@@ -5,9 +5,9 @@ use uuid::Uuid;
 
 use super::keys::Key;
 use super::member::{Member, Place, Receipt};
-use super::row;
 use super::script::{Args, Call, SCRIPTS};
 use super::survey::Survey;
+use super::{read, row};
 use crate::history::kernel::{
     self, Attempt, Changes, Counters, Decision, Facts, Insert, Needs, NewKeptState, Op,
 };
@@ -40,7 +40,7 @@ impl Survey<'_> {
         }
         let found = match self.found.take() {
             Some(found) => found,
-            None => self.call_append(self.append_args(append, needs, None)).await?,
+            None => self.call_append(self.append_args(append, needs, None)?).await?,
         };
         self.take_in(found, needs, facts)
     }
@@ -86,6 +86,35 @@ impl Survey<'_> {
         Ok(())
     }
 
+    /// What an append has to know that goes behind what others have appended.
+    pub(super) async fn place_facts(
+        &mut self,
+        needs: &Needs<'_>,
+        facts: &mut Facts,
+    ) -> Result<Attempt, StoreError> {
+        if let Some(extent) = needs.projection {
+            let loaded = read::load(self.store, &self.job.keys, extent).await?.into_loaded()?;
+            if (loaded.head, loaded.revision) != (self.counters.head, self.counters.revision) {
+                return Ok(Attempt::Moved);
+            }
+            facts.projection = Some((extent, loaded.of(extent)));
+        }
+        if !needs.anchors.is_empty() {
+            let mut command = ::redis::cmd("HMGET");
+            command.arg(self.job.keys.one(Key::Places));
+            for seq in &needs.anchors {
+                command.arg(seq.to_string());
+            }
+            let places: Vec<Option<String>> = self.store.connections.ask("append", &command).await?;
+            for (seq, place) in needs.anchors.iter().zip(&places) {
+                let place = place.as_deref().map(Place::parse).transpose()?;
+                facts.anchors.extend(place.map(|place| (*seq, place.anchor())));
+            }
+            self.anchors.clone_from(&facts.anchors);
+        }
+        Ok(Attempt::Done)
+    }
+
     async fn call_append(&self, args: Args) -> Result<Found, StoreError> {
         let call = Call { script: &SCRIPTS.append, keys: &self.job.keys, args };
         self.store.connections.call("append", &call).await
@@ -97,8 +126,11 @@ impl Survey<'_> {
         append: Append<'_>,
         needs: &Needs<'_>,
         write: Option<(&Changes<'_>, &Insert<'_>)>,
-    ) -> Args {
-        let end = Seq(append.head.0.saturating_add(append.entries.len() as u64));
+    ) -> Result<Args, StoreError> {
+        let (first, end) = match write {
+            Some((_, insert)) => (insert.appended.first, insert.appended.head),
+            None => (append.head, append.head),
+        };
         let moves = write.is_some_and(|(changes, _)| changes.after.revision != self.counters.revision);
         let has_state = matches!(self.job.op(), Op::Append(_, Some(_)));
         let new = write.and_then(|(changes, _)| changes.state);
@@ -107,9 +139,9 @@ impl Survey<'_> {
             Uuid::new_v4().simple().to_string(),
             self.store.ttl.clone(),
             append.token.as_str().to_owned(),
-            append.head.to_string(),
+            first.to_string(),
             end.to_string(),
-            Receipt::beginning(&self.job.digest, append.head, end),
+            Receipt::beginning(&self.job.digest, first, end),
             append.time.map(|time| time.0.to_string()).unwrap_or_default(),
             u8::from(moves).to_string(),
             u8::from(write.is_some()).to_string(),
@@ -117,17 +149,19 @@ impl Survey<'_> {
             new.map(|new| new.revision.to_string()).unwrap_or_default(),
             new.map(|new| new.text.to_owned()).unwrap_or_default(),
         ]);
-        args.list(needs.anchors.iter().flat_map(|seq| {
-            let found = self.anchors.iter().find(|(known, _)| known == seq);
-            [seq.to_string(), found.map(|(_, anchor)| Place::beginning(*anchor)).unwrap_or_default()]
-        }));
-        if let Some((changes, insert)) = write {
-            self.write(changes, insert, &mut args);
+        match write {
+            Some((changes, insert)) => {
+                let joins = |seq: &Seq| insert.entries.iter().any(|entry| entry.anchor == *seq);
+                let expected = self.anchors.iter().filter(|(seq, _)| joins(seq));
+                args.list(expected.flat_map(|(seq, anchor)| [seq.to_string(), Place::beginning(*anchor)]));
+                self.write(changes, insert, &mut args)?;
+            }
+            None => args.list(needs.anchors.iter().flat_map(|seq| [seq.to_string(), String::new()])),
         }
-        args
+        Ok(args)
     }
 
-    fn write(&self, changes: &Changes<'_>, insert: &Insert<'_>, args: &mut Args) {
+    fn write(&self, changes: &Changes<'_>, insert: &Insert<'_>, args: &mut Args) -> Result<(), StoreError> {
         // Counters first: they alone could fail on what is there.
         let count =
             |name: &str, after: u64, before: u64| [name.to_owned(), after.saturating_sub(before).to_string()];
@@ -135,8 +169,11 @@ impl Survey<'_> {
         let messages = count("live_messages", after.live_messages, before.live_messages);
         args.command(Key::Session, "HINCRBY", messages);
         args.command(Key::Session, "HINCRBY", count("live_tokens", after.live_tokens, before.live_tokens));
-        let rows = insert.placed().zip(&self.job.texts.messages);
-        args.command(Key::Log, "HSET", rows.flat_map(|((seq, ..), row)| [seq.to_string(), row.clone()]));
+        let mut rows = Vec::new();
+        for ((seq, entry, _), body) in insert.placed().zip(&self.job.texts.messages) {
+            rows.extend([seq.to_string(), row::message(entry, body)?]);
+        }
+        args.command(Key::Log, "HSET", rows);
         let places = insert.placed().flat_map(|(seq, entry, hidden_by)| {
             let place = Place { anchor: entry.anchor, hidden_by, turn: entry.turn };
             [seq.to_string(), place.to_string()]
@@ -155,6 +192,7 @@ impl Survey<'_> {
         args.command(Key::Open, "HDEL", changes.answered.iter().map(|place| row::open_field(*place)));
         let (first, token) = (insert.appended.first.to_string(), insert.token.as_str().to_owned());
         args.command(Key::Appends, "ZADD", [first, token]);
+        Ok(())
     }
 
     /// Appends, if all that the decision rests on is still so.
@@ -165,18 +203,17 @@ impl Survey<'_> {
     ) -> Result<Attempt, StoreError> {
         let op = self.job.op();
         let Op::Append(append, _) = op else { return Ok(Attempt::Moved) };
-        if append.head > HEAD_MAX {
+        if insert.appended.first > HEAD_MAX {
             return Err(invalid("append: no session has so many messages"));
         }
-        let found = self.call_append(self.append_args(append, &kernel::needs(&op), Some((changes, insert))));
-        let found = found.await?;
-        match (found.0.as_str(), found.2) {
-            ("done", Some(revision)) => Ok(Attempt::DoneAt(Revision(revision))),
-            _ => {
-                self.found = Some(found);
-                Ok(Attempt::Moved)
-            }
+        let args = self.append_args(append, &Needs::default(), Some((changes, insert)))?;
+        let found = self.call_append(args).await?;
+        if let ("done", Some(revision)) = (found.0.as_str(), found.2) {
+            return Ok(Attempt::DoneAt(Revision(revision)));
         }
+        // The places that were found are those that were asked for.
+        self.found = Some(found).filter(|_| !self.is_placed_anew);
+        Ok(Attempt::Moved)
     }
 
     /// Keeps a state without an append, if the one before is still there.

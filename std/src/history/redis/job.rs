@@ -2,7 +2,6 @@
 
 use super::Shared;
 use super::keys::SessionKeys;
-use super::row;
 use super::survey::Survey;
 use crate::history::bodies::Texts;
 use crate::history::kernel::{Op, OwnedOp, Reply, run};
@@ -13,7 +12,6 @@ pub(super) struct Job {
     pub(super) session: SessionId,
     pub(super) keys: SessionKeys,
     op: OwnedOp,
-    /// Of the messages their values, which have their texts in them.
     pub(super) texts: Texts,
     /// The digest of the messages, in hexadecimal.
     pub(super) digest: String,
@@ -21,11 +19,7 @@ pub(super) struct Job {
 
 impl Job {
     pub(super) fn new(store: &Shared, session: &SessionId, op: Op<'_>) -> Result<Self, StoreError> {
-        let mut texts = Texts::of(&op)?;
-        if let Op::Append(append, _) = op {
-            let rows = append.entries.iter().zip(&texts.messages);
-            texts.messages = rows.map(|(entry, body)| row::message(entry, body)).collect::<Result<_, _>>()?;
-        }
+        let texts = Texts::of(&op)?;
         let digest = texts.digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let keys = store.prefix.keys(session);
         Ok(Self { session: session.clone(), keys, op: OwnedOp::of(op), texts, digest })

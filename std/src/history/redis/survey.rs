@@ -24,6 +24,8 @@ pub(super) struct Survey<'a> {
     pub(super) job: &'a Job,
     /// Whether the server has been asked, or the facts were taken for granted.
     pub(super) is_asked: bool,
+    /// Whether an append has other places than it was sent with.
+    pub(super) is_placed_anew: bool,
     /// What an append that was not written has found.
     pub(super) found: Option<super::append::Found>,
     pub(super) counters: Counters,
@@ -92,6 +94,7 @@ impl<'a> Survey<'a> {
             store,
             job,
             is_asked: false,
+            is_placed_anew: false,
             found: None,
             counters: Counters::default(),
             born: String::new(),
@@ -112,7 +115,11 @@ impl Transaction for Survey<'_> {
     async fn facts(&mut self, needs: &Needs<'_>, facts: &mut Facts) -> Result<Attempt, StoreError> {
         let is_first = !core::mem::replace(&mut self.is_asked, true);
         if needs.receipt.is_some() {
+            self.is_placed_anew = false;
             self.append_facts(needs, facts, is_first).await?;
+        } else if needs.projection.is_some() || !needs.anchors.is_empty() {
+            self.is_placed_anew = true;
+            return self.place_facts(needs, facts).await;
         } else if needs.record_id.is_some() {
             self.commit_facts(needs, facts).await?;
         } else if let Some(made) = needs.made {

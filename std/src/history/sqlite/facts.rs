@@ -6,15 +6,15 @@ use epitome_core::{Revision, Seq, Tokens, Turn};
 use rusqlite::{OptionalExtension, Row};
 
 use super::failure::Failure;
-use super::read::{check_counts, kept_state, read_pruned, receipt, unanswered};
+use super::read::{check_counts, kept_state, load, read_pruned, receipt, tail, unanswered};
 use super::row::{self, find_session, number, optional, rows};
 use super::sql;
 use super::transaction::SessionTransaction;
 use crate::history::bodies::{message, record};
 use crate::history::kernel::{
-    Edited, Facts, Made, Needs, Prunable, Receipt, SaidBefore, SummaryPlace, Visible,
+    Edited, Extent, Facts, Made, Needs, Prunable, Receipt, SaidBefore, SummaryPlace, Visible,
 };
-use crate::history::rows::{count, covers, int, standing};
+use crate::history::rows::{SessionRow, count, covers, int, standing};
 use crate::history::rules::{Anchor, VisibleMessage, VisibleSummary, corrupt};
 use crate::history::{AppendToken, MessageEdit, StateRevision};
 
@@ -28,6 +28,14 @@ impl SessionTransaction<'_> {
         let (connection, session, id) = (self.connection, self.session, row.id);
         if let Some((token, _)) = needs.receipt {
             facts.receipt = self.compared(id, token)?;
+        }
+        if let Some(extent) = needs.projection {
+            let load = match extent {
+                Extent::All => load,
+                Extent::LastTurn => tail,
+            };
+            let loaded = load(connection, session)?.into_loaded()?;
+            facts.projection = Some((extent, loaded.of(extent)));
         }
         for seq in &needs.anchors {
             facts.anchors.extend(self.anchor(id, *seq)?.map(|anchor| (*seq, anchor)));
@@ -44,6 +52,12 @@ impl SessionTransaction<'_> {
             facts.state_text =
                 Some(kept_state(connection, session, id)?.map(|kept| kept.text).unwrap_or_default());
         }
+        self.read_for_records(row, needs, facts)
+    }
+
+    /// What commits, their undoing and prunes want.
+    fn read_for_records(&self, row: SessionRow, needs: &Needs<'_>, facts: &mut Facts) -> Result<(), Failure> {
+        let (connection, session, id) = (self.connection, self.session, row.id);
         if let Some(revision) = needs.record_id {
             let mut record = connection.prepare_cached(sql::RECORD)?;
             let stored = record.query_row((id, int(revision.0)), |row| row.get(0)).optional()?;

@@ -1,12 +1,15 @@
 //! A session, as the operations on it name it.
 
+use std::borrow::Cow;
+
 use epitome_core::{Revision, Seq};
 
 use crate::history::bodies::Texts;
 use crate::history::encryption::{Place, Seal};
-use crate::history::kernel::Op;
-use crate::history::rules::corrupt;
-use crate::history::{RecordId, SessionId, StoreError};
+use crate::history::kernel::{Insert, Op};
+use crate::history::rules::{corrupt, not_storable};
+use crate::history::{Entry, RecordId, SessionId, StoreError};
+use crate::wire::stored;
 
 /// A session's name, and how its texts are kept.
 #[derive(Debug, Clone)]
@@ -21,6 +24,7 @@ impl Session {
         match *op {
             Op::Append(append, _) => {
                 texts.digest = self.seal.digest(texts.digest);
+                texts.first = append.head;
                 for (offset, text) in (0..).zip(&mut texts.messages) {
                     let place = Place::message(append.head.0.saturating_add(offset));
                     *text = self.close(place, core::mem::take(text))?;
@@ -36,6 +40,23 @@ impl Session {
             Op::Uncompact(_) | Op::Prune(_) | Op::SaveState(_) => {}
         }
         Ok(texts)
+    }
+
+    /// The texts of the messages at the numbers that they have got.
+    pub(super) fn texts_at<'t>(
+        &self,
+        insert: &Insert<'_>,
+        texts: &'t Texts,
+    ) -> Result<Cow<'t, [String]>, StoreError> {
+        if self.seal.is_plain() || texts.first == insert.appended.first {
+            return Ok(Cow::Borrowed(&texts.messages));
+        }
+        // Others have appended: what was made for other numbers is of no use.
+        let text = |(seq, entry, _): (Seq, &Entry, _)| {
+            let text = stored::encode(&entry.message).map_err(not_storable)?;
+            self.close(Place::message(seq.0), text)
+        };
+        insert.placed().map(text).collect()
     }
 
     /// `text` as it is written at `place`.

@@ -82,7 +82,8 @@ impl SessionTransaction<'_> {
     fn insert(&self, id: i64, insert: &Insert<'_>) -> Result<(), Failure> {
         let mut message = self.connection.prepare_cached(sql::NEW_MESSAGE)?;
         let mut text = self.connection.prepare_cached(sql::NEW_BODY)?;
-        for ((seq, entry, hidden_by), body) in insert.placed().zip(&self.texts.messages) {
+        let texts = self.session.texts_at(insert, self.texts)?;
+        for ((seq, entry, hidden_by), body) in insert.placed().zip(&*texts) {
             message.execute((
                 id,
                 int(seq.0),

@@ -1,21 +1,30 @@
 //! Appending.
 
-use epitome_core::Seq;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 
-use super::super::{Changes, Counters, Decision, Facts, Insert, Needs, Receipt, Reply, SaidBefore};
-use super::state;
+use epitome_core::{Head, Seq};
+
+use super::super::{Changes, Counters, Extent, Facts, Insert, Needs, Receipt, Reply, SaidBefore};
+use super::{Decision, state};
 use crate::history::rules::{self, corrupt};
+use crate::history::visible::grouped_behind;
 use crate::history::{
-    Append, Appended, Entry, NewState, StateOutcome, StoreError, Timestamp, UnansweredCall,
+    Append, AppendPosition, Appended, Entry, Loaded, NewState, StateOutcome, StoreError, Timestamp,
+    UnansweredCall,
 };
 
 pub(super) fn needs<'a>(append: Append<'a>, state: Option<NewState<'_>>) -> Needs<'a> {
-    let named = append.entries.iter().map(|entry| entry.anchor);
-    let mut anchors: Vec<Seq> = named.filter(|anchor| *anchor < append.head).collect();
-    anchors.sort_unstable();
-    anchors.dedup();
     let receipt = Some((append.token, append.entries));
+    let anchors = joined(append.head, append.entries);
     Needs { receipt, anchors, state: state.is_some(), ..Needs::default() }
+}
+
+/// The groups before `head` that entries join: ascending.
+fn joined(head: Head, entries: &[Entry]) -> Vec<Seq> {
+    let named = entries.iter().map(|entry| entry.anchor);
+    let anchors: BTreeSet<Seq> = named.filter(|anchor| *anchor < head).collect();
+    anchors.into_iter().collect()
 }
 
 pub(super) fn decide<'a>(
@@ -26,12 +35,12 @@ pub(super) fn decide<'a>(
     if let Some(receipt) = facts.receipt {
         return again(receipt, new, facts);
     }
-    let Append { token, head, entries, time } = append;
     let before = facts.session.unwrap_or_default();
-    if head != before.head {
-        return Err(rules::head_conflict(head, before.head));
-    }
-    let placement = rules::place(head, entries, |seq| {
+    let entries = match placed(append, before, facts)? {
+        Placed::There(entries) => entries,
+        Placed::Unknown(more) => return Ok(Decision::Ask(more)),
+    };
+    let placement = rules::place(before.head, &entries, |seq| {
         facts.anchor(seq).ok_or_else(|| corrupt("append: a message of the log is missing"))
     })?;
     let is_hidden = placement.hidden_by.iter().any(Option::is_some);
@@ -45,16 +54,49 @@ pub(super) fn decide<'a>(
     }
 
     let mut changes = Changes::of(facts.session);
-    changes.after = after(before, entries.len(), &placement, time);
-    let appended = Appended::new(head, changes.after.head, changes.after.revision);
+    changes.after = after(before, entries.len(), &placement, append.time);
+    let appended = Appended::new(before.head, changes.after.head, changes.after.revision);
     let outcome = kept.map(|step| step.outcome);
     changes.state = new.zip(kept).and_then(|(new, step)| step.written(new, appended.head));
     let calls = facts.calls.as_deref().unwrap_or_default();
     let hidden = entries.iter().zip(&placement.hidden_by).filter(|(_, by)| by.is_some());
     changes.answered = answered(calls, hidden.map(|(entry, _)| entry));
     let (hidden_by, time) = (placement.hidden_by, changes.after.appended);
-    changes.insert = Some(Insert { token, entries, hidden_by, appended, time });
+    changes.insert = Some(Insert { token: append.token, entries, hidden_by, appended, time });
     Ok(Decision::Change(changes, Reply::Appended(appended, outcome)))
+}
+
+/// Entries in the groups that they have at the session's head.
+enum Placed<'a> {
+    There(Cow<'a, [Entry]>),
+    /// This has to be known to find them.
+    Unknown(Needs<'static>),
+}
+
+fn placed<'a>(append: Append<'a>, before: Counters, facts: &Facts) -> Result<Placed<'a>, StoreError> {
+    if append.head == before.head {
+        return Ok(Placed::There(Cow::Borrowed(append.entries)));
+    }
+    if append.position != AppendPosition::End {
+        return Err(rules::head_conflict(append.head, before.head));
+    }
+    let ask = |extent| Ok(Placed::Unknown(Needs { projection: Some(extent), ..Needs::default() }));
+    let (extent, loaded) = match &facts.projection {
+        Some((extent, loaded)) => (*extent, loaded.clone()),
+        None if facts.session.is_none() => (Extent::All, Loaded::new(before.head, before.revision)),
+        None => return ask(Extent::LastTurn),
+    };
+    let contradicts = |error| corrupt("append: the session cannot be put together").with_source(error);
+    let entries = grouped_behind(loaded, append.entries).map_err(contradicts)?;
+    // What answers nothing of the last turn may answer something before it.
+    if extent == Extent::LastTurn && entries.iter().any(|entry| entry.late || entry.orphan) {
+        return ask(Extent::All);
+    }
+    let anchors = joined(before.head, &entries);
+    if anchors.is_empty() || anchors == facts.anchors_asked {
+        return Ok(Placed::There(Cow::Owned(entries)));
+    }
+    Ok(Placed::Unknown(Needs { anchors, ..Needs::default() }))
 }
 
 /// The answer to a token that the session knows. Its state may still be one to keep.

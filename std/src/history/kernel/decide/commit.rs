@@ -2,8 +2,8 @@
 
 use epitome_core::{Revision, Seq};
 
-use super::super::{Changes, Decision, Edited, Edits, Facts, Needs, NewRecord, Reply, SummaryPlace};
-use super::there;
+use super::super::{Changes, Edited, Edits, Facts, Needs, NewRecord, Reply, SummaryPlace};
+use super::{Decision, there};
 use crate::history::rules::{self, Restored, corrupt};
 use crate::history::{CompactionRecord, MessageEdit, RecordId, StoreError, Summary};
 

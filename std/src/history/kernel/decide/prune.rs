@@ -2,8 +2,8 @@
 
 use epitome_core::Revision;
 
-use super::super::{Changes, Decision, Facts, Needs, Prunable, Prune, Reply};
-use super::there;
+use super::super::{Changes, Facts, Needs, Prunable, Prune, Reply};
+use super::{Decision, there};
 use crate::history::{Pruned, StoreError, rules};
 
 pub(super) fn needs(through: Revision) -> Needs<'static> {

@@ -2,8 +2,8 @@
 
 use epitome_core::Head;
 
-use super::super::{Changes, Decision, Facts, Needs, NewKeptState, Reply};
-use super::there;
+use super::super::{Changes, Facts, Needs, NewKeptState, Reply};
+use super::{Decision, there};
 use crate::history::{NewState, StateOutcome, StateRevision, StoreError, StoreErrorKind};
 
 /// What becomes of a state.

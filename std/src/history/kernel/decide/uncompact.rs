@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use epitome_core::{Revision, Seq, Tokens};
 
-use super::super::{Changes, Decision, Facts, Made, Needs, Reply, SummaryPlace};
-use super::there;
+use super::super::{Changes, Facts, Made, Needs, Reply, SummaryPlace};
+use super::{Decision, there};
 use crate::history::StoreError;
 use crate::history::rules::{self, Undoing};
 
