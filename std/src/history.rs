@@ -13,6 +13,7 @@ mod error;
 mod ext;
 mod fill;
 mod jsonl;
+mod kernel;
 mod live;
 mod memory;
 mod open;
@@ -48,6 +49,7 @@ pub use error::{HistoryError, StoreError, StoreErrorKind};
 pub use ext::{Exported, HistoryStoreExt, Keep, Retained, check_export};
 pub use fill::{Notes, clamped_text, fill, fill_with, part_text};
 pub use jsonl::{CutTail, Fsync, JsonlOptions, JsonlStore};
+pub use kernel::Store;
 pub use live::History;
 pub(crate) use live::{Beside, Exchange, exchange};
 pub use memory::MemoryStore;
@@ -67,8 +69,8 @@ pub use simple::{ByteStore, Saved, SimpleHistory};
 pub use sqlite::SqliteStore;
 use store::OwnedState;
 pub use store::{
-    Append, AppendToken, Appended, Entry, HistoryStore, KeptState, Live, Loaded, LogPage, Logged,
-    LoggedAppend, NewState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision, TokenCount,
+    Append, AppendPosition, AppendToken, Appended, Entry, HistoryStore, KeptState, Live, Loaded, LogPage,
+    Logged, LoggedAppend, NewState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision, TokenCount,
 };
 pub use time::Timestamp;
 pub use url::shown_url;

@@ -1,57 +1,64 @@
 //! The texts of messages and records, as the stores that keep them apart from the numbers write and read them.
 
 use epitome_core::Revision;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use epitome_core::Seq;
 use sha2::{Digest, Sha256};
 
+use super::kernel::Op;
 use super::rules::{corrupt, not_storable};
-use super::{CompactionRecord, Entry, RecordId, StoreError};
+use super::{Append, CompactionRecord, StoreError};
+use crate::message::Message;
 use crate::wire::stored;
 
-/// The texts of messages that are appended, and what tells appends under one token apart: the messages, which alone are
-/// the caller's.
-#[derive(Debug)]
-pub(super) struct Bodies {
-    pub(super) texts: Vec<String>,
+/// The texts of an operation on their way into rows. They are made before its turn comes.
+#[derive(Default)]
+pub(super) struct Texts {
+    /// The messages that are appended.
+    pub(super) messages: Vec<String>,
+    /// The number of the first of them, for which they were encrypted.
+    #[cfg(feature = "sqlite")]
+    pub(super) first: Seq,
+    /// What tells appends under one token apart: the messages, which alone are the caller's.
     pub(super) digest: [u8; 32],
-}
-
-impl Bodies {
-    pub(super) fn of(entries: &[Entry]) -> Result<Self, StoreError> {
-        let texts = entries
-            .iter()
-            .map(|entry| stored::encode(&entry.message).map_err(not_storable))
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut hash = Sha256::new();
-        for text in &texts {
-            hash.update((text.len() as u64).to_le_bytes());
-            hash.update(text);
-        }
-        Ok(Self { texts, digest: hash.finalize().into() })
-    }
-}
-
-/// A record on its way into its row, with its summaries on the way into theirs.
-#[derive(Debug)]
-pub(super) struct RecordBodies {
-    pub(super) id: RecordId,
-    /// The record without its summaries.
-    pub(super) text: String,
+    /// The record that is committed, without its summaries.
+    pub(super) record: String,
+    /// The summaries of the record.
     pub(super) summaries: Vec<String>,
 }
 
-impl RecordBodies {
-    pub(super) fn of(record: &CompactionRecord) -> Result<Self, StoreError> {
-        let id = stored::record_id(record).map_err(not_storable)?;
-        let summaries = record
-            .summaries
-            .iter()
-            .map(|summary| stored::encode(&summary.message).map_err(not_storable))
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut bare = record.clone();
-        bare.summaries.clear();
-        let text = stored::encode_record(&bare).map_err(not_storable)?;
-        Ok(Self { id, text, summaries })
+impl Texts {
+    pub(super) fn of(op: &Op<'_>) -> Result<Self, StoreError> {
+        let encode = |message: &Message| stored::encode(message).map_err(not_storable);
+        match *op {
+            Op::Append(Append { entries, .. }, _) => {
+                let messages = entries.iter().map(|entry| encode(&entry.message));
+                let messages = messages.collect::<Result<Vec<_>, _>>()?;
+                let mut hash = Sha256::new();
+                for text in &messages {
+                    hash.update((text.len() as u64).to_le_bytes());
+                    hash.update(text);
+                }
+                Ok(Self { messages, digest: hash.finalize().into(), ..Self::default() })
+            }
+            Op::Commit(record, _) => {
+                let summaries = record.summaries.iter().map(|summary| encode(&summary.message));
+                let summaries = summaries.collect::<Result<_, _>>()?;
+                let mut bare = record.clone();
+                bare.summaries.clear();
+                let record = stored::encode_record(&bare).map_err(not_storable)?;
+                Ok(Self { record, summaries, ..Self::default() })
+            }
+            Op::Uncompact(_) | Op::Prune(_) | Op::SaveState(_) => Ok(Self::default()),
+        }
     }
+}
+
+/// The stored message `seq`.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(super) fn message(seq: Seq, body: &str) -> Result<Message, StoreError> {
+    let unread = |error| corrupt(format!("message {seq} cannot be read")).with_source(error);
+    stored::decode(body).map_err(unread)
 }
 
 /// The stored record that made `revision`, without its summaries.

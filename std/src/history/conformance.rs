@@ -48,6 +48,7 @@ mod authority;
 mod commits;
 mod contents;
 mod edits;
+mod ends;
 pub mod fixtures;
 mod handles;
 mod late_answers;

@@ -11,7 +11,7 @@ mod options;
 mod read;
 mod report;
 mod rewrite;
-mod state;
+mod session;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -22,7 +22,6 @@ use core::fmt;
 use core::ops::Range;
 use std::path::Path;
 
-use async_trait::async_trait;
 use epitome_core::{Revision, Seq};
 
 use self::directory::Directory;
@@ -31,14 +30,13 @@ pub use self::options::{Fsync, JsonlOptions};
 pub use self::report::CutTail;
 use self::report::Cuts;
 use self::worker::Worker;
-use self::write::{AppendJob, CommitJob};
 #[cfg(feature = "encryption")]
 use super::StoreKey;
 use super::encryption::Vault;
+use super::kernel::{Extent, Op, OwnedOp, Reply, Store, Tables};
 use super::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, KeptState, Loaded, LogPage,
-    LoggedAppend, NewState, OwnedState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision,
-    StoreError, rules,
+    AppendToken, Appended, Committed, KeptState, Loaded, LogPage, LoggedAppend, Pruned, SessionId,
+    SessionInfo, StoreError,
 };
 
 /// Keeps sessions in a directory, each in a file of JSON lines that is only ever added to, but for a prune, on any executor. The files are
@@ -91,11 +89,7 @@ use super::{
 ///
 /// *Dropping* it: what was sent is still done, then its thread ends, and dropping waits for that. One thread serves a store,
 /// one operation after another.
-pub struct JsonlStore {
-    worker: Worker,
-    options: JsonlOptions,
-    cuts: Cuts,
-}
+pub type JsonlStore = Store<JsonlTables>;
 
 impl JsonlStore {
     /// Opens the directory `folder`, or makes it. Blocks while it does so.
@@ -151,38 +145,54 @@ impl JsonlStore {
     fn open_in(folder: &Path, options: JsonlOptions, vault: Vault) -> Result<Self, StoreError> {
         let cuts = Cuts::default();
         let directory = Directory::open(folder, options, vault, cuts.clone())?;
-        Ok(Self { worker: Worker::start(directory)?, options, cuts })
+        Ok(Self(JsonlTables { worker: Worker::start(directory)?, options, cuts }))
     }
 
     /// What this store has cut off the ends of files since it was opened, oldest first: the latest thousand. Each is
     /// also an event (`tracing`, a warning).
     #[must_use]
     pub fn cut_tails(&self) -> Vec<CutTail> {
-        self.cuts.list()
+        self.0.cuts.list()
     }
 }
 
-impl fmt::Debug for JsonlStore {
+/// The files of a [`JsonlStore`].
+pub struct JsonlTables {
+    worker: Worker,
+    options: JsonlOptions,
+    cuts: Cuts,
+}
+
+impl JsonlTables {
+    /// Reads a session on the thread.
+    async fn read<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        session: &SessionId,
+        read: impl FnOnce(&mut Directory, &SessionId) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let session = session.clone();
+        self.worker.call(operation, move |directory| read(directory, &session)).await
+    }
+}
+
+impl fmt::Debug for JsonlTables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JsonlStore").field("options", &self.options).finish_non_exhaustive()
     }
 }
 
-#[async_trait]
-impl HistoryStore for JsonlStore {
-    async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
-        let append = AppendJob::new(session, append)?;
-        self.worker.call("append", move |directory| append.run(directory)).await.map(|(appended, _)| appended)
+impl Tables for JsonlTables {
+    async fn execute(&self, session: &SessionId, op: Op<'_>) -> Result<Reply, StoreError> {
+        let texts = session::texts(&op)?;
+        let (operation, op) = (op.name(), OwnedOp::of(op));
+        let run =
+            move |directory: &mut _, session: &_| session::execute(directory, session, &op.as_op(), &texts);
+        self.read(operation, session, run).await
     }
 
-    async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
-        let session = session.clone();
-        self.worker.call("load", move |directory| read::load(directory, &session)).await
-    }
-
-    async fn tail(&self, session: &SessionId) -> Result<Loaded, StoreError> {
-        let session = session.clone();
-        self.worker.call("load", move |directory| read::tail(directory, &session)).await
+    async fn load(&self, session: &SessionId, extent: Extent) -> Result<Loaded, StoreError> {
+        self.read("load", session, move |directory, session| read::load(directory, session, extent)).await
     }
 
     async fn appended(
@@ -190,18 +200,14 @@ impl HistoryStore for JsonlStore {
         session: &SessionId,
         token: &AppendToken,
     ) -> Result<Option<Appended>, StoreError> {
-        let (session, token) = (session.clone(), token.clone());
-        self.worker.call("appended", move |directory| read::appended(directory, &session, &token)).await
-    }
-
-    async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
-        let commit = CommitJob::new(session, record)?;
-        self.worker.call("commit", move |directory| commit.run(directory)).await
+        let token = token.clone();
+        let find = move |directory: &mut _, session: &_| read::appended(directory, session, &token);
+        self.read("appended", session, find).await
     }
 
     async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
-        let session = session.clone();
-        self.worker.call("log", move |directory| read::log(directory, &session, &range, limit)).await
+        let log = move |directory: &mut _, session: &_| read::log(directory, session, &range, limit);
+        self.read("log", session, log).await
     }
 
     async fn records(
@@ -210,18 +216,8 @@ impl HistoryStore for JsonlStore {
         after: Option<Revision>,
         limit: u32,
     ) -> Result<Vec<Committed>, StoreError> {
-        let session = session.clone();
-        self.worker.call("records", move |directory| read::records(directory, &session, after, limit)).await
-    }
-
-    async fn uncompact(&self, session: &SessionId, made: Revision) -> Result<Revision, StoreError> {
-        let session = session.clone();
-        self.worker.call("uncompact", move |directory| undo::uncompact(directory, &session, made)).await
-    }
-
-    async fn prune(&self, session: &SessionId, through: Revision) -> Result<Pruned, StoreError> {
-        let session = session.clone();
-        self.worker.call("prune", move |directory| undo::prune(directory, &session, through)).await
+        let records = move |directory: &mut _, session: &_| read::records(directory, session, after, limit);
+        self.read("records", session, records).await
     }
 
     async fn prunes(
@@ -230,8 +226,8 @@ impl HistoryStore for JsonlStore {
         after: Option<Revision>,
         limit: u32,
     ) -> Result<Vec<Pruned>, StoreError> {
-        let session = session.clone();
-        self.worker.call("prunes", move |directory| read::prunes(directory, &session, after, limit)).await
+        let prunes = move |directory: &mut _, session: &_| read::prunes(directory, session, after, limit);
+        self.read("prunes", session, prunes).await
     }
 
     async fn appends(
@@ -240,34 +236,12 @@ impl HistoryStore for JsonlStore {
         from: Seq,
         limit: u32,
     ) -> Result<Vec<LoggedAppend>, StoreError> {
-        let session = session.clone();
-        self.worker.call("appends", move |directory| read::appends(directory, &session, from, limit)).await
-    }
-
-    async fn append_with_state(
-        &self,
-        session: &SessionId,
-        append: &Append<'_>,
-        state: &NewState<'_>,
-    ) -> Result<(Appended, StateOutcome), StoreError> {
-        let append = AppendJob::new(session, append)?.with_state(state);
-        let (appended, outcome) = self.worker.call("append", move |directory| append.run(directory)).await?;
-        Ok((appended, outcome.unwrap_or(StateOutcome::Unsupported)))
-    }
-
-    async fn save_state(
-        &self,
-        session: &SessionId,
-        state: &NewState<'_>,
-    ) -> Result<StateRevision, StoreError> {
-        let (session, state) = (session.clone(), OwnedState::of(state));
-        let save = move |directory: &mut Directory| state::save(directory, &session, &state);
-        rules::saved_state(self.worker.call("save_state", save).await?)
+        let appends = move |directory: &mut _, session: &_| read::appends(directory, session, from, limit);
+        self.read("appends", session, appends).await
     }
 
     async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
-        let session = session.clone();
-        self.worker.call("state", move |directory| read::state(directory, &session)).await
+        self.read("state", session, read::state).await
     }
 
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
@@ -276,7 +250,6 @@ impl HistoryStore for JsonlStore {
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
-        let session = session.clone();
-        self.worker.call("delete", move |directory| write::delete(directory, &session)).await
+        self.read("delete", session, write::delete).await
     }
 }

@@ -1,7 +1,6 @@
 //! A store in a Postgres database.
 
-mod append;
-mod commit;
+mod facts;
 mod failure;
 mod job;
 mod lease;
@@ -10,39 +9,36 @@ mod options;
 mod pool;
 mod prune;
 mod read;
+mod receipts;
 mod row;
 mod runs;
 mod schema;
 mod sql;
-mod state;
 #[cfg(test)]
 mod tests;
-mod undo;
+mod transaction;
 
 use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use deadpool_postgres::Pool;
 use epitome_core::{Revision, Seq};
 
-use self::append::{AppendJob, AppendsJob, FindJob};
-use self::commit::CommitJob;
 use self::job::{Job, Shared};
 use self::migrate::MigrateJob;
 use self::options::Names;
 pub use self::options::{Migrate, PostgresOptions};
-use self::prune::{PruneJob, PrunesJob};
-use self::read::{DeleteJob, ListJob, LoadJob, LogJob, RecordsJob, TailJob};
-use self::state::{SaveStateJob, StateJob};
-use self::undo::UncompactJob;
+use self::prune::PrunesJob;
+use self::read::{DeleteJob, ListJob, LoadJob, LogJob, RecordsJob};
+use self::receipts::{AppendedJob, AppendsJob, StateJob};
+use self::transaction::OpJob;
+use super::kernel::{Extent, Op, Reply, Store, Tables};
 use super::remote::{Home, shown};
 use super::rows::{StoredPage, StoredProjection, StoredRecord};
 use super::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, KeptState, Loaded, LogPage,
-    LoggedAppend, NewState, OwnedState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision,
-    StoreError, rules,
+    AppendToken, Appended, Committed, KeptState, Loaded, LogPage, LoggedAppend, Pruned, SessionId,
+    SessionInfo, StoreError,
 };
 
 /// Keeps sessions in a Postgres database (12 or newer, encoding UTF8), in tables of its own, which `docs/postgres.md`
@@ -78,12 +74,7 @@ use super::{
 /// are Postgres' defaults.
 ///
 /// *Secrets*: neither the url nor anything of a message is in errors, in `Debug` or in what is logged.
-pub struct PostgresStore {
-    // Before the runtime: the connections are closed on it.
-    shared: Arc<Shared>,
-    home: Home,
-    place: String,
-}
+pub type PostgresStore = Store<PostgresTables>;
 
 impl PostgresStore {
     /// Opens the database at `url` on a thread of its own, with default options. Blocks while it does so.
@@ -104,7 +95,7 @@ impl PostgresStore {
     /// As [`PostgresStore::open`].
     pub fn open_with(url: &str, options: PostgresOptions) -> Result<Self, StoreError> {
         let store = Self::by_url(url, &options, Home::start("epitome-postgres")?)?;
-        store.home.wait(store.begin(options.migrate))?;
+        store.0.home.wait(store.0.begin(options.migrate))?;
         Ok(store)
     }
 
@@ -114,7 +105,7 @@ impl PostgresStore {
     /// As [`PostgresStore::open`]; `Invalid` if there is no runtime.
     pub async fn connect(url: &str, options: PostgresOptions) -> Result<Self, StoreError> {
         let store = Self::by_url(url, &options, Home::current()?)?;
-        store.home.run(store.begin(options.migrate)).await?;
+        store.0.home.run(store.0.begin(options.migrate)).await?;
         Ok(store)
     }
 
@@ -125,15 +116,17 @@ impl PostgresStore {
     /// As [`PostgresStore::connect`].
     pub async fn from_pool(pool: Pool, options: PostgresOptions) -> Result<Self, StoreError> {
         let shared = Shared::new(pool, Names::new(&options)?, options.remote, true);
-        let store = Self { shared: Arc::new(shared), home: Home::current()?, place: "a given pool".into() };
-        store.home.run(store.begin(options.migrate)).await?;
+        let tables =
+            PostgresTables { shared: Arc::new(shared), home: Home::current()?, place: "a given pool".into() };
+        let store = Self(tables);
+        store.0.home.run(store.0.begin(options.migrate)).await?;
         Ok(store)
     }
 
     fn by_url(url: &str, options: &PostgresOptions, home: Home) -> Result<Self, StoreError> {
         let names = Names::new(options)?;
         let shared = Shared::new(pool::pool(url, options)?, names, options.remote, false);
-        Ok(Self { shared: Arc::new(shared), home, place: shown(url) })
+        Ok(Self(PostgresTables { shared: Arc::new(shared), home, place: shown(url) }))
     }
 
     /// Makes the tables, or brings them up to date. Several may do so at once.
@@ -144,9 +137,19 @@ impl PostgresStore {
     /// # Cancel safety
     /// As any operation: all of it has happened, or nothing.
     pub async fn migrate(&self) -> Result<(), StoreError> {
-        self.call(MigrateJob).await
+        self.0.call(MigrateJob).await
     }
+}
 
+/// The tables of a [`PostgresStore`], and the runtime that operations on them run on.
+pub struct PostgresTables {
+    // Before the runtime: the connections are closed on it.
+    shared: Arc<Shared>,
+    home: Home,
+    place: String,
+}
+
+impl PostgresTables {
     /// Sees whether the server is there and lets the user in, and makes the tables if that is to be done now.
     fn begin(&self, migrate: Migrate) -> impl Future<Output = Result<(), StoreError>> + Send + 'static {
         let shared = Arc::clone(&self.shared);
@@ -163,7 +166,7 @@ impl PostgresStore {
     }
 }
 
-impl fmt::Debug for PostgresStore {
+impl fmt::Debug for PostgresTables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresStore")
             .field("place", &self.place)
@@ -172,19 +175,14 @@ impl fmt::Debug for PostgresStore {
     }
 }
 
-#[async_trait]
-impl HistoryStore for PostgresStore {
-    async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
-        self.call(AppendJob::new(session, append)?).await.map(|(appended, _)| appended)
+impl Tables for PostgresTables {
+    async fn execute(&self, session: &SessionId, op: Op<'_>) -> Result<Reply, StoreError> {
+        self.call(OpJob::new(session, op)?).await
     }
 
-    async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
-        self.call(LoadJob(session.clone())).await.and_then(StoredProjection::into_loaded)
-    }
-
-    async fn tail(&self, session: &SessionId) -> Result<Loaded, StoreError> {
-        let from_turn = self.call(TailJob(session.clone())).await?;
-        Ok(from_turn.into_loaded()?.into_last_turn())
+    async fn load(&self, session: &SessionId, extent: Extent) -> Result<Loaded, StoreError> {
+        let load = LoadJob { session: session.clone(), extent };
+        self.call(load).await.and_then(StoredProjection::into_loaded)
     }
 
     async fn appended(
@@ -192,11 +190,7 @@ impl HistoryStore for PostgresStore {
         session: &SessionId,
         token: &AppendToken,
     ) -> Result<Option<Appended>, StoreError> {
-        self.call(FindJob { session: session.clone(), token: token.clone() }).await
-    }
-
-    async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
-        self.call(CommitJob::new(session, record)?).await
+        self.call(AppendedJob { session: session.clone(), token: token.clone() }).await
     }
 
     async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
@@ -212,14 +206,6 @@ impl HistoryStore for PostgresStore {
     ) -> Result<Vec<Committed>, StoreError> {
         let stored = self.call(RecordsJob { session: session.clone(), after, limit }).await?;
         stored.into_iter().map(StoredRecord::into_committed).collect()
-    }
-
-    async fn uncompact(&self, session: &SessionId, made: Revision) -> Result<Revision, StoreError> {
-        self.call(UncompactJob { session: session.clone(), made }).await
-    }
-
-    async fn prune(&self, session: &SessionId, through: Revision) -> Result<Pruned, StoreError> {
-        self.call(PruneJob { session: session.clone(), through }).await
     }
 
     async fn prunes(
@@ -238,25 +224,6 @@ impl HistoryStore for PostgresStore {
         limit: u32,
     ) -> Result<Vec<LoggedAppend>, StoreError> {
         self.call(AppendsJob { session: session.clone(), from, limit }).await
-    }
-
-    async fn append_with_state(
-        &self,
-        session: &SessionId,
-        append: &Append<'_>,
-        state: &NewState<'_>,
-    ) -> Result<(Appended, StateOutcome), StoreError> {
-        let (appended, outcome) = self.call(AppendJob::new(session, append)?.with_state(state)).await?;
-        Ok((appended, outcome.unwrap_or(StateOutcome::Unsupported)))
-    }
-
-    async fn save_state(
-        &self,
-        session: &SessionId,
-        state: &NewState<'_>,
-    ) -> Result<StateRevision, StoreError> {
-        let save = SaveStateJob { session: session.clone(), state: OwnedState::of(state) };
-        rules::saved_state(self.call(save).await?)
     }
 
     async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {

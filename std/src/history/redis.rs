@@ -2,41 +2,36 @@
 
 mod append;
 mod change;
-mod commit;
 mod connection;
 mod failure;
+mod job;
 mod keys;
 mod list;
 mod member;
 mod open;
 mod options;
-mod prune;
 mod read;
 mod record;
 mod row;
 mod script;
-mod state;
-mod undo;
+mod survey;
 
 use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
 use ::redis::aio::ConnectionManager;
-use async_trait::async_trait;
 use epitome_core::{Revision, Seq};
 
-use self::append::AppendJob;
-use self::commit::CommitJob;
 use self::connection::{Connection, Connections};
-use self::keys::Prefix;
+use self::job::Job;
+use self::keys::{Prefix, SessionKeys};
 pub use self::options::RedisOptions;
-use self::read::Extent;
+use super::kernel::{Extent, Op, Reply, Store, Tables};
 use super::remote::{Home, retry};
 use super::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, KeptState, Loaded, LogPage,
-    LoggedAppend, NewState, OwnedState, Pruned, RemoteOptions, SessionId, SessionInfo, StateOutcome,
-    StateRevision, StoreError, rules,
+    AppendToken, Appended, Committed, KeptState, Loaded, LogPage, LoggedAppend, Pruned, RemoteOptions,
+    SessionId, SessionInfo, StoreError,
 };
 
 /// Keeps sessions on a Redis server (7 or later, or what speaks as it does), or on a Redis Cluster.
@@ -59,9 +54,8 @@ use super::{
 /// # }
 /// ```
 ///
-/// Each operation that changes something is one script on the server. Appending is one request, unless it joins a group
-/// that is hidden: then two; committing is two; all others are one, but for `list`. `docs/redis.md` says which keys there
-/// are.
+/// Each operation that changes something is written by one script on the server. An append is one request where it is at the
+/// head and joins no hidden group; a commit is two. `docs/redis.md` says what the others cost, and which keys there are.
 ///
 /// *Concurrency*: any number of stores, also in several processes, may use one prefix. While a script runs the server
 /// does nothing else: a commit takes as long as what it changes is large, a load as what is visible. A list is not of one
@@ -75,21 +69,7 @@ use super::{
 /// the last second of it may be lost, and without a log all since the last snapshot. A change is in the log whole or not at
 /// all. Where replicas take over, what they had not received is lost. The server must not evict keys
 /// (`maxmemory-policy noeviction`, its default): a session of which keys are missing is `Corrupt`.
-pub struct RedisStore {
-    shared: Arc<Shared>,
-    home: Home,
-}
-
-/// What operations use.
-struct Shared {
-    connections: Connections,
-    prefix: Prefix,
-    /// How long sessions last, as scripts have it.
-    ttl: String,
-    remote: RemoteOptions,
-    /// Where the server is, as it may be shown.
-    place: String,
-}
+pub type RedisStore = Store<RedisTables>;
 
 impl RedisStore {
     /// Connects to the server that `url` names (`redis://` or, over TLS, `rediss://`), from within a tokio runtime, on which
@@ -114,7 +94,7 @@ impl RedisStore {
         let home = Home::start("epitome-redis")?;
         let greeted = Arc::clone(&shared);
         home.wait(async move { open::greet(&greeted).await })?;
-        Ok(Self { shared, home })
+        Ok(Self(RedisTables { shared, home }))
     }
 
     /// Uses a connection that the caller has made and shares with others, from within the tokio runtime on which that was
@@ -156,12 +136,31 @@ impl RedisStore {
     }
 
     async fn greeted(shared: Shared, home: Home) -> Result<Self, StoreError> {
-        let store = Self { shared: Arc::new(shared), home };
-        let shared = Arc::clone(&store.shared);
-        store.home.run(async move { open::greet(&shared).await }).await?;
-        Ok(store)
+        let tables = RedisTables { shared: Arc::new(shared), home };
+        let shared = Arc::clone(&tables.shared);
+        tables.home.run(async move { open::greet(&shared).await }).await?;
+        Ok(Self(tables))
     }
+}
 
+/// The keys of a [`RedisStore`], and the runtime that operations on them run on.
+pub struct RedisTables {
+    shared: Arc<Shared>,
+    home: Home,
+}
+
+/// What operations use.
+struct Shared {
+    connections: Connections,
+    prefix: Prefix,
+    /// How long sessions last, as scripts have it.
+    ttl: String,
+    remote: RemoteOptions,
+    /// Where the server is, as it may be shown.
+    place: String,
+}
+
+impl RedisTables {
     /// Attempts `operation` on the store's runtime until one does not fail for want of the server.
     async fn run<T, F>(
         &self,
@@ -177,26 +176,43 @@ impl RedisStore {
             .run(async move { retry(&shared.remote, name, || operation(Arc::clone(&shared))).await })
             .await
     }
+
+    /// Reads a session.
+    async fn read<T, F>(
+        &self,
+        name: &'static str,
+        session: &SessionId,
+        read: impl Fn(Arc<Shared>, Arc<SessionKeys>) -> F + Send + Sync + 'static,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send,
+    {
+        let keys = Arc::new(self.shared.prefix.keys(session));
+        self.run(name, move |shared| read(shared, Arc::clone(&keys))).await
+    }
 }
 
-impl fmt::Debug for RedisStore {
+impl fmt::Debug for RedisTables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStore").field("place", &self.shared.place).finish_non_exhaustive()
     }
 }
 
-#[async_trait]
-impl HistoryStore for RedisStore {
-    async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
-        self.append_job(AppendJob::new(&self.shared, session, append)?).await.map(|(appended, _)| appended)
+impl Tables for RedisTables {
+    async fn execute(&self, session: &SessionId, op: Op<'_>) -> Result<Reply, StoreError> {
+        let job = Arc::new(Job::new(&self.shared, session, op)?);
+        let run = move |shared: Arc<Shared>| {
+            let job = Arc::clone(&job);
+            async move { job.run(&shared).await }
+        };
+        self.run(op.name(), run).await
     }
 
-    async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
-        self.projection(session, Extent::All).await
-    }
-
-    async fn tail(&self, session: &SessionId) -> Result<Loaded, StoreError> {
-        Ok(self.projection(session, Extent::LastTurn).await?.into_last_turn())
+    async fn load(&self, session: &SessionId, extent: Extent) -> Result<Loaded, StoreError> {
+        let load =
+            move |shared: Arc<_>, keys: Arc<_>| async move { read::load(&shared, &keys, extent).await };
+        self.read("load", session, load).await?.into_loaded()
     }
 
     async fn appended(
@@ -204,30 +220,20 @@ impl HistoryStore for RedisStore {
         session: &SessionId,
         token: &AppendToken,
     ) -> Result<Option<Appended>, StoreError> {
-        let (keys, token) = (self.shared.prefix.keys(session), token.clone());
-        self.run("appended", move |shared| {
-            let (keys, token) = (keys.clone(), token.clone());
-            async move { append::find(&shared, &keys, &token).await }
-        })
-        .await
-    }
-
-    async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
-        let job = Arc::new(CommitJob::new(&self.shared, session, record)?);
-        self.run("commit", move |shared| {
-            let job = Arc::clone(&job);
-            async move { job.run(&shared).await }
-        })
-        .await
+        let token = token.clone();
+        let find = move |shared: Arc<_>, keys: Arc<_>| {
+            let token = token.clone();
+            async move { read::appended(&shared, &keys, &token).await }
+        };
+        self.read("appended", session, find).await
     }
 
     async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
-        let keys = self.shared.prefix.keys(session);
-        let page = self.run("log", move |shared| {
-            let (keys, range) = (keys.clone(), range.clone());
+        let log = move |shared: Arc<_>, keys: Arc<_>| {
+            let range = range.clone();
             async move { read::log(&shared, &keys, range, limit).await }
-        });
-        page.await?.into_page()
+        };
+        self.read("log", session, log).await?.into_page()
     }
 
     async fn records(
@@ -236,30 +242,10 @@ impl HistoryStore for RedisStore {
         after: Option<Revision>,
         limit: u32,
     ) -> Result<Vec<Committed>, StoreError> {
-        let keys = self.shared.prefix.keys(session);
-        let records = self.run("records", move |shared| {
-            let keys = keys.clone();
-            async move { read::records(&shared, &keys, after, limit).await }
-        });
-        read::committed(&records.await?)
-    }
-
-    async fn uncompact(&self, session: &SessionId, made: Revision) -> Result<Revision, StoreError> {
-        let keys = self.shared.prefix.keys(session);
-        self.run("uncompact", move |shared| {
-            let keys = keys.clone();
-            async move { undo::uncompact(&shared, &keys, made).await }
-        })
-        .await
-    }
-
-    async fn prune(&self, session: &SessionId, through: Revision) -> Result<Pruned, StoreError> {
-        let keys = self.shared.prefix.keys(session);
-        self.run("prune", move |shared| {
-            let keys = keys.clone();
-            async move { prune::prune(&shared, &keys, through).await }
-        })
-        .await
+        let records = move |shared: Arc<_>, keys: Arc<_>| async move {
+            read::records(&shared, &keys, after, limit).await
+        };
+        read::committed(&self.read("records", session, records).await?)
     }
 
     async fn prunes(
@@ -268,12 +254,10 @@ impl HistoryStore for RedisStore {
         after: Option<Revision>,
         limit: u32,
     ) -> Result<Vec<Pruned>, StoreError> {
-        let keys = self.shared.prefix.keys(session);
-        self.run("prunes", move |shared| {
-            let keys = keys.clone();
-            async move { read::prunes(&shared, &keys, after, limit).await }
-        })
-        .await
+        let prunes = move |shared: Arc<_>, keys: Arc<_>| async move {
+            read::prunes(&shared, &keys, after, limit).await
+        };
+        self.read("prunes", session, prunes).await
     }
 
     async fn appends(
@@ -282,82 +266,32 @@ impl HistoryStore for RedisStore {
         from: Seq,
         limit: u32,
     ) -> Result<Vec<LoggedAppend>, StoreError> {
-        let keys = self.shared.prefix.keys(session);
-        self.run("appends", move |shared| {
-            let keys = keys.clone();
-            async move { read::appends(&shared, &keys, from, limit).await }
-        })
-        .await
-    }
-
-    async fn append_with_state(
-        &self,
-        session: &SessionId,
-        append: &Append<'_>,
-        state: &NewState<'_>,
-    ) -> Result<(Appended, StateOutcome), StoreError> {
-        let job = AppendJob::new(&self.shared, session, append)?.with_state(state);
-        let (appended, outcome) = self.append_job(job).await?;
-        Ok((appended, outcome.unwrap_or(StateOutcome::Unsupported)))
-    }
-
-    async fn save_state(
-        &self,
-        session: &SessionId,
-        state: &NewState<'_>,
-    ) -> Result<StateRevision, StoreError> {
-        let (keys, state) = (self.shared.prefix.keys(session), OwnedState::of(state));
-        let save = self.run("save_state", move |shared| {
-            let (keys, state) = (keys.clone(), state.clone());
-            async move { state::save(&shared, &keys, &state).await }
-        });
-        rules::saved_state(save.await?)
+        let appends = move |shared: Arc<_>, keys: Arc<_>| async move {
+            read::appends(&shared, &keys, from, limit).await
+        };
+        self.read("appends", session, appends).await
     }
 
     async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
-        let keys = self.shared.prefix.keys(session);
-        self.run("state", move |shared| {
-            let keys = keys.clone();
-            async move { state::find(&shared, &keys).await }
-        })
-        .await
+        let state = move |shared: Arc<_>, keys: Arc<_>| async move { read::state(&shared, &keys).await };
+        self.read("state", session, state).await
     }
 
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
         let after = after.cloned();
-        self.run("list", move |shared| {
+        let list = move |shared: Arc<Shared>| {
             let after = after.clone();
             async move { list::list(&shared, after.as_ref(), limit).await }
-        })
-        .await
+        };
+        self.run("list", list).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
         let session = session.clone();
-        self.run("delete", move |shared| {
+        let delete = move |shared: Arc<Shared>| {
             let session = session.clone();
             async move { read::delete(&shared, &session).await }
-        })
-        .await
-    }
-}
-
-impl RedisStore {
-    async fn append_job(&self, job: AppendJob) -> Result<(Appended, Option<StateOutcome>), StoreError> {
-        let job = Arc::new(job);
-        self.run("append", move |shared| {
-            let job = Arc::clone(&job);
-            async move { job.run(&shared).await }
-        })
-        .await
-    }
-
-    async fn projection(&self, session: &SessionId, extent: Extent) -> Result<Loaded, StoreError> {
-        let keys = self.shared.prefix.keys(session);
-        let found = self.run("load", move |shared| {
-            let keys = keys.clone();
-            async move { read::load(&shared, &keys, extent).await }
-        });
-        found.await?.into_loaded()
+        };
+        self.run("delete", delete).await
     }
 }

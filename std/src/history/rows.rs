@@ -3,39 +3,21 @@
 use epitome_core::attribution::SeqRange;
 use epitome_core::{Basis, Head, Revision, Seq, Tokens, Turn};
 
-use super::bodies::record;
-use super::rules::{self, Placement, Standing, corrupt, not_storable};
+use super::bodies::{message, record};
+use super::kernel::Counters;
+use super::rules::{self, Restored, Standing, corrupt, not_storable};
 use super::{
-    Committed, Entry, Live, Loaded, LogPage, Logged, MessageEdit, PartStandIn, RecordId, StoreError, Summary,
-    Timestamp, TokenCount, UnansweredCall,
+    Committed, Entry, Live, Loaded, LogPage, Logged, PartStandIn, RecordId, StoreError, Summary, Timestamp,
+    TokenCount, UnansweredCall,
 };
-use crate::message::{Message, Str};
+use crate::message::Str;
 use crate::wire::stored;
 
 /// A row of the sessions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SessionRow {
     pub(super) id: i64,
-    pub(super) head: Head,
-    pub(super) revision: Revision,
-    pub(super) live_messages: u64,
-    pub(super) live_tokens: u64,
-    pub(super) created: Option<Timestamp>,
-    pub(super) appended: Option<Timestamp>,
-}
-
-impl SessionRow {
-    /// Counts so many messages more, which have these places, and the time of their append.
-    pub(super) fn append(&mut self, messages: usize, placement: &Placement, time: Option<Timestamp>) {
-        self.head = Seq(self.head.0.saturating_add(messages as u64));
-        self.live_messages = self.live_messages.saturating_add(placement.live_messages);
-        self.live_tokens = self.live_tokens.saturating_add(placement.live_tokens);
-        if placement.moves_revision {
-            self.revision = self.revision.next();
-        }
-        self.appended = Timestamp::after(time, self.appended);
-        self.created = self.created.or(self.appended);
-    }
+    pub(super) counters: Counters,
 }
 
 /// A time as a database keeps it.
@@ -81,28 +63,12 @@ impl EditRow {
         let stand_ins = stored::decode_stand_ins(&self.stand_ins).map_err(unread)?;
         Ok((stand_ins, count(self.tokens, &self.basis, self.counter)?))
     }
-}
 
-/// What stands in place of a message's parts after `edit`, over what stands there `before`, as it is stored. `body` is the
-/// stored message, and `whole` its size where nothing stands in it.
-pub(super) fn shortened<E: From<StoreError>>(
-    edit: &MessageEdit,
-    body: &str,
-    before: Option<EditRow>,
-    whole: impl FnOnce() -> Result<TokenCount, E>,
-) -> Result<String, E> {
-    let message = message(edit.seq, body)?;
-    let (before, shown) = match before {
-        Some(before) => before.into_stand_ins()?,
-        None => (Vec::new(), whole()?),
-    };
-    let stand_ins = rules::shorten(edit, &message, &before, &shown)?;
-    Ok(stored::encode_stand_ins(&stand_ins).map_err(not_storable)?)
-}
-
-fn message(key: Seq, body: &str) -> Result<Message, StoreError> {
-    let unread = |error| corrupt(format!("message {key} cannot be read")).with_source(error);
-    stored::decode(body).map_err(unread)
+    /// The same as the record that made `by` has put it there.
+    pub(super) fn into_restored(self, by: Revision) -> Result<Restored, StoreError> {
+        let (stand_ins, count) = self.into_stand_ins()?;
+        Ok(Restored { by, stand_ins, count })
+    }
 }
 
 impl MessageRow {

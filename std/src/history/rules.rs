@@ -3,7 +3,6 @@
 mod authority;
 mod place;
 mod stand_in;
-mod state;
 mod undo;
 
 use core::cmp::Ordering;
@@ -15,10 +14,9 @@ use epitome_core::{Head, Revision, Seq, Tokens};
 
 pub(super) use self::authority::Standing;
 pub(super) use self::place::{Anchor, Placement, place};
-pub(super) use self::state::{StateStep, saved_state, state_step};
 pub(super) use self::undo::{
     Restored, Undoing, bare_record, check_prune, check_uncompact, is_pruned_record, live, nothing_pruned,
-    pruned_before, restored_edits,
+    restored_edits,
 };
 use super::edit::merged;
 use super::{
@@ -40,6 +38,8 @@ pub(super) struct VisibleMessage {
 #[derive(Debug, Clone)]
 pub(super) struct VisibleSummary {
     pub(super) key: Seq,
+    /// The revision that its record made.
+    pub(super) made: Revision,
     pub(super) covers: Vec<SeqRange>,
     pub(super) tokens: Tokens,
     pub(super) standing: Standing,

@@ -6,13 +6,13 @@ use std::hash::DefaultHasher;
 
 use async_trait::async_trait;
 use epitome_core::{Revision, Seq};
-use futures::FutureExt;
 use futures::lock::{Mutex, MutexGuard};
 
+use super::kernel::{Extent, Op, Reply, Store, Tables, run_now};
+use super::memory::{self, Session};
 use super::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, KeptState, Loaded, LogPage,
-    LoggedAppend, MemoryStore, NewState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision,
-    StoreError, StoreErrorKind, rules,
+    AppendToken, Appended, Committed, KeptState, Loaded, LogPage, LoggedAppend, Pruned, SessionId,
+    SessionInfo, StoreError, StoreErrorKind, rules,
 };
 
 /// What keeps the bytes of each session: a key-value store, an object store, a folder.
@@ -83,7 +83,7 @@ impl Saved {
 /// operation that finds others written meanwhile begins again. Where they are saved blindly, this one value must be the
 /// only writer; its own operations on one session wait for each other.
 ///
-/// *Cancel safety*: as [`HistoryStore`] says: what is dropped was saved whole or not at all.
+/// *Cancel safety*: as [`HistoryStore`](super::HistoryStore) says: what is dropped was saved whole or not at all.
 ///
 /// *Durability*: that of the [`ByteStore`].
 ///
@@ -134,8 +134,11 @@ impl Saved {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```
+pub type SimpleHistory<B> = Store<ByteTables<B>>;
+
+/// The sessions of a [`SimpleHistory`].
 #[derive(Debug)]
-pub struct SimpleHistory<B> {
+pub struct ByteTables<B> {
     bytes: B,
     /// One of these is held while an operation on a session changes it; which, says the hash of its name.
     changing: [Mutex<()>; STRIPES],
@@ -152,15 +155,17 @@ impl<B: ByteStore> SimpleHistory<B> {
     /// The history store whose bytes are kept in `bytes`.
     #[must_use]
     pub fn new(bytes: B) -> Self {
-        Self { bytes, changing: core::array::from_fn(|_| Mutex::new(())) }
+        Self(ByteTables { bytes, changing: core::array::from_fn(|_| Mutex::new(())) })
     }
 
     /// What keeps the bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &B {
-        &self.bytes
+        &self.0.bytes
     }
+}
 
+impl<B: ByteStore> ByteTables<B> {
     async fn lock(&self, session: &SessionId) -> Option<MutexGuard<'_, ()>> {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(session);
         let stripe = usize::try_from(hash % STRIPES as u64).unwrap_or_default();
@@ -170,45 +175,22 @@ impl<B: ByteStore> SimpleHistory<B> {
         }
     }
 
-    /// The session alone in a store, and the bytes that it was read from. An empty store if there is no such session.
-    async fn open(&self, session: &SessionId) -> Result<(MemoryStore, Option<Saved>), StoreError> {
-        let saved = self.bytes.get(session).await?;
-        let store = match &saved {
-            Some(saved) => MemoryStore::with_image(session, &saved.bytes)?,
-            None => MemoryStore::new(),
+    /// The session, and the bytes that it was read from; an empty one without bytes if there is no such session.
+    async fn open(&self, id: &SessionId) -> Result<(Session, Option<Saved>), StoreError> {
+        let saved = self.bytes.get(id).await?;
+        let session = match &saved {
+            Some(saved) => Session::of_image(id, &saved.bytes)?,
+            None => Session::default(),
         };
-        Ok((store, saved))
+        Ok((session, saved))
     }
 
-    /// Does `change` on the session and saves what has become of it, until nobody else has saved meanwhile.
-    async fn change<T>(
-        &self,
-        session: &SessionId,
-        change: impl Fn(&MemoryStore) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let _changing = self.lock(session).await;
-        for _ in 0..ATTEMPTS_MAX {
-            let (store, was) = self.open(session).await?;
-            let answer = change(&store)?;
-            let bytes = store.image(session)?;
-            if bytes.as_deref() == was.as_ref().map(|was| was.bytes.as_slice()) {
-                return Ok(answer);
-            }
-            match self.bytes.save(session, was.as_ref(), bytes.as_deref()).await {
-                Err(error) if error.kind() == StoreErrorKind::Conflict => {}
-                saved => return saved.map(|()| answer),
-            }
+    /// The session, which must be there.
+    async fn read(&self, operation: &str, id: &SessionId) -> Result<Session, StoreError> {
+        match self.open(id).await? {
+            (session, Some(_)) => Ok(session),
+            (_, None) => Err(rules::not_found(operation)),
         }
-        Err(overtaken())
-    }
-
-    async fn read<T>(
-        &self,
-        session: &SessionId,
-        read: impl FnOnce(&MemoryStore) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let (store, _) = self.open(session).await?;
-        read(&store)
     }
 }
 
@@ -217,25 +199,28 @@ fn overtaken() -> StoreError {
     StoreError::new(StoreErrorKind::Unavailable, context)
 }
 
-/// What a store in memory answers: it does so at once.
-fn now<T>(answer: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-    answer.now_or_never().unwrap_or_else(|| {
-        Err(StoreError::new(StoreErrorKind::Unavailable, "the store in memory has not answered at once"))
-    })
-}
-
-#[async_trait]
-impl<B: ByteStore> HistoryStore for SimpleHistory<B> {
-    async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
-        self.change(session, |store| now(store.append(session, append))).await
+impl<B: ByteStore> Tables for ByteTables<B> {
+    /// Does `op` on the session and saves what has become of it, until nobody else has saved meanwhile.
+    async fn execute(&self, id: &SessionId, op: Op<'_>) -> Result<Reply, StoreError> {
+        memory::check(&op)?;
+        let _changing = self.lock(id).await;
+        for _ in 0..ATTEMPTS_MAX {
+            let (mut session, was) = self.open(id).await?;
+            let reply = run_now(&op, &mut session)?;
+            let bytes = session.image(id)?;
+            if was.as_ref().is_some_and(|was| was.bytes == bytes) {
+                return Ok(reply);
+            }
+            match self.bytes.save(id, was.as_ref(), Some(&bytes)).await {
+                Err(error) if error.kind() == StoreErrorKind::Conflict => {}
+                saved => return saved.map(|()| reply),
+            }
+        }
+        Err(overtaken())
     }
 
-    async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
-        self.read(session, |store| now(store.load(session))).await
-    }
-
-    async fn tail(&self, session: &SessionId) -> Result<Loaded, StoreError> {
-        self.read(session, |store| now(store.tail(session))).await
+    async fn load(&self, session: &SessionId, extent: Extent) -> Result<Loaded, StoreError> {
+        self.read("load", session).await?.load(extent)
     }
 
     async fn appended(
@@ -243,15 +228,12 @@ impl<B: ByteStore> HistoryStore for SimpleHistory<B> {
         session: &SessionId,
         token: &AppendToken,
     ) -> Result<Option<Appended>, StoreError> {
-        self.read(session, |store| now(store.appended(session, token))).await
-    }
-
-    async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
-        self.change(session, |store| now(store.commit(session, record))).await
+        let (session, _) = self.open(session).await?;
+        Ok(session.receipt(token).map(|logged| logged.appended))
     }
 
     async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
-        self.read(session, |store| now(store.log(session, range, limit))).await
+        Ok(self.read("log", session).await?.log(range, limit))
     }
 
     async fn records(
@@ -260,15 +242,7 @@ impl<B: ByteStore> HistoryStore for SimpleHistory<B> {
         after: Option<Revision>,
         limit: u32,
     ) -> Result<Vec<Committed>, StoreError> {
-        self.read(session, |store| now(store.records(session, after, limit))).await
-    }
-
-    async fn uncompact(&self, session: &SessionId, made: Revision) -> Result<Revision, StoreError> {
-        self.change(session, |store| now(store.uncompact(session, made))).await
-    }
-
-    async fn prune(&self, session: &SessionId, through: Revision) -> Result<Pruned, StoreError> {
-        self.change(session, |store| now(store.prune(session, through))).await
+        Ok(self.read("records", session).await?.records(after, limit))
     }
 
     async fn prunes(
@@ -277,7 +251,7 @@ impl<B: ByteStore> HistoryStore for SimpleHistory<B> {
         after: Option<Revision>,
         limit: u32,
     ) -> Result<Vec<Pruned>, StoreError> {
-        self.read(session, |store| now(store.prunes(session, after, limit))).await
+        Ok(self.read("prunes", session).await?.prunes(after, limit))
     }
 
     async fn appends(
@@ -286,35 +260,20 @@ impl<B: ByteStore> HistoryStore for SimpleHistory<B> {
         from: Seq,
         limit: u32,
     ) -> Result<Vec<LoggedAppend>, StoreError> {
-        self.read(session, |store| now(store.appends(session, from, limit))).await
-    }
-
-    async fn append_with_state(
-        &self,
-        session: &SessionId,
-        append: &Append<'_>,
-        state: &NewState<'_>,
-    ) -> Result<(Appended, StateOutcome), StoreError> {
-        self.change(session, |store| now(store.append_with_state(session, append, state))).await
-    }
-
-    async fn save_state(
-        &self,
-        session: &SessionId,
-        state: &NewState<'_>,
-    ) -> Result<StateRevision, StoreError> {
-        self.change(session, |store| now(store.save_state(session, state))).await
+        Ok(self.read("appends", session).await?.appends(from, limit))
     }
 
     async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
-        self.read(session, |store| now(store.state(session))).await
+        Ok(self.read("state", session).await?.into_state())
     }
 
     /// Reads each of the sessions whole.
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
         let mut listed = Vec::new();
-        for session in self.bytes.names(after, limit).await? {
-            listed.extend(self.read(&session, |store| now(store.list(None, 1))).await?);
+        for id in self.bytes.names(after, limit).await? {
+            if let (session, Some(_)) = self.open(&id).await? {
+                listed.push(session.info(&id));
+            }
         }
         Ok(listed)
     }

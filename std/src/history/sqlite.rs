@@ -1,43 +1,41 @@
 //! A store in one SQLite file.
 
-mod append;
-mod commit;
+mod facts;
 mod failure;
 mod open;
-mod prune;
 mod read;
 mod row;
 mod schema;
 mod session;
 mod sql;
-mod state;
 mod sums;
 #[cfg(test)]
 mod tests;
-mod undo;
+mod transaction;
 mod worker;
 
 use core::fmt;
 use core::ops::Range;
 use std::path::Path;
 
-use async_trait::async_trait;
 use epitome_core::{Revision, Seq};
+use rusqlite::Connection;
 use uuid::Uuid;
 
-use self::append::AppendJob;
-use self::commit::CommitJob;
+use self::failure::Failure;
 use self::open::Opened;
 use self::session::Session;
+use self::transaction::SessionTransaction;
 use self::worker::{Access, Worker};
 #[cfg(feature = "encryption")]
 use super::StoreKey;
+use super::bodies::Texts;
 use super::encryption::Vault;
+use super::kernel::{Extent, Op, OwnedOp, Reply, Store, Tables, run_now};
 use super::rows::StoredRecord;
 use super::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, KeptState, Loaded, LogPage,
-    LoggedAppend, NewState, OwnedState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision,
-    StoreError, rules,
+    AppendToken, Appended, Committed, KeptState, Loaded, LogPage, LoggedAppend, Pruned, SessionId,
+    SessionInfo, StoreError,
 };
 
 /// Keeps sessions in one SQLite file, on any executor.
@@ -84,13 +82,7 @@ use super::{
 ///
 /// *Dropping* it: what was sent is still done, then the thread closes the file and ends, and dropping waits for
 /// that: it blocks for as long as the last write takes.
-pub struct SqliteStore {
-    worker: Worker,
-    access: Access,
-    vault: Vault,
-    /// The file's own id.
-    file: Uuid,
-}
+pub type SqliteStore = Store<SqliteTables>;
 
 impl SqliteStore {
     /// Opens the file at `path`, or creates it, readable by its owner only. Blocks while it does so.
@@ -131,7 +123,7 @@ impl SqliteStore {
 
     fn start(opened: Opened, access: Access, vault: Vault) -> Result<Self, StoreError> {
         let Opened { connection, file, place } = opened;
-        Ok(Self { worker: Worker::start(connection, place)?, access, vault, file })
+        Ok(Self(SqliteTables { worker: Worker::start(connection, place)?, access, vault, file }))
     }
 
     /// Opens the file at `path` to load, list and read logs, also where neither it nor its directory can be written.
@@ -160,7 +152,18 @@ impl SqliteStore {
     pub fn open_in_memory() -> Result<Self, StoreError> {
         Self::start(open::open_in_memory()?, Access::Write, Vault::Plain)
     }
+}
 
+/// The tables of a [`SqliteStore`].
+pub struct SqliteTables {
+    worker: Worker,
+    access: Access,
+    vault: Vault,
+    /// The file's own id.
+    file: Uuid,
+}
+
+impl SqliteTables {
     fn session(&self, name: &SessionId) -> Session {
         Session { name: name.clone(), seal: self.vault.seal(self.file, name.as_str().as_bytes()) }
     }
@@ -173,32 +176,44 @@ impl SqliteStore {
             }
         }
     }
+
+    /// Reads a session on the thread.
+    async fn read<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        session: &SessionId,
+        read: impl FnOnce(&Connection, &Session) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let session = self.session(session);
+        self.worker.call(operation, Access::Read, move |connection| read(connection, &session)).await
+    }
 }
 
-impl fmt::Debug for SqliteStore {
+impl fmt::Debug for SqliteTables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SqliteStore").field("access", &self.access).finish_non_exhaustive()
     }
 }
 
-#[async_trait]
-impl HistoryStore for SqliteStore {
-    async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
-        self.writable("append")?;
-        let append = AppendJob::new(&self.session(session), append)?;
-        self.worker.call("append", Access::Write, move |connection| append.run(connection)).await
+impl Tables for SqliteTables {
+    async fn execute(&self, session: &SessionId, op: Op<'_>) -> Result<Reply, StoreError> {
+        self.writable(op.name())?;
+        let session = self.session(session);
+        let texts = session.close_texts(&op, Texts::of(&op)?)?;
+        let (operation, op) = (op.name(), OwnedOp::of(op));
+        let run = move |connection: &Connection| {
+            let (session, texts) = (&session, &texts);
+            run_now(&op.as_op(), &mut SessionTransaction { connection, session, texts, row: None })
+        };
+        self.worker.call(operation, Access::Write, run).await
     }
 
-    async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
-        let session = self.session(session);
-        let load = move |connection: &_| read::load(connection, &session);
-        self.worker.call("load", Access::Read, load).await?.into_loaded()
-    }
-
-    async fn tail(&self, session: &SessionId) -> Result<Loaded, StoreError> {
-        let session = self.session(session);
-        let tail = move |connection: &_| read::tail(connection, &session);
-        Ok(self.worker.call("load", Access::Read, tail).await?.into_loaded()?.into_last_turn())
+    async fn load(&self, session: &SessionId, extent: Extent) -> Result<Loaded, StoreError> {
+        let load = match extent {
+            Extent::All => read::load,
+            Extent::LastTurn => read::tail,
+        };
+        self.read("load", session, load).await?.into_loaded()
     }
 
     async fn appended(
@@ -206,21 +221,14 @@ impl HistoryStore for SqliteStore {
         session: &SessionId,
         token: &AppendToken,
     ) -> Result<Option<Appended>, StoreError> {
-        let (session, token) = (self.session(session), token.clone());
-        let find = move |connection: &_| append::find(connection, &session, &token);
-        self.worker.call("appended", Access::Read, find).await
-    }
-
-    async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
-        self.writable("commit")?;
-        let commit = CommitJob::new(&self.session(session), record)?;
-        self.worker.call("commit", Access::Write, move |connection| commit.run(connection)).await
+        let token = token.clone();
+        let find = move |connection: &_, session: &_| read::appended(connection, session, &token);
+        self.read("appended", session, find).await
     }
 
     async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
-        let session = self.session(session);
-        let log = move |connection: &_| read::log(connection, &session, &range, limit);
-        self.worker.call("log", Access::Read, log).await?.into_page()
+        let log = move |connection: &_, session: &_| read::log(connection, session, &range, limit);
+        self.read("log", session, log).await?.into_page()
     }
 
     async fn records(
@@ -229,24 +237,9 @@ impl HistoryStore for SqliteStore {
         after: Option<Revision>,
         limit: u32,
     ) -> Result<Vec<Committed>, StoreError> {
-        let session = self.session(session);
-        let records = move |connection: &_| read::records(connection, &session, after, limit);
-        let stored = self.worker.call("records", Access::Read, records).await?;
+        let records = move |connection: &_, session: &_| read::records(connection, session, after, limit);
+        let stored = self.read("records", session, records).await?;
         stored.into_iter().map(StoredRecord::into_committed).collect()
-    }
-
-    async fn uncompact(&self, session: &SessionId, made: Revision) -> Result<Revision, StoreError> {
-        self.writable("uncompact")?;
-        let session = self.session(session);
-        let undo = move |connection: &_| undo::uncompact(connection, &session, made);
-        self.worker.call("uncompact", Access::Write, undo).await
-    }
-
-    async fn prune(&self, session: &SessionId, through: Revision) -> Result<Pruned, StoreError> {
-        self.writable("prune")?;
-        let session = self.session(session);
-        let prune = move |connection: &_| prune::prune(connection, &session, through);
-        self.worker.call("prune", Access::Write, prune).await
     }
 
     async fn prunes(
@@ -255,9 +248,8 @@ impl HistoryStore for SqliteStore {
         after: Option<Revision>,
         limit: u32,
     ) -> Result<Vec<Pruned>, StoreError> {
-        let session = self.session(session);
-        let list = move |connection: &_| prune::list(connection, &session, after, limit);
-        self.worker.call("prunes", Access::Read, list).await
+        let list = move |connection: &_, session: &_| read::prunes(connection, session, after, limit);
+        self.read("prunes", session, list).await
     }
 
     async fn appends(
@@ -266,42 +258,12 @@ impl HistoryStore for SqliteStore {
         from: Seq,
         limit: u32,
     ) -> Result<Vec<LoggedAppend>, StoreError> {
-        let session = self.session(session);
-        let list = move |connection: &_| append::list(connection, &session, from, limit);
-        self.worker.call("appends", Access::Read, list).await
-    }
-
-    async fn append_with_state(
-        &self,
-        session: &SessionId,
-        append: &Append<'_>,
-        state: &NewState<'_>,
-    ) -> Result<(Appended, StateOutcome), StoreError> {
-        self.writable("append")?;
-        let (session, state) = (self.session(session), OwnedState::of(state));
-        let append = AppendJob::new(&session, append)?;
-        let both = move |connection: &_| {
-            let appended = append.run(connection)?;
-            Ok((appended, state::keep(connection, &session, &state)?))
-        };
-        self.worker.call("append", Access::Write, both).await
-    }
-
-    async fn save_state(
-        &self,
-        session: &SessionId,
-        state: &NewState<'_>,
-    ) -> Result<StateRevision, StoreError> {
-        self.writable("save_state")?;
-        let (session, state) = (self.session(session), OwnedState::of(state));
-        let keep = move |connection: &_| state::keep(connection, &session, &state);
-        rules::saved_state(self.worker.call("save_state", Access::Write, keep).await?)
+        let list = move |connection: &_, session: &_| read::appends(connection, session, from, limit);
+        self.read("appends", session, list).await
     }
 
     async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
-        let session = self.session(session);
-        let find = move |connection: &_| state::find(connection, &session);
-        self.worker.call("state", Access::Read, find).await
+        self.read("state", session, read::state).await
     }
 
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {

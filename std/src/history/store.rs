@@ -14,8 +14,8 @@ use epitome_core::{Revision, Seq};
 pub(in crate::history) use self::state::OwnedState;
 pub use self::state::{KeptState, NewState, StateOutcome, StateRevision};
 pub use self::values::{
-    Append, AppendToken, Appended, Entry, Live, Loaded, LogPage, Logged, LoggedAppend, Pruned, SessionId,
-    SessionInfo, TokenCount,
+    Append, AppendPosition, AppendToken, Appended, Entry, Live, Loaded, LogPage, Logged, LoggedAppend,
+    Pruned, SessionId, SessionInfo, TokenCount,
 };
 #[cfg(doc)]
 use super::PartStandIn;
@@ -57,11 +57,14 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
     /// then, wherever the head is now. Only the messages must be those of then: their groups are the caller's reading of
     /// where they stand, which a retry may have taken anew. Once one of them has been pruned they are not compared any more.
     ///
+    /// At [`AppendPosition::End`] the entries go behind whatever was appended meanwhile, in the groups that they have there, as
+    /// one step. [`Appended::first`] tells where they are.
+    ///
     /// Of `append.time` the session keeps no less than it had before: a clock that was set back does not make a later
     /// append the older one.
     ///
     /// # Errors
-    /// `Conflict` if `append.head` is not the session's; `Invalid` if the token was used for other messages, if an anchor
+    /// `Conflict` if `append.head` is not the session's, and the append is not one at its end; `Invalid` if the token was used for other messages, if an anchor
     /// lies after its message or is not the first message of a group, if a tool's or user's message answers more than
     /// one call (a reader splits it), or if there are no entries.
     async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError>;

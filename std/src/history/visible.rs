@@ -305,6 +305,19 @@ impl Drop for Placing<'_> {
     }
 }
 
+/// `entries` in the groups that they have behind what was loaded, with the sizes that they have.
+///
+/// # Errors
+/// If what was loaded contradicts itself.
+pub(super) fn grouped_behind(loaded: Loaded, entries: &[Entry]) -> Result<Vec<Entry>, RestoreError> {
+    let mut visible = Visible::unindexed(loaded.live, loaded.unanswered);
+    visible.rebuild(loaded.head, loaded.revision)?;
+    let place = |entry: &Entry| {
+        visible.place_one(entry.message.clone(), entry.count.clone(), entry.part_tokens.clone())
+    };
+    Ok(entries.iter().map(place).collect())
+}
+
 /// The size of a part. All that can be shortened have been measured.
 fn size_of(part_tokens: &[Tokens], ordinal: u32) -> Tokens {
     part_tokens.get(ordinal as usize).copied().unwrap_or(Tokens::ZERO)

@@ -17,6 +17,7 @@ const FOUND: &[(Fault, &str)] = &[
     (Fault::BelievesTokens, "a_token_for_other_messages_is_invalid"),
     (Fault::LooksAtTheHeadFirst, "a_token_is_looked_at_before_the_head_and_the_revision"),
     (Fault::IgnoresTheHead, "an_append_behind_or_ahead_of_the_head_is_a_conflict"),
+    (Fault::IgnoresTheEnd, "an_append_at_the_end_goes_behind_what_others_have_appended"),
     (Fault::ReadsTheHeadThenAppends, "of_two_appends_at_one_head_one_succeeds"),
     (Fault::IgnoresTheRevision, "a_stale_commit_is_a_conflict"),
     (Fault::ReadsTheRevisionThenCommits, "of_two_commits_on_one_revision_one_succeeds"),

@@ -62,7 +62,7 @@ impl Suite {
     }
 
     /// Declares the same of all scenarios of a group: a store that does not undo compactions skips `undo`, and one that
-    /// does not delete what is hidden, `prune`. One that knows no times skips `times`, and one that keeps nothing beside the log,
+    /// does not delete what is hidden, `prune`. One that does not group what it appends at the end skips `ends`. One that knows no times skips `times`, and one that keeps nothing beside the log,
     /// `states`.
     #[must_use]
     pub fn with_group_skipped(self, group: &str, reason: &str) -> Self {

@@ -2,8 +2,8 @@
 
 use super::suite::Scenario;
 use super::{
-    appends, authority, commits, contents, edits, handles, late_answers, prune, random, sessions, states,
-    tails, times, undo,
+    appends, authority, commits, contents, edits, ends, handles, late_answers, prune, random, sessions,
+    states, tails, times, undo,
 };
 
 /// Writes the table, and a macro that hands all names to another one.
@@ -56,6 +56,15 @@ scenarios! { $
         a_message_of_ten_megabytes_is_kept,
         a_message_that_could_not_be_read_again_is_invalid,
         a_dropped_append_is_found_out_by_its_token,
+    ;
+    ends:
+        an_append_at_the_end_goes_behind_what_others_have_appended,
+        an_append_at_the_end_creates_the_session,
+        an_append_at_the_end_is_done_once,
+        an_answer_at_the_end_joins_its_call,
+        an_answer_at_the_end_to_a_hidden_call_is_hidden,
+        an_append_at_the_end_keeps_its_state,
+        of_appends_at_the_end_at_once_all_succeed,
     ;
     commits:
         a_commit_hides_and_deletes_nothing,

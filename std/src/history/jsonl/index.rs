@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use epitome_core::{Head, Revision, Seq, Tokens, Turn};
 use sha2::{Digest, Sha256};
 
+use crate::history::kernel::{Counters, Visible};
 use crate::history::rules::{self, Anchor, Restored, Standing, VisibleMessage, VisibleSummary};
 use crate::history::tail::last_turn;
 use crate::history::{
@@ -43,6 +44,15 @@ pub(super) struct Slot {
     pub(super) orphan: bool,
     /// Which of the prunes has deleted what it said, counted from 1.
     pub(super) pruned: u32,
+}
+
+impl Slot {
+    /// The slot of an entry, which `hidden_by` hides from the start.
+    pub(super) fn of(entry: &Entry, hidden_by: Option<Revision>, line: Span) -> Self {
+        let Entry { anchor, turn, late, orphan, .. } = *entry;
+        let (tokens, standing) = (entry.count.tokens, Standing::of(&entry.message));
+        Self { line, anchor, turn, tokens, standing, hidden_by, late, orphan, pruned: 0 }
+    }
 }
 
 /// A summary of a record, visible or not; what it says is in the record's line.
@@ -91,7 +101,8 @@ pub(super) struct Kept {
 #[derive(Debug)]
 pub(super) enum Shown {
     Message,
-    Summary(Box<Entry>),
+    /// By the record that made this revision.
+    Summary(Revision, Box<Entry>),
 }
 
 #[derive(Debug, Default)]
@@ -120,6 +131,18 @@ impl Index {
 
     pub(super) const fn revision(&self) -> Revision {
         self.revision
+    }
+
+    /// All counters but the time of the first append, which only a list wants.
+    pub(super) fn counters(&self) -> Counters {
+        Counters {
+            head: self.head(),
+            revision: self.revision,
+            live_messages: self.live.len() as u64,
+            live_tokens: self.live_tokens,
+            created: None,
+            appended: self.last_time(),
+        }
     }
 
     /// How much memory it takes, about, in entries.
@@ -190,7 +213,7 @@ impl Index {
     pub(super) fn last_turn(&self) -> Result<Seq, StoreError> {
         let mut failed = None;
         let newest_first = self.live.iter().rev().map_while(|(key, shown)| match shown {
-            Shown::Summary(entry) => Some((*key, entry.turn, false)),
+            Shown::Summary(_, entry) => Some((*key, entry.turn, false)),
             Shown::Message => match self.slot(*key) {
                 Ok(slot) => Some((*key, slot.turn, slot.late)),
                 Err(error) => {
@@ -214,22 +237,32 @@ impl Index {
         info
     }
 
-    pub(super) fn visible(&self) -> Result<(Vec<VisibleMessage>, Vec<VisibleSummary>), StoreError> {
+    pub(super) fn visible(&self) -> Result<Visible, StoreError> {
         let (mut messages, mut summaries) = (Vec::new(), Vec::new());
         for (key, shown) in &self.live {
             match shown {
-                Shown::Message => {
-                    let Slot { anchor, standing, .. } = *self.slot(*key)?;
-                    messages.push(VisibleMessage { seq: *key, anchor, tokens: self.tokens(*key)?, standing });
-                }
-                Shown::Summary(entry) => {
+                Shown::Message => messages.push(self.seen(*key)?),
+                Shown::Summary(made, entry) => {
+                    let made = *made;
                     let covers = entry.message.attribution().derived_from.clone();
                     let (tokens, standing) = (entry.count.tokens, Standing::of(&entry.message));
-                    summaries.push(VisibleSummary { key: *key, covers, tokens, standing });
+                    summaries.push(VisibleSummary { key: *key, made, covers, tokens, standing });
                 }
             }
         }
-        Ok((messages, summaries))
+        Ok(Visible { messages, summaries })
+    }
+
+    /// A message as a commit sees it.
+    fn seen(&self, seq: Seq) -> Result<VisibleMessage, StoreError> {
+        let Slot { anchor, standing, .. } = *self.slot(seq)?;
+        Ok(VisibleMessage { seq, anchor, tokens: self.tokens(seq)?, standing })
+    }
+
+    /// The messages that `by` has hidden.
+    pub(super) fn hidden_by(&self, by: Revision) -> Result<Vec<VisibleMessage>, StoreError> {
+        let slots = (0..).map(Seq).zip(&self.slots).filter(|(_, slot)| slot.hidden_by == Some(by));
+        slots.map(|(seq, _)| self.seen(seq)).collect()
     }
 
     /// When the last append was.
@@ -296,7 +329,7 @@ impl Index {
             let turn = self.slot(summary.key)?.turn;
             let entry = Entry::new(summary.message.clone(), summary.key, turn, summary.count.clone());
             self.live_tokens = self.live_tokens.saturating_add(entry.count.tokens.as_u64());
-            self.live.insert(summary.key, Shown::Summary(Box::new(entry)));
+            self.live.insert(summary.key, Shown::Summary(kept.revision, Box::new(entry)));
             let (made, key) = (kept.revision, summary.key);
             self.summaries.push(SummarySlot { made, key, hidden_by: None, pruned: false });
         }
@@ -310,7 +343,7 @@ impl Index {
 
     fn hide(&mut self, key: Seq, by: Revision) -> Result<(), StoreError> {
         let tokens = match self.live.remove(&key) {
-            Some(Shown::Summary(entry)) => {
+            Some(Shown::Summary(_, entry)) => {
                 let visible = |slot: &&mut SummarySlot| slot.key == key && slot.hidden_by.is_none();
                 self.summaries.iter_mut().rev().find(visible).ok_or_else(lost)?.hidden_by = Some(by);
                 entry.count.tokens

@@ -13,6 +13,7 @@ use super::line::{
 use super::lines::{Lines, Next};
 use super::undo;
 use crate::history::encryption::{self, CIPHER, Place, Vault};
+use crate::history::kernel::Visible;
 use crate::history::rules::{self, Standing, invalid};
 use crate::history::{CompactionRecord, RecordId, SessionId, StoreError, StoreErrorKind, Timestamp};
 use crate::wire::stored;
@@ -193,7 +194,7 @@ impl Known {
         let (index, revision) = (&mut self.index, Revision(line.revision));
         let check = |index: &Index| -> Result<(), StoreError> {
             rules::check_commit(&record, id, None, index.revision(), index.head())?;
-            let (messages, summaries) = index.visible()?;
+            let Visible { messages, summaries } = index.visible()?;
             rules::edit(&record, &messages, &summaries)?;
             rules::check_id(&record, id)
         };
@@ -226,8 +227,10 @@ impl Known {
     fn prune(&mut self, line: PruneLine) -> Option<()> {
         let pruned = line.pruned();
         let due = self.index.prunable(pruned.through);
-        let deletes = pruned.messages > 0 || pruned.summaries > 0;
-        (deletes && pruned.through <= self.index.revision() && pruned == due)
+        let due = (due.messages.len() as u64, due.summaries.len() as u64);
+        let fits = (pruned.messages, pruned.summaries) == due && due != (0, 0);
+        let revision = self.index.revision();
+        (fits && pruned.through <= revision && pruned.revision == revision.next())
             .then(|| self.index.prune(pruned))
     }
 }

@@ -12,6 +12,7 @@ use super::known::{self, Known};
 use super::line::{AppendLine, Line, SessionLine};
 use super::lines::Lines;
 use crate::files;
+use crate::history::kernel::Extent;
 use crate::history::{
     AppendToken, Appended, Committed, CompactionRecord, Entry, KeptState, Live, Loaded, LogPage, Logged,
     LoggedAppend, Pruned, SessionId, SessionInfo, StoreError, rules,
@@ -59,16 +60,29 @@ fn with<T>(
     Ok(Some(answer))
 }
 
-pub(super) fn load(directory: &mut Directory, session: &SessionId) -> Result<Loaded, StoreError> {
-    with(directory, "load", session, |opened, lines, here| projection(&opened.known, lines, Seq(0), here))?
-        .ok_or_else(|| rules::not_found("load"))
+pub(super) fn load(
+    directory: &mut Directory,
+    session: &SessionId,
+    extent: Extent,
+) -> Result<Loaded, StoreError> {
+    let loaded = with(directory, "load", session, |opened, lines, here| {
+        projection_of(&opened.known, lines, extent, here)
+    });
+    loaded?.ok_or_else(|| rules::not_found("load"))
 }
 
-pub(super) fn tail(directory: &mut Directory, session: &SessionId) -> Result<Loaded, StoreError> {
-    let tail = with(directory, "load", session, |opened, lines, here| {
-        projection(&opened.known, lines, opened.known.index.last_turn()?, here)
-    });
-    Ok(tail?.ok_or_else(|| rules::not_found("load"))?.into_last_turn())
+/// The live projection, or so much of it.
+pub(super) fn projection_of(
+    known: &Known,
+    lines: &mut Lines<'_>,
+    extent: Extent,
+    here: Here<'_>,
+) -> Result<Loaded, StoreError> {
+    let from = match extent {
+        Extent::All => Seq(0),
+        Extent::LastTurn => known.index.last_turn()?,
+    };
+    projection(known, lines, from, here)
 }
 
 fn projection(known: &Known, lines: &mut Lines<'_>, from: Seq, here: Here<'_>) -> Result<Loaded, StoreError> {
@@ -77,7 +91,7 @@ fn projection(known: &Known, lines: &mut Lines<'_>, from: Seq, here: Here<'_>) -
     let mut loaded = Loaded::new(index.head(), index.revision());
     for (key, shown) in index.live(from) {
         loaded.live.push(match shown {
-            Shown::Summary(entry) => {
+            Shown::Summary(_, entry) => {
                 let covers = entry.message.attribution().derived_from.clone();
                 Live::summary(key, (**entry).clone(), covers)
             }

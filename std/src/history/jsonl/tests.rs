@@ -10,14 +10,23 @@ use super::directory::Directory;
 use super::options::{Fsync, JsonlOptions};
 use super::read;
 use super::report::Cuts;
-use super::write::{AppendJob, CommitJob};
+use super::session::{execute, texts};
 use crate::history::encryption::Vault;
-use crate::history::{Append, AppendToken, CompactionRecord, Entry, SessionId, TokenCount};
+use crate::history::kernel::{Extent, Op};
+use crate::history::{Append, AppendToken, CompactionRecord, Entry, Loaded, SessionId, TokenCount};
 use crate::message::Message;
 
 fn open(folder: &Path) -> Directory {
     let options = JsonlOptions::default().with_fsync(Fsync::Never);
     Directory::open(folder, options, Vault::default(), Cuts::default()).unwrap()
+}
+
+fn run(directory: &mut Directory, session: &SessionId, op: Op<'_>) {
+    execute(directory, session, &op, &texts(&op).unwrap()).unwrap();
+}
+
+fn load(directory: &mut Directory, session: &SessionId) -> Loaded {
+    read::load(directory, session, Extent::All).unwrap()
 }
 
 /// Appends messages, a hundred at a time.
@@ -30,14 +39,14 @@ fn fill(directory: &mut Directory, session: &SessionId, from: u64, to: u64) {
             })
             .collect();
         let token = AppendToken::new(first.to_string());
-        AppendJob::new(session, &Append::new(&token, Seq(first), &entries)).unwrap().run(directory).unwrap();
+        run(directory, session, Op::Append(Append::new(&token, Seq(first), &entries), None));
     }
 }
 
 fn hide(directory: &mut Directory, session: &SessionId, parent: u64, first: u64, last: u64) {
     let mut record = CompactionRecord::new(Revision(parent), Seq(last + 1));
     record.hides = vec![SeqRange { first: Seq(first), last: Seq(last) }];
-    CommitJob::new(session, &record).unwrap().run(directory).unwrap();
+    run(directory, session, Op::commit(&record).unwrap());
 }
 
 #[test]
@@ -50,13 +59,13 @@ fn what_was_used_longest_ago_is_forgotten_and_read_again() {
         fill(&mut directory, id, 0, 100);
     }
     assert_eq!(directory.remembered(), ["b", "c"]);
-    read::load(&mut directory, &ids[1]).unwrap();
-    assert_eq!(read::load(&mut directory, &ids[0]).unwrap().live.len(), 100);
+    load(&mut directory, &ids[1]);
+    assert_eq!(load(&mut directory, &ids[0]).live.len(), 100);
     assert_eq!(directory.remembered(), ["a", "b"]);
     // One that is too large by itself is remembered alone.
     fill(&mut directory, &ids[2], 100, 400);
     assert_eq!(directory.remembered(), ["c"]);
-    assert_eq!(read::load(&mut directory, &ids[2]).unwrap().live.len(), 400);
+    assert_eq!(load(&mut directory, &ids[2]).live.len(), 400);
 }
 
 /// What this thread has read of files so far: bytes and calls.
@@ -81,7 +90,7 @@ fn an_operation_reads_what_is_visible() {
         for (parent, first) in (0..).zip((0..stored - 50).step_by(190)) {
             hide(&mut directory, &id, parent, first, stored.min(first + 240) - 51);
         }
-        let revision = read::load(&mut directory, &id).unwrap().revision.0;
+        let revision = load(&mut directory, &id).revision.0;
         let mut cost = |run: &mut dyn FnMut(&mut Directory)| {
             let before = reads();
             run(&mut directory);
@@ -89,15 +98,15 @@ fn an_operation_reads_what_is_visible() {
             [after[0] - before[0], after[1] - before[1]]
         };
         costs.push([
-            cost(&mut |directory| assert_eq!(read::load(directory, &id).unwrap().live.len(), 50)),
+            cost(&mut |directory| assert_eq!(load(directory, &id).live.len(), 50)),
             cost(&mut |directory| fill(directory, &id, stored, stored + 1)),
             cost(&mut |directory| hide(directory, &id, revision, stored - 50, stored - 50)),
-            cost(&mut |directory| assert_eq!(read::load(directory, &id).unwrap().live.len(), 50)),
+            cost(&mut |directory| assert_eq!(load(directory, &id).live.len(), 50)),
         ]);
         // A handle that knows nothing reads all of it once.
         let size = fs::metadata(folder.path().join(format!("{stored}.jsonl"))).unwrap().len();
         let (before, mut other) = (reads(), open(folder.path()));
-        read::load(&mut other, &id).unwrap();
+        load(&mut other, &id);
         assert!(reads()[0] - before[0] > size);
     }
     println!("{costs:?}");

@@ -1,7 +1,7 @@
 //! Appending to a session in use.
 
 use super::History;
-use crate::history::{Append, AppendToken, Appended, NewState, StateOutcome, StoreError};
+use crate::history::{Append, AppendPosition, AppendToken, Appended, NewState, StateOutcome, StoreError};
 use crate::message::{Message, Part};
 
 impl History {
@@ -31,7 +31,8 @@ impl History {
         messages: Vec<Message>,
         progress: &mut (dyn FnMut(usize) + Send),
     ) -> Result<Appended, StoreError> {
-        self.append_keeping(token, messages, None, progress).await.map(|(appended, _)| appended)
+        let at_head = (AppendPosition::Head, None);
+        self.append_keeping(token, messages, at_head, progress).await.map(|(appended, _)| appended)
     }
 
     /// [`History::append`] that keeps the session's state in the same step, where the store can.
@@ -45,15 +46,30 @@ impl History {
         messages: Vec<Message>,
         state: &NewState<'_>,
     ) -> Result<(Appended, StateOutcome), StoreError> {
-        let (appended, outcome) = self.append_keeping(token, messages, Some(state), &mut |_| {}).await?;
+        let at_head = (AppendPosition::Head, Some(state));
+        let (appended, outcome) = self.append_keeping(token, messages, at_head, &mut |_| {}).await?;
         Ok((appended, outcome.unwrap_or(StateOutcome::Unsupported)))
+    }
+
+    /// Appends wherever the end of the session is by now, where the store can, and keeps a state in the same step if there is
+    /// one.
+    ///
+    /// # Errors
+    /// As [`History::append_with_state`]; `Conflict` from a store that does not group what it appends.
+    pub(crate) async fn append_at_end(
+        &mut self,
+        token: &AppendToken,
+        messages: Vec<Message>,
+        state: Option<&NewState<'_>>,
+    ) -> Result<(Appended, Option<StateOutcome>), StoreError> {
+        self.append_keeping(token, messages, (AppendPosition::End, state), &mut |_| {}).await
     }
 
     async fn append_keeping(
         &mut self,
         token: &AppendToken,
         messages: Vec<Message>,
-        state: Option<&NewState<'_>>,
+        (position, state): (AppendPosition, Option<&NewState<'_>>),
         progress: &mut (dyn FnMut(usize) + Send),
     ) -> Result<(Appended, Option<StateOutcome>), StoreError> {
         self.settle().await?;
@@ -66,7 +82,8 @@ impl History {
         }
         let head = self.head();
         let placing = self.visible.place(messages, &*self.counter, progress);
-        let append = Append::new(token, head, placing.entries()).at(Some((self.clock)()));
+        let mut append = Append::new(token, head, placing.entries()).at(Some((self.clock)()));
+        append.position = position;
         let answer = match state {
             None => self.store.append(&self.session, &append).await.map(|appended| (appended, None)),
             Some(state) => {

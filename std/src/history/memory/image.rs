@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::{Kept, KeptSummary, MemoryStore, Place, Session, Slot, rules};
+use super::{Counters, Kept, KeptSummary, Place, Session, Slot, rules};
 use crate::history::jsonl::{MessageLine, raw};
 use crate::history::{
-    AppendToken, Appended, Committed, KeptState, LoggedAppend, Pruned, RecordId, SessionId, StateRevision,
-    StoreError, StoreErrorKind, Timestamp, UnansweredCall,
+    AppendToken, Appended, Committed, CompactionRecord, Entry, KeptState, LoggedAppend, Pruned, RecordId,
+    SessionId, StateRevision, StoreError, StoreErrorKind, Summary, Timestamp, UnansweredCall,
 };
 use crate::message::Str;
 use crate::wire::stored;
@@ -90,31 +90,26 @@ struct StateImage {
     text: Box<str>,
 }
 
-impl MemoryStore {
-    /// The session as bytes; `None` if there is no such session.
-    pub(in crate::history) fn image(&self, id: &SessionId) -> Result<Option<Vec<u8>>, StoreError> {
-        let sessions = self.sessions();
-        let Some(session) = sessions.get(id) else { return Ok(None) };
-        let data = session.data(id)?;
+impl Session {
+    /// The session as bytes.
+    pub(in crate::history) fn image(&self, id: &SessionId) -> Result<Vec<u8>, StoreError> {
+        let data = self.data(id)?;
         let sum = sum(&data);
-        Ok(Some([MAGIC, sum.as_str(), "\n", data.as_str()].concat().into_bytes()))
+        Ok([MAGIC, sum.as_str(), "\n", data.as_str()].concat().into_bytes())
     }
 
-    /// The store with the session that [`MemoryStore::image`] gave the bytes of.
+    /// The session that [`Session::image`] gave the bytes of.
     ///
     /// # Errors
     /// `Corrupt` if they are not that.
-    pub(in crate::history) fn with_image(id: &SessionId, bytes: &[u8]) -> Result<Self, StoreError> {
+    pub(in crate::history) fn of_image(id: &SessionId, bytes: &[u8]) -> Result<Self, StoreError> {
         let data = sealed(bytes).ok_or_else(|| corrupt("they are not as they were written"))?;
         let image: Image<'_> =
             serde_json::from_str(data).map_err(|_| corrupt("they are written by a later release"))?;
         if image.id != id.as_str() {
             return Err(corrupt("they are those of another session"));
         }
-        let store = Self::new();
-        let session = Session::of(image)?;
-        store.sessions().insert(id.clone(), session);
-        Ok(store)
+        Self::of(image)
     }
 }
 
@@ -154,7 +149,7 @@ impl Session {
         });
         let image = Image {
             id: Cow::Borrowed(id.as_str()),
-            revision: self.revision.0,
+            revision: self.counters.revision.0,
             log: log.collect(),
             appends: self.appends.iter().map(AppendImage::of).collect(),
             records: self
@@ -174,7 +169,7 @@ impl Session {
     }
 
     fn of(image: Image<'_>) -> Result<Self, StoreError> {
-        let mut session = Self { revision: Revision(image.revision), ..Self::default() };
+        let mut session = Self::default();
         for line in &image.log {
             let (entry, hidden_by) = (line.entry().map_err(unreadable)?, line.hidden_by.map(Revision));
             session.log.push(Slot { entry, hidden_by, shortened: None, pruned: 0 });
@@ -186,7 +181,7 @@ impl Session {
         }
         let through = image.prunes.iter().map(|prune| Revision(prune.through)).max();
         for record in &image.records {
-            let kept = session.kept(record, through)?;
+            let kept = session.read_record(record, through)?;
             session.records.push(kept);
         }
         let calls = image.unanswered.into_iter().map(CallImage::into_call);
@@ -201,14 +196,15 @@ impl Session {
             }
             session.prunes.push(prune.into_pruned());
         }
-        session.show()?;
+        session.show_all();
+        session.count(Revision(image.revision))?;
         Ok(session)
     }
 
     /// The record with its summaries as entries. `pruned` is the latest revision through which the session was pruned: what
     /// that or an earlier one hides was there then. What a summary says tells nothing of it: one that was imported may be
     /// empty, and is still to be pruned.
-    fn kept(&self, image: &RecordImage<'_>, pruned: Option<Revision>) -> Result<Kept, StoreError> {
+    fn read_record(&self, image: &RecordImage<'_>, pruned: Option<Revision>) -> Result<Kept, StoreError> {
         let record = stored::decode_record(image.record.get()).map_err(unreadable)?;
         let id = RecordId::parse(&image.id).ok_or_else(|| corrupt("a record has no id"))?;
         rules::check_id(&record, id)?;
@@ -216,7 +212,7 @@ impl Session {
         if shown.len() != image.hidden_by.len() {
             return Err(corrupt("a summary is missing"));
         }
-        let summary = |(entry, hidden_by): (crate::history::Entry, &Option<u64>)| {
+        let summary = |(entry, hidden_by): (Entry, &Option<u64>)| {
             let hidden_by = hidden_by.map(Revision);
             KeptSummary { entry, hidden_by, pruned: hidden_by.is_some() && hidden_by <= pruned }
         };
@@ -226,14 +222,31 @@ impl Session {
         Ok(Kept { committed, id, summaries })
     }
 
+    /// A summary is a group of its own, in the turn of the first message that it covers.
+    fn summary_entries(&self, record: &CompactionRecord) -> Result<Vec<Entry>, StoreError> {
+        let entry = |summary: &Summary| {
+            let turn: Turn = self.slot(summary.key)?.entry.turn;
+            Ok(Entry::new(summary.message.clone(), summary.key, turn, summary.count.clone()))
+        };
+        record.summaries.iter().map(entry).collect()
+    }
+
     /// Puts in place of messages' parts what the records say.
     fn shorten(&mut self) {
-        let wanted = self.records.iter().flat_map(|kept| &kept.committed.record.edits);
-        self.restore_edits(&wanted.map(|edit| edit.seq).collect());
+        let held = self.held().map(|kept| &kept.committed);
+        let edits = held.flat_map(|it| it.record.edits.iter().map(|edit| (it.revision, edit)));
+        let edits: Vec<_> = edits.map(|(by, edit)| (by, edit.clone())).collect();
+        let wanted = edits.iter().map(|(_, edit)| edit.seq).collect();
+        let restored = rules::restored_edits(&wanted, edits.iter().map(|(by, edit)| (*by, edit)));
+        for (seq, restored) in restored {
+            if let Some(slot) = self.slot_mut(seq) {
+                slot.shortened = Some(Box::new(restored));
+            }
+        }
     }
 
     /// What is visible follows from what is hidden.
-    fn show(&mut self) -> Result<(), StoreError> {
+    fn show_all(&mut self) {
         let log = (0..).map(Seq).zip(&self.log);
         let shown = log.filter(|(_, slot)| slot.hidden_by.is_none() && !slot.entry.orphan);
         let mut live: BTreeMap<Seq, Place> = shown.map(|(seq, _)| (seq, Place::Log)).collect();
@@ -243,7 +256,17 @@ impl Session {
             }
         }
         self.live = live;
-        self.add_up()
+    }
+
+    /// Counts anew.
+    fn count(&mut self, revision: Revision) -> Result<(), StoreError> {
+        let visible = self.visible()?;
+        let (live_messages, live_tokens) = rules::live(&visible.messages, &visible.summaries);
+        let created = self.appends.iter().find_map(|logged| logged.time);
+        let appended = self.appends.last().and_then(|last| last.time);
+        let head = self.head();
+        self.counters = Counters { head, revision, live_messages, live_tokens, created, appended };
+        Ok(())
     }
 }
 

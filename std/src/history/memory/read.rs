@@ -5,6 +5,7 @@ use core::ops::Range;
 use epitome_core::{Revision, Seq};
 
 use super::{Place, Session, rules};
+use crate::history::kernel::{Counters, Extent};
 use crate::history::rules::Restored;
 use crate::history::tail::last_turn;
 use crate::history::{
@@ -13,21 +14,24 @@ use crate::history::{
 };
 
 impl Session {
-    pub(super) fn load(&self) -> Result<Loaded, StoreError> {
-        self.load_from(Seq(0))
+    pub(in crate::history) fn load(&self, extent: Extent) -> Result<Loaded, StoreError> {
+        match extent {
+            Extent::All => self.load_from(Seq(0)),
+            Extent::LastTurn => self.load_from(self.last_turn()),
+        }
     }
 
-    pub(super) fn tail(&self) -> Result<Loaded, StoreError> {
+    /// Where the last turn begins.
+    fn last_turn(&self) -> Seq {
         let newest_first = self.live.iter().rev().map_while(|(key, place)| {
             let entry = self.entry(*key, *place).ok()?;
             Some((*key, entry.turn, entry.late))
         });
-        let from = last_turn(newest_first).map_or(self.head(), |(begin, _)| begin);
-        Ok(self.load_from(from)?.into_last_turn())
+        last_turn(newest_first).map_or(self.head(), |(begin, _)| begin)
     }
 
     fn load_from(&self, from: Seq) -> Result<Loaded, StoreError> {
-        let mut loaded = Loaded::new(self.head(), self.revision);
+        let mut loaded = Loaded::new(self.head(), self.counters.revision);
         for (key, place) in self.live.range(from..) {
             let entry = self.entry(*key, *place)?.clone();
             loaded.live.push(match place {
@@ -47,7 +51,7 @@ impl Session {
         Ok(loaded)
     }
 
-    pub(super) fn log(&self, range: Range<Seq>, limit: u32) -> LogPage {
+    pub(in crate::history) fn log(&self, range: Range<Seq>, limit: u32) -> LogPage {
         let end = range.end.min(Seq(range.start.0.saturating_add(u64::from(limit))));
         let messages: Vec<Logged> = (range.start.0..)
             .map(Seq)
@@ -63,34 +67,32 @@ impl Session {
         LogPage::new(messages, rules::next_page(end, range.end, self.head()))
     }
 
-    pub(super) fn records(&self, after: Option<Revision>, limit: u32) -> Vec<Committed> {
+    pub(in crate::history) fn records(&self, after: Option<Revision>, limit: u32) -> Vec<Committed> {
         let from = self.records.partition_point(|kept| Some(kept.committed.revision) <= after);
         self.records.iter().skip(from).take(limit as usize).map(|kept| kept.committed.clone()).collect()
     }
 
-    pub(super) fn info(&self, id: &SessionId) -> SessionInfo {
+    pub(in crate::history) fn info(&self, id: &SessionId) -> SessionInfo {
         let mut info = SessionInfo::new(id.clone());
-        info.head = self.head();
-        info.revision = self.revision;
-        info.live_messages = self.live.len() as u64;
-        info.live_tokens = self.live_tokens;
-        info.created = self.appends.iter().find_map(|logged| logged.time);
-        info.appended = self.appends.last().and_then(|last| last.time);
+        let Counters { head, revision, live_messages, live_tokens, created, appended } = self.counters;
+        (info.head, info.revision) = (head, revision);
+        (info.live_messages, info.live_tokens) = (live_messages, live_tokens);
+        (info.created, info.appended) = (created, appended);
         info
     }
 
-    pub(super) fn prunes(&self, after: Option<Revision>, limit: u32) -> Vec<Pruned> {
+    pub(in crate::history) fn prunes(&self, after: Option<Revision>, limit: u32) -> Vec<Pruned> {
         let from = self.prunes.partition_point(|pruned| Some(pruned.revision) <= after);
         self.prunes.iter().skip(from).take(limit as usize).copied().collect()
     }
 
-    pub(super) fn appends(&self, from: Seq, limit: u32) -> Vec<LoggedAppend> {
+    pub(in crate::history) fn appends(&self, from: Seq, limit: u32) -> Vec<LoggedAppend> {
         let begin = self.appends.partition_point(|logged| logged.appended.head <= from);
         self.appends.iter().skip(begin).take(limit as usize).cloned().collect()
     }
 
     /// What was appended under `token`.
-    pub(super) fn receipt(&self, token: &AppendToken) -> Option<&LoggedAppend> {
+    pub(in crate::history) fn receipt(&self, token: &AppendToken) -> Option<&LoggedAppend> {
         let at = usize::try_from(*self.receipts.get(token)?).ok()?;
         self.appends.get(at)
     }

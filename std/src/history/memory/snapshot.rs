@@ -1,8 +1,7 @@
 //! A session of the store as a value, for whoever writes it elsewhere.
 
-use super::{Kept, MemoryStore, Session, rules};
+use super::{Kept, MemoryStore, Op, Session, check, run_now};
 use crate::history::{Append, AppendToken, CompactionRecord, Entry, SessionId, StoreError, StoreErrorKind};
-use crate::wire::stored;
 
 /// All of a session: its log, its compactions, and under which tokens the log was appended.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -17,7 +16,7 @@ pub(crate) struct Snapshot {
 impl MemoryStore {
     /// All of a session; `None` if there is no such session.
     pub(crate) fn snapshot(&self, session: &SessionId) -> Option<Snapshot> {
-        let sessions = self.sessions();
+        let sessions = self.0.sessions();
         let session = sessions.get(session)?;
         let length = |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
         Some(Snapshot {
@@ -43,22 +42,20 @@ impl MemoryStore {
         let mut rest = &snapshot.entries[..];
         for (token, length) in &snapshot.appends {
             let (entries, others) = rest.split_at_checked(*length).ok_or_else(|| inconsistent("appends"))?;
-            for entry in entries {
-                stored::check(&entry.message).map_err(rules::not_storable)?;
-            }
-            session.append(&Append::new(token, session.head(), entries)).map_err(refused)?;
-            while let Some(record) =
-                records.next_if(|next| next.parent == session.revision && next.head <= session.head())
+            let append = Op::Append(Append::new(token, session.head(), entries), None);
+            check(&append)?;
+            run_now(&append, &mut session).map_err(refused)?;
+            while let Some(record) = records
+                .next_if(|next| next.parent == session.counters.revision && next.head <= session.head())
             {
-                let record_id = stored::record_id(record).map_err(rules::not_storable)?;
-                session.commit(record, record_id).map_err(refused)?;
+                run_now(&Op::commit(record)?, &mut session).map_err(refused)?;
             }
             rest = others;
         }
         if !rest.is_empty() || records.next().is_some() {
             return Err(inconsistent("records"));
         }
-        self.sessions().insert(id.clone(), session);
+        self.0.sessions().insert(id.clone(), session);
         Ok(())
     }
 }

@@ -16,7 +16,8 @@ use crate::history::remote::{RemoteOptions, retry};
 /// An operation with all that it needs: it can be done again.
 pub(super) trait Job: Send + Sync + 'static {
     /// What it is called in errors.
-    const NAME: &'static str;
+    fn name(&self) -> &'static str;
+
     /// Whether the tables must be there.
     const NEEDS_TABLES: bool = true;
     type Answer: Send + 'static;
@@ -43,7 +44,7 @@ impl Shared {
 
     /// Does `job`, again where it is `Unavailable`.
     pub(super) async fn call<J: Job>(self: Arc<Self>, job: J) -> Result<J::Answer, StoreError> {
-        retry(&self.remote, J::NAME, || self.attempt(&job)).await
+        retry(&self.remote, job.name(), || self.attempt(&job)).await
     }
 
     pub(super) fn names(&self) -> &Names {
@@ -51,7 +52,7 @@ impl Shared {
     }
 
     async fn attempt<J: Job>(&self, job: &J) -> Result<J::Answer, StoreError> {
-        let lease = self.lease().await.map_err(|failure| failure.of(J::NAME))?;
+        let lease = self.lease().await.map_err(|failure| failure.of(job.name()))?;
         let answer = self.on(&lease, job).await;
         let is_sound = answer.as_ref().err().is_none_or(Failure::spares_the_connection);
         if !is_sound && !self.pool_is_given {
@@ -59,7 +60,7 @@ impl Shared {
             self.pool.retain(|_, _| false);
         }
         lease.finish(is_sound).await;
-        answer.map_err(|failure| failure.of(J::NAME))
+        answer.map_err(|failure| failure.of(job.name()))
     }
 
     async fn on<J: Job>(&self, lease: &Lease<'_>, job: &J) -> Result<J::Answer, Failure> {

@@ -16,9 +16,12 @@ use crate::history::rules::invalid;
 pub(super) struct MigrateJob;
 
 impl Job for MigrateJob {
-    const NAME: &'static str = "migrate";
     const NEEDS_TABLES: bool = false;
     type Answer = ();
+
+    fn name(&self) -> &'static str {
+        "migrate"
+    }
 
     async fn run(&self, lease: &Lease<'_>) -> Result<(), Failure> {
         lease.begin(Access::Write).await?;
@@ -45,9 +48,12 @@ impl Job for MigrateJob {
 pub(super) struct LookJob;
 
 impl Job for LookJob {
-    const NAME: &'static str = "open";
     const NEEDS_TABLES: bool = false;
     type Answer = ();
+
+    fn name(&self) -> &'static str {
+        "open"
+    }
 
     async fn run(&self, lease: &Lease<'_>) -> Result<(), Failure> {
         lease.begin(Access::Read).await?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use epitome_core::Revision;
+use epitome_core::{Revision, Seq};
 use futures::future::try_join_all;
 use tokio_postgres::Row;
 
@@ -10,82 +10,56 @@ use super::failure::Failure;
 use super::job::Job;
 use super::lease::Lease;
 use super::read::find;
-use super::row::{changed_one, number, save_session};
+use super::row::{changed_one, number};
 use super::sql;
-use super::undo::locked;
 use crate::history::bodies::record;
-use crate::history::rows::{int, pruned};
-use crate::history::{Pruned, SessionId, rules};
+use crate::history::kernel::Prune;
+use crate::history::rows::{int, pruned as pruned_text};
+use crate::history::rules::{self, corrupt};
+use crate::history::{Pruned, SessionId};
 use crate::wire::stored;
 
-/// The deletion of what is hidden at a revision or before.
-#[derive(Debug)]
-pub(super) struct PruneJob {
-    pub(super) session: SessionId,
-    pub(super) through: Revision,
+/// Deletes what is hidden, in a transaction that has locked the session.
+pub(super) async fn prune(lease: &Lease<'_>, id: i64, prune: &Prune<'_>) -> Result<(), Failure> {
+    let done = prune.pruned;
+    for piece in prune.messages.chunks(PIECE_MESSAGES_MAX) {
+        prune_messages(lease, id, piece, done.revision).await?;
+    }
+    prune_summaries(lease, id, done).await?;
+    prune_records(lease, id).await?;
+    let [insert] = lease.prepare([sql::NEW_PRUNE]).await?;
+    let (revision, through) = (int(done.revision.0), int(done.through.0));
+    let (messages, summaries) = (int(done.messages), int(done.summaries));
+    changed_one(lease.execute(&insert, &[&id, &revision, &through, &messages, &summaries]).await?)
 }
 
-impl Job for PruneJob {
-    const NAME: &'static str = "prune";
-    type Answer = Pruned;
-
-    async fn run(&self, lease: &Lease<'_>) -> Result<Pruned, Failure> {
-        let (mut row, _) = locked(lease, &self.session, Self::NAME).await?;
-        let through = int(self.through.0);
-        rules::check_prune(self.through, row.revision)?;
-        let mut done = Pruned::new(row.revision.next(), self.through);
-        done.messages = prune_messages(lease, row.id, done).await?;
-        done.summaries = prune_summaries(lease, row.id, done).await?;
-        if done.messages == 0 && done.summaries == 0 {
-            let [before] = lease.prepare([sql::PRUNED_THROUGH]).await?;
-            let before = lease.row(&before, &[&row.id, &through]).await?;
-            let before = before.as_ref().map(read).transpose()?;
-            return Ok(rules::pruned_before(before.into_iter(), self.through, row.revision));
-        }
-        prune_records(lease, row.id).await?;
-        row.revision = done.revision;
-        save_session(lease, &row).await?;
-        let [insert] = lease.prepare([sql::NEW_PRUNE]).await?;
-        let (revision, messages, summaries) = (int(done.revision.0), int(done.messages), int(done.summaries));
-        lease.execute(&insert, &[&row.id, &revision, &through, &messages, &summaries]).await?;
-        lease.commit().await?;
-        Ok(done)
-    }
-}
-
-async fn prune_messages(lease: &Lease<'_>, session: i64, done: Pruned) -> Result<u64, Failure> {
-    let [some, prune] = lease.prepare([sql::PRUNABLE_MESSAGES, sql::PRUNE_MESSAGE]).await?;
-    let (through, by, prune) = (int(done.through.0), int(done.revision.0), &prune);
-    let mut count = 0_u64;
-    // What was pruned is not found again.
-    loop {
-        let rows = lease.rows(&some, &[&session, &through, &PIECE_MESSAGES_MAX]).await?;
-        let all = rows.iter().map(|row| async move {
-            let (seq, left): (i64, _) = (row.try_get(0)?, pruned(row.try_get(1)?)?);
-            changed_one(lease.execute(prune, &[&session, &seq, &by, &left]).await?)
-        });
-        try_join_all(all).await?;
-        count = count.saturating_add(rows.len() as u64);
-        if i64::try_from(rows.len()).is_ok_and(|rows| rows < PIECE_MESSAGES_MAX) {
-            return Ok(count);
-        }
-    }
+async fn prune_messages(lease: &Lease<'_>, id: i64, seqs: &[Seq], by: Revision) -> Result<(), Failure> {
+    let [body, prune] = lease.prepare([sql::BODY, sql::PRUNE_MESSAGE]).await?;
+    let (body, prune, by) = (&body, &prune, int(by.0));
+    let all = seqs.iter().map(|seq| async move {
+        let lost = || corrupt(format!("the text of message {seq} is missing"));
+        let found = lease.row(body, &[&id, &int(seq.0)]).await?.ok_or_else(lost)?;
+        let left = pruned_text(found.try_get(0)?)?;
+        changed_one(lease.execute(prune, &[&id, &int(seq.0), &by, &left]).await?)
+    });
+    try_join_all(all).await?;
+    Ok(())
 }
 
 /// So that no more than the texts of so many messages are in memory at once.
-const PIECE_MESSAGES_MAX: i64 = 500;
+const PIECE_MESSAGES_MAX: usize = 500;
 
-async fn prune_summaries(lease: &Lease<'_>, session: i64, done: Pruned) -> Result<u64, Failure> {
+async fn prune_summaries(lease: &Lease<'_>, session: i64, done: Pruned) -> Result<(), Failure> {
     let [some, prune] = lease.prepare([sql::PRUNABLE_SUMMARIES, sql::PRUNE_SUMMARY]).await?;
     let (through, by, prune) = (int(done.through.0), int(done.revision.0), &prune);
     let rows = lease.rows(&some, &[&session, &through]).await?;
     let all = rows.iter().map(|row| async move {
         let (revision, key, left): (i64, i64, _) =
-            (row.try_get(0)?, row.try_get(1)?, pruned(row.try_get(2)?)?);
+            (row.try_get(0)?, row.try_get(1)?, pruned_text(row.try_get(2)?)?);
         changed_one(lease.execute(prune, &[&session, &revision, &key, &by, &left]).await?)
     });
     try_join_all(all).await?;
-    Ok(rows.len() as u64)
+    Ok(())
 }
 
 /// Deletes the texts that stood in the pruned messages.
@@ -129,20 +103,24 @@ pub(super) struct PrunesJob {
 }
 
 impl Job for PrunesJob {
-    const NAME: &'static str = "prunes";
     type Answer = Vec<Pruned>;
 
+    fn name(&self) -> &'static str {
+        "prunes"
+    }
+
     async fn run(&self, lease: &Lease<'_>) -> Result<Vec<Pruned>, Failure> {
-        let session = find(lease, &self.session, Self::NAME).await?;
+        let session = find(lease, &self.session, self.name()).await?;
         let [prunes] = lease.prepare([sql::PRUNES]).await?;
         let (after, limit) = (int(self.after.unwrap_or_default().0), i64::from(self.limit));
         let rows = lease.rows(&prunes, &[&session.id, &after, &limit]).await?;
         lease.commit().await?;
-        rows.iter().map(read).collect()
+        rows.iter().map(pruned).collect()
     }
 }
 
-fn read(row: &Row) -> Result<Pruned, Failure> {
+/// A row of the prunes.
+pub(super) fn pruned(row: &Row) -> Result<Pruned, Failure> {
     let mut pruned = Pruned::new(Revision(number(row, 0)?), Revision(number(row, 1)?));
     (pruned.messages, pruned.summaries) = (number(row, 2)?, number(row, 3)?);
     Ok(pruned)

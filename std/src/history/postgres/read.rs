@@ -9,19 +9,19 @@ use futures::future::{try_join, try_join4};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::commit::record_id;
 use super::failure::Failure;
 use super::job::Job;
 use super::lease::{Access, Lease};
 use super::row::{self, digest, message, number, number32, revision, session_info, text};
 use super::runs::Runs;
 use super::sql;
+use crate::history::kernel::Extent;
 use crate::history::rows::{
     MessageRow, SessionRow, StoredPage, StoredProjection, StoredRecord, StoredSummary, int, last_turn_begins,
 };
-use crate::history::rules;
+use crate::history::rules::{self, corrupt};
 use crate::history::tail::last_turn;
-use crate::history::{SessionId, SessionInfo, UnansweredCall};
+use crate::history::{RecordId, SessionId, SessionInfo, UnansweredCall};
 use crate::message::Str;
 
 /// The session, in a transaction that sees one moment only.
@@ -40,36 +40,23 @@ async fn found(lease: &Lease<'_>, session: &SessionId, operation: &str) -> Resul
     Ok(found.ok_or_else(|| rules::not_found(operation))?)
 }
 
-/// Everything that is visible.
+/// What is visible: everything, or from where the last turn begins.
 #[derive(Debug)]
-pub(super) struct LoadJob(pub(super) SessionId);
-
-impl Job for LoadJob {
-    const NAME: &'static str = "load";
-    type Answer = StoredProjection;
-
-    async fn run(&self, lease: &Lease<'_>) -> Result<StoredProjection, Failure> {
-        let found = found(lease, &self.0, Self::NAME).await?;
-        projection(lease, &row::session(&found)?, &row::runs(&found)?, Seq(0)).await
-    }
+pub(super) struct LoadJob {
+    pub(super) session: SessionId,
+    pub(super) extent: Extent,
 }
 
-/// The projection from where the last turn begins.
-#[derive(Debug)]
-pub(super) struct TailJob(pub(super) SessionId);
-
-impl Job for TailJob {
-    const NAME: &'static str = "load";
+impl Job for LoadJob {
     type Answer = StoredProjection;
 
+    fn name(&self) -> &'static str {
+        "load"
+    }
+
     async fn run(&self, lease: &Lease<'_>) -> Result<StoredProjection, Failure> {
-        let found = found(lease, &self.0, Self::NAME).await?;
-        let (session, runs) = (row::session(&found)?, row::runs(&found)?);
-        let message = message_turn_begins(lease, &session, &runs);
-        let summary = summary_turn_begins(lease, session.id);
-        let (message, summary) = try_join(message, summary).await?;
-        let from = last_turn_begins(message, summary, session.head);
-        projection(lease, &session, &runs, from).await
+        let found = found(lease, &self.session, self.name()).await?;
+        projection(lease, (&row::session(&found)?, &row::runs(&found)?), self.extent, lease.commit()).await
     }
 }
 
@@ -80,7 +67,7 @@ async fn message_turn_begins(
     runs: &Runs,
 ) -> Result<Option<(Seq, Turn)>, Failure> {
     let [turns] = lease.prepare([sql::TURNS]).await?;
-    let (mut before, mut limit, mut read) = (int(session.head.0), TURN_ROWS_FIRST, Vec::new());
+    let (mut before, mut limit, mut read) = (int(session.counters.head.0), TURN_ROWS_FIRST, Vec::new());
     loop {
         let newest = runs.newest(before, limit);
         let (low, high) = newest.columns();
@@ -128,12 +115,21 @@ fn is_whole(read: &[(Seq, Turn, bool)]) -> bool {
 /// More than most turns have.
 const TURN_ROWS_FIRST: i64 = 64;
 
-async fn projection(
+/// What is visible of a session; `end` is sent behind what reads it.
+pub(super) async fn projection(
     lease: &Lease<'_>,
-    session: &SessionRow,
-    runs: &Runs,
-    from: Seq,
+    (session, runs): (&SessionRow, &Runs),
+    extent: Extent,
+    end: impl Future<Output = Result<(), Failure>>,
 ) -> Result<StoredProjection, Failure> {
+    let from = match extent {
+        Extent::All => Seq(0),
+        Extent::LastTurn => {
+            let message = message_turn_begins(lease, session, runs);
+            let (message, summary) = try_join(message, summary_turn_begins(lease, session.id)).await?;
+            last_turn_begins(message, summary, session.counters.head)
+        }
+    };
     let [messages, summaries, unanswered] =
         lease.prepare([sql::LIVE_MESSAGES, sql::LIVE_SUMMARIES, sql::UNANSWERED]).await?;
     let (runs, from) = (runs.starting(from), int(from.0));
@@ -144,7 +140,7 @@ async fn projection(
         lease.rows(&messages, &ranges),
         lease.rows(&summaries, &bounds),
         lease.rows(&unanswered, &[&session.id]),
-        lease.commit(),
+        end,
     )
     .await?;
     let mut rows = message_rows(&messages)?;
@@ -152,14 +148,19 @@ async fn projection(
     // Two ascending runs: the sort merges them.
     rows.sort_by_key(|row| row.key);
     let unanswered = unanswered.iter().map(unanswered_call).collect::<Result<_, Failure>>()?;
-    Ok(StoredProjection { head: session.head, revision: session.revision, rows, unanswered })
+    Ok(StoredProjection {
+        head: session.counters.head,
+        revision: session.counters.revision,
+        rows,
+        unanswered,
+    })
 }
 
 fn message_rows(rows: &[Row]) -> Result<Vec<MessageRow>, Failure> {
     rows.iter().map(message).collect()
 }
 
-fn unanswered_call(row: &Row) -> Result<UnansweredCall, Failure> {
+pub(super) fn unanswered_call(row: &Row) -> Result<UnansweredCall, Failure> {
     let (anchor, turn) = (Seq(number(row, 1)?), Turn(number32(row, 2)?));
     Ok(UnansweredCall::new(Str::from(text(row, 0)?), anchor, turn, number32(row, 3)?))
 }
@@ -173,11 +174,14 @@ pub(super) struct LogJob {
 }
 
 impl Job for LogJob {
-    const NAME: &'static str = "log";
     type Answer = StoredPage;
 
+    fn name(&self) -> &'static str {
+        "log"
+    }
+
     async fn run(&self, lease: &Lease<'_>) -> Result<StoredPage, Failure> {
-        let session = find(lease, &self.session, Self::NAME).await?;
+        let session = find(lease, &self.session, self.name()).await?;
         // The log has no gaps, so the end of a page is known beforehand.
         let (start, wanted) = (self.range.start, self.range.end);
         let end = wanted.min(Seq(start.0.saturating_add(u64::from(self.limit))));
@@ -187,7 +191,7 @@ impl Job for LogJob {
         let (rows, ()) = try_join(lease.rows(&log, &bounds), lease.commit()).await?;
         let rows = message_rows(&rows)?;
         let end = Seq(start.0.saturating_add(rows.len() as u64));
-        Ok(StoredPage { rows, next: rules::next_page(end, wanted, session.head) })
+        Ok(StoredPage { rows, next: rules::next_page(end, wanted, session.counters.head) })
     }
 }
 
@@ -200,11 +204,14 @@ pub(super) struct RecordsJob {
 }
 
 impl Job for RecordsJob {
-    const NAME: &'static str = "records";
     type Answer = Vec<StoredRecord>;
 
+    fn name(&self) -> &'static str {
+        "records"
+    }
+
     async fn run(&self, lease: &Lease<'_>) -> Result<Vec<StoredRecord>, Failure> {
-        let session = find(lease, &self.session, Self::NAME).await?;
+        let session = find(lease, &self.session, self.name()).await?;
         // No record makes the revision 0.
         let (after, limit) = (int(self.after.unwrap_or_default().0), i64::from(self.limit));
         let [records, summaries] = lease.prepare([sql::RECORDS, sql::SUMMARIES]).await?;
@@ -234,6 +241,12 @@ fn summary(row: &Row) -> Result<StoredSummary, Failure> {
     Ok(StoredSummary { key, tokens, basis, counter, body: row.try_get(5)? })
 }
 
+pub(super) fn record_id(row: &Row, column: usize) -> Result<RecordId, Failure> {
+    let bytes: &[u8] = row.try_get(column)?;
+    let id = bytes.try_into().map_err(|_| corrupt("commit: the id of a record is damaged"))?;
+    Ok(RecordId::from_bytes(id))
+}
+
 /// A page of the list of sessions.
 #[derive(Debug)]
 pub(super) struct ListJob {
@@ -242,8 +255,11 @@ pub(super) struct ListJob {
 }
 
 impl Job for ListJob {
-    const NAME: &'static str = "list";
     type Answer = Vec<SessionInfo>;
+
+    fn name(&self) -> &'static str {
+        "list"
+    }
 
     async fn run(&self, lease: &Lease<'_>) -> Result<Vec<SessionInfo>, Failure> {
         let limit = i64::from(self.limit);
@@ -263,8 +279,11 @@ impl Job for ListJob {
 pub(super) struct DeleteJob(pub(super) SessionId);
 
 impl Job for DeleteJob {
-    const NAME: &'static str = "delete";
     type Answer = bool;
+
+    fn name(&self) -> &'static str {
+        "delete"
+    }
 
     async fn run(&self, lease: &Lease<'_>) -> Result<bool, Failure> {
         let [delete] = lease.prepare([sql::DELETE_SESSION]).await?;

@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::lease::{Lease, Parameters};
 use super::runs::Runs;
 use super::sql;
+use crate::history::kernel::Counters;
 use crate::history::rows::{EditRow, MessageRow, SessionRow, int, stored_time};
 use crate::history::rules::corrupt;
 use crate::history::{SessionId, SessionInfo, Timestamp};
@@ -58,12 +59,14 @@ pub(super) fn time(row: &Row, column: usize) -> Result<Option<Timestamp>, Failur
 pub(super) fn session(row: &Row) -> Result<SessionRow, Failure> {
     Ok(SessionRow {
         id: row.try_get(0)?,
-        head: Seq(number(row, 1)?),
-        revision: Revision(number(row, 2)?),
-        live_messages: number(row, 3)?,
-        live_tokens: number(row, 4)?,
-        created: time(row, 5)?,
-        appended: time(row, 6)?,
+        counters: Counters {
+            head: Seq(number(row, 1)?),
+            revision: Revision(number(row, 2)?),
+            live_messages: number(row, 3)?,
+            live_tokens: number(row, 4)?,
+            created: time(row, 5)?,
+            appended: time(row, 6)?,
+        },
     })
 }
 
@@ -75,15 +78,15 @@ pub(super) fn runs(row: &Row) -> Result<Runs, Failure> {
 /// Writes where the visible messages stand, behind the session.
 pub(super) async fn save_runs(lease: &Lease<'_>, row: &SessionRow, runs: &Runs) -> Result<(), Failure> {
     let [update] = lease.prepare([sql::MOVE_LIVE]).await?;
-    let ((first, last), revision) = (runs.columns(), int(row.revision.0));
+    let ((first, last), revision) = (runs.columns(), int(row.counters.revision.0));
     changed_one(lease.execute(&update, &[&row.id, first, last, &revision]).await?)
 }
 
 pub(super) async fn save_session(lease: &Lease<'_>, row: &SessionRow) -> Result<(), Failure> {
     let [update] = lease.prepare([sql::MOVE_SESSION]).await?;
-    let (head, revision) = (int(row.head.0), int(row.revision.0));
-    let (messages, tokens) = (int(row.live_messages), int(row.live_tokens));
-    let times = [row.created, row.appended].map(stored_time);
+    let (head, revision) = (int(row.counters.head.0), int(row.counters.revision.0));
+    let (messages, tokens) = (int(row.counters.live_messages), int(row.counters.live_tokens));
+    let times = [row.counters.created, row.counters.appended].map(stored_time);
     let [created, appended] = &times;
     let columns: Parameters<'_> = &[&row.id, &head, &revision, &messages, &tokens, created, appended];
     changed_one(lease.execute(&update, columns).await?)

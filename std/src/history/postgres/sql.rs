@@ -63,17 +63,17 @@ pub(super) const APPENDS: &str = "SELECT token, first, head, revision, time FROM
 pub(super) const PRUNED_IN: &str = "SELECT 1 FROM @messages
     WHERE session = $1 AND seq >= $2 AND seq < $3 AND pruned_by IS NOT NULL LIMIT 1";
 
-pub(super) const ANCHOR: &str = "SELECT anchor, hidden_by FROM @messages WHERE session = $1 AND seq = $2";
+/// Where a message of the log is.
+pub(super) const ANCHOR: &str =
+    "SELECT anchor, hidden_by, turn FROM @messages WHERE session = $1 AND seq = $2";
 
 pub(super) const NEW_MESSAGES: &str = "INSERT INTO @messages
     (session, seq, anchor, turn, tokens, basis, counter, late, orphan, hidden_by, body, part_tokens, standing)
     SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::bytea[],
         $8::boolean[], $9::boolean[], $10::bigint[], $11::text[], $12::text[], $13::bigint[])";
 
-/// The first unanswered call of a group with one id, or the first request for approval: its ordinal has bit 31.
-pub(super) const ANSWER: &str = "DELETE FROM @unanswered WHERE session = $1 AND anchor = $2 AND ordinal =
-    (SELECT min(ordinal) FROM @unanswered
-        WHERE session = $1 AND anchor = $2 AND id = $3 AND ordinal >> 31 = $4)";
+pub(super) const ANSWERED: &str =
+    "DELETE FROM @unanswered WHERE session = $1 AND anchor = $2 AND ordinal = $3";
 
 pub(super) const UNANSWERED: &str =
     "SELECT id, anchor, turn, ordinal FROM @unanswered WHERE session = $1 ORDER BY anchor, ordinal";
@@ -114,12 +114,11 @@ pub(super) const VISIBLE_MESSAGES: &str =
     LATERAL (SELECT seq, anchor, coalesce(edit_tokens, tokens), standing FROM @messages
         WHERE session = $1 AND live BETWEEN low AND high OFFSET 0) it";
 
-pub(super) const VISIBLE_SUMMARIES: &str =
-    "SELECT key, tokens, covers, standing FROM @summaries WHERE session = $1 AND live >= 0 ORDER BY live";
+pub(super) const VISIBLE_SUMMARIES: &str = "SELECT key, tokens, covers, standing, revision FROM @summaries WHERE session = $1 AND live >= 0 ORDER BY live";
 
 /// A message as it was appended, and what stands in place of its parts.
 pub(super) const EDITED: &str = "SELECT tokens, basis, counter, body, edit_tokens, edit_basis,
-    edit_counter, stand_ins FROM @messages WHERE session = $1 AND seq = $2";
+    edit_counter, stand_ins, edited_by FROM @messages WHERE session = $1 AND seq = $2";
 
 pub(super) const EDIT: &str = "UPDATE @messages SET edited_by = $3, edit_tokens = $4, edit_basis = $5,
     edit_counter = $6, stand_ins = $7 WHERE session = $1 AND seq = $2";
@@ -128,6 +127,15 @@ pub(super) const EDIT: &str = "UPDATE @messages SET edited_by = $3, edit_tokens 
 pub(super) const DROP_EDIT: &str =
     "UPDATE @messages SET edited_by = NULL, edit_tokens = NULL, edit_basis = NULL,
     edit_counter = NULL, stand_ins = NULL WHERE session = $1 AND seq = $2";
+
+/// What one revision has hidden: the same columns as [`VISIBLE_MESSAGES`].
+pub(super) const HIDDEN_MESSAGES: &str =
+    "SELECT seq, anchor, coalesce(edit_tokens, tokens), standing FROM @messages
+    WHERE session = $1 AND hidden_by = $2 AND pruned_by IS NULL";
+
+/// The same columns as [`VISIBLE_SUMMARIES`].
+pub(super) const HIDDEN_SUMMARIES: &str = "SELECT key, tokens, covers, standing, revision FROM @summaries
+    WHERE session = $1 AND hidden_by = $2 AND pruned_by IS NULL";
 
 pub(super) const RECORD: &str = "SELECT r.id FROM @sessions s
     JOIN @records r ON r.session = s.id AND r.revision = $2 WHERE s.digest = $1";
@@ -168,21 +176,15 @@ pub(super) const PRUNED_SINCE: &str = "SELECT 1 FROM @prunes
     WHERE session = $1 AND through >= $2 AND revision > $2 LIMIT 1";
 
 pub(super) const SHOW_MESSAGES: &str = "UPDATE @messages SET hidden_by = NULL
-    WHERE session = $1 AND hidden_by = $2 AND pruned_by IS NULL RETURNING seq";
+    WHERE session = $1 AND hidden_by = $2 AND pruned_by IS NULL";
 
 pub(super) const SHOW_SUMMARIES: &str = "UPDATE @summaries SET hidden_by = NULL
     WHERE session = $1 AND hidden_by = $2 AND pruned_by IS NULL";
 
-/// The summaries of a record that is undone.
-pub(super) const WITHDRAW: &str = "UPDATE @summaries SET hidden_by = $3 WHERE session = $1 AND revision = $2";
+pub(super) const PRUNABLE_MESSAGES: &str = "SELECT seq FROM @messages
+    WHERE session = $1 AND hidden_by <= $2 AND pruned_by IS NULL ORDER BY hidden_by";
 
-/// The calls of groups that are about to be shown again.
-pub(super) const FORGET_UNANSWERED: &str = "DELETE FROM @unanswered u WHERE session = $1 AND
-    (SELECT m.hidden_by FROM @messages m WHERE m.session = u.session AND m.seq = u.anchor) = $2";
-
-/// Some of what is hidden.
-pub(super) const PRUNABLE_MESSAGES: &str = "SELECT seq, body FROM @messages
-    WHERE session = $1 AND hidden_by <= $2 AND pruned_by IS NULL ORDER BY hidden_by LIMIT $3";
+pub(super) const BODY: &str = "SELECT body FROM @messages WHERE session = $1 AND seq = $2";
 
 pub(super) const PRUNABLE_SUMMARIES: &str = "SELECT revision, key, body FROM @summaries
     WHERE session = $1 AND hidden_by <= $2 AND pruned_by IS NULL ORDER BY hidden_by";
@@ -209,16 +211,11 @@ pub(super) const PRUNED_THROUGH: &str = "SELECT revision, through, messages, sum
 pub(super) const PRUNES: &str = "SELECT revision, through, messages, summaries FROM @prunes
     WHERE session = $1 AND revision > $2 ORDER BY revision LIMIT $3";
 
-/// Keeps a state in place of the one that it was made from: nothing where that is another one.
-pub(super) const KEEP_STATE: &str = "INSERT INTO @states AS kept (session, revision, head, body)
-    SELECT $1::bigint, $3::bigint, $4::bigint, $5::bytea
-    WHERE $2::bigint = 0 OR EXISTS (SELECT 1 FROM @states WHERE session = $1)
-    ON CONFLICT (session) DO UPDATE SET revision = excluded.revision, head = excluded.head, body = excluded.body
-    WHERE kept.revision = $2 RETURNING 1";
+pub(super) const KEEP_STATE: &str = "INSERT INTO @states (session, revision, head, body) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (session) DO UPDATE SET revision = excluded.revision, head = excluded.head, body = excluded.body";
 
-/// Whether this very state is the one that is kept.
-pub(super) const SAME_STATE: &str =
-    "SELECT 1 FROM @states WHERE session = $1 AND revision = $2 AND body = $3";
+pub(super) const STATE_REVISION: &str = "SELECT t.revision
+    FROM @sessions s JOIN @states t ON t.session = s.id WHERE s.digest = $1";
 
 /// Of a session that has none, NULL.
 pub(super) const STATE: &str = "SELECT t.revision, t.head, t.body

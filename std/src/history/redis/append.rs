@@ -1,256 +1,230 @@
-//! Appending.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! Appending, and keeping a state.
 
 use epitome_core::{Head, Revision, Seq};
 use uuid::Uuid;
 
-use super::Shared;
-use super::keys::{Key, SessionKeys};
+use super::keys::Key;
 use super::member::{Member, Place, Receipt};
 use super::script::{Args, Call, SCRIPTS};
-use super::{row, state};
-use crate::history::bodies::Bodies;
-use crate::history::remote::unavailable;
-use crate::history::rules::{self, Anchor, Placement, corrupt};
-use crate::history::{
-    Append, AppendToken, Appended, Entry, NewState, OwnedState, SessionId, StateOutcome, StoreError,
-    Timestamp, UnansweredCall,
+use super::survey::Survey;
+use super::{read, row};
+use crate::history::kernel::{
+    self, Attempt, Changes, Counters, Decision, Facts, Insert, Needs, NewKeptState, Op,
 };
+use crate::history::rules::{Anchor, corrupt, invalid};
+use crate::history::{Append, NewState, StateRevision, StoreError};
 
-/// An append with everything about it that can be made before it is sent.
-#[derive(Debug)]
-pub(super) struct AppendJob {
-    session: SessionId,
-    keys: SessionKeys,
-    token: AppendToken,
-    head: Head,
-    entries: Vec<Entry>,
-    time: Option<Timestamp>,
-    digest: String,
-    rows: Vec<String>,
-    /// The groups before the head that entries join.
-    anchors: BTreeSet<Seq>,
-    /// What is to be kept in the same step.
-    state: Option<OwnedState>,
-}
+/// What the script answers: whether it has written, head and revision, the receipt of the token, the places of the groups, the
+/// hidden calls, and the revision of the state.
+pub(super) type Found =
+    (String, Option<u64>, Option<u64>, String, Vec<String>, Vec<(String, String)>, String);
 
-/// What is known of the session while it is decided where the entries go. At first nothing is: the groups that they join
-/// are taken for visible ones, as nearly all are, so that an append is one request.
-#[derive(Debug, Default)]
-struct Known {
-    places: BTreeMap<Seq, Option<Place>>,
-    open: Vec<UnansweredCall>,
-}
-
-/// What the script answers.
-enum Answer {
-    /// The token was there.
-    Seen(Receipt),
-    /// The head is another one.
-    Head(Head),
-    /// What was taken for known is not so; this is.
-    Places(Known),
-    /// All is as it was taken for, and nothing was to be written.
-    Fine,
-    /// It is done, and this is the revision; and what has become of the state.
-    Done(Revision, Option<StateOutcome>),
-}
-
-impl AppendJob {
-    pub(super) fn new(store: &Shared, session: &SessionId, append: &Append<'_>) -> Result<Self, StoreError> {
-        let Append { token, head, entries, time } = *append;
-        let bodies = Bodies::of(entries)?;
-        let rows = entries.iter().zip(&bodies.texts).map(|(entry, body)| row::message(entry, body));
-        Ok(Self {
-            session: session.clone(),
-            keys: store.prefix.keys(session),
-            token: token.clone(),
-            head,
-            entries: entries.to_vec(),
-            time,
-            digest: bodies.digest.iter().map(|byte| format!("{byte:02x}")).collect(),
-            rows: rows.collect::<Result<_, _>>()?,
-            anchors: entries.iter().map(|entry| entry.anchor).filter(|anchor| *anchor < head).collect(),
-            state: None,
-        })
-    }
-
-    /// The same with a state.
-    pub(super) fn with_state(self, state: &NewState<'_>) -> Self {
-        Self { state: Some(OwnedState::of(state)), ..self }
-    }
-
-    /// What was appended, and what has become of the state that came with it.
-    pub(super) async fn run(&self, store: &Shared) -> Result<(Appended, Option<StateOutcome>), StoreError> {
-        let mut known = Known::default();
-        for _ in 0..ROUNDS_MAX {
-            // A refusal is sent too, and nothing written: the token and the head come first.
-            let decided = self.decide(&known);
-            let answer = store.connections.call("append", &self.call(store, &known, &decided)).await?;
-            match self.answer(answer)? {
-                Answer::Seen(receipt) if receipt.is_of(&self.digest) => {
-                    // The append was a step of its own, long ago or just now.
-                    let outcome = match &self.state {
-                        Some(state) => Some(state::save(store, &self.keys, state).await?),
-                        None => None,
-                    };
-                    return Ok((receipt.appended, outcome));
-                }
-                Answer::Seen(_) => return Err(rules::token_reused()),
-                Answer::Head(head) => return Err(rules::head_conflict(self.head, head)),
-                Answer::Places(found) => known = found,
-                Answer::Fine => decided.map(|_| ())?,
-                Answer::Done(revision, outcome) => {
-                    return Ok((Appended::new(self.head, self.end(), revision), outcome));
-                }
+impl Survey<'_> {
+    /// At first nothing is asked: the session is taken for one at the expected head, the groups for visible ones, as nearly all
+    /// are, and the state for the one that the new one was made from. The script looks, and one request does it.
+    pub(super) async fn append_facts(
+        &mut self,
+        needs: &Needs<'_>,
+        facts: &mut Facts,
+        is_first: bool,
+    ) -> Result<(), StoreError> {
+        let op = self.job.op();
+        let Op::Append(append, new) = op else { return Ok(()) };
+        if is_first && append.head <= HEAD_MAX {
+            self.assume(append, new, needs, facts);
+            // A refusal must rest on what is there: a known token, and then the head, come first.
+            if matches!(kernel::decide(&op, facts), Ok(Decision::Change(..))) {
+                return Ok(());
             }
+            *facts = Facts::default();
         }
-        Err(unavailable("append: the groups that it joins change all the time; try again"))
+        let found = match self.found.take() {
+            Some(found) => found,
+            None => self.call_append(self.append_args(append, needs, None)?).await?,
+        };
+        self.take_in(found, needs, facts)
     }
 
-    fn end(&self) -> Head {
-        Seq(self.head.0.saturating_add(self.entries.len() as u64))
+    fn assume(
+        &mut self,
+        append: Append<'_>,
+        new: Option<NewState<'_>>,
+        needs: &Needs<'_>,
+        facts: &mut Facts,
+    ) {
+        self.counters = Counters { head: append.head, ..Counters::default() };
+        self.state = new.map(|new| new.made_from).unwrap_or_default();
+        self.anchors =
+            needs.anchors.iter().map(|seq| (*seq, Anchor { anchor: *seq, hidden_by: None })).collect();
+        facts.session = Some(self.counters);
+        facts.state = self.state;
+        facts.anchors.clone_from(&self.anchors);
     }
 
-    /// The entries with their numbers.
-    fn numbered(&self) -> impl Iterator<Item = (Seq, &Entry)> {
-        self.entries.iter().enumerate().map(|(at, entry)| (Seq(self.head.0.saturating_add(at as u64)), entry))
-    }
-
-    fn decide(&self, known: &Known) -> Result<Placement, StoreError> {
-        if self.head > HEAD_MAX {
-            return Err(rules::invalid("append: no session has so many messages"));
+    fn take_in(&mut self, found: Found, needs: &Needs<'_>, facts: &mut Facts) -> Result<(), StoreError> {
+        let (_, head, revision, seen, places, open, state) = found;
+        let session = head.zip(revision);
+        facts.session = session.map(|(head, revision)| Counters {
+            head: Seq(head),
+            revision: Revision(revision),
+            ..Counters::default()
+        });
+        self.counters = facts.session.unwrap_or_default();
+        if !seen.is_empty() {
+            let receipt = Receipt::parse(&seen)?;
+            let said = receipt.compared(&self.job.digest);
+            facts.receipt = Some(kernel::Receipt { appended: receipt.appended, said });
         }
-        rules::place(self.head, &self.entries, |seq| known.anchor(seq))
+        for (seq, place) in needs.anchors.iter().zip(&places).filter(|(_, place)| !place.is_empty()) {
+            facts.anchors.push((*seq, Place::parse(place)?.anchor()));
+        }
+        self.anchors.clone_from(&facts.anchors);
+        facts.calls = Some(row::read_open(&open)?);
+        let unread = |_| corrupt("append: the revision of the state is no number");
+        facts.state = StateRevision(state.parse().map_err(unread)?);
+        self.state = facts.state;
+        Ok(())
     }
 
-    fn call(&self, store: &Shared, known: &Known, decided: &Result<Placement, StoreError>) -> Call<'_> {
-        let moves = decided.as_ref().is_ok_and(|placement| placement.moves_revision);
+    /// What an append has to know that goes behind what others have appended.
+    pub(super) async fn place_facts(
+        &mut self,
+        needs: &Needs<'_>,
+        facts: &mut Facts,
+    ) -> Result<Attempt, StoreError> {
+        if let Some(extent) = needs.projection {
+            let loaded = read::load(self.store, &self.job.keys, extent).await?.into_loaded()?;
+            if (loaded.head, loaded.revision) != (self.counters.head, self.counters.revision) {
+                return Ok(Attempt::Moved);
+            }
+            facts.projection = Some((extent, loaded.of(extent)));
+        }
+        if !needs.anchors.is_empty() {
+            let mut command = ::redis::cmd("HMGET");
+            command.arg(self.job.keys.one(Key::Places));
+            for seq in &needs.anchors {
+                command.arg(seq.to_string());
+            }
+            let places: Vec<Option<String>> = self.store.connections.ask("append", &command).await?;
+            for (seq, place) in needs.anchors.iter().zip(&places) {
+                let place = place.as_deref().map(Place::parse).transpose()?;
+                facts.anchors.extend(place.map(|place| (*seq, place.anchor())));
+            }
+            self.anchors.clone_from(&facts.anchors);
+        }
+        Ok(Attempt::Done)
+    }
+
+    async fn call_append(&self, args: Args) -> Result<Found, StoreError> {
+        let call = Call { script: &SCRIPTS.append, keys: &self.job.keys, args };
+        self.store.connections.call("append", &call).await
+    }
+
+    /// The arguments of the script, with what is to be written if that is decided.
+    fn append_args(
+        &self,
+        append: Append<'_>,
+        needs: &Needs<'_>,
+        write: Option<(&Changes<'_>, &Insert<'_>)>,
+    ) -> Result<Args, StoreError> {
+        let (first, end) = match write {
+            Some((_, insert)) => (insert.appended.first, insert.appended.head),
+            None => (append.head, append.head),
+        };
+        let moves = write.is_some_and(|(changes, _)| changes.after.revision != self.counters.revision);
+        let has_state = matches!(self.job.op(), Op::Append(_, Some(_)));
+        let new = write.and_then(|(changes, _)| changes.state);
         let mut args = Args::of([
-            self.session.as_str().to_owned(),
+            self.job.session.as_str().to_owned(),
             Uuid::new_v4().simple().to_string(),
-            store.ttl.clone(),
-            self.token.as_str().to_owned(),
-            self.head.to_string(),
-            self.end().to_string(),
-            Receipt::beginning(&self.digest, self.head, self.end()),
-            self.time.map(|time| time.0.to_string()).unwrap_or_default(),
+            self.store.ttl.clone(),
+            append.token.as_str().to_owned(),
+            first.to_string(),
+            end.to_string(),
+            Receipt::beginning(&self.job.digest, first, end),
+            append.time.map(|time| time.0.to_string()).unwrap_or_default(),
             u8::from(moves).to_string(),
-            u8::from(decided.is_ok()).to_string(),
+            u8::from(write.is_some()).to_string(),
+            if has_state { self.state.to_string() } else { String::new() },
+            new.map(|new| new.revision.to_string()).unwrap_or_default(),
+            new.map(|new| new.text.to_owned()).unwrap_or_default(),
         ]);
-        args.extend(state::texts(self.state.as_ref()));
-        args.list(self.anchors.iter().flat_map(|seq| {
-            let expected = known.places.get(seq).copied().flatten();
-            let anchor = expected.map_or(visible(*seq), |place| place.anchor());
-            [seq.to_string(), Place::beginning(anchor)]
-        }));
-        if let Ok(placement) = decided {
-            self.write(known, placement, &mut args);
+        match write {
+            Some((changes, insert)) => {
+                let joins = |seq: &Seq| insert.entries.iter().any(|entry| entry.anchor == *seq);
+                let expected = self.anchors.iter().filter(|(seq, _)| joins(seq));
+                args.list(expected.flat_map(|(seq, anchor)| [seq.to_string(), Place::beginning(*anchor)]));
+                self.write(changes, insert, &mut args)?;
+            }
+            None => args.list(needs.anchors.iter().flat_map(|seq| [seq.to_string(), String::new()])),
         }
-        Call { script: &SCRIPTS.append, keys: &self.keys, args }
+        Ok(args)
     }
 
-    fn write(&self, known: &Known, placement: &Placement, args: &mut Args) {
+    fn write(&self, changes: &Changes<'_>, insert: &Insert<'_>, args: &mut Args) -> Result<(), StoreError> {
         // Counters first: they alone could fail on what is there.
-        let count = |name: &str, more: u64| [name.to_owned(), more.to_string()];
-        args.command(Key::Session, "HINCRBY", count("live_messages", placement.live_messages));
-        args.command(Key::Session, "HINCRBY", count("live_tokens", placement.live_tokens));
-        let rows = self.numbered().zip(&self.rows).flat_map(|((seq, _), row)| [seq.to_string(), row.clone()]);
+        let count =
+            |name: &str, after: u64, before: u64| [name.to_owned(), after.saturating_sub(before).to_string()];
+        let (before, after) = (self.counters, changes.after);
+        let messages = count("live_messages", after.live_messages, before.live_messages);
+        args.command(Key::Session, "HINCRBY", messages);
+        args.command(Key::Session, "HINCRBY", count("live_tokens", after.live_tokens, before.live_tokens));
+        let mut rows = Vec::new();
+        for ((seq, entry, _), body) in insert.placed().zip(&self.job.texts.messages) {
+            rows.extend([seq.to_string(), row::message(entry, body)?]);
+        }
         args.command(Key::Log, "HSET", rows);
-        let placed = || self.numbered().zip(&placement.hidden_by);
-        args.command(
-            Key::Places,
-            "HSET",
-            placed().flat_map(|((seq, entry), hidden_by)| {
-                let place = Place { anchor: entry.anchor, hidden_by: *hidden_by, turn: entry.turn };
-                [seq.to_string(), place.to_string()]
-            }),
-        );
-        let members = |hidden: bool| {
-            let placed = placed().filter(|((_, entry), _)| !entry.orphan);
-            placed.filter(move |(_, hidden_by)| hidden_by.is_some() == hidden).flat_map(
-                |((seq, entry), hidden_by)| {
-                    let score = hidden_by.map_or(seq.0, |revision| revision.0);
-                    [score.to_string(), Member::of(seq, entry).to_string()]
-                },
-            )
+        let places = insert.placed().flat_map(|(seq, entry, hidden_by)| {
+            let place = Place { anchor: entry.anchor, hidden_by, turn: entry.turn };
+            [seq.to_string(), place.to_string()]
+        });
+        args.command(Key::Places, "HSET", places);
+        let members = |is_hidden: bool| {
+            let placed = insert.placed().filter(|(_, entry, _)| !entry.orphan);
+            let placed = placed.filter(move |(.., hidden_by)| hidden_by.is_some() == is_hidden);
+            placed.flat_map(|(seq, entry, hidden_by)| {
+                let score = hidden_by.map_or(seq.0, |revision| revision.0);
+                [score.to_string(), Member::of(seq, entry).to_string()]
+            })
         };
         args.command(Key::Live, "ZADD", members(false));
         args.command(Key::Hidden, "ZADD", members(true));
-        let hidden = placed().filter(|(_, hidden_by)| hidden_by.is_some()).map(|((_, entry), _)| entry);
-        args.command(Key::Open, "HDEL", known.settled(hidden));
-        args.command(Key::Appends, "ZADD", [self.head.to_string(), self.token.as_str().to_owned()]);
+        args.command(Key::Open, "HDEL", changes.answered.iter().map(|place| row::open_field(*place)));
+        let (first, token) = (insert.appended.first.to_string(), insert.token.as_str().to_owned());
+        args.command(Key::Appends, "ZADD", [first, token]);
+        Ok(())
     }
 
-    fn answer(&self, (word, text, places, open, state): Reply) -> Result<Answer, StoreError> {
-        let number = || text.parse().map_err(|_| corrupt("append: a counter of the session is no number"));
-        match word.as_str() {
-            "seen" => Ok(Answer::Seen(Receipt::parse(&text)?)),
-            "head" => Ok(Answer::Head(Seq(number()?))),
-            "places" => {
-                let place = |text: &String| match text.as_str() {
-                    "" => Ok(None),
-                    text => Place::parse(text).map(Some),
-                };
-                let places = places.iter().map(place).collect::<Result<Vec<_>, _>>()?;
-                let places = self.anchors.iter().copied().zip(places).collect();
-                Ok(Answer::Places(Known { places, open: row::read_open(&open)? }))
-            }
-            "fine" => Ok(Answer::Fine),
-            "done" => {
-                let outcome = self.state.as_ref().map(|sent| state::outcome(&state, sent)).transpose()?;
-                Ok(Answer::Done(Revision(number()?), outcome))
-            }
-            _ => Err(corrupt("append: the script has another answer")),
+    /// Appends, if all that the decision rests on is still so.
+    pub(super) async fn append(
+        &mut self,
+        changes: &Changes<'_>,
+        insert: &Insert<'_>,
+    ) -> Result<Attempt, StoreError> {
+        let op = self.job.op();
+        let Op::Append(append, _) = op else { return Ok(Attempt::Moved) };
+        if insert.appended.first > HEAD_MAX {
+            return Err(invalid("append: no session has so many messages"));
         }
-    }
-}
-
-/// What the script answers: a word, a text, places, hidden calls, and what has become of the state.
-type Reply = (String, String, Vec<String>, Vec<(String, String)>, String);
-
-impl Known {
-    fn anchor(&self, seq: Seq) -> Result<Anchor, StoreError> {
-        match self.places.get(&seq) {
-            None => Ok(visible(seq)),
-            Some(Some(place)) => Ok(place.anchor()),
-            Some(None) => Err(corrupt("append: a message of the log is missing")),
+        let args = self.append_args(append, &Needs::default(), Some((changes, insert)))?;
+        let found = self.call_append(args).await?;
+        if let ("done", Some(revision)) = (found.0.as_str(), found.2) {
+            return Ok(Attempt::DoneAt(Revision(revision)));
         }
+        // The places that were found are those that were asked for.
+        self.found = Some(found).filter(|_| !self.is_placed_anew);
+        Ok(Attempt::Moved)
     }
 
-    /// The fields of the hidden calls that these entries answer: of each the first with its id that is left.
-    fn settled<'a>(&self, entries: impl Iterator<Item = &'a Entry>) -> Vec<String> {
-        let mut open: Vec<&UnansweredCall> = self.open.iter().collect();
-        entries
-            .filter_map(|entry| {
-                let at = open.iter().position(|call| call.is_answered_by(entry))?;
-                Some(row::open_field(open.remove(at)))
-            })
-            .collect()
+    /// Keeps a state without an append, if the one before is still there.
+    pub(super) async fn save_state(&self, new: NewKeptState<'_>) -> Result<Attempt, StoreError> {
+        let (known, revision) = (self.state.to_string(), new.revision.to_string());
+        let args = Args::of([self.store.ttl.clone(), known, revision, new.text.to_owned()]);
+        let call = Call { script: &SCRIPTS.save_state, keys: &self.job.keys, args };
+        let done: bool = self.store.connections.call("save_state", &call).await?;
+        Ok(if done { Attempt::Done } else { Attempt::Moved })
     }
 }
-
-/// A message that is the first of a group that can be seen.
-const fn visible(seq: Seq) -> Anchor {
-    Anchor { anchor: seq, hidden_by: None }
-}
-
-/// What was appended under a token.
-pub(super) async fn find(
-    store: &Shared,
-    keys: &SessionKeys,
-    token: &AppendToken,
-) -> Result<Option<Appended>, StoreError> {
-    let mut command = ::redis::cmd("HGET");
-    command.arg(keys.one(Key::Receipts)).arg(token.as_str());
-    let receipt: Option<String> = store.connections.ask("appended", &command).await?;
-    receipt.map(|receipt| Ok(Receipt::parse(&receipt)?.appended)).transpose()
-}
-
-/// How often the groups that an append joins may change while it is on its way: each time somebody has hidden or shown
-/// one of them between two requests.
-const ROUNDS_MAX: u32 = 32;
 
 /// Redis counts in floating-point numbers, exact up to here.
 const HEAD_MAX: Head = Seq(1 << 52);

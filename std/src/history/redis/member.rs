@@ -6,6 +6,7 @@ use core::fmt;
 use epitome_core::attribution::SeqRange;
 use epitome_core::{Head, Revision, Seq, Tokens, Turn};
 
+use crate::history::kernel::{SaidBefore, Visible};
 use crate::history::rules::{Anchor, Standing, VisibleMessage, VisibleSummary, corrupt};
 use crate::history::{Appended, Entry, StoreError, Timestamp};
 
@@ -57,13 +58,6 @@ impl Member {
         }
     }
 
-    /// Its size.
-    pub(super) const fn tokens(&self) -> Tokens {
-        match *self {
-            Self::Message { tokens, .. } | Self::Summary { tokens, .. } => tokens,
-        }
-    }
-
     /// The same message, shortened or not, which has so many tokens then.
     pub(super) fn shown(&self, tokens: Tokens, edited: bool) -> Self {
         match *self {
@@ -79,7 +73,7 @@ impl Member {
     }
 
     /// What a commit needs of messages and of summaries.
-    pub(super) fn visible(members: &[Self]) -> (Vec<VisibleMessage>, Vec<VisibleSummary>) {
+    pub(super) fn visible(members: &[Self]) -> Visible {
         let (mut messages, mut summaries) = (Vec::new(), Vec::new());
         for member in members {
             match member {
@@ -87,13 +81,13 @@ impl Member {
                     let (seq, anchor, tokens, standing) = (*seq, *anchor, *tokens, *standing);
                     messages.push(VisibleMessage { seq, anchor, tokens, standing });
                 }
-                Self::Summary { key, tokens, covers, standing, .. } => {
-                    let (key, tokens, standing) = (*key, *tokens, *standing);
-                    summaries.push(VisibleSummary { key, covers: covers.clone(), tokens, standing });
+                Self::Summary { key, revision: made, tokens, covers, standing, .. } => {
+                    let (key, made, tokens, standing) = (*key, *made, *tokens, *standing);
+                    summaries.push(VisibleSummary { key, made, covers: covers.clone(), tokens, standing });
                 }
             }
         }
-        (messages, summaries)
+        Visible { messages, summaries }
     }
 }
 
@@ -207,9 +201,13 @@ impl Receipt {
         format!("{digest} {first} {head}")
     }
 
-    /// Whether the append was of messages with this digest, as far as that can still be told.
-    pub(super) fn is_of(&self, digest: &str) -> bool {
-        self.digest == PRUNED || self.digest == digest
+    /// How messages with this digest compare with those that it is of.
+    pub(super) fn compared(&self, digest: &str) -> SaidBefore {
+        match self.digest.as_str() {
+            PRUNED => SaidBefore::Pruned,
+            known if known == digest => SaidBefore::Same,
+            _ => SaidBefore::Other,
+        }
     }
 
     /// The same when one of the messages was pruned.
@@ -283,7 +281,8 @@ mod tests {
             let time = Some(Timestamp(anchor)).filter(|_| turn % 2 == 0);
             let receipt = Receipt { digest: "d0".into(), appended, time };
             prop_assert_eq!(&Receipt::parse(&receipt.to_string()).unwrap(), &receipt);
-            prop_assert!(receipt.is_of("d0") && !receipt.is_of("d1") && receipt.into_pruned().is_of("d1"));
+            let said = [receipt.compared("d0"), receipt.compared("d1"), receipt.into_pruned().compared("d1")];
+            prop_assert_eq!(said, [SaidBefore::Same, SaidBefore::Other, SaidBefore::Pruned]);
         }
 
         #[test]

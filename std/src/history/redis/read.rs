@@ -5,23 +5,17 @@ use core::ops::Range;
 use epitome_core::{Head, Revision, Seq};
 
 use super::Shared;
-use super::keys::SessionKeys;
+use super::keys::{Key, SessionKeys};
 use super::member::{Member, Place, Receipt};
 use super::record::{StoredRecord, read_pruned};
 use super::row::{self, Row};
 use super::script::{Args, Call, SCRIPTS};
+use crate::history::kernel::Extent;
 use crate::history::rules::{self, Restored, corrupt};
 use crate::history::{
-    AppendToken, Committed, Live, Loaded, LogPage, Logged, LoggedAppend, Pruned, SessionId, StoreError,
-    Summary,
+    AppendToken, Appended, Committed, KeptState, Live, Loaded, LogPage, Logged, LoggedAppend, Pruned,
+    SessionId, StateRevision, StoreError, Summary,
 };
-
-/// How much of the live projection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extent {
-    All,
-    LastTurn,
-}
 
 /// A live projection as the script answers it: decoded by whoever asked, and not where all operations run.
 #[derive(Debug)]
@@ -202,6 +196,30 @@ pub(super) async fn appends(
     };
     tokens.into_iter().zip(receipts).map(logged).collect()
 }
+
+/// What was appended under a token.
+pub(super) async fn appended(
+    store: &Shared,
+    keys: &SessionKeys,
+    token: &AppendToken,
+) -> Result<Option<Appended>, StoreError> {
+    let mut command = ::redis::cmd("HGET");
+    command.arg(keys.one(Key::Receipts)).arg(token.as_str());
+    let receipt: Option<String> = store.connections.ask("appended", &command).await?;
+    receipt.map(|receipt| Ok(Receipt::parse(&receipt)?.appended)).transpose()
+}
+
+/// The state that is kept.
+pub(super) async fn state(store: &Shared, keys: &SessionKeys) -> Result<Option<KeptState>, StoreError> {
+    let mut command = ::redis::cmd("HMGET");
+    command.arg(keys.one(Key::Session)).arg(&["head", "state_revision", "state_head", "state"]);
+    let (session, revision, head, text): StateFields = store.connections.ask("state", &command).await?;
+    session.ok_or_else(|| rules::not_found("state"))?;
+    let (Some(revision), Some(head), Some(text)) = (revision, head, text) else { return Ok(None) };
+    Ok(Some(KeptState::new(StateRevision(revision), Seq(head), text.into())))
+}
+
+type StateFields = (Option<u64>, Option<u64>, Option<u64>, Option<String>);
 
 pub(super) async fn delete(store: &Shared, session: &SessionId) -> Result<bool, StoreError> {
     let keys = store.prefix.keys(session);

@@ -142,11 +142,12 @@ pub(super) fn read_edit(value: &str) -> Result<Restored, StoreError> {
 
 /// The field and the value of a hidden call: `ANCHOR.ORDINAL` and `[turn,id]`.
 pub(super) fn open_call(call: &UnansweredCall) -> Result<[String; 2], StoreError> {
-    Ok([open_field(call), text(&(call.turn.0, &call.id))?])
+    Ok([open_field((call.anchor, call.ordinal)), text(&(call.turn.0, &call.id))?])
 }
 
-pub(super) fn open_field(call: &UnansweredCall) -> String {
-    format!("{}.{}", call.anchor, call.ordinal)
+/// The field of a hidden call, by its group and its place in it.
+pub(super) fn open_field((anchor, ordinal): (Seq, u32)) -> String {
+    format!("{anchor}.{ordinal}")
 }
 
 /// The hidden calls, by group and place in it.

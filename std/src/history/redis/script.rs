@@ -70,11 +70,6 @@ impl Args {
         &self.0
     }
 
-    /// More arguments.
-    pub(super) fn extend<const N: usize>(&mut self, args: [String; N]) {
-        self.0.extend(args);
-    }
-
     /// So many arguments, behind their number.
     pub(super) fn list(&mut self, args: impl IntoIterator<Item = String>) {
         let at = self.0.len();

@@ -6,9 +6,7 @@ use epitome_core::{Revision, Seq};
 
 use super::{VisibleMessage, VisibleSummary, invalid};
 use crate::history::edit::merged;
-use crate::history::{
-    CompactionRecord, MessageEdit, PartStandIn, Pruned, StoreError, StoreErrorKind, TokenCount,
-};
+use crate::history::{CompactionRecord, MessageEdit, PartStandIn, StoreError, StoreErrorKind, TokenCount};
 
 /// What a store knows when it is asked to undo the record that made a revision.
 #[derive(Debug, Clone, Copy)]
@@ -115,14 +113,4 @@ pub(in crate::history) fn is_pruned_record(record: &CompactionRecord) -> bool {
     let stand_ins = record.edits.iter().flat_map(|edit| &edit.stand_ins);
     let mut emptied = stand_ins.filter_map(|stand_in| stand_in.text.as_ref());
     record.summaries.iter().any(|summary| summary.message.is_pruned()) || emptied.any(|text| text.is_empty())
-}
-
-/// The answer to a prune that finds nothing to delete: that of the latest of `prunes` through the same revision.
-pub(in crate::history) fn pruned_before(
-    prunes: impl DoubleEndedIterator<Item = Pruned>,
-    through: Revision,
-    revision: Revision,
-) -> Pruned {
-    let before = prunes.rev().find(|pruned| pruned.through == through);
-    before.unwrap_or(Pruned::new(revision, through))
 }

@@ -7,6 +7,7 @@ use super::failure::Failure;
 use super::session::Session;
 use super::sql;
 use crate::history::encryption::Place;
+use crate::history::kernel::Counters;
 use crate::history::rows::{EditRow, MessageRow, SessionRow, int, stored_time};
 use crate::history::rules::corrupt;
 use crate::history::{SessionId, SessionInfo, Timestamp};
@@ -52,12 +53,14 @@ pub(super) fn find_session(
     let found = statement.query_row([session.name.as_str().as_bytes()], |row| {
         Ok(SessionRow {
             id: row.get(0)?,
-            head: Seq(number(row, 1)?),
-            revision: Revision(number(row, 2)?),
-            live_messages: number(row, 3)?,
-            live_tokens: number(row, 4)?,
-            created: time(row, 5)?,
-            appended: time(row, 6)?,
+            counters: Counters {
+                head: Seq(number(row, 1)?),
+                revision: Revision(number(row, 2)?),
+                live_messages: number(row, 3)?,
+                live_tokens: number(row, 4)?,
+                created: time(row, 5)?,
+                appended: time(row, 6)?,
+            },
         })
     });
     found.optional()
@@ -65,19 +68,19 @@ pub(super) fn find_session(
 
 pub(super) fn create_session(connection: &Connection, session: &Session) -> rusqlite::Result<SessionRow> {
     let id = connection.prepare_cached(sql::NEW_SESSION)?.insert([session.name.as_str().as_bytes()])?;
-    let (head, revision) = (Seq(0), Revision(0));
-    Ok(SessionRow { id, head, revision, live_messages: 0, live_tokens: 0, created: None, appended: None })
+    Ok(SessionRow { id, counters: Counters::default() })
 }
 
 pub(super) fn save_session(connection: &Connection, row: &SessionRow) -> rusqlite::Result<()> {
+    let Counters { head, revision, live_messages, live_tokens, created, appended } = row.counters;
     connection.prepare_cached(sql::MOVE_SESSION)?.execute((
         row.id,
-        int(row.head.0),
-        int(row.revision.0),
-        int(row.live_messages),
-        int(row.live_tokens),
-        stored_time(row.created),
-        stored_time(row.appended),
+        int(head.0),
+        int(revision.0),
+        int(live_messages),
+        int(live_tokens),
+        stored_time(created),
+        stored_time(appended),
     ))?;
     Ok(())
 }

@@ -1,10 +1,15 @@
 //! A session, as the operations on it name it.
 
+use std::borrow::Cow;
+
 use epitome_core::{Revision, Seq};
 
+use crate::history::bodies::Texts;
 use crate::history::encryption::{Place, Seal};
-use crate::history::rules::corrupt;
-use crate::history::{RecordId, SessionId, StoreError};
+use crate::history::kernel::{Insert, Op};
+use crate::history::rules::{corrupt, not_storable};
+use crate::history::{Entry, RecordId, SessionId, StoreError};
+use crate::wire::stored;
 
 /// A session's name, and how its texts are kept.
 #[derive(Debug, Clone)]
@@ -14,6 +19,46 @@ pub(super) struct Session {
 }
 
 impl Session {
+    /// The texts of `op` as they are written, at the places that they get. At another head or revision they are not written.
+    pub(super) fn close_texts(&self, op: &Op<'_>, mut texts: Texts) -> Result<Texts, StoreError> {
+        match *op {
+            Op::Append(append, _) => {
+                texts.digest = self.seal.digest(texts.digest);
+                texts.first = append.head;
+                for (offset, text) in (0..).zip(&mut texts.messages) {
+                    let place = Place::message(append.head.0.saturating_add(offset));
+                    *text = self.close(place, core::mem::take(text))?;
+                }
+            }
+            Op::Commit(record, _) => {
+                let revision = record.parent.next().0;
+                for (summary, text) in record.summaries.iter().zip(&mut texts.summaries) {
+                    *text = self.close(Place::summary(revision, summary.key.0), core::mem::take(text))?;
+                }
+                texts.record = self.close(Place::record(revision), texts.record)?;
+            }
+            Op::Uncompact(_) | Op::Prune(_) | Op::SaveState(_) => {}
+        }
+        Ok(texts)
+    }
+
+    /// The texts of the messages at the numbers that they have got.
+    pub(super) fn texts_at<'t>(
+        &self,
+        insert: &Insert<'_>,
+        texts: &'t Texts,
+    ) -> Result<Cow<'t, [String]>, StoreError> {
+        if self.seal.is_plain() || texts.first == insert.appended.first {
+            return Ok(Cow::Borrowed(&texts.messages));
+        }
+        // Others have appended: what was made for other numbers is of no use.
+        let text = |(seq, entry, _): (Seq, &Entry, _)| {
+            let text = stored::encode(&entry.message).map_err(not_storable)?;
+            self.close(Place::message(seq.0), text)
+        };
+        insert.placed().map(text).collect()
+    }
+
     /// `text` as it is written at `place`.
     pub(super) fn close(&self, place: Place, text: String) -> Result<String, StoreError> {
         self.seal.close(place, text)

@@ -69,15 +69,6 @@ pub(super) const NEW_MESSAGE: &str = "INSERT INTO messages
 
 pub(super) const NEW_BODY: &str = "INSERT INTO bodies (session, seq, body, part_tokens, sum) VALUES (?1, ?2, ?3, ?4, row_sum(?1, ?2, ?3, ?4))";
 
-/// The unanswered calls of a group, or its requests for approval: their ordinals have bit 31. Their ids may be encrypted,
-/// so that only who reads them can look for one.
-pub(super) const UNANSWERED_OF: &str = concat!(
-    "SELECT ordinal, id FROM unanswered
-    WHERE session = ?1 AND anchor = ?2 AND ordinal >> 31 = ?3 AND ",
-    intact!(unanswered),
-    " ORDER BY ordinal"
-);
-
 pub(super) const ANSWERED: &str =
     "DELETE FROM unanswered WHERE session = ?1 AND anchor = ?2 AND ordinal = ?3";
 
@@ -149,7 +140,7 @@ pub(super) const VISIBLE_MESSAGES: &str = "SELECT m.seq, m.anchor, coalesce(e.to
 
 /// One message as it was appended, and what stands in place of its parts.
 pub(super) const EDITED: &str = concat!(
-    "SELECT m.tokens, m.basis, m.counter, b.body, e.tokens, e.basis, e.counter, e.stand_ins
+    "SELECT m.tokens, m.basis, m.counter, b.body, e.tokens, e.basis, e.counter, e.stand_ins, e.revision
     FROM messages m LEFT JOIN bodies b ON b.session = m.session AND b.seq = m.seq
     LEFT JOIN edits e ON e.session = m.session AND e.seq = m.seq WHERE m.session = ?1 AND m.seq = ?2 AND ",
     intact!(messages, "m."),
@@ -163,10 +154,26 @@ pub(super) const NEW_EDIT: &str = "INSERT OR REPLACE INTO edits
     (session, seq, revision, tokens, basis, counter, stand_ins, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, row_sum(?1, ?2, ?3, ?4, ?5, ?6, ?7))";
 
 pub(super) const VISIBLE_SUMMARIES: &str = concat!(
-    "SELECT key, tokens, covers, standing FROM summaries INDEXED BY summaries_live
+    "SELECT key, tokens, covers, standing, revision FROM summaries INDEXED BY summaries_live
     WHERE session = ?1 AND hidden_by IS NULL AND ",
     intact!(summaries),
     " ORDER BY key"
+);
+
+/// What one revision has hidden: the same columns as [`VISIBLE_MESSAGES`].
+pub(super) const HIDDEN_MESSAGES: &str = concat!(
+    "SELECT m.seq, m.anchor, coalesce(e.tokens, m.tokens), m.standing
+    FROM messages m INDEXED BY messages_hidden LEFT JOIN edits e ON e.session = m.session AND e.seq = m.seq
+    WHERE m.session = ?1 AND m.hidden_by = ?2 AND m.pruned_by IS NULL AND ",
+    intact!(messages, "m."),
+    " ORDER BY m.seq"
+);
+
+/// The same columns as [`VISIBLE_SUMMARIES`], in no order.
+pub(super) const HIDDEN_SUMMARIES: &str = concat!(
+    "SELECT key, tokens, covers, standing, revision FROM summaries INDEXED BY summaries_hidden
+    WHERE session = ?1 AND hidden_by = ?2 AND pruned_by IS NULL AND ",
+    intact!(summaries)
 );
 
 pub(super) const RECORD: &str =
@@ -230,16 +237,6 @@ pub(super) const SHOW_MESSAGES: &str = concat!("UPDATE messages INDEXED BY messa
 
 pub(super) const SHOW_SUMMARIES: &str = concat!("UPDATE summaries INDEXED BY summaries_hidden SET hidden_by = NULL, sum = row_sum(session, revision, key, turn, tokens, basis, counter, NULL, pruned_by, standing, covers, body)
     WHERE session = ?1 AND hidden_by = ?2 AND pruned_by IS NULL AND ", intact!(summaries));
-
-/// The summaries of a record that is undone.
-pub(super) const WITHDRAW: &str = concat!(
-    "UPDATE summaries SET hidden_by = ?3, sum = row_sum(session, revision, key, turn, tokens, basis, counter, ?3, pruned_by, standing, covers, body) WHERE session = ?1 AND revision = ?2 AND ",
-    intact!(summaries)
-);
-
-/// The calls of groups that are about to be shown again.
-pub(super) const FORGET_UNANSWERED: &str = "DELETE FROM unanswered WHERE session = ?1 AND EXISTS
-    (SELECT 1 FROM messages m WHERE m.session = ?1 AND m.seq = unanswered.anchor AND m.hidden_by = ?2)";
 
 pub(super) const DROP_EDIT: &str = "DELETE FROM edits WHERE session = ?1 AND seq = ?2";
 

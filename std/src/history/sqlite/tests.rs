@@ -4,11 +4,13 @@ use epitome_core::attribution::{Authority, SeqRange, SourceKind};
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
 use rusqlite::{Connection, StatementStatus};
 
-use super::append::AppendJob;
-use super::commit::CommitJob;
+use super::failure::Failure;
 use super::session::Session;
+use super::transaction::SessionTransaction;
 use super::{open, read, schema, sql};
+use crate::history::bodies::Texts;
 use crate::history::encryption::Seal;
+use crate::history::kernel::{Op, Reply, run_now};
 use crate::history::rows::StoredProjection;
 use crate::history::{
     Append, AppendToken, CompactionRecord, Entry, HistoryStore, MessageEdit, PartStandIn, SessionId,
@@ -37,7 +39,6 @@ const PLANS: &[(&str, &[&str])] = &[
     (sql::ENCRYPTION, &["SEARCH encryption USING INTEGER PRIMARY KEY (rowid=?)"]),
     (sql::STATE_REVISION, &["SEARCH states USING INTEGER PRIMARY KEY (rowid=?)"]),
     (sql::STATE, &["SEARCH states USING INTEGER PRIMARY KEY (rowid=?)"]),
-    (sql::UNANSWERED_OF, &["SEARCH unanswered USING PRIMARY KEY (session=? AND anchor=?)"]),
     (sql::ANSWERED, &["SEARCH unanswered USING PRIMARY KEY (session=? AND anchor=? AND ordinal=?)"]),
     (sql::UNANSWERED_COUNT, &["SEARCH sessions USING INTEGER PRIMARY KEY (rowid=?)"]),
     (sql::UNANSWERED, &["SEARCH unanswered USING PRIMARY KEY (session=?)"]),
@@ -62,19 +63,10 @@ const PLANS: &[(&str, &[&str])] = &[
     (sql::HELD_BEFORE, &["SEARCH records USING INDEX records_held (session=? AND revision<?)"]),
     (sql::UNDO, &[RECORD]),
     (sql::PRUNED_SINCE, &["SEARCH prunes USING COVERING INDEX prunes_through (session=? AND through>?)"]),
+    (sql::HIDDEN_MESSAGES, &["SEARCH m USING INDEX messages_hidden (session=? AND hidden_by=?)", EDIT]),
+    (sql::HIDDEN_SUMMARIES, &["SEARCH summaries USING INDEX summaries_hidden (session=? AND hidden_by=?)"]),
     (sql::SHOW_MESSAGES, &["SEARCH messages USING INDEX messages_hidden (session=? AND hidden_by=?)"]),
     (sql::SHOW_SUMMARIES, &["SEARCH summaries USING INDEX summaries_hidden (session=? AND hidden_by=?)"]),
-    (
-        sql::WITHDRAW,
-        &["SEARCH summaries USING INDEX sqlite_autoindex_summaries_1 (session=? AND revision=?)"],
-    ),
-    (
-        sql::FORGET_UNANSWERED,
-        &[
-            "SEARCH unanswered USING PRIMARY KEY (session=?)",
-            "SEARCH m USING PRIMARY KEY (session=? AND seq=?)",
-        ],
-    ),
     (sql::DROP_EDIT, &["SEARCH edits USING INDEX sqlite_autoindex_edits_1 (session=? AND seq=?)"]),
     (sql::PRUNABLE_MESSAGES, &["messages_hidden (session=? AND hidden_by<?)"]),
     (sql::PRUNABLE_SUMMARIES, &["summaries USING INDEX summaries_hidden (session=? AND hidden_by<?)"]),
@@ -142,13 +134,18 @@ fn session() -> Session {
     Session { name: SessionId::new("s"), seal: Seal::Plain }
 }
 
+fn run(connection: &Connection, op: Op<'_>) -> Result<Reply, Failure> {
+    let (session, texts) = (session(), Texts::of(&op).unwrap());
+    run_now(&op, &mut SessionTransaction { connection, session: &session, texts: &texts, row: None })
+}
+
 /// A session of `stored` messages, of which the last 50 are visible, behind a summary of the others.
 fn session_of(stored: u64) -> Connection {
     let connection = open::open_in_memory().unwrap().connection;
     let entries: Vec<Entry> = (0..stored).map(entry).collect();
     let token = AppendToken::new("t");
     let append = Append::new(&token, Seq(0), &entries);
-    AppendJob::new(&session(), &append).unwrap().run(&connection).unwrap();
+    run(&connection, Op::Append(append, None)).unwrap();
     commit(&connection, 0, stored, stored - 51);
     connection
 }
@@ -164,7 +161,7 @@ fn commit(connection: &Connection, parent: u64, head: u64, last: u64) {
     let message = message.with_attribution(attribution);
     record.summaries = vec![Summary::new(Seq(0), message, entry(0).count)];
     record.unanswered = vec![UnansweredCall::new("c".into(), Seq(0), Turn(1), 0)];
-    CommitJob::new(&session(), &record).unwrap().run(connection).unwrap();
+    run(connection, Op::commit(&record).unwrap()).unwrap();
 }
 
 /// Edits the newest ten of `head` messages.
@@ -173,7 +170,7 @@ fn shorten(connection: &Connection, head: u64) {
     let count = TokenCount::new(Tokens(0), Basis::Estimated, "test".into());
     let edit = |seq| MessageEdit::new(Seq(seq), vec![PartStandIn::new(0, Some("[-]".into()))], count.clone());
     record.edits = (head - 10..head).map(edit).collect();
-    CommitJob::new(&session(), &record).unwrap().run(connection).unwrap();
+    run(connection, Op::commit(&record).unwrap()).unwrap();
 }
 
 /// The rows that a statement gives, the steps it takes, and how many of them step through a whole table.
@@ -250,7 +247,7 @@ fn an_index_that_disagrees_with_its_table_is_corrupt() {
     connection.execute_batch("UPDATE summaries SET covers = '[[0'").unwrap();
     let mut record = CompactionRecord::new(Revision(1), Seq(100));
     record.hides = vec![SeqRange { first: Seq(60), last: Seq(60) }];
-    let failure = CommitJob::new(&session(), &record).unwrap().run(&connection).unwrap_err();
+    let failure = run(&connection, Op::commit(&record).unwrap()).unwrap_err();
     assert_eq!(failure.of("commit").kind(), StoreErrorKind::Corrupt);
 }
 

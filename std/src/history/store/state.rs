@@ -104,6 +104,10 @@ impl OwnedState {
     pub(in crate::history) fn of(state: &NewState<'_>) -> Self {
         Self { made_from: state.made_from, text: state.text.into() }
     }
+
+    pub(in crate::history) const fn as_new(&self) -> NewState<'_> {
+        NewState { made_from: self.made_from, text: &self.text }
+    }
 }
 
 impl fmt::Debug for OwnedState {

@@ -58,8 +58,10 @@ impl AppendToken {
 pub struct Append<'a> {
     /// Makes it repeatable.
     pub token: &'a AppendToken,
-    /// The head that the entries were grouped at, and the one that the append expects.
+    /// The head that the entries were grouped at.
     pub head: Head,
+    /// What becomes of it if the session has another head by now.
+    pub position: AppendPosition,
     /// The messages, in order.
     pub entries: &'a [Entry],
     /// When that is; `None` if it is not known. A repetition does not change what was kept.
@@ -70,7 +72,14 @@ impl<'a> Append<'a> {
     /// `entries` at `head`, at an unknown time.
     #[must_use]
     pub const fn new(token: &'a AppendToken, head: Head, entries: &'a [Entry]) -> Self {
-        Self { token, head, entries, time: None }
+        Self { token, head, position: AppendPosition::Head, entries, time: None }
+    }
+
+    /// The same wherever the end of the session is by now: see [`AppendPosition::End`].
+    #[must_use]
+    pub const fn at_end(mut self) -> Self {
+        self.position = AppendPosition::End;
+        self
     }
 
     /// The same at `time`.
@@ -79,6 +88,19 @@ impl<'a> Append<'a> {
         self.time = time;
         self
     }
+}
+
+/// Where an append goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum AppendPosition {
+    /// At its head. At another one it is a `Conflict`.
+    #[default]
+    Head,
+    /// At the end of the session. If that is not its head, the store groups the entries anew, behind what others have appended
+    /// meanwhile, and keeps their sizes: no writer has to try again because another one was faster. A store that cannot do so
+    /// answers `Conflict`.
+    End,
 }
 
 /// One message on its way into a log, with its group and its size.

@@ -121,14 +121,7 @@ impl HistoryProvider {
     ) -> Result<(Appended, Option<StateOutcome>), SessionError> {
         let mut attempts = 1;
         loop {
-            let messages = messages.clone();
-            let stored = match state {
-                None => history.append(token, messages).await.map(|appended| (appended, None)),
-                Some(state) => {
-                    let stored = history.append_with_state(token, messages, state).await;
-                    stored.map(|(appended, outcome)| (appended, Some(outcome)))
-                }
-            };
+            let stored = history.append_at_end(token, messages.clone(), state).await;
             match stored {
                 Err(error) if error.kind() == StoreErrorKind::Conflict && attempts < APPEND_ATTEMPTS_MAX => {
                     pause(attempts, token).await;
@@ -159,8 +152,9 @@ pub(crate) enum RunPlace {
     Said(usize),
 }
 
-/// How often an append is tried before its conflict is told: each attempt that fails has seen another append succeed, and has loaded
-/// what that left. A writer that never rests has nothing to load, and so is mostly first; it is waited for, a second and a half in all.
+/// How often an append is tried before its conflict is told. Only a store that does not group what it appends has conflicts here: each
+/// attempt that fails has seen another append succeed, and has loaded what that left. A writer that never rests has nothing to load, and
+/// so is mostly first; it is waited for, a second and a half in all.
 const APPEND_ATTEMPTS_MAX: u32 = 100;
 
 fn is_labelled_ephemeral(message: &Message) -> bool {

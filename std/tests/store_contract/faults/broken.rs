@@ -24,6 +24,7 @@ pub(crate) enum Fault {
     BelievesTokens,
     LooksAtTheHeadFirst,
     IgnoresTheHead,
+    IgnoresTheEnd,
     ReadsTheHeadThenAppends,
     IgnoresTheRevision,
     ReadsTheRevisionThenCommits,
@@ -186,7 +187,11 @@ impl HistoryStore for Broken {
             }
             _ => {}
         }
-        let done = self.inner.append(session, &Append::new(&token, head, &entries).at(time)).await;
+        let mut placed = Append::new(&token, head, &entries).at(time);
+        if self.fault != Fault::IgnoresTheEnd {
+            placed.position = append.position;
+        }
+        let done = self.inner.append(session, &placed).await;
         match (self.fault, done) {
             (Fault::DeletesNoTokens, Ok(appended)) => {
                 let key = (session.clone(), token.as_str().to_owned());

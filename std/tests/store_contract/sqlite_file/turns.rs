@@ -1,4 +1,5 @@
-//! Eight writers of one file, each with a store of its own: none of them starves, with compactors beside them or without.
+//! Eight writers of one file, each with a store of its own: none of them starves, with compactors beside them or without, also if
+//! none of them ever rests.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::path::Path;
@@ -134,4 +135,38 @@ fn eight_writers_of_one_session_all_come_to_their_turn_beside_two_compactors() {
 #[test]
 fn eight_writers_of_sessions_of_their_own_all_come_to_their_turn() {
     all_come_to_their_turn(|writer| SessionId::new(format!("of {writer}")), 0);
+}
+
+/// They append at the end and never rest: none of them has a conflict, and so none of them has to be lucky.
+#[test]
+fn eight_writers_of_one_session_that_never_rest_all_come_to_their_turn() {
+    let directory = directory();
+    let path = directory.path().join("store.db");
+    let begun = AtomicUsize::new(0);
+    let own: Vec<usize> = thread::scope(|scope| {
+        let (path, begun) = (&path, &begun);
+        let write = move |writer: usize| {
+            let store = SqliteStore::open(path).unwrap();
+            let mut own = 0;
+            while begun.fetch_add(1, Relaxed) < APPENDS {
+                let token = AppendToken::new(format!("{writer}, {own}"));
+                // Grouped at the head that it has seen last: its own.
+                let entries = [user(own as u64)];
+                let append = Append::new(&token, Seq(own as u64), &entries).at_end();
+                block_on(store.append(&session(), &append)).unwrap();
+                own += 1;
+            }
+            own
+        };
+        let writers: Vec<_> = (0..WRITERS).map(|writer| scope.spawn(move || write(writer))).collect();
+        writers.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    println!("appends of each writer {own:?}");
+    assert_eq!(own.iter().sum::<usize>(), APPENDS);
+    let least = own.iter().min().unwrap();
+    assert!(least * FAIR_OVER_LEAST >= APPENDS / WRITERS, "{own:?}");
+
+    let store = SqliteStore::open(&path).unwrap();
+    block_on(store.verify(&session())).unwrap();
+    assert_eq!(block_on(store.tail(&session())).unwrap().head, Seq(APPENDS as u64));
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use epitome_core::{Revision, Seq};
 
 use super::{AppendSlot, Index, Kept, Shown, Slot, SummarySlot, lost};
+use crate::history::kernel::{Prunable, SummaryPlace, Visible};
 use crate::history::rules::{self, Restored, Undoing};
 use crate::history::{CompactionRecord, Entry, Pruned, StoreError};
 
@@ -15,8 +16,8 @@ pub(in crate::history::jsonl) struct Undone {
     pub(in crate::history::jsonl) made: Revision,
     /// What stands in place of the parts of messages then, if anything does.
     pub(in crate::history::jsonl) edits: BTreeMap<Seq, Option<Restored>>,
-    /// The summaries that it had hidden.
-    pub(in crate::history::jsonl) summaries: Vec<Entry>,
+    /// The summaries that it had hidden, each with the revision that its record made.
+    pub(in crate::history::jsonl) summaries: Vec<(Revision, Entry)>,
 }
 
 impl Index {
@@ -40,8 +41,12 @@ impl Index {
         made: Revision,
         record: &CompactionRecord,
     ) -> Result<(), StoreError> {
-        let since = self.prunes.iter().any(|pruned| pruned.revision > made && pruned.through >= made);
-        rules::nothing_pruned(record, made, since)
+        rules::nothing_pruned(record, made, self.is_pruned_since(made))
+    }
+
+    /// Whether there was a prune after `made`, through it or a later revision.
+    pub(in crate::history::jsonl) fn is_pruned_since(&self, made: Revision) -> bool {
+        self.prunes.iter().any(|pruned| pruned.revision > made && pruned.through >= made)
     }
 
     /// The messages whose stand-ins have to be found again to undo `record`: those that it shortened, and shortened ones
@@ -84,8 +89,8 @@ impl Index {
         for slot in self.summaries.iter_mut().filter(|slot| slot.hidden_by == Some(made)) {
             slot.hidden_by = None;
         }
-        for entry in summaries {
-            self.live.insert(entry.anchor, Shown::Summary(Box::new(entry)));
+        for (made, entry) in summaries {
+            self.live.insert(entry.anchor, Shown::Summary(made, Box::new(entry)));
         }
         for (seq, edit) in edits {
             match edit {
@@ -98,18 +103,21 @@ impl Index {
         self.unanswered.retain(|(anchor, _), _| !matches!(live.get(anchor), Some(Shown::Message)));
         let at = self.records.binary_search_by_key(&made, |kept| kept.revision).map_err(|_| lost())?;
         self.records.get_mut(at).ok_or_else(lost)?.undone_by = Some(revision);
-        let (messages, summaries) = self.visible()?;
+        let Visible { messages, summaries } = self.visible()?;
         self.live_tokens = rules::live(&messages, &summaries).1;
         self.revision = revision;
         Ok(())
     }
 
     /// What a prune through `through` would delete.
-    pub(in crate::history::jsonl) fn prunable(&self, through: Revision) -> Pruned {
-        let mut pruned = Pruned::new(self.revision.next(), through);
-        pruned.messages = self.slots.iter().filter(|slot| slot.is_prunable(through)).count() as u64;
-        pruned.summaries = self.summaries.iter().filter(|slot| slot.is_prunable(through)).count() as u64;
-        pruned
+    pub(in crate::history::jsonl) fn prunable(&self, through: Revision) -> Prunable {
+        let messages = (0..).map(Seq).zip(&self.slots).filter(|(_, slot)| slot.is_prunable(through));
+        let summaries = self.summaries.iter().filter(|slot| slot.is_prunable(through));
+        Prunable {
+            messages: messages.map(|(seq, _)| seq).collect(),
+            summaries: summaries.map(|slot| SummaryPlace { made: slot.made, key: slot.key }).collect(),
+            before: self.prunes.iter().rev().find(|pruned| pruned.through == through).copied(),
+        }
     }
 
     /// Takes in a prune that was written.

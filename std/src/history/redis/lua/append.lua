@@ -1,17 +1,18 @@
--- Appends what was decided outside, if all that the decision rests on is still so.
+-- Appends what was decided outside, if all that the decision rests on is still so. Answers whether it has ('done'), and if not,
+-- what there is ('found'): head, revision, the receipt of the token, the places, the hidden calls, the revision of the state.
 -- ARGV: the session's id, what tells this life of it from others, how long it lasts, the token, the expected head, the new
--- head, the receipt, the time if it is known, whether the revision moves, whether to write at all; the state's three texts, empty
--- without one; the places that are expected, as pairs of a number and how a place begins; commands.
+-- head, the receipt, the time if it is known, whether the revision moves, whether to write at all; the expected revision of the
+-- state, empty where none is looked at, the new one, empty where none is written, and its text; the places that are expected, as
+-- pairs of a number and how a place begins; commands.
 local id, born, ttl, token, expected, head, receipt, time, moves, writes = unpack(ARGV, 1, 10)
-local made_from, made, state = unpack(ARGV, 11, 13)
-local seen = redis.call('HGET', RECEIPTS, token)
-if seen then return { 'seen', seen, {}, {}, '' } end
-
-local session = redis.call('HMGET', SESSION, 'head', 'appended')
-local there = session[1] or '0'
-local damaged = lost(there)
-if damaged then return damaged end
-if there ~= expected then return { 'head', there, {}, {}, '' } end
+local known, made, state = unpack(ARGV, 11, 13)
+local seen = redis.call('HGET', RECEIPTS, token) or ''
+local session = redis.call('HMGET', SESSION, 'head', 'appended', 'revision', 'state_revision')
+local there, kept = session[1] or '0', session[4] or '0'
+if seen == '' then
+  local damaged = lost(there)
+  if damaged then return damaged end
+end
 
 local places, at = list(14)
 local found, same = {}, true
@@ -20,8 +21,10 @@ for i = 1, #places, 2 do
   found[#found + 1] = place
   same = same and string.match(place, '^%d+ %d+') == places[i + 1]
 end
-if not same then return { 'places', '', found, redis.call('HGETALL', OPEN), '' } end
-if writes == '0' then return { 'fine', '', {}, {}, '' } end
+same = same and seen == '' and there == expected and (known == '' or known == kept)
+if writes == '0' or not same then
+  return { 'found', session[1], session[3], seen, found, redis.call('HGETALL', OPEN), kept }
+end
 
 local wrong = foreign()
 if wrong then return wrong end
@@ -42,6 +45,6 @@ if time ~= '' then
   redis.call('HSETNX', SESSION, 'created', time)
 end
 redis.call('HSET', RECEIPTS, token, receipt .. ' ' .. revision .. ' ' .. (time == '' and '-' or time))
-local outcome = keep_state(made_from, made, state, head)
+if made ~= '' then keep_state(made, state, head) end
 touch(ttl)
-return { 'done', revision, {}, {}, outcome }
+return { 'done', head, revision, '', {}, {}, '' }

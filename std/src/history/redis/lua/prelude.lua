@@ -76,15 +76,9 @@ local function apply(at)
   end
 end
 
--- Keeps a state that was made from that of revision `made_from`, as that of revision `made`: 'kept', also if it was kept
--- before, or 'stale'. No revision is no state. Revisions of up to twenty digits are compared as texts.
-local function keep_state(made_from, made, text, head)
-  if made_from == '' then return '' end
-  local known = redis.call('HGET', SESSION, 'state_revision') or '0'
-  if known == made then return redis.call('HGET', SESSION, 'state') == text and 'kept' or 'stale' end
-  if known ~= made_from then return 'stale' end
+-- Keeps a state.
+local function keep_state(made, text, head)
   redis.call('HSET', SESSION, 'state_revision', made, 'state_head', head, 'state', text)
-  return 'kept'
 end
 
 -- Lets the session end so many milliseconds after now: all its keys at one moment. '0' is never.
