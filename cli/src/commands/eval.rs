@@ -72,6 +72,7 @@ const STRATEGIES: &[&str] = &[
     "supersede | tool-results | truncate",
     "truncate:walk=newest-first",
     "agent",
+    "salience",
 ];
 
 /// Why a transcript is not measured.
