@@ -11,10 +11,10 @@ use crate::tool_result_clearing::{INPUT_TOKENS, PLACEHOLDER_TOKENS};
 ///
 /// *Keeps*: the newest groups that fit, with the request of each turn of which a step stays; summaries; and what [`Protection`] names.
 /// *Clears*: results, then, only where that is not enough, arguments of calls. *Drops*: whole groups for which there is no room. One
-/// that is too large is passed over, and the next older one is tried. *Cost*: ten passes over the groups. *Stable prefix*: up to
+/// that is too large is passed over, and the next older one is tried. *Cost*: nine passes over the groups. *Stable prefix*: up to
 /// the first group that it drops or clears, which is usually in the second turn.
 ///
-/// At most a quarter of the room is for results: of the newest they stay whole, or an excerpt. Where groups have no parts in the index, nothing is
+/// A quarter of the room is for results: of the newest they stay whole, or an excerpt. Where groups have no parts in the index, nothing is
 /// cleared. Without a goal, and where all else was not enough, it does what its [`Truncation`] does.
 ///
 /// ```
@@ -55,7 +55,7 @@ impl Strategy for NewestFirst {
     fn plan(&self, draft: &mut Draft<'_>) {
         if let Some(goal) = draft.budget().goal() {
             let room = goal.saturating_sub(always(draft));
-            let for_results = (room / RESULTS_SHARE).min(results(draft));
+            let for_results = room / RESULTS_SHARE;
             let room = fill(draft, room.saturating_sub(for_results));
             clear(draft, room.saturating_add(for_results));
         }
@@ -66,12 +66,6 @@ impl Strategy for NewestFirst {
 
 /// A quarter of the room is for results: with less the newest ones are gone too, with more the calls of a long time.
 const RESULTS_SHARE: u64 = 4;
-
-/// What all results have that may be cleared.
-fn results(draft: &Draft<'_>) -> u64 {
-    let parts = draft.index().parts().filter(|part| may_clear(draft, part));
-    parts.fold(0, |sum, part| sum.saturating_add(freed_by(draft, &part)))
-}
 
 /// What stays in any case, with its results cleared: what is protected, with the requests of protected steps, and summaries.
 fn always(draft: &Draft<'_>) -> u64 {

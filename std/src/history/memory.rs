@@ -8,12 +8,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use epitome_core::{Head, Revision, Seq};
 
 mod image;
+mod places;
 mod read;
 mod session;
 mod snapshot;
 
 pub(crate) use snapshot::Snapshot;
 
+use self::places::{Place, Places};
 use super::kernel::{Counters, Extent, Op, Reply, Store, Tables, run_now};
 use super::rules::{self, Restored};
 use super::{
@@ -165,7 +167,7 @@ pub(super) fn check(op: &Op<'_>) -> Result<(), StoreError> {
 pub(super) struct Session {
     counters: Counters,
     log: Vec<Slot>,
-    live: BTreeMap<Seq, Place>,
+    live: Places,
     appends: Vec<LoggedAppend>,
     /// Which of the appends has a token.
     receipts: HashMap<AppendToken, u32>,
@@ -197,17 +199,6 @@ struct KeptSummary {
     entry: Entry,
     hidden_by: Option<Revision>,
     pruned: bool,
-}
-
-/// Where a visible message is kept.
-#[derive(Clone, Copy)]
-enum Place {
-    Log,
-    /// Numbers of four bytes: there is one of these for each visible message.
-    Summary {
-        record: u32,
-        summary: u32,
-    },
 }
 
 impl Session {

@@ -4,8 +4,10 @@ mod clear;
 mod digest;
 mod ledger;
 mod newest;
+mod oldest;
 mod salience;
 mod summarize;
+mod window;
 
 use epitome_compactors::{Strength, Window};
 use epitome_core::{Budget, GroupKind, Pass};
@@ -229,143 +231,11 @@ impl Draft<'_> {
         }
     }
 
-    /// The oldest go, but those of the newest turns last.
-    fn run_oldest(&mut self, recent: u32) {
-        let spared = (self.naive.turn + 1).saturating_sub(recent);
-        self.drop_oldest_but_summaries(|group| group.turn < spared);
-        self.drop_oldest();
-        self.fit();
-    }
-
     fn run_stages(&mut self, stages: &[Spec]) {
         for (at, stage) in stages.iter().enumerate() {
             let goes_on = at == 0 || self.budget.goal().is_none() || !self.is_goal_met();
             if goes_on && self.reserve(stage) == 0 {
                 self.run(stage);
-            }
-        }
-    }
-
-    /// Summaries go last.
-    fn drop_oldest(&mut self) {
-        self.drop_oldest_but_summaries(|_| true);
-        self.walk(self.budget.goal().unwrap_or(u64::MAX), Self::may_drop, false);
-    }
-
-    fn drop_oldest_but_summaries(&mut self, may: impl Fn(&Group) -> bool) {
-        self.release();
-        let goal = self.budget.goal().unwrap_or(u64::MAX);
-        self.walk(goal, |draft, at| draft.may_drop_first(at) && may(&draft.groups[at]), false);
-    }
-
-    fn may_drop_first(&self, at: usize) -> bool {
-        self.may_drop(at) && self.groups[at].kind != GroupKind::Summary
-    }
-
-    /// The newest steps go only when nothing else is left, and the summaries that they rely on.
-    fn fit(&mut self) {
-        self.release();
-        let limit = self.budget.limit();
-        self.walk(limit, Self::may_drop_first, false);
-        self.walk(limit, Self::may_drop, false);
-        self.walk(limit, |draft, at| !draft.is_gone(at) && !draft.protected.hard[at], true);
-        // The floor fits; what a stage before has put in the place of others need not.
-        assert!(self.tokens() <= limit || !self.summaries.is_empty(), "the floor fits");
-    }
-
-    /// Drops one group after another while there are too many tokens. Where a turn ends, its request goes too if none of its steps
-    /// stays.
-    fn walk(&mut self, target: u64, may: impl Fn(&Self, usize) -> bool, summaries_too: bool) {
-        for at in 0..self.groups.len() {
-            if begins_turn(self.first(at)) {
-                self.drop_waiting(at);
-                if self.tokens() <= target {
-                    return;
-                }
-            }
-            if self.tokens() > target && may(self, at) {
-                let summary = self.groups[at].kind == GroupKind::Summary;
-                match self.naive.opens(&self.groups[at]) && !(summary && summaries_too) {
-                    true => self.waits[at] = true,
-                    false => self.dropped[at] = true,
-                }
-            }
-        }
-        self.drop_waiting(self.groups.len());
-    }
-
-    /// What a strategy has named and waits for steps that are gone goes before anything is counted.
-    fn release(&mut self) {
-        if self.is_waiting {
-            self.drop_waiting(self.groups.len());
-        }
-    }
-
-    /// Of the groups before this one those go that wait for steps of which none stays.
-    fn drop_waiting(&mut self, before: usize) {
-        for at in 0..before {
-            let alone = self.naive.relying(&self.groups, at).all(|step| self.is_gone(step));
-            if self.waits[at] && !self.is_gone(at) && alone {
-                self.dropped[at] = true;
-            }
-        }
-    }
-
-    /// Drops a group; a request or a summary goes with the last step that relies on it.
-    fn drop(&mut self, at: usize) {
-        match self.naive.opens(&self.groups[at]) {
-            true => (self.waits[at], self.is_waiting) = (true, true),
-            false => self.dropped[at] = true,
-        }
-    }
-
-    /// Of the messages that may go, the newest stay, as many as the strength says, in whole groups.
-    fn drop_share(&mut self, spared: u32, strength: Strength) {
-        let mut candidates: Vec<usize> = (0..self.groups.len())
-            .filter(|at| self.may_drop_first(*at) && self.groups[*at].turn < spared)
-            .collect();
-        let messages = |at: &usize| self.groups[*at].members.len();
-        let quarters = match strength {
-            Strength::Light => 3,
-            Strength::Aggressive => 1,
-            _ => 2,
-        };
-        let room = candidates.iter().map(messages).sum::<usize>() * quarters / 4;
-        let mut gone = Vec::new();
-        while candidates.iter().map(messages).sum::<usize>() > room {
-            gone.push(candidates.remove(0));
-        }
-        gone.into_iter().for_each(|at| self.drop(at));
-    }
-
-    /// The groups of the window: those of the oldest turn from which on everything fits; where no turn does, those from
-    /// the oldest group from which on everything fits.
-    fn window(&self, window: Window) -> Vec<usize> {
-        let visible = |at: &usize| !self.is_gone(*at) && self.groups[*at].kind != GroupKind::System;
-        let from = |first: usize| (first..self.groups.len()).filter(visible).collect::<Vec<usize>>();
-        let since = |turn: u32| {
-            let groups = (0..self.groups.len()).filter(visible);
-            groups.filter(|at| self.groups[*at].turn >= turn).collect::<Vec<usize>>()
-        };
-        if let Window::Turns(turns) = window {
-            return since((self.naive.turn + 1).saturating_sub(turns));
-        }
-        let whole = (0..=self.naive.turn).map(since).find(|groups| self.fits(window, groups));
-        let part = || (0..=self.groups.len()).map(from).find(|groups| self.fits(window, groups));
-        whole.or_else(part).unwrap_or_default()
-    }
-
-    fn fits(&self, window: Window, groups: &[usize]) -> bool {
-        let tokens = |at: &usize| self.size_of(*at);
-        match window {
-            Window::Groups(count) => groups.len() <= count as usize,
-            Window::Tokens(room) => groups.iter().map(tokens).sum::<u64>() <= room,
-            _ => {
-                let goal = self.budget.goal().unwrap_or(self.budget.limit());
-                let free = groups.iter().filter(|at| self.may_drop(**at));
-                let all = (0..self.groups.len()).filter(|at| self.may_drop(*at));
-                let stays = self.tokens() - all.map(|at| tokens(&at)).sum::<u64>();
-                free.map(tokens).sum::<u64>() <= goal.saturating_sub(stays)
             }
         }
     }

@@ -3,7 +3,7 @@
 use core::fmt::Write as _;
 
 use super::Eval;
-use super::needs::{Lost, Needs, Row, Share};
+use super::needs::{Lost, Needs, Share};
 use crate::amount::{counted, grouped};
 
 impl Eval {
@@ -68,13 +68,10 @@ impl Share {
                 figure(row.copied_text),
                 row.tokens_left,
                 row.stable_prefix,
-                row.remarks()
+                over_the_budget(row.missed)
             );
         }
-        if self.left_out > 0 {
-            let cuts = counted(self.left_out, "cut");
-            let _ = writeln!(text, "{cuts} left out: what no strategy may touch has more than that share");
-        }
+        text += &left_out(self.left_out, "cut");
         text
     }
 
@@ -89,12 +86,6 @@ impl Share {
     }
 }
 
-impl Row {
-    fn remarks(&self) -> String {
-        if self.missed == 0 { String::new() } else { format!("  {} over the budget", grouped(self.missed)) }
-    }
-}
-
 impl Lost {
     fn to_text(&self) -> String {
         let Self { identifier, conversation, stood_in, role, needed_at, cut } = self;
@@ -103,6 +94,24 @@ impl Lost {
             role.as_str()
         )
     }
+}
+
+/// The line under a table for cases that no row has.
+pub(super) fn left_out(count: u64, case: &str) -> String {
+    match count {
+        0 => String::new(),
+        count => {
+            format!(
+                "{} left out: what no strategy may touch has more than that share\n",
+                counted(count, case)
+            )
+        }
+    }
+}
+
+/// The remark behind a row whose strategy has left more than the budget.
+pub(super) fn over_the_budget(missed: u64) -> String {
+    if missed == 0 { String::new() } else { format!("  {} over the budget", grouped(missed)) }
 }
 
 /// A share, or a dash where there is none.

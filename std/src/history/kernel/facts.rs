@@ -11,7 +11,7 @@ use crate::history::{
 use crate::message::Message;
 
 /// The facts that a decision wants. The counters of the session are always among them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::history) struct Needs<'a> {
     /// The append under this token, compared with these entries.
     pub(in crate::history) receipt: Option<(&'a AppendToken, &'a [Entry])>,

@@ -65,27 +65,27 @@ async fn attempt<T: Transaction>(op: &Op<'_>, session: &mut T) -> Result<Option<
         if wanted == Attempt::Moved {
             return Ok(None);
         }
-        match decide(op, &facts)? {
+        // What is decided is large, and stays where it is.
+        let more = match &decide(op, &facts)? {
             Decision::Answer(reply) => {
                 session.confirm().await?;
-                return Ok(Some(reply));
+                return Ok(Some(*reply));
             }
             Decision::Change(changes, reply) => {
-                return Ok(match session.apply(&changes).await? {
-                    Attempt::Done => Some(reply),
+                return Ok(match session.apply(changes).await? {
+                    Attempt::Done => Some(*reply),
                     #[cfg(feature = "redis")]
                     Attempt::DoneAt(revision) => Some(reply.at(revision)),
                     Attempt::Moved => None,
                 });
             }
-            Decision::Ask(more) => {
-                if !more.anchors.is_empty() {
-                    facts.anchors.clear();
-                    facts.anchors_asked.clone_from(&more.anchors);
-                }
-                wanted = session.facts(&more, &mut facts).await?;
-            }
+            Decision::Ask(more) => more.clone(),
+        };
+        if !more.anchors.is_empty() {
+            facts.anchors.clear();
+            facts.anchors_asked.clone_from(&more.anchors);
         }
+        wanted = session.facts(&more, &mut facts).await?;
     }
     Ok(None)
 }

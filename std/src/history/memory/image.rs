@@ -1,14 +1,13 @@
 //! A session of the store as bytes, exactly as it is.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use epitome_core::{Revision, Seq, Turn};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::{Counters, Kept, KeptSummary, Place, Session, Slot, rules};
+use super::{Counters, Kept, KeptSummary, Place, Places, Session, Slot, rules};
 use crate::history::jsonl::{MessageLine, raw};
 use crate::history::{
     AppendToken, Appended, Committed, CompactionRecord, Entry, KeptState, LoggedAppend, Pruned, RecordId,
@@ -249,7 +248,8 @@ impl Session {
     fn show_all(&mut self) {
         let log = (0..).map(Seq).zip(&self.log);
         let shown = log.filter(|(_, slot)| slot.hidden_by.is_none() && !slot.entry.orphan);
-        let mut live: BTreeMap<Seq, Place> = shown.map(|(seq, _)| (seq, Place::Log)).collect();
+        let mut live = Places::default();
+        shown.for_each(|(seq, _)| live.insert(seq, Place::Log));
         for (record, kept) in (0..).zip(&self.records) {
             for (summary, it) in (0..).zip(&kept.summaries).filter(|(_, it)| it.hidden_by.is_none()) {
                 live.insert(it.entry.anchor, Place::Summary { record, summary });

@@ -24,26 +24,26 @@ impl Session {
     /// Where the last turn begins.
     fn last_turn(&self) -> Seq {
         let newest_first = self.live.iter().rev().map_while(|(key, place)| {
-            let entry = self.entry(*key, *place).ok()?;
-            Some((*key, entry.turn, entry.late))
+            let entry = self.entry(key, place).ok()?;
+            Some((key, entry.turn, entry.late))
         });
         last_turn(newest_first).map_or(self.head(), |(begin, _)| begin)
     }
 
     fn load_from(&self, from: Seq) -> Result<Loaded, StoreError> {
         let mut loaded = Loaded::new(self.head(), self.counters.revision);
-        for (key, place) in self.live.range(from..) {
-            let entry = self.entry(*key, *place)?.clone();
+        for (key, place) in self.live.from(from) {
+            let entry = self.entry(key, place)?.clone();
             loaded.live.push(match place {
-                Place::Log => match self.slot(*key)?.shortened.as_deref() {
+                Place::Log => match self.slot(key)?.shortened.as_deref() {
                     Some(Restored { stand_ins, count, .. }) => {
-                        Live::shortened(*key, entry, stand_ins.clone(), count.clone())
+                        Live::shortened(key, entry, stand_ins.clone(), count.clone())
                     }
-                    None => Live::new(*key, entry),
+                    None => Live::new(key, entry),
                 },
                 Place::Summary { .. } => {
                     let covers = entry.message.attribution().derived_from.clone();
-                    Live::summary(*key, entry, covers)
+                    Live::summary(key, entry, covers)
                 }
             });
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use epitome_core::{Revision, Seq};
 
+use super::places::reserve;
 use super::{Entry, Kept, KeptSummary, Place, Session, Slot, StoreError, lost};
 use crate::history::kernel::{
     Attempt, Changes, Edited, Facts, Insert, Made, Needs, NewRecord, Prunable, Prune, Receipt, SaidBefore,
@@ -92,9 +93,9 @@ impl Session {
 
     pub(super) fn visible(&self) -> Result<Visible, StoreError> {
         let mut visible = Visible::default();
-        for (key, place) in &self.live {
-            match *place {
-                Place::Log => visible.messages.push(self.slot(*key)?.seen(*key)),
+        for (key, place) in self.live.iter() {
+            match place {
+                Place::Log => visible.messages.push(self.slot(key)?.seen(key)),
                 Place::Summary { record, summary } => {
                     let record = self.records.get(record as usize).ok_or_else(lost)?;
                     let summary = record.summaries.get(summary as usize).ok_or_else(lost)?;
@@ -152,16 +153,16 @@ impl Session {
         if let Some(insert) = &changes.insert {
             self.insert(insert);
         }
+        self.live.hide(&changes.hide);
         for seq in &changes.hide {
-            self.live.remove(seq);
             self.change(*seq, |slot| slot.hidden_by = Some(by));
         }
         for place in &changes.hide_summaries {
-            self.live.remove(&place.key);
+            self.live.hide(&[place.key]);
             self.change_summary(*place, |summary| summary.hidden_by = Some(by));
         }
+        self.live.show(&changes.show);
         for seq in &changes.show {
-            self.live.insert(*seq, Place::Log);
             self.change(*seq, |slot| slot.hidden_by = None);
         }
         for place in &changes.show_summaries {
@@ -195,19 +196,15 @@ impl Session {
 
     fn insert(&mut self, insert: &Insert<'_>) {
         let count = insert.entries.len();
-        // By a quarter, not to twice of it: a server keeps many sessions that are never appended to again.
-        if self.log.capacity().saturating_sub(self.log.len()) < count {
-            self.log.reserve_exact(count.max(self.log.len() / 4));
-        }
+        reserve(&mut self.log, count);
+        self.live.reserve(count);
         for (seq, entry, hidden_by) in insert.placed() {
             if hidden_by.is_none() && !entry.orphan {
                 self.live.insert(seq, Place::Log);
             }
             self.log.push(Slot { entry: entry.clone(), hidden_by, shortened: None, pruned: 0 });
         }
-        if self.appends.len() == self.appends.capacity() {
-            self.appends.reserve_exact((self.appends.len() / 4).max(1));
-        }
+        reserve(&mut self.appends, 1);
         let number = u32::try_from(self.appends.len()).unwrap_or(u32::MAX);
         self.receipts.insert(insert.token.clone(), number);
         self.appends.push(LoggedAppend::new(insert.token.clone(), insert.appended, insert.time));

@@ -3,12 +3,16 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
-use epitome_core::{Revision, Seq, Turn};
+use epitome_core::{ClassEstimator, Revision, Seq, TokenCounter, Turn};
 use epitome_std::history::StoreErrorKind::{Conflict, NotFound};
-use epitome_std::history::{Append, AppendToken, HistoryStore, HistoryStoreExt, SessionId, SqliteStore};
-use epitome_std::message::Part;
+use epitome_std::history::{
+    Append, AppendToken, History, HistoryStore, HistoryStoreExt, SessionId, SqliteStore,
+};
+use epitome_std::message::{Message, Part};
+use epitome_std::provider::HistoryProvider;
 use futures::executor::block_on;
 
 use super::directory;
@@ -137,27 +141,25 @@ fn eight_writers_of_sessions_of_their_own_all_come_to_their_turn() {
     all_come_to_their_turn(|writer| SessionId::new(format!("of {writer}")), 0);
 }
 
-/// They append at the end and never rest: none of them has a conflict, and so none of them has to be lucky.
-#[test]
-fn eight_writers_of_one_session_that_never_rest_all_come_to_their_turn() {
+/// Lets eight writers append to one session without rest, each with a store of its own; `append` adds one message. No append may
+/// fail: a writer without conflicts need not be lucky.
+fn none_has_to_be_lucky<T>(
+    open: impl Fn(SqliteStore) -> T + Sync,
+    append: impl Fn(&mut T, &AppendToken, usize) + Sync,
+) {
     let directory = directory();
     let path = directory.path().join("store.db");
     let begun = AtomicUsize::new(0);
+    let write = |writer: usize| {
+        let (mut opened, mut own) = (open(SqliteStore::open(&path).unwrap()), 0);
+        while begun.fetch_add(1, Relaxed) < APPENDS {
+            append(&mut opened, &AppendToken::new(format!("{writer}, {own}")), own);
+            own += 1;
+        }
+        own
+    };
     let own: Vec<usize> = thread::scope(|scope| {
-        let (path, begun) = (&path, &begun);
-        let write = move |writer: usize| {
-            let store = SqliteStore::open(path).unwrap();
-            let mut own = 0;
-            while begun.fetch_add(1, Relaxed) < APPENDS {
-                let token = AppendToken::new(format!("{writer}, {own}"));
-                // Grouped at the head that it has seen last: its own.
-                let entries = [user(own as u64)];
-                let append = Append::new(&token, Seq(own as u64), &entries).at_end();
-                block_on(store.append(&session(), &append)).unwrap();
-                own += 1;
-            }
-            own
-        };
+        let write = &write;
         let writers: Vec<_> = (0..WRITERS).map(|writer| scope.spawn(move || write(writer))).collect();
         writers.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
@@ -169,4 +171,29 @@ fn eight_writers_of_one_session_that_never_rest_all_come_to_their_turn() {
     let store = SqliteStore::open(&path).unwrap();
     block_on(store.verify(&session())).unwrap();
     assert_eq!(block_on(store.tail(&session())).unwrap().head, Seq(APPENDS as u64));
+}
+
+#[test]
+fn eight_writers_of_one_session_that_never_rest_all_come_to_their_turn() {
+    none_has_to_be_lucky(
+        |store| store,
+        |store, token, own| {
+            // Grouped at the head that it has seen last: its own.
+            let entries = [user(own as u64)];
+            let append = Append::new(token, Seq(own as u64), &entries).at_end();
+            block_on(store.append(&session(), &append)).unwrap();
+        },
+    );
+}
+
+#[test]
+fn eight_providers_of_one_session_that_never_rest_all_come_to_their_turn() {
+    let counter: Arc<dyn TokenCounter + Send + Sync> = Arc::new(ClassEstimator::new());
+    none_has_to_be_lucky(
+        |store| block_on(History::open(Arc::new(store), session(), Arc::clone(&counter))).unwrap(),
+        |history, token, own| {
+            let said = vec![Message::user(format!("message {own}"))];
+            block_on(HistoryProvider::append(history, token, said)).unwrap();
+        },
+    );
 }

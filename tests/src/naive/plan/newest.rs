@@ -13,9 +13,7 @@ impl Draft<'_> {
     /// Fills the goal from the newest group on with results cleared, and brings results back with what is left and a quarter.
     pub(super) fn newest(&mut self, goal: u64) {
         let room = goal.saturating_sub(self.always());
-        let all: Vec<usize> = (0..self.groups.len()).flat_map(|at| self.results_of(at)).collect();
-        let all: u64 = all.into_iter().map(|part| u64::from(self.parts[part].now() - NOTE)).sum();
-        let quarter = (room / 4).min(all);
+        let quarter = room / 4;
         let mut room = room - quarter;
         let mut paid = Vec::new();
         for at in (0..self.groups.len()).rev() {

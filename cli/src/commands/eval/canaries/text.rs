@@ -3,8 +3,8 @@
 use core::fmt::Write as _;
 
 use super::{Canaries, Share, Survival};
-use crate::amount::{counted, grouped};
-use crate::commands::eval::text::figure;
+use crate::amount::counted;
+use crate::commands::eval::text::{figure, left_out, over_the_budget};
 
 impl Canaries {
     pub(in crate::commands::eval) fn to_text(&self, tokenizer: &str) -> String {
@@ -45,11 +45,7 @@ impl Share {
                 let _ = writeln!(text, "{:width$}{survival}", row.strategy);
             }
         }
-        if self.left_out > 0 {
-            let left_out = counted(self.left_out, "conversation");
-            let _ =
-                writeln!(text, "{left_out} left out: what no strategy may touch has more than that share");
-        }
+        text += &left_out(self.left_out, "conversation");
         text
     }
 }
@@ -60,10 +56,7 @@ impl Survival {
         let kinds = self.by_kind.values().zip(widths);
         let kinds: String = kinds.map(|(percent, width)| format!("{:>width$}", figure(*percent))).collect();
         let [all, stale, left] = [self.all, self.stale, self.tokens_left].map(figure);
-        let remarks = match self.missed {
-            0 => String::new(),
-            missed => format!("  {} over the budget", grouped(missed)),
-        };
+        let remarks = over_the_budget(self.missed);
         format!("{kinds}{all:>7}{stale:>7}{left:>7}{remarks}")
     }
 }

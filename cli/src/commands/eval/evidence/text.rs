@@ -2,9 +2,9 @@
 
 use core::fmt::Write as _;
 
-use super::{Evidence, Lost, Retained, Row, Share};
-use crate::amount::{counted, grouped};
-use crate::commands::eval::text::figure;
+use super::{Evidence, Lost, Retained, Share};
+use crate::amount::counted;
+use crate::commands::eval::text::{figure, left_out, over_the_budget};
 use crate::visible::line;
 
 impl Evidence {
@@ -58,18 +58,11 @@ impl Share {
                 row.aware.to_text(),
                 figure(row.recovered),
                 figure(row.found),
-                row.remarks()
+                over_the_budget(row.blind.missed + row.aware.missed)
             );
         }
-        for (left_out, what) in [(self.left_out, "conversation"), (self.left_out_aware, "aware question")] {
-            if left_out > 0 {
-                let left_out = counted(left_out, what);
-                let _ = writeln!(
-                    text,
-                    "{left_out} left out: what no strategy may touch has more than that share"
-                );
-            }
-        }
+        text += &left_out(self.left_out, "conversation");
+        text += &left_out(self.left_out_aware, "aware question");
         text
     }
 
@@ -92,15 +85,6 @@ impl Retained {
             figure(self.answer_terms),
             figure(self.tokens_left)
         )
-    }
-}
-
-impl Row {
-    fn remarks(&self) -> String {
-        match self.blind.missed + self.aware.missed {
-            0 => String::new(),
-            missed => format!("  {} over the budget", grouped(missed)),
-        }
     }
 }
 

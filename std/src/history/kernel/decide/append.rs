@@ -1,7 +1,6 @@
 //! Appending.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use epitome_core::{Head, Seq};
 
@@ -22,9 +21,11 @@ pub(super) fn needs<'a>(append: Append<'a>, state: Option<NewState<'_>>) -> Need
 
 /// The groups before `head` that entries join: ascending.
 fn joined(head: Head, entries: &[Entry]) -> Vec<Seq> {
-    let named = entries.iter().map(|entry| entry.anchor);
-    let anchors: BTreeSet<Seq> = named.filter(|anchor| *anchor < head).collect();
-    anchors.into_iter().collect()
+    let mut anchors: Vec<Seq> =
+        entries.iter().map(|entry| entry.anchor).filter(|anchor| *anchor < head).collect();
+    anchors.sort_unstable();
+    anchors.dedup();
+    anchors
 }
 
 pub(super) fn decide<'a>(
@@ -58,9 +59,11 @@ pub(super) fn decide<'a>(
     let appended = Appended::new(before.head, changes.after.head, changes.after.revision);
     let outcome = kept.map(|step| step.outcome);
     changes.state = new.zip(kept).and_then(|(new, step)| step.written(new, appended.head));
-    let calls = facts.calls.as_deref().unwrap_or_default();
-    let hidden = entries.iter().zip(&placement.hidden_by).filter(|(_, by)| by.is_some());
-    changes.answered = answered(calls, hidden.map(|(entry, _)| entry));
+    if is_hidden {
+        let calls = facts.calls.as_deref().unwrap_or_default();
+        let hidden = entries.iter().zip(&placement.hidden_by).filter(|(_, by)| by.is_some());
+        changes.answered = answered(calls, hidden.map(|(entry, _)| entry));
+    }
     let (hidden_by, time) = (placement.hidden_by, changes.after.appended);
     changes.insert = Some(Insert { token: append.token, entries, hidden_by, appended, time });
     Ok(Decision::Change(changes, Reply::Appended(appended, outcome)))
