@@ -53,7 +53,7 @@ fn of_messages_that_say_the_same_the_newest_counts() {
 }
 
 #[test]
-fn what_the_open_request_is_about_stays_with_its_neighbours() {
+fn what_the_open_request_is_about_stays() {
     let texts = [
         "start",
         "zebra quartz vortex jumble sphinx oxide klaxon",
@@ -75,6 +75,54 @@ fn what_the_open_request_is_about_stays_with_its_neighbours() {
     messages.push(said(Role::Assistant, "that of March"));
     let answered = verdicts("salience:recent=0", &messages, 60);
     assert_eq!(answered, verdicts("salience:recent=0:near-request=false", &messages, 60));
+}
+
+#[test]
+fn an_answer_stays_beside_the_question_that_the_open_request_is_about() {
+    // The answer has none of the words; the question is far too long to stay.
+    let long =
+        "which invoice of March is due, and what of all the others that we have, and why, and when, and how?";
+    let mut messages =
+        dialogue(&["start", "fjord nymph waltz", "a", "b", "c", "d", "e"], "zebra quartz vortex");
+    messages
+        .splice(4..4, [said(Role::User, long), said(Role::Assistant, "the fourteenth, paid twice by Ada")]);
+    messages.push(said(Role::User, "which invoice of March?"));
+    let near = verdicts("salience:recent=0", &messages, 60);
+    assert_eq!(near.get(4..6), Some("KK"), "{near}");
+    let blind = verdicts("salience:recent=0:near-request=false", &messages, 60);
+    assert_ne!(blind.get(4..6), Some("KK"), "{blind}");
+}
+
+#[test]
+fn the_words_of_the_user_count_twice() {
+    // There is room for one message: the answer says half as much again as the request behind it.
+    let mut messages = vec![said(Role::User, "start"), said(Role::Assistant, "elm fig gum hop ivy jute")];
+    messages.extend(dialogue(&["amber basil cedar dusk", "a", "b", "c", "d"], "yes"));
+    let verdicts = verdicts("salience:recent=0:near-request=false", &messages, 40);
+    assert_eq!(verdicts, "KDKDDDDDDDKK");
+}
+
+#[test]
+fn the_newest_turns_have_a_quarter_of_the_room() {
+    let texts = [
+        "start",
+        "amber basil cedar",
+        "elm fig gum",
+        "hop ivy jute",
+        "kale leek mint",
+        "nut oak pear",
+        "quince rue sage",
+        "thyme urd vetch",
+        "wheat yam zedoary",
+        "go on",
+        "go on",
+    ];
+    let messages = dialogue(&texts, "go on");
+    // Thirty tokens stay in any case; the last turn but one has twenty and says nothing new.
+    for (goal, kept) in [(109, "KD"), (110, "KK")] {
+        let verdicts = verdicts("salience:recent=2:near-request=false", &messages, goal);
+        assert_eq!(verdicts.get(18..20), Some(kept), "{goal}: {verdicts}");
+    }
 }
 
 #[test]
