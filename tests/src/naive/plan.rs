@@ -9,7 +9,7 @@ mod salience;
 mod summarize;
 mod window;
 
-use epitome_compactors::{Strength, Window};
+use epitome_compactors::Strength;
 use epitome_core::{Budget, GroupKind, Pass};
 
 use super::verdicts::parts_of;
