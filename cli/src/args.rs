@@ -174,6 +174,9 @@ pub(crate) struct SummaryArgs {
     /// What it is told: structured, brief, or a text of your own [default: structured]
     #[arg(long, value_name = "TEXT", requires = "summarizer")]
     pub(crate) summary_prompt: Option<String>,
+    /// The subject that the summary should attend to most
+    #[arg(long, value_name = "TEXT", requires = "summarizer")]
+    pub(crate) focus: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -20,8 +20,15 @@ use crate::strategy::Strategies;
 /// Where the key stands. It is a variable of its own, so that no key is sent to an address that it is not for.
 const KEY: &str = "EPITOME_SUMMARIZER_KEY";
 
+/// Who writes summaries, and the subject that they should attend to most.
+#[derive(Debug)]
+pub(crate) struct Prompted {
+    model: PromptedSummarizer,
+    focus: Option<String>,
+}
+
 /// Who writes summaries, if somebody was named.
-pub(crate) fn open(args: &SummaryArgs, model: Option<&str>) -> Result<Option<PromptedSummarizer>> {
+pub(crate) fn open(args: &SummaryArgs, model: Option<&str>) -> Result<Option<Prompted>> {
     let Some(url) = &args.summarizer else { return Ok(None) };
     let model = args.summary_model.as_deref().or(model).ok_or_else(|| {
         Failure::input("--summarizer: which model writes? --summary-model M, or --model M if it is the same")
@@ -41,11 +48,11 @@ pub(crate) fn open(args: &SummaryArgs, model: Option<&str>) -> Result<Option<Pro
             own => Instructions::custom(own.to_owned()),
         });
     }
-    Ok(Some(summarizer))
+    Ok(Some(Prompted { model: summarizer, focus: args.focus.clone() }))
 }
 
 /// Refuses a strategy whose summaries nobody would write.
-pub(crate) fn check(strategies: &Strategies, summarizer: Option<&PromptedSummarizer>) -> Result<()> {
+pub(crate) fn check(strategies: &Strategies, summarizer: Option<&Prompted>) -> Result<()> {
     match strategies.summarize() && summarizer.is_none() {
         true => {
             Err(Failure::input("--strategy: a summary is written by a model: name one with --summarizer URL"))
@@ -59,12 +66,13 @@ pub(crate) fn check(strategies: &Strategies, summarizer: Option<&PromptedSummari
 pub(crate) fn write(
     plan: &Plan<'_>,
     messages: &[&Message],
-    summarizer: Option<&PromptedSummarizer>,
+    summarizer: Option<&Prompted>,
     counter: &(dyn TokenCounter + Send + Sync),
     late: impl Fn(&SummaryGap<'_>) -> Result<Vec<Vec<Message>>>,
 ) -> Result<Vec<(String, Tokens)>> {
-    let summarizer = summarizer.map(|summarizer| summarizer as &dyn Summarizer);
-    let writer = SummaryWriter::new(counter).with_summarizer(summarizer);
+    let focus = summarizer.and_then(|summarizer| summarizer.focus.as_deref());
+    let summarizer = summarizer.map(|summarizer| &summarizer.model as &dyn Summarizer);
+    let writer = SummaryWriter::new(counter).with_summarizer(summarizer).with_focus(focus);
     let written = plan.summaries().map(|gap| {
         let late = late(&gap)?;
         block_on(writer.with_late_answers(&late).write(&gap, messages))

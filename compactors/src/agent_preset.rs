@@ -40,6 +40,13 @@ impl AgentPreset {
         self.ledger = self.ledger.share(percent);
         self
     }
+
+    /// The share of the room for requests of which no step stays, in percent: [`NewestFirst::keep_user_messages`].
+    #[must_use]
+    pub const fn keep_user_messages(mut self, percent: u32) -> Self {
+        self.newest = self.newest.keep_user_messages(percent);
+        self
+    }
 }
 
 impl Strategy for AgentPreset {

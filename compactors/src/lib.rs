@@ -31,6 +31,8 @@
 extern crate std;
 
 mod agent_preset;
+#[cfg(feature = "std")]
+mod chat_preset;
 mod context_window;
 #[cfg(feature = "std")]
 mod engine;
@@ -58,6 +60,8 @@ mod tool_result_clearing;
 mod truncation;
 
 pub use agent_preset::AgentPreset;
+#[cfg(feature = "std")]
+pub use chat_preset::ChatPreset;
 pub use context_window::ContextWindow;
 #[cfg(feature = "std")]
 pub use engine::{Background, BackgroundTask, Engine};

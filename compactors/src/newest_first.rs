@@ -9,12 +9,12 @@ use crate::tool_result_clearing::{INPUT_TOKENS, PLACEHOLDER_TOKENS};
 
 /// Fills the goal from the newest group on, with the results of tools cleared; what room is left brings results back.
 ///
-/// *Keeps*: the newest groups that fit, with the request of each turn of which a step stays; summaries; and what [`Protection`] names.
-/// *Clears*: results, then, only where that is not enough, arguments of calls. *Drops*: whole groups for which there is no room. One
+/// *Keeps*: the newest groups that fit, with the request of each turn of which a step stays; requests alone, the newest first, in a
+/// fifth of the room; summaries; and what [`Protection`] names. *Clears*: results, then, only where that is not enough, arguments of calls. *Drops*: whole groups for which there is no room. One
 /// that is too large is passed over, and the next older one is tried. *Cost*: nine passes over the groups. *Stable prefix*: up to
 /// the first group that it drops or clears, which is usually in the second turn.
 ///
-/// A quarter of the room is for results: of the newest they stay whole, or an excerpt. Where groups have no parts in the index, nothing is
+/// A quarter of the room is for results: the newest stay whole, or an excerpt. Where groups have no parts in the index, nothing is
 /// cleared. Without a goal, and where all else was not enough, it does what its [`Truncation`] does.
 ///
 /// ```
@@ -23,16 +23,34 @@ use crate::tool_result_clearing::{INPUT_TOKENS, PLACEHOLDER_TOKENS};
 /// let (newest, ledger) = (NewestFirst::new(), Ledger::new());
 /// assert!(Pipeline::new(&[&newest, &ledger]).is_ok());
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewestFirst {
     truncation: Truncation,
+    user_messages: u32,
+}
+
+/// The share of the room for requests without a step, in percent: Codex gives 20,000 tokens to them beside a summary.
+pub(crate) const USER_MESSAGES: u32 = 20;
+
+impl Default for NewestFirst {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl NewestFirst {
-    /// With the defaults of [`Truncation`].
+    /// With the defaults of [`Truncation`], and a fifth of the room for requests.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self { truncation: Truncation::new(), user_messages: USER_MESSAGES }
+    }
+
+    /// The share of the room in which requests stay also where no step of their turn does, in percent: what users ask and
+    /// rule is short, and cannot be found out again.
+    #[must_use]
+    pub const fn keep_user_messages(mut self, percent: u32) -> Self {
+        self.user_messages = if percent > 100 { 100 } else { percent };
+        self
     }
 
     /// What it protects, and does without a goal.
@@ -56,7 +74,10 @@ impl Strategy for NewestFirst {
         if let Some(goal) = draft.budget().goal() {
             let room = goal.saturating_sub(always(draft));
             let for_results = room / RESULTS_SHARE;
-            let room = fill(draft, room.saturating_sub(for_results));
+            let for_requests =
+                (room.saturating_mul(u64::from(self.user_messages)) / 100).min(requests(draft));
+            let room = room.saturating_sub(for_results).saturating_sub(for_requests);
+            let room = fill(draft, room, for_requests);
             clear(draft, room.saturating_add(for_results));
         }
         self.truncation.plan(draft);
@@ -91,20 +112,39 @@ fn always(draft: &Draft<'_>) -> u64 {
     tokens
 }
 
-/// Drops what has no room, and gives what is left of it.
-fn fill(draft: &mut Draft<'_>, mut room: u64) -> u64 {
+/// What all requests have that may go.
+fn requests(draft: &Draft<'_>) -> u64 {
+    let mut tokens = 0_u64;
+    for group in draft.index().groups() {
+        if group.is_request() && is_free(draft, &group) {
+            tokens = tokens.saturating_add(draft.tokens_left(&group));
+        }
+    }
+    tokens
+}
+
+/// Drops what has no room, and gives what is left of both rooms.
+fn fill(draft: &mut Draft<'_>, mut room: u64, mut for_requests: u64) -> u64 {
     let mut turn = None;
     let mut request = 0;
     for group in draft.index().groups().rev() {
         if turn != Some(group.turn()) {
             turn = Some(group.turn());
             request = request_of(draft, &group);
+            if let Some(rest) = for_requests.checked_sub(request) {
+                for_requests = rest;
+                request = 0;
+            }
         }
         if !is_free(draft, &group) {
             continue;
         }
         // A request stays as long as a step of its turn does.
-        if !group.is_request() {
+        if group.is_request() {
+            if request == 0 {
+                continue;
+            }
+        } else {
             let needs = cleared(draft, &group).saturating_add(request);
             if let Some(rest) = room.checked_sub(needs) {
                 room = rest;
@@ -114,7 +154,7 @@ fn fill(draft: &mut Draft<'_>, mut room: u64) -> u64 {
         }
         let _ = draft.drop_group(group.leader());
     }
-    room
+    room.saturating_add(for_requests)
 }
 
 /// What the request of a turn has that stays only if one of its steps does; `last` is the last group of the turn.

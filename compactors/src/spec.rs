@@ -87,13 +87,18 @@ impl StrategySpec {
     /// Whether it needs [`Texts`].
     #[must_use]
     pub fn needs_texts(&self) -> bool {
-        self.has(table::SUPERSEDE) || self.has(table::SALIENCE)
+        self.has(table::SUPERSEDE) || self.weighs()
     }
 
     /// For its stages, before they are shown the messages of an index.
     #[must_use]
     pub fn texts(&self) -> Texts {
-        Texts::new(self.has(table::SUPERSEDE), self.has(table::SALIENCE))
+        Texts::new(self.has(table::SUPERSEDE), self.weighs())
+    }
+
+    /// Whether it chooses by the worth of texts.
+    fn weighs(&self) -> bool {
+        [table::SALIENCE, table::CHAT].iter().any(|stage| self.has(stage))
     }
 
     fn has(&self, stage: &str) -> bool {

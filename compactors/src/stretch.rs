@@ -11,8 +11,10 @@ pub(crate) struct Stretch {
     pub(crate) summaries: u64,
     /// Of everything else.
     pub(crate) work: u64,
-    /// How much of that users have said, as items of their own.
+    /// How much of that users have said.
     pub(crate) users: u64,
+    /// The same, as items of their own.
+    pub(crate) user_items: u64,
     /// The turn that it ends in.
     pub(crate) turn: Turn,
 }
@@ -20,14 +22,15 @@ pub(crate) struct Stretch {
 impl Stretch {
     pub(crate) fn of(draft: &Draft<'_>, group: &Group<'_>) -> Self {
         let (first, last, turn) = (group.leader(), group.leader(), group.turn());
-        Self { first, last, summaries: 0, work: 0, users: 0, turn }.with(draft, group)
+        Self { first, last, summaries: 0, work: 0, users: 0, user_items: 0, turn }.with(draft, group)
     }
 
     pub(crate) fn with(mut self, draft: &Draft<'_>, group: &Group<'_>) -> Self {
         (self.last, self.turn) = (group.leader(), group.turn());
         let tokens = draft.tokens_left(group);
         if group.kind() == GroupKind::User {
-            self.users = self.users.saturating_add(tokens).saturating_add(USER_ITEM_TOKENS);
+            self.users = self.users.saturating_add(tokens);
+            self.user_items = self.user_items.saturating_add(tokens).saturating_add(USER_ITEM_TOKENS);
         }
         let sum = if group.kind() == GroupKind::Summary { &mut self.summaries } else { &mut self.work };
         *sum = sum.saturating_add(tokens);

@@ -3,6 +3,7 @@
 use epitome_core::attribution::SourceKind;
 use epitome_core::{Draft, Group, GroupKind, Protection, Strategy, Tokens, Turn, Verdict};
 
+use crate::newest_first::USER_MESSAGES;
 use crate::stretch::Stretch;
 
 /// Lets one summary stand in the place of the oldest groups.
@@ -13,6 +14,8 @@ use crate::stretch::Stretch;
 /// Instructions are never summarized. *Cost*: two passes over the groups. *Stable prefix*: up to the span, which usually begins behind
 /// the first user message.
 ///
+/// What users say in the span stands below the summary word for word, as far as a share of the goal allows.
+///
 /// It chooses the span and what the summary may have; whoever fills the plan writes it, or has a model write it. It needs
 /// memory for one replacement: see [`plan_with`](epitome_core::plan_with). Where pins and instructions cut what is old into
 /// several spans, one is replaced in a pass.
@@ -22,6 +25,7 @@ use crate::stretch::Stretch;
 pub struct Summarization {
     preserve_recent: u32,
     summary_tokens_max: Tokens,
+    user_messages: u32,
     protection: Protection,
     demands: Demands,
 }
@@ -58,12 +62,13 @@ impl Default for Summarization {
 }
 
 impl Summarization {
-    /// With three recent turns preserved, and summaries of at most 4,000 tokens.
+    /// With three recent turns preserved, summaries of at most 4,000 tokens, and what users say in a fifth of the goal.
     #[must_use]
     pub fn new() -> Self {
         Self {
             preserve_recent: PRESERVE_RECENT,
             summary_tokens_max: SUMMARY_TOKENS_MAX,
+            user_messages: USER_MESSAGES,
             protection: Protection::default(),
             demands: Demands::default(),
         }
@@ -76,11 +81,19 @@ impl Summarization {
         self
     }
 
-    /// What a summary may have, in tokens, as a message. It also has at most half of the messages that it replaces, and as
-    /// much as the summary among them had.
+    /// What a summary may have beside the words of users, in tokens, as a message. It also has at most half of the messages that
+    /// it replaces, and as much as the summary among them had.
     #[must_use]
     pub const fn summary_tokens_max(mut self, tokens: Tokens) -> Self {
         self.summary_tokens_max = tokens;
+        self
+    }
+
+    /// The share of the goal for what users say in the span, in percent; without a goal, of the limit. Their newest messages that
+    /// have room stand word for word below the summary, and are carried from one summary to the next.
+    #[must_use]
+    pub const fn keep_user_messages(mut self, percent: u32) -> Self {
+        self.user_messages = if percent > 100 { 100 } else { percent };
         self
     }
 
@@ -95,6 +108,7 @@ impl Summarization {
     #[cfg(feature = "std")]
     pub(crate) const fn demanding(mut self, demands: Demands) -> Self {
         self.demands = demands;
+        self.user_messages = 0;
         if demands.from_first {
             self.protection = self.protection.with_first_user(false);
         }
@@ -102,13 +116,23 @@ impl Summarization {
     }
 
     /// What the summary of a stretch may have; nothing if it is not worth it.
-    fn allowance(&self, stretch: &Stretch) -> Option<Tokens> {
-        let Stretch { work, summaries, users, .. } = stretch;
-        let users = if self.demands.users_stay { *users } else { 0 };
-        let shrinks = work.saturating_sub(users);
-        let stays = summaries.saturating_add(users);
-        let allowance = stays.saturating_add(shrinks / SHRINKS_TO).min(self.summary_tokens_max.as_u64());
-        (shrinks > 0 && allowance >= SUMMARY_TOKENS_MIN).then(|| Tokens::from_u64(allowance))
+    fn allowance(&self, draft: &Draft<'_>, stretch: &Stretch) -> Option<Tokens> {
+        let Stretch { work, summaries, users, user_items, .. } = stretch;
+        let items = if self.demands.users_stay { *user_items } else { 0 };
+        let quotes_max = self.quotes_max(draft);
+        let quotes = quotes_max.min(*users);
+        let shrinks = work.saturating_sub(items).saturating_sub(quotes);
+        let stays = summaries.saturating_add(items);
+        let prose = stays.saturating_add(shrinks / SHRINKS_TO);
+        let most = self.summary_tokens_max.as_u64().saturating_add(quotes_max);
+        let enough = shrinks > 0 && prose.min(self.summary_tokens_max.as_u64()) >= SUMMARY_TOKENS_MIN;
+        enough.then(|| Tokens::from_u64(prose.saturating_add(quotes).min(most)))
+    }
+
+    /// What the words of users may have.
+    fn quotes_max(&self, draft: &Draft<'_>) -> u64 {
+        let goal = draft.budget().goal().unwrap_or(draft.budget().limit());
+        goal.saturating_mul(u64::from(self.user_messages)) / 100
     }
 
     /// The span to replace.
@@ -152,7 +176,7 @@ impl Summarization {
 
     /// Looks whether a stretch is the largest so far, and whether it is enough.
     fn weigh(&self, draft: &Draft<'_>, stretch: Stretch, best: &mut Best) {
-        let Some(allowance) = self.allowance(&stretch) else { return };
+        let Some(allowance) = self.allowance(draft, &stretch) else { return };
         if best.largest.is_none_or(|largest| stretch.tokens() > largest.tokens()) {
             best.largest = Some(stretch);
         }
@@ -202,10 +226,13 @@ impl Strategy for Summarization {
             return;
         }
         let Some(stretch) = self.choose(draft) else { return };
-        let Some(allowance) = self.allowance(&stretch) else { return };
+        let Some(allowance) = self.allowance(draft, &stretch) else { return };
+        let quotes = Tokens::from_u64(self.quotes_max(draft));
         self.clear_passing(draft, &stretch);
         // If it is refused, nothing is lost but the context between, which the next stretch brings again.
-        let _ = draft.replace(stretch.first, stretch.last, allowance);
+        if draft.replace(stretch.first, stretch.last, allowance).is_ok() {
+            draft.quote(stretch.first, quotes, self.summary_tokens_max);
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod digest;
 mod identifiers;
 mod instructions;
 mod prompted;
+mod quotes;
 mod summarizer;
 mod text;
 mod transcript;
@@ -19,4 +20,4 @@ pub(crate) use text::is_ledger;
 pub(crate) use write::DEADLINE;
 
 use identifiers::Identifiers;
-use text::{Earlier, checked, composed};
+use text::{Earlier, checked};

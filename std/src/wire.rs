@@ -79,7 +79,7 @@ mod format;
 pub mod gemini;
 pub mod gemini_cli;
 pub mod goose;
-mod json;
+pub(crate) mod json;
 pub mod langchain;
 pub mod openai_chat;
 pub mod openai_responses;

@@ -292,8 +292,8 @@ fn task(subject: &Subject<'_>) -> Result<(), String> {
     ensure(kept, || format!("{first:?} or {last:?} is lost"))
 }
 
-/// Each replaces whole groups marked so, at least one of them no summary, of more than it may have itself; what every
-/// such group says is in one. None nests: no summary stands next to what is replaced, but for one that may not be touched.
+/// Each replaces whole groups marked so, at least one of them no summary, of more than it may have itself; a ledger, which stands
+/// for all that goes, counts that too. What every such group says is in one. None nests: no summary stands next to what is replaced, but for one that may not be touched.
 fn summaries(subject: &Subject<'_>) -> Result<(), String> {
     let groups: Vec<(&Group, char)> = subject.groups.iter().zip(subject.plan.verdicts.chars()).collect();
     let covered = subject.plan.summaries.iter().flat_map(|(covered, _)| covered);
@@ -310,13 +310,35 @@ fn summaries(subject: &Subject<'_>) -> Result<(), String> {
             *first == 'R' && *second != 'R' && loose(right) || *second == 'R' && *first != 'R' && loose(left);
         ensure(!nests, || format!("a summary stands beside a new one: {left:?}, {right:?}"))?;
     }
+    let has_ledger = subject.scenario.request.spec.to_string().contains("ledger");
+    let is_news = |(group, letter): &(&Group, char)| {
+        has_ledger && group.kind != GroupKind::Summary && matches!(letter, 'D' | 'E')
+    };
+    let news = groups.iter().any(is_news);
+    let gone = if has_ledger { gone(subject) } else { 0 };
     for (covered, tokens) in &subject.plan.summaries {
         let own = subject.groups.iter().filter(|group| covered.contains(&group.members[0]));
         let says = own.clone().any(|group| group.kind != GroupKind::Summary);
         let size: u64 = own.map(|group| subject.naive.tokens(group)).sum();
-        ensure(says && size > u64::from(*tokens), || format!("{tokens} for {size} tokens of {covered:?}"))?;
+        ensure((says || news) && size.saturating_add(gone) > u64::from(*tokens), || {
+            format!("{tokens} for {size} tokens of {covered:?}")
+        })?;
     }
     Ok(())
+}
+
+/// What a plan hides and what it shortens, in tokens.
+fn gone(subject: &Subject<'_>) -> u64 {
+    let hidden =
+        subject.groups.iter().zip(subject.plan.verdicts.chars()).filter(|(_, letter)| *letter == 'D');
+    let hidden = hidden.map(|(group, _)| subject.naive.tokens(group)).fold(0, u64::saturating_add);
+    let size = |at: usize, part: usize| u64::from(subject.scenario.messages[at].part_size(part).0);
+    let cut = subject
+        .plan
+        .shortened
+        .iter()
+        .map(|(at, part, left)| size(*at, *part).saturating_sub(u64::from(*left)));
+    cut.fold(hidden, u64::saturating_add)
 }
 
 fn progress(subject: &Subject<'_>) -> Result<(), String> {

@@ -43,11 +43,12 @@ pub fn late_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
 
 /// Scenarios in which summaries are asked for, of spans that are large enough for them, at times after others were shortened.
 pub fn summarizing_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
-    let stages =
-        (prop::option::weighted(0.3, clear()), 0..4_u32, prop_oneof![3 => Just(4_000), 1 => 30..200_u32]);
+    let max = prop_oneof![3 => Just(4_000), 1 => 30..200_u32];
+    let users = prop_oneof![1 => Just(0_u32), 2 => Just(20), 1 => 1..60_u32];
+    let stages = (prop::option::weighted(0.3, clear()), 0..4_u32, (max, users));
     (generate::conversation(messages_max), any::<[u8; 5]>(), stages).prop_map(
-        |(messages, figures, (before, recent, max))| {
-            let last = Spec::Summarization { recent, max };
+        |(messages, figures, (before, recent, (max, users)))| {
+            let last = Spec::Summarization { recent, max, users };
             let spec = match before {
                 Some(before) => Spec::Pipeline(vec![before, last]),
                 None => last,

@@ -57,6 +57,9 @@ impl Strategy for Script<'_> {
                 Attempt::Replace(first, last, allowance) => {
                     draft.replace(leaders[first], leaders[last], Tokens(allowance))
                 }
+                Attempt::Record(first, last, allowance) => {
+                    draft.record(leaders[first], leaders[last], Tokens(allowance))
+                }
             };
             self.said.borrow_mut().push(said);
             self.tokens.borrow_mut().push(draft.tokens());
@@ -89,7 +92,10 @@ pub fn attempts(figures: &[Figures], draft: &NaiveDraft<'_>) -> Vec<Attempt> {
                 let end = (group + usize::from(*other) % 6).min(groups - 1);
                 // Now and then from its end to its beginning.
                 let (first, last) = if *other >= 250 { (end, group) } else { (group, end) };
-                Attempt::Replace(first, last, amount % 64)
+                match what % 8 {
+                    7 => Attempt::Record(first, last, amount % 64),
+                    _ => Attempt::Replace(first, last, amount % 64),
+                }
             }
         }
     };

@@ -74,12 +74,14 @@ pub enum Spec {
     Ephemeral,
     /// `summarize recent=3 tokens=20`
     Summarize(Summarize),
-    /// `summarization recent=3 max=4000`
+    /// `summarization recent=3 max=4000 users=0`
     Summarization {
         /// How many of the newest turns are spared if possible.
         recent: u32,
         /// What a summary may have.
         max: u32,
+        /// The share of the goal for the words of users.
+        users: u32,
     },
     /// `drop-exchanges keep=1`
     Exchanges {
@@ -196,8 +198,9 @@ impl Spec {
             Self::Clamp { max } => use_it(&OversizedClamp::new(Tokens(*max))),
             Self::Ephemeral => use_it(&EphemeralFirst),
             Self::Summarize(summarize) => use_it(summarize),
-            Self::Summarization { recent, max } => {
-                use_it(&Summarization::new().preserve_recent(*recent).summary_tokens_max(Tokens(*max)));
+            Self::Summarization { recent, max, users } => {
+                let made = Summarization::new().preserve_recent(*recent).summary_tokens_max(Tokens(*max));
+                use_it(&made.keep_user_messages(*users));
             }
             Self::Exchanges { keep } => use_it(&ToolExchangeDrop::new().keep(*keep)),
             Self::Digest { keep, chars } => use_it(&ToolExchangeDigest::new().keep(*keep).chars_max(*chars)),
@@ -299,7 +302,9 @@ impl fmt::Display for Spec {
             Self::Summarize(Summarize { recent, tokens }) => {
                 write!(f, "summarize recent={recent} tokens={tokens}")
             }
-            Self::Summarization { recent, max } => write!(f, "summarization recent={recent} max={max}"),
+            Self::Summarization { recent, max, users } => {
+                write!(f, "summarization recent={recent} max={max} users={users}")
+            }
             Self::Exchanges { keep } => write!(f, "drop-exchanges keep={keep}"),
             Self::Digest { keep, chars } => write!(f, "digest keep={keep} chars={chars}"),
             Self::Supersede { placeholder } => write!(f, "supersede placeholder={placeholder}"),
@@ -334,7 +339,7 @@ impl FromStr for Spec {
             Some("clamp") => Self::Clamp { max: 1_000 },
             Some("ephemeral") => Self::Ephemeral,
             Some("summarize") => Self::Summarize(Summarize { recent: 3, tokens: 20 }),
-            Some("summarization") => Self::Summarization { recent: 3, max: 4_000 },
+            Some("summarization") => Self::Summarization { recent: 3, max: 4_000, users: 0 },
             Some("drop-exchanges") => Self::Exchanges { keep: 1 },
             Some("digest") => Self::Digest { keep: 1, chars: 4_096 },
             Some("supersede") => Self::Supersede { placeholder: 9 },
@@ -377,6 +382,7 @@ impl Spec {
             (Self::Summarize(summarize), "recent") => summarize.recent = number()?,
             (Self::Summarize(summarize), "tokens") => summarize.tokens = number()?,
             (Self::Summarization { recent, .. }, "recent") => *recent = number()?,
+            (Self::Summarization { users, .. }, "users") => *users = number()?,
             (Self::Clamp { max } | Self::Summarization { max, .. }, "max") => *max = number()?,
             (Self::Clear { at_least, .. }, "at_least") => *at_least = number()?,
             (Self::Clear { exclude, .. }, "exclude") => *exclude = Some(value.to_owned()),

@@ -31,6 +31,8 @@ const SAID: &[(&str, u64)] = &[
     ("only_summaries", 30),
     ("protected", 3_000),
     ("replaced", 400),
+    ("recorded for hidden groups", 55),
+    ("recorded for shown groups", 130),
     ("replaced a span", 120),
     ("shortened further", 30),
     ("summary_beside", 35),
@@ -73,6 +75,10 @@ fn says_what_its_twin_says(
             census.count("replaced a span", true);
             census.count("an edited group goes", before[first..=last].contains('E'));
         }
+        (Ok(()), Attempt::Record(first, last, _)) => {
+            census.count("recorded for hidden groups", before[first..=last].contains('D'));
+            census.count("recorded for shown groups", !before[first..=last].contains('D'));
+        }
         (Ok(()), Attempt::Drop(group)) => {
             census.count("an edited group goes", before[group..=group].contains('E'));
         }
@@ -85,7 +91,7 @@ fn says_what_its_twin_says(
 #[test]
 fn summaries_that_end_up_side_by_side_are_one() {
     // Dropped, an elided part, or replaced: by the first figure.
-    let what = prop_oneof![6 => Just(0_u8), 1 => Just(1_u8), 3 => Just(6_u8)];
+    let what = prop_oneof![6 => Just(0_u8), 1 => Just(1_u8), 3 => Just(6_u8), 1 => Just(7_u8)];
     let script = proptest::collection::vec((what, any::<u8>(), 0..3_u8, 0..8_u16), 30..120);
     cases::check("summaries joined", (conversation(50), script), JOINED, |(messages, figures), census| {
         let compared = compare(&messages, &figures, &mut |_, _, _| {});

@@ -9,7 +9,6 @@ mod write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use epitome::compactors::PromptedSummarizer;
 use epitome::core::{
     Cell, Index, Plan, Profile, Replacement, Scratch, StandIn, TokenCounter, Tokens, plan_with,
 };
@@ -28,7 +27,7 @@ use crate::pins::Pin;
 use crate::report::{Decided, Facts, Picture, Report, Row, sum, table};
 use crate::scan::{self, Counter, ESTIMATE, Scan};
 use crate::strategy::Strategies;
-use crate::summarizer;
+use crate::summarizer::{self, Prompted};
 use crate::transcript::{Input, Transcript};
 use crate::visible::Printable;
 
@@ -54,7 +53,7 @@ pub(super) struct Settings<'a> {
     /// For what is not counted.
     pub(super) estimator: Counter,
     /// Who writes summaries, if somebody does.
-    pub(super) summarizer: Option<PromptedSummarizer>,
+    pub(super) summarizer: Option<Prompted>,
     /// What tokens cost, if the model is known.
     pub(super) prices: Option<Prices>,
 }

@@ -33,6 +33,7 @@ pub(super) struct Attempt<'a> {
     budget: Budget,
     pass: Pass,
     live: Option<Arc<LiveRequest>>,
+    focus: Option<Str>,
 }
 
 /// A record and the verdicts that it was made of; or why there is none.
@@ -42,7 +43,8 @@ impl<'a> Attempt<'a> {
     pub(super) fn new(engine: &'a Engine, cx: &'a mut CompactionCx<'_>) -> Self {
         let (budget, pass) = (*cx.budget(), cx.pass());
         let (model, live) = (cx.model().clone(), cx.request().cloned());
-        Self { engine, model, history: cx.history(), budget, pass, live }
+        let focus = cx.options().focus().map(Str::from);
+        Self { engine, model, history: cx.history(), budget, pass, live, focus }
     }
 
     /// Plans, fills and records.
@@ -133,6 +135,7 @@ impl<'a> Attempt<'a> {
             .with_summarizer(self.engine.summarizer.as_deref())
             .with_deadline(self.engine.deadline)
             .with_live(self.live.as_deref())
+            .with_focus(self.focus.as_deref())
             .with_costs(written.costs());
         let summary = match &self.engine.service {
             // A ledger is written by nobody.

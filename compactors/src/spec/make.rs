@@ -10,7 +10,7 @@ use epitome_core::{Draft, IndexedPart, Profile, Protection, Strategy, Tokens, To
 
 use super::{Stage, Texts, table};
 use crate::{
-    AgentPreset, ContextWindow, EphemeralFirst, Ledger, NewestFirst, OversizedClamp, Pipeline,
+    AgentPreset, ChatPreset, ContextWindow, EphemeralFirst, Ledger, NewestFirst, OversizedClamp, Pipeline,
     ReasoningClearing, Salience, SlidingWindow, Strength, Summarization, Supersede, ToolExchangeDigest,
     ToolExchangeDrop, ToolResultClearing, Truncation, Window,
 };
@@ -147,13 +147,15 @@ fn made(stage: &Stage, texts: &Arc<Texts>) -> Box<dyn Strategy + Send + Sync> {
             let mut made = Summarization::new();
             set!(made, stage.count("preserve-recent"), preserve_recent);
             set!(made, stage.count("summary-tokens-max").map(Tokens), summary_tokens_max);
+            set!(made, stage.count("keep-user-messages"), keep_user_messages);
             set!(made, stage.switch("preserve-first-user"), preserve_first_user);
             Box::new(made)
         }
-        table::SALIENCE => {
+        table::SALIENCE | table::CHAT => {
             let (texts, near) = (Arc::clone(texts), stage.switch("near-request") != Some(false));
             let made = Salience::new(move |draft: &Draft<'_>| texts.worths(draft, near));
-            Box::new(made.truncation(truncation(stage)))
+            let made = made.truncation(truncation(stage));
+            if stage.row.name == table::CHAT { Box::new(ChatPreset::new(made)) } else { Box::new(made) }
         }
         table::LEDGER => {
             let mut made = Ledger::new();
@@ -163,6 +165,7 @@ fn made(stage: &Stage, texts: &Arc<Texts>) -> Box<dyn Strategy + Send + Sync> {
         table::AGENT => {
             let mut made = AgentPreset::new();
             set!(made, stage.count("share"), share);
+            set!(made, stage.count("keep-user-messages"), keep_user_messages);
             Box::new(made)
         }
         table::CONTEXT_WINDOW => {

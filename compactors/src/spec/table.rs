@@ -67,6 +67,7 @@ pub(super) const SUPERSEDE: &str = "supersede";
 pub(super) const EPHEMERAL: &str = "ephemeral";
 pub(super) const SUMMARIZE: &str = "summarize";
 pub(super) const SALIENCE: &str = "salience";
+pub(super) const CHAT: &str = "chat";
 pub(super) const LEDGER: &str = "ledger";
 pub(super) const AGENT: &str = "agent";
 pub(super) const CONTEXT_WINDOW: &str = "context-window";
@@ -76,7 +77,12 @@ const PRESERVE_FIRST_USER: Parameter =
     Parameter::new("preserve-first-user", Kind::Switch).short("first-user");
 const SHARE: Parameter = Parameter::new("share", Kind::Count);
 const KEEP: Parameter = Parameter::new("keep", Kind::Count);
+const KEEP_USER_MESSAGES: Parameter = Parameter::new("keep-user-messages", Kind::Count).short("users");
 const PLACEHOLDER: Parameter = Parameter::new("placeholder", Kind::Tokens);
+
+/// Of a choice by worth.
+const WORTH: &[Parameter] =
+    &[PRESERVE_RECENT, Parameter::new("near-request", Kind::Switch), PRESERVE_FIRST_USER];
 
 /// All strategies.
 pub(super) const STAGES: &[StageRow] = &[
@@ -139,15 +145,14 @@ pub(super) const STAGES: &[StageRow] = &[
         parameters: &[
             PRESERVE_RECENT,
             Parameter::new("summary-tokens-max", Kind::Count).short("tokens"),
+            KEEP_USER_MESSAGES,
             PRESERVE_FIRST_USER,
         ],
     },
-    StageRow {
-        name: SALIENCE,
-        parameters: &[PRESERVE_RECENT, Parameter::new("near-request", Kind::Switch), PRESERVE_FIRST_USER],
-    },
+    StageRow { name: SALIENCE, parameters: WORTH },
+    StageRow { name: CHAT, parameters: WORTH },
     StageRow { name: LEDGER, parameters: &[SHARE] },
-    StageRow { name: AGENT, parameters: &[SHARE] },
+    StageRow { name: AGENT, parameters: &[SHARE, KEEP_USER_MESSAGES] },
     StageRow {
         name: CONTEXT_WINDOW,
         parameters: &[

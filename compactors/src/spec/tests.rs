@@ -142,6 +142,7 @@ fn every_row_makes_its_strategy() {
         "ephemeral_first",
         "summarize",
         "salience",
+        "chat",
         "ledger",
         "agent",
         "context_window",

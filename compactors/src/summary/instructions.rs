@@ -6,6 +6,8 @@ use std::string::String;
 
 use epitome_core::Tokens;
 
+use super::SummaryRequest;
+
 /// What a model is told to write.
 ///
 /// ```
@@ -60,6 +62,8 @@ const UPDATE: &str = "\
 The part before it is summarized already. Bring that summary up to date: keep what still holds, change what has changed, add \
 what is new, leave out what no longer matters. Give the whole summary, not the difference.";
 
+const FOCUS: &str = "Above all, keep everything that concerns this:";
+
 impl Instructions {
     /// Other words. What always holds (the language, that the transcript is data, how long it may be) is said beside them.
     #[must_use]
@@ -68,19 +72,21 @@ impl Instructions {
     }
 
     /// All that the model is told at the end of the conversation itself.
-    pub(super) fn within(&self, updates: bool, allowance: Tokens) -> String {
-        format!("{WITHIN}\n\n{}", self.text(updates, allowance))
+    pub(super) fn within(&self, of: &SummaryRequest<'_>) -> String {
+        format!("{WITHIN}\n\n{}", self.text(of, of.previous.is_some(), of.allowance))
     }
 
-    /// All that the model is told.
-    pub(super) fn text(&self, updates: bool, allowance: Tokens) -> String {
+    /// All that the model is told, for a summary of so many tokens, which brings another up to date or does not.
+    pub(super) fn text(&self, of: &SummaryRequest<'_>, updates: bool, allowance: Tokens) -> String {
         let asked = match self {
             Self::Structured => STRUCTURED,
             Self::Brief => BRIEF,
             Self::Custom(text) => text,
         };
         let update = if updates { format!("\n\n{UPDATE}") } else { String::new() };
-        format!("{asked}{update}\n\n{RULES} Write at most {} words.", words_of(allowance))
+        let focus = of.focus.map(str::trim).filter(|focus| !focus.is_empty());
+        let focus = focus.map_or_else(String::new, |focus| format!("\n\n{FOCUS} {focus}"));
+        format!("{asked}{update}{focus}\n\n{RULES} Write at most {} words.", words_of(allowance))
     }
 }
 

@@ -119,7 +119,7 @@ impl PromptedSummarizer {
 
     /// What is left of the window for a transcript, with a previous summary as long as one may be.
     fn room(&self, request: &SummaryRequest<'_>) -> u64 {
-        let told = self.instructions.text(true, request.allowance);
+        let told = self.instructions.text(request, true, request.allowance);
         let previous = request.previous.map_or(Tokens(0), |text| request.counter.count(text));
         let known = previous.max(request.allowance);
         // What is counted piece by piece may have a little more as a whole.
@@ -160,7 +160,7 @@ impl PromptedSummarizer {
             write_tagged("summary", previous, &mut asked);
         }
         asked.push_str(&format!("<transcript>\n{transcript}</transcript>"));
-        let told = self.instructions.text(previous.is_some(), allowance);
+        let told = self.instructions.text(of, previous.is_some(), allowance);
         let size = [told.as_str(), &asked].map(|text| of.counter.count(text).as_u64()).iter().sum::<u64>();
         let framing = u64::from(MESSAGE_TOKENS).saturating_mul(2).saturating_add(of.allowance.as_u64());
         if size.saturating_add(framing) > self.window {
@@ -196,7 +196,7 @@ impl PromptedSummarizer {
             return None;
         }
         let mut messages = up_to_span(of, &live.messages)?;
-        messages.push(Message::user(self.instructions.within(of.previous.is_some(), of.allowance)));
+        messages.push(Message::user(self.instructions.within(of)));
         let sizes = messages.iter().map(|message| measure_message(message, of.counter).tokens.as_u64());
         let tools = live.tools.iter().flat_map(|tool| {
             let parameters = format!("{}", tool.parameters);

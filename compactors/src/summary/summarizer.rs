@@ -63,6 +63,8 @@ pub struct SummaryRequest<'a> {
     pub groups: &'a [Vec<&'a Message>],
     /// What the prose may have, in tokens.
     pub allowance: Tokens,
+    /// The subject that the summary should attend to most, in the caller's words.
+    pub focus: Option<&'a str>,
     /// Counts tokens.
     pub counter: &'a (dyn TokenCounter + Send + Sync),
     /// The request that would be sent next, if the summary is for one: what its messages begin with stands in a prompt cache.
@@ -78,13 +80,20 @@ impl<'a> SummaryRequest<'a> {
         allowance: Tokens,
         counter: &'a (dyn TokenCounter + Send + Sync),
     ) -> Self {
-        Self { previous: None, groups, allowance, counter, live: None, costs: None }
+        Self { previous: None, groups, allowance, focus: None, counter, live: None, costs: None }
     }
 
     /// The same, of what came after the summary `previous`.
     #[must_use]
     pub const fn with_previous(mut self, previous: Option<&'a str>) -> Self {
         self.previous = previous;
+        self
+    }
+
+    /// The same with the subject that the summary should attend to most.
+    #[must_use]
+    pub const fn with_focus(mut self, focus: Option<&'a str>) -> Self {
+        self.focus = focus;
         self
     }
 
@@ -116,6 +125,7 @@ impl fmt::Debug for SummaryRequest<'_> {
             .field("previous", &self.previous.is_some())
             .field("groups", &self.groups.len())
             .field("allowance", &self.allowance)
+            .field("focus", &self.focus.is_some())
             .finish_non_exhaustive()
     }
 }

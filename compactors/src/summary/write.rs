@@ -20,9 +20,9 @@ use futures::FutureExt as _;
 use futures::future::{Either, select};
 
 use super::digest::{LEFT_OUT, digest};
-use super::text::recorded;
-use super::{Earlier, Identifiers, Summarizer, SummaryError, SummaryRequest};
-use super::{checked, composed};
+use super::quotes::Quotes;
+use super::text::SummaryText;
+use super::{Earlier, Identifiers, Summarizer, SummaryError, SummaryRequest, checked};
 
 /// Has the summaries of a plan written and makes of each what it must be: the prose of a [`Summarizer`] between its header and
 /// what is known without one. An [`Engine`](crate::Engine) does so for the histories that it compacts; this is for messages
@@ -63,6 +63,7 @@ pub struct SummaryWriter<'a> {
     counter: &'a (dyn TokenCounter + Send + Sync),
     live: Option<&'a LiveRequest>,
     late: &'a [Vec<Message>],
+    focus: Option<&'a str>,
     costs: Option<&'a Costs>,
 }
 
@@ -82,7 +83,15 @@ impl<'a> SummaryWriter<'a> {
     /// For plans whose index was filled by this counter. Without a summarizer only digests are written.
     #[must_use]
     pub const fn new(counter: &'a (dyn TokenCounter + Send + Sync)) -> Self {
-        Self { summarizer: None, deadline: DEADLINE, counter, live: None, late: &[], costs: None }
+        Self {
+            summarizer: None,
+            deadline: DEADLINE,
+            counter,
+            live: None,
+            late: &[],
+            focus: None,
+            costs: None,
+        }
     }
 
     /// The same with whoever writes what is no digest, if somebody does.
@@ -103,6 +112,13 @@ impl<'a> SummaryWriter<'a> {
     #[must_use]
     pub const fn with_live(mut self, live: Option<&'a LiveRequest>) -> Self {
         self.live = live;
+        self
+    }
+
+    /// The same with the subject that summaries should attend to most, in the caller's words.
+    #[must_use]
+    pub const fn with_focus(mut self, focus: Option<&'a str>) -> Self {
+        self.focus = focus;
         self
     }
 
@@ -143,39 +159,57 @@ impl<'a> SummaryWriter<'a> {
         if gap.writer == Writer::Ledger {
             return self.ledger(gap, messages);
         }
-        let Covered { earlier, identifiers, groups } = covered(gap, messages, self.late);
-        let listed = identifiers.best(Tokens(gap.allowance.0 / IDENTIFIERS_SHARE), self.counter);
+        let Covered { earlier, quotes, identifiers, groups } = covered(gap, messages, self.late);
+        let quotes = quotes.newest(gap.quotes, self.counter);
+        let allowance = Tokens(gap.allowance.0.saturating_sub(quotes.tokens(self.counter).0)).min(gap.prose);
+        let listed = identifiers.best(Tokens(allowance.0 / IDENTIFIERS_SHARE), self.counter);
         let answered = is_answered(gap, messages, earlier.answered);
-        let size = |text: &str| self.size(text);
-        // With a word for prose: what stands around it anyway. Where that leaves no room for prose, it goes, the list first.
+        // What stands around the prose; where that leaves no room for prose, it goes, the list first.
         let around = [(answered, listed.as_slice()), (answered, &[]), (None, &[])];
-        let room = |(answered, listed): (Option<bool>, &[&str])| {
-            Tokens(gap.allowance.0.saturating_sub(size(&composed("x", answered, listed)).0))
+        let around = around.map(|(answered, identifiers)| SummaryText {
+            answered,
+            identifiers,
+            ..SummaryText::default()
+        });
+        let room = |around: &SummaryText<'_>| {
+            let with_a_word = SummaryText { prose: "x", ..*around };
+            Tokens(allowance.0.saturating_sub(self.size(&with_a_word.write()).0))
         };
-        let fits = around.into_iter().find(|around| room(*around) >= PROSE_MIN);
+        let fits = around.iter().find(|around| room(around) >= PROSE_MIN);
+        let around = match (fits, gap.writer) {
+            (Some(fits), _) => *fits,
+            (None, Writer::Digest) => SummaryText::default(),
+            (None, _) => return Err(SummaryError::NoRoom { allowance: gap.allowance }),
+        };
         let previous = Some(earlier.prose.as_str()).filter(|prose| !prose.is_empty());
-        let mut request = SummaryRequest::new(&groups, Tokens(0), self.counter)
+        let mut request = SummaryRequest::new(&groups, room(&around), self.counter)
             .with_previous(previous)
+            .with_focus(self.focus)
             .with_live(self.live);
         if let Some(costs) = self.costs {
             request = request.with_costs(costs);
         }
-        let shape = match (fits, gap.writer) {
-            (Some(fits), _) => fits,
-            (None, Writer::Digest) => (None, &[][..]),
-            (None, _) => return Err(SummaryError::NoRoom { allowance: gap.allowance }),
-        };
-        request.allowance = room(shape);
         if gap.writer == Writer::Digest {
-            return self.digest(gap, request, shape);
+            return self.digest(allowance, request, around);
         }
         let answer = self.ask(&request).await?;
-        let text = composed(checked(&answer)?, shape.0, shape.1);
-        let tokens = size(&text);
-        if tokens > gap.allowance {
-            return Err(SummaryError::TooLarge { tokens, allowance: gap.allowance });
+        let text = SummaryText { prose: checked(&answer)?, ..around };
+        let tokens = self.size(&text.write());
+        if tokens > allowance {
+            return Err(SummaryError::TooLarge { tokens, allowance });
         }
-        Ok((text, tokens))
+        Ok(self.quoting(gap, text, quotes))
+    }
+
+    /// The text with as many of the newest quotes as there is room for.
+    fn quoting(&self, gap: &SummaryGap<'_>, text: SummaryText<'_>, mut quotes: Quotes) -> (String, Tokens) {
+        loop {
+            let whole = SummaryText { quotes: Some(&quotes), ..text }.write();
+            let tokens = self.size(&whole);
+            if tokens <= gap.allowance || !quotes.leave_out_oldest() {
+                return (whole, tokens);
+            }
+        }
     }
 
     /// What a summary of this text has, as a message of the model.
@@ -186,46 +220,56 @@ impl<'a> SummaryWriter<'a> {
     /// Puts a digest together, between what stands around it.
     fn digest(
         &self,
-        gap: &SummaryGap<'_>,
+        allowance: Tokens,
         mut request: SummaryRequest<'_>,
-        (answered, listed): (Option<bool>, &[&str]),
+        around: SummaryText<'_>,
     ) -> Result<(String, Tokens), SummaryError> {
         // What is put together may have a little more than its pieces had, and then gets less room.
         for _ in 0..TRIES_MAX {
             let prose = digest(&request);
             // Of what has no text, and of what cannot stand in a summary, nothing can be told.
-            let text = composed(checked(&prose).unwrap_or(LEFT_OUT), answered, listed);
+            let text = SummaryText { prose: checked(&prose).unwrap_or(LEFT_OUT), ..around }.write();
             let tokens = self.size(&text);
-            let Some(over) = tokens.0.checked_sub(gap.allowance.0).filter(|over| *over > 0) else {
+            let Some(over) = tokens.0.checked_sub(allowance.0).filter(|over| *over > 0) else {
                 return Ok((text, tokens));
             };
             request.allowance = Tokens(request.allowance.0.saturating_sub(over));
         }
-        let text = composed(LEFT_OUT, None, &[]);
+        let text = SummaryText { prose: LEFT_OUT, ..SummaryText::default() }.write();
         let tokens = self.size(&text);
-        match tokens <= gap.allowance {
+        match tokens <= allowance {
             true => Ok((text, tokens)),
-            false => Err(SummaryError::NoRoom { allowance: gap.allowance }),
+            false => Err(SummaryError::NoRoom { allowance }),
         }
     }
 
     /// Lists the identifiers of all that the plan hides or shortens and that is not shown elsewhere.
     fn ledger(&self, gap: &SummaryGap<'_>, messages: &[&Message]) -> Result<(String, Tokens), SummaryError> {
-        let Gone { prose, answered, identifiers } = gone(gap, messages, self.counter);
-        let answered = is_answered(gap, messages, answered);
-        let size = |text: &str| self.size(text);
+        let Gone { earlier, identifiers } = gone(gap, messages, self.counter);
+        let answered = is_answered(gap, messages, earlier.answered);
         // What was said before stays if it fits.
-        let texts = [(prose.as_str(), answered), ("", answered), ("", None)];
-        let sizes = texts.map(|(prose, answered)| (prose, answered, size(&recorded(prose, answered, &[]))));
-        let fitting = sizes.into_iter().find(|(.., around)| *around <= gap.allowance);
-        let Some((prose, answered, around)) = fitting else {
+        let texts = [
+            (earlier.prose.as_str(), Some(&earlier.quotes), answered),
+            ("", None, answered),
+            ("", None, None),
+        ];
+        let texts = texts.map(|(prose, quotes, answered)| SummaryText {
+            prose,
+            is_ledger: true,
+            answered,
+            quotes,
+            identifiers: &[],
+        });
+        let sizes = texts.map(|text| (text, self.size(&text.write())));
+        let fitting = sizes.into_iter().find(|(_, around)| *around <= gap.allowance);
+        let Some((text, around)) = fitting else {
             return Err(SummaryError::NoRoom { allowance: gap.allowance });
         };
         let room = Tokens(gap.allowance.0.saturating_sub(around.0));
         let mut listed = identifiers.best(room, self.counter);
         loop {
-            let text = recorded(prose, answered, &listed);
-            let tokens = size(&text);
+            let text = SummaryText { identifiers: &listed, ..text }.write();
+            let tokens = self.size(&text);
             if tokens <= gap.allowance {
                 return Ok((text, tokens));
             }
@@ -258,9 +302,8 @@ impl fmt::Debug for SummaryWriter<'_> {
 
 /// What a ledger has to say.
 struct Gone {
-    /// Of the summary in its span, if it says more than a ledger.
-    prose: String,
-    answered: Option<bool>,
+    /// The summary in its span.
+    earlier: Earlier,
     identifiers: Identifiers,
 }
 
@@ -268,7 +311,7 @@ struct Gone {
 fn gone(gap: &SummaryGap<'_>, messages: &[&Message], counter: &dyn TokenCounter) -> Gone {
     let plan = gap.plan();
     let within: BTreeSet<u32> = gap.covers().flatten().collect();
-    let mut gone = Gone { prose: String::new(), answered: None, identifiers: Identifiers::of_code() };
+    let mut gone = Gone { earlier: Earlier::default(), identifiers: Identifiers::of_code() };
     let (mut hidden, mut shown) = (Vec::new(), Vec::new());
     for group in plan.index().groups().filter(|group| group.kind() != GroupKind::Orphan) {
         let goes = plan.verdict(&group) != Verdict::Keep;
@@ -277,10 +320,10 @@ fn gone(gap: &SummaryGap<'_>, messages: &[&Message], counter: &dyn TokenCounter)
             if !goes {
                 shown.push((at, message));
             } else if message.attribution().source == SourceKind::Compaction {
-                let Earlier { prose, answered, identifiers } = Earlier::of(message);
-                gone.identifiers = gone.identifiers.with(identifiers);
-                if within.contains(&at) && gone.prose.is_empty() {
-                    (gone.prose, gone.answered) = (prose, answered);
+                let mut earlier = Earlier::of(message);
+                gone.identifiers = gone.identifiers.with(core::mem::take(&mut earlier.identifiers));
+                if within.contains(&at) && gone.earlier.prose.is_empty() {
+                    gone.earlier = earlier;
                 }
             } else {
                 hidden.push(message);
@@ -318,12 +361,16 @@ fn covered<'m>(gap: &SummaryGap<'_>, messages: &[&'m Message], late: &'m [Vec<Me
             if message.attribution().source == SourceKind::Compaction {
                 let earlier = Earlier::of(message);
                 covered.identifiers = covered.identifiers.with(earlier.identifiers.clone());
+                covered.quotes.append(earlier.quotes.clone());
                 // What others stand before is not what came before.
                 if own.is_empty() && covered.groups.is_empty() && covered.earlier.prose.is_empty() {
                     covered.earlier = earlier;
                     continue;
                 }
             } else {
+                if asks(message) {
+                    covered.quotes.add(message);
+                }
                 looked_at.push(message);
             }
             own.push(message);
@@ -362,6 +409,8 @@ fn is_answered(gap: &SummaryGap<'_>, messages: &[&Message], before: Option<bool>
 struct Covered<'a> {
     /// The summary that it begins with, if it does.
     earlier: Earlier,
+    /// What users say in it, those first that the earlier summary quotes.
+    quotes: Quotes,
     /// Of the summaries in it and of its messages.
     identifiers: Identifiers,
     /// What it holds beside, group by group.

@@ -14,7 +14,16 @@ pub struct Replacement {
     pub(crate) last: u32,
     /// What the summary may have, as a message.
     pub(crate) allowance: Tokens,
+    /// Of that, what the words of users may have, and what the rest.
+    pub(crate) quotes: Tokens,
+    pub(crate) prose: Tokens,
     pub(crate) writer: Writer,
+}
+
+impl Replacement {
+    const fn new(writer: Writer, first: u32, last: u32, allowance: Tokens) -> Self {
+        Self { first, last, allowance, quotes: Tokens::ZERO, prose: allowance, writer }
+    }
 }
 
 /// Who writes a summary.
@@ -56,11 +65,24 @@ impl Draft<'_> {
         last: u32,
         allowance: Tokens,
     ) -> Result<(), Refusal> {
-        let tokens = self.check_span(first, last, Self::tokens_of)?;
-        self.put(Replacement { first, last, allowance, writer }, tokens)
+        let tokens = self.check_span(first, last)?;
+        if !(first..=last).any(|at| self.visible(at).is_some_and(|group| group.kind() != GroupKind::Summary))
+        {
+            return Err(Refusal::OnlySummaries);
+        }
+        self.put(Replacement::new(writer, first, last, allowance), tokens)
     }
 
-    /// Puts a summary in the place of a legal span that has so many tokens.
+    /// Lets the summary that begins with the group `first`, if one does, quote what users say in its span. Of its allowance the
+    /// words of users may have `quotes` at most, and all else `prose`.
+    pub fn quote(&mut self, first: u32, quotes: Tokens, prose: Tokens) {
+        let asked = self.replacements.get_mut(..self.replaced).unwrap_or_default();
+        if let Some(asked) = asked.iter_mut().find(|asked| asked.first == first) {
+            (asked.quotes, asked.prose) = (quotes.min(asked.allowance), prose.min(asked.allowance));
+        }
+    }
+
+    /// Puts a summary in the place of a legal span, for so many tokens that it stands for.
     fn put(&mut self, replacement: Replacement, tokens: u64) -> Result<(), Refusal> {
         let Replacement { first, last, allowance, .. } = replacement;
         if tokens <= allowance.as_u64() {
@@ -79,21 +101,29 @@ impl Draft<'_> {
     }
 
     /// Lets a ledger of at most `allowance` tokens stand in the place of the groups from `first` to `last`, also of those that
-    /// were hidden already. It is smaller than what they had before anything of them was shortened.
+    /// were hidden already, for all that the draft hides or shortens. It is smaller than that and what it replaces together. The
+    /// span may be an earlier ledger alone.
     ///
     /// # Errors
-    /// [`Refusal`] as for [`replace`](Self::replace); nothing is changed then.
+    /// [`Refusal`] as for [`replace`](Self::replace), and [`Refusal::OnlySummaries`] where the draft takes nothing but summaries away; nothing
+    /// is changed then.
     pub fn record(&mut self, first: u32, last: u32, allowance: Tokens) -> Result<(), Refusal> {
         let index = self.index;
+        let taken = index.tokens().saturating_sub(self.tokens);
+        let is_taken = |group: &Group<'_>| self.verdict(group) == Verdict::Drop || self.is_shortened(group);
+        let counts = |group: &Group<'_>| !matches!(group.kind(), GroupKind::Orphan | GroupKind::Summary);
+        if !index.groups().any(|group| counts(&group) && is_taken(&group)) {
+            return Err(Refusal::OnlySummaries);
+        }
         for group in (first..=last).filter_map(|at| index.group(at)) {
             let may_count = !matches!(group.kind(), GroupKind::Orphan | GroupKind::System);
             if self.verdict(&group) == Verdict::Drop && may_count {
                 self.show(&group);
             }
         }
-        let replacement = Replacement { first, last, allowance, writer: Writer::Ledger };
-        let whole = |_: &Self, group: &Group<'_>, _| group.tokens().as_u64();
-        let done = self.check_span(first, last, whole).and_then(|tokens| self.put(replacement, tokens));
+        let replacement = Replacement::new(Writer::Ledger, first, last, allowance);
+        let stands_for = |shown: u64| shown.saturating_add(taken);
+        let done = self.check_span(first, last).and_then(|shown| self.put(replacement, stands_for(shown)));
         for group in (first..=last).filter_map(|at| index.group(at)) {
             let cell = self.cells.get_mut(group.leader() as usize);
             let Some(cell) = cell.filter(|cell| cell.has(Cell::SHOWN)) else { continue };
@@ -130,16 +160,11 @@ impl Draft<'_> {
         self.cell(group.leader()).map_or(0, |cell| self.tokens_of(group, cell))
     }
 
-    /// What the groups of a legal span have together, each by `size`.
-    fn check_span(
-        &self,
-        first: u32,
-        last: u32,
-        size: impl Fn(&Self, &Group<'_>, Cell) -> u64,
-    ) -> Result<u64, Refusal> {
+    /// What the groups of a legal span have together, but for those that were hidden.
+    fn check_span(&self, first: u32, last: u32) -> Result<u64, Refusal> {
         let ends = [first, last].map(|end| self.index.group(end));
         let ([Some(_), Some(end)], true) = (ends, first <= last) else { return Err(Refusal::NoGroup) };
-        let (mut tokens, mut summarized) = (0_u64, false);
+        let mut tokens = 0_u64;
         for group in (first..=last).filter_map(|at| self.index.group(at)) {
             let cell = self.cell(group.leader()).ok_or(Refusal::NoGroup)?;
             match cell.verdict() {
@@ -157,11 +182,9 @@ impl Draft<'_> {
             if group.kind() == GroupKind::System {
                 return Err(Refusal::Instructions);
             }
-            summarized |= group.kind() != GroupKind::Summary;
-            tokens = tokens.saturating_add(size(self, &group, cell));
-        }
-        if !summarized {
-            return Err(Refusal::OnlySummaries);
+            if !cell.has(Cell::SHOWN) {
+                tokens = tokens.saturating_add(self.tokens_of(&group, cell));
+            }
         }
         let before = (0..first).rev().find_map(|at| self.visible(at));
         let spans = u32::try_from(self.index.span_count()).unwrap_or(u32::MAX);
@@ -265,10 +288,11 @@ struct Run {
 impl Run {
     /// The run with the next group, which brings what it `has`; `own` is the replacement that begins with it.
     fn with(run: Option<Self>, at: u32, own: Option<Replacement>, has: u64) -> Self {
-        let begun = Replacement { first: at, last: at, allowance: Tokens::ZERO, writer: Writer::Digest };
+        let begun = Replacement::new(Writer::Digest, at, at, Tokens::ZERO);
         let Self { mut replacement, mut asked } = run.unwrap_or(Self { replacement: begun, asked: None });
         if let Some(own) = own {
             asked = Some(asked.unwrap_or(0).saturating_add(has));
+            replacement.quotes = replacement.quotes.saturating_add(own.quotes);
             if replacement.writer == Writer::Digest || own.writer == Writer::Summarizer {
                 replacement.writer = own.writer;
             }
@@ -276,6 +300,7 @@ impl Run {
         replacement.last = at;
         let more = Tokens(u32::try_from(has).unwrap_or(u32::MAX));
         replacement.allowance = replacement.allowance.saturating_add(more);
+        replacement.prose = replacement.prose.saturating_add(own.map_or(more, |own| own.prose));
         Self { replacement, asked }
     }
 }

@@ -126,6 +126,10 @@ pub struct SummaryGap<'a> {
     pub first: Group<'a>,
     /// What its message may have.
     pub allowance: Tokens,
+    /// Of that, what the words of users in its span may have.
+    pub quotes: Tokens,
+    /// Of that, what all else may have.
+    pub prose: Tokens,
     /// Who is to write it.
     pub writer: Writer,
     covered: Covered<'a>,
@@ -170,6 +174,8 @@ impl<'a> Plan<'a> {
             Some(SummaryGap {
                 first: plan.index.group(replacement.first)?,
                 allowance: replacement.allowance,
+                quotes: replacement.quotes,
+                prose: replacement.prose,
                 writer: replacement.writer,
                 covered,
                 plan,

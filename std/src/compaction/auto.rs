@@ -8,6 +8,7 @@ use epitome_core::{Pacing, Trigger, WINDOW_DEFAULT};
 
 use super::Compactor;
 use crate::history::Pins;
+use crate::message::Str;
 
 /// Whether a run compacts: what the agent says (the default), not at all, or as said here. Not saying is not `Off`.
 ///
@@ -206,6 +207,7 @@ impl Default for RunPoints {
 pub struct CompactionOptions {
     window: u64,
     pins: Pins,
+    focus: Option<Str>,
     own: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -222,6 +224,14 @@ impl CompactionOptions {
     #[must_use]
     pub fn with_pins(mut self, pins: Pins) -> Self {
         self.pins = pins;
+        self
+    }
+
+    /// The same with the subject that a summary should attend to most: "the failing test". It is told to the model that
+    /// writes the summary, as the caller's words.
+    #[must_use]
+    pub fn with_focus(mut self, focus: impl Into<Str>) -> Self {
+        self.focus = Some(focus.into());
         self
     }
 
@@ -244,6 +254,12 @@ impl CompactionOptions {
         &self.pins
     }
 
+    /// The subject that a summary should attend to most, if the caller names one.
+    #[must_use]
+    pub fn focus(&self) -> Option<&str> {
+        self.focus.as_deref()
+    }
+
     /// The compactor's own options, if they are of this type.
     #[must_use]
     pub fn own<T: Any>(&self) -> Option<&T> {
@@ -253,7 +269,7 @@ impl CompactionOptions {
 
 impl Default for CompactionOptions {
     fn default() -> Self {
-        Self { window: WINDOW_DEFAULT, pins: Pins::default(), own: None }
+        Self { window: WINDOW_DEFAULT, pins: Pins::default(), focus: None, own: None }
     }
 }
 
@@ -262,6 +278,7 @@ impl fmt::Debug for CompactionOptions {
         f.debug_struct("CompactionOptions")
             .field("window", &self.window)
             .field("pins", &self.pins)
+            .field("focus", &self.focus.is_some())
             .field("own", &self.own.is_some())
             .finish()
     }

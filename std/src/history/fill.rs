@@ -1,6 +1,7 @@
 //! What stands in place of shortened parts, where no model has to write it.
 
 mod excerpt;
+mod json;
 
 use epitome_core::message::{PartView, Parts};
 use epitome_core::{
@@ -130,12 +131,13 @@ pub fn part_text<M: Parts + ?Sized>(message: &M, ordinal: u32) -> Option<String>
     found
 }
 
-/// What [`fill`] leaves of the text of a clamped part, and its size: of a result the lines that say the most, of what was said
-/// its ends.
+/// What [`fill`] leaves of the text of a clamped part, and its size: of a result that is JSON a shorter one, of another the lines
+/// that say the most, of what was said its ends.
 pub fn clamped_text(text: &str, gap: &ClampGap<'_>, counter: &dyn TokenCounter) -> (String, Tokens) {
     let whole = || counter.count_up_to(text, gap.clamp.tokens_max()).filter(|_| !text.trim().is_empty());
     let lines = || match gap.part.kind() {
-        PartKind::ToolResult => excerpt(text, gap.clamp, counter),
+        PartKind::ToolResult => json::shortened(text, gap.clamp.tokens_max(), counter)
+            .or_else(|| excerpt(text, gap.clamp, counter)),
         _ => None,
     };
     // A result may be large for its media alone: of that no text is cut.

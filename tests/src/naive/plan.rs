@@ -185,7 +185,9 @@ impl Draft<'_> {
             Spec::Clamp { max } => self.clamp_oversized(*max),
             Spec::Ephemeral => self.drop_ephemeral(),
             Spec::Summarize(summarize) => self.summarize(summarize.recent, summarize.tokens),
-            Spec::Summarization { recent, max } => self.summarization(*recent, u64::from(*max)),
+            Spec::Summarization { recent, max, users } => {
+                self.summarization(*recent, u64::from(*max), u64::from(*users));
+            }
             Spec::Exchanges { keep } => self.drop_exchanges(*keep as usize),
             Spec::Digest { keep, chars } => self.digest(*keep as usize, u64::from(*chars)),
             Spec::Supersede { placeholder } => self.supersede(*placeholder),

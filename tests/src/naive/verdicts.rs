@@ -23,6 +23,8 @@ pub enum Attempt {
     Clamp(usize, u32, u32),
     /// Let one summary stand for groups.
     Replace(usize, usize, u32),
+    /// Let a ledger stand for groups, also for those that are hidden.
+    Record(usize, usize, u32),
 }
 
 /// A part that may be shortened.
@@ -158,27 +160,54 @@ impl<'a> NaiveDraft<'a> {
                 }
                 self.parts[part].left = Some(left);
             }
-            Attempt::Replace(first, last, allowance) => self.replace(first, last, allowance)?,
+            Attempt::Replace(first, last, allowance) => {
+                let shown = |draft: &Self, at: usize| draft.verdicts[at] != 'D';
+                let inside = self.span(first, last, &shown)?;
+                self.replace(inside, allowance, None)?;
+            }
+            Attempt::Record(first, last, allowance) => {
+                let all = self.groups.iter().filter(|group| group.kind != GroupKind::Orphan);
+                let all: u64 = all.map(|group| self.naive.tokens(group)).sum();
+                let taken = all.saturating_sub(self.tokens());
+                let letters = self.letters();
+                let takes = |(group, letter): (&Group, char)| {
+                    let counts = !matches!(group.kind, GroupKind::Orphan | GroupKind::Summary);
+                    counts && matches!(letter, 'D' | 'E')
+                };
+                if !self.groups.iter().zip(letters.chars()).any(takes) {
+                    return Err(Refusal::OnlySummaries);
+                }
+                let counts = |draft: &Self, at: usize| {
+                    let unseen = matches!(draft.groups[at].kind, GroupKind::Orphan | GroupKind::System);
+                    draft.verdicts[at] != 'D' || !unseen
+                };
+                let inside = self.span(first, last, &counts)?;
+                self.replace(inside, allowance, Some(taken))?;
+            }
         }
         self.forget_edits();
         Ok(())
     }
 
-    fn replace(&mut self, first: usize, last: usize, allowance: u32) -> Result<(), Refusal> {
+    /// The groups from one to another that count, if each of them may be replaced.
+    fn span(
+        &self,
+        first: usize,
+        last: usize,
+        counts: &dyn Fn(&Self, usize) -> bool,
+    ) -> Result<Vec<usize>, Refusal> {
         if first > last {
             return Err(Refusal::NoGroup);
         }
         let inside: Vec<usize> =
-            (first..=last).filter(|at| [first, last].contains(at) || self.verdicts[*at] != 'D').collect();
+            (first..=last).filter(|at| [first, last].contains(at) || counts(self, *at)).collect();
         for at in &inside {
-            self.may_go(*at)?;
+            if self.verdicts[*at] != 'D' || !counts(self, *at) {
+                self.may_go(*at)?;
+            }
             if self.groups[*at].kind == GroupKind::System {
                 self.refuse(Refusal::Instructions)?;
             }
-        }
-        let is_summary = |at: &usize| self.groups[*at].kind == GroupKind::Summary;
-        if inside.iter().all(is_summary) {
-            self.refuse(Refusal::OnlySummaries)?;
         }
         let visible = |at: &usize| self.verdicts[*at] != 'D';
         let beside = [(0..first).rfind(visible), (last + 1..self.groups.len()).find(visible)];
@@ -186,8 +215,19 @@ impl<'a> NaiveDraft<'a> {
         if beside.iter().flatten().any(loose) {
             self.refuse(Refusal::SummaryBeside)?;
         }
-        let tokens: u64 = inside.iter().map(|at| self.tokens_of(*at)).sum();
-        if tokens <= u64::from(allowance) {
+        Ok(inside)
+    }
+
+    /// One summary for these groups; a ledger also for so many tokens that are gone.
+    fn replace(&mut self, inside: Vec<usize>, allowance: u32, gone: Option<u64>) -> Result<(), Refusal> {
+        let (is_ledger, taken) = (gone.is_some(), gone.unwrap_or(0));
+        let is_summary = |at: &usize| self.groups[*at].kind == GroupKind::Summary;
+        if !is_ledger && inside.iter().all(is_summary) {
+            self.refuse(Refusal::OnlySummaries)?;
+        }
+        let shown = inside.iter().filter(|at| self.verdicts[**at] != 'D');
+        let tokens: u64 = shown.map(|at| self.tokens_of(*at)).sum();
+        if tokens + taken <= u64::from(allowance) {
             self.refuse(Refusal::NotSmaller)?;
         }
         if self.replaced.len() == 3 {

@@ -12,6 +12,7 @@ mod outage;
 mod paths;
 mod pins;
 mod prompted;
+mod quotes;
 mod runs;
 mod support;
 mod undone;

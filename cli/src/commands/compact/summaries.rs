@@ -1,19 +1,18 @@
 //! The summaries and digests that a plan asks for.
 
-use epitome::compactors::PromptedSummarizer;
 use epitome::core::{Plan, TokenCounter, Tokens};
 use epitome::std::message::Message;
 use epitome::std::wire::WireError;
 
 use crate::failure::{Failure, Result};
-use crate::summarizer;
+use crate::summarizer::{self, Prompted};
 use crate::transcript::Transcript;
 
 /// Has them written, in the order of the plan.
 pub(super) fn write(
     plan: &Plan<'_>,
     transcript: &mut Transcript<'_>,
-    summarizer: Option<&PromptedSummarizer>,
+    summarizer: Option<&Prompted>,
     counter: &(dyn TokenCounter + Send + Sync),
 ) -> Result<Vec<(String, Tokens)>> {
     if plan.summaries().next().is_none() {

@@ -1,6 +1,5 @@
 //! `epitome session compact`.
 
-use epitome::compactors::PromptedSummarizer;
 use epitome::core::{
     Basis, Cell, Replacement, Scratch, StandIn, SummaryGap, TokenCounter, count_message, plan_with,
 };
@@ -18,7 +17,7 @@ use crate::pins::{self, Pin};
 use crate::report::{Decided, Facts, Picture, Report};
 use crate::scan::ESTIMATE;
 use crate::strategy::Strategies;
-use crate::summarizer;
+use crate::summarizer::{self, Prompted};
 use crate::visible::Printable;
 
 pub(super) fn run(
@@ -68,7 +67,7 @@ fn plan(
     history: &History,
     asked: &Asked,
     strategies: &Strategies,
-    summarizer: Option<&PromptedSummarizer>,
+    summarizer: Option<&Prompted>,
 ) -> Result<Planned> {
     let view = history.index();
     let mut cells = vec![Cell::default(); view.cell_count()];

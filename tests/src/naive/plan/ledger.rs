@@ -38,114 +38,53 @@ impl Draft<'_> {
         (goal * share.min(100) / 100).min(all.saturating_sub(goal) / 10)
     }
 
-    /// One message for the oldest run of groups that are gone, with the summaries that can be reached.
+    /// One message for a run of groups that are gone, or would be next to each other without them: the one with a summary, else
+    /// the oldest; or for the oldest group that is shortened.
     pub(super) fn ledger(&mut self, share: u64) {
         let most = self.ledger_has(share);
-        if most < LEAST || !self.summaries.is_empty() {
+        let seen = self.groups.iter().filter(|group| group.kind != GroupKind::Orphan);
+        let taken = seen.map(|group| self.naive.tokens(group)).sum::<u64>() - self.tokens();
+        let edited = |at: &usize| self.shortened().any(|part| self.group_of(part) == *at);
+        let is_news = |at: &usize| {
+            let counts = !matches!(self.groups[*at].kind, GroupKind::Orphan | GroupKind::Summary);
+            counts && (self.dropped[*at] || edited(at))
+        };
+        let news = (0..self.groups.len()).any(|at| is_news(&at));
+        if most < LEAST || !news || !self.summaries.is_empty() {
             return;
         }
-        let free = self.budget.goal().unwrap_or(self.budget.limit()).saturating_sub(self.tokens());
-        let best = |draft: &Self, also_kept: bool| {
-            let mut best = None::<((bool, u64), Run)>;
-            for segment in draft.segments() {
-                let run = draft.run_in(&segment, most * 2, also_kept);
-                let worth = run.as_ref().and_then(|run| run.allowance(most, free)).zip(run);
-                if let Some((allowance, run)) = worth {
-                    let worth = (run.summaries > 0, allowance);
-                    if best.as_ref().is_none_or(|(known, _)| worth > *known) {
-                        best = Some((worth, run));
-                    }
-                }
-            }
-            best
-        };
-        let shortened = self.shortened().next().is_some();
-        let Some(((_, allowance), run)) =
-            best(self, false).or_else(|| shortened.then(|| best(self, true)).flatten())
-        else {
+        let runs = self.runs();
+        let is_shown = |at: &usize| !self.dropped[*at];
+        let has_summary = |run: &&Vec<usize>| run.iter().any(is_shown);
+        let shortened = (0..self.groups.len())
+            .find(|at| self.may_drop(*at) && edited(at) && self.groups[*at].kind != GroupKind::Summary);
+        let run = runs.iter().find(has_summary).or(runs.first()).cloned();
+        let Some(run) = run.or(shortened.map(|at| vec![at])) else { return };
+        let size = |at: &usize| self.size_of(*at);
+        let shown: u64 = run.iter().filter(|at| is_shown(at)).map(size).sum();
+        let summaries =
+            if self.groups[run[0]].kind == GroupKind::Summary || run.len() > 1 { shown } else { 0 };
+        let free = self.budget.goal().unwrap_or(self.budget.limit()).saturating_sub(self.tokens()) + shown;
+        let allowance = most.min(free).min(taken / 2).max(summaries);
+        if allowance < LEAST || allowance >= taken + shown {
             return;
-        };
-        let first = run.groups.iter().min().copied().unwrap_or(0);
-        let last = run.groups.iter().max().copied().unwrap_or(0);
-        let in_span = |at: &usize| {
-            !matches!(self.groups[*at].kind, GroupKind::Orphan)
-                && !(self.groups[*at].kind == GroupKind::System)
-        };
-        let groups: Vec<usize> = (first..=last).filter(in_span).collect();
-        groups.iter().for_each(|at| self.dropped[*at] = false);
-        self.forget_edits(&groups);
+        }
+        run.iter().for_each(|at| self.dropped[*at] = false);
+        self.forget_edits(&run);
         let tokens = u32::try_from(allowance).unwrap_or(u32::MAX);
-        self.summaries.push(Summary { groups, tokens });
+        self.summaries.push(Summary { groups: run, tokens });
     }
 
-    /// The groups between those that stay whatever happens; what is never seen is in none.
-    fn segments(&self) -> Vec<Vec<usize>> {
-        let seen = |at: &usize| {
-            let kind = self.groups[*at].kind;
-            !(self.dropped[*at] && matches!(kind, GroupKind::Orphan | GroupKind::System))
-        };
-        let seen: Vec<usize> = (0..self.groups.len()).filter(seen).collect();
+    /// Groups that are gone, with summaries that may go, as they follow each other where the rest is not seen.
+    fn runs(&self) -> Vec<Vec<usize>> {
+        let unseen = |at: &usize| matches!(self.groups[*at].kind, GroupKind::Orphan | GroupKind::System);
+        let seen: Vec<usize> =
+            (0..self.groups.len()).filter(|at| !(self.dropped[*at] && unseen(at))).collect();
         let stays = |at: &usize| {
-            !self.dropped[*at] && (!self.may_drop(*at) || self.groups[*at].kind == GroupKind::System)
+            let summary = self.groups[*at].kind == GroupKind::Summary && self.may_drop(*at);
+            !self.dropped[*at] && !summary
         };
-        seen.split(stays).map(<[usize]>::to_vec).collect()
-    }
-
-    /// From the first that is gone, or a summary, on: what is gone beside, every summary, and what is between them until there is
-    /// enough.
-    fn run_in(&self, segment: &[usize], enough: u64, also_kept: bool) -> Option<Run> {
-        let is_summary = |at: usize| self.groups[at].kind == GroupKind::Summary;
-        let mut run = None::<Run>;
-        let mut between = Vec::new();
-        for at in segment.iter().copied() {
-            let work = run.as_ref().map_or(0, |run| run.work);
-            let wanted = match (self.dropped[at], is_summary(at)) {
-                (true, _) => between.is_empty() || work < enough,
-                (false, true) => true,
-                (false, false) => also_kept && (run.is_none() || work < enough),
-            };
-            if wanted {
-                let mut grown = run.take().unwrap_or_default();
-                between.drain(..).for_each(|at| grown.add(self, at));
-                grown.add(self, at);
-                grown.news |= !is_summary(at) && (self.dropped[at] || also_kept);
-                run = Some(grown);
-            } else if run.is_some() && !self.dropped[at] {
-                between.push(at);
-            }
-        }
-        run
-    }
-}
-
-/// What a ledger replaces.
-#[derive(Default)]
-struct Run {
-    groups: Vec<usize>,
-    summaries: u64,
-    work: u64,
-    shown: u64,
-    news: bool,
-}
-
-impl Run {
-    fn add(&mut self, draft: &Draft<'_>, at: usize) {
-        let gone = draft.dropped[at];
-        let shown = if gone { 0 } else { draft.size_of(at) };
-        // Between two that are gone, what is shown counts as it is; else as it was.
-        let size = draft.naive.tokens(&draft.groups[at]);
-        match draft.groups[at].kind {
-            GroupKind::Summary => self.summaries += shown,
-            _ => self.work += size,
-        }
-        self.shown += shown;
-        self.groups.push(at);
-    }
-
-    fn allowance(&self, most: u64, free: u64) -> Option<u64> {
-        let most = most.min(free.saturating_add(self.shown));
-        let allowance = most.min(self.work / 2).max(self.summaries);
-        let worth = self.news && allowance >= LEAST && allowance < self.work + self.summaries;
-        worth.then_some(allowance)
+        let runs = seen.split(stays).filter(|run| !run.is_empty());
+        runs.map(<[usize]>::to_vec).collect()
     }
 }

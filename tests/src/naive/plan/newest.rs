@@ -10,14 +10,27 @@ const NOTE: u32 = 9;
 const EMPTY: u32 = 2;
 
 impl Draft<'_> {
-    /// Fills the goal from the newest group on with results cleared, and brings results back with what is left and a quarter.
+    /// Keeps the newest requests that a fifth has room for, fills the rest from the newest group on with results cleared, and
+    /// brings results back with a quarter and with what is left.
     pub(super) fn newest(&mut self, goal: u64) {
         let room = goal.saturating_sub(self.always());
         let quarter = room / 4;
-        let mut room = room - quarter;
+        let requests: Vec<usize> = (0..self.groups.len())
+            .rev()
+            .filter(|at| self.is_free(*at) && begins_turn(self.first(*at)))
+            .collect();
+        let all: u64 = requests.iter().map(|at| self.size_of(*at)).sum();
+        let mut fifth = all.min(room / 5);
+        let mut room = room - quarter - fifth;
         let mut paid = Vec::new();
+        for at in requests.iter().copied().filter(|at| !self.has_step_that_stays(*at)) {
+            if self.size_of(at) <= fifth {
+                fifth -= self.size_of(at);
+                paid.push(at);
+            }
+        }
         for at in (0..self.groups.len()).rev() {
-            if !self.is_free(at) {
+            if !self.is_free(at) || paid.contains(&at) {
                 continue;
             }
             if begins_turn(self.first(at)) {
@@ -33,7 +46,7 @@ impl Draft<'_> {
                 self.drop(at);
             }
         }
-        self.bring_back(room + quarter);
+        self.bring_back(room + quarter + fifth);
     }
 
     /// What stays in any case, with its results cleared, and the requests of its steps.

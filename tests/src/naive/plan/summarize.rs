@@ -36,7 +36,7 @@ impl Draft<'_> {
 
     /// The oldest span that frees enough, with the summaries behind it; or else the largest. Without a goal, of turns before the
     /// newest `recent` only.
-    pub(super) fn summarization(&mut self, recent: u32, most: u64) {
+    pub(super) fn summarization(&mut self, recent: u32, most: u64, users: u64) {
         if !self.summaries.is_empty() {
             return;
         }
@@ -52,10 +52,10 @@ impl Draft<'_> {
         for free in seen.split(|at| !may(at)) {
             spans.extend((1..=free.len()).map(|length| &free[..length]));
         }
-        spans.retain(|span| self.summary_of(span, most).is_some());
+        spans.retain(|span| self.summary_of(span, most, users).is_some());
         let size = |span: &[usize]| self.work_of(span).0;
         let enough = |span: &&&[usize]| {
-            let left = self.tokens() - size(span) + self.summary_of(span, most).unwrap_or(0);
+            let left = self.tokens() - size(span) + self.summary_of(span, most, users).unwrap_or(0);
             self.budget.goal().is_some_and(|goal| left <= goal)
         };
         let first = spans.iter().find(enough).map(|span| {
@@ -65,7 +65,7 @@ impl Draft<'_> {
         });
         let largest = || spans.iter().rev().max_by_key(|span| size(span)).map(|span| span.to_vec());
         let Some(span) = first.or_else(largest) else { return };
-        let Some(tokens) = self.summary_of(&span, most) else { return };
+        let Some(tokens) = self.summary_of(&span, most, users) else { return };
         let ends = span[0]..=span[span.len() - 1];
         let passing: Vec<usize> =
             visible().filter(|at| ends.contains(at) && self.may_drop(*at) && self.comes_again(*at)).collect();
@@ -77,15 +77,21 @@ impl Draft<'_> {
         let is_loose = |at: usize| self.groups[at].kind == GroupKind::Summary && !self.protected.hard[at];
         if !beside.into_iter().flatten().any(is_loose) {
             self.forget_edits(&span);
-            self.summaries.push(Summary { groups: span, tokens: tokens as u32 });
+            self.summaries.push(Summary { groups: span, tokens: u32::try_from(tokens).unwrap_or(u32::MAX) });
         }
     }
 
-    /// Half of what is new, and all of what a summary has said; nothing if that is too little.
-    fn summary_of(&self, span: &[usize], most: u64) -> Option<u64> {
+    /// Half of what is new, and all of what a summary has said; nothing if that is too little. Beside it the words of users, in
+    /// so many percent of the goal.
+    fn summary_of(&self, span: &[usize], most: u64, users: u64) -> Option<u64> {
         let (all, work) = self.work_of(span);
-        let tokens = (all - work + work / 2).min(most);
-        (work > 0 && tokens >= 48).then_some(tokens)
+        let by_users = span.iter().filter(|at| self.groups[**at].kind == GroupKind::User);
+        let share = self.budget.goal().unwrap_or(self.budget.limit()) * users / 100;
+        let quotes = by_users.map(|at| self.size_of(*at)).sum::<u64>().min(share);
+        let new = work - quotes;
+        let tokens = all - work + new / 2;
+        (new > 0 && tokens.min(most) >= 48)
+            .then_some((tokens + quotes).min(most + share).min(u64::from(u32::MAX)))
     }
 
     /// Whether nothing is lost with it: instructions of others than the caller, what is ephemeral, and context.
