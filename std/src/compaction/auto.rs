@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use epitome_core::{Pacing, Trigger, WINDOW_DEFAULT};
 
-use super::Compactor;
+use super::{Compactor, PaybackRule};
 use crate::history::Pins;
 
 /// Whether a run compacts: what the agent says (the default), not at all, or as said here. Not saying is not `Off`.
@@ -64,13 +64,17 @@ pub struct AutoCompaction {
     /// When it is due; by default when the next request has more than 100,000 tokens.
     pub trigger: Trigger<'static>,
     /// When a compactor that can begin before it is due begins: see [`Compactor::as_early`]. `None`, by default, is when the
-    /// next request has more than 80 % of what makes a compaction due.
+    /// next request has more than 80 % of what makes a compaction due. With a [`PaybackRule`], a compaction is due from here on
+    /// if the provider's cache has expired.
     pub early: Option<Trigger<'static>>,
     /// Where in a run the trigger is looked at.
     pub points: RunPoints,
     /// In how many requests at most one compaction is made, unless the next request would not fit; 2 by default
     /// ([`Pacing::SPACING_TURNS`]). 0 and 1 are no limit.
     pub spacing: u32,
+    /// Within how many requests a compaction has to pay; `None`, by default, where that does not matter, or where nobody knows
+    /// what the model charges.
+    pub payback: Option<PaybackRule>,
     /// What the compactor is told.
     pub options: CompactionOptions,
 }
@@ -85,6 +89,7 @@ impl AutoCompaction {
             early: None,
             points: RunPoints::default(),
             spacing: Pacing::SPACING_TURNS,
+            payback: None,
             options: CompactionOptions::default(),
         }
     }
@@ -116,6 +121,38 @@ impl AutoCompaction {
     #[must_use]
     pub const fn with_spacing(mut self, requests: u32) -> Self {
         self.spacing = requests;
+        self
+    }
+
+    /// The same, which compacts where that pays within the requests that `rule` expects, by the prices of the model: a plan that
+    /// saves less is not carried out, and nobody is asked for its summaries, as long as the next request fits
+    /// ([`RunEvent::DoesNotPay`](crate::run::RunEvent::DoesNotPay)).
+    ///
+    /// If the session was idle for longer than the provider's cache lives, all of the next request is paid for anew, compacted
+    /// or not. Then a compaction is due earlier: at the line of [`AutoCompaction::early`], with the goal that it has when it is
+    /// due by its trigger. How long it was idle is known where the same [`AgentSession`](crate::session::AgentSession) made the
+    /// last request under a rule, or one that was written and read again.
+    ///
+    /// The rule is kept by compactors that ask for it ([`CompactionCx::payback`](super::CompactionCx::payback)), as those of
+    /// `epitome-compactors` do. A [`MessagesCompactor`](super::MessagesCompactor) has paid for what it returns, and does not ask.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use epitome_std::compaction::{AutoCompaction, CompactionOptions, Held, MessagesCompactor, PaybackRule};
+    /// use epitome_std::models::Models;
+    ///
+    /// # let compactor = MessagesCompactor::new("nothing", |messages: Vec<Held>, _: CompactionOptions| async move { Ok(messages) });
+    /// let model = Models::builtin().find("claude-sonnet-4-5")?;
+    /// let mut auto = AutoCompaction::new(Arc::new(compactor));
+    /// if let Some(prices) = model.prices {
+    ///     auto = auto.with_payback(PaybackRule::new(prices).with_requests(30));
+    /// }
+    /// assert_eq!(auto.payback.map(|rule| rule.requests), Some(30));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn with_payback(mut self, rule: PaybackRule) -> Self {
+        self.payback = Some(rule);
         self
     }
 

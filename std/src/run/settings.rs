@@ -7,6 +7,7 @@ use epitome_core::{ClassEstimator, ModelKey, Profile, TokenCounter};
 use serde_json::{Map, Value};
 
 use crate::compaction::{AutoCompaction, Compaction};
+use crate::history::Timestamp;
 use crate::message::Str;
 use crate::provider::{AgentInfo, Providers};
 use crate::session::{IdSource, Tool, UuidSource};
@@ -75,6 +76,10 @@ pub struct RunSettings {
     pub counter: Arc<dyn TokenCounter + Send + Sync>,
     /// Names sessions and runs; by default random UUIDs.
     pub ids: Arc<dyn IdSource>,
+    /// Says when a request is made, where a [`PaybackRule`](crate::compaction::PaybackRule) has to know how long the session was
+    /// idle; by default the system's clock. A history has its own, which is given in the same way
+    /// ([`History::with_clock`](crate::history::History::with_clock)).
+    pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
 impl RunSettings {
@@ -93,6 +98,7 @@ impl RunSettings {
             model: Str::default(),
             counter: Arc::new(ClassEstimator::new()),
             ids: Arc::new(UuidSource),
+            clock: Arc::new(Timestamp::now),
         }
     }
 
@@ -156,6 +162,13 @@ impl RunSettings {
     #[must_use]
     pub fn with_ids(mut self, ids: Arc<dyn IdSource>) -> Self {
         self.ids = ids;
+        self
+    }
+
+    /// The same with another clock than the system's.
+    #[must_use]
+    pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        self.clock = Arc::new(clock);
         self
     }
 
