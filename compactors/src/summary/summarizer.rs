@@ -53,10 +53,9 @@ pub trait Summarizer: Send + Sync + fmt::Debug {
     /// [`SummaryError`]. The history is left as it is.
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<String, SummaryError>;
 
-    /// What a summary of `tokens` costs that stands for `covered` tokens, in thousandths of an input token of the conversation's
-    /// model, whose prices are given. By default that of a request of its own to that model ([`Prices::summary`]); 0 where no
-    /// model is asked. `cached` is the size of the request that would be sent next, where there is one and its beginning stands
-    /// in the prompt cache.
+    /// The price of a summary of `tokens` in the place of `covered` tokens, in thousandths of an input token of the conversation's
+    /// model, whose `prices` are given. By default it is that of a separate request to the same model ([`Prices::summary`]). Return 0
+    /// if no model is asked. `cached` is the size of the next request, if there is one and the prompt cache is warm.
     fn price(&self, prices: &Prices, covered: u64, tokens: u64, cached: Option<u64>) -> u64 {
         let _ = cached;
         prices.summary(covered, tokens)

@@ -64,16 +64,15 @@ pub struct AutoCompaction {
     /// When it is due; by default when the next request has more than 100,000 tokens.
     pub trigger: Trigger<'static>,
     /// When a compactor that can begin before it is due begins: see [`Compactor::as_early`]. `None`, by default, is when the
-    /// next request has more than 80 % of what makes a compaction due. With a [`PaybackRule`], a compaction is due from here on
-    /// if the provider's cache has expired.
+    /// next request has more than 80 % of what makes a compaction due. With a [`PaybackRule`], a compaction is due from here
+    /// on if the provider's cache has expired.
     pub early: Option<Trigger<'static>>,
     /// Where in a run the trigger is looked at.
     pub points: RunPoints,
     /// In how many requests at most one compaction is made, unless the next request would not fit; 2 by default
     /// ([`Pacing::SPACING_TURNS`]). 0 and 1 are no limit.
     pub spacing: u32,
-    /// Within how many requests a compaction has to pay; `None`, by default, where that does not matter, or where nobody knows
-    /// what the model charges.
+    /// The rule that a compaction has to pay for itself. `None`, by default, is no such rule.
     pub payback: Option<PaybackRule>,
     /// What the compactor is told.
     pub options: CompactionOptions,
@@ -124,17 +123,18 @@ impl AutoCompaction {
         self
     }
 
-    /// The same, which compacts where that pays within the requests that `rule` expects, by the prices of the model: a plan that
-    /// saves less is not carried out, and nobody is asked for its summaries, as long as the next request fits
+    /// The same, which compacts only if the compaction pays within the requests that `rule` expects. A plan that saves less is not
+    /// carried out and no model writes its summaries, as long as the next request fits
     /// ([`RunEvent::DoesNotPay`](crate::run::RunEvent::DoesNotPay)).
     ///
-    /// If the session was idle for longer than the provider's cache lives, all of the next request is paid for anew, compacted
-    /// or not. Then a compaction is due earlier: at the line of [`AutoCompaction::early`], with the goal that it has when it is
-    /// due by its trigger. How long it was idle is known where the same [`AgentSession`](crate::session::AgentSession) made the
-    /// last request under a rule, or one that was written and read again.
+    /// *After idle time*: if the provider's cache has expired since the session's last request, the next request is written anew,
+    /// compacted or not. A compaction is then due earlier: at the line of [`AutoCompaction::early`], with the goal that the trigger
+    /// has. The session notes the time of its last request under a rule, also when it is written and read again. A session without
+    /// such a note counts as one with a warm cache, and so does each session of a provider that publishes no lifetime.
     ///
-    /// The rule is kept by compactors that ask for it ([`CompactionCx::payback`](super::CompactionCx::payback)), as those of
-    /// `epitome-compactors` do. A [`MessagesCompactor`](super::MessagesCompactor) has paid for what it returns, and does not ask.
+    /// *Which compactors*: those that apply the rule of their context ([`CompactionCx::payback`](super::CompactionCx::payback)),
+    /// such as the engine of `epitome-compactors`. A [`MessagesCompactor`](super::MessagesCompactor) does not: its function may have
+    /// asked a model already.
     ///
     /// ```
     /// use std::sync::Arc;

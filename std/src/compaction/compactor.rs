@@ -164,7 +164,7 @@ impl<'a> CompactionCx<'a> {
         self
     }
 
-    /// The same under the rule that it has to pay, if there is one.
+    /// The same under a rule that the compaction has to pay for itself, if there is one.
     #[must_use]
     pub const fn with_payback(mut self, rule: Option<PaybackRule>) -> Self {
         self.payback = rule;
@@ -243,8 +243,8 @@ impl<'a> CompactionCx<'a> {
         self.pass
     }
 
-    /// The rule that it has to pay, if there is one. Where a compaction would not, and can wait ([`Pass::can_wait`]), the
-    /// outcome is [`CompactionOutcome::DoesNotPay`].
+    /// The rule that the compaction has to pay for itself, if there is one. If it does not pay and can wait ([`Pass::can_wait`]), the
+    /// compactor returns [`CompactionOutcome::DoesNotPay`] and changes nothing.
     #[must_use]
     pub const fn payback(&self) -> Option<&PaybackRule> {
         self.payback.as_ref()
@@ -337,7 +337,7 @@ pub enum CompactionOutcome {
     Compacted(CompactionResult),
     /// Nothing yet: what was begun before it was due is not ready, and the request fits without it.
     UnderWay,
-    /// Nothing: what is planned would not pay within the requests that are expected, and the request fits without it.
+    /// Nothing: the plan does not pay within the requests that are expected, and the request fits without it.
     DoesNotPay(Payback),
 }
 

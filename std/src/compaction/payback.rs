@@ -1,21 +1,24 @@
-//! Whether a compaction is worth what it costs.
+//! The rule that a compaction has to pay for itself.
 
 use crate::models::{Cache, Prices};
 
-/// The rule that a compaction has to pay within so many requests, by the prices of the conversation's model. A compaction that
-/// does not is left until it does, or until the next request would not fit: then it is made whatever it costs, as one is that was
-/// asked for ([`Pass::can_wait`](epitome_core::Pass::can_wait)).
+/// The rule that a compaction has to pay for itself within a number of requests, by the prices of the conversation's model.
 ///
-/// It is no [`Trigger`](epitome_core::Trigger): a trigger knows how large a request is, and only a plan knows how much of it goes,
-/// how much of the beginning stays, and who has to be asked for a summary. So a compactor asks, when it has a plan and before it
-/// asks anybody.
+/// A compaction that does not pay is not made. The rule holds back only passes that can wait
+/// ([`Pass::can_wait`](epitome_core::Pass::can_wait)): never a compaction that the caller asks for, one after a refusal by the
+/// provider, or one without which the next request does not fit.
+///
+/// It is not a [`Trigger`](epitome_core::Trigger), because a trigger knows only the size of the request. The plan knows how many
+/// tokens go, how many of the first ones stay, and whether a model has to write a summary. A compactor therefore applies the rule
+/// to its plan, before it asks a model.
 ///
 /// # Formula
-/// With N tokens before, n after, the first P of them as they were, S for what is written, and the prices w and r of writing to
-/// the cache and reading from it, a compaction pays after `K = ((n - P)(w - r) + S) / ((N - n) r)` requests on a warm cache
-/// ([`Prices::pays_after`]). It passes where K is no more than the expected number of requests H, which is the same as the
-/// least amount that is worth reclaiming: `N - n >= ((n - P)(w - r) + S) / (r H)`. On a cache that has expired all is written anew
-/// in either case, and it pays at once unless a summary costs more than `(N - n) w` ([`Prices::pays_after_when_cold`]).
+/// N is the number of tokens before, n after, P the number of the first tokens that stay as they were, S the price of the summary,
+/// w and r the prices of a token that is written to the cache and of one that is read from it. On a warm cache a compaction pays
+/// after `K = ((n - P)(w - r) + S) / ((N - n) r)` requests ([`Prices::pays_after`]). The rule lets it pass if K is at most H, the
+/// expected number of requests. This is the same as a least amount to reclaim: `N - n >= ((n - P)(w - r) + S) / (r H)`. On an
+/// expired cache all tokens are written anew with and without the compaction: it pays at once unless S is more than `(N - n) w`
+/// ([`Prices::pays_after_when_cold`]). The formula adds up the prices of the requests; the unit tests pay for them one by one.
 ///
 /// ```
 /// use epitome_std::compaction::PaybackRule;
@@ -36,29 +39,29 @@ use crate::models::{Cache, Prices};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PaybackRule {
-    /// What the conversation's model charges.
+    /// The prices of the conversation's model.
     pub prices: Prices,
-    /// Within how many requests it has to pay: how many are still expected. 30 by default ([`PaybackRule::REQUESTS`]).
+    /// The number of requests that are still expected. 30 by default ([`PaybackRule::REQUESTS`]).
     pub requests: u64,
-    /// Whether the provider's cache still holds the last request. A run sees to it.
+    /// The state of the provider's cache. A run sets it.
     pub cache: Cache,
-    /// How many tokens stand in front of what is compacted and are no part of it, such as tools. A run sees to it.
+    /// The number of tokens in front of the history that are not part of it, such as tools. A run sets it.
     pub front: u64,
 }
 
 impl PaybackRule {
-    /// How many requests are expected by default. A compaction by default frees 50,000 tokens, and what it has freed serves until it
-    /// is filled again: in eleven recorded conversations of agents, each of over 20,000 tokens, a request adds 325 to 1,688 tokens
-    /// (in the middle 837), which fills it after 30 to 154 requests.
+    /// The number of requests that are expected by default. The default trigger and goal free 50,000 tokens. In eleven recorded
+    /// conversations of agents, each of more than 20,000 tokens, one request adds 325 to 1,688 tokens (median 837), so that the
+    /// freed room is full again after 30 to 154 requests.
     pub const REQUESTS: u64 = 30;
 
-    /// It has to pay within [`PaybackRule::REQUESTS`] by these prices, on a warm cache.
+    /// The rule with these prices, [`PaybackRule::REQUESTS`] and a warm cache.
     #[must_use]
     pub const fn new(prices: Prices) -> Self {
         Self { prices, requests: Self::REQUESTS, cache: Cache::Warm, front: 0 }
     }
 
-    /// The same with another number of requests that are still expected. With none, what costs anything never pays.
+    /// The same with another number of expected requests. With 0, only a compaction that costs nothing passes.
     #[must_use]
     pub const fn with_requests(mut self, requests: u64) -> Self {
         self.requests = requests;
@@ -79,8 +82,8 @@ impl PaybackRule {
         self
     }
 
-    /// When a compaction from `before` tokens to `after` pays, of which the first `stable` are as they were. `made` is what it
-    /// costs to make it, in thousandths of an input token: [`Prices::summary`], or 0 without a model.
+    /// Computes when a compaction from `before` tokens to `after` pays, of which the first `stable` stay as they were. `made` is the
+    /// price of making it, in thousandths of an input token: [`Prices::summary`], or 0 without a model.
     #[must_use]
     pub fn payback(&self, before: u64, after: u64, stable: u64, made: u64) -> Payback {
         let [before, after, stable] = [before, after, stable].map(|tokens| tokens.saturating_add(self.front));
@@ -92,15 +95,15 @@ impl PaybackRule {
     }
 }
 
-/// When a compaction pays, and when it has to.
+/// The number of requests after which a compaction pays, and the number that is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Payback {
-    /// After so many requests it has cost no more than going on without it: 0 at once, `None` never.
+    /// The number of requests after which it has cost no more than going on without it: 0 is at once, `None` is never.
     pub after_requests: Option<u64>,
-    /// How many requests are expected.
+    /// The number of requests that are expected.
     pub expected_requests: u64,
-    /// For which state of the cache.
+    /// The state of the cache for which that holds.
     pub cache: Cache,
 }
 

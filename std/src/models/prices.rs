@@ -64,8 +64,8 @@ impl Prices {
         (saves > 0).then(|| self.costs(after, stable, made).div_ceil(saves))
     }
 
-    /// What such a compaction costs while the cache is warm, in thousandths of an input token: what it cost to make it, and
-    /// what is written to the cache once more.
+    /// The price of such a compaction while the cache is warm, in thousandths of an input token: `made`, and the tokens that are
+    /// written to the cache once more.
     #[must_use]
     pub fn costs(&self, after: u64, stable: u64, made: u64) -> u64 {
         let stable = if stable < self.cached_min { 0 } else { stable.min(after) };
@@ -73,7 +73,7 @@ impl Prices {
         after.saturating_sub(stable).saturating_mul(once).saturating_add(made)
     }
 
-    /// What it saves with each request while the cache is warm, in thousandths of an input token.
+    /// The amount that each request saves after it while the cache is warm, in thousandths of an input token.
     #[must_use]
     pub fn saves(&self, before: u64, after: u64) -> u64 {
         before.saturating_sub(after).saturating_mul(u64::from(self.read))
@@ -102,7 +102,7 @@ impl Prices {
         }
     }
 
-    /// Whether the cache has expired for whoever was idle for so long. Where no lifetime is published, that is never known.
+    /// The state of the cache after a pause of this length. Without a published lifetime it counts as warm.
     #[must_use]
     pub fn cache_after(&self, idle: Duration) -> Cache {
         if self.lifetime.is_some_and(|lifetime| idle > lifetime) { Cache::Cold } else { Cache::Warm }
@@ -120,8 +120,7 @@ impl Prices {
     pub fn summary(&self, covered: u64, tokens: u64) -> u64 {
         covered.saturating_mul(INPUT).saturating_add(tokens.saturating_mul(u64::from(self.output)))
     }
-    /// What a summary of so many tokens costs that is asked for behind a request of `cached` tokens, all of which stand in the
-    /// cache.
+    /// The price of a summary of `tokens` that a model writes behind a request of `cached` tokens, all of them in the cache.
     #[must_use]
     pub fn summary_within(&self, cached: u64, tokens: u64) -> u64 {
         let (read, output) = (u64::from(self.read), u64::from(self.output));

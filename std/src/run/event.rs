@@ -58,12 +58,12 @@ pub enum RunEvent {
         /// Why, in the compactor's words.
         reason: Cow<'static, str>,
     },
-    /// A compaction was due, and would not pay within the requests that are expected: it waits until it does, or until the next
-    /// request would not fit. Told once in a run.
+    /// A compaction was due and does not pay within the requests that are expected. It waits until it pays or the next request
+    /// does not fit. Told once in a run.
     DoesNotPay {
         /// Where in the run.
         point: Point,
-        /// When it would pay, and within how many requests it has to.
+        /// The number of requests after which it pays, and the number that is expected.
         payback: Payback,
     },
     /// A compaction was due and failed. The history is as it was.

@@ -76,9 +76,8 @@ pub struct RunSettings {
     pub counter: Arc<dyn TokenCounter + Send + Sync>,
     /// Names sessions and runs; by default random UUIDs.
     pub ids: Arc<dyn IdSource>,
-    /// Says when a request is made, where a [`PaybackRule`](crate::compaction::PaybackRule) has to know how long the session was
-    /// idle; by default the system's clock. A history has its own, which is given in the same way
-    /// ([`History::with_clock`](crate::history::History::with_clock)).
+    /// The clock that tells how long a session was idle, for a [`PaybackRule`](crate::compaction::PaybackRule): by default the
+    /// system's, as in [`History::with_clock`](crate::history::History::with_clock). Without a rule it is not read.
     pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
 

@@ -1,5 +1,7 @@
 //! The rule against requests that are paid for one by one.
 
+use core::time::Duration;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -146,6 +148,16 @@ proptest! {
         prop_assert_eq!(free.payback().after_requests, pays);
         let at_once = case.prices.pays_at_once_when_cold(case.before, case.after, case.made);
         prop_assert!(!at_once || cold.after_requests.is_some_and(|requests| requests <= 1));
+    }
+}
+
+#[test]
+fn a_cache_expires_after_its_lifetime_and_never_without_one() {
+    let five_minutes = Prices { lifetime: Some(Duration::from_secs(300)), ..Prices::new(100, 5_000) };
+    for (millis, cache) in [(0, Cache::Warm), (300_000, Cache::Warm), (300_001, Cache::Cold)] {
+        let idle = Duration::from_millis(millis);
+        assert_eq!(five_minutes.cache_after(idle), cache);
+        assert_eq!(Prices::new(100, 5_000).cache_after(idle), Cache::Warm);
     }
 }
 
