@@ -193,10 +193,11 @@ impl Run<'_> {
     pub async fn refused(&mut self, handle: RequestHandle, window: Option<u64>) -> Result<(), RunError> {
         self.check_idle()?;
         self.check_handle(&handle)?;
-        let Some(auto) = self.compaction.clone() else {
+        let Some(mut auto) = self.compaction.clone() else {
             return Err(RunError::Misuse("nothing can be compacted: the run has no compactor"));
         };
         let point = Point::BeforeCall;
+        auto.payback = self.payback_at(point);
         if self.primary_at(point).is_none() {
             return Err(RunError::Misuse(
                 "nothing can be compacted: no history provider is the only one that loads",
@@ -311,14 +312,13 @@ impl Run<'_> {
 
     /// What is configured for this point of the run, if something is, with the rule that it has to pay as it stands now.
     fn auto_at(&self, point: Point) -> Option<AutoCompaction> {
-        let mut auto = self.compaction.clone()?;
+        let auto = self.compaction.as_ref()?;
         let on = match point {
             Point::BeforeRun => auto.points.before_run(),
             Point::BeforeCall => auto.points.before_call(),
             Point::AfterRun => auto.points.after_run(),
         };
-        auto.payback = self.payback_at(point);
-        on.then_some(auto)
+        on.then(|| AutoCompaction { payback: self.payback_at(point), ..auto.clone() })
     }
 
     /// The provider whose history is compacted; if there is none, that is told once.
