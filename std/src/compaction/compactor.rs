@@ -243,8 +243,8 @@ impl<'a> CompactionCx<'a> {
         self.pass
     }
 
-    /// The rule that the compaction has to pay for itself, if there is one. If it does not pay and can wait ([`Pass::can_wait`]), the
-    /// compactor returns [`CompactionOutcome::DoesNotPay`] and changes nothing.
+    /// The rule that the compaction has to pay for itself, if there is one. If it does not pay and can wait
+    /// ([`Pass::can_wait`]), the compactor returns [`CompactionOutcome::DoesNotPay`] and changes nothing.
     #[must_use]
     pub const fn payback(&self) -> Option<&PaybackRule> {
         self.payback.as_ref()
