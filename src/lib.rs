@@ -30,6 +30,11 @@ struct FromAgentFramework;
 #[doc = include_str!("../docs/adding-a-strategy.md")]
 struct AddingAStrategy;
 
+/// The page's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/what-is-kept.md")]
+struct WhatIsKept;
+
 /// The guide's examples, compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/adding-a-provider.md")]

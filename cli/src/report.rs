@@ -12,11 +12,13 @@ use crate::scan::Uncounted;
 use crate::strategy::Strategies;
 
 mod lost;
+mod pays;
 mod picture;
 mod rows;
 mod text;
 
 pub(crate) use lost::LossRow;
+pub(crate) use pays::Pays;
 pub(crate) use picture::Picture;
 pub(crate) use rows::{Row, place_of, table};
 
@@ -98,15 +100,6 @@ impl Figures {
             floor_hard: floors.hard,
         }
     }
-}
-
-/// When a compaction has cost no more than going on without it.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct Pays {
-    /// After so many requests while the prompt cache is warm; `None`, in JSON `null`: never.
-    pub(crate) after_requests: Option<u64>,
-    /// Whether the next request alone pays for it where the cache has expired.
-    pub(crate) at_once_when_cold: bool,
 }
 
 /// What making the result legal took.
@@ -334,10 +327,7 @@ impl Report {
         let made =
             if asks { prices.summary(covered, replaced().map(|group| group.tokens_after).sum()) } else { 0 };
         let (before, after) = (self.tokens_before, self.tokens_after);
-        self.pays = Some(Pays {
-            after_requests: prices.pays_after(before, after, self.stable_prefix_tokens, made),
-            at_once_when_cold: prices.pays_at_once_when_cold(before, after, made),
-        });
+        self.pays = Some(Pays::new(prices, (before, after, self.stable_prefix_tokens), made));
     }
 
     /// So many rules are broken after the repair.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use async_trait::async_trait;
-use epitome_core::{Budget, Draft, Pass, Protection, Strategy, Unchanged};
+use epitome_core::{Budget, Draft, Pass, Protection, Strategy};
 use epitome_std::compaction::{CompactionCx, CompactionOutcome, Compactor, Discarded, FellBack};
 use epitome_std::history::{CompactionRecord, Live, Notes, StoreErrorKind};
 use epitome_std::message::Str;
@@ -25,7 +25,7 @@ use crate::managed::ServiceWriter;
 use crate::summary::DEADLINE;
 use crate::{EphemeralFirst, Ledger, MadeStrategy, Pipeline, StrategySpec, Summarizer};
 use again::Again;
-use attempt::Attempt;
+use attempt::{Attempt, Made as Attempted, NotMade, Ready};
 use written::Written;
 
 pub use background::{Background, BackgroundTask};
@@ -100,7 +100,10 @@ impl Made<'_> {
 ///
 /// *If the provider has refused the request*, what is committed fits; or there is an error that says by how much it would not.
 ///
-/// *Proactively* it does nothing for less than a twentieth of what there is: each pass voids the provider's cache.
+/// *Proactively* it does nothing for less than a twentieth of what there is: each pass voids the provider's cache. Under a
+/// [`PaybackRule`](epitome_std::compaction::PaybackRule) it does nothing that does not pay within the requests that are expected: the
+/// outcome is [`CompactionOutcome::DoesNotPay`], no summary is written, and no fallback is tried. The price of a summary is
+/// [`Summarizer::price`] at its greatest length.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -217,13 +220,9 @@ impl Engine {
     }
 
     /// The record of the first rule that leads to a request that fits; if none does, of the first that leads to any.
-    async fn ready(
-        &self,
-        cx: &mut CompactionCx<'_>,
-        written: &mut Written,
-    ) -> Result<Result<(CompactionRecord, Again), &'static str>, SessionError> {
+    async fn ready(&self, cx: &mut CompactionCx<'_>, written: &mut Written) -> Attempted {
         let (budget, pass) = (*cx.budget(), cx.pass());
-        let (mut too_large, mut unchanged) = (None, None);
+        let mut too_large = None::<Ready>;
         let mut failed = None::<(&str, SessionError)>;
         for rule in &self.rules {
             let made = rule.strategy(cx.history().live());
@@ -235,18 +234,24 @@ impl Engine {
                 false => made.rule(),
             };
             match attempt.make(made, written).await {
-                Ok(Ok(ready)) if ready.0.tokens_after <= budget.limit() => {
+                Ok(Ok(ready)) if ready.record.tokens_after <= budget.limit() => {
                     if let Some((failed, error)) = &failed {
                         written.fell_back = Some(FellBack::new(*failed, error.kind(), rule.name()));
                     }
                     return Ok(Ok(ready));
                 }
                 Ok(Ok(ready)) => {
-                    debug!(rule = rule.name(), tokens = ready.0.tokens_after, "the request would not fit");
+                    debug!(
+                        rule = rule.name(),
+                        tokens = ready.record.tokens_after,
+                        "the request would not fit"
+                    );
                     too_large = too_large.or(Some(ready));
                 }
                 // It has nothing to take; another one may have.
-                Ok(Err(NOTHING)) => unchanged = unchanged.or(Some(NOTHING)),
+                Ok(Err(NotMade::Nothing)) => {}
+                // What has failed is told, so that it is not tried before each request.
+                Ok(Err(NotMade::DoesNotPay(_))) if failed.is_some() => {}
                 Ok(Err(why)) => return Ok(Err(why)),
                 Err(error) => {
                     debug!(rule = rule.name(), kind = ?error.kind(), "a rule has failed");
@@ -255,10 +260,10 @@ impl Engine {
             }
         }
         match (too_large, failed) {
-            (Some((record, _)), _) if pass == Pass::Overflow => Err(does_not_fit(&record, &budget)),
+            (Some(ready), _) if pass == Pass::Overflow => Err(does_not_fit(&ready.record, &budget)),
             (Some(ready), _) => Ok(Ok(ready)),
             (None, Some((_, error))) => Err(error),
-            (None, None) => Ok(Err(unchanged.unwrap_or(NOTHING))),
+            (None, None) => Ok(Err(NotMade::Nothing)),
         }
     }
 }
@@ -283,9 +288,6 @@ impl Strategy for Recorded<'_> {
         Pipeline::of(&[self.0, &Ledger::new()]).plan(draft);
     }
 }
-
-/// What a plan says that has found nothing to take.
-const NOTHING: &str = Unchanged::NothingToDrop.as_str();
 
 fn does_not_fit(record: &CompactionRecord, budget: &Budget) -> SessionError {
     let (after, limit) = (record.tokens_after, budget.limit());
@@ -328,11 +330,11 @@ impl Engine {
                 }
                 None => None,
             };
-            let (record, verdicts) = match rebased {
+            let Ready { record, verdicts, payback } = match rebased {
                 Some(ready) => ready,
                 None => match self.ready(cx, written).await? {
                     Ok(ready) => ready,
-                    Err(why) => return Ok(CompactionOutcome::Unchanged(why.into())),
+                    Err(why) => return Ok(why.into()),
                 },
             };
             match cx.history().commit(&record).await {
@@ -340,7 +342,9 @@ impl Engine {
                     debug!(compactor = self.name(), conflicts, "compacted");
                     written.losses().for_each(|loss| cx.lost(loss.clone()));
                     written.fell_back.take().into_iter().for_each(|fell_back| cx.fall_back(fell_back));
-                    return Ok(CompactionOutcome::Compacted(cx.result_since(before)));
+                    let mut result = cx.result_since(before);
+                    result.payback = payback;
+                    return Ok(CompactionOutcome::Compacted(result));
                 }
                 Err(error) if error.kind() == StoreErrorKind::Conflict && conflicts < CONFLICTS_MAX => {
                     debug!(compactor = self.name(), conflicts, "somebody else was there first");

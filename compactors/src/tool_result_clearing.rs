@@ -69,7 +69,8 @@ impl<'a> ToolResultClearing<'a> {
         self
     }
 
-    /// How many tokens it must free, or it clears nothing: each clearing voids the provider's cache from there on.
+    /// How many tokens it must free, or it clears nothing: each clearing voids the provider's cache from there on. A
+    /// `PaybackRule` of `epitome-std` computes that amount for each plan from the prices of the model, and makes this one needless.
     #[must_use]
     pub const fn clear_at_least(mut self, tokens: u64) -> Self {
         self.clear_at_least = tokens;

@@ -10,6 +10,7 @@ mod groups;
 mod kept;
 mod live_request;
 mod messages;
+mod payback;
 
 pub use auto::{AutoCompaction, Compaction, CompactionOptions, RunPoints};
 pub use compactor::{CompactionCx, CompactionOutcome, CompactionResult, Compactor, FellBack};
@@ -19,3 +20,4 @@ pub(crate) use groups::DropGroups;
 pub use kept::{KeptCompactor, KeptSession};
 pub use live_request::LiveRequest;
 pub use messages::{Held, MessagesCompactor};
+pub use payback::{Payback, PaybackRule};

@@ -34,7 +34,7 @@ use std::sync::LazyLock;
 use epitome_core::{Budget, BudgetError, Framing, ImageRule, MediaRules, Profile, RESERVE_MAX, ToolFraming};
 
 pub use counter::ModelCounter;
-pub use prices::Prices;
+pub use prices::{Cache, Prices};
 pub use row::RowError;
 pub use tools::{ToolsError, measure_tools};
 

@@ -44,6 +44,7 @@ mod finish;
 mod live;
 mod partial;
 mod pass;
+mod payback;
 mod pending;
 mod prompt;
 mod render;

@@ -1,6 +1,7 @@
 //! `epitome stats`: what a transcript consists of, and what it costs.
 
 mod by;
+mod compacted;
 mod compare;
 mod session;
 
@@ -8,6 +9,7 @@ use std::process::ExitCode;
 
 use epitome::core::message::{MessageView as _, PartView, Role};
 use epitome::core::{Basis, TokenCounter, Tokens, count_message, measure_each};
+use epitome::std::models::Prices;
 use serde::Serialize;
 
 use crate::amount::{counted, grouped};
@@ -19,6 +21,8 @@ use crate::report::{place_of, share};
 use crate::scan::{self, ESTIMATE, Groups};
 use crate::silent::Silent;
 use crate::transcript::{Input, Transcript};
+
+use compacted::Compacted;
 
 /// What one conversation consists of. Sizes are in tokens, by the exact counter unless they say otherwise.
 #[derive(Debug, Serialize)]
@@ -38,6 +42,9 @@ struct Stats {
     by_role: Vec<Share>,
     by_kind: Vec<Share>,
     largest: Vec<Large>,
+    /// What a compaction would cost, if the prices of the model are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compacted: Option<Compacted>,
     /// Of a session file.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<session::Session>,
@@ -75,11 +82,12 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
     let counter = model::counter(found.as_ref(), args.tokenizer.as_deref(), REFERENCE)?;
     // The estimate is for the same model: only its tokenizer is another.
     let estimator = model::counter(found.as_ref(), Some(ESTIMATE), ESTIMATE)?;
+    let prices = found.as_ref().and_then(|model| model.prices);
     let input = Input::open_to_look(&args.input)?;
     let transcripts = input.transcripts(&args.input)?;
     let stats = transcripts
         .into_iter()
-        .map(|transcript| Stats::of(transcript, &*counter, &*estimator))
+        .map(|transcript| Stats::of(transcript, (&*counter, &*estimator), prices.as_ref()))
         .collect::<Result<Vec<_>>>()?;
     let text = match (args.json, stats.as_slice()) {
         (true, [only]) if !args.input.each => serde_json::to_string_pretty(only),
@@ -99,8 +107,8 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
 impl Stats {
     fn of(
         mut transcript: Transcript<'_>,
-        counter: &dyn TokenCounter,
-        estimator: &dyn TokenCounter,
+        (counter, estimator): (&dyn TokenCounter, &dyn TokenCounter),
+        prices: Option<&Prices>,
     ) -> Result<Self> {
         let session = session::Session::of(&transcript);
         let (mut index, mut at) = (Groups::new(), 0);
@@ -140,6 +148,7 @@ impl Stats {
             by_role: roles.0,
             by_kind: kinds.0,
             largest,
+            compacted: prices.and_then(|prices| Compacted::of(view, prices)),
             session,
         })
     }
@@ -179,6 +188,7 @@ impl Stats {
                 grouped(u64::from(*tokens))
             );
         }
+        text += &self.compacted.map(Compacted::to_text).unwrap_or_default();
         text += &self.session.as_ref().map(session::Session::to_text).unwrap_or_default();
         text
     }

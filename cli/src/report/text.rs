@@ -203,20 +203,6 @@ pub(super) const KINDS: [(GroupKind, &str); 6] = [
 ];
 
 /// What making a transcript legal took; of what only some providers ask for, what there was.
-impl Pays {
-    fn to_text(self) -> String {
-        let warm = match self.after_requests {
-            None => "never while the prompt cache is warm".to_owned(),
-            Some(0) => "at once while the prompt cache is warm".to_owned(),
-            Some(requests) => {
-                format!("after {} while the prompt cache is warm", counted(requests, "request"))
-            }
-        };
-        let cold = if self.at_once_when_cold { "at once" } else { "later" };
-        format!("pays      {warm}, {cold} when it has expired\n")
-    }
-}
-
 fn repair_line(repair: RepairCounts) -> String {
     let RepairCounts {
         left_out,

@@ -52,8 +52,17 @@ fn a_report_says_when_the_compaction_pays_by_the_prices_of_the_model() {
     let done = with("house", "30%");
     let figure = |name: &str| done[name].as_u64().unwrap();
     let (before, after) = (figure("tokens_before"), figure("tokens_after"));
-    let requests = ((after - figure("stable_prefix_tokens")) * 1_150).div_ceil((before - after) * 100);
-    assert_eq!(done["pays"], json!({"after_requests": requests, "at_once_when_cold": true}));
+    let (costs, saves) = ((after - figure("stable_prefix_tokens")) * 1_150, (before - after) * 100);
+    let requests = costs.div_ceil(saves);
+    let pays = |costs: u64, saves: u64, requests: u64| {
+        json!({
+            "costs_input_tokens": (costs + 500) / 1_000,
+            "saves_input_tokens": (saves + 500) / 1_000,
+            "after_requests": requests,
+            "at_once_when_cold": true,
+        })
+    };
+    assert_eq!(done["pays"], pays(costs, saves, requests));
     assert_eq!(with("free", "30%")["pays"]["after_requests"], Value::Null);
     // What stays as it is costs nothing; and of a model without prices nothing is said.
     assert!(with("house", "100%").get("pays").is_none());
@@ -61,9 +70,55 @@ fn a_report_says_when_the_compaction_pays_by_the_prices_of_the_model() {
     let said =
         run(&["compact", text(&file), "--model", "house", "--models", text(&rows), "--keep", "30%"]).ok();
     let line = format!(
-        "\npays      after {requests} requests while the prompt cache is warm, at once when it has expired\n"
+        "\ncosts     as much as {} input tokens once, saves {} with each request on a warm prompt cache\n\
+         pays      after {requests} requests while the prompt cache is warm, at once when it has expired\n",
+        grouped((costs + 500) / 1_000),
+        grouped((saves + 500) / 1_000)
     );
     assert!(said.contains(&line), "{said}");
+}
+
+/// As people read it, below a million.
+fn grouped(amount: u64) -> String {
+    if amount < 1_000 { amount.to_string() } else { format!("{},{:03}", amount / 1_000, amount % 1_000) }
+}
+
+#[test]
+fn statistics_say_what_a_compaction_would_cost_by_the_prices_of_the_model() {
+    let folder = Folder::new();
+    let file = folder.file("in.json", serde_json::to_string(&messages(40)).unwrap());
+    let rows = folder.file(
+        "own.csv",
+        "house,qwen,estimate,50000,,,none,1.25/0.1/5/0,,\ndear,qwen,estimate,50000,,,none,1/0/1/0,,\n",
+    );
+    let with = |model: &str| {
+        run(&["stats", text(&file), "--model", model, "--models", text(&rows), "--json"]).json()
+    };
+    let (said, compact) =
+        (with("house"), report(&file, &["--model", "house", "--models", text(&rows), "--keep", "50%"]));
+    let would = &said["compacted"];
+    assert_eq!(would["strategy"], "truncate");
+    // What `compact --keep 50%` says of the same conversation.
+    for (name, same) in [
+        ("tokens_after", &compact["tokens_after"]),
+        ("stable_prefix_tokens", &compact["stable_prefix_tokens"]),
+        ("costs_input_tokens", &compact["pays"]["costs_input_tokens"]),
+        ("saves_input_tokens", &compact["pays"]["saves_input_tokens"]),
+        ("after_requests", &compact["pays"]["after_requests"]),
+        ("at_once_when_cold", &compact["pays"]["at_once_when_cold"]),
+    ] {
+        assert!(would[name] == *same && !same.is_null(), "{name}: {would} and {compact}");
+    }
+    assert_eq!(with("dear")["compacted"]["after_requests"], Value::Null);
+    let plain = run(&["stats", text(&file), "--model", "house", "--models", text(&rows)]).ok();
+    let line =
+        format!("\npays      after {} requests while the prompt cache is warm", would["after_requests"]);
+    assert!(plain.contains("\ncompacted to half by truncate: ") && plain.contains(&line), "{plain}");
+    // Without prices, and without anything that may go, nothing is said.
+    assert!(run(&["stats", text(&file), "--json"]).json().get("compacted").is_none());
+    let short = folder.file("short.json", serde_json::to_string(&messages(1)).unwrap());
+    let short = run(&["stats", text(&short), "--model", "house", "--models", text(&rows), "--json"]).json();
+    assert!(short.get("compacted").is_none(), "{short}");
 }
 
 #[test]

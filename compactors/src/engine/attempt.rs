@@ -7,12 +7,13 @@ use std::vec::Vec;
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
 use epitome_core::{
-    Budget, Cell, Outcome, Pass, Plan, Replacement, Scratch, StandIn, Strategy, SummaryGap, Writer,
-    measure_message, plan_with,
+    Budget, Cell, Outcome, Pass, Plan, Replacement, Scratch, StandIn, Strategy, SummaryGap, Unchanged,
+    Writer, measure_message, plan_with,
 };
-use epitome_std::compaction::{CompactionCx, LiveRequest};
+use epitome_std::compaction::{CompactionCx, CompactionOutcome, LiveRequest, Payback, PaybackRule};
 use epitome_std::history::{Committed, CompactionRecord, History, Live};
 use epitome_std::message::{Message, Str};
+use epitome_std::models::Cache;
 use epitome_std::session::{SessionError, SessionErrorKind};
 
 use super::Engine;
@@ -34,17 +35,46 @@ pub(super) struct Attempt<'a> {
     pass: Pass,
     live: Option<Arc<LiveRequest>>,
     focus: Option<Str>,
+    payback: Option<PaybackRule>,
 }
 
-/// A record and the verdicts that it was made of; or why there is none.
-pub(super) type Made = Result<Result<(CompactionRecord, Again), &'static str>, SessionError>;
+/// What can be committed.
+pub(super) struct Ready {
+    pub(super) record: CompactionRecord,
+    /// The verdicts that it was made of.
+    pub(super) verdicts: Again,
+    /// When it pays, if that matters.
+    pub(super) payback: Option<Payback>,
+}
+
+/// Why there is nothing to commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotMade {
+    /// The strategy has found nothing to take.
+    Nothing,
+    /// There is too little to gain, or another reason.
+    Because(&'static str),
+    DoesNotPay(Payback),
+}
+
+impl From<NotMade> for CompactionOutcome {
+    fn from(why: NotMade) -> Self {
+        match why {
+            NotMade::Nothing => Self::Unchanged(Unchanged::NothingToDrop.as_str().into()),
+            NotMade::Because(why) => Self::Unchanged(why.into()),
+            NotMade::DoesNotPay(payback) => Self::DoesNotPay(payback),
+        }
+    }
+}
+
+pub(super) type Made = Result<Result<Ready, NotMade>, SessionError>;
 
 impl<'a> Attempt<'a> {
     pub(super) fn new(engine: &'a Engine, cx: &'a mut CompactionCx<'_>) -> Self {
         let (budget, pass) = (*cx.budget(), cx.pass());
-        let (model, live) = (cx.model().clone(), cx.request().cloned());
+        let (model, live, payback) = (cx.model().clone(), cx.request().cloned(), cx.payback().copied());
         let focus = cx.options().focus().map(Str::from);
-        Self { engine, model, history: cx.history(), budget, pass, live, focus }
+        Self { engine, model, history: cx.history(), budget, pass, live, focus, payback }
     }
 
     /// Plans, fills and records.
@@ -58,35 +88,64 @@ impl<'a> Attempt<'a> {
         let scratch = Scratch::new(&mut cells).with_replacements(&mut replacements);
         let plan = match plan_with(index, &self.budget, self.pass, rule, scratch) {
             Ok(Outcome::Planned(plan)) => plan,
-            Ok(Outcome::Unchanged(why)) => return Ok(Err(why.as_str())),
+            Ok(Outcome::Unchanged(Unchanged::NothingToDrop)) => return Ok(Err(NotMade::Nothing)),
+            Ok(Outcome::Unchanged(why)) => return Ok(Err(NotMade::Because(why.as_str()))),
             Err(error) => {
                 let context = format!("{}: there is no plan", rule.name());
                 return Err(SessionError::new(SessionErrorKind::Infeasible, context).with_source(error));
             }
         };
-        if self.is_not_worth_it(&plan) {
-            return Ok(Err("too_little"));
+        let payback = self.payback(&plan, written);
+        if let Some(why) = self.holds_back(&plan, payback) {
+            return Ok(Err(why));
         }
-        let again = Again::of(&plan, self.history.live(), rule);
+        let verdicts = Again::of(&plan, self.history.live(), rule);
         let record = self.filled(plan, rule.name(), written).await?;
-        Ok(Ok((record, again)))
+        Ok(Ok(Ready { record, verdicts, payback }))
     }
 
     /// Gives the verdicts of a plan again, if what they are about is as it was and they are still legal.
-    pub(super) async fn rebase(
-        &self,
-        again: &Again,
-        written: &mut Written,
-    ) -> Option<(CompactionRecord, Again)> {
-        let (record, verdicts) = self.make(&again.on(self.history)?, written).await.ok()?.ok()?;
-        let fits = record.tokens_after <= self.budget.limit();
-        (fits && verdicts == *again).then_some((record, verdicts))
+    pub(super) async fn rebase(&self, again: &Again, written: &mut Written) -> Option<Ready> {
+        let ready = self.make(&again.on(self.history)?, written).await.ok()?.ok()?;
+        let fits = ready.record.tokens_after <= self.budget.limit();
+        (fits && ready.verdicts == *again).then_some(ready)
     }
 
-    fn is_not_worth_it(&self, plan: &Plan<'_>) -> bool {
+    /// Why a plan is not carried out, if it is not worth it and can wait.
+    fn holds_back(&self, plan: &Plan<'_>, payback: Option<Payback>) -> Option<NotMade> {
         let before = plan.tokens_before();
+        if !self.pass.can_wait(before, &self.budget) {
+            return None;
+        }
         let freed = before.saturating_sub(plan.tokens_after());
-        self.pass.can_wait(before, &self.budget) && freed.saturating_mul(GAIN_MIN) < before
+        if freed.saturating_mul(GAIN_MIN) < before {
+            return Some(NotMade::Because("too_little"));
+        }
+        payback.filter(|payback| !payback.is_expected()).map(NotMade::DoesNotPay)
+    }
+
+    /// When a plan pays, if that matters. What was written before is paid for.
+    fn payback(&self, plan: &Plan<'_>, written: &Written) -> Option<Payback> {
+        let rule = self.payback?;
+        let asked = plan.summaries().filter(|gap| {
+            gap.writer == Writer::Summarizer && written.known(&self.keys(gap), gap.allowance).is_none()
+        });
+        let made = asked.map(|gap| self.price(&gap, plan, &rule)).fold(0, u64::saturating_add);
+        let stable = plan.stable_prefix().tokens;
+        Some(rule.payback(plan.tokens_before(), plan.tokens_after(), stable, made))
+    }
+
+    /// What the text of a gap costs, in thousandths of an input token of the conversation's model.
+    fn price(&self, gap: &SummaryGap<'_>, plan: &Plan<'_>, rule: &PaybackRule) -> u64 {
+        let (prices, tokens) = (&rule.prices, gap.allowance.as_u64());
+        let covered = gap.groups().map(|group| group.tokens().as_u64()).fold(0, u64::saturating_add);
+        let cached = self.live.as_ref().filter(|_| rule.cache == Cache::Warm);
+        let cached = cached.map(|_| plan.tokens_before().saturating_add(rule.front));
+        match (&self.engine.service, &self.engine.summarizer) {
+            (None, Some(summarizer)) => summarizer.price(prices, covered, tokens, cached),
+            (Some(_), _) => prices.summary(covered, tokens),
+            (None, None) => 0,
+        }
     }
 
     async fn filled(

@@ -20,6 +20,7 @@ use tracing::debug;
 
 use super::Engine;
 use super::again::Again;
+use super::attempt::Ready;
 use super::region::Region;
 use super::written::{Known, Written};
 
@@ -129,14 +130,17 @@ impl Background {
     fn start(&self, cx: &mut CompactionCx<'_>) {
         let (budget, pass, model) = (*cx.budget(), cx.pass(), cx.model().clone());
         let (key, request, costs) = (cx.model_key(), cx.request().cloned(), cx.costs().clone());
+        let payback = cx.payback().copied();
         let mut snapshot = cx.history().snapshot();
         let (engine, revision) = (Arc::clone(&self.engine), snapshot.revision());
         let making = async move {
             let mut written = Written::telling(costs);
-            let mut cx =
-                CompactionCx::new(&mut snapshot, budget, pass).with_model(model).with_request(request);
+            let mut cx = CompactionCx::new(&mut snapshot, budget, pass)
+                .with_model(model)
+                .with_request(request)
+                .with_payback(payback);
             match engine.ready(&mut cx, &mut written).await {
-                Ok(Ok((_, again))) => Done::Planned {
+                Ok(Ok(Ready { verdicts: again, .. })) => Done::Planned {
                     region: Region::of(&again, snapshot.live()),
                     again,
                     summaries: written.into_summaries(),

@@ -8,6 +8,7 @@ use std::vec::Vec;
 use async_trait::async_trait;
 use epitome_core::Tokens;
 use epitome_std::message::Message;
+use epitome_std::models::Prices;
 
 use super::text::without_calls;
 use super::transcript::pieces_of;
@@ -35,6 +36,10 @@ impl Summarizer for DigestSummarizer {
 
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<String, SummaryError> {
         Ok(digest(request))
+    }
+
+    fn price(&self, _: &Prices, _: u64, _: u64, _: Option<u64>) -> u64 {
+        0
     }
 }
 

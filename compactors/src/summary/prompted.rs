@@ -13,6 +13,7 @@ use epitome_core::message::CallKind;
 use epitome_core::{MESSAGE_TOKENS, Tokens, WINDOW_DEFAULT, measure_message};
 use epitome_std::agent::{ChatClient, ChatRequest};
 use epitome_std::message::{Message, Part};
+use epitome_std::models::Prices;
 use serde_json::{Map, Value};
 
 use super::transcript::{write_group, write_tagged};
@@ -295,6 +296,14 @@ impl Summarizer for PromptedSummarizer {
         }
         Ok(so_far.unwrap_or_default())
     }
+
+    /// Within the conversation it reads from the cache what is sent anyway. A model that was named counts as another one.
+    fn price(&self, prices: &Prices, covered: u64, tokens: u64, cached: Option<u64>) -> u64 {
+        match cached.filter(|_| self.prefix && self.model.is_empty()) {
+            Some(cached) => prices.summary_within(cached, tokens),
+            None => prices.summary(covered, tokens),
+        }
+    }
 }
 
 impl fmt::Debug for PromptedSummarizer {
@@ -308,7 +317,35 @@ impl fmt::Debug for PromptedSummarizer {
 
 #[cfg(test)]
 mod tests {
+    use epitome_std::agent::ClientError;
+    use epitome_std::run::ModelResponse;
+
     use super::*;
+
+    /// Behind a request of 150,000 tokens in the cache, a summary of 4,000 costs less than half of one that is asked for beside the
+    /// conversation.
+    #[test]
+    fn within_the_conversation_a_summary_reads_from_the_cache() {
+        let prices = Prices::new(100, 5_000);
+        let beside = PromptedSummarizer::new(Arc::new(Nobody));
+        let within = PromptedSummarizer::new(Arc::new(Nobody)).within_conversation();
+        let asked = prices.summary(125_000, 4_000);
+        assert_eq!(beside.price(&prices, 125_000, 4_000, Some(150_000)), asked);
+        assert_eq!(within.price(&prices, 125_000, 4_000, Some(150_000)), 15_000_000 + 20_000_000);
+        assert_eq!(within.price(&prices, 125_000, 4_000, None), asked);
+        // Nobody has said that it is the conversation's.
+        let other = within.with_model("small-and-fast");
+        assert_eq!(other.price(&prices, 125_000, 4_000, Some(150_000)), asked);
+    }
+
+    struct Nobody;
+
+    #[async_trait]
+    impl ChatClient for Nobody {
+        async fn complete(&self, _: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+            Ok(ModelResponse::default())
+        }
+    }
 
     fn end(span: &[&str], sent: &[&str]) -> Option<usize> {
         let messages = |texts: &[&str]| texts.iter().map(|text| Message::user(*text)).collect::<Vec<_>>();

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use epitome_core::{TokenCounter, Tokens, Usage};
 use epitome_std::compaction::{Costs, LiveRequest};
 use epitome_std::message::Message;
+use epitome_std::models::Prices;
 
 /// Writes what stands in the place of a span of messages.
 ///
@@ -51,6 +52,14 @@ pub trait Summarizer: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`SummaryError`]. The history is left as it is.
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<String, SummaryError>;
+
+    /// The price of a summary of `tokens` in the place of `covered` tokens, in thousandths of an input token of the conversation's
+    /// model, whose `prices` are given. By default it is that of a separate request to the same model ([`Prices::summary`]). Return 0
+    /// if no model is asked. `cached` is the size of the next request, if there is one and the prompt cache is warm.
+    fn price(&self, prices: &Prices, covered: u64, tokens: u64, cached: Option<u64>) -> u64 {
+        let _ = cached;
+        prices.summary(covered, tokens)
+    }
 }
 
 /// What is to be summarized.

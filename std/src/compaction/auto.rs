@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use epitome_core::{Pacing, Trigger, WINDOW_DEFAULT};
 
-use super::Compactor;
+use super::{Compactor, PaybackRule};
 use crate::history::Pins;
 use crate::message::Str;
 
@@ -65,13 +65,16 @@ pub struct AutoCompaction {
     /// When it is due; by default when the next request has more than 100,000 tokens.
     pub trigger: Trigger<'static>,
     /// When a compactor that can begin before it is due begins: see [`Compactor::as_early`]. `None`, by default, is when the
-    /// next request has more than 80 % of what makes a compaction due.
+    /// next request has more than 80 % of what makes a compaction due. With a [`PaybackRule`], a compaction is due from here
+    /// on if the provider's cache has expired.
     pub early: Option<Trigger<'static>>,
     /// Where in a run the trigger is looked at.
     pub points: RunPoints,
     /// In how many requests at most one compaction is made, unless the next request would not fit; 2 by default
     /// ([`Pacing::SPACING_TURNS`]). 0 and 1 are no limit.
     pub spacing: u32,
+    /// The rule that a compaction has to pay for itself. `None`, by default, is no such rule.
+    pub payback: Option<PaybackRule>,
     /// What the compactor is told.
     pub options: CompactionOptions,
 }
@@ -86,6 +89,7 @@ impl AutoCompaction {
             early: None,
             points: RunPoints::default(),
             spacing: Pacing::SPACING_TURNS,
+            payback: None,
             options: CompactionOptions::default(),
         }
     }
@@ -117,6 +121,39 @@ impl AutoCompaction {
     #[must_use]
     pub const fn with_spacing(mut self, requests: u32) -> Self {
         self.spacing = requests;
+        self
+    }
+
+    /// The same, which compacts only if the compaction pays within the requests that `rule` expects. A plan that saves less is not
+    /// carried out and no model writes its summaries, as long as the next request fits
+    /// ([`RunEvent::DoesNotPay`](crate::run::RunEvent::DoesNotPay)).
+    ///
+    /// *After idle time*: if the provider's cache has expired since the session's last request, the next request is written anew,
+    /// compacted or not. A compaction is then due earlier: at the line of [`AutoCompaction::early`], with the goal that the trigger
+    /// has. The session notes the time of its last request under a rule, also when it is written and read again. A session without
+    /// such a note counts as one with a warm cache, and so does each session of a provider that publishes no lifetime.
+    ///
+    /// *Which compactors*: those that apply the rule of their context ([`CompactionCx::payback`](super::CompactionCx::payback)),
+    /// such as the engine of `epitome-compactors`. A [`MessagesCompactor`](super::MessagesCompactor) does not: its function may have
+    /// asked a model already.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use epitome_std::compaction::{AutoCompaction, CompactionOptions, Held, MessagesCompactor, PaybackRule};
+    /// use epitome_std::models::Models;
+    ///
+    /// # let compactor = MessagesCompactor::new("nothing", |messages: Vec<Held>, _: CompactionOptions| async move { Ok(messages) });
+    /// let model = Models::builtin().find("claude-sonnet-4-5")?;
+    /// let mut auto = AutoCompaction::new(Arc::new(compactor));
+    /// if let Some(prices) = model.prices {
+    ///     auto = auto.with_payback(PaybackRule::new(prices).with_requests(30));
+    /// }
+    /// assert_eq!(auto.payback.map(|rule| rule.requests), Some(30));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn with_payback(mut self, rule: PaybackRule) -> Self {
+        self.payback = Some(rule);
         self
     }
 

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use epitome_core::{Basis, Budget, ModelKey, Pass, Usage};
 
-use super::{Begun, CompactionOptions, Costs, Discarded, EarlyCompactor, KeptCompactor, LiveRequest};
+use super::{
+    Begun, CompactionOptions, Costs, Discarded, EarlyCompactor, KeptCompactor, LiveRequest, Payback,
+    PaybackRule,
+};
 use crate::history::History;
 use crate::message::Str;
 use crate::session::{SessionError, SessionErrorKind};
@@ -94,6 +97,7 @@ pub struct CompactionCx<'a> {
     begun: Option<&'a mut Begun>,
     is_early: bool,
     discarded: Option<Discarded>,
+    payback: Option<PaybackRule>,
 }
 
 impl<'a> CompactionCx<'a> {
@@ -114,6 +118,7 @@ impl<'a> CompactionCx<'a> {
             begun: None,
             is_early: true,
             discarded: None,
+            payback: None,
         }
     }
 
@@ -156,6 +161,13 @@ impl<'a> CompactionCx<'a> {
     #[must_use]
     pub fn with_begun(mut self, begun: &'a mut Begun) -> Self {
         self.begun = Some(begun);
+        self
+    }
+
+    /// The same under a rule that the compaction has to pay for itself, if there is one.
+    #[must_use]
+    pub const fn with_payback(mut self, rule: Option<PaybackRule>) -> Self {
+        self.payback = rule;
         self
     }
 
@@ -229,6 +241,13 @@ impl<'a> CompactionCx<'a> {
     #[must_use]
     pub const fn pass(&self) -> Pass {
         self.pass
+    }
+
+    /// The rule that the compaction has to pay for itself, if there is one. If it does not pay and can wait
+    /// ([`Pass::can_wait`]), the compactor returns [`CompactionOutcome::DoesNotPay`] and changes nothing.
+    #[must_use]
+    pub const fn payback(&self) -> Option<&PaybackRule> {
+        self.payback.as_ref()
     }
 
     /// What the caller has said beside the history.
@@ -318,6 +337,8 @@ pub enum CompactionOutcome {
     Compacted(CompactionResult),
     /// Nothing yet: what was begun before it was due is not ready, and the request fits without it.
     UnderWay,
+    /// Nothing: the plan does not pay within the requests that are expected, and the request fits without it.
+    DoesNotPay(Payback),
 }
 
 /// How much smaller a history has become.
@@ -334,12 +355,21 @@ pub struct CompactionResult {
     pub compacted_tokens: Option<u64>,
     /// How the tokens are known; `None` where there are none.
     pub basis: Option<Basis>,
+    /// When it pays, as it was planned; `None` where there is no [`PaybackRule`].
+    pub payback: Option<Payback>,
 }
 
 impl CompactionResult {
     /// From so many messages to so many.
     #[must_use]
     pub const fn new(original_count: u64, compacted_count: u64) -> Self {
-        Self { original_count, compacted_count, original_tokens: None, compacted_tokens: None, basis: None }
+        Self {
+            original_count,
+            compacted_count,
+            original_tokens: None,
+            compacted_tokens: None,
+            basis: None,
+            payback: None,
+        }
     }
 }

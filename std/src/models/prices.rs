@@ -30,6 +30,17 @@ pub struct Prices {
     pub lifetime: Option<Duration>,
 }
 
+/// Whether a provider's prompt cache still holds what the last request began with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Cache {
+    /// It does.
+    #[default]
+    Warm,
+    /// It has expired: the next request writes all of itself, compacted or not.
+    Cold,
+}
+
 /// One input token that no cache holds.
 const INPUT: u64 = 1_000;
 
@@ -49,14 +60,55 @@ impl Prices {
     /// the cache.
     #[must_use]
     pub fn pays_after(&self, before: u64, after: u64, stable: u64, made: u64) -> Option<u64> {
-        let stable = if stable < self.cached_min { 0 } else { stable.min(after) };
-        let once = u64::from(self.write.saturating_sub(self.read));
-        let costs = after.saturating_sub(stable).saturating_mul(once).saturating_add(made);
-        let saves = before.saturating_sub(after).saturating_mul(u64::from(self.read));
-        (saves > 0).then(|| costs.div_ceil(saves))
+        let saves = self.saves(before, after);
+        (saves > 0).then(|| self.costs(after, stable, made).div_ceil(saves))
     }
 
-    /// The same for a cache that has expired: whether the next request alone is cheaper by more than it cost to make it.
+    /// The price of such a compaction while the cache is warm, in thousandths of an input token: `made`, and the tokens that are
+    /// written to the cache once more.
+    #[must_use]
+    pub fn costs(&self, after: u64, stable: u64, made: u64) -> u64 {
+        let stable = if stable < self.cached_min { 0 } else { stable.min(after) };
+        let once = u64::from(self.write.saturating_sub(self.read));
+        after.saturating_sub(stable).saturating_mul(once).saturating_add(made)
+    }
+
+    /// The amount that each request saves after it while the cache is warm, in thousandths of an input token.
+    #[must_use]
+    pub fn saves(&self, before: u64, after: u64) -> u64 {
+        before.saturating_sub(after).saturating_mul(u64::from(self.read))
+    }
+
+    /// The number of requests after which a compaction has cost no more than going on without it, if the cache has expired: 0 if
+    /// it cost nothing to make it, `None` if it never pays. The first request would write `before` tokens and writes `after`; each
+    /// that follows reads as many less.
+    ///
+    /// ```
+    /// use epitome_std::models::Models;
+    ///
+    /// let prices = Models::builtin().find("claude-sonnet-4-5")?.prices.ok_or("no prices")?;
+    /// assert_eq!(prices.pays_after_when_cold(150_000, 25_000, 0), Some(0));
+    /// assert_eq!(prices.pays_after_when_cold(150_000, 25_000, prices.summary(125_000, 4_000)), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn pays_after_when_cold(&self, before: u64, after: u64, made: u64) -> Option<u64> {
+        let (first, saves) =
+            (before.saturating_sub(after).saturating_mul(u64::from(self.write)), self.saves(before, after));
+        match made.saturating_sub(first) {
+            _ if before <= after => None,
+            0 => Some(u64::from(made > 0)),
+            rest => (saves > 0).then(|| rest.div_ceil(saves).saturating_add(1)),
+        }
+    }
+
+    /// The state of the cache after a pause of this length. Without a published lifetime it counts as warm.
+    #[must_use]
+    pub fn cache_after(&self, idle: Duration) -> Cache {
+        if self.lifetime.is_some_and(|lifetime| idle > lifetime) { Cache::Cold } else { Cache::Warm }
+    }
+
+    /// Whether the next request alone is cheaper by more than it cost to make it, if the cache has expired.
     #[must_use]
     pub fn pays_at_once_when_cold(&self, before: u64, after: u64, made: u64) -> bool {
         before.saturating_sub(after).saturating_mul(u64::from(self.write)) > made
@@ -67,5 +119,11 @@ impl Prices {
     #[must_use]
     pub fn summary(&self, covered: u64, tokens: u64) -> u64 {
         covered.saturating_mul(INPUT).saturating_add(tokens.saturating_mul(u64::from(self.output)))
+    }
+    /// The price of a summary of `tokens` that a model writes behind a request of `cached` tokens, all of them in the cache.
+    #[must_use]
+    pub fn summary_within(&self, cached: u64, tokens: u64) -> u64 {
+        let (read, output) = (u64::from(self.read), u64::from(self.output));
+        cached.saturating_mul(read).saturating_add(tokens.saturating_mul(output))
     }
 }

@@ -63,7 +63,8 @@ pub async fn compact(
     let whole = due::budget(options.window());
     let ledger = session.ledger_for(settings.model_key(), whole);
     let budget = due::plan_budget(&whole, None, measure.size.tokens, counted, ledger);
-    let task = Task { compactor, options: &options, budget, kind: Pass::Manual, request: None };
+    let kind = Pass::Manual;
+    let task = Task { compactor, options: &options, budget, kind, request: None, payback: None };
     let Passed { outcome, remarks, .. } = pass(&mut history, session, settings, task).await;
     if !remarks.losses.is_empty() {
         warn!(losses = remarks.losses.len(), "compacted without knowing all");
@@ -74,7 +75,7 @@ pub async fn compact(
     }
     match outcome? {
         CompactionOutcome::Compacted(result) => Ok(result),
-        CompactionOutcome::Unchanged(_) | CompactionOutcome::UnderWay => {
+        CompactionOutcome::Unchanged(_) | CompactionOutcome::UnderWay | CompactionOutcome::DoesNotPay(_) => {
             let cx = CompactionCx::new(&mut history, budget, Pass::Manual);
             Ok(cx.result_since(cx.measure()))
         }
@@ -192,10 +193,11 @@ impl Run<'_> {
     pub async fn refused(&mut self, handle: RequestHandle, window: Option<u64>) -> Result<(), RunError> {
         self.check_idle()?;
         self.check_handle(&handle)?;
-        let Some(auto) = self.compaction.clone() else {
+        let Some(mut auto) = self.compaction.clone() else {
             return Err(RunError::Misuse("nothing can be compacted: the run has no compactor"));
         };
         let point = Point::BeforeCall;
+        auto.payback = self.payback_at(point);
         if self.primary_at(point).is_none() {
             return Err(RunError::Misuse(
                 "nothing can be compacted: no history provider is the only one that loads",
@@ -308,7 +310,7 @@ impl Run<'_> {
             .with_options(self.context.options().clone())
     }
 
-    /// What is configured for this point of the run, if something is.
+    /// What is configured for this point of the run, if something is, with the rule that it has to pay as it stands now.
     fn auto_at(&self, point: Point) -> Option<AutoCompaction> {
         let auto = self.compaction.as_ref()?;
         let on = match point {
@@ -316,7 +318,7 @@ impl Run<'_> {
             Point::BeforeCall => auto.points.before_call(),
             Point::AfterRun => auto.points.after_run(),
         };
-        on.then(|| auto.clone())
+        on.then(|| AutoCompaction { payback: self.payback_at(point), ..auto.clone() })
     }
 
     /// The provider whose history is compacted; if there is none, that is told once.
@@ -372,6 +374,9 @@ impl Run<'_> {
             Ok(CompactionOutcome::Compacted(result)) => self.tell(RunEvent::Compacted { point, result }),
             Ok(CompactionOutcome::Unchanged(reason)) => self.tell(RunEvent::Unchanged { point, reason }),
             Ok(CompactionOutcome::UnderWay) => self.tell_once(RunEvent::UnderWay { point }),
+            Ok(CompactionOutcome::DoesNotPay(payback)) => {
+                self.tell_once(RunEvent::DoesNotPay { point, payback });
+            }
             Err(error) => self.failed(point, &error),
         }
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use epitome_core::{Fired, Wait};
 use tracing::{info, warn};
 
-use crate::compaction::{CompactionResult, Discarded, FellBack};
+use crate::compaction::{CompactionResult, Discarded, FellBack, Payback};
 use crate::session::SessionErrorKind;
 use crate::wire::Loss;
 
@@ -57,6 +57,14 @@ pub enum RunEvent {
         point: Point,
         /// Why, in the compactor's words.
         reason: Cow<'static, str>,
+    },
+    /// A compaction was due and does not pay within the requests that are expected. It waits until it pays or the next request
+    /// does not fit. Told once in a run.
+    DoesNotPay {
+        /// Where in the run.
+        point: Point,
+        /// The number of requests after which it pays, and the number that is expected.
+        payback: Payback,
     },
     /// A compaction was due and failed. The history is as it was.
     Failed {
@@ -178,6 +186,15 @@ impl RunEvent {
                 warn!(point = point.as_str(), failed, ?kind, stood_in, "another compacted than was to");
             }
             Self::Unchanged { point, .. } => info!(point = point.as_str(), "nothing to compact"),
+            Self::DoesNotPay { point, payback: Payback { after_requests, expected_requests, cache } } => {
+                info!(
+                    point = point.as_str(),
+                    after_requests,
+                    expected_requests,
+                    ?cache,
+                    "a compaction would not pay"
+                )
+            }
             Self::Failed { point, kind } => warn!(point = point.as_str(), ?kind, "compaction failed"),
             Self::Resting { point, wait } => info!(point = point.as_str(), %wait, "compaction rests"),
             Self::Begun { point } => info!(point = point.as_str(), "compaction begun early"),

@@ -276,6 +276,7 @@ impl<'a> Run<'a> {
         self.served.asked(self.said());
         self.requests = self.requests.saturating_add(1);
         self.session.requests = self.session.requests.saturating_add(1);
+        self.note_request();
         debug!(messages = messages.len(), repairs = repairs.len(), size = measure.size.tokens, "request");
         let run_token = Str::from(self.context.run_token());
         Prompt {

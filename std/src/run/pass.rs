@@ -11,9 +11,10 @@ use super::RunSettings;
 use super::due::{self, Measure};
 use crate::compaction::{
     AutoCompaction, CompactionCx, CompactionOptions, CompactionOutcome, Compactor, Discarded, FellBack,
-    LiveRequest,
+    LiveRequest, PaybackRule,
 };
 use crate::history::History;
+use crate::models::Cache;
 use crate::session::{AgentSession, SessionError};
 use crate::wire::Loss;
 
@@ -46,16 +47,23 @@ impl Look {
     ) -> Self {
         let (model, whole) = (settings.model_key(), due::budget(auto.options.window()));
         let measure = Measure::of(session, model, auto.options.window(), counted, stamp);
-        let fired = measure.fired(&auto.trigger, index, &whole);
+        let mut fired = measure.fired(&auto.trigger, index, &whole);
         let near = measure.near(&auto.trigger, index, &whole);
         let (size, ledger) = (measure.size.tokens, session.ledger_for(model, whole));
-        let budget = due::plan_budget(&whole, fired.as_ref(), size, index.tokens(), ledger);
-        let (mut early_budget, mut early) = (budget, false);
-        if fired.is_none() && auto.compactor.as_early().is_some() {
-            early = auto.early.map_or(near.is_some(), |it| measure.fired(&it, index, &whole).is_some());
-            let due = measure.when_large(&auto.trigger, index, &whole);
-            early_budget = due::early_budget(&whole, due.as_ref(), size, index.tokens(), ledger);
+        // On a cache that has expired all is paid for anew: better what is compacted.
+        let is_cold = auto.payback.is_some_and(|rule| rule.cache == Cache::Cold);
+        let begins = auto.compactor.as_early().is_some();
+        let (mut due, mut early, mut early_budget) = (fired, false, None);
+        if fired.is_none() && (is_cold || begins) {
+            let line = auto.early.map_or(near, |it| measure.fired(&it, index, &whole));
+            due = measure.when_large(&auto.trigger, index, &whole);
+            fired = line.filter(|_| is_cold);
+            early = begins && line.is_some();
+            early_budget = Some(due::early_budget(&whole, due.as_ref(), size, index.tokens(), ledger));
         }
+        let budget =
+            due::plan_budget(&whole, fired.and(due.or(fired)).as_ref(), size, index.tokens(), ledger);
+        let early_budget = early_budget.unwrap_or(budget);
         let view = TriggerView::new(index, &whole, size);
         let wait = session.pacing.with_spacing(auto.spacing).permits(session.requests, &view).err();
         Self { size, fired, near, budget, early_budget, early, model, wait }
@@ -76,6 +84,7 @@ pub(super) struct Task<'a> {
     pub(super) budget: Budget,
     pub(super) kind: Pass,
     pub(super) request: Option<Arc<LiveRequest>>,
+    pub(super) payback: Option<PaybackRule>,
 }
 
 /// What a pass came to.
@@ -102,7 +111,8 @@ impl<'a> Task<'a> {
         kind: Pass,
         request: Option<Arc<LiveRequest>>,
     ) -> Self {
-        Self { compactor: &*auto.compactor, options: &auto.options, budget, kind, request }
+        let (compactor, payback) = (&*auto.compactor, auto.payback);
+        Self { compactor, options: &auto.options, budget, kind, request, payback }
     }
 
     pub(super) fn cx<'c>(
@@ -116,6 +126,7 @@ impl<'a> Task<'a> {
             .with_model(settings.model.clone())
             .with_model_key(settings.model_key())
             .with_request(self.request)
+            .with_payback(self.payback)
             .with_costs(session.costs.clone())
             .with_begun(&mut session.begun)
     }

@@ -172,7 +172,8 @@ impl Run<'_> {
     /// Looks at what the service keeps, and has it compacted if that is due: the next request begins a new session of the
     /// service with what is left. Until it is answered, the old one holds.
     pub(super) async fn renew(&mut self) {
-        let (point, Some(auto)) = (Point::BeforeCall, self.compaction.clone()) else { return };
+        let (point, Some(mut auto)) = (Point::BeforeCall, self.compaction.clone()) else { return };
+        auto.payback = self.payback_at(point);
         let Some(compactor) = auto.compactor.as_kept() else { return };
         let Some(id) = self.served.compactable(&self.context).cloned() else { return };
         let (counted, stamp) = (self.request_tokens(), self.working.stamp());

@@ -7,6 +7,7 @@ use epitome_core::{ClassEstimator, ModelKey, Profile, TokenCounter};
 use serde_json::{Map, Value};
 
 use crate::compaction::{AutoCompaction, Compaction};
+use crate::history::Timestamp;
 use crate::message::Str;
 use crate::provider::{AgentInfo, Providers};
 use crate::session::{IdSource, Tool, UuidSource};
@@ -75,6 +76,9 @@ pub struct RunSettings {
     pub counter: Arc<dyn TokenCounter + Send + Sync>,
     /// Names sessions and runs; by default random UUIDs.
     pub ids: Arc<dyn IdSource>,
+    /// The clock that tells how long a session was idle, for a [`PaybackRule`](crate::compaction::PaybackRule): by default the
+    /// system's, as in [`History::with_clock`](crate::history::History::with_clock). Without a rule it is not read.
+    pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
 impl RunSettings {
@@ -93,6 +97,7 @@ impl RunSettings {
             model: Str::default(),
             counter: Arc::new(ClassEstimator::new()),
             ids: Arc::new(UuidSource),
+            clock: Arc::new(Timestamp::now),
         }
     }
 
@@ -156,6 +161,13 @@ impl RunSettings {
     #[must_use]
     pub fn with_ids(mut self, ids: Arc<dyn IdSource>) -> Self {
         self.ids = ids;
+        self
+    }
+
+    /// The same with another clock than the system's.
+    #[must_use]
+    pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        self.clock = Arc::new(clock);
         self
     }
 

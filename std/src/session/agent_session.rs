@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::known_states::KnownStates;
 use super::{IdSource, SessionError, UuidSource, kept};
 use crate::compaction::{Begun, Costs};
-use crate::history::{MemoryStore, SessionId};
+use crate::history::{MemoryStore, SessionId, Timestamp};
 use crate::message::Message;
 use crate::run::Left;
 
@@ -40,6 +40,8 @@ pub struct AgentSession {
     /// When to stop trying to compact, by requests.
     pub(crate) pacing: Pacing,
     pub(crate) requests: u32,
+    /// The time of its last request, if that was made under a rule that a compaction has to pay.
+    pub(crate) requested: Option<Timestamp>,
     /// What a service has left of the session that it keeps under this id, for the next run to begin a new one with: the run
     /// that asked for it has had no answer.
     pub(crate) renewed: Option<(ServiceSessionId, Vec<Message>)>,
@@ -148,6 +150,7 @@ impl AgentSession {
             // Counted in requests. Each compaction says what spacing it has.
             pacing: Pacing::new(Pacing::SPACING_TURNS, Pacing::FAILURES_MAX, REQUESTS_REST),
             requests: 0,
+            requested: None,
             renewed: None,
             begun: Begun::default(),
             costs: Costs::default(),

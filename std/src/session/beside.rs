@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::kept::VERSION;
 use super::{AgentSession, KeptRun, SessionContext, SessionError};
+use crate::history::Timestamp;
 use crate::run::Left;
 
 #[derive(Serialize, Deserialize)]
@@ -16,6 +17,9 @@ struct Beside {
     /// What the reports on requests have taught.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ledger: Option<SavedLedger>,
+    /// When the last request was made, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    requested: Option<u64>,
     /// A run that was left in the middle of an answer, and is still to be stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     left: Option<KeptRun>,
@@ -26,8 +30,10 @@ pub(super) fn write(session: &AgentSession) -> Result<Option<Value>, SessionErro
     let left = session.left.as_ref().map(|left| left.to_kept()).transpose();
     let left =
         left.map_err(|error| SessionError::invalid("what has arrived of an answer").with_source(error))?;
-    let beside = Beside { v: VERSION, tally: session.tally, ledger: session.saved_ledger(), left };
-    if beside.tally == Tally::default() && beside.ledger.is_none() && beside.left.is_none() {
+    let (ledger, requested) = (session.saved_ledger(), session.requested.map(|time| time.0));
+    let beside = Beside { v: VERSION, tally: session.tally, ledger, requested, left };
+    let is_known = beside.ledger.is_some() || beside.requested.is_some() || beside.left.is_some();
+    if beside.tally == Tally::default() && !is_known {
         return Ok(None);
     }
     let written = serde_json::to_value(&beside);
@@ -46,6 +52,7 @@ pub(super) fn read(session: &mut AgentSession, value: &Value) -> bool {
     let Ok(left) = left else { return false };
     session.tally = beside.tally;
     session.set_saved_ledger(beside.ledger);
+    session.requested = beside.requested.map(Timestamp);
     session.left = left.map(|context| Box::new(Left::of_session(context)));
     true
 }

@@ -10,6 +10,8 @@ mod early_runs;
 mod ledger;
 mod outage;
 mod paths;
+mod payback;
+mod payback_runs;
 mod pins;
 mod prompted;
 mod quotes;

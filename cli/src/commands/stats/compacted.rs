@@ -1,0 +1,51 @@
+//! What it would cost to compact a conversation now, and when that would pay.
+
+use epitome::compactors::Truncation;
+use epitome::core::{Budget, Cell, Index, Outcome, Pass, Scratch, plan_with};
+use epitome::std::models::Prices;
+use serde::Serialize;
+
+use crate::amount::{counted, grouped};
+use crate::report::Pays;
+
+/// A compaction to half of the tokens by `truncate`, which asks no model.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Compacted {
+    strategy: &'static str,
+    tokens_after: u64,
+    /// What stands as it stood: what a prompt cache keeps.
+    stable_prefix_tokens: u64,
+    #[serde(flatten)]
+    pays: Pays,
+}
+
+impl Compacted {
+    /// Of a conversation of which half can go; `None` where nothing can.
+    pub(super) fn of(index: Index<'_>, prices: &Prices) -> Option<Self> {
+        let tokens = index.tokens();
+        let budget = Budget::builder().window(tokens.saturating_add(1)).reserve(0);
+        let budget = budget.trigger(tokens).goal(tokens / 2).min_reclaim(0).build().ok()?;
+        let mut cells = vec![Cell::default(); index.cell_count()];
+        let scratch = Scratch::new(&mut cells);
+        let planned = plan_with(index, &budget, Pass::Manual, &Truncation::new(), scratch).ok()?;
+        let Outcome::Planned(plan) = planned else { return None };
+        let (tokens_after, stable_prefix_tokens) = (plan.tokens_after(), plan.stable_prefix().tokens);
+        let figures = (tokens, tokens_after, stable_prefix_tokens);
+        Some(Self {
+            strategy: "truncate",
+            tokens_after,
+            stable_prefix_tokens,
+            pays: Pays::new(prices, figures, 0),
+        })
+    }
+
+    pub(super) fn to_text(self) -> String {
+        format!(
+            "\ncompacted to half by {}: {}, the first {} as before\n{}",
+            self.strategy,
+            counted(self.tokens_after, "token"),
+            grouped(self.stable_prefix_tokens),
+            self.pays.to_text()
+        )
+    }
+}

@@ -1,0 +1,53 @@
+//! What a compaction costs, and when it pays.
+
+use epitome::std::models::Prices;
+use serde::Serialize;
+
+use crate::amount::{counted, grouped};
+
+/// What a compaction costs and saves, and when it has cost no more than going on without it.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Pays {
+    /// What it costs once while the prompt cache is warm, in input tokens that no cache holds.
+    pub(crate) costs_input_tokens: u64,
+    /// What it saves with each request while the prompt cache is warm, in input tokens that no cache holds.
+    pub(crate) saves_input_tokens: u64,
+    /// After so many requests while the prompt cache is warm; `None`, in JSON `null`: never.
+    pub(crate) after_requests: Option<u64>,
+    /// Whether the next request alone pays for it where the cache has expired.
+    pub(crate) at_once_when_cold: bool,
+}
+
+impl Pays {
+    /// Of a compaction from `before` tokens to `after`, of which the first `stable` are as they were. `made` is what was paid to
+    /// make it, in thousandths of an input token.
+    pub(crate) fn new(prices: &Prices, (before, after, stable): (u64, u64, u64), made: u64) -> Self {
+        Self {
+            costs_input_tokens: whole(prices.costs(after, stable, made)),
+            saves_input_tokens: whole(prices.saves(before, after)),
+            after_requests: prices.pays_after(before, after, stable, made),
+            at_once_when_cold: prices.pays_at_once_when_cold(before, after, made),
+        }
+    }
+
+    pub(crate) fn to_text(self) -> String {
+        let (costs, saves) = (grouped(self.costs_input_tokens), grouped(self.saves_input_tokens));
+        let warm = match self.after_requests {
+            None => "never while the prompt cache is warm".to_owned(),
+            Some(0) => "at once while the prompt cache is warm".to_owned(),
+            Some(requests) => {
+                format!("after {} while the prompt cache is warm", counted(requests, "request"))
+            }
+        };
+        let cold = if self.at_once_when_cold { "at once" } else { "later" };
+        format!(
+            "costs     as much as {costs} input tokens once, saves {saves} with each request on a warm prompt cache\n\
+             pays      {warm}, {cold} when it has expired\n"
+        )
+    }
+}
+
+/// Thousandths in wholes, to the nearest.
+const fn whole(thousandths: u64) -> u64 {
+    thousandths.saturating_add(500) / 1_000
+}

@@ -1,0 +1,260 @@
+//! The rule that a compaction has to pay, in runs: when it waits, when it must not, and what idle time does. Time is given.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use epitome::compactors::{Engine, ToolResultClearing, Truncation};
+use epitome::core::Trigger;
+use epitome::std::compaction::{AutoCompaction, CompactionOptions, Payback, PaybackRule, RunPoints};
+use epitome::std::history::{HistoryStore, MemoryStore, Timestamp};
+use epitome::std::message::Message;
+use epitome::std::models::{Cache, Models, Prices};
+use epitome::std::provider::{HistoryProvider, Providers};
+use epitome::std::run::{ModelResponse, Run, RunEvent, RunOptions, RunSettings};
+use epitome::std::session::AgentSession;
+use futures::executor::block_on;
+
+const TRIGGER: u64 = 3_000;
+
+/// Minutes that pass when a test says so.
+#[derive(Clone, Default)]
+struct Minutes(Arc<AtomicU64>);
+
+impl Minutes {
+    fn pass(&self, minutes: u64) {
+        self.0.fetch_add(minutes, Ordering::Relaxed);
+    }
+}
+
+fn prices() -> Prices {
+    Models::builtin().find("claude-sonnet-4-5").unwrap().prices.unwrap()
+}
+
+fn auto(window: u64) -> AutoCompaction {
+    AutoCompaction::new(Arc::new(Engine::new(Truncation::new())))
+        .with_trigger(Trigger::tokens(TRIGGER))
+        .with_options(CompactionOptions::default().with_window(window))
+}
+
+fn settings(auto: AutoCompaction, minutes: &Minutes) -> RunSettings {
+    let (mut providers, minutes) = (Providers::default(), minutes.clone());
+    let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+    providers.push(HistoryProvider::new("memory", store)).unwrap();
+    RunSettings::new("agent")
+        .with_providers(providers)
+        .with_compaction(auto)
+        .with_clock(move || Timestamp(minutes.0.load(Ordering::Relaxed) * 60_000))
+}
+
+/// A run with one request of some 130 tokens. Returns its size and what has happened.
+fn turn(settings: &RunSettings, session: &mut AgentSession) -> (u64, Vec<RunEvent>) {
+    block_on(async {
+        let input = vec![Message::user("What is next?")];
+        let mut run = Run::begin(settings, session, input, &RunOptions::default()).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        let (size, answer) = (prompt.size.tokens, Message::assistant("So it goes on, and on.".repeat(16)));
+        run.record(prompt.handle, ModelResponse::new(vec![answer])).await.unwrap();
+        (size, run.finish().await.unwrap().events)
+    })
+}
+
+fn compacted(events: &[RunEvent]) -> Option<Option<Payback>> {
+    events.iter().find_map(|event| match event {
+        RunEvent::Compacted { result, .. } => Some(result.payback),
+        _ => None,
+    })
+}
+
+fn waits(events: &[RunEvent]) -> Option<Payback> {
+    events.iter().find_map(|event| match event {
+        RunEvent::DoesNotPay { payback, .. } => Some(*payback),
+        _ => None,
+    })
+}
+
+/// The size of the first request that was compacted, and the events of its run.
+fn first_compaction(settings: &RunSettings, session: &mut AgentSession) -> (u64, Vec<RunEvent>) {
+    let mut size = 0;
+    loop {
+        let (next, events) = turn(settings, session);
+        if compacted(&events).is_some() {
+            return (size, events);
+        }
+        size = next;
+    }
+}
+
+#[test]
+fn what_pays_is_compacted_at_the_trigger_and_tells_when_it_pays() {
+    for points in [RunPoints::default(), RunPoints::NONE.and_before_call()] {
+        let auto = auto(40_000).with_points(points).with_payback(PaybackRule::new(prices()));
+        let mut session = AgentSession::with_id("s");
+        let (size, events) = first_compaction(&settings(auto, &Minutes::default()), &mut session);
+        assert!(size > TRIGGER - 200 && size < TRIGGER + 400, "{size}");
+        let payback = compacted(&events).flatten().unwrap();
+        assert!(payback.is_expected() && payback.after_requests > Some(0), "{payback:?}");
+        assert_eq!((payback.expected_requests, payback.cache), (PaybackRule::REQUESTS, Cache::Warm));
+    }
+}
+
+#[test]
+fn without_a_rule_nothing_is_told_and_nobody_looks_at_the_clock() {
+    let settings = settings(auto(40_000), &Minutes::default()).with_clock(|| panic!("nobody has to know"));
+    let (_, events) = first_compaction(&settings, &mut AgentSession::with_id("s"));
+    assert_eq!(compacted(&events), Some(None));
+}
+
+/// At the limit it is made though it does not pay, before it the event says why not, once in a run.
+#[test]
+fn what_does_not_pay_waits_until_the_request_would_not_fit() {
+    for points in [RunPoints::default(), RunPoints::NONE.and_before_call()] {
+        let auto = auto(6_000).with_points(points).with_payback(PaybackRule::new(prices()).with_requests(1));
+        let settings = settings(auto, &Minutes::default());
+        let mut session = AgentSession::with_id("s");
+        let (mut size, mut waited) = (0, 0);
+        let events = loop {
+            let (next, events) = turn(&settings, &mut session);
+            if compacted(&events).is_some() {
+                break events;
+            }
+            let payback = waits(&events);
+            assert_eq!(payback.is_some(), next > TRIGGER, "{next} {events:?}");
+            assert!(payback.is_none_or(|payback| !payback.is_expected() && payback.expected_requests == 1));
+            (size, waited) = (next, waited + usize::from(payback.is_some()));
+        };
+        // 6,000 without the reserve of an eighth.
+        assert!(waited > 5 && size <= 5_250 && size > 4_900, "{waited} {size}");
+        assert!(!compacted(&events).flatten().unwrap().is_expected());
+    }
+}
+
+/// Without a model the cold cache pays at once: from four fifths of the trigger on, as where a compaction begins early.
+#[test]
+fn after_a_pause_it_is_due_earlier() {
+    for points in [RunPoints::default(), RunPoints::NONE.and_before_call()] {
+        for (minutes_idle, early) in [(5, None), (6, None), (6, Some(2_000)), (5, Some(2_000))] {
+            let minutes = Minutes::default();
+            // On a warm cache it would not pay.
+            let mut auto =
+                auto(40_000).with_points(points).with_payback(PaybackRule::new(prices()).with_requests(0));
+            if let Some(line) = early {
+                auto = auto.with_early(Trigger::tokens(line));
+            }
+            let settings = settings(auto, &minutes);
+            let mut session = AgentSession::with_id("s");
+            let line = early.unwrap_or(TRIGGER * 4 / 5);
+            let (mut sizes, mut events) = (Vec::new(), Vec::new());
+            for _ in 0..60 {
+                minutes.pass(minutes_idle);
+                let (size, happened) = turn(&settings, &mut session);
+                sizes.push(size);
+                events = happened;
+                if compacted(&events).is_some() {
+                    break;
+                }
+            }
+            // A lifetime of five minutes has passed after more than five.
+            let Some(payback) = compacted(&events) else {
+                assert!(minutes_idle == 5, "never after {minutes_idle} minutes: {sizes:?}");
+                continue;
+            };
+            assert_eq!(minutes_idle, 6, "{events:?}");
+            let payback = payback.unwrap();
+            assert_eq!((payback.after_requests, payback.cache), (Some(0), Cache::Cold));
+            let [.., before, after] = sizes[..] else { panic!("{sizes:?}") };
+            assert!(before > line - 300 && before < line + 300, "{before} for {line}");
+            // The goal is that of the trigger.
+            assert!(after > TRIGGER / 2 - 300 && after < TRIGGER / 2 + 300, "{after}");
+        }
+    }
+}
+
+/// In one run, a tool may take longer than the cache lives.
+#[test]
+fn a_pause_in_a_run_counts_too_and_the_last_request_ends_it() {
+    let minutes = Minutes::default();
+    let auto = auto(40_000)
+        .with_points(RunPoints::NONE.and_before_call())
+        .with_payback(PaybackRule::new(prices()).with_requests(0));
+    let settings = settings(auto, &minutes);
+    let mut session = AgentSession::with_id("s");
+    while turn(&settings, &mut session).0 < TRIGGER * 9 / 10 {}
+    block_on(async {
+        let input = vec![Message::user("And then?")];
+        let mut run = Run::begin(&settings, &mut session, input, &RunOptions::default()).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        assert_eq!(compacted(run.events()), None, "the cache is warm");
+        run.record(prompt.handle, ModelResponse::new(vec![Message::assistant("Wait.")])).await.unwrap();
+        minutes.pass(10);
+        let _ = run.prompt().await.unwrap();
+        assert!(compacted(run.events()).is_some(), "{:?}", run.events());
+    });
+}
+
+#[test]
+fn a_session_that_is_written_and_read_knows_when_it_made_its_last_request() {
+    let minutes = Minutes::default();
+    let settings = settings(auto(40_000).with_payback(PaybackRule::new(prices()).with_requests(0)), &minutes);
+    let mut session = AgentSession::with_id("s");
+    while turn(&settings, &mut session).0 < TRIGGER * 9 / 10 {}
+    let written = session.to_json().unwrap();
+    let mut read = AgentSession::from_json(&written).unwrap();
+    assert_eq!(read.to_json().unwrap(), written);
+    // Of one that nobody has written down nobody knows it.
+    minutes.pass(10);
+    assert_eq!(compacted(&turn(&settings, &mut AgentSession::with_id("s")).1), None);
+    minutes.pass(10);
+    assert!(compacted(&turn(&settings, &mut read).1).is_some());
+}
+
+/// A clock that was set back says nothing of idle time, and where no lifetime is published a cache is never known to be cold.
+#[test]
+fn an_idle_time_that_nobody_knows_is_none() {
+    for (idle, lifetime, cold) in [(6, true, true), (600, false, false)] {
+        let minutes = Minutes::default();
+        let mut prices = prices();
+        prices.lifetime = prices.lifetime.filter(|_| lifetime);
+        let settings =
+            settings(auto(40_000).with_payback(PaybackRule::new(prices).with_requests(0)), &minutes);
+        let mut session = AgentSession::with_id("s");
+        minutes.pass(1_000);
+        while turn(&settings, &mut session).0 < TRIGGER * 9 / 10 {}
+        minutes.0.store(10, Ordering::Relaxed);
+        assert_eq!(compacted(&turn(&settings, &mut session).1), None, "set back");
+        minutes.pass(idle);
+        assert_eq!(compacted(&turn(&settings, &mut session).1).is_some(), cold, "{idle}");
+    }
+}
+
+/// A clearing that frees too little for what it has written anew waits by the same rule: there is no amount to choose.
+#[test]
+fn the_rule_is_the_least_amount_of_a_clearing() {
+    use epitome::core::message::Role;
+    use epitome::std::message::{Part, ToolCall};
+    let engine = Engine::new(ToolResultClearing::new().keep(1));
+    let mut auto = auto(9_000).with_points(RunPoints::NONE.and_before_call());
+    auto.compactor = Arc::new(engine);
+    let settings = settings(auto.with_payback(PaybackRule::new(prices())), &Minutes::default());
+    let mut session = AgentSession::with_id("s");
+    let events = block_on(async {
+        let input = vec![Message::user("Go on.")];
+        let mut run = Run::begin(&settings, &mut session, input, &RunOptions::default()).await.unwrap();
+        // An early result that is small, and much text behind it.
+        for at in 0..40 {
+            let prompt = run.prompt().await.unwrap();
+            let said = Part::Text("So it goes on, and on.".repeat(16).into());
+            let call = Part::ToolCall(ToolCall::new(format!("c{at}"), "read", "{}"));
+            let answer = Message::new(Role::Assistant, vec![said, call]);
+            run.record(prompt.handle, ModelResponse::new(vec![answer])).await.unwrap();
+            let lines = if at < 3 { 12 } else { 1 };
+            run.answer(vec![Message::tool(format!("c{at}"), "a line of what it read\n".repeat(lines))])
+                .unwrap();
+        }
+        run.events().to_vec()
+    });
+    let payback = waits(&events).unwrap();
+    assert!(payback.after_requests > Some(PaybackRule::REQUESTS), "{payback:?}");
+    let told = events.iter().filter(|event| matches!(event, RunEvent::DoesNotPay { .. }));
+    assert_eq!(told.count(), 1, "once in a run");
+    assert_eq!(compacted(&events), None);
+}
