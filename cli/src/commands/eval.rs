@@ -9,7 +9,10 @@ mod labelled;
 mod mean;
 mod need;
 mod needs;
+mod ongoing;
+mod price;
 mod prompt;
+mod replay;
 mod rounds;
 mod shown;
 mod stored;
@@ -27,8 +30,8 @@ use serde::Serialize;
 use crate::amount::Percent;
 use crate::args::{EvalArgs, InputArgs};
 use crate::failure::{Failure, Result, code};
+use crate::model;
 use crate::output;
-use crate::scan;
 use crate::strategy::Strategies;
 use crate::transcript::Input;
 
@@ -36,6 +39,7 @@ use canaries::Canaries;
 use case::Case;
 use evidence::{Evidence, QuestionedCase};
 use needs::Needs;
+use price::Pricing;
 
 /// What was measured. Its fields are the program's JSON.
 #[derive(Debug, Serialize)]
@@ -59,6 +63,8 @@ struct Measure {
     /// How many losses a row lists.
     lost_max: usize,
     counter: Arc<dyn TokenCounter + Send + Sync>,
+    /// What requests cost, if a model was named.
+    pricing: Option<Pricing>,
 }
 
 /// What is measured where no strategy is named: each kind that asks no model, and combinations of them.
@@ -87,16 +93,14 @@ const NO_EVIDENCE: &str = "nothing to measure: no question names a message that 
 const TOO_SHORT: &str = "--canaries: nothing to measure: no conversation is long enough for five compactions; give a longer one, of \
     some dozens of messages";
 
+/// The counter where none is named, and no model.
+const TOKENIZER: &str = "o200k_base";
+
 /// How many counts of texts are remembered: each strategy has them counted again in a store.
 const COUNTS_MAX: usize = 100_000;
 
 pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
-    let measure = Measure {
-        strategies: strategies(&args.strategy)?,
-        keep: args.keep.clone(),
-        lost_max: args.lost,
-        counter: Arc::new(CachedCounter::new(scan::counter(&args.tokenizer)?.into(), COUNTS_MAX)),
-    };
+    let measure = Measure::new(args)?;
     let (mut cases, mut questioned) = (Vec::new(), Vec::new());
     for file in &args.files {
         let labelled = if args.from.0.is_none() { labelled::read(file)? } else { None };
@@ -119,6 +123,25 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
     };
     output::say(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Measure {
+    fn new(args: &EvalArgs) -> Result<Self> {
+        let model = model::find(&args.price.model)?;
+        let counter = model::counter(model.as_ref(), args.tokenizer.as_deref(), TOKENIZER)?;
+        // Only what the model used next is priced.
+        let pricing = match &model {
+            Some(model) if !args.canaries => Some(Pricing::new(model, &args.price)?),
+            _ => None,
+        };
+        Ok(Self {
+            strategies: strategies(&args.strategy)?,
+            keep: args.keep.clone(),
+            lost_max: args.lost,
+            counter: Arc::new(CachedCounter::new(counter.into(), COUNTS_MAX)),
+            pricing,
+        })
+    }
 }
 
 impl Eval {

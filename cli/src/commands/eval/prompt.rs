@@ -28,6 +28,10 @@ impl CountedMessage {
         let text = text_of(&message);
         Self { message, text, tokens: amount.tokens, part_tokens }
     }
+
+    pub(super) const fn tokens(&self) -> u64 {
+        self.tokens.as_u64()
+    }
 }
 
 /// The messages before a compaction.

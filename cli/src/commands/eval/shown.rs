@@ -17,7 +17,7 @@ use crate::strategy::Strategies;
 use crate::summarizer;
 
 /// What the model is shown after a compaction.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Shown {
     /// The messages that stand as they stood.
     pub(super) whole: BTreeSet<u32>,

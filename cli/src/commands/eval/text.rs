@@ -3,7 +3,7 @@
 use core::fmt::Write as _;
 
 use super::Eval;
-use super::needs::{Lost, Needs, Share};
+use super::needs::{Lost, Needs, Row, Share};
 use crate::amount::{counted, grouped};
 
 impl Eval {
@@ -34,6 +34,9 @@ impl Needs {
             counted(self.cuts, "time"),
             counted(self.tokens_before, "token"),
         );
+        if let Some(price) = &self.price {
+            text += &price.to_text();
+        }
         for share in &self.shares {
             text += &share.to_text();
         }
@@ -48,8 +51,10 @@ impl Needs {
 impl Share {
     fn to_text(&self) -> String {
         let width = self.rows.iter().map(|row| row.strategy.chars().count()).max().unwrap_or(0);
+        let is_priced = self.rows.iter().any(|row| row.price.is_some());
+        let [price, passes] = if is_priced { ["   price", "  passes"] } else { [""; 2] };
         let mut text = format!(
-            "\n{:<width$}{:>13}{:>10}{:>13}{:>8}{:>8}\n",
+            "\n{:<width$}{:>13}{price}{:>10}{:>13}{:>8}{:>8}{passes}\n",
             format!("keep {}", self.keep),
             "identifiers",
             "weighted",
@@ -58,10 +63,11 @@ impl Share {
             "stable"
         );
         for row in &self.rows {
+            let [price, passes] = if is_priced { row.price() } else { Default::default() };
             // Writing into a text does not fail.
             let _ = writeln!(
                 text,
-                "{:<width$}{:>13}{:>10}{:>13}{:>8.1}{:>8.1}{}",
+                "{:<width$}{:>13}{price}{:>10}{:>13}{:>8.1}{:>8.1}{passes}{}",
                 row.strategy,
                 figure(row.identifiers),
                 figure(row.identifiers_weighted),
@@ -83,6 +89,15 @@ impl Share {
             row.lost.iter().for_each(|lost| text += &lost.to_text());
         }
         text
+    }
+}
+
+impl Row {
+    /// The price and the number of compactions, in columns.
+    fn price(&self) -> [String; 2] {
+        let price = self.price.as_ref();
+        let compactions = price.map_or_else(|| "-".to_owned(), |price| grouped(price.compactions));
+        [format!("{:>8}", figure(price.and_then(|price| price.percent))), format!("{compactions:>8}")]
     }
 }
 

@@ -29,6 +29,7 @@ fn measured(messages: &[CountedMessage], strategy: &str, keep: &str) -> Canaries
         keep: vec![keep.parse().unwrap()],
         lost_max: 3,
         counter: Arc::from(counter_by_name("estimate").unwrap()),
+        pricing: None,
     };
     Canaries::of(&[messages], &measure).unwrap().unwrap()
 }
@@ -87,6 +88,7 @@ fn short_conversations_and_those_of_one_giant_message_are_left_out() {
             keep: vec!["10%".parse().unwrap()],
             lost_max: 0,
             counter: Arc::from(counter_by_name("estimate").unwrap()),
+            pricing: None,
         };
         Canaries::of(messages, &measure).unwrap()
     };

@@ -78,6 +78,7 @@ fn measured(keep: &str) -> Evidence {
         keep: vec![keep.parse().unwrap()],
         lost_max: 3,
         counter: Arc::from(counter_by_name("estimate").unwrap()),
+        pricing: None,
     };
     Evidence::of(&[case()], &measure).unwrap().unwrap()
 }
