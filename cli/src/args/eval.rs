@@ -35,6 +35,10 @@ pub(crate) struct EvalArgs {
     /// compaction and five
     #[arg(long)]
     pub(crate) canaries: bool,
+    /// Compact each conversation so many times, 2 to 5, with its turns between, and report by round what the model still knows of what
+    /// it needed next
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=5), conflicts_with = "canaries")]
+    pub(crate) rounds: Option<u8>,
     /// How many losses to list for each strategy
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) lost: usize,

@@ -4,6 +4,7 @@ mod baseline;
 mod canaries;
 mod case;
 mod contender;
+mod degradation;
 mod evidence;
 mod labelled;
 mod mean;
@@ -14,6 +15,7 @@ mod price;
 mod prompt;
 mod replay;
 mod rounds;
+mod score;
 mod shown;
 mod stored;
 mod text;
@@ -37,6 +39,7 @@ use crate::transcript::Input;
 
 use canaries::Canaries;
 use case::Case;
+use degradation::Degradation;
 use evidence::{Evidence, QuestionedCase};
 use needs::Needs;
 use price::Pricing;
@@ -53,6 +56,9 @@ struct Eval {
     /// Of sentences that were planted, instead of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     canaries: Option<Canaries>,
+    /// By round, instead of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    degradation: Option<Degradation>,
 }
 
 /// What is to be measured.
@@ -111,9 +117,10 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
             None => cases.extend(read(file, args, &*measure.counter)?),
         }
     }
-    let eval = match args.canaries {
-        true => Eval::of_canaries(&cases, &questioned, &measure)?,
-        false => Eval::of(&cases, &questioned, &measure)?,
+    let eval = match args.rounds {
+        Some(rounds) => Eval::by_round(&cases, &questioned, usize::from(rounds), &measure)?,
+        None if args.canaries => Eval::of_canaries(&cases, &questioned, &measure)?,
+        None => Eval::of(&cases, &questioned, &measure)?,
     };
     let text = match args.json {
         true => {
@@ -131,7 +138,7 @@ impl Measure {
         let counter = model::counter(model.as_ref(), args.tokenizer.as_deref(), TOKENIZER)?;
         // Only what the model used next is priced.
         let pricing = match &model {
-            Some(model) if !args.canaries => Some(Pricing::new(model, &args.price)?),
+            Some(model) if !args.canaries && args.rounds.is_none() => Some(Pricing::new(model, &args.price)?),
             _ => None,
         };
         Ok(Self {
@@ -152,7 +159,7 @@ impl Eval {
             let why = if questioned.is_empty() { NOTHING_NEEDED } else { NO_EVIDENCE };
             return Err(Failure::input(why));
         }
-        Ok(Self { tokenizer: measure.counter.name().to_owned(), needs, evidence, canaries: None })
+        Ok(Self { needs, evidence, ..Self::empty(measure) })
     }
 
     fn of_canaries(cases: &[Case], questioned: &[QuestionedCase], measure: &Measure) -> Result<Self> {
@@ -162,7 +169,34 @@ impl Eval {
         if canaries.is_none() {
             return Err(Failure::input(TOO_SHORT));
         }
-        Ok(Self { tokenizer: measure.counter.name().to_owned(), needs: None, evidence: None, canaries })
+        Ok(Self { canaries, ..Self::empty(measure) })
+    }
+
+    fn by_round(
+        cases: &[Case],
+        questioned: &[QuestionedCase],
+        rounds: usize,
+        measure: &Measure,
+    ) -> Result<Self> {
+        if let Some(case) = questioned.first() {
+            let place = case.place();
+            return Err(Failure::input(format!(
+                "--rounds: {place} has labelled questions, which say nothing of the turns behind a compaction: leave it out"
+            )));
+        }
+        let degradation = Degradation::of(cases, rounds, measure)?;
+        if degradation.is_none() {
+            return Err(Failure::input(format!(
+                "--rounds: nothing to measure: no conversation has enough messages of the model for {rounds} compactions; give a \
+                 longer one, of some dozens of messages"
+            )));
+        }
+        Ok(Self { degradation, ..Self::empty(measure) })
+    }
+
+    fn empty(measure: &Measure) -> Self {
+        let tokenizer = measure.counter.name().to_owned();
+        Self { tokenizer, needs: None, evidence: None, canaries: None, degradation: None }
     }
 }
 

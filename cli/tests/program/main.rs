@@ -34,6 +34,7 @@ mod redact;
 mod repaired;
 mod report;
 mod retained;
+mod rounds;
 mod samples;
 mod sessions;
 mod shorten;

@@ -1,6 +1,6 @@
 //! What the model of a recorded conversation used next, and how much of it a compaction leaves: identifiers and copied text.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use epitome::core::message::Role;
 use serde::Serialize;
@@ -9,11 +9,12 @@ use super::Measure;
 use super::case::{Case, Cut};
 use super::contender::{Contender, Known};
 use super::mean::Mean;
-use super::need::{Need, share};
+use super::need::Need;
 use super::price::{Price, Priced};
 use super::replay::Paid;
+use super::score::{ORACLES, Score, looked_for};
 use super::shown::Shown;
-use super::words::{Finder, runs};
+use super::words::Finder;
 use crate::amount::Percent;
 use crate::failure::Result;
 use crate::progress::Progress;
@@ -78,10 +79,6 @@ pub(super) struct Lost {
 /// The most lost identifiers that are kept for a row, before those of all its cuts are sorted.
 const LOST_MAX: usize = 100;
 
-/// The names of the ceilings: one for each metric.
-const OF_IDENTIFIERS: &str = "(oracle: identifiers)";
-const OF_TEXT: &str = "(oracle: copied text)";
-
 impl Needs {
     /// Measures the conversations at all their cuts; `None` where the model needed nothing.
     pub(super) fn of(cases: &[Case], measure: &Measure) -> Result<Option<Self>> {
@@ -91,10 +88,7 @@ impl Needs {
         if cuts.is_empty() {
             return Ok(None);
         }
-        let contenders = Contender::all(
-            &measure.strategies,
-            &[Contender::Oracle(OF_IDENTIFIERS), Contender::Oracle(OF_TEXT)],
-        );
+        let contenders = Contender::all(&measure.strategies, &ORACLES);
         let messages: u64 = cuts.iter().map(|cut| cut.at as u64).sum();
         let work = messages * contenders.len() as u64 * measure.keep.len() as u64;
         let mut progress = Progress::of_messages("measuring", work);
@@ -148,20 +142,6 @@ impl Row {
     }
 }
 
-/// What a ceiling looks for: the messages in which each need stands.
-fn looked_for<'c>(contender: Contender<'_>, cut: &'c Cut<'_>) -> Vec<&'c [u32]> {
-    match contender {
-        Contender::Oracle(OF_TEXT) => places(&cut.runs),
-        Contender::Oracle(_) => places(&cut.identifiers),
-        _ => Vec::new(),
-    }
-}
-
-/// The messages in which each need stands.
-fn places<T>(needs: &[Need<T>]) -> Vec<&[u32]> {
-    needs.iter().map(|need| &*need.stands_in).collect()
-}
-
 /// What the requests of the conversations cost with this contender, if prices were asked for.
 fn priced(
     contender: Contender<'_>,
@@ -213,27 +193,6 @@ fn lost<'c, 'a>(shown: &Shown, cut: &'c Cut<'a>) -> Vec<&'c Need<&'a str>> {
     let mut lost: Vec<_> = cut.identifiers.iter().filter(|need| !shown.has(need)).collect();
     lost.sort_by_key(|need| (need.stands_in.len(), need.needed_at, need.unit));
     lost
-}
-
-/// The share of what was needed that is shown; `None` where nothing was.
-#[derive(Debug, Clone, Copy)]
-struct Score {
-    identifiers: Option<f64>,
-    /// The same, where a rare identifier weighs more.
-    weighted: Option<f64>,
-    runs: Option<f64>,
-}
-
-impl Score {
-    fn of(shown: &Shown, cut: &Cut<'_>) -> Self {
-        let shown_runs: BTreeSet<u64> = shown.new.iter().flat_map(|text| runs(text)).collect();
-        let has_run = |need: &Need<u64>| shown.shows_whole(need) || shown_runs.contains(&need.unit);
-        Self {
-            identifiers: share(&cut.identifiers, |need| shown.has(need), |_| 1.0),
-            weighted: share(&cut.identifiers, |need| shown.has(need), |need| need.rarity(cut.at)),
-            runs: share(&cut.runs, has_run, |_| 1.0),
-        }
-    }
 }
 
 /// Means in the making.

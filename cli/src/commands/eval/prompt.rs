@@ -67,6 +67,11 @@ impl<'a> Prompt<'a> {
     /// Whether what is protected leaves a strategy a chance to keep no more than this share.
     pub(super) fn can_be_met(&self, keep: Percent) -> bool {
         let goal = self.budget(keep).ok().and_then(|asked| asked.budget.goal());
-        goal.is_some_and(|goal| floors(self.index.view(), Protection::default()).hard <= goal)
+        goal.is_some_and(|goal| self.can_be_left(goal))
+    }
+
+    /// Whether what is protected has no more than so many tokens.
+    pub(super) fn can_be_left(&self, goal: u64) -> bool {
+        floors(self.index.view(), Protection::default()).hard <= goal
     }
 }

@@ -1,4 +1,4 @@
-//! Where a conversation is compacted again and again: once at its half, and four times with its own turns between.
+//! A conversation that is compacted again and again, with its own turns between.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::shown::Shown;
 use crate::budget::Asked;
 use crate::failure::Result;
 
-/// The number of messages before each compaction, ascending.
+/// The number of messages before each compaction, ascending: the first is at the half of a conversation, the fifth at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rounds([usize; 5]);
 
@@ -47,16 +47,16 @@ impl Rounds {
 
 /// What a contender leaves after each compaction to the same goal: one for each of `prompts`, which are beginnings of `messages`. `needs`
 /// are those that a ceiling looks for when so many messages have been said.
-pub(super) fn shown_by_round<'n>(
+pub(super) fn shown_by_round<'n, 'p>(
     contender: Contender<'_>,
     messages: &[CountedMessage],
-    prompts: &[Prompt<'_>],
+    prompts: impl IntoIterator<Item = &'p Prompt<'p>>,
     asked: &Asked,
     needs: impl Fn(usize) -> Vec<&'n [u32]>,
     counter: &Arc<dyn TokenCounter + Send + Sync>,
 ) -> Result<Vec<Shown>> {
     let mut ongoing = Ongoing::new(contender, counter)?;
-    let rounds = prompts.iter().map(|prompt| {
+    let rounds = prompts.into_iter().map(|prompt| {
         let said = messages.get(..prompt.messages.len()).unwrap_or_default();
         ongoing.append_up_to(said)?;
         let known = Known { needs: &needs(said.len()), request: None };

@@ -56,6 +56,9 @@ impl Stored {
                 true => drop(shown.whole.insert(live.key.0 as u32)),
                 false => shown.new.push(text_of(&live.entry.message)),
             }
+            if !live.covers.is_empty() {
+                shown.written += live.entry.count.tokens.as_u64();
+            }
         }
         shown
     }

@@ -19,6 +19,9 @@ impl Eval {
         if let Some(canaries) = &self.canaries {
             text += &canaries.to_text(&self.tokenizer);
         }
+        if let Some(degradation) = &self.degradation {
+            text += &degradation.to_text(&self.tokenizer);
+        }
         text.truncate(text.trim_end().len());
         text
     }
