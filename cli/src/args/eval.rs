@@ -7,6 +7,7 @@ use clap::Args as ClapArgs;
 use super::ModelArgs;
 use super::names::{From, from};
 use crate::amount::{Age, Percent, tokens};
+use crate::commands::eval::CommandSpec;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct EvalArgs {
@@ -26,6 +27,13 @@ pub(crate) struct EvalArgs {
     /// and combinations of two]
     #[arg(long, value_name = "A|B")]
     pub(crate) strategy: Vec<String>,
+    /// One more row, of an outside program: it reads requests line by line, {"messages": [..], "goal_tokens": N}, and answers each with
+    /// a line, {"keep": [0, 5, ..]} or {"messages": [..]}; may be given more than once
+    #[arg(long, value_name = "NAME=COMMAND")]
+    pub(crate) command: Vec<CommandSpec>,
+    /// How long such a program may take for an answer, in seconds
+    #[arg(long, value_name = "N", default_value_t = 60, requires = "command", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) command_timeout: u64,
     #[command(flatten)]
     pub(crate) price: PriceArgs,
     /// The token counter: estimate, o200k_base, cl100k_base, o200k_harmony [default: that of --model, else o200k_base]

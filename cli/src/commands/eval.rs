@@ -3,6 +3,7 @@
 mod baseline;
 mod canaries;
 mod case;
+mod command;
 mod contender;
 mod degradation;
 mod evidence;
@@ -21,6 +22,7 @@ mod stored;
 mod text;
 mod words;
 
+use core::time::Duration;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -39,6 +41,7 @@ use crate::transcript::Input;
 
 use canaries::Canaries;
 use case::Case;
+use command::Command;
 use degradation::Degradation;
 use evidence::{Evidence, QuestionedCase};
 use needs::Needs;
@@ -64,6 +67,8 @@ struct Eval {
 /// What is to be measured.
 struct Measure {
     strategies: Vec<Strategies>,
+    /// Outside programs.
+    commands: Vec<Command>,
     /// The shares of the tokens that may stay.
     keep: Vec<Percent>,
     /// How many losses a row lists.
@@ -105,6 +110,8 @@ const TOKENIZER: &str = "o200k_base";
 /// How many counts of texts are remembered: each strategy has them counted again in a store.
 const COUNTS_MAX: usize = 100_000;
 
+pub(crate) use command::CommandSpec;
+
 pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
     let measure = Measure::new(args)?;
     let (mut cases, mut questioned) = (Vec::new(), Vec::new());
@@ -143,6 +150,7 @@ impl Measure {
         };
         Ok(Self {
             strategies: strategies(&args.strategy)?,
+            commands: Command::all(&args.command, Duration::from_secs(args.command_timeout))?,
             keep: args.keep.clone(),
             lost_max: args.lost,
             counter: Arc::new(CachedCounter::new(counter.into(), COUNTS_MAX)),

@@ -11,6 +11,7 @@ mod bad_input;
 mod bench;
 mod budget;
 mod canaries;
+mod commands;
 mod containers;
 mod counting;
 mod documents;

@@ -81,7 +81,7 @@ impl Canaries {
         if long.is_empty() {
             return Ok(None);
         }
-        let contenders = Contender::all(&measure.strategies, &[Contender::Oracle(ORACLE)]);
+        let contenders = Contender::all(measure, &[Contender::Oracle(ORACLE)]);
         let mut tallies: Vec<ShareTally> =
             measure.keep.iter().map(|keep| ShareTally::new(*keep, contenders.len())).collect();
         let work = long.iter().map(|(messages, _)| (messages.len() * tallies.len()) as u64).sum();

@@ -75,7 +75,7 @@ impl Degradation {
         if long.is_empty() {
             return Ok(None);
         }
-        let contenders = Contender::all(&measure.strategies, &ORACLES);
+        let contenders = Contender::all(measure, &ORACLES);
         let work: usize = long.iter().filter_map(|cuts| Some(cuts.last()?.at)).sum();
         let mut progress = Progress::of_messages("measuring", (work * measure.keep.len()) as u64);
         let shares = measure.keep.iter().map(|keep| {

@@ -98,7 +98,7 @@ impl Evidence {
         if questions == 0 {
             return Ok(None);
         }
-        let contenders = Contender::all(&measure.strategies, &[Contender::Search, Contender::Oracle(ORACLE)]);
+        let contenders = Contender::all(measure, &[Contender::Search, Contender::Oracle(ORACLE)]);
         let mut tallies: Vec<ShareTally> =
             measure.keep.iter().map(|keep| ShareTally::new(*keep, contenders.len())).collect();
         let messages =

@@ -57,6 +57,8 @@ pub(super) struct Row {
     pub(super) stable_prefix: f64,
     /// Cuts at which more was left than the budget allowed.
     pub(super) missed: u64,
+    /// Cuts at which an outside program left what an API would refuse.
+    pub(super) illegal: u64,
     /// Of the requests of the conversations; none of a ceiling, which needs a cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) price: Option<Price>,
@@ -88,7 +90,7 @@ impl Needs {
         if cuts.is_empty() {
             return Ok(None);
         }
-        let contenders = Contender::all(&measure.strategies, &ORACLES);
+        let contenders = Contender::all(measure, &ORACLES);
         let messages: u64 = cuts.iter().map(|cut| cut.at as u64).sum();
         let work = messages * contenders.len() as u64 * measure.keep.len() as u64;
         let mut progress = Progress::of_messages("measuring", work);
@@ -204,6 +206,7 @@ struct Sums {
     left: Mean,
     stable: Mean,
     missed: u64,
+    illegal: u64,
 }
 
 impl Sums {
@@ -215,6 +218,7 @@ impl Sums {
         self.left.add(Some(shown.tokens as f64 / own));
         self.stable.add(Some(shown.stable as f64 / own));
         self.missed += u64::from(shown.tokens > goal);
+        self.illegal += u64::from(shown.illegal);
     }
 
     fn row(self, contender: Contender<'_>, lost: Vec<Lost>) -> Row {
@@ -227,6 +231,7 @@ impl Sums {
             tokens_left: self.left.percent().unwrap_or_default(),
             stable_prefix: self.stable.percent().unwrap_or_default(),
             missed: self.missed,
+            illegal: self.illegal,
             price: None,
             lost,
         }

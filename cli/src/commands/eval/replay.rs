@@ -61,12 +61,12 @@ impl Paid {
         Ok(paid)
     }
 
-    /// Pays for a request whose first `cached` tokens the cache holds; the number of tokens that it holds then.
+    /// Pays for a request whose first `cached` tokens the cache may hold; the number of tokens that it may hold then.
     fn request(&mut self, tokens: u64, cached: u64, pricing: &Pricing) -> u64 {
         self.requests += 1;
         self.thousandths = self.thousandths.saturating_add(pricing.prices.request(tokens, cached));
         self.largest = self.largest.max(tokens);
-        if tokens < pricing.prices.cached_min { 0 } else { tokens }
+        tokens
     }
 
     pub(super) const fn add(&mut self, other: &Self) {

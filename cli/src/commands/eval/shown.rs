@@ -29,6 +29,8 @@ pub(super) struct Shown {
     pub(super) written: u64,
     /// The tokens from the beginning on that stand as they stood: what a prompt cache keeps.
     pub(super) stable: u64,
+    /// Whether an API of Chat Completions would refuse it. Looked for in what outside programs leave.
+    pub(super) illegal: bool,
 }
 
 impl Shown {
@@ -105,7 +107,7 @@ impl Shown {
             }
         }
         let stable = ready.plan().stable_prefix().tokens;
-        Self { whole, new, tokens: ready.tokens_after(), written, stable }
+        Self { whole, new, tokens: ready.tokens_after(), written, stable, illegal: false }
     }
 
     /// Whether a text that was needed is shown.

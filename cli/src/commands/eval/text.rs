@@ -77,7 +77,7 @@ impl Share {
                 figure(row.copied_text),
                 row.tokens_left,
                 row.stable_prefix,
-                over_the_budget(row.missed)
+                over_the_budget(row.missed) + &illegal(row.illegal)
             );
         }
         text += &left_out(self.left_out, "cut");
@@ -130,6 +130,11 @@ pub(super) fn left_out(count: u64, case: &str) -> String {
 /// The remark behind a row whose strategy has left more than the budget.
 pub(super) fn over_the_budget(missed: u64) -> String {
     if missed == 0 { String::new() } else { format!("  {} over the budget", grouped(missed)) }
+}
+
+/// The remark behind a row whose program has left what no API takes.
+fn illegal(count: u64) -> String {
+    if count == 0 { String::new() } else { format!("  {} illegal", grouped(count)) }
 }
 
 /// A share, or a dash where there is none.

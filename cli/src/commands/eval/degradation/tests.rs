@@ -28,6 +28,7 @@ fn case(turns: usize, back: usize) -> Case {
 fn measured(cases: &[Case], rounds: usize, strategy: &str, keep: &str) -> Option<Degradation> {
     let measure = Measure {
         strategies: vec![Strategies::parse(strategy).unwrap()],
+        commands: Vec::new(),
         keep: vec![keep.parse().unwrap()],
         lost_max: 0,
         counter: Arc::from(counter_by_name("estimate").unwrap()),

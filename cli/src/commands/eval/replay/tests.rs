@@ -6,6 +6,7 @@ use epitome::std::tokens::counter_by_name;
 
 use super::*;
 use crate::args::{ModelArgs, PriceArgs};
+use crate::commands::eval::baseline::Floor;
 use crate::strategy::Strategies;
 
 /// The prices of the row `house`, in this window; the user takes so many minutes for a message.
@@ -43,6 +44,11 @@ fn turns(turns: usize) -> Vec<CountedMessage> {
     counted(turns.collect())
 }
 
+/// A strategy, and a floor.
+fn contenders(strategies: &Strategies) -> [Contender<'_>; 2] {
+    [Contender::Strategies(strategies), Contender::Floor(Floor::Newest)]
+}
+
 fn tokens(messages: &[CountedMessage]) -> u64 {
     messages.iter().map(CountedMessage::tokens).sum()
 }
@@ -59,7 +65,7 @@ fn what_was_sent_before_is_read_and_the_rest_is_written() {
     // A window that is never full changes nothing, whoever would compact.
     let truncate = Strategies::parse("truncate").unwrap();
     let asked = pricing.asked("25%".parse().unwrap()).unwrap();
-    for contender in Contender::all(&[truncate], &[]) {
+    for contender in contenders(&truncate) {
         assert_eq!(
             Paid::with_compactions(contender, &messages, &asked, &pricing, &counter()).unwrap(),
             paid,
@@ -105,7 +111,7 @@ fn a_full_window_is_compacted_and_what_changed_is_written_again() {
     let asked = pricing.asked("25%".parse().unwrap()).unwrap();
     let whole = Paid::without_compaction(&messages, &pricing);
     assert_eq!((whole.requests, whole.compactions), (80, 0));
-    for contender in Contender::all(&[truncate], &[]) {
+    for contender in contenders(&truncate) {
         let paid = Paid::with_compactions(contender, &messages, &asked, &pricing, &counter()).unwrap();
         assert!(paid.compactions > 1 && paid.largest <= pricing.trigger(), "{contender:?}: {paid:?}");
         assert!(paid.thousandths < whole.thousandths && paid.requests == 80, "{contender:?}: {paid:?}");
