@@ -27,7 +27,7 @@ pub(crate) struct EvalArgs {
     /// and combinations of two]
     #[arg(long, value_name = "A|B")]
     pub(crate) strategy: Vec<String>,
-    /// One more row, of an outside program: it reads requests line by line, {"messages": [..], "goal_tokens": N}, and answers each with
+    /// One more row, of an outside program: it reads requests line by line, {"messages": [..], "tokens": [..], "goal_tokens": N}, and answers each with
     /// a line, {"keep": [0, 5, ..]} or {"messages": [..]}; may be given more than once
     #[arg(long, value_name = "NAME=COMMAND")]
     pub(crate) command: Vec<CommandSpec>,

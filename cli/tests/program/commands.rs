@@ -80,6 +80,30 @@ fn a_program_that_keeps_all_is_over_the_budget_and_one_that_keeps_a_number_has_t
 
 #[test]
 #[cfg(unix)]
+fn a_request_is_one_line_with_the_messages_their_sizes_and_the_goal() {
+    let folder = Folder::new();
+    // Messages on several lines are one line of a request.
+    let file = folder.file("recorded.json", serde_json::to_string_pretty(&recorded()).unwrap());
+    let log = folder.path("requests");
+    let keeps =
+        format!("row=sh -c 'tee {} | while read -r line; do echo {{\\\"keep\\\": []}}; done'", text(&log));
+    let report =
+        run(&["eval", text(&file), "--keep", "30", "--strategy", "truncate", "--command", &keeps, "--json"])
+            .json();
+    let requests: Vec<Value> = read(&log).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(Some(requests.len() as u64), report["cuts"].as_u64());
+    let recorded = recorded();
+    for request in requests {
+        let messages = request["messages"].as_array().unwrap();
+        assert_eq!(messages[..], recorded["messages"].as_array().unwrap()[..messages.len()]);
+        let tokens = request["tokens"].as_array().unwrap();
+        let all: u64 = tokens.iter().map(|tokens| tokens.as_u64().unwrap()).sum();
+        assert_eq!((tokens.len(), request["goal_tokens"].as_u64()), (messages.len(), Some(all * 3 / 10)));
+    }
+}
+
+#[test]
+#[cfg(unix)]
 fn what_a_program_writes_anew_is_searched_and_counted() {
     let folder = Folder::new();
     let file = folder.file("recorded.json", recorded().to_string());

@@ -83,7 +83,9 @@ impl Command {
         counter: &dyn TokenCounter,
     ) -> Result<Vec<Given>> {
         let texts = given.iter().map(|given| text_of(&given.counted)).collect::<Result<Vec<_>>>()?;
-        let request = format!("{{\"messages\":[{}],\"goal_tokens\":{goal}}}", texts.join(","));
+        let tokens: Vec<String> = given.iter().map(|given| given.counted.tokens().to_string()).collect();
+        let (messages, tokens) = (texts.join(","), tokens.join(","));
+        let request = format!("{{\"messages\":[{messages}],\"tokens\":[{tokens}],\"goal_tokens\":{goal}}}");
         let mut process = self.process.borrow_mut();
         let line = process.ask(request)?;
         let answer = Answer::parse(&line, given, &texts, counter);

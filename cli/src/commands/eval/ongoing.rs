@@ -17,7 +17,7 @@ use crate::strategy::Strategies;
 /// A conversation and the contender that compacts it.
 pub(super) enum Ongoing<'c> {
     /// A strategy goes on with what it has left, in a store in memory.
-    Stored { strategies: &'c Strategies, session: Stored },
+    Stored { strategies: &'c Strategies, session: Box<Stored> },
     /// An outside program goes on with what it has answered.
     Answered { command: &'c Command, messages: Vec<Given>, said: usize },
     /// A floor or a ceiling chooses anew from all that was said.
@@ -31,7 +31,9 @@ impl<'c> Ongoing<'c> {
         counter: &Arc<dyn TokenCounter + Send + Sync>,
     ) -> Result<Self> {
         Ok(match contender {
-            Contender::Strategies(strategies) => Self::Stored { strategies, session: Stored::new(counter)? },
+            Contender::Strategies(strategies) => {
+                Self::Stored { strategies, session: Box::new(Stored::new(counter)?) }
+            }
             Contender::Command(command) => Self::Answered { command, messages: Vec::new(), said: 0 },
             contender => Self::Chosen { contender, shown: Shown::default(), said: 0 },
         })
