@@ -190,7 +190,7 @@ class PydanticAI(Contender):
                 case "user":
                     part = UserPromptPart(raw["content"])
                 case "tool":
-                    part = ToolReturnPart(tools[raw["tool_call_id"]], raw["content"], raw["tool_call_id"])
+                    part = ToolReturnPart(tools.get(raw["tool_call_id"], "tool"), raw["content"], raw["tool_call_id"])
             if messages and isinstance(messages[-1], ModelRequest):
                 messages[-1].parts.append(part)
             else:

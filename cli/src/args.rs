@@ -20,7 +20,7 @@ use crate::amount::{Amount, Percent, tokens};
 use crate::pins::Pin;
 
 pub(crate) use bench::BenchArgs;
-pub(crate) use eval::EvalArgs;
+pub(crate) use eval::{EvalArgs, PriceArgs};
 pub(crate) use names::From;
 pub(crate) use redact::RedactArgs;
 pub(crate) use session::{CopyKeyArgs, KeepArgs, OneSessionArgs, SessionArgs, SessionCommand, StoreArgs};

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
+use super::ModelArgs;
 use super::names::{From, from};
-use crate::amount::Percent;
+use crate::amount::{Age, Percent, tokens};
+use crate::commands::eval::CommandSpec;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct EvalArgs {
@@ -25,19 +27,47 @@ pub(crate) struct EvalArgs {
     /// and combinations of two]
     #[arg(long, value_name = "A|B")]
     pub(crate) strategy: Vec<String>,
-    /// The token counter: estimate, o200k_base, cl100k_base, o200k_harmony
-    #[arg(long, value_name = "T", default_value = "o200k_base")]
-    pub(crate) tokenizer: String,
+    /// One more row, of an outside program: it reads requests line by line, {"messages": [..], "tokens": [..], "goal_tokens": N}, and answers each with
+    /// a line, {"keep": [0, 5, ..]} or {"messages": [..]}; may be given more than once
+    #[arg(long, value_name = "NAME=COMMAND")]
+    pub(crate) command: Vec<CommandSpec>,
+    /// How long such a program may take for an answer, in seconds
+    #[arg(long, value_name = "N", default_value_t = 60, requires = "command", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) command_timeout: u64,
+    #[command(flatten)]
+    pub(crate) price: PriceArgs,
+    /// The token counter: estimate, o200k_base, cl100k_base, o200k_harmony [default: that of --model, else o200k_base]
+    #[arg(long, value_name = "T")]
+    pub(crate) tokenizer: Option<String>,
     /// Plant rules, constraints, facts, goals and preferences in the conversations instead, and report which of them survive one
     /// compaction and five
     #[arg(long)]
     pub(crate) canaries: bool,
+    /// Compact each conversation so many times, 2 to 5, with its turns between, and report by round what the model still knows of what
+    /// it needed next
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=5), conflicts_with = "canaries")]
+    pub(crate) rounds: Option<u8>,
     /// How many losses to list for each strategy
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) lost: usize,
     /// Report as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What the replay of a conversation as requests costs.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PriceArgs {
+    /// Also report what the requests of each conversation would cost for this model, with each strategy
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// The window that requests are compacted in, in tokens [default: that of --model]
+    #[arg(long, value_name = "N", value_parser = tokens, requires = "model")]
+    pub(crate) window: Option<u64>,
+    /// How long the user takes for a message: a prompt cache that lives shorter has expired by then (90m, 12h) [default: the
+    /// cache never expires]
+    #[arg(long, value_name = "TIME", requires = "model")]
+    pub(crate) pause: Option<Age>,
 }
 
 /// A share in percent; the sign may be left out.

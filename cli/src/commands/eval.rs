@@ -3,19 +3,26 @@
 mod baseline;
 mod canaries;
 mod case;
+mod command;
 mod contender;
+mod degradation;
 mod evidence;
 mod labelled;
 mod mean;
 mod need;
 mod needs;
+mod ongoing;
+mod price;
 mod prompt;
+mod replay;
 mod rounds;
+mod score;
 mod shown;
 mod stored;
 mod text;
 mod words;
 
+use core::time::Duration;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -27,15 +34,18 @@ use serde::Serialize;
 use crate::amount::Percent;
 use crate::args::{EvalArgs, InputArgs};
 use crate::failure::{Failure, Result, code};
+use crate::model;
 use crate::output;
-use crate::scan;
 use crate::strategy::Strategies;
 use crate::transcript::Input;
 
 use canaries::Canaries;
 use case::Case;
+use command::Command;
+use degradation::Degradation;
 use evidence::{Evidence, QuestionedCase};
 use needs::Needs;
+use price::Pricing;
 
 /// What was measured. Its fields are the program's JSON.
 #[derive(Debug, Serialize)]
@@ -49,16 +59,23 @@ struct Eval {
     /// Of sentences that were planted, instead of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     canaries: Option<Canaries>,
+    /// By round, instead of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    degradation: Option<Degradation>,
 }
 
 /// What is to be measured.
 struct Measure {
     strategies: Vec<Strategies>,
+    /// Outside programs.
+    commands: Vec<Command>,
     /// The shares of the tokens that may stay.
     keep: Vec<Percent>,
     /// How many losses a row lists.
     lost_max: usize,
     counter: Arc<dyn TokenCounter + Send + Sync>,
+    /// What requests cost, if a model was named.
+    pricing: Option<Pricing>,
 }
 
 /// What is measured where no strategy is named: each kind that asks no model, and combinations of them.
@@ -87,16 +104,16 @@ const NO_EVIDENCE: &str = "nothing to measure: no question names a message that 
 const TOO_SHORT: &str = "--canaries: nothing to measure: no conversation is long enough for five compactions; give a longer one, of \
     some dozens of messages";
 
+/// The counter where none is named, and no model.
+const TOKENIZER: &str = "o200k_base";
+
 /// How many counts of texts are remembered: each strategy has them counted again in a store.
 const COUNTS_MAX: usize = 100_000;
 
+pub(crate) use command::CommandSpec;
+
 pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
-    let measure = Measure {
-        strategies: strategies(&args.strategy)?,
-        keep: args.keep.clone(),
-        lost_max: args.lost,
-        counter: Arc::new(CachedCounter::new(scan::counter(&args.tokenizer)?.into(), COUNTS_MAX)),
-    };
+    let measure = Measure::new(args)?;
     let (mut cases, mut questioned) = (Vec::new(), Vec::new());
     for file in &args.files {
         let labelled = if args.from.0.is_none() { labelled::read(file)? } else { None };
@@ -107,9 +124,10 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
             None => cases.extend(read(file, args, &*measure.counter)?),
         }
     }
-    let eval = match args.canaries {
-        true => Eval::of_canaries(&cases, &questioned, &measure)?,
-        false => Eval::of(&cases, &questioned, &measure)?,
+    let eval = match args.rounds {
+        Some(rounds) => Eval::by_round(&cases, &questioned, usize::from(rounds), &measure)?,
+        None if args.canaries => Eval::of_canaries(&cases, &questioned, &measure)?,
+        None => Eval::of(&cases, &questioned, &measure)?,
     };
     let text = match args.json {
         true => {
@@ -121,6 +139,26 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+impl Measure {
+    fn new(args: &EvalArgs) -> Result<Self> {
+        let model = model::find(&args.price.model)?;
+        let counter = model::counter(model.as_ref(), args.tokenizer.as_deref(), TOKENIZER)?;
+        // Only what the model used next is priced.
+        let pricing = match &model {
+            Some(model) if !args.canaries && args.rounds.is_none() => Some(Pricing::new(model, &args.price)?),
+            _ => None,
+        };
+        Ok(Self {
+            strategies: strategies(&args.strategy)?,
+            commands: Command::all(&args.command, Duration::from_secs(args.command_timeout))?,
+            keep: args.keep.clone(),
+            lost_max: args.lost,
+            counter: Arc::new(CachedCounter::new(counter.into(), COUNTS_MAX)),
+            pricing,
+        })
+    }
+}
+
 impl Eval {
     /// What the model used next, and the evidence of labelled questions.
     fn of(cases: &[Case], questioned: &[QuestionedCase], measure: &Measure) -> Result<Self> {
@@ -129,7 +167,7 @@ impl Eval {
             let why = if questioned.is_empty() { NOTHING_NEEDED } else { NO_EVIDENCE };
             return Err(Failure::input(why));
         }
-        Ok(Self { tokenizer: measure.counter.name().to_owned(), needs, evidence, canaries: None })
+        Ok(Self { needs, evidence, ..Self::empty(measure) })
     }
 
     fn of_canaries(cases: &[Case], questioned: &[QuestionedCase], measure: &Measure) -> Result<Self> {
@@ -139,7 +177,34 @@ impl Eval {
         if canaries.is_none() {
             return Err(Failure::input(TOO_SHORT));
         }
-        Ok(Self { tokenizer: measure.counter.name().to_owned(), needs: None, evidence: None, canaries })
+        Ok(Self { canaries, ..Self::empty(measure) })
+    }
+
+    fn by_round(
+        cases: &[Case],
+        questioned: &[QuestionedCase],
+        rounds: usize,
+        measure: &Measure,
+    ) -> Result<Self> {
+        if let Some(case) = questioned.first() {
+            let place = case.place();
+            return Err(Failure::input(format!(
+                "--rounds: {place} has labelled questions, which say nothing of the turns behind a compaction: leave it out"
+            )));
+        }
+        let degradation = Degradation::of(cases, rounds, measure)?;
+        if degradation.is_none() {
+            return Err(Failure::input(format!(
+                "--rounds: nothing to measure: no conversation has enough messages of the model for {rounds} compactions; give a \
+                 longer one, of some dozens of messages"
+            )));
+        }
+        Ok(Self { degradation, ..Self::empty(measure) })
+    }
+
+    fn empty(measure: &Measure) -> Self {
+        let tokenizer = measure.counter.name().to_owned();
+        Self { tokenizer, needs: None, evidence: None, canaries: None, degradation: None }
     }
 }
 

@@ -24,6 +24,8 @@ use crate::failure::Result;
 use crate::output;
 use crate::visible::Printable;
 
+pub(super) use line::raw;
+
 pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
     let text = match &args.command {
         SessionCommand::List { store, json } => list::run(store, *json),

@@ -102,6 +102,56 @@ fn what_is_shown_again_behind_the_cut_was_not_needed() {
 }
 
 #[test]
+fn a_model_prices_the_requests_of_the_conversation() {
+    let folder = Folder::new();
+    let file = folder.file("recorded.json", recorded("It was src/alpha_one.rs.").to_string());
+    let rows = folder.file("own.csv", "house,openai-chat,o200k_base,50000,,,none,1.25/0.1/5/0/300,,\n");
+    let args = ["eval", text(&file), "--keep", "25", "--model", "house", "--models", text(&rows)];
+    let with = |more: &[&str]| run(&[&args[..], more, &["--json"]].concat()).json();
+    let wide = with(&[]);
+    let price = &wide["price"];
+    assert_eq!((price["model"].as_str(), price["requests"].as_u64()), (Some("house"), Some(15)));
+    assert_eq!((price["trigger"].as_u64(), price["full"].as_u64()), (Some(39_000), Some(0)));
+    let truncate = &row(&wide, "25%", "truncate")["price"];
+    assert_eq!((truncate["percent"].as_f64(), truncate["compactions"].as_u64()), (Some(100.0), Some(0)));
+    assert!(row(&wide, "25%", "(oracle: identifiers)").get("price").is_none(), "{wide}");
+    // All of it is 3,900 tokens: 1,560 fill a window of 2,000.
+    let narrow = with(&["--window", "2000"]);
+    let truncate = &row(&narrow, "25%", "truncate")["price"];
+    assert!(
+        truncate["compactions"].as_u64() > Some(0) && truncate["percent"].as_f64() < Some(100.0),
+        "{truncate}"
+    );
+    let paused = with(&["--window", "2000", "--pause", "10m"]);
+    assert!(paused["price"]["input_tokens"].as_u64() > narrow["price"]["input_tokens"].as_u64());
+    let said = run(&args).ok();
+    for expected in
+        ["15 requests of house", "No conversation has a request of more than 39,000", "   price", "  passes"]
+    {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let unpriced = run(&["eval", text(&file), "--keep", "25"]).ok();
+    assert!(!unpriced.contains("price"), "{unpriced}");
+}
+
+#[test]
+fn what_cannot_be_priced_is_refused_with_a_remedy() {
+    let folder = Folder::new();
+    let file = folder.file("recorded.json", recorded("It was src/alpha_one.rs.").to_string());
+    for (args, expected) in [
+        (&["--model", "gpt-oss-120b"][..], "no prices are known for gpt-oss-120b: name another model"),
+        (&["--model", "gpt-4p"], "did you mean gpt-4o"),
+        (&["--model", "gpt-4o", "--window", "1"], "raise --window"),
+        (&["--model", "gpt-4o", "--pause", "soon"], "90m"),
+        (&["--window", "8000"], "--model"),
+        (&["--pause", "10m"], "--model"),
+    ] {
+        let error = run(&[&["eval", text(&file)][..], args].concat()).fails(2);
+        assert!(error.contains(expected), "{args:?}: {error}");
+    }
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused_with_a_remedy() {
     let folder = Folder::new();
     let hi = json!({"messages": [{"role": "user", "content": "Hi."}]});

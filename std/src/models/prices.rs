@@ -114,6 +114,33 @@ impl Prices {
         before.saturating_sub(after).saturating_mul(u64::from(self.write)) > made
     }
 
+    /// What a request of so many tokens costs for its input, in thousandths of an input token, where the cache holds the first
+    /// `cached` of it. A beginning shorter than [`cached_min`](Self::cached_min) is not read from the cache, and a request shorter
+    /// than that is not written to it.
+    ///
+    /// ```
+    /// use epitome_std::models::Prices;
+    ///
+    /// let prices = Prices { write: 1_250, cached_min: 1_024, ..Prices::new(100, 5_000) };
+    /// assert_eq!(prices.request(10_000, 8_000), 8_000 * 100 + 2_000 * 1_250);
+    /// assert_eq!(prices.request(10_000, 1_000), 10_000 * 1_250);
+    /// assert_eq!(prices.request(1_000, 0), 1_000 * 1_000);
+    /// ```
+    #[must_use]
+    pub const fn request(&self, tokens: u64, cached: u64) -> u64 {
+        let is_cached = tokens >= self.cached_min;
+        let read = if !is_cached || cached < self.cached_min {
+            0
+        } else if cached < tokens {
+            cached
+        } else {
+            tokens
+        };
+        let each = if is_cached { self.write as u64 } else { INPUT };
+        let new = tokens.saturating_sub(read).saturating_mul(each);
+        read.saturating_mul(self.read as u64).saturating_add(new)
+    }
+
     /// What a summary of so many tokens costs that a request of its own asks for: it reads what is summarized, which no cache
     /// holds in that form.
     #[must_use]

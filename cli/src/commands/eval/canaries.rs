@@ -81,7 +81,7 @@ impl Canaries {
         if long.is_empty() {
             return Ok(None);
         }
-        let contenders = Contender::all(&measure.strategies, &[Contender::Oracle(ORACLE)]);
+        let contenders = Contender::all(measure, &[Contender::Oracle(ORACLE)]);
         let mut tallies: Vec<ShareTally> =
             measure.keep.iter().map(|keep| ShareTally::new(*keep, contenders.len())).collect();
         let work = long.iter().map(|(messages, _)| (messages.len() * tallies.len()) as u64).sum();
@@ -144,7 +144,8 @@ impl ShareTally {
             planted.canaries.iter().map(|canary| &*canary.valid(said).stands_in).collect()
         };
         for (row, contender) in self.rows.iter_mut().zip(contenders) {
-            let shown = shown_by_round(*contender, prompts, &asked, needs, &measure.counter)?;
+            let said = &planted.messages;
+            let shown = shown_by_round(*contender, said, prompts, &asked, needs, &measure.counter)?;
             for (tally, compactions) in row.iter_mut().zip(AFTER) {
                 if let (Some(shown), Some(prompt)) =
                     (shown.get(compactions - 1), prompts.get(compactions - 1))

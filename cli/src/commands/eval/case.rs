@@ -15,6 +15,11 @@ use crate::transcript::Transcript;
 
 /// The shares of the assistant messages behind which a conversation is cut, in percent.
 const CUTS: [usize; 4] = [35, 50, 65, 80];
+/// The same for the first and the last compaction of several.
+const ROUNDS: [usize; 2] = [40, 80];
+/// How many messages of the model a conversation has for each of several compactions, at least: so that the places differ, and there are
+/// turns between them.
+const ROUND_MIN: usize = 5;
 /// The number of assistant messages behind a cut whose words count as needed.
 const AHEAD: usize = 15;
 
@@ -49,20 +54,41 @@ impl Case {
             messages.push(CountedMessage::of(message, counter));
             Ok(())
         })?;
+        Ok(Self::of_messages(place, messages))
+    }
+
+    pub(super) fn of_messages(place: String, messages: Vec<CountedMessage>) -> Self {
         let runs = messages.iter().map(|message| runs(&message.text)).collect();
-        Ok(Self { place, messages, runs })
+        Self { place, messages, runs }
     }
 
     /// Its cuts at which the model needed something. A short conversation has fewer of them, or none.
     pub(super) fn cuts<'a>(&'a self, finder: &Finder) -> Result<Vec<Cut<'a>>> {
-        let by_model = |(_, counted): &(usize, &CountedMessage)| counted.message.role() == Role::Assistant;
-        let steps: Vec<usize> = self.messages.iter().enumerate().filter(by_model).map(|(at, _)| at).collect();
-        let mut at: Vec<usize> =
-            CUTS.iter().filter_map(|share| steps.get(steps.len() * share / 100).copied()).collect();
+        let mut at = self.places(CUTS);
         at.dedup();
         at.retain(|at| *at > 0);
         let cuts = at.into_iter().map(|at| self.cut(at, finder)).collect::<Result<Vec<_>>>()?;
         Ok(cuts.into_iter().filter(|cut| !cut.identifiers.is_empty() || !cut.runs.is_empty()).collect())
+    }
+
+    /// So many cuts, two at least, with turns between them: the first at 40 % of the messages of the model, the last at 80 %. `None` for a
+    /// conversation that is too short.
+    pub(super) fn rounds<'a>(&'a self, rounds: usize, finder: &Finder) -> Result<Option<Vec<Cut<'a>>>> {
+        let [first, last] = ROUNDS;
+        let steps = rounds.saturating_sub(1).max(1);
+        let at = self.places((0..rounds).map(|round| first + (last - first) * round / steps));
+        let by_model = self.messages.iter().filter(|counted| counted.message.role() == Role::Assistant);
+        if by_model.count() < rounds * ROUND_MIN {
+            return Ok(None);
+        }
+        at.into_iter().map(|at| self.cut(at, finder)).collect::<Result<_>>().map(Some)
+    }
+
+    /// The numbers of the messages of the model that stand behind these shares of them, in percent.
+    fn places(&self, shares: impl IntoIterator<Item = usize>) -> Vec<usize> {
+        let by_model = |(_, counted): &(usize, &CountedMessage)| counted.message.role() == Role::Assistant;
+        let steps: Vec<usize> = self.messages.iter().enumerate().filter(by_model).map(|(at, _)| at).collect();
+        shares.into_iter().filter_map(|share| steps.get(steps.len() * share / 100).copied()).collect()
     }
 
     pub(super) fn text(&self, at: u32) -> &str {

@@ -1,9 +1,11 @@
-//! What is compared: strategies, and the floors and the ceiling beside them.
+//! What is compared: strategies, outside programs, and the floors and the ceiling beside them.
 
 use epitome::core::TokenCounter;
 use epitome::std::search::SearchIndex;
 
+use super::Measure;
 use super::baseline::{Floor, nearest, oracle};
+use super::command::{Command, Given};
 use super::prompt::Prompt;
 use super::shown::Shown;
 use crate::budget::Asked;
@@ -14,6 +16,8 @@ use crate::strategy::Strategies;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Contender<'s> {
     Strategies(&'s Strategies),
+    /// An outside program.
+    Command(&'s Command),
     Floor(Floor),
     /// What a search for the request chooses.
     Search,
@@ -22,15 +26,18 @@ pub(super) enum Contender<'s> {
 }
 
 impl<'s> Contender<'s> {
-    /// The strategies, then floors and `others`.
-    pub(super) fn all(strategies: &'s [Strategies], others: &[Self]) -> Vec<Self> {
+    /// The strategies, then outside programs, floors and `others`.
+    pub(super) fn all(measure: &'s Measure, others: &[Self]) -> Vec<Self> {
+        let strategies = measure.strategies.iter().map(Self::Strategies);
+        let commands = measure.commands.iter().map(Self::Command);
         let floors = Floor::ALL.into_iter().map(Self::Floor);
-        strategies.iter().map(Self::Strategies).chain(floors).chain(others.iter().copied()).collect()
+        strategies.chain(commands).chain(floors).chain(others.iter().copied()).collect()
     }
 
     pub(super) fn name(self) -> String {
         match self {
             Self::Strategies(strategies) => strategies.names().join(" | "),
+            Self::Command(command) => command.name().to_owned(),
             Self::Floor(floor) => floor.name().to_owned(),
             Self::Search => "(search: request)".to_owned(),
             Self::Oracle(name) => name.to_owned(),
@@ -38,7 +45,7 @@ impl<'s> Contender<'s> {
     }
 
     pub(super) const fn is_baseline(self) -> bool {
-        !matches!(self, Self::Strategies(_))
+        !matches!(self, Self::Strategies(_) | Self::Command(_))
     }
 
     /// What it leaves; `None` where what is protected does not fit, and for a search without a request.
@@ -52,6 +59,10 @@ impl<'s> Contender<'s> {
         let goal = asked.budget.goal().unwrap_or_default();
         match self {
             Self::Strategies(strategies) => Shown::by(strategies, prompt, asked, counter),
+            Self::Command(command) => {
+                let given = prompt.given();
+                Ok(Some(Given::shown(&given, &command.compact(&given, goal, counter)?)))
+            }
             Self::Floor(floor) => Ok(Some(floor.shown(prompt, goal))),
             Self::Search => Ok(known.request.map(|(texts, request)| nearest(prompt, goal, texts, request))),
             Self::Oracle(_) => Ok(Some(oracle(prompt, goal, known.needs))),

@@ -98,7 +98,7 @@ impl Evidence {
         if questions == 0 {
             return Ok(None);
         }
-        let contenders = Contender::all(&measure.strategies, &[Contender::Search, Contender::Oracle(ORACLE)]);
+        let contenders = Contender::all(measure, &[Contender::Search, Contender::Oracle(ORACLE)]);
         let mut tallies: Vec<ShareTally> =
             measure.keep.iter().map(|keep| ShareTally::new(*keep, contenders.len())).collect();
         let messages =
@@ -109,7 +109,7 @@ impl Evidence {
             let prompt = case.blind()?;
             tokens_before += prompt.tokens();
             let mut stored = Stored::new(&measure.counter)?;
-            stored.append_up_to(&prompt.messages)?;
+            stored.append_up_to(prompt.messages.iter().copied())?;
             for tally in &mut tallies {
                 tally.add_blind(case, &prompt, &contenders, &mut stored, measure)?;
             }

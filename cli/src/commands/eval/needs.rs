@@ -1,19 +1,21 @@
 //! What the model of a recorded conversation used next, and how much of it a compaction leaves: identifiers and copied text.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use epitome::core::message::Role;
 use serde::Serialize;
 
 use super::Measure;
-use super::baseline::{Floor, oracle};
 use super::case::{Case, Cut};
+use super::contender::{Contender, Known};
 use super::mean::Mean;
-use super::need::{Need, share};
+use super::need::Need;
+use super::price::{Price, Priced};
+use super::replay::Paid;
+use super::score::{ORACLES, Score, looked_for};
 use super::shown::Shown;
-use super::words::{Finder, runs};
+use super::words::Finder;
 use crate::amount::Percent;
-use crate::budget::Asked;
 use crate::failure::Result;
 use crate::progress::Progress;
 
@@ -24,6 +26,9 @@ pub(super) struct Needs {
     /// The places at which conversations were cut: directly before a message of the model.
     pub(super) cuts: u64,
     pub(super) tokens_before: u64,
+    /// With the prices of a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) price: Option<Priced>,
     pub(super) shares: Vec<Share>,
 }
 
@@ -52,6 +57,11 @@ pub(super) struct Row {
     pub(super) stable_prefix: f64,
     /// Cuts at which more was left than the budget allowed.
     pub(super) missed: u64,
+    /// Cuts at which an outside program left what an API would refuse.
+    pub(super) illegal: u64,
+    /// Of the requests of the conversations; none of a ceiling, which needs a cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) price: Option<Price>,
     pub(super) lost: Vec<Lost>,
 }
 
@@ -71,9 +81,6 @@ pub(super) struct Lost {
 /// The most lost identifiers that are kept for a row, before those of all its cuts are sorted.
 const LOST_MAX: usize = 100;
 
-/// How many ceilings there are: one for each metric.
-const ORACLES: usize = 2;
-
 impl Needs {
     /// Measures the conversations at all their cuts; `None` where the model needed nothing.
     pub(super) fn of(cases: &[Case], measure: &Measure) -> Result<Option<Self>> {
@@ -83,14 +90,20 @@ impl Needs {
         if cuts.is_empty() {
             return Ok(None);
         }
-        let rows = (measure.strategies.len() + Floor::ALL.len() + ORACLES) as u64;
+        let contenders = Contender::all(measure, &ORACLES);
         let messages: u64 = cuts.iter().map(|cut| cut.at as u64).sum();
-        let mut progress = Progress::of_messages("measuring", messages * rows * measure.keep.len() as u64);
+        let work = messages * contenders.len() as u64 * measure.keep.len() as u64;
+        let mut progress = Progress::of_messages("measuring", work);
+        let price = measure.pricing.as_ref().map(|pricing| pricing.without_compaction(cases));
         let shares = measure.keep.iter().map(|keep| {
             let (cuts, left_out): (Vec<_>, Vec<_>) =
                 cuts.iter().partition(|cut| cut.prompt.can_be_met(*keep));
-            let rows = Row::all(&cuts, *keep, measure, &mut progress)?;
-            progress.advance(left_out.iter().map(|cut| cut.at as u64).sum::<u64>() * rows.len() as u64);
+            let rows = contenders.iter().map(|contender| {
+                let row = Row::of(*contender, &cuts, *keep, measure, &mut progress)?;
+                progress.advance(left_out.iter().map(|cut| cut.at as u64).sum::<u64>());
+                Ok(Row { price: priced(*contender, cases, *keep, price.as_ref(), measure)?, ..row })
+            });
+            let rows = rows.collect::<Result<_>>()?;
             Ok(Share { keep: keep.to_string(), left_out: left_out.len() as u64, rows })
         });
         let shares = shares.collect::<Result<_>>()?;
@@ -98,54 +111,26 @@ impl Needs {
             conversations: cases.len() as u64,
             cuts: cuts.len() as u64,
             tokens_before: cuts.iter().map(|cut| cut.prompt.tokens()).sum(),
+            price,
             shares,
         }))
     }
 }
 
 impl Row {
-    /// The strategies, then floors and ceilings.
-    fn all(
+    fn of(
+        contender: Contender<'_>,
         cuts: &[&Cut<'_>],
         keep: Percent,
         measure: &Measure,
         progress: &mut Progress,
-    ) -> Result<Vec<Self>> {
-        let mut rows = Vec::new();
-        for strategies in &measure.strategies {
-            let name = strategies.names().join(" | ");
-            let shown =
-                |cut: &Cut<'_>, asked: &Asked| Shown::by(strategies, &cut.prompt, asked, &*measure.counter);
-            rows.push(Self::of(name, cuts, keep, measure.lost_max, progress, shown)?);
-        }
-        let mut baseline = |name: &str, shown: &dyn Fn(&Cut<'_>, u64) -> Shown| -> Result<()> {
-            let by_goal =
-                |cut: &Cut<'_>, asked: &Asked| Ok(Some(shown(cut, asked.budget.goal().unwrap_or_default())));
-            let row = Self::of(name.to_owned(), cuts, keep, 0, progress, by_goal)?;
-            rows.push(Self { baseline: true, ..row });
-            Ok(())
-        };
-        for floor in Floor::ALL {
-            baseline(floor.name(), &|cut, goal| floor.shown(&cut.prompt, goal))?;
-        }
-        baseline("(oracle: identifiers)", &|cut, goal| oracle(&cut.prompt, goal, &places(&cut.identifiers)))?;
-        baseline("(oracle: copied text)", &|cut, goal| oracle(&cut.prompt, goal, &places(&cut.runs)))?;
-        Ok(rows)
-    }
-
-    fn of(
-        strategy: String,
-        cuts: &[&Cut<'_>],
-        keep: Percent,
-        lost_max: usize,
-        progress: &mut Progress,
-        shown: impl Fn(&Cut<'_>, &Asked) -> Result<Option<Shown>>,
     ) -> Result<Self> {
         let (mut sums, mut lost) = (Sums::default(), Vec::new());
         for cut in cuts {
             let own = cut.prompt.tokens();
             let asked = cut.prompt.budget(keep)?;
-            match shown(cut, &asked)? {
+            let known = Known { needs: &looked_for(contender, cut), request: None };
+            match contender.shown(&cut.prompt, &asked, known, &*measure.counter)? {
                 Some(shown) => {
                     sums.add(&shown, Score::of(&shown, cut), own, asked.budget.goal().unwrap_or_default());
                     lost.extend(Lost::of(&shown, cut));
@@ -154,18 +139,28 @@ impl Row {
             }
             progress.advance(cut.at as u64);
         }
-        // The rarest come first within each cut; here, those of the longest conversations.
-        lost.sort_by_key(|(often, one)| (*often, core::cmp::Reverse(one.cut)));
-        let mut named = HashSet::new();
-        let once = lost.into_iter().map(|(_, one)| one).filter(|one| named.insert(one.identifier.clone()));
-        let lost = once.take(lost_max).collect();
-        Ok(sums.row(strategy, lost))
+        let lost = if contender.is_baseline() { Vec::new() } else { Lost::first(lost, measure.lost_max) };
+        Ok(sums.row(contender, lost))
     }
 }
 
-/// The messages in which each need stands.
-fn places<T>(needs: &[Need<T>]) -> Vec<&[u32]> {
-    needs.iter().map(|need| &*need.stands_in).collect()
+/// What the requests of the conversations cost with this contender, if prices were asked for.
+fn priced(
+    contender: Contender<'_>,
+    cases: &[Case],
+    keep: Percent,
+    price: Option<&Priced>,
+    measure: &Measure,
+) -> Result<Option<Price>> {
+    let (Some(price), Some(pricing)) = (price, &measure.pricing) else { return Ok(None) };
+    if matches!(contender, Contender::Oracle(_)) {
+        return Ok(None);
+    }
+    let (mut all, asked) = (Paid::default(), pricing.asked(keep)?);
+    for case in cases {
+        all.add(&Paid::with_compactions(contender, &case.messages, &asked, pricing, &measure.counter)?);
+    }
+    Ok(Some(price.beside(&all)))
 }
 
 impl Lost {
@@ -185,6 +180,14 @@ impl Lost {
         });
         lost.collect()
     }
+
+    /// So many of them, each identifier once. The rarest come first within each cut; here, those of the longest conversations.
+    fn first(mut all: Vec<(usize, Self)>, most: usize) -> Vec<Self> {
+        all.sort_by_key(|(often, one)| (*often, core::cmp::Reverse(one.cut)));
+        let mut named = HashSet::new();
+        let once = all.into_iter().map(|(_, one)| one).filter(|one| named.insert(one.identifier.clone()));
+        once.take(most).collect()
+    }
 }
 
 /// The identifiers that were needed and are not shown, the rarest first.
@@ -192,27 +195,6 @@ fn lost<'c, 'a>(shown: &Shown, cut: &'c Cut<'a>) -> Vec<&'c Need<&'a str>> {
     let mut lost: Vec<_> = cut.identifiers.iter().filter(|need| !shown.has(need)).collect();
     lost.sort_by_key(|need| (need.stands_in.len(), need.needed_at, need.unit));
     lost
-}
-
-/// The share of what was needed that is shown; `None` where nothing was.
-#[derive(Debug, Clone, Copy)]
-struct Score {
-    identifiers: Option<f64>,
-    /// The same, where a rare identifier weighs more.
-    weighted: Option<f64>,
-    runs: Option<f64>,
-}
-
-impl Score {
-    fn of(shown: &Shown, cut: &Cut<'_>) -> Self {
-        let shown_runs: BTreeSet<u64> = shown.new.iter().flat_map(|text| runs(text)).collect();
-        let has_run = |need: &Need<u64>| shown.shows_whole(need) || shown_runs.contains(&need.unit);
-        Self {
-            identifiers: share(&cut.identifiers, |need| shown.has(need), |_| 1.0),
-            weighted: share(&cut.identifiers, |need| shown.has(need), |need| need.rarity(cut.at)),
-            runs: share(&cut.runs, has_run, |_| 1.0),
-        }
-    }
 }
 
 /// Means in the making.
@@ -224,6 +206,7 @@ struct Sums {
     left: Mean,
     stable: Mean,
     missed: u64,
+    illegal: u64,
 }
 
 impl Sums {
@@ -235,18 +218,21 @@ impl Sums {
         self.left.add(Some(shown.tokens as f64 / own));
         self.stable.add(Some(shown.stable as f64 / own));
         self.missed += u64::from(shown.tokens > goal);
+        self.illegal += u64::from(shown.illegal);
     }
 
-    fn row(self, strategy: String, lost: Vec<Lost>) -> Row {
+    fn row(self, contender: Contender<'_>, lost: Vec<Lost>) -> Row {
         Row {
-            strategy,
-            baseline: false,
+            strategy: contender.name(),
+            baseline: contender.is_baseline(),
             identifiers: self.identifiers.percent(),
             identifiers_weighted: self.weighted.percent(),
             copied_text: self.runs.percent(),
             tokens_left: self.left.percent().unwrap_or_default(),
             stable_prefix: self.stable.percent().unwrap_or_default(),
             missed: self.missed,
+            illegal: self.illegal,
+            price: None,
             lost,
         }
     }

@@ -5,6 +5,7 @@ use epitome::core::{OpenCallTree, Protection, TokenCounter, Tokens, floors};
 use epitome::std::message::Message;
 use epitome::std::tokens::measure_with_parts;
 
+use super::command::Given;
 use super::words::text_of;
 use crate::amount::Percent;
 use crate::args::BudgetArgs;
@@ -28,30 +29,46 @@ impl CountedMessage {
         let text = text_of(&message);
         Self { message, text, tokens: amount.tokens, part_tokens }
     }
+
+    pub(super) const fn tokens(&self) -> u64 {
+        self.tokens.as_u64()
+    }
 }
 
 /// The messages before a compaction.
 pub(super) struct Prompt<'a> {
     pub(super) messages: Vec<&'a Message>,
+    counted: Vec<&'a CountedMessage>,
     pub(super) index: Index,
 }
 
 impl<'a> Prompt<'a> {
     pub(super) fn of(messages: impl IntoIterator<Item = &'a CountedMessage>) -> Result<Self> {
         let index = Index::with_parts(Vec::new(), OpenCallTree::new(), Vec::new());
-        let mut prompt = Self { messages: Vec::new(), index };
+        let mut prompt = Self { messages: Vec::new(), counted: Vec::new(), index };
         for counted in messages {
             let parts = &counted.part_tokens;
             let size =
                 |ordinal: u32, _: PartView<'_>| parts.get(ordinal as usize).copied().unwrap_or(Tokens::ZERO);
             scan::placed(prompt.index.push_with_parts(&counted.message, counted.tokens, size))?;
             prompt.messages.push(&counted.message);
+            prompt.counted.push(counted);
         }
         Ok(prompt)
     }
 
     pub(super) fn tokens(&self) -> u64 {
         self.index.view().tokens()
+    }
+
+    /// The messages that a request would have.
+    pub(super) fn given(&self) -> Vec<Given> {
+        let positions = self.index.view().projection().flatten();
+        let given = positions.filter_map(|position| {
+            let counted = (*self.counted.get(position as usize)?).clone();
+            Some(Given { position: Some(position), counted })
+        });
+        given.collect()
     }
 
     /// The budget that keeps this share of the tokens.
@@ -63,6 +80,11 @@ impl<'a> Prompt<'a> {
     /// Whether what is protected leaves a strategy a chance to keep no more than this share.
     pub(super) fn can_be_met(&self, keep: Percent) -> bool {
         let goal = self.budget(keep).ok().and_then(|asked| asked.budget.goal());
-        goal.is_some_and(|goal| floors(self.index.view(), Protection::default()).hard <= goal)
+        goal.is_some_and(|goal| self.can_be_left(goal))
+    }
+
+    /// Whether what is protected has no more than so many tokens.
+    pub(super) fn can_be_left(&self, goal: u64) -> bool {
+        floors(self.index.view(), Protection::default()).hard <= goal
     }
 }

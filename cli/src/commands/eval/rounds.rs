@@ -1,4 +1,4 @@
-//! Where a conversation is compacted again and again: once at its half, and four times with its own turns between.
+//! A conversation that is compacted again and again, with its own turns between.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use epitome::core::TokenCounter;
 use epitome::core::message::Role;
 
 use super::contender::{Contender, Known};
+use super::ongoing::Ongoing;
 use super::prompt::{CountedMessage, Prompt};
 use super::shown::Shown;
-use super::stored::Stored;
 use crate::budget::Asked;
 use crate::failure::Result;
 
-/// The number of messages before each compaction, ascending.
+/// The number of messages before each compaction, ascending: the first is at the half of a conversation, the fifth at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rounds([usize; 5]);
 
@@ -45,29 +45,23 @@ impl Rounds {
     }
 }
 
-/// What a contender leaves after each compaction to the same goal. A strategy goes on with what it has left; a floor and the ceiling
-/// choose from all that was said. `needs` are those that the ceiling looks for when so many messages have been said.
-pub(super) fn shown_by_round<'n>(
+/// What a contender leaves after each compaction to the same goal: one for each of `prompts`, which are beginnings of `messages`. `needs`
+/// are those that a ceiling looks for when so many messages have been said.
+pub(super) fn shown_by_round<'n, 'p>(
     contender: Contender<'_>,
-    prompts: &[Prompt<'_>],
+    messages: &[CountedMessage],
+    prompts: impl IntoIterator<Item = &'p Prompt<'p>>,
     asked: &Asked,
     needs: impl Fn(usize) -> Vec<&'n [u32]>,
     counter: &Arc<dyn TokenCounter + Send + Sync>,
 ) -> Result<Vec<Shown>> {
-    let Contender::Strategies(strategies) = contender else {
-        let chosen = prompts.iter().map(|prompt| {
-            let known = Known { needs: &needs(prompt.messages.len()), request: None };
-            let shown = contender.shown(prompt, asked, known, &**counter)?;
-            Ok(shown.unwrap_or_default())
-        });
-        return chosen.collect();
-    };
-    let mut stored = Stored::new(counter)?;
-    let rounds = prompts.iter().map(|prompt| {
-        stored.append_up_to(&prompt.messages)?;
-        // Where nothing can be done, all stays, and the goal is missed.
-        stored.compact(strategies, asked)?;
-        Ok(stored.shown())
+    let mut ongoing = Ongoing::new(contender, counter)?;
+    let rounds = prompts.into_iter().map(|prompt| {
+        let said = messages.get(..prompt.messages.len()).unwrap_or_default();
+        ongoing.append_up_to(said)?;
+        let known = Known { needs: &needs(said.len()), request: None };
+        ongoing.compact(said, prompt, asked, known, counter)?;
+        Ok(ongoing.shown())
     });
     rounds.collect()
 }
@@ -91,7 +85,8 @@ mod tests {
         let asked = prompts[0].budget("30%".parse().unwrap()).unwrap();
         let ledger = Strategies::parse("agent").unwrap();
         let shown = |prompts: &[Prompt<'_>]| {
-            shown_by_round(Contender::Strategies(&ledger), prompts, &asked, |_| Vec::new(), &counter).unwrap()
+            let contender = Contender::Strategies(&ledger);
+            shown_by_round(contender, &messages, prompts, &asked, |_| Vec::new(), &counter).unwrap()
         };
         let (rounds, once) = (shown(&prompts), shown(&prompts[4..]));
         let goal = asked.budget.goal().unwrap();

@@ -17,15 +17,20 @@ use crate::strategy::Strategies;
 use crate::summarizer;
 
 /// What the model is shown after a compaction.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Shown {
     /// The messages that stand as they stood.
     pub(super) whole: BTreeSet<u32>,
     /// The texts of shortened messages and of summaries.
     pub(super) new: Vec<String>,
+    /// All tokens.
     pub(super) tokens: u64,
+    /// Those of summaries and ledgers.
+    pub(super) written: u64,
     /// The tokens from the beginning on that stand as they stood: what a prompt cache keeps.
     pub(super) stable: u64,
+    /// Whether an API of Chat Completions would refuse it. Looked for in what outside programs leave.
+    pub(super) illegal: bool,
 }
 
 impl Shown {
@@ -74,7 +79,7 @@ impl Shown {
             tokens += if stays { group.tokens().as_u64() } else { 0 };
             stable += if unbroken { group.tokens().as_u64() } else { 0 };
         }
-        Self { whole, new: Vec::new(), tokens, stable }
+        Self { whole, tokens, stable, ..Self::default() }
     }
 
     fn of_plan(
@@ -94,11 +99,15 @@ impl Shown {
                 }
             }
         }
-        new.extend(ready.edits().filter_map(|edit| match edit {
-            Edit::Summary(summary) => Some(summary.stand_in.text.to_owned()),
-            _ => None,
-        }));
-        Self { whole, new, tokens: ready.tokens_after(), stable: ready.plan().stable_prefix().tokens }
+        let mut written = 0;
+        for edit in ready.edits() {
+            if let Edit::Summary(summary) = edit {
+                new.push(summary.stand_in.text.to_owned());
+                written += summary.stand_in.tokens.as_u64();
+            }
+        }
+        let stable = ready.plan().stable_prefix().tokens;
+        Self { whole, new, tokens: ready.tokens_after(), written, stable, illegal: false }
     }
 
     /// Whether a text that was needed is shown.

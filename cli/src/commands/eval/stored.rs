@@ -36,25 +36,37 @@ impl Stored {
     }
 
     /// Appends those of these messages that the session does not have yet.
-    pub(super) fn append_up_to(&mut self, messages: &[&Message]) -> Result<()> {
+    pub(super) fn append_up_to<'m>(&mut self, messages: impl Iterator<Item = &'m Message>) -> Result<()> {
         let head = self.history.head();
-        let new = messages.iter().skip(head.0 as usize).map(|message| (*message).clone()).collect();
+        let new = messages.skip(head.0 as usize).cloned().collect();
         block_on(self.history.append(&AppendToken::new(head.to_string()), new))?;
         Ok(())
     }
 
+    /// The size of the next request.
+    pub(super) fn tokens(&self) -> u64 {
+        self.history.index().tokens()
+    }
+
     /// What the next request would have.
     pub(super) fn shown(&self) -> Shown {
-        let history = &self.history;
-        let mut shown = Shown { tokens: history.index().tokens(), ..Shown::default() };
-        let visible = history.index().projection().flatten();
-        for live in visible.filter_map(|position| history.live().get(position as usize)) {
+        let mut shown = Shown { tokens: self.tokens(), ..Shown::default() };
+        for live in self.visible() {
             match live.covers.is_empty() && live.stand_ins.is_empty() {
                 true => drop(shown.whole.insert(live.key.0 as u32)),
                 false => shown.new.push(text_of(&live.entry.message)),
             }
+            if !live.covers.is_empty() {
+                shown.written += live.entry.count.tokens.as_u64();
+            }
         }
         shown
+    }
+
+    /// The messages of the next request.
+    fn visible(&self) -> impl Iterator<Item = &Live> {
+        let positions = self.history.index().projection().flatten();
+        positions.filter_map(|position| self.history.live().get(position as usize))
     }
 
     /// Of the groups that a compaction hides or shortens, the share that `expand` brings back byte for byte; `None` where it hides and
@@ -76,6 +88,21 @@ impl Stored {
         let Some(record) = self.plan(strategies, asked)? else { return Ok(None) };
         let made = block_on(self.history.commit(&record))?;
         Ok(Some((made, record)))
+    }
+
+    /// Compacts the session; the tokens from the beginning on that stand as they stood before. `None` as for
+    /// [`compact`](Self::compact).
+    pub(super) fn compact_to_prefix(
+        &mut self,
+        strategies: &Strategies,
+        asked: &Asked,
+    ) -> Result<Option<u64>> {
+        let before: Vec<Live> = self.visible().cloned().collect();
+        if self.compact(strategies, asked)?.is_none() {
+            return Ok(None);
+        }
+        let same = before.iter().zip(self.visible()).take_while(|(one, other)| one == other);
+        Ok(Some(same.map(|(one, _)| one.entry.count.tokens.as_u64()).sum()))
     }
 
     fn plan(&self, strategies: &Strategies, asked: &Asked) -> Result<Option<CompactionRecord>> {
@@ -154,7 +181,7 @@ mod tests {
 
     fn stored(messages: &[CountedMessage]) -> Stored {
         let mut stored = Stored::new(&counter()).unwrap();
-        stored.append_up_to(&Prompt::of(messages).unwrap().messages).unwrap();
+        stored.append_up_to(messages.iter().map(|counted| &counted.message)).unwrap();
         stored
     }
 
@@ -179,13 +206,13 @@ mod tests {
         let messages = messages();
         let all = Prompt::of(&messages).unwrap().messages;
         let mut stored = Stored::new(&counter()).unwrap();
-        stored.append_up_to(&all[..30]).unwrap();
+        stored.append_up_to(all[..30].iter().copied()).unwrap();
         assert_eq!(stored.shown().whole, (0..30).collect());
         let asked = asked(&messages, "25%");
         stored.compact(&Strategies::parse("truncate").unwrap(), &asked).unwrap();
         let before = stored.shown();
         assert!(before.whole.len() < 30 && before.whole.contains(&29), "{before:?}");
-        stored.append_up_to(&all).unwrap();
+        stored.append_up_to(all.iter().copied()).unwrap();
         let mut expected = before.whole;
         expected.extend(30..40);
         assert_eq!(stored.shown().whole, expected);

@@ -3,7 +3,7 @@
 use core::fmt::Write as _;
 
 use super::Eval;
-use super::needs::{Lost, Needs, Share};
+use super::needs::{Lost, Needs, Row, Share};
 use crate::amount::{counted, grouped};
 
 impl Eval {
@@ -18,6 +18,9 @@ impl Eval {
         }
         if let Some(canaries) = &self.canaries {
             text += &canaries.to_text(&self.tokenizer);
+        }
+        if let Some(degradation) = &self.degradation {
+            text += &degradation.to_text(&self.tokenizer);
         }
         text.truncate(text.trim_end().len());
         text
@@ -34,6 +37,9 @@ impl Needs {
             counted(self.cuts, "time"),
             counted(self.tokens_before, "token"),
         );
+        if let Some(price) = &self.price {
+            text += &price.to_text();
+        }
         for share in &self.shares {
             text += &share.to_text();
         }
@@ -48,8 +54,10 @@ impl Needs {
 impl Share {
     fn to_text(&self) -> String {
         let width = self.rows.iter().map(|row| row.strategy.chars().count()).max().unwrap_or(0);
+        let is_priced = self.rows.iter().any(|row| row.price.is_some());
+        let [price, passes] = if is_priced { ["   price", "  passes"] } else { [""; 2] };
         let mut text = format!(
-            "\n{:<width$}{:>13}{:>10}{:>13}{:>8}{:>8}\n",
+            "\n{:<width$}{:>13}{price}{:>10}{:>13}{:>8}{:>8}{passes}\n",
             format!("keep {}", self.keep),
             "identifiers",
             "weighted",
@@ -58,17 +66,18 @@ impl Share {
             "stable"
         );
         for row in &self.rows {
+            let [price, passes] = if is_priced { row.price() } else { Default::default() };
             // Writing into a text does not fail.
             let _ = writeln!(
                 text,
-                "{:<width$}{:>13}{:>10}{:>13}{:>8.1}{:>8.1}{}",
+                "{:<width$}{:>13}{price}{:>10}{:>13}{:>8.1}{:>8.1}{passes}{}",
                 row.strategy,
                 figure(row.identifiers),
                 figure(row.identifiers_weighted),
                 figure(row.copied_text),
                 row.tokens_left,
                 row.stable_prefix,
-                over_the_budget(row.missed)
+                over_the_budget(row.missed) + &illegal(row.illegal)
             );
         }
         text += &left_out(self.left_out, "cut");
@@ -83,6 +92,15 @@ impl Share {
             row.lost.iter().for_each(|lost| text += &lost.to_text());
         }
         text
+    }
+}
+
+impl Row {
+    /// The price and the number of compactions, in columns.
+    fn price(&self) -> [String; 2] {
+        let price = self.price.as_ref();
+        let compactions = price.map_or_else(|| "-".to_owned(), |price| grouped(price.compactions));
+        [format!("{:>8}", figure(price.and_then(|price| price.percent))), format!("{compactions:>8}")]
     }
 }
 
@@ -112,6 +130,11 @@ pub(super) fn left_out(count: u64, case: &str) -> String {
 /// The remark behind a row whose strategy has left more than the budget.
 pub(super) fn over_the_budget(missed: u64) -> String {
     if missed == 0 { String::new() } else { format!("  {} over the budget", grouped(missed)) }
+}
+
+/// The remark behind a row whose program has left what no API takes.
+fn illegal(count: u64) -> String {
+    if count == 0 { String::new() } else { format!("  {} illegal", grouped(count)) }
 }
 
 /// A share, or a dash where there is none.

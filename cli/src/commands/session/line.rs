@@ -51,7 +51,7 @@ pub(super) fn redact_message<'a>(message: &'a Message, redactor: Option<&mut Red
 
 /// A message as Chat Completions writes it. Sealed reasoning stands under `reasoning_details`; any other part without a form
 /// there is named by its kind under `lost`.
-pub(super) fn raw(message: &Message) -> Result<Box<RawValue>> {
+pub(in crate::commands) fn raw(message: &Message) -> Result<Box<RawValue>> {
     let text = match openai_chat::write(message) {
         Ok(text) => text.into_owned(),
         Err(_) => with_sealed_reasoning(message)?,

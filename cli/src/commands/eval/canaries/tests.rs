@@ -26,9 +26,11 @@ fn agent(steps: usize) -> Vec<CountedMessage> {
 fn measured(messages: &[CountedMessage], strategy: &str, keep: &str) -> Canaries {
     let measure = Measure {
         strategies: vec![Strategies::parse(strategy).unwrap()],
+        commands: Vec::new(),
         keep: vec![keep.parse().unwrap()],
         lost_max: 3,
         counter: Arc::from(counter_by_name("estimate").unwrap()),
+        pricing: None,
     };
     Canaries::of(&[messages], &measure).unwrap().unwrap()
 }
@@ -84,9 +86,11 @@ fn short_conversations_and_those_of_one_giant_message_are_left_out() {
     let measure = |messages: &[&[CountedMessage]]| {
         let measure = Measure {
             strategies: Vec::new(),
+            commands: Vec::new(),
             keep: vec!["10%".parse().unwrap()],
             lost_max: 0,
             counter: Arc::from(counter_by_name("estimate").unwrap()),
+            pricing: None,
         };
         Canaries::of(messages, &measure).unwrap()
     };

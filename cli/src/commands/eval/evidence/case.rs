@@ -64,6 +64,10 @@ impl QuestionedCase {
         Self { place, messages, ids, questions, texts, unlabelled, unknown_labels }
     }
 
+    pub(in crate::commands::eval) fn place(&self) -> &str {
+        &self.place
+    }
+
     pub(in crate::commands::eval) fn messages(&self) -> &[CountedMessage] {
         &self.messages
     }

@@ -75,9 +75,11 @@ fn answer_terms_weigh_by_their_rarity_and_must_stand_in_the_evidence() {
 fn measured(keep: &str) -> Evidence {
     let measure = Measure {
         strategies: vec![Strategies::parse("truncate").unwrap()],
+        commands: Vec::new(),
         keep: vec![keep.parse().unwrap()],
         lost_max: 3,
         counter: Arc::from(counter_by_name("estimate").unwrap()),
+        pricing: None,
     };
     Evidence::of(&[case()], &measure).unwrap().unwrap()
 }
