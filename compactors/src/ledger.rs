@@ -27,7 +27,7 @@ const SHARE: u32 = 15;
 /// Below this there is no room for a name besides what every ledger says, whatever the tokenizer.
 const LEDGER_TOKENS_MIN: u64 = 80;
 
-/// Of what goes, a ledger has at most a tenth: identifiers are no more of recorded work of agents, and what it does not need is
+/// Of what goes for the first time, a ledger has at most a tenth: identifiers are no more of recorded work of agents, and what it does not need is
 /// lost to the stages before it.
 const GONE_SHARE: u64 = 10;
 
@@ -58,8 +58,10 @@ impl Ledger {
     fn most(&self, draft: &Draft<'_>) -> u64 {
         let all = draft.index().tokens();
         let goal = draft.budget().goal().unwrap_or(draft.tokens());
-        let gone = all.saturating_sub(goal);
-        (goal.saturating_mul(u64::from(self.share)) / 100).min(gone / GONE_SHARE)
+        let share = goal.saturating_mul(u64::from(self.share)) / 100;
+        // A summary stands for more than there is now.
+        let was_compacted = draft.index().groups().any(|group| group.kind() == GroupKind::Summary);
+        if was_compacted { share } else { share.min(all.saturating_sub(goal) / GONE_SHARE) }
     }
 }
 
@@ -92,14 +94,14 @@ impl Run {
     /// The one with a summary in it, so that there are not two; else the oldest of hidden groups; else the oldest group of which
     /// parts are shortened. None where a summary is written in the same pass.
     fn choose(draft: &Draft<'_>) -> Option<Self> {
-        let (mut oldest, mut shortened, mut run) = (None, None, None::<Self>);
+        let (mut best, mut shortened, mut run) = (None, None, None);
         for group in draft.index().groups() {
             let never_seen = matches!(group.kind(), GroupKind::Orphan | GroupKind::System);
             match draft.verdict(&group) {
                 Verdict::Replace => return None,
                 Verdict::Drop if never_seen => {}
                 Verdict::Keep if group.kind() != GroupKind::Summary || !draft.is_candidate(&group) => {
-                    oldest = oldest.or(run.take());
+                    best = Self::better(best, run.take());
                     let may_go = draft.is_candidate(&group) && draft.is_shortened(&group);
                     if may_go && shortened.is_none() {
                         shortened = Some(Self::with(None, draft, &group));
@@ -107,11 +109,17 @@ impl Run {
                 }
                 _ => run = Some(Self::with(run, draft, &group)),
             }
-            if let Some(run) = run.filter(|run| run.summaries > 0) {
-                oldest = oldest.filter(|oldest: &Self| oldest.summaries > 0).or(Some(run));
-            }
         }
-        oldest.or(run).or(shortened)
+        Self::better(best, run).or(shortened)
+    }
+
+    /// The older of two, unless only the other has a summary in it.
+    fn better(older: Option<Self>, newer: Option<Self>) -> Option<Self> {
+        let has_summary = |run: &Self| run.summaries > 0;
+        match older {
+            Some(older) if has_summary(&older) || !newer.as_ref().is_some_and(has_summary) => Some(older),
+            older => newer.or(older),
+        }
     }
 }
 

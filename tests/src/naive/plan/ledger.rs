@@ -30,12 +30,14 @@ impl Draft<'_> {
         }
     }
 
-    /// A share of the goal, and at most a tenth of what is to go.
+    /// A share of the goal, and the first time at most a tenth of what is to go.
     fn ledger_has(&self, share: u64) -> u64 {
         let groups = self.groups.iter().filter(|group| group.kind != GroupKind::Orphan);
         let all: u64 = groups.map(|group| self.naive.tokens(group)).sum();
         let goal = self.budget.goal().unwrap_or(self.tokens());
-        (goal * share.min(100) / 100).min(all.saturating_sub(goal) / 10)
+        let share = goal * share.min(100) / 100;
+        let was_compacted = self.groups.iter().any(|group| group.kind == GroupKind::Summary);
+        if was_compacted { share } else { share.min(all.saturating_sub(goal) / 10) }
     }
 
     /// One message for a run of groups that are gone, or would be next to each other without them: the one with a summary, else
