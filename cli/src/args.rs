@@ -61,7 +61,7 @@ pub(crate) enum Command {
     /// List the sessions of Claude Code, Codex and Gemini CLI in the user's home
     Sessions(SessionsArgs),
     /// Keep transcripts in a store, and compact them there without losing anything
-    Session(SessionArgs),
+    Session(Box<SessionArgs>),
 }
 
 impl Command {

@@ -22,6 +22,7 @@ use crate::message::Str;
 /// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "a run has one, and nobody keeps many")]
 pub enum Compaction {
     /// As the agent does; if that says nothing, not at all.
     #[default]
