@@ -27,8 +27,8 @@ const SHARE: u32 = 15;
 /// Below this there is no room for a name besides what every ledger says, whatever the tokenizer.
 const LEDGER_TOKENS_MIN: u64 = 80;
 
-/// Of what goes for the first time, a ledger has at most a tenth: identifiers are no more of recorded work of agents, and what it does not need is
-/// lost to the stages before it.
+/// Of what goes for the first time, a ledger has at most a tenth: identifiers are no more of recorded work of agents, and what it
+/// does not need is lost to the stages before it.
 const GONE_SHARE: u64 = 10;
 
 /// A ledger has at most half of what it stands for.

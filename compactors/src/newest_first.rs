@@ -10,9 +10,10 @@ use crate::tool_result_clearing::{INPUT_TOKENS, PLACEHOLDER_TOKENS};
 /// Fills the goal from the newest group on, with the results of tools cleared; what room is left brings results back.
 ///
 /// *Keeps*: the newest groups that fit, with the request of each turn of which a step stays; requests alone, the newest first, in a
-/// fifth of the room; summaries; and what [`Protection`] names. *Clears*: results, then, only where that is not enough, arguments of calls. *Drops*: whole groups for which there is no room. One
-/// that is too large is passed over, and the next older one is tried. *Cost*: nine passes over the groups. *Stable prefix*: up to
-/// the first group that it drops or clears, which is usually in the second turn.
+/// fifth of the room; summaries; and what [`Protection`] names. *Clears*: results, then, only where that is not enough, arguments of
+/// calls. *Drops*: whole groups for which there is no room. One that is too large is passed over, and the next older one is tried.
+/// *Cost*: ten passes over the groups. *Stable prefix*: up to the first group that it drops or clears, which is usually in the second
+/// turn.
 ///
 /// A quarter of the room is for results: the newest stay whole, or an excerpt. Where groups have no parts in the index, nothing is
 /// cleared. Without a goal, and where all else was not enough, it does what its [`Truncation`] does.

@@ -105,8 +105,8 @@ impl Draft<'_> {
     /// span may be an earlier ledger alone.
     ///
     /// # Errors
-    /// [`Refusal`] as for [`replace`](Self::replace), and [`Refusal::OnlySummaries`] where the draft takes nothing but summaries away; nothing
-    /// is changed then.
+    /// [`Refusal`] as for [`replace`](Self::replace), and [`Refusal::OnlySummaries`] where the draft takes nothing but summaries
+    /// away; nothing is changed then.
     pub fn record(&mut self, first: u32, last: u32, allowance: Tokens) -> Result<(), Refusal> {
         let index = self.index;
         let taken = index.tokens().saturating_sub(self.tokens);
