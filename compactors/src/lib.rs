@@ -40,6 +40,7 @@ mod ephemeral_first;
 mod ledger;
 #[cfg(feature = "std")]
 pub mod managed;
+mod media_clearing;
 mod newest_first;
 mod oversized_clamp;
 mod pipeline;
@@ -69,6 +70,7 @@ pub use ephemeral_first::EphemeralFirst;
 pub use ledger::Ledger;
 #[cfg(feature = "std")]
 pub use managed::Managed;
+pub use media_clearing::MediaClearing;
 pub use newest_first::NewestFirst;
 pub use oversized_clamp::OversizedClamp;
 pub use pipeline::{NotLast, Pipeline};

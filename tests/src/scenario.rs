@@ -80,10 +80,10 @@ pub fn pair_scenario(messages_max: usize) -> impl Strategy<Value = (Scenario, [u
 }
 
 /// How many kinds of stages there are.
-pub const KINDS: usize = 12;
+pub const KINDS: usize = 13;
 
 /// Those that replace.
-pub const REPLACING: core::ops::Range<usize> = 9..KINDS;
+pub const REPLACING: core::ops::Range<usize> = 10..KINDS;
 
 /// A stage of this kind with any parameters.
 fn kind(kind: usize) -> BoxedStrategy<Spec> {
@@ -97,8 +97,9 @@ fn kind(kind: usize) -> BoxedStrategy<Spec> {
         6 => Just(Spec::Ephemeral).boxed(),
         7 => exchanges().boxed(),
         8 => prop_oneof![Just(Spec::Newest), salience()].boxed(),
-        9 => digest().boxed(),
-        10 => ledger().boxed(),
+        9 => (0..3_u32).prop_map(|keep| Spec::Media { keep }).boxed(),
+        10 => digest().boxed(),
+        11 => ledger().boxed(),
         _ => summarize().boxed(),
     }
 }
@@ -153,6 +154,7 @@ pub fn spec() -> impl Strategy<Value = Spec> {
         6 => window(),
         5 => clear(),
         3 => reasoning(),
+        2 => (0..4_u32).prop_map(|keep| Spec::Media { keep }),
         1 => Just(Spec::Ephemeral),
         3 => summarize(),
         1 => exchanges(),

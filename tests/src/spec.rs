@@ -4,9 +4,9 @@ use core::fmt;
 use core::str::FromStr;
 
 use epitome_compactors::{
-    ContextWindow, EphemeralFirst, Ledger, NewestFirst, OversizedClamp, Pipeline, ReasoningClearing,
-    Salience, SlidingWindow, Strength, Summarization, Supersede, ToolExchangeDigest, ToolExchangeDrop,
-    ToolResultClearing, Truncation, Window,
+    ContextWindow, EphemeralFirst, Ledger, MediaClearing, NewestFirst, OversizedClamp, Pipeline,
+    ReasoningClearing, Salience, SlidingWindow, Strength, Summarization, Supersede, ToolExchangeDigest,
+    ToolExchangeDrop, ToolResultClearing, Truncation, Window,
 };
 use epitome_core::{Draft, IndexedPart, Profile, Protection, Strategy, Tokens, ToolName};
 
@@ -57,6 +57,11 @@ pub enum Spec {
         inputs: bool,
         /// What the note may have.
         placeholder: u32,
+    },
+    /// `media keep=2`
+    Media {
+        /// How many of the newest turns keep theirs.
+        keep: u32,
     },
     /// `reasoning target=gemini keep=1`
     Reasoning {
@@ -194,6 +199,7 @@ impl Spec {
                         .placeholder(Tokens(*placeholder)),
                 );
             }
+            Self::Media { keep } => use_it(&MediaClearing::new().keep_turns(*keep)),
             Self::Reasoning { target, keep } => use_it(&ReasoningClearing::new(*target).keep_turns(*keep)),
             Self::Clamp { max } => use_it(&OversizedClamp::new(Tokens(*max))),
             Self::Ephemeral => use_it(&EphemeralFirst),
@@ -294,6 +300,7 @@ impl fmt::Display for Spec {
                 let inputs = if *inputs { "cleared" } else { "left" };
                 write!(f, " inputs={inputs} placeholder={placeholder}")
             }
+            Self::Media { keep } => write!(f, "media keep={keep}"),
             Self::Reasoning { target, keep } => {
                 write!(f, "reasoning target={} keep={keep}", target.as_str())
             }
@@ -335,6 +342,7 @@ impl FromStr for Spec {
             Some("ledger") => Self::Ledger { share: 15 },
             Some("window") => Self::window(Window::Goal),
             Some("clear") => Self::clear(),
+            Some("media") => Self::Media { keep: 2 },
             Some("reasoning") => Self::Reasoning { target: Profile::Permissive, keep: 1 },
             Some("clamp") => Self::Clamp { max: 1_000 },
             Some("ephemeral") => Self::Ephemeral,
@@ -374,7 +382,9 @@ impl Spec {
             (Self::Window { window, .. }, "groups") => *window = Window::Groups(number()?),
             (Self::Window { window, .. }, "tokens") => *window = Window::Tokens(u64::from(number()?)),
             (Self::Window { .. }, "goal") => {}
-            (Self::Clear { keep, .. } | Self::Reasoning { keep, .. }, "keep") => *keep = number()?,
+            (Self::Clear { keep, .. } | Self::Media { keep } | Self::Reasoning { keep, .. }, "keep") => {
+                *keep = number()?
+            }
             (Self::Exchanges { keep } | Self::Digest { keep, .. }, "keep") => *keep = number()?,
             (Self::Digest { chars, .. }, "chars") => *chars = number()?,
             (Self::ContextWindow { window, .. }, "window") => *window = number()?,

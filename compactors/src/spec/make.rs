@@ -10,9 +10,9 @@ use epitome_core::{Draft, IndexedPart, Profile, Protection, Strategy, Tokens, To
 
 use super::{Stage, Texts, table};
 use crate::{
-    AgentPreset, ChatPreset, ContextWindow, EphemeralFirst, Ledger, NewestFirst, OversizedClamp, Pipeline,
-    ReasoningClearing, Salience, SlidingWindow, Strength, Summarization, Supersede, ToolExchangeDigest,
-    ToolExchangeDrop, ToolResultClearing, Truncation, Window,
+    AgentPreset, ChatPreset, ContextWindow, EphemeralFirst, Ledger, MediaClearing, NewestFirst,
+    OversizedClamp, Pipeline, ReasoningClearing, Salience, SlidingWindow, Strength, Summarization, Supersede,
+    ToolExchangeDigest, ToolExchangeDrop, ToolResultClearing, Truncation, Window,
 };
 
 /// The strategy that a [`StrategySpec`](super::StrategySpec) describes.
@@ -130,6 +130,11 @@ fn made(stage: &Stage, texts: &Arc<Texts>) -> Box<dyn Strategy + Send + Sync> {
             let mut made = ToolExchangeDigest::new();
             set!(made, stage.count("keep"), keep);
             set!(made, stage.count("chars-max"), chars_max);
+            Box::new(made)
+        }
+        table::MEDIA => {
+            let mut made = MediaClearing::new();
+            set!(made, stage.count("keep-turns"), keep_turns);
             Box::new(made)
         }
         table::REASONING => {

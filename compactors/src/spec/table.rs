@@ -61,6 +61,7 @@ pub(super) const WINDOW: &str = "window";
 pub(super) const TOOL_RESULTS: &str = "tool-results";
 pub(super) const TOOL_DROP: &str = "tool-drop";
 pub(super) const TOOL_DIGEST: &str = "tool-digest";
+pub(super) const MEDIA: &str = "media";
 pub(super) const REASONING: &str = "reasoning";
 pub(super) const CLAMP: &str = "clamp";
 pub(super) const SUPERSEDE: &str = "supersede";
@@ -124,6 +125,7 @@ pub(super) const STAGES: &[StageRow] = &[
         name: TOOL_DIGEST,
         parameters: &[KEEP, Parameter::new("chars-max", Kind::Count).short("chars")],
     },
+    StageRow { name: MEDIA, parameters: &[Parameter::new("keep-turns", Kind::Count).short("keep")] },
     StageRow {
         name: REASONING,
         parameters: &[

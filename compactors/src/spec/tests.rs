@@ -136,6 +136,7 @@ fn every_row_makes_its_strategy() {
         "clear_tool_results",
         "drop_tool_exchanges",
         "digest_tool_exchanges",
+        "clear_media",
         "clear_reasoning",
         "clamp_oversized",
         "supersede",

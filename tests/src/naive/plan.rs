@@ -181,6 +181,7 @@ impl Draft<'_> {
                 let exclude = exclude.as_deref();
                 self.clear_results((*keep, *inputs, *placeholder), u64::from(*at_least), exclude);
             }
+            Spec::Media { keep } => self.clear_media(*keep),
             Spec::Reasoning { target, keep } => self.clear_reasoning(*target, *keep),
             Spec::Clamp { max } => self.clamp_oversized(*max),
             Spec::Ephemeral => self.drop_ephemeral(),

@@ -38,6 +38,16 @@ impl Draft<'_> {
         }
     }
 
+    /// Those of all turns before the newest `keep`.
+    pub(super) fn clear_media(&mut self, keep: u32) {
+        for at in 0..self.parts.len() {
+            let is_old = self.groups[self.group_of(&self.parts[at])].turn + keep <= self.naive.turn;
+            if is_old && self.parts[at].kind == PartKind::Media && self.may_shorten(at, 9) {
+                self.parts[at].left = Some(9);
+            }
+        }
+    }
+
     /// That of older turns, where the target does not want it back.
     pub(super) fn clear_reasoning(&mut self, target: Profile, keep: u32) {
         let old = |at: &usize| {

@@ -1,0 +1,70 @@
+//! Clear old pictures.
+
+use epitome_core::{Draft, IndexedPart, PartKind, Strategy, Verdict};
+
+use crate::tool_result_clearing::PLACEHOLDER_TOKENS;
+
+/// Lets a note stand in the place of old pictures, sounds, videos and documents; the words beside them stay.
+///
+/// *Keeps*: all groups, and the media of the newest turns. *Clears*: all older media that users or the model have sent; those in the
+/// result of a tool go with the result, by [`ToolResultClearing`](crate::ToolResultClearing). *Cost*: one pass over the parts.
+/// *Stable prefix*: up to the first message that loses one. What is protected keeps its media, and so does the first user message
+/// where that is.
+///
+/// ```
+/// use epitome_compactors::MediaClearing;
+///
+/// const CLEARING: MediaClearing = MediaClearing::new().keep_turns(1);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MediaClearing {
+    keep_turns: u32,
+}
+
+/// A picture is looked at when it is sent, and asked about in the next turn at most.
+const KEEP_TURNS: u32 = 2;
+
+impl Default for MediaClearing {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MediaClearing {
+    /// With the media of the newest two turns kept.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { keep_turns: KEEP_TURNS }
+    }
+
+    /// How many of the newest turns keep their media.
+    #[must_use]
+    pub const fn keep_turns(mut self, turns: u32) -> Self {
+        self.keep_turns = turns;
+        self
+    }
+
+    fn is_old(self, draft: &Draft<'_>, part: &IndexedPart<'_>) -> bool {
+        let newest = draft.index().turn().0;
+        part.kind() == PartKind::Media
+            && part.group().is_some_and(|group| {
+                newest.saturating_sub(group.turn().0) >= self.keep_turns
+                    && draft.verdict(&group) == Verdict::Keep
+            })
+    }
+}
+
+impl Strategy for MediaClearing {
+    fn name(&self) -> &'static str {
+        "clear_media"
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        for part in draft.index().parts() {
+            if self.is_old(draft, &part) {
+                // What is protected, or smaller than the note, stays.
+                let _ = draft.elide(&part, PLACEHOLDER_TOKENS);
+            }
+        }
+    }
+}
