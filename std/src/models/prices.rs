@@ -121,7 +121,8 @@ impl Prices {
     /// ```
     /// use epitome_std::models::Prices;
     ///
-    /// let prices = Prices { write: 1_250, cached_min: 1_024, ..Prices::new(100, 5_000) };
+    /// let mut prices = Prices::new(100, 5_000);
+    /// (prices.write, prices.cached_min) = (1_250, 1_024);
     /// assert_eq!(prices.request(10_000, 8_000), 8_000 * 100 + 2_000 * 1_250);
     /// assert_eq!(prices.request(10_000, 1_000), 10_000 * 1_250);
     /// assert_eq!(prices.request(1_000, 0), 1_000 * 1_000);
