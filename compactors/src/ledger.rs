@@ -70,7 +70,9 @@ impl Ledger {
 struct Run {
     first: u32,
     last: u32,
-    /// Of summaries in it that are shown, in tokens.
+    /// Whether a summary in it is shown.
+    has_summary: bool,
+    /// Of such summaries, in tokens.
     summaries: u64,
     /// Of all in it that is shown.
     shown: u64,
@@ -85,6 +87,7 @@ impl Run {
             let shown = draft.tokens_left(group);
             run.shown = run.shown.saturating_add(shown);
             if group.kind() == GroupKind::Summary {
+                run.has_summary = true;
                 run.summaries = run.summaries.saturating_add(shown);
             }
         }
@@ -115,7 +118,7 @@ impl Run {
 
     /// The older of two, unless only the other has a summary in it.
     fn better(older: Option<Self>, newer: Option<Self>) -> Option<Self> {
-        let has_summary = |run: &Self| run.summaries > 0;
+        let has_summary = |run: &Self| run.has_summary;
         match older {
             Some(older) if has_summary(&older) || !newer.as_ref().is_some_and(has_summary) => Some(older),
             older => newer.or(older),

@@ -58,6 +58,19 @@ pub fn summarizing_scenario(messages_max: usize) -> impl Strategy<Value = Scenar
     )
 }
 
+/// Scenarios with a ledger behind a stage that takes something, of conversations that were compacted before at times; and such
+/// with the clearing of media alone.
+pub fn ledger_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
+    let media = || (0..4_u32).prop_map(|keep| Spec::Media { keep });
+    let first = prop_oneof![3 => Just(Spec::Newest), 1 => truncate(), 1 => clear(), 1 => media()];
+    let stages = prop_oneof![
+        4 => (first, ledger()).prop_map(|(first, last)| Spec::Pipeline(vec![first, last])),
+        1 => media(),
+    ];
+    (generate::conversation(messages_max), any::<[u8; 5]>(), stages)
+        .prop_map(|(messages, figures, spec)| Scenario::new(messages, figures, spec))
+}
+
 /// Scenarios with two stages, toward a goal that is seldom met; and the numbers of the stages, of [`KINDS`] each. There are
 /// none that a pipeline may not have in this order.
 pub fn pair_scenario(messages_max: usize) -> impl Strategy<Value = (Scenario, [usize; 2])> {

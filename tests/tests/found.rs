@@ -257,6 +257,20 @@ fn a_summary_that_joins_is_not_shortened() {
     assert_eq!(scripted(&request, &attempts), ("RDRKKKK".into(), 26, vec![(vec![0, 1, 3], 22)]));
 }
 
+/// A hidden group that a ledger replaces counted twice, and a ledger larger than all that went was taken.
+#[test]
+fn what_a_ledger_replaces_counts_once() {
+    let mut request = vec![says(Role::User, 1), says(Role::Assistant, 40)];
+    request.extend(ending());
+    let recorded = |allowance| {
+        let (attempts, mut said) = ([Attempt::Drop(1), Attempt::Record(1, 1, allowance)], Vec::new());
+        compare_attempts(&request, &attempts, &mut |_, answer, _| said.push(answer))
+            .expect("what the twin says");
+        said[1]
+    };
+    assert_eq!((recorded(39), recorded(40)), (Ok(()), Err(Refusal::NotSmaller)));
+}
+
 /// Five sizes in one script are rare: no property failed when the fifth was taken for the first.
 #[test]
 fn a_fifth_size_of_clamps_is_refused() {

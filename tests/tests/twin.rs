@@ -1,13 +1,14 @@
 //! The code says what its naive twin says: groups, sums, floors, verdicts, projections, violations, repairs.
 #![expect(clippy::indexing_slicing, reason = "a panic is how a test reports")]
 
+use epitome_core::attribution::SourceKind;
 use epitome_core::{OpenCallSlots, OpenCalls, OpenKind, Pending, repair};
 use epitome_tests::cases::{self, Census, NASTY};
 use epitome_tests::generate::conversation;
 use epitome_tests::live::{self, GroupFacts};
 use epitome_tests::message::Message;
 use epitome_tests::naive::{self, Naive};
-use epitome_tests::scenario::{Scenario, scenario, summarizing_scenario};
+use epitome_tests::scenario::{Scenario, ledger_scenario, scenario, summarizing_scenario};
 use proptest::prelude::*;
 
 #[test]
@@ -113,6 +114,23 @@ fn summaries() {
         ("nothing_to_drop", 150),
     ];
     cases::check("summaries", summarizing_scenario(60), &minimums, |scenario, census| {
+        plans_alike(&scenario, census)
+    });
+}
+
+#[test]
+fn ledgers_and_media() {
+    let minimums = [("replaced", 44), ("after a summary", 30), ("shortened", 32)];
+    cases::check("ledgers and media", ledger_scenario(60), &minimums, |scenario, census| {
+        if let naive::Outcome::Planned(plan) = naive::plan(&Naive::new(&scenario.messages), &scenario.request)
+        {
+            let is_summary = |at: &usize| scenario.messages[*at].source == SourceKind::Compaction;
+            census.count(
+                "after a summary",
+                plan.summaries.iter().any(|(covered, _)| covered.iter().any(is_summary)),
+            );
+            census.count("shortened", !plan.shortened.is_empty());
+        }
         plans_alike(&scenario, census)
     });
 }
