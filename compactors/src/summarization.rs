@@ -231,7 +231,7 @@ impl Strategy for Summarization {
         self.clear_passing(draft, &stretch);
         // If it is refused, nothing is lost but the context between, which the next stretch brings again.
         if draft.replace(stretch.first, stretch.last, allowance).is_ok() {
-            draft.quote(stretch.first, quotes, self.summary_tokens_max);
+            draft.quote(quotes, self.summary_tokens_max);
         }
     }
 }

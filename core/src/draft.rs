@@ -11,6 +11,7 @@ pub use cell::{CLAMPS_MAX, Cell, Clamp, ELIDED_TOKENS_MAX, PartVerdict, Verdict}
 pub use hold::{Floors, floors};
 pub(crate) use parts::left_of;
 pub use refusal::Refusal;
+pub(crate) use replace::Quoting;
 pub use replace::{Replacement, Writer};
 
 use core::ops::Range;
@@ -30,6 +31,7 @@ pub struct Draft<'a> {
     /// One for each part.
     parts: &'a mut [Cell],
     clamps: Clamps,
+    quoting: Option<Quoting>,
     replacements: &'a mut [Replacement],
     /// How many of them are in use, in the order of their groups.
     replaced: usize,
@@ -67,6 +69,7 @@ impl<'a> Draft<'a> {
             cells,
             parts,
             clamps,
+            quoting: None,
             replacements,
             replaced: 0,
             join: None,
@@ -207,8 +210,9 @@ impl<'a> Draft<'a> {
     }
 
     pub(crate) fn into_verdicts(self) -> Verdicts<'a> {
-        let Self { cells, parts, clamps, replacements, replaced, .. } = self;
-        Verdicts { cells, parts, clamps, replacements: replacements.get(..replaced).unwrap_or_default() }
+        let Self { cells, parts, clamps, quoting, replacements, replaced, .. } = self;
+        let replacements = replacements.get(..replaced).unwrap_or_default();
+        Verdicts { cells, parts, clamps, quoting, replacements }
     }
 
     fn cell(&self, leader: u32) -> Option<Cell> {
@@ -369,6 +373,7 @@ pub(crate) struct Verdicts<'a> {
     pub(crate) cells: &'a [Cell],
     pub(crate) parts: &'a [Cell],
     pub(crate) clamps: Clamps,
+    pub(crate) quoting: Option<Quoting>,
     /// In the order of their groups.
     pub(crate) replacements: &'a [Replacement],
 }

@@ -353,6 +353,7 @@ impl PartialEq for Plan<'_> {
             && self.budget == other.budget
             && self.tokens_after == other.tokens_after
             && self.verdicts.replacements == other.verdicts.replacements
+            && self.verdicts.quoting == other.verdicts.quoting
             && self.index.groups().all(|group| self.verdict(&group) == other.verdict(&group))
             && self.index.parts().all(|part| self.part_verdict(&part) == other.part_verdict(&part))
     }

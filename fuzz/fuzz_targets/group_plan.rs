@@ -24,6 +24,8 @@ const STRATEGIES: &[&str] = &[
     "reasoning target=anthropic | clear | truncate",
     "summarize recent=1 tokens=5",
     "clear keep=1 | summarize recent=0 tokens=9",
+    "newest | ledger share=60",
+    "media keep=1 | salience recent=1 | ledger share=90",
 ];
 
 fuzz_target!(|bytes: &[u8]| {

@@ -310,7 +310,7 @@ fn summaries(subject: &Subject<'_>) -> Result<(), String> {
             *first == 'R' && *second != 'R' && loose(right) || *second == 'R' && *first != 'R' && loose(left);
         ensure(!nests, || format!("a summary stands beside a new one: {left:?}, {right:?}"))?;
     }
-    let has_ledger = subject.scenario.request.spec.to_string().contains("ledger");
+    let has_ledger = subject.scenario.request.spec.leaves_a_ledger();
     let is_news = |(group, letter): &(&Group, char)| {
         has_ledger && group.kind != GroupKind::Summary && matches!(letter, 'D' | 'E')
     };

@@ -167,7 +167,6 @@ pub fn spec() -> impl Strategy<Value = Spec> {
         6 => window(),
         5 => clear(),
         3 => reasoning(),
-        2 => (0..4_u32).prop_map(|keep| Spec::Media { keep }),
         1 => Just(Spec::Ephemeral),
         3 => summarize(),
         1 => exchanges(),

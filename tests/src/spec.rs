@@ -160,6 +160,16 @@ impl Spec {
         }
     }
 
+    /// Whether it leaves a ledger.
+    #[must_use]
+    pub fn leaves_a_ledger(&self) -> bool {
+        match self {
+            Self::Ledger { .. } => true,
+            Self::Pipeline(stages) => stages.iter().any(Self::leaves_a_ledger),
+            _ => false,
+        }
+    }
+
     /// Whether a pipeline may have these stages in this order.
     #[must_use]
     pub fn is_in_order(stages: &[Self]) -> bool {

@@ -53,7 +53,7 @@ fn untriggered(index: Index<'_>) {
 /// A cell is a byte, for each group's spans and each part that may be shortened; and nothing is asked for beside.
 fn memory_of_plans(index: Index<'_>) {
     assert_eq!((size_of::<Cell>(), index.cell_count()), (1, index.span_count() + index.part_count()));
-    assert!(size_of::<Replacement>() <= 24);
+    assert!(size_of::<Replacement>() <= 16);
     // Whole groups alone have two bytes each at most: a group seldom has a second span, and never without an answer.
     assert!(index.span_count() <= 2 * index.group_count() as usize, "{} spans", index.span_count());
     let tool = |part: &IndexedPart<'_>| part.tool().map(|_| 1);

@@ -90,6 +90,7 @@ const STRATEGIES: &[&str] = &[
     "truncate:walk=newest-first",
     "agent",
     "salience",
+    "chat",
 ];
 
 /// Why a transcript is not measured.

@@ -26,7 +26,9 @@ impl Pays {
             costs_input_tokens: whole(prices.costs(after, stable, made)),
             saves_input_tokens: whole(prices.saves(before, after)),
             after_requests: prices.pays_after(before, after, stable, made),
-            at_once_when_cold: prices.pays_at_once_when_cold(before, after, made),
+            at_once_when_cold: prices
+                .pays_after_when_cold(before, after, made)
+                .is_some_and(|requests| requests <= 1),
         }
     }
 

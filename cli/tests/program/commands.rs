@@ -37,6 +37,11 @@ fn recorded() -> Value {
     json!({ "messages": messages })
 }
 
+/// The arguments that measure an outside program beside a strategy.
+fn measuring<'a>(file: &'a str, command: &'a str) -> [&'a str; 8] {
+    ["eval", file, "--keep", "30", "--strategy", "truncate", "--command", command]
+}
+
 fn row<'a>(report: &'a Value, name: &str) -> &'a Value {
     let mut rows = report["shares"][0]["rows"].as_array().unwrap().iter();
     rows.find(|row| row["strategy"] == name).unwrap_or_else(|| panic!("no row {name} in {report}"))
@@ -50,18 +55,7 @@ fn a_program_that_keeps_all_is_over_the_budget_and_one_that_keeps_a_number_has_t
     let log = folder.path("started");
     let whole = gives_back(text(&log));
     let keeps = says(&json!({"keep": [2]}));
-    let args = [
-        "eval",
-        text(&file),
-        "--keep",
-        "30",
-        "--strategy",
-        "truncate",
-        "--command",
-        &whole,
-        "--command",
-        &keeps,
-    ];
+    let args = [&measuring(text(&file), &whole)[..], &["--command", &keeps]].concat();
     let report = run(&[&args[..], &["--json"]].concat()).json();
     let names: Vec<_> =
         report["shares"][0]["rows"].as_array().unwrap().iter().map(|row| &row["strategy"]).collect();
@@ -90,9 +84,7 @@ fn a_request_is_one_line_with_the_messages_their_sizes_and_the_goal() {
     let log = folder.path("requests");
     let keeps =
         format!("row=sh -c 'tee {} | while read -r line; do echo {{\\\"keep\\\": []}}; done'", text(&log));
-    let report =
-        run(&["eval", text(&file), "--keep", "30", "--strategy", "truncate", "--command", &keeps, "--json"])
-            .json();
+    let report = run(&[&measuring(text(&file), &keeps)[..], &["--json"]].concat()).json();
     let requests: Vec<Value> = read(&log).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(Some(requests.len() as u64), report["cuts"].as_u64());
     let recorded = recorded();
@@ -111,18 +103,8 @@ fn what_a_program_writes_anew_is_searched_and_counted() {
     let folder = Folder::new();
     let file = folder.file("recorded.json", recorded().to_string());
     let summary = json!({"messages": [{"role": "user", "content": "It read src/alpha_one.rs"}]});
-    let report = run(&[
-        "eval",
-        text(&file),
-        "--keep",
-        "30",
-        "--strategy",
-        "truncate",
-        "--command",
-        &says(&summary),
-        "--json",
-    ])
-    .json();
+    let summary = says(&summary);
+    let report = run(&[&measuring(text(&file), &summary)[..], &["--json"]].concat()).json();
     let row = row(&report, "row");
     assert_eq!((row["identifiers"].as_f64(), row["copied_text"].as_f64()), (Some(100.0), Some(0.0)));
     assert_eq!((row["stable_prefix"].as_f64(), row["illegal"].as_u64()), (Some(0.0), Some(0)));
@@ -136,7 +118,7 @@ fn a_program_goes_on_with_what_it_has_answered() {
     let file = folder.file("recorded.json", recorded().to_string());
     // It keeps the first two messages that it is given: after a compaction these are those that it has kept.
     let two = says(&json!({"keep": [0, 3]}));
-    let args = ["eval", text(&file), "--keep", "30", "--strategy", "truncate", "--command", &two, "--json"];
+    let args = [&measuring(text(&file), &two)[..], &["--json"]].concat();
     let report = run(&[&args[..], &["--rounds", "2"]].concat()).json();
     let rows = report["degradation"]["shares"][0]["rows"].as_array().unwrap();
     let after = &rows[1]["after"];

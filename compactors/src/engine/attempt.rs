@@ -137,7 +137,8 @@ impl<'a> Attempt<'a> {
 
     /// What the text of a gap costs, in thousandths of an input token of the conversation's model.
     fn price(&self, gap: &SummaryGap<'_>, plan: &Plan<'_>, rule: &PaybackRule) -> u64 {
-        let (prices, tokens) = (&rule.prices, gap.allowance.as_u64());
+        // The words of users are written by nobody.
+        let (prices, tokens) = (&rule.prices, gap.prose.as_u64());
         let covered = gap.groups().map(|group| group.tokens().as_u64()).fold(0, u64::saturating_add);
         let cached = self.live.as_ref().filter(|_| rule.cache == Cache::Warm);
         let cached = cached.map(|_| plan.tokens_before().saturating_add(rule.front));

@@ -4,7 +4,12 @@ use std::format;
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
-use epitome_core::{Profile, Strategy as _};
+use epitome_core::message::{MediaKind, Role};
+use epitome_core::{
+    Budget, Cell, ClassEstimator, IndexBuf, OpenCallTree, Outcome, Part, Pass, Profile, Replacement, Scratch,
+    Span, Strategy as _, Tokens, count_message, count_part, plan_with,
+};
+use epitome_std::message::{self, Media, MediaSource, Message, ToolCall};
 use proptest::prelude::*;
 
 use super::table::{Kind, STAGES, StageRow};
@@ -226,4 +231,68 @@ proptest! {
         let field = format!("{{\"strategy\": \"tool-results\", {quoted}: {quoted}}}");
         let _ = serde_json::from_str::<StrategySpec>(&field);
     }
+}
+
+/// The verdicts of a strategy on turns with a picture, a call, its result and an answer, and what its summary may quote.
+fn decided(strategy: &MadeStrategy, messages: &[Message], percent: u64) -> (String, Vec<Tokens>) {
+    let counter = ClassEstimator::new();
+    let mut index = IndexBuf::with_parts(Vec::<Span>::new(), OpenCallTree::new(), Vec::<Part>::new());
+    for message in messages {
+        let tokens = count_message(message, &counter);
+        index.push_with_parts(message, tokens, |_, part| count_part(part, &counter)).unwrap();
+    }
+    let all = index.view().tokens();
+    let budget = Budget::builder().window(2 * all).trigger(all).reserve(0).goal(all * percent / 100);
+    let mut cells = std::vec![Cell::default(); index.view().cell_count()];
+    let mut room = [Replacement::default(); 4];
+    let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
+    match plan_with(index.view(), &budget.build().unwrap(), Pass::Manual, strategy, scratch).unwrap() {
+        Outcome::Planned(plan) => {
+            (plan.verdicts().to_string(), plan.summaries().map(|gap| gap.quotes).collect())
+        }
+        Outcome::Unchanged(why) => panic!("{why:?}"),
+    }
+}
+
+fn turns() -> Vec<Message> {
+    let picture = || Media::new(MediaKind::Image, "image/png", MediaSource::Uri("file-1".into()));
+    let turn = |turn: usize| {
+        let id = format!("c{turn}");
+        let call = ToolCall::new(id.as_str(), "read", "{}");
+        [
+            Message::new(
+                Role::User,
+                std::vec![
+                    message::Part::Text(format!("Look at part {turn}, and mind the rule.").into()),
+                    message::Part::Media(picture()),
+                ],
+            ),
+            Message::new(Role::Assistant, std::vec![message::Part::ToolCall(call)]),
+            Message::tool(id.as_str(), "it says nothing of use. ".repeat(60)),
+            Message::assistant("It is fine."),
+        ]
+    };
+    (0..12).flat_map(turn).collect()
+}
+
+/// A parameter that is lost on the way to its strategy changes nothing.
+#[test]
+fn the_words_of_users_media_and_results_go_and_stay_as_it_is_said() {
+    let turns = turns();
+    let of = |text: &str, percent: u64| {
+        let spec: StrategySpec = text.parse().unwrap();
+        let mut texts = spec.texts();
+        (0..).zip(&turns).for_each(|(position, message)| texts.look_through(position, message));
+        decided(&spec.strategy(texts), &turns, percent)
+    };
+    assert_ne!(of("agent:share=0:users=0", 30), of("agent:share=0:users=60", 30));
+    let quoted = |text: &str| of(text, 40).1;
+    let goal = quoted("summarize:keep-user-messages=100")[0].0;
+    assert_eq!(quoted("summarize:keep-user-messages=0"), [Tokens(0)]);
+    assert!(quoted("summarize:keep-user-messages=10")[0].0 < goal, "{goal}");
+    // The first request is protected, and keeps its picture.
+    assert_eq!(of("media:keep-turns=3", 90).0.matches('E').count(), 8);
+    assert_eq!(of("media:keep-turns=0", 90).0.matches('E').count(), 10);
+    // `chat` clears results, which the choice by worth alone does not.
+    assert!(of("chat", 60).0.contains('E') && !of("salience", 60).0.contains('E'));
 }

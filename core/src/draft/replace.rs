@@ -14,16 +14,16 @@ pub struct Replacement {
     pub(crate) last: u32,
     /// What the summary may have, as a message.
     pub(crate) allowance: Tokens,
-    /// Of that, what the words of users may have, and what the rest.
-    pub(crate) quotes: Tokens,
-    pub(crate) prose: Tokens,
     pub(crate) writer: Writer,
 }
 
-impl Replacement {
-    const fn new(writer: Writer, first: u32, last: u32, allowance: Tokens) -> Self {
-        Self { first, last, allowance, quotes: Tokens::ZERO, prose: allowance, writer }
-    }
+/// How a summarizer's summaries divide their allowance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Quoting {
+    /// What the words of users may have.
+    pub(crate) quotes: Tokens,
+    /// What all else may have.
+    pub(crate) prose: Tokens,
 }
 
 /// Who writes a summary.
@@ -70,16 +70,51 @@ impl Draft<'_> {
         {
             return Err(Refusal::OnlySummaries);
         }
-        self.put(Replacement::new(writer, first, last, allowance), tokens)
+        self.put(Replacement { first, last, allowance, writer }, tokens)
     }
 
-    /// Lets the summary that begins with the group `first`, if one does, quote what users say in its span. Of its allowance the
-    /// words of users may have `quotes` at most, and all else `prose`.
-    pub fn quote(&mut self, first: u32, quotes: Tokens, prose: Tokens) {
-        let asked = self.replacements.get_mut(..self.replaced).unwrap_or_default();
-        if let Some(asked) = asked.iter_mut().find(|asked| asked.first == first) {
-            (asked.quotes, asked.prose) = (quotes.min(asked.allowance), prose.min(asked.allowance));
-        }
+    /// Lets the summaries of a summarizer quote what users say in their spans. Of the allowance of each the words of users may have
+    /// `quotes` at most, and all else `prose`.
+    ///
+    /// ```
+    /// use epitome_core::message::SimpleMessage;
+    /// use epitome_core::{
+    ///     ArrayTable, Budget, Cell, Draft, IndexBuf, OpenCallSlots, Outcome, Pass, Replacement, Scratch, Span, Strategy,
+    ///     Tokens, Writer, plan_with,
+    /// };
+    ///
+    /// /// A digest of the second turn, and a summary of the fourth.
+    /// #[derive(Debug)]
+    /// struct Example;
+    ///
+    /// impl Strategy for Example {
+    ///     fn name(&self) -> &'static str {
+    ///         "example"
+    ///     }
+    ///
+    ///     fn plan(&self, draft: &mut Draft<'_>) {
+    ///         draft.quote(Tokens(30), Tokens(90));
+    ///         let _ = draft.replace_by(Writer::Digest, 2, 3, Tokens(60));
+    ///         let _ = draft.replace(6, 7, Tokens(60));
+    ///     }
+    /// }
+    ///
+    /// let mut index = IndexBuf::<ArrayTable<Span, 16>, OpenCallSlots<4>>::new();
+    /// for _ in 0..8 {
+    ///     index.push(&SimpleMessage::user("And then?"), Tokens(40))?;
+    ///     index.push(&SimpleMessage::assistant("Wait."), Tokens(40))?;
+    /// }
+    /// let (mut cells, mut room) = ([Cell::default(); 16], [Replacement::default(); 2]);
+    /// let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
+    /// let budget = Budget::builder().window(2_000).trigger(1_000).without_goal().build()?;
+    /// let Outcome::Planned(plan) = plan_with(index.view(), &budget, Pass::Manual, &Example, scratch)? else { unreachable!() };
+    /// let mut gaps = plan.summaries().map(|gap| (gap.quotes, gap.prose));
+    /// assert_eq!(gaps.next(), Some((Tokens(0), Tokens(60))));
+    /// assert_eq!(gaps.next(), Some((Tokens(30), Tokens(60))));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub const fn quote(&mut self, quotes: Tokens, prose: Tokens) {
+        self.quoting = Some(Quoting { quotes, prose });
     }
 
     /// Puts a summary in the place of a legal span, for so many tokens that it stands for.
@@ -121,7 +156,7 @@ impl Draft<'_> {
                 self.show(&group);
             }
         }
-        let replacement = Replacement::new(Writer::Ledger, first, last, allowance);
+        let replacement = Replacement { first, last, allowance, writer: Writer::Ledger };
         let stands_for = |shown: u64| shown.saturating_add(taken);
         let done = self.check_span(first, last).and_then(|shown| self.put(replacement, stands_for(shown)));
         for group in (first..=last).filter_map(|at| index.group(at)) {
@@ -288,11 +323,10 @@ struct Run {
 impl Run {
     /// The run with the next group, which brings what it `has`; `own` is the replacement that begins with it.
     fn with(run: Option<Self>, at: u32, own: Option<Replacement>, has: u64) -> Self {
-        let begun = Replacement::new(Writer::Digest, at, at, Tokens::ZERO);
+        let begun = Replacement { first: at, last: at, allowance: Tokens::ZERO, writer: Writer::Digest };
         let Self { mut replacement, mut asked } = run.unwrap_or(Self { replacement: begun, asked: None });
         if let Some(own) = own {
             asked = Some(asked.unwrap_or(0).saturating_add(has));
-            replacement.quotes = replacement.quotes.saturating_add(own.quotes);
             if replacement.writer == Writer::Digest || own.writer == Writer::Summarizer {
                 replacement.writer = own.writer;
             }
@@ -300,7 +334,6 @@ impl Run {
         replacement.last = at;
         let more = Tokens(u32::try_from(has).unwrap_or(u32::MAX));
         replacement.allowance = replacement.allowance.saturating_add(more);
-        replacement.prose = replacement.prose.saturating_add(own.map_or(more, |own| own.prose));
         Self { replacement, asked }
     }
 }

@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use super::Plan;
 use crate::Tokens;
-use crate::draft::{Cell, Clamp, PartVerdict, Replacement, Verdict, Writer, left_of};
+use crate::draft::{Cell, Clamp, PartVerdict, Quoting, Replacement, Verdict, Writer, left_of};
 use crate::index::{Group, Index, IndexedPart, PartKind};
 
 /// A text that stands in the place of something, with its size.
@@ -171,12 +171,16 @@ impl<'a> Plan<'a> {
         self.verdicts.replacements.iter().filter_map(move |replacement| {
             let (index, cells) = (plan.index, plan.verdicts.cells);
             let covered = Covered { index, cells, replacement: *replacement };
+            let Replacement { allowance, writer, .. } = *replacement;
+            let quoting = plan.verdicts.quoting.filter(|_| writer == Writer::Summarizer);
+            let Quoting { quotes, prose } =
+                quoting.unwrap_or(Quoting { quotes: Tokens::ZERO, prose: allowance });
             Some(SummaryGap {
                 first: plan.index.group(replacement.first)?,
-                allowance: replacement.allowance,
-                quotes: replacement.quotes,
-                prose: replacement.prose,
-                writer: replacement.writer,
+                allowance,
+                quotes: quotes.min(allowance),
+                prose: prose.min(allowance),
+                writer,
                 covered,
                 plan,
             })

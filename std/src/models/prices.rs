@@ -108,12 +108,6 @@ impl Prices {
         if self.lifetime.is_some_and(|lifetime| idle > lifetime) { Cache::Cold } else { Cache::Warm }
     }
 
-    /// Whether the next request alone is cheaper by more than it cost to make it, if the cache has expired.
-    #[must_use]
-    pub fn pays_at_once_when_cold(&self, before: u64, after: u64, made: u64) -> bool {
-        before.saturating_sub(after).saturating_mul(u64::from(self.write)) > made
-    }
-
     /// What a request of so many tokens costs for its input, in thousandths of an input token, where the cache holds the first
     /// `cached` of it. A beginning shorter than [`cached_min`](Self::cached_min) is not read from the cache, and a request shorter
     /// than that is not written to it.
@@ -148,6 +142,7 @@ impl Prices {
     pub fn summary(&self, covered: u64, tokens: u64) -> u64 {
         covered.saturating_mul(INPUT).saturating_add(tokens.saturating_mul(u64::from(self.output)))
     }
+
     /// The price of a summary of `tokens` that a model writes behind a request of `cached` tokens, all of them in the cache.
     #[must_use]
     pub fn summary_within(&self, cached: u64, tokens: u64) -> u64 {

@@ -116,8 +116,8 @@ fn a_compaction_pays_after_the_requests_that_its_prices_say() {
     assert_eq!(pays(25_000, 1_023, 0), pays(25_000, 0, 0));
     assert_eq!((pays(150_000, 150_000, 0), pays(160_000, 0, 0)), (None, None));
     assert_eq!(pays(25_000, 25_000, 0), Some(0));
-    assert!(prices.pays_at_once_when_cold(150_000, 25_000, 0));
-    assert!(!prices.pays_at_once_when_cold(150_000, 149_000, prices.summary(2_000, 500)));
+    assert_eq!(prices.pays_after_when_cold(150_000, 25_000, 0), Some(0));
+    assert!(prices.pays_after_when_cold(150_000, 149_000, prices.summary(2_000, 500)) > Some(1));
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! Texts that nobody would write by hand, of a size that is asked for.
 
-use core::fmt::Write as _;
-
 use epitome_std::wire::Format;
+
+use crate::lines::{
+    claude, claude_boundary, claude_call, claude_line, claude_result, claude_says, claude_user,
+    codex_compacted, codex_item, codex_line, codex_report, codex_said, comb, gemini, gemini_answer,
+    gemini_call, gemini_user, lines, pi, pi_cut, pi_user,
+};
 
 /// A text of a size that grows with a number.
 pub(crate) type Shape = fn(usize) -> String;
@@ -353,118 +357,3 @@ pub(crate) const SHAPES: &[(&str, Format, Shape)] = &[
         format!(r#"{{"input":[{{"role":"user","content":"go"}},{}]}}"#, vec![item; n / 2].join(","))
     }),
 ];
-
-/// In a chain each second of which has another end.
-fn comb(at: usize) -> Option<usize> {
-    at.checked_sub(if at.is_multiple_of(2) { 2 } else { 1 })
-}
-
-fn lines(count: usize, mut line: impl FnMut(usize) -> String) -> String {
-    (0..count).fold(String::new(), |mut text, at| {
-        let separator = if at == 0 { "" } else { "\n" };
-        write!(text, "{separator}{}", line(at)).unwrap();
-        text
-    })
-}
-
-fn claude(count: usize, mut place: impl FnMut(usize) -> (Option<usize>, bool)) -> String {
-    lines(count, |at| {
-        let (parent, is_side) = place(at);
-        claude_line(at, parent, is_side, r#"{"role":"user","content":"go"}"#, "user")
-    })
-}
-
-fn claude_line(at: usize, parent: Option<usize>, is_side: bool, message: &str, kind: &str) -> String {
-    let parent = parent.map_or_else(|| "null".to_owned(), |parent| format!("\"u{parent}\""));
-    format!(
-        r#"{{"parentUuid":{parent},"isSidechain":{is_side},"sessionId":"s","type":"{kind}","message":{message},"uuid":"u{at}","n":1}}"#
-    )
-}
-
-fn claude_user(at: usize, parent: Option<usize>, text: &str) -> String {
-    claude_line(at, parent, false, &format!(r#"{{"role":"user","content":"{text}"}}"#), "user")
-}
-
-fn claude_says(at: usize, parent: Option<usize>, id: &str, block: &str) -> String {
-    let message = format!(
-        r#"{{"id":"{id}","type":"message","role":"assistant","content":[{block}],"usage":{{"input_tokens":10,"output_tokens":7}}}}"#
-    );
-    claude_line(at, parent, false, &message, "assistant")
-}
-
-fn claude_call(id: &str) -> String {
-    format!(r#"{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}"#)
-}
-
-fn claude_result(at: usize, parent: Option<usize>, call: &str) -> String {
-    let content = format!(r#"[{{"tool_use_id":"{call}","type":"tool_result","content":"x"}}]"#);
-    claude_line(at, parent, false, &format!(r#"{{"role":"user","content":{content}}}"#), "user")
-}
-
-fn claude_boundary(at: usize, before: Option<usize>) -> String {
-    let before = before.map_or_else(|| "null".to_owned(), |before| format!("\"u{before}\""));
-    format!(
-        r#"{{"parentUuid":null,"logicalParentUuid":{before},"isSidechain":false,"sessionId":"s","type":"system","subtype":"compact_boundary","compactMetadata":{{"trigger":"auto","preTokens":9}},"uuid":"u{at}"}}"#
-    )
-}
-
-fn codex_line(item: &str) -> String {
-    format!(r#"{{"timestamp":"t","type":"response_item","payload":{item}}}"#)
-}
-
-fn codex_said(role: &str, text: &str) -> String {
-    format!(r#"{{"type":"message","role":"{role}","content":"{text}"}}"#)
-}
-
-fn codex_item(role: &str, at: usize) -> String {
-    codex_line(&codex_said(role, &format!("word {at}")))
-}
-
-fn codex_compacted(at: usize, history: &str) -> String {
-    let history =
-        if history.is_empty() { String::new() } else { format!(r#","replacement_history":[{history}]"#) };
-    format!(r#"{{"timestamp":"t","type":"compacted","payload":{{"message":"so far {at}"{history}}}}}"#)
-}
-
-fn codex_report(at: usize) -> String {
-    format!(
-        r#"{{"timestamp":"t","type":"event_msg","payload":{{"type":"token_count","info":{{"last_token_usage":{{"input_tokens":{at},"output_tokens":1,"total_tokens":9}}}}}}}}"#
-    )
-}
-
-fn gemini(count: usize, line: impl FnMut(usize) -> String) -> String {
-    format!("{{\"sessionId\":\"s\",\"projectHash\":\"p\"}}\n{}", lines(count, line))
-}
-
-fn gemini_user(at: usize, text: &str) -> String {
-    format!(r#"{{"id":"{at}","type":"user","content":"{text}"}}"#)
-}
-
-fn gemini_call(at: usize, id: &str) -> String {
-    format!(
-        r#"{{"id":"{at}","type":"gemini","content":"","toolCalls":[{{"id":"{id}","name":"f","args":{{}},"status":"success","result":[{{"functionResponse":{{"id":"{id}","name":"f","response":{{"output":"x"}}}}}}]}}]}}"#
-    )
-}
-
-fn gemini_answer(at: usize, id: &str) -> String {
-    format!(
-        r#"{{"id":"{at}","type":"user","content":[{{"functionResponse":{{"id":"{id}","name":"f","response":{{"output":"x"}}}}}}]}}"#
-    )
-}
-
-fn pi(count: usize, line: impl FnMut(usize) -> String) -> String {
-    format!("{{\"type\":\"session\",\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}}\n{}", lines(count, line))
-}
-
-fn pi_user(at: usize, parent: Option<usize>) -> String {
-    let parent = parent.map_or_else(|| "null".to_owned(), |parent| format!("\"u{parent}\""));
-    format!(
-        r#"{{"type":"message","id":"u{at}","parentId":{parent},"message":{{"role":"user","content":"go on"}}}}"#
-    )
-}
-
-fn pi_cut(at: usize, parent: usize, first: usize) -> String {
-    format!(
-        r#"{{"type":"compaction","id":"u{at}","parentId":"u{parent}","summary":"so far","firstKeptEntryId":"u{first}","tokensBefore":9}}"#
-    )
-}

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use epitome::compactors::{
     Background, DigestSummarizer, Engine, Summarization, Summarizer, SummaryError, SummaryRequest, Truncation,
 };
-use epitome::core::{Budget, ClassEstimator, Pass, measure_message};
+use epitome::core::{Budget, ClassEstimator, Pass, Tokens, measure_message};
 use epitome::std::compaction::{
     Began, Begun, CompactionCx, CompactionOutcome, Compactor as _, EarlyCompactor as _, LiveRequest,
     PaybackRule,
@@ -22,7 +22,9 @@ use futures::executor::block_on;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use super::support::{Answer, Meanwhile, Said, Scripted, append, history, said, said_all, shown, summaries};
+use super::support::{
+    Answer, Meanwhile, Said, Scripted, append, history, said, said_all, shown, summaries, summary_texts,
+};
 use super::{store, talk};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,7 +113,9 @@ impl Done {
         let engine = match case.which {
             Which::Truncates => Engine::new(Truncation::new()),
             Which::Digests => Engine::new(Summarization::new()).with_summarizer(Arc::new(DigestSummarizer)),
-            Which::Asks(_) => Engine::new(Summarization::new()).with_summarizer(Arc::clone(&summarizer) as _),
+            // Without words of users, all of the allowance is what the summarizer is asked for.
+            Which::Asks(_) => Engine::new(Summarization::new().keep_user_messages(0))
+                .with_summarizer(Arc::clone(&summarizer) as _),
         };
         let before = shown(&history).1;
         let budget = budget(case, &history);
@@ -396,4 +400,26 @@ impl epitome::core::Strategy for Nearly {
             let _ = draft.drop_group(leader);
         }
     }
+}
+
+/// They are quoted, and no model writes them.
+#[test]
+fn the_words_of_users_have_no_price() {
+    let store = store(false);
+    let mut history = history(&store);
+    for turn in 0..40 {
+        let said = format!("Rule {turn}: {}", "this must hold, ".repeat(8));
+        append(&mut history, vec![Message::user(said), Message::assistant("noted, ".repeat(60))]);
+    }
+    let (asked, allowance) = (AtomicU64::new(0), AtomicU64::new(0));
+    let summarizer = Arc::new(Priced { price: 0, asked, allowance });
+    let rule = Summarization::new().summary_tokens_max(Tokens(200)).keep_user_messages(50);
+    let engine = Engine::new(rule).with_summarizer(Arc::clone(&summarizer) as _);
+    let (budget, prices) = (super::budget(&history, 50), Prices::new(100, 5_000));
+    let mut cx =
+        CompactionCx::new(&mut history, budget, Pass::Manual).with_payback(Some(PaybackRule::new(prices)));
+    block_on(engine.compact(&mut cx)).unwrap();
+    assert_eq!(summarizer.allowance.load(Ordering::Relaxed), 200);
+    let texts = summary_texts(&history);
+    assert!(history.counter().count(&texts[0]) > Tokens(400), "{texts:?}");
 }

@@ -30,7 +30,8 @@ impl Program {
 
     /// Adds the rivals that a script lists where it is not told which one it is.
     pub(crate) fn add_rivals(&mut self, python: &str, script: &str) {
-        let listed = Command::new(python).arg(script).output().unwrap();
+        let listed = Command::new(python).arg(script).output();
+        let listed = listed.unwrap_or_else(|error| panic!("--rivals {python}: {error}"));
         assert!(listed.status.success(), "{script}: {}", String::from_utf8_lossy(&listed.stderr));
         let names = String::from_utf8(listed.stdout).unwrap();
         self.rivals.extend(names.lines().map(|name| format!("{name}=\"{python}\" \"{script}\" \"{name}\"")));

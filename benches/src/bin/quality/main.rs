@@ -37,6 +37,7 @@ const STRATEGIES: &[&str] = &[
     "truncate:walk=newest-first",
     "agent",
     "salience",
+    "chat",
 ];
 
 /// How often conversations are compacted one time after another, and to what share.

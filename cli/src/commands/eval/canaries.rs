@@ -16,7 +16,7 @@ use super::Measure;
 use super::contender::Contender;
 use super::mean::Mean;
 use super::prompt::{CountedMessage, Prompt};
-use super::rounds::{Rounds, shown_by_round};
+use super::rounds::{Rounds, Share, shown_by_round};
 use super::shown::Shown;
 use crate::amount::Percent;
 use crate::failure::Result;
@@ -33,24 +33,7 @@ pub(super) struct Canaries {
     too_short: u64,
     /// Sentences that were planted in all conversations.
     planted: u64,
-    shares: Vec<Share>,
-}
-
-/// All strategies at one budget.
-#[derive(Debug, Serialize)]
-struct Share {
-    keep: String,
-    /// Conversations that are not compacted: what is protected has more than the budget.
-    left_out: u64,
-    rows: Vec<Row>,
-}
-
-#[derive(Debug, Serialize)]
-struct Row {
-    strategy: String,
-    /// A floor or the ceiling for the figures of strategies.
-    baseline: bool,
-    after: Vec<Survival>,
+    shares: Vec<Share<Survival>>,
 }
 
 /// What survives so many compactions: means over the sentences, in percent.
@@ -157,13 +140,11 @@ impl ShareTally {
         Ok(())
     }
 
-    fn share(self, contenders: &[Contender<'_>]) -> Share {
-        let rows = self.rows.into_iter().zip(contenders).map(|(tallies, contender)| Row {
-            strategy: contender.name(),
-            baseline: contender.is_baseline(),
-            after: tallies.into_iter().zip(AFTER).map(|(tally, after)| tally.survival(after)).collect(),
+    fn share(self, contenders: &[Contender<'_>]) -> Share<Survival> {
+        let figures = self.rows.into_iter().map(|tallies| {
+            tallies.into_iter().zip(AFTER).map(|(tally, after)| tally.survival(after)).collect()
         });
-        Share { keep: self.keep.to_string(), left_out: self.left_out, rows: rows.collect() }
+        Share::new(self.keep, self.left_out, contenders, figures)
     }
 }
 

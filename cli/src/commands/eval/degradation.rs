@@ -10,7 +10,7 @@ use super::Measure;
 use super::case::{Case, Cut};
 use super::contender::{Contender, Known};
 use super::mean::Mean;
-use super::rounds::shown_by_round;
+use super::rounds::{Share, shown_by_round};
 use super::score::{ORACLES, Score, looked_for};
 use super::shown::Shown;
 use super::words::Finder;
@@ -26,24 +26,7 @@ pub(super) struct Degradation {
     too_short: u64,
     /// How often each was compacted.
     rounds: usize,
-    shares: Vec<Share>,
-}
-
-/// All strategies at one budget.
-#[derive(Debug, Serialize)]
-struct Share {
-    keep: String,
-    /// Conversations that are not compacted: what is protected has more than the budget at one of the rounds.
-    left_out: u64,
-    rows: Vec<Row>,
-}
-
-#[derive(Debug, Serialize)]
-struct Row {
-    strategy: String,
-    /// A floor or a ceiling for the figures of strategies.
-    baseline: bool,
-    after: Vec<After>,
+    shares: Vec<Share<After>>,
 }
 
 /// One strategy after so many compactions to the same goal: means over the conversations, in percent.
@@ -147,13 +130,12 @@ impl ShareTally {
         Ok(())
     }
 
-    fn share(self, contenders: &[Contender<'_>]) -> Share {
-        let rows = self.rows.into_iter().zip(contenders).map(|(tallies, contender)| Row {
-            strategy: contender.name(),
-            baseline: contender.is_baseline(),
-            after: (1..).zip(tallies).map(|(compactions, tally)| tally.after(compactions)).collect(),
-        });
-        Share { keep: self.keep.to_string(), left_out: self.left_out, rows: rows.collect() }
+    fn share(self, contenders: &[Contender<'_>]) -> Share<After> {
+        let figures = self
+            .rows
+            .into_iter()
+            .map(|tallies| (1..).zip(tallies).map(|(compactions, tally)| tally.after(compactions)).collect());
+        Share::new(self.keep, self.left_out, contenders, figures)
     }
 }
 

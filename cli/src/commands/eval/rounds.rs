@@ -5,12 +5,55 @@ use std::sync::Arc;
 use epitome::core::TokenCounter;
 use epitome::core::message::Role;
 
+use serde::Serialize;
+
 use super::contender::{Contender, Known};
 use super::ongoing::Ongoing;
 use super::prompt::{CountedMessage, Prompt};
 use super::shown::Shown;
+use crate::amount::Percent;
 use crate::budget::Asked;
 use crate::failure::Result;
+
+/// All rows of a table by round, at one budget. Its fields are the program's JSON.
+#[derive(Debug, Serialize)]
+pub(super) struct Share<A> {
+    pub(super) keep: String,
+    /// Conversations that are not compacted: what is protected has more than the budget.
+    pub(super) left_out: u64,
+    pub(super) rows: Vec<Row<A>>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Row<A> {
+    pub(super) strategy: String,
+    /// A floor or a ceiling for the figures of strategies.
+    baseline: bool,
+    /// The figures after so many compactions.
+    pub(super) after: Vec<A>,
+}
+
+impl<A> Share<A> {
+    /// The figures of each contender.
+    pub(super) fn new(
+        keep: Percent,
+        left_out: u64,
+        contenders: &[Contender<'_>],
+        figures: impl IntoIterator<Item = Vec<A>>,
+    ) -> Self {
+        let rows = contenders.iter().zip(figures).map(|(contender, after)| Row {
+            strategy: contender.name(),
+            baseline: contender.is_baseline(),
+            after,
+        });
+        Self { keep: keep.to_string(), left_out, rows: rows.collect() }
+    }
+
+    /// The width of the column of names, `least` or more.
+    pub(super) fn width(&self, least: usize) -> usize {
+        self.rows.iter().map(|row| row.strategy.chars().count()).max().unwrap_or(0).max(least)
+    }
+}
 
 /// The number of messages before each compaction, ascending: the first is at the half of a conversation, the fifth at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]

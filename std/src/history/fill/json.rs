@@ -112,13 +112,13 @@ impl<'t> Node<'t> {
                 for (at, element) in kept.filter(|(at, _)| *at < before || *at >= before.saturating_add(cut))
                 {
                     if at == before.saturating_add(cut) && cut > 0 {
-                        push_note(at > cut, cut, "element", out);
+                        push_note(cut, "element", out);
                     }
                     separate(at > 0, out);
                     element.write(limits, out);
                 }
                 if cut > 0 && behind == 0 {
-                    push_note(before > 0, cut, "element", out);
+                    push_note(cut, "element", out);
                 }
                 out.push(']');
             }
@@ -132,7 +132,7 @@ impl<'t> Node<'t> {
                     value.write(limits, out);
                 }
                 if cut > 0 {
-                    push_note(true, cut, "member", out);
+                    push_note(cut, "member", out);
                     out.push_str(":null");
                 }
                 out.push('}');
@@ -149,11 +149,10 @@ fn separate(is_needed: bool, out: &mut String) {
     }
 }
 
-/// Says how many are not there, in a string.
-fn push_note(has_others: bool, cut: usize, what: &str, out: &mut String) {
-    separate(has_others, out);
+/// Says how many are not there, in a string behind the others: some are always left.
+fn push_note(cut: usize, what: &str, out: &mut String) {
     let plural = if cut == 1 { "" } else { "s" };
-    out.push_str(&format!("\"[{cut} {what}{plural} cut]\""));
+    out.push_str(&format!(",\"[{cut} {what}{plural} cut]\""));
 }
 
 /// The beginning and the end of a string: two thirds and one of so many bytes.
@@ -247,6 +246,26 @@ mod tests {
                 let tail = all[all.len() - behind..].iter().map(|value| cut(value, limits));
                 head.chain([note]).chain(tail).collect()
             }
+            Value::String(text) if value.to_string().len() > limits.bytes => {
+                let all: Vec<char> = text.chars().collect();
+                let fitting = |chars: &mut dyn Iterator<Item = &char>, most: usize| {
+                    let mut bytes = 0;
+                    let fits = |char: &&char| {
+                        bytes += char.len_utf8();
+                        bytes <= most
+                    };
+                    chars.take_while(fits).count()
+                };
+                let head = fitting(&mut all.iter(), limits.bytes / 3 * 2);
+                let tail = fitting(&mut all[head..].iter().rev(), limits.bytes / 3);
+                match all.len() - head - tail {
+                    0 => value.clone(),
+                    cut => {
+                        let [head, tail] = [&all[..head], &all[all.len() - tail..]].map(String::from_iter);
+                        json!(format!("{head}[{cut} characters cut]{tail}"))
+                    }
+                }
+            }
             Value::Array(all) => all.iter().map(|value| cut(value, limits)).collect(),
             Value::Object(all) => all.iter().map(|(key, value)| (key.clone(), cut(value, limits))).collect(),
             other => other.clone(),
@@ -259,6 +278,7 @@ mod tests {
             any::<bool>().prop_map(Value::from),
             any::<i32>().prop_map(Value::from),
             "[a-z日\\\\\"]{0,12}".prop_map(Value::from),
+            "[a-z日\\\\\"]{0,300}".prop_map(Value::from),
         ];
         leaf.prop_recursive(4, 200, 40, |inner| {
             prop_oneof![

@@ -2,8 +2,9 @@
 
 use core::fmt::Write as _;
 
-use super::{Canaries, Share, Survival};
+use super::{Canaries, Survival};
 use crate::amount::counted;
+use crate::commands::eval::rounds::Share;
 use crate::commands::eval::text::{figure, left_out, over_the_budget};
 
 impl Canaries {
@@ -27,11 +28,10 @@ impl Canaries {
     }
 }
 
-impl Share {
+impl Share<Survival> {
     fn to_text(&self) -> String {
         let keep = format!("keep {}", self.keep);
-        let width =
-            self.rows.iter().map(|row| row.strategy.chars().count()).max().unwrap_or(0).max(keep.len());
+        let width = self.width(keep.len());
         let mut text = String::new();
         for (at, compactions) in super::AFTER.into_iter().enumerate() {
             let after = counted(compactions as u64, "compaction");

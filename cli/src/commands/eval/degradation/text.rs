@@ -2,8 +2,9 @@
 
 use core::fmt::Write as _;
 
-use super::{After, Degradation, Row, Share};
+use super::{After, Degradation};
 use crate::amount::counted;
+use crate::commands::eval::rounds::{Row, Share};
 use crate::commands::eval::text::{figure, left_out, over_the_budget};
 
 impl Degradation {
@@ -28,10 +29,9 @@ impl Degradation {
     }
 }
 
-impl Share {
+impl Share<After> {
     fn to_text(&self, rounds: usize) -> String {
-        let width =
-            self.rows.iter().map(|row| row.strategy.chars().count()).max().unwrap_or(0).max(WIDTH_MIN);
+        let width = self.width(WIDTH_MIN);
         let mut text = String::new();
         let numbers: String = (1..=rounds).map(|round| format!("{round:>7}")).collect();
         for table in Table::ALL {
@@ -50,7 +50,7 @@ impl Share {
     }
 }
 
-impl Row {
+impl Row<After> {
     fn to_text(&self, table: &Table) -> String {
         let mut text: String =
             self.after.iter().map(|after| format!("{:>7}", figure((table.value)(after)))).collect();

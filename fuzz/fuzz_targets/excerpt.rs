@@ -1,0 +1,78 @@
+//! Any text that a tool returned, cut to any size: what is left has no more than it may and is counted right, and of JSON whose
+//! elements are cut JSON is left. Identifiers stand in the text as they are found.
+#![no_main]
+
+use epitome_core::message::{SimpleMessage, ToolCallView};
+use epitome_core::{
+    Budget, Cell, Clamp, ClassEstimator, Draft, IndexBuf, OpenCallTree, Outcome, Part, PartKind, Pass,
+    Scratch, Span, Strategy, TokenCounter as _, Tokens, count_message, count_part, plan_with,
+};
+use epitome_std::history::clamped_text;
+use epitome_std::identifiers::for_each_identifier;
+use libfuzzer_sys::fuzz_target;
+use serde::de::IgnoredAny;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some(([head, tail], rest)) = bytes.split_first_chunk::<2>() else { return };
+    let text = String::from_utf8_lossy(rest);
+    let counter = ClassEstimator::new();
+
+    let mut at = 0;
+    for_each_identifier(&text, true, &mut |identifier| {
+        assert!(!identifier.is_empty() && identifier.len() <= 200);
+        at += text[at..].find(identifier).expect("they stand in the text, in order");
+    });
+
+    let call = [ToolCallView::new("c", "read", "{}")];
+    let clamp = Clamp { head: Tokens((*head).into()), tail: Tokens((*tail).into()) };
+    cut(&text, &call, clamp, &counter);
+});
+
+fn cut(text: &str, call: &[ToolCallView<'_>], clamp: Clamp, counter: &ClassEstimator) {
+    let messages = [
+        SimpleMessage::user("Go on."),
+        SimpleMessage::calls(call),
+        SimpleMessage::result("c", text),
+        SimpleMessage::user("And then?"),
+        SimpleMessage::assistant("Done."),
+    ];
+    let mut index = IndexBuf::with_parts(Vec::<Span>::new(), OpenCallTree::new(), Vec::<Part>::new());
+    for message in &messages {
+        let tokens = count_message(message, counter);
+        index.push_with_parts(message, tokens, |_, part| count_part(part, counter)).unwrap();
+    }
+    let mut cells = vec![Cell::default(); index.view().cell_count()];
+    let budget = Budget::builder().window(1 << 30).trigger(1 << 20).without_goal().build().unwrap();
+    let outcome = plan_with(index.view(), &budget, Pass::Manual, &ToEnds(clamp), Scratch::new(&mut cells));
+    let Ok(Outcome::Planned(plan)) = outcome else { return };
+    for gap in plan.clamps() {
+        let (left, tokens) = clamped_text(text, &gap, counter);
+        assert_eq!(tokens, counter.count(&left));
+        assert!(tokens <= clamp.tokens_max(), "{left:?}");
+        assert_eq!(clamped_text(text, &gap, counter), (left.clone(), tokens));
+        // Where this is said, the text was taken for JSON.
+        if is_json(text) && !text.contains(" cut]") && left.contains(" elements cut]\"") {
+            assert!(is_json(&left), "{left:?}");
+        }
+    }
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+/// Leaves the ends of every result.
+#[derive(Debug)]
+struct ToEnds(Clamp);
+
+impl Strategy for ToEnds {
+    fn name(&self) -> &'static str {
+        "to_ends"
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        for part in draft.index().parts().filter(|part| part.kind() == PartKind::ToolResult) {
+            let _ = draft.clamp(&part, self.0);
+        }
+    }
+}
