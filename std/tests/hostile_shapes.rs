@@ -3,8 +3,6 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-#[path = "hostile_shapes/lines.rs"]
-mod lines;
 #[path = "hostile_shapes/shapes.rs"]
 mod shapes;
 #[path = "hostile_shapes/work.rs"]

@@ -242,7 +242,8 @@ fn decided(strategy: &MadeStrategy, messages: &[Message], percent: u64) -> (Stri
         index.push_with_parts(message, tokens, |_, part| count_part(part, &counter)).unwrap();
     }
     let all = index.view().tokens();
-    let budget = Budget::builder().window(2 * all).trigger(all).reserve(0).goal(all * percent / 100);
+    let goal = all.saturating_mul(percent) / 100;
+    let budget = Budget::builder().window(all.saturating_mul(2)).trigger(all).reserve(0).goal(goal);
     let mut cells = std::vec![Cell::default(); index.view().cell_count()];
     let mut room = [Replacement::default(); 4];
     let scratch = Scratch::new(&mut cells).with_replacements(&mut room);

@@ -1,8 +1,9 @@
 //! Texts that nobody would write by hand, of a size that is asked for.
 
-use epitome_std::wire::Format;
+mod lines;
 
-use crate::lines::{
+use epitome_std::wire::Format;
+use lines::{
     claude, claude_boundary, claude_call, claude_line, claude_result, claude_says, claude_user,
     codex_compacted, codex_item, codex_line, codex_report, codex_said, comb, gemini, gemini_answer,
     gemini_call, gemini_user, lines, pi, pi_cut, pi_user,
