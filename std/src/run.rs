@@ -54,7 +54,7 @@ mod settings;
 mod stream;
 mod working;
 
-pub use compact::compact;
+pub use compact::{compact, rewind};
 pub use compactions::Compactions;
 pub use error::{PendingCall, RunError};
 pub use event::{Point, RunEvent, Skipped};

@@ -1,8 +1,9 @@
 //! The command line of `session`.
 
+use core::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Subcommand};
+use clap::{ArgGroup, Args as ClapArgs, Subcommand};
 use epitome::std::wire::Format;
 
 use super::{InputArgs, PlanArgs, RedactArgs, SummaryArgs, names};
@@ -158,6 +159,18 @@ pub(crate) enum SessionCommand {
         /// The revision that it made, so that a repetition undoes no other one [default: the latest that holds]
         #[arg(long, value_name = "N")]
         revision: Option<u64>,
+    },
+    /// Take back a message and all that came after it: nothing is deleted, and uncompact shows it again
+    #[command(group(ArgGroup::new("where").required(true)))]
+    Rewind {
+        #[command(flatten)]
+        session: OneSessionArgs,
+        /// The first message that is taken back: its number in the log
+        #[arg(long, value_name = "N", group = "where")]
+        at: Option<u64>,
+        /// So many of the latest turns: requests of the user, with all that followed
+        #[arg(long, value_name = "N", group = "where")]
+        turns: Option<NonZeroUsize>,
     },
     /// Hide all that is visible, as one compaction: nothing is deleted, and uncompact shows it again
     Clear(OneSessionArgs),

@@ -13,6 +13,7 @@ mod list;
 mod log;
 mod prune;
 mod retain;
+mod rewind;
 mod show;
 mod store;
 mod undo;
@@ -52,6 +53,7 @@ pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
             return expand::run(session, *revision, redact).map(|()| ExitCode::SUCCESS);
         }
         SessionCommand::Uncompact { session, revision } => undo::run(session, *revision),
+        SessionCommand::Rewind { session, at, turns } => rewind::run(session, *at, *turns),
         SessionCommand::Clear(session) => clear::run(session),
         SessionCommand::Retain { session, keep, dry_run } => retain::run(session, keep, *dry_run),
         SessionCommand::Prune { session, through, dry_run, .. } => prune::run(session, *through, *dry_run),

@@ -116,6 +116,8 @@ const SESSIONS: &[&[&str]] = &[
     &["copy", "--to", "OTHER"],
     &["fork", "--at", "3", "--as", HOSTILE],
     &["uncompact"],
+    &["rewind", "--turns", "1"],
+    &["rewind", "--at", "1000"],
     &["clear"],
     &["retain", "--messages", "3", "--dry-run"],
     &["prune", "--all", "--dry-run"],

@@ -1,4 +1,4 @@
-//! `session clear` and `retain`: hiding all there is, and deleting what is old.
+//! `session clear`, `rewind` and `retain`: hiding all there is, or what came last, and deleting what is old.
 
 use std::fs;
 
@@ -35,6 +35,55 @@ fn a_cleared_session_shows_nothing_until_that_is_undone() {
     stores.session("clear", "one", &[]).ok();
     stores.session("import", "one", &[text(&fixture("bom.json")), "--append"]).ok();
     assert_eq!(visible(&stores, "one"), 3);
+}
+
+#[test]
+fn what_is_taken_back_is_hidden_and_comes_again() {
+    let stores = Stores::new();
+    stores.session("uncompact", "one", &[]).ok();
+    let keys = || -> Vec<u64> {
+        let log = stores.lines("one");
+        let shown = log.iter().filter(|line| line["hidden_by"].is_null());
+        shown.map(|line| line["seq"].as_u64().unwrap()).collect()
+    };
+    let begins: Vec<u64> = stores
+        .lines("one")
+        .iter()
+        .filter(|line| line["message"]["role"] == "user")
+        .map(|line| line["seq"].as_u64().unwrap())
+        .collect();
+    let [.., second, last] = begins[..] else { panic!("{begins:?}") };
+    let all = keys();
+    let said = stores.session("rewind", "one", &["--turns", "1"]).ok();
+    let hidden = all.iter().filter(|key| **key >= last).count();
+    let left = all.len() - hidden;
+    assert_eq!(
+        said,
+        format!(
+            "session \"one\" is back before message {last}, by 3: {} hidden, nothing deleted, {left} visible\n",
+            if hidden == 1 { "1 message".to_owned() } else { format!("{hidden} messages") },
+        )
+    );
+    assert!(keys().iter().all(|key| *key < last));
+    let said = stores.session("rewind", "one", &["--at", &second.to_string(), "--json"]).json();
+    assert_eq!((&said["at"], &said["revision"]), (&json!(second), &json!(4)));
+    assert_eq!(said["live_messages"], keys().len());
+    assert_eq!(pruned(&stores, "one"), 0);
+    let said = stores.session("rewind", "one", &["--at", &second.to_string()]).ok();
+    assert_eq!(said, format!("nothing from message {second} on is visible in session \"one\"\n"));
+    for _ in 0..2 {
+        stores.session("uncompact", "one", &[]).ok();
+    }
+    assert_eq!(keys(), all);
+    stores.session("verify", "one", &[]).ok();
+    let turns = begins.len();
+    let said = stores.session("rewind", "one", &["--turns", &(turns + 1).to_string()]).fails(2);
+    assert!(said.contains(&format!("the session shows {turns} turn")), "{said}");
+    assert!(stores.session("rewind", "one", &["--at", "74"]).fails(2).contains("the session has 74"));
+    assert!(stores.session("rewind", "nobody", &["--at", "1"]).fails(2).contains("there is no session"));
+    for wrong in [&[][..], &["--turns", "0"], &["--at", "1", "--turns", "1"], &["--at", "-1"]] {
+        stores.session("rewind", "one", wrong).fails(2);
+    }
 }
 
 #[test]

@@ -45,7 +45,7 @@ use super::{Committed, HistoryStore, LogPage, SessionId, StoreError};
 /// hold in memory is a page and the largest append, unless they say otherwise.
 ///
 /// # Cancel safety
-/// What only reads can be dropped. `clear` and `retain` are made of steps each of which is whole, as the contract has it. A
+/// What only reads can be dropped. `clear`, `rewind` and `retain` are made of steps each of which is whole, as the contract has it. A
 /// `copy` or `import` that is dropped, or stopped by a failure of a store, has done the first of its steps; the same call again
 /// does the others. One that is refused takes back what it has begun. A `fork`
 /// that fails takes the new session back; one that is dropped leaves its beginning, which is to be deleted before the same
@@ -83,6 +83,41 @@ pub trait HistoryStoreExt: HistoryStore {
     /// As [`HistoryStore::commit`]; `Conflict` if others change the session again and again.
     async fn clear(&self, session: &SessionId) -> Result<Revision, StoreError> {
         clear::clear(self, session).await
+    }
+
+    /// Takes back the message `at` and all that came after it, in one commit: all groups that begin there or later are hidden,
+    /// with instructions and pins. An answer that came later stays with its call. Nothing is deleted:
+    /// [`HistoryStore::uncompact`] shows all of it again, before what was said since. Where the next message goes and what the
+    /// log holds does not change, and a kept state is not touched. Returns the revision: the one that was there if none of it
+    /// is visible.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use epitome_core::{ClassEstimator, Seq};
+    /// # use epitome_std::history::{AppendToken, History, HistoryStore, MemoryStore, SessionId};
+    /// # use epitome_std::message::Message;
+    /// use epitome_std::history::HistoryStoreExt;
+    ///
+    /// # futures::executor::block_on(async {
+    /// # let (store, session) = (Arc::new(MemoryStore::new()), SessionId::new("demo"));
+    /// # let mut history = History::open(store.clone(), session.clone(), Arc::new(ClassEstimator::new())).await?;
+    /// # for said in [Message::user("Red?"), Message::assistant("Yes."), Message::user("Blue?")] {
+    /// #     history.append(&AppendToken::new(format!("{}", history.head())), vec![said]).await?;
+    /// # }
+    /// // The user asks the second question in another way.
+    /// let made = store.rewind(&session, Seq(2)).await?;
+    /// assert_eq!(store.load(&session).await?.live.len(), 2);
+    /// store.uncompact(&session, made).await?;
+    /// assert_eq!(store.load(&session).await?.live.len(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` if there is no message `at`, if it stands inside a group, or if a summary stands for messages before it and
+    /// others behind it: the text says where it can be done. Otherwise as [`HistoryStoreExt::clear`].
+    async fn rewind(&self, session: &SessionId, at: Seq) -> Result<Revision, StoreError> {
+        clear::rewind(self, session, at).await
     }
 
     /// Hides the oldest groups, so that no more is visible than `keep` says, and prunes what is hidden. Only whole

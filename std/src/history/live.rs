@@ -302,6 +302,18 @@ impl History {
         self.reload_after(undone).await
     }
 
+    /// Takes back the message `at` and all that came after it: see [`rewind`](super::HistoryStoreExt::rewind).
+    ///
+    /// # Errors
+    /// As [`rewind`](super::HistoryStoreExt::rewind).
+    pub async fn rewind(&mut self, at: Seq) -> Result<Revision, StoreError> {
+        self.tail_only = false;
+        self.settle().await?;
+        self.in_doubt = true;
+        let rewound = self.store.rewind(&self.session, at).await;
+        self.reload_after(rewound).await
+    }
+
     /// The messages of the next request, in order.
     pub fn projection(&self) -> impl Iterator<Item = &Message> {
         let positions = self.index().projection().flatten();

@@ -109,8 +109,9 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
     ///
     /// *Authority* never rises. A new summary is a message of the model from a compaction, not pinned; it covers what its
     /// record hides and was visible, number by number, and has no more authority than [`Authority::of_summary`] of that. A
-    /// message that is an instruction of the caller, or pinned, is neither hidden nor shortened: only a record that leaves
-    /// nothing of what it was made from, and shows nothing in its place, hides such messages too.
+    /// message that is an instruction of the caller, or pinned, is neither hidden nor shortened: only a record that takes back
+    /// hides such messages too. Of the groups that it was made from it leaves none behind the first message that it hides, and it
+    /// neither shortens nor replaces anything.
     ///
     /// A message with edited parts is shown, by `load` alone, as [`PartStandIn::apply`] makes it of the logged one; of two
     /// stand-ins for one part the one of the highest revision wins.
@@ -122,9 +123,9 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
     /// `Conflict` if the revision has moved, or if a group that the record hides has got another message since the
     /// record was made. `Invalid` if a range hides nothing visible, if a range takes in a part of a group or a part of
     /// what a visible summary covers, if the record names a head beyond the session's, if a new summary covers what is
-    /// not hidden or claims more than it may, if an instruction of the caller or a pin is touched, if an unanswered call is not of a group that it hides, or if an edit is of a message that will not be
-    /// visible, of a part that is not there or cannot be shortened, or makes the message no smaller. `NotFound` if there
-    /// is no such session.
+    /// not hidden or claims more than it may, if an instruction of the caller or a pin is touched, if an unanswered call is
+    /// not of a group that it hides, or if an edit is of a message that will not be visible, of a part that is not there or
+    /// cannot be shortened, or makes the message no smaller. `NotFound` if there is no such session.
     async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError>;
 
     /// Reads at most `limit` messages of the full log from `range`, hidden ones included. What of the range lies beyond

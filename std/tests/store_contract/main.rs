@@ -53,6 +53,7 @@ mod power;
 #[path = "../shared/remote.rs"]
 mod remote;
 mod retention;
+mod rewind;
 mod simple;
 #[cfg(feature = "sqlite")]
 mod sqlite_file;

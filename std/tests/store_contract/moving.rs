@@ -3,7 +3,7 @@
 mod forged;
 
 use epitome_core::{Revision, Seq};
-use epitome_std::history::StoreErrorKind::{Conflict, Corrupt, Invalid, NotFound, Pruned, Unsupported};
+use epitome_std::history::StoreErrorKind::{Conflict, Invalid, NotFound, Pruned, Unsupported};
 use epitome_std::history::{
     Append, AppendToken, HistoryStore, HistoryStoreExt, Loaded, LogPage, MemoryStore, NewState, SessionId,
     StateRevision, StoreError, Timestamp, check_export,
@@ -426,6 +426,8 @@ fn an_expansion_of_what_was_undone_is_empty(store: &dyn HistoryStore) {
 #[cfg(feature = "sqlite")]
 #[test]
 fn what_does_not_follow_from_what_was_done_does_not_verify() {
+    use epitome_std::history::StoreErrorKind::Corrupt;
+
     let damages = [
         "UPDATE messages SET hidden_by = NULL WHERE seq = 6",
         "UPDATE messages SET hidden_by = 7 WHERE seq = 7",

@@ -5,8 +5,8 @@ use epitome_core::attribution::{Authority, Retention, SourceKind};
 use epitome_core::message::Role;
 
 use super::support::{
-    Room, answer, append, calls, commit, edit, edited, entry, everything, fails, fill, keys, load, orphan,
-    record, summarized, uncompact, user,
+    Room, answer, append, calls, commit, edit, edited, entry, everything, fails, fill, keys, late, load,
+    orphan, range, record, summarized, uncompact, user,
 };
 use crate::history::StoreErrorKind::Invalid;
 use crate::history::{CompactionRecord, Entry};
@@ -109,12 +109,14 @@ pub(super) async fn a_summary_covers_what_its_record_hides_and_nothing_else(room
 pub(super) async fn instructions_and_pins_are_not_hidden(room: &Room<'_>) {
     append(room, "t", 0, &[instruction(0), user(1), pinned(2), user(3)]).await.unwrap();
     let before = everything(room).await;
-    for hides in [&[(0, 0)][..], &[(0, 1)], &[(2, 2)], &[(1, 3)]] {
+    for hides in [&[(0, 0)][..], &[(0, 1)], &[(2, 2)], &[(1, 2)]] {
         fails(commit(room, &record(0, 4, hides)).await, Invalid);
         fails(commit(room, &summarized(record(0, 4, hides), &[hides])).await, Invalid);
     }
-    // Nor is everything, if something takes its place.
+    // Nor is everything, or all behind something, if something takes its place or is shortened before it.
     fails(commit(room, &summarized(record(0, 4, &[(0, 3)]), &[&[(0, 3)]])).await, Invalid);
+    fails(commit(room, &summarized(record(0, 4, &[(2, 3)]), &[&[(2, 3)]])).await, Invalid);
+    fails(commit(room, &edited(record(0, 4, &[(2, 3)]), &[edit(1, &[(0, Some("[-]"))], 1)])).await, Invalid);
     assert_eq!(everything(room).await, before);
     commit(room, &record(0, 4, &[(1, 1), (3, 3)])).await.unwrap();
     assert_eq!(keys(room).await, [0, 2]);
@@ -131,7 +133,7 @@ pub(super) async fn instructions_and_pins_are_not_shortened(room: &Room<'_>) {
     commit(room, &edited(record(0, 3, &[]), &[edit(1, &[(0, Some("[-]"))], 1)])).await.unwrap();
 }
 
-pub(super) async fn a_record_that_leaves_nothing_hides_instructions_and_pins_too(room: &Room<'_>) {
+pub(super) async fn a_record_that_takes_back_hides_instructions_and_pins_too(room: &Room<'_>) {
     append(room, "t", 0, &[instruction(0), user(1), pinned(2)]).await.unwrap();
     append(room, "later", 3, &[user(3)]).await.unwrap();
     // It was made from the first three.
@@ -141,4 +143,23 @@ pub(super) async fn a_record_that_leaves_nothing_hides_instructions_and_pins_too
     assert_eq!(load(room).await.live.len(), 4);
     // What comes back is what it was.
     fails(commit(room, &record(2, 4, &[(0, 1)])).await, Invalid);
+    fails(commit(room, &record(2, 4, &[(0, 0), (3, 3)])).await, Invalid);
+    assert_eq!(commit(room, &record(2, 4, &[(2, 3)])).await.unwrap(), Revision(3));
+    assert_eq!(keys(room).await, [0, 1]);
+}
+
+pub(super) async fn an_answer_that_came_later_is_not_taken_back_with_a_pin(room: &Room<'_>) {
+    let entries = [calls(0, &["a"]), pinned(1), user(2), late(answer(0, "a")), user(4)];
+    append(room, "t", 0, &entries).await.unwrap();
+    let mut left = record(1, 5, &[(1, 2)]);
+    fails(commit(room, &left).await, Invalid);
+    left.hides = vec![range(1, 2), range(4, 4)];
+    commit(room, &left).await.unwrap();
+    assert_eq!(keys(room).await, [0, 3]);
+    // A summary behind it is left as well.
+    uncompact(room, 2).await.unwrap();
+    commit(room, &summarized(record(3, 5, &[(2, 2), (4, 4)]), &[&[(2, 2)], &[(4, 4)]])).await.unwrap();
+    fails(commit(room, &record(4, 5, &[(1, 2)])).await, Invalid);
+    commit(room, &record(4, 5, &[(1, 2), (4, 4)])).await.unwrap();
+    assert_eq!(keys(room).await, [0, 3]);
 }

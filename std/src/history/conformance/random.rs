@@ -176,6 +176,12 @@ impl Session {
         };
         counts.saw("message edited again", moved && record.edits.iter().any(is_again));
         counts.saw("commit that hides a summary", moved && replaced);
+        let instructions = |state: &State| {
+            state.loaded.live.iter().filter(|live| live.entry.message.role() == Role::System).count()
+        };
+        let left = after.loaded.live.iter().any(|live| live.key < record.head);
+        let instructed = instructions(&after) < instructions(&state);
+        counts.saw("instruction that is taken back behind others", moved && instructed && left);
         let claims =
             |claimed| record.summaries.iter().any(|it| it.message.attribution().authority == claimed);
         counts.saw("summary with the authority of the model", moved && claims(Authority::Assistant));
@@ -193,10 +199,13 @@ fn kinds<T>(result: Result<T, StoreError>) -> Result<T, StoreErrorKind> {
 fn planned(op: &Commit, state: &State) -> CompactionRecord {
     let parent = state.loaded.revision.0.saturating_sub(u64::from(op.parent_off));
     let head = state.loaded.head.0.saturating_sub(u64::from(op.head_back));
-    let hides = hides(state, &op.places, op.whole);
+    let hides = hides(op, state, head);
     let mut record = record(parent, head, &hides);
-    record.edits = message_edits(state, &op.edits, (&hides, head), op.whole);
-    if op.summarize && !hides.is_empty() {
+    let takes_back = op.takes_back_from.is_some();
+    if !takes_back {
+        record.edits = message_edits(state, &op.edits, (&hides, head), op.whole);
+    }
+    if op.summarize && !takes_back && !hides.is_empty() {
         record.summaries = vec![claiming(op, state, &shown(op, state, &hides))];
     }
     let first = hides.first().map(|(first, last)| range(*first, *last));
@@ -279,14 +288,18 @@ fn entries(state: &State, messages: &[Kind]) -> Vec<Entry> {
         .collect()
 }
 
-/// The ranges between the places; `whole` takes in what a group or a summary needs, and merges what touches.
-fn hides(state: &State, places: &[(u8, u8)], whole: bool) -> Vec<(u64, u64)> {
+/// The ranges between the places, or all from one on; a whole one takes in what a group or a summary needs, and merges
+/// what touches.
+fn hides(op: &Commit, state: &State, head: u64) -> Vec<(u64, u64)> {
     let between = |(one, other): &(u8, u8)| {
         let (one, other) = (place(state, *one), place(state, *other));
         (one.min(other), one.max(other))
     };
-    let ranges: Vec<(u64, u64)> = places.iter().map(between).collect();
-    if !whole {
+    let ranges: Vec<(u64, u64)> = match op.takes_back_from {
+        Some(from) => vec![(place(state, from), head.saturating_sub(1).max(place(state, from)))],
+        None => op.places.iter().map(between).collect(),
+    };
+    if !op.whole {
         return ranges;
     }
     let mut numbers: std::collections::BTreeSet<u64> =
@@ -309,7 +322,8 @@ fn hides(state: &State, places: &[(u8, u8)], whole: bool) -> Vec<(u64, u64)> {
     }
     let stays = |seq: &u64| {
         let logged = state.log.get(usize::try_from(*seq).unwrap_or(usize::MAX));
-        logged.is_some_and(|logged| logged.entry.message.role() == Role::System)
+        op.takes_back_from.is_none()
+            && logged.is_some_and(|logged| logged.entry.message.role() == Role::System)
     };
     runs(numbers.into_iter().filter(|seq| !stays(seq)))
 }

@@ -96,7 +96,8 @@ scenarios! { $
         a_summary_covers_what_its_record_hides_and_nothing_else,
         instructions_and_pins_are_not_hidden,
         instructions_and_pins_are_not_shortened,
-        a_record_that_leaves_nothing_hides_instructions_and_pins_too,
+        a_record_that_takes_back_hides_instructions_and_pins_too,
+        an_answer_that_came_later_is_not_taken_back_with_a_pin,
     ;
     contents:
         any_text_is_kept,

@@ -279,8 +279,12 @@ fn within_authority(record: &CompactionRecord, state: &State, hidden: &BTreeSet<
         covers => numbers(covers),
     };
     let live = &state.loaded.live;
-    let leaves_nothing = record.summaries.is_empty()
-        && live.iter().all(|live| live.key >= record.head || stands_for(live).is_subset(hidden));
+    let is_behind = |live: &&Live| {
+        hidden.first().is_some_and(|first| live.entry.anchor.0 >= *first) && live.key < record.head
+    };
+    let takes_back = record.summaries.is_empty()
+        && record.edits.is_empty()
+        && live.iter().filter(is_behind).all(|live| stands_for(live).is_subset(hidden));
     let touched =
         |live: &&Live| hidden.contains(&live.key.0) || record.edits.iter().any(|edit| edit.seq == live.key);
     let may_go = |live: &Live| {
@@ -302,7 +306,7 @@ fn within_authority(record: &CompactionRecord, state: &State, hidden: &BTreeSet<
             && covers.is_subset(&shown)
             && attribution.authority <= Authority::of_summary(sources)
     };
-    (leaves_nothing || live.iter().filter(touched).all(may_go)) && record.summaries.iter().all(is_humble)
+    (takes_back || live.iter().filter(touched).all(may_go)) && record.summaries.iter().all(is_humble)
 }
 
 fn may_edit(edit: &MessageEdit, state: &State) -> bool {

@@ -1,4 +1,4 @@
-//! Hiding what is old, or all there is.
+//! Hiding what is old, what came after a message, or all there is.
 
 use std::collections::BTreeSet;
 
@@ -7,6 +7,7 @@ use epitome_core::message::Role;
 use epitome_core::{ClassEstimator, Group, Revision, Seq};
 
 use super::events::conflict;
+use crate::history::rules::invalid;
 use crate::history::visible::Visible;
 use crate::history::{
     CompactionRecord, HistoryStore, Live, Pruned, SessionId, StoreError, StoreErrorKind, Timestamp,
@@ -38,11 +39,37 @@ pub struct Retained {
     pub pruned: Pruned,
 }
 
+/// What is hidden.
+#[derive(Debug, Clone, Copy)]
+enum Hide {
+    All,
+    From(Seq),
+    AllBut(Keep),
+}
+
+impl Hide {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::All => "clear",
+            Self::From(_) => "rewind",
+            Self::AllBut(_) => "retention",
+        }
+    }
+}
+
 pub(super) async fn clear<S: HistoryStore + ?Sized>(
     store: &S,
     session: &SessionId,
 ) -> Result<Revision, StoreError> {
-    hide(store, session, None).await.map(|(made, _)| made)
+    hide(store, session, Hide::All).await.map(|(made, _)| made)
+}
+
+pub(super) async fn rewind<S: HistoryStore + ?Sized>(
+    store: &S,
+    session: &SessionId,
+    at: Seq,
+) -> Result<Revision, StoreError> {
+    hide(store, session, Hide::From(at)).await.map(|(made, _)| made)
 }
 
 pub(super) async fn retain<S: HistoryStore + ?Sized>(
@@ -50,32 +77,34 @@ pub(super) async fn retain<S: HistoryStore + ?Sized>(
     session: &SessionId,
     keep: Keep,
 ) -> Result<Retained, StoreError> {
-    let (made, hidden) = hide(store, session, Some(keep)).await?;
+    let (made, hidden) = hide(store, session, Hide::AllBut(keep)).await?;
     Ok(Retained { hidden, pruned: store.prune(session, made).await? })
 }
 
-/// Hides what is not to be kept, in one commit. Returns the revision after it, and how much it hid.
+/// Hides that, in one commit. Returns the revision after it, and how much it hid.
 async fn hide<S: HistoryStore + ?Sized>(
     store: &S,
     session: &SessionId,
-    keep: Option<Keep>,
+    what: Hide,
 ) -> Result<(Revision, u64), StoreError> {
+    let name = what.name();
     for _ in 0..ATTEMPTS_MAX {
         let loaded = store.load(session).await?;
         let (revision, first) = (loaded.revision, loaded.live.first().map(|live| live.key));
         let torn = |error| {
-            StoreError::new(StoreErrorKind::Corrupt, "clear: the session cannot be put together")
-                .with_source(error)
+            let context = format!("{name}: the session cannot be put together");
+            StoreError::new(StoreErrorKind::Corrupt, context).with_source(error)
         };
         let visible = Visible::of(loaded, &ClassEstimator::new()).map_err(torn)?;
-        let goes = match keep {
-            None => visible.index().groups().map(|group| group.leader()).collect(),
-            Some(Keep::Messages(count)) => aged(&visible, behind_newest(&visible, count)),
-            Some(Keep::Since(time)) => {
+        let goes = match what {
+            Hide::All => visible.index().groups().map(|group| group.leader()).collect(),
+            Hide::From(at) => later(&visible, at)?,
+            Hide::AllBut(Keep::Messages(count)) => aged(&visible, behind_newest(&visible, count)),
+            Hide::AllBut(Keep::Since(time)) => {
                 aged(&visible, before(store, session, first.unwrap_or_default(), time).await?)
             }
         };
-        let (record, hidden) = record(&visible, &goes, if keep.is_none() { "clear" } else { "retention" });
+        let (record, hidden) = record(&visible, &goes, name);
         if hidden == 0 {
             return Ok((revision, 0));
         }
@@ -85,7 +114,34 @@ async fn hide<S: HistoryStore + ?Sized>(
             Err(error) => return Err(error),
         }
     }
-    Err(conflict("clear: the session is changed again and again; try again"))
+    Err(conflict(format!("{name}: the session is changed again and again; try again")))
+}
+
+/// The leaders of the groups that begin with `at` or later.
+fn later(visible: &Visible, at: Seq) -> Result<BTreeSet<u32>, StoreError> {
+    let head = visible.head();
+    if at >= head {
+        return Err(invalid(format!("rewind: there is no message {at}; the session has {head}")));
+    }
+    for live in visible.live() {
+        if live.key == at && live.entry.anchor < at {
+            let anchor = live.entry.anchor;
+            return Err(invalid(format!(
+                "rewind: message {at} belongs to the group that begins with {anchor}; rewind to that"
+            )));
+        }
+        let (Some(first), Some(last)) = (live.covers.first(), live.covers.last()) else { continue };
+        if first.first < at && at <= last.last {
+            return Err(invalid(format!(
+                "rewind: a summary stands for {} to {}, before {at} and behind it; undo the compaction that made it, or \
+                 rewind to {}",
+                first.first, last.last, first.first
+            )));
+        }
+    }
+    let begins = |group: &Group<'_>| visible.covered_by(group).first().map(|range| range.first);
+    let is_later = |group: &Group<'_>| begins(group).is_some_and(|first| first >= at);
+    Ok(visible.index().groups().filter(is_later).map(|group| group.leader()).collect())
 }
 
 /// Hides the groups that these lead, and says how many messages and summaries they have.

@@ -78,21 +78,27 @@ pub(super) fn check_authority(
     Ok(())
 }
 
-/// Instructions of the caller and pins are neither hidden nor shortened, but by a record that leaves nothing of what it was made
-/// from, and puts nothing in its place.
+/// Instructions of the caller and pins are neither hidden nor shortened, but by a record that takes back: of the groups that it
+/// was made from it leaves none behind the first message that it hides, and it neither shortens nor replaces anything.
 fn check_stays(
     record: &CompactionRecord,
     messages: &[VisibleMessage],
     summaries: &[VisibleSummary],
 ) -> Result<(), StoreError> {
-    let is_left = |it: &VisibleMessage| it.seq < record.head && !hides(&record.hides, it.seq);
-    let is_shown = |it: &VisibleSummary| !it.covers.iter().all(|range| hides_all(&record.hides, *range));
-    let clears =
-        record.summaries.is_empty() && !messages.iter().any(is_left) && !summaries.iter().any(is_shown);
+    let first = record.hides.first().map_or(record.head, |range| range.first);
+    let is_left =
+        |it: &VisibleMessage| it.anchor >= first && it.seq < record.head && !hides(&record.hides, it.seq);
+    let is_shown = |it: &VisibleSummary| {
+        it.key >= first && !it.covers.iter().all(|range| hides_all(&record.hides, *range))
+    };
+    let takes_back = record.summaries.is_empty()
+        && record.edits.is_empty()
+        && !messages.iter().any(is_left)
+        && !summaries.iter().any(is_shown);
     let is_edited = |it: &VisibleMessage| record.edits.binary_search_by_key(&it.seq, |edit| edit.seq).is_ok();
     let touched = |it: &&VisibleMessage| it.standing.stays && (hides(&record.hides, it.seq) || is_edited(it));
     match messages.iter().find(touched) {
-        Some(message) if !clears => Err(invalid(format!(
+        Some(message) if !takes_back => Err(invalid(format!(
             "commit: message {} is an instruction of the caller, or pinned; leave it as it is",
             message.seq
         ))),

@@ -21,6 +21,8 @@ pub(super) struct Commit {
     pub(super) edits: Vec<(u8, u8, u8, u8)>,
     /// Whether it is made to fit groups and summaries.
     pub(super) whole: bool,
+    /// Instead of the places: all from this one on, with instructions, and nothing is edited or summarized.
+    pub(super) takes_back_from: Option<u8>,
     pub(super) summarize: bool,
     /// What its summary claims.
     pub(super) claims: Claim,
@@ -56,22 +58,23 @@ pub(super) fn ops(seed: u64) -> Vec<Op> {
 }
 
 fn op(dice: &mut Dice) -> Op {
-    match dice.below(17) {
+    match dice.below(18) {
         0..8 => Op::Append {
             token: dice.below(32),
             behind: dice.seldom(),
             messages: (0..dice.below(5)).map(|_| kind(dice)).collect(),
         },
-        8..14 => Op::Commit(Commit {
+        8..15 => Op::Commit(Commit {
             places: (0..dice.below(3)).map(|_| (dice.byte(), dice.byte())).collect(),
             edits: (0..dice.below(8)).map(|_| edit(dice)).collect(),
             whole: dice.below(5) > 0,
+            takes_back_from: (dice.below(4) == 0).then(|| dice.byte()),
             summarize: dice.below(2) > 0,
             claims: claim(dice),
             parent_off: dice.seldom(),
             head_back: dice.below(4),
         }),
-        14..16 => Op::Repeat,
+        15..17 => Op::Repeat,
         _ => Op::Delete,
     }
 }
@@ -89,13 +92,13 @@ fn claim(dice: &mut Dice) -> Claim {
 }
 
 fn kind(dice: &mut Dice) -> Kind {
-    match dice.below(28) {
+    match dice.below(32) {
         0..6 => Kind::User,
         6..12 => Kind::Calls(dice.below(3) + 1),
         12..18 => Kind::Answer(dice.byte()),
         18..22 => Kind::Late(dice.byte()),
         22..24 => Kind::Orphan,
-        24 => Kind::Instruction,
+        24..28 => Kind::Instruction,
         _ => Kind::Thinks,
     }
 }

@@ -1,0 +1,51 @@
+//! `epitome session rewind`.
+
+use core::num::NonZeroUsize;
+
+use epitome::core::{Seq, Turn};
+use epitome::std::history::{HistoryStoreExt as _, Live};
+use futures::executor::block_on;
+
+use super::copy::exists;
+use super::line::to_json;
+use super::store::{Missing, id, open};
+use crate::amount::counted;
+use crate::args::OneSessionArgs;
+use crate::failure::{Failure, Result};
+
+/// Takes back the message `at`, or so many turns, and all that came after it.
+pub(super) fn run(args: &OneSessionArgs, at: Option<u64>, turns: Option<NonZeroUsize>) -> Result<String> {
+    let store = open(&args.store, Missing::Refuse)?;
+    let live = exists(args, block_on(store.load(&id(args))))?.live;
+    let at = match turns {
+        None => Seq(at.unwrap_or_default()),
+        Some(turns) => begins(&live, turns)?,
+    };
+    let revision = exists(args, block_on(store.rewind(&id(args), at)))?;
+    let left = exists(args, block_on(store.load(&id(args))))?.live.len();
+    let hidden = live.len().saturating_sub(left) as u64;
+    if args.json {
+        return to_json(&serde_json::json!({
+            "session": args.session, "at": at.0, "revision": revision.0, "hidden": hidden, "live_messages": left,
+        }));
+    }
+    let session = &args.session;
+    Ok(match hidden {
+        0 => format!("nothing from message {at} on is visible in session {session:?}"),
+        _ => format!(
+            "session {session:?} is back before message {at}, by {revision}: {} hidden, nothing deleted, {left} visible",
+            counted(hidden, "message")
+        ),
+    })
+}
+
+/// Where the last `turns` turns of what is visible begin.
+fn begins(live: &[Live], turns: NonZeroUsize) -> Result<Seq> {
+    let leads = |live: &&Live| live.entry.anchor == live.key && live.entry.turn > Turn(0);
+    let leaders: Vec<&Live> = live.iter().filter(leads).collect();
+    let begun: Vec<_> = leaders.chunk_by(|one, next| one.entry.turn == next.entry.turn).collect();
+    let first = begun.len().checked_sub(turns.get()).and_then(|at| begun.get(at)?.first());
+    first.map(|live| live.key).ok_or_else(|| {
+        Failure::input(format!("--turns: the session shows {} only", counted(begun.len() as u64, "turn")))
+    })
+}
