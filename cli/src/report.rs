@@ -272,7 +272,10 @@ impl Report {
             Decided::Unchanged(reason) => Some(reason),
             _ => None,
         };
-        let floors = epitome::core::floors(index, strategies.with(|strategy| strategy.protection()));
+        let floors = match decided {
+            Decided::Planned(plan) => plan.floors(),
+            _ => epitome::core::floors(index, strategies.with(|strategy| strategy.protection())),
+        };
         let mut report = Self {
             conversation: None,
             path: String::new(),

@@ -3,7 +3,7 @@
 use epitome::core::message::{MessageView, PartView};
 use epitome::core::{
     Basis, Full, GroupKind, IndexBuf, OpenCallTree, Part, Placed, Span, TokenCounter, Tokens, count_message,
-    measure_message,
+    floors, measure_message,
 };
 use epitome::std::tokens::{LazyIndex, counter_by_name, measure_with_parts, message_bounds};
 use serde::Serialize;
@@ -95,8 +95,8 @@ pub(crate) fn whole(
 }
 
 /// Groups a conversation and counts of it what the verdicts depend on; the rest has the sizes that `estimator` says.
-/// `None` where that is everything: for strategies that look at more than the total, and where something answers no call,
-/// because a report on that needs all sizes.
+/// `None` where that is everything: for strategies that look at more than the total, where something answers no call, because a
+/// report on that needs all sizes, and where results have to be cut to fit.
 pub(crate) fn lazily(
     transcript: &mut Transcript<'_>,
     (counter, estimator): (&dyn TokenCounter, &dyn TokenCounter),
@@ -127,6 +127,10 @@ pub(crate) fn lazily(
     let is_due = asked.now || lazy.exceeds(asked.budget.trigger(), &mut count)?;
     if is_due {
         strategies.with(|strategy| lazy.settle(&asked.budget, asked.pass(), strategy, &mut count))?;
+        let protection = strategies.with(|strategy| strategy.protection());
+        if floors(lazy.index(), protection).hard > asked.budget.limit() {
+            return Ok(None);
+        }
     }
     let (tokens_before_min, tokens_before_max) = lazy.tokens();
     let messages = lazy.sizes().iter().filter(|bounds| !bounds.is_exact()).count() as u64;

@@ -30,14 +30,6 @@ impl OversizedClamp {
     pub const fn new(max_part_tokens: Tokens) -> Self {
         Self { max_part_tokens }
     }
-
-    /// Both ends have the same room, beside the marker between them.
-    fn clamp(&self) -> Clamp {
-        let marker = Clamp::default().tokens_max();
-        let room = self.max_part_tokens.0.saturating_sub(marker.0);
-        let tail = room / 2;
-        Clamp { head: Tokens(room.saturating_sub(tail)), tail: Tokens(tail) }
-    }
 }
 
 impl Strategy for OversizedClamp {
@@ -46,7 +38,8 @@ impl Strategy for OversizedClamp {
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {
-        let (clamp, stays) = (self.clamp(), self.max_part_tokens.max(ELIDED_TOKENS_MAX));
+        let (clamp, stays) =
+            (Clamp::within(self.max_part_tokens), self.max_part_tokens.max(ELIDED_TOKENS_MAX));
         for part in draft.index().parts() {
             let has_ends = matches!(part.kind(), PartKind::ToolResult | PartKind::Text);
             if has_ends && draft.part_tokens_left(&part) > stays {

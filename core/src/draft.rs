@@ -1,6 +1,7 @@
 //! A decision while it is being written.
 
 mod cell;
+mod fit;
 mod hold;
 mod parts;
 mod refusal;
@@ -352,11 +353,10 @@ impl<'a> Scratch<'a> {
         Self { cells, elisions: None, replacements: &mut [] }
     }
 
-    /// The same, with cells of their own for parts, which may be elided but not clamped.
+    /// Memory for verdicts on groups, and with cells of their own on parts, which may be elided but not clamped.
     #[must_use]
-    pub(crate) const fn with_elisions(mut self, cells: &'a mut [Cell]) -> Self {
-        self.elisions = Some(cells);
-        self
+    pub(crate) const fn eliding(cells: &'a mut [Cell], elisions: &'a mut [Cell]) -> Self {
+        Self { cells, elisions: Some(elisions), replacements: &mut [] }
     }
 
     /// The same, with room for so many spans of groups that are replaced.

@@ -131,17 +131,49 @@ pub fn plan_with<'a>(
     strategy: &(impl Strategy + ?Sized),
     scratch: Scratch<'a>,
 ) -> Result<Outcome<'a>, PlanError> {
+    let mut draft = draft_of(index, budget, strategy, scratch)?;
+    let is_cut = draft.cut_results();
+    decide(draft, is_cut, budget, pass, strategy)
+}
+
+/// [`plan_with`] for a history whose parts cannot be cut: a small device does not carry the code.
+pub(crate) fn plan_uncut<'a>(
+    index: Index<'a>,
+    budget: &Budget,
+    pass: Pass,
+    strategy: &(impl Strategy + ?Sized),
+    scratch: Scratch<'a>,
+) -> Result<Outcome<'a>, PlanError> {
+    decide(draft_of(index, budget, strategy, scratch)?, false, budget, pass, strategy)
+}
+
+fn draft_of<'a>(
+    index: Index<'a>,
+    budget: &Budget,
+    strategy: &(impl Strategy + ?Sized),
+    scratch: Scratch<'a>,
+) -> Result<Draft<'a>, PlanError> {
     let few = PlanError::CellsTooFew { needed: index.cell_count() };
-    let mut draft = Draft::new(index, scratch, *budget, strategy.protection()).ok_or(few)?;
-    let floors = draft.floors();
+    Draft::new(index, scratch, *budget, strategy.protection()).ok_or(few)
+}
+
+fn decide<'a>(
+    mut draft: Draft<'a>,
+    is_cut: bool,
+    budget: &Budget,
+    pass: Pass,
+    strategy: &(impl Strategy + ?Sized),
+) -> Result<Outcome<'a>, PlanError> {
+    let (index, floors) = (draft.index(), draft.floors());
     if floors.hard > budget.limit() {
         return Err(PlanError::Infeasible(Infeasible::new(&draft)));
     }
-    if budget.goal().is_some() && draft.is_goal_met() {
+    if budget.goal().is_none() || !draft.is_goal_met() {
+        strategy.plan(&mut draft);
+        draft.settle();
+    } else if !is_cut {
         return Ok(Outcome::Unchanged(Unchanged::AtGoal));
     }
-    strategy.plan(&mut draft);
-    draft.settle();
     let (before, after) = (index.tokens(), draft.tokens());
     let freed = before.saturating_sub(after);
     if freed == 0 {

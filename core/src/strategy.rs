@@ -69,6 +69,11 @@ impl<S: Strategy + ?Sized> Strategy for &S {
 
 /// What is protected beside what always is: pins with their calls and results, open work, the last user request and the
 /// newest step; and of each step among these the request of its turn.
+///
+/// Where not even that fits the window, its largest results of tools are cut to one size before the strategy is asked, so that
+/// one result does not end a conversation: together they get half of what the rest of it leaves of the goal, or if that is less
+/// than [`ELIDED_TOKENS_MAX`](crate::ELIDED_TOKENS_MAX) for each, of the limit. What a user or an instruction says, pins, and
+/// conversations in an index without parts are not cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Protection {

@@ -4,11 +4,11 @@
 
 use epitome_core::attribution::{Retention, SourceKind};
 use epitome_core::message::Role;
-use epitome_core::{GroupKind, Pass, Pending, Profile, Strategy, ViolationKind, repair};
+use epitome_core::{ELIDED_TOKENS_MAX, GroupKind, Pass, Pending, Profile, Strategy, ViolationKind, repair};
 
 use crate::live;
 use crate::message::{Message, Part, repaired};
-use crate::naive::{Group, Naive, Planned, begins_turn, claims_to_answer};
+use crate::naive::{Group, Naive, Planned, Protected, Request, begins_turn, claims_to_answer};
 use crate::scenario::Scenario;
 use crate::spec::Spec;
 
@@ -163,8 +163,23 @@ fn order(subject: &Subject<'_>) -> Result<(), String> {
     ensure(kept == subject.plan.projection, || format!("{:?}", subject.plan.projection))
 }
 
+/// Results are cut only where what is protected does not fit, and not to nothing.
 fn open_work(subject: &Subject<'_>) -> Result<(), String> {
-    subject.all_held(|group| subject.naive.is_open(group))
+    let Request { budget, spec, .. } = &subject.scenario.request;
+    let protected = Protected::new(&subject.naive, &subject.groups, spec);
+    let hard = subject.groups.iter().zip(&protected.hard).filter(|(_, hard)| **hard);
+    let hard: u64 = hard.map(|(group, _)| subject.naive.tokens(group)).sum();
+    let may_be_cut = |(at, part, left): &(usize, usize, u32)| {
+        let is_result = matches!(subject.scenario.messages[*at].parts[*part], Part::Result(_));
+        is_result && hard > budget.limit() && *left >= ELIDED_TOKENS_MAX.0
+    };
+    let open = subject.groups.iter().filter(|group| subject.naive.is_open(group));
+    for at in open.flat_map(|group| &group.members) {
+        let touched = subject.plan.shortened.iter().filter(|(own, ..)| own == at);
+        let held = subject.holds(*at) && touched.clone().all(may_be_cut);
+        ensure(held, || format!("{at} is open, and not held"))?;
+    }
+    Ok(())
 }
 
 /// A step brings the request of its turn, or a summary that covers it. Where the request was hidden before, the summary in front of the

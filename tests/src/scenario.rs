@@ -1,11 +1,13 @@
 //! A conversation, a budget that bites, and a strategy.
 
 use epitome_compactors::{Strength, Window};
+use epitome_core::attribution::Retention;
+use epitome_core::message::Role;
 use epitome_core::{Budget, Pass, Profile};
 use proptest::prelude::*;
 
 use crate::generate;
-use crate::message::Message;
+use crate::message::{Message, Part};
 use crate::naive::Request;
 use crate::spec::Spec;
 use crate::summarize::Summarize;
@@ -69,6 +71,34 @@ pub fn ledger_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
     ];
     (generate::conversation(messages_max), any::<[u8; 5]>(), stages)
         .prop_map(|(messages, figures, spec)| Scenario::new(messages, figures, spec))
+}
+
+/// Scenarios whose last step has results of any size, mostly more than the window holds: nothing but a cut makes them fit. It
+/// waits for one of its answers at times, or a pin holds it.
+pub fn crowded_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
+    let results = prop::collection::vec(prop_oneof![0..2_000_u32, 0..60_000_u32], 1..5);
+    let last = (results, 0..8_u8, 0..8_u8);
+    (generate::conversation(messages_max), any::<[u8; 5]>(), last, spec()).prop_map(
+        |(mut messages, mut figures, (results, open, pin), spec)| {
+            let ids: Vec<String> = (0..results.len()).map(|at| format!("crowd_{at}")).collect();
+            let calls = ids.iter().cloned().map(Part::Call).collect();
+            let mut asks = Message::new(Role::Assistant, calls, 30);
+            if pin == 0 {
+                asks.retention = Retention::Pinned;
+            }
+            messages.push(asks);
+            let answered = ids.len() - usize::from(open == 0);
+            messages.extend(
+                ids.into_iter()
+                    .zip(results)
+                    .take(answered)
+                    .map(|(id, tokens)| Message::new(Role::Tool, vec![Part::Result(id)], tokens)),
+            );
+            // A share of all that is said.
+            figures[0] &= !3;
+            Scenario::new(messages, figures, spec)
+        },
+    )
 }
 
 /// Scenarios with two stages, toward a goal that is seldom met; and the numbers of the stages, of [`KINDS`] each. There are

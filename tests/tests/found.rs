@@ -177,6 +177,25 @@ fn of_equal_contributors_the_first_comes_first() {
     assert_eq!(positions, [2, 0, 1]);
 }
 
+/// What fits to the token stays whole; of what has one more the result is cut, to half of the room beside it.
+#[test]
+fn a_result_is_cut_only_where_it_does_not_fit() {
+    let call = Message::new(Role::Assistant, vec![Part::Call("c".into())], 20);
+    let result = Message::new(Role::Tool, vec![Part::Result("c".into())], 1_000);
+    let request = [says(Role::User, 10), call, result];
+    let truncation = Truncation::new();
+    assert_eq!(verdicts(&request, &truncation, budget(1_030, None)), "nothing_to_drop");
+    assert_eq!(verdicts(&request, &truncation, budget(1_029, None)), "KE");
+    let (index, _) = live::index_of(&request);
+    for (limit, goal, left) in [(1_029, None, 499), (1_029, Some(530), 250), (1_029, Some(200), 499)] {
+        let mut cells = vec![Cell::default(); index.view().cell_count()];
+        let planned =
+            plan(index.view(), &budget(limit, goal), Pass::Manual, &truncation, &mut cells).unwrap();
+        let Outcome::Planned(plan) = planned else { panic!("it does not fit") };
+        assert_eq!((plan.tokens_after(), plan.floors().hard), (30 + left, 30 + left), "{goal:?}");
+    }
+}
+
 /// `KDKKDKK`, and an `E` in the next pass: truncation dropped what had kept bound reasoning from being cleared.
 #[test]
 fn a_pipeline_does_in_one_pass_what_a_later_stage_makes_possible() {

@@ -10,7 +10,7 @@ use epitome_tests::live::{self, Heap};
 use epitome_tests::message::{Message, Part};
 use epitome_tests::naive::{Naive, Outcome, Planned};
 use epitome_tests::scenario::{
-    KINDS, REPLACING, Scenario, continued, late_scenario, pair_scenario, scenario,
+    KINDS, REPLACING, Scenario, continued, crowded_scenario, late_scenario, pair_scenario, scenario,
 };
 use epitome_tests::spec::Spec;
 use proptest::prelude::*;
@@ -31,6 +31,21 @@ fn of_plans() {
         let checked = Subject::new(&scenario, plan).check();
         prop_assert!(checked.is_ok(), "{}", checked.unwrap_err());
         Ok(())
+    });
+}
+
+#[test]
+fn of_plans_that_cut_what_does_not_fit() {
+    let minimums = [("cut", 400), ("again, parts shortened", 300)];
+    cases::check("invariants of cuts", crowded_scenario(20), &minimums, |scenario, census| {
+        if let Some(plan) = planned(&scenario, census) {
+            let floors = (plan.floors.0, scenario.request.budget.limit());
+            census.count("cut", plan.shortened.iter().any(|(.., left)| *left >= 250));
+            prop_assert!(floors.0 <= floors.1, "{floors:?}");
+            let checked = Subject::new(&scenario, plan).check();
+            prop_assert!(checked.is_ok(), "{}", checked.unwrap_err());
+        }
+        is_idempotent(scenario, census)
     });
 }
 

@@ -2,13 +2,13 @@
 #![expect(clippy::indexing_slicing, reason = "a panic is how a test reports")]
 
 use epitome_core::attribution::SourceKind;
-use epitome_core::{OpenCallSlots, OpenCalls, OpenKind, Pending, repair};
+use epitome_core::{OpenCallSlots, OpenCalls, OpenKind, Pending, Strategy as _, repair};
 use epitome_tests::cases::{self, Census, NASTY};
 use epitome_tests::generate::conversation;
 use epitome_tests::live::{self, GroupFacts};
 use epitome_tests::message::Message;
 use epitome_tests::naive::{self, Naive};
-use epitome_tests::scenario::{Scenario, ledger_scenario, scenario, summarizing_scenario};
+use epitome_tests::scenario::{Scenario, crowded_scenario, ledger_scenario, scenario, summarizing_scenario};
 use proptest::prelude::*;
 
 #[test]
@@ -93,13 +93,37 @@ fn plans() {
     let outcomes = [
         ("planned", 160),
         ("replaced", 15),
-        ("infeasible", 25),
+        ("infeasible", 15),
         ("at_goal", 50),
         ("nothing_to_drop", 50),
         ("too_little", 25),
     ];
     cases::check("plans", scenario(50), &[NASTY, &outcomes].concat(), |scenario, census| {
         census.conversation(&scenario.messages);
+        plans_alike(&scenario, census)
+    });
+}
+
+#[test]
+fn results_that_do_not_fit() {
+    let minimums = [
+        ("planned", 500),
+        ("cut", 250),
+        ("cut, goal missed", 20),
+        ("cut, and more", 100),
+        ("infeasible", 50),
+    ];
+    cases::check("results that do not fit", crowded_scenario(20), &minimums, |scenario, census| {
+        let Scenario { messages, request } = &scenario;
+        let index = live::index_of(messages).0;
+        let floors = epitome_core::floors(index.view(), request.spec.protection());
+        if let naive::Outcome::Planned(plan) = naive::plan(&Naive::new(messages), request) {
+            let is_cut = floors.hard > request.budget.limit();
+            let missed = request.budget.goal().is_some_and(|goal| plan.tokens_after > goal);
+            census.count("cut", is_cut);
+            census.count("cut, goal missed", is_cut && missed);
+            census.count("cut, and more", is_cut && plan.verdicts.contains(['D', 'R']));
+        }
         plans_alike(&scenario, census)
     });
 }

@@ -212,3 +212,33 @@ fn other_formats_are_patched_in_place_too() {
         assert_eq!(again["tokens_before"], report["tokens_after"]);
     }
 }
+
+/// The model has called a tool, and nothing is left of the window for its result.
+#[test]
+fn a_result_larger_than_the_window_is_cut_and_nothing_else() {
+    let line = "the quick brown fox jumps over the lazy dog and then over the next one\n";
+    let call = json!({"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}});
+    let messages = json!([
+        {"role": "system", "content": "You help."},
+        {"role": "user", "content": "Read it."},
+        {"role": "assistant", "content": null, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": line.repeat(20_000)},
+    ]);
+    let folder = Folder::new();
+    let file = folder.file("huge.json", messages.to_string());
+    for more in
+        [&[][..], &["--lazy"], &["--strategy", "agent"], &["--strategy", "clamp:max-part-tokens=90000"]]
+    {
+        let (_, kept) = compacted(&file, &[&["--window", "20000"], more].concat());
+        assert_eq!(kept[..3], messages.as_array().unwrap()[..3], "{more:?}");
+        let left = kept[3]["content"].as_str().unwrap();
+        assert!(left.starts_with(line) && (8_000..40_000).contains(&left.len()), "{more:?}: {}", left.len());
+    }
+    let why = run(&["compact", text(&file), "--window", "20000", "--why"]);
+    let said = format!("{}{}", why.out, why.err);
+    assert!(said.contains("a result is cut, because what is protected does not fit"), "{said}");
+    // Words of the user are not.
+    let said = json!([{"role": "user", "content": line.repeat(20_000)}]);
+    let file = folder.file("said.json", said.to_string());
+    assert!(run(&["compact", text(&file), "--window", "20000"]).fails(3).contains("what is protected has"));
+}

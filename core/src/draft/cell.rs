@@ -53,6 +53,22 @@ pub struct Clamp {
 }
 
 impl Clamp {
+    /// The clamp that leaves at most `max` tokens of a part: both ends have the same room.
+    ///
+    /// ```
+    /// use epitome_core::{Clamp, Tokens};
+    ///
+    /// let clamp = Clamp::within(Tokens(1_001));
+    /// assert_eq!(clamp.tokens_max(), Tokens(1_001));
+    /// assert!(clamp.head == clamp.tail || clamp.head == clamp.tail.saturating_add(Tokens(1)));
+    /// ```
+    #[must_use]
+    pub const fn within(max: Tokens) -> Self {
+        let room = max.0.saturating_sub(MARKER_TOKENS_MAX.0);
+        let tail = room / 2;
+        Self { head: Tokens(room.saturating_sub(tail)), tail: Tokens(tail) }
+    }
+
     /// What a clamped part has at most: both ends and [`CLAMP_MARKER`](crate::CLAMP_MARKER) between them.
     #[must_use]
     pub const fn tokens_max(self) -> Tokens {

@@ -8,8 +8,9 @@ use crate::strategy::Protection;
 
 /// What a plan keeps whatever its strategy wants, in tokens.
 ///
-/// Both count groups whole. Of what is protected without exception no part may be shortened either, so that [`hard`] is a
-/// bound for every plan: if it is more than a request may have, no compaction helps. Of the newest steps parts may be
+/// Both count groups whole. Of what is protected without exception no strategy may shorten a part either, so that [`hard`] is a
+/// bound for every plan that fits. If it is more than a request may have, the plan itself cuts the results of tools in it, which
+/// [`Plan::floors`](crate::Plan::floors) counts as they are then; where that is not enough, no compaction helps. Of the newest steps parts may be
 /// shortened, so that [`goal`] is a bound only for plans that keep or hide whole groups: one that clears tool results in
 /// these steps, or clamps what is huge in them, goes below it, and meets a goal that lies between the two.
 ///
@@ -41,7 +42,7 @@ pub struct Floors {
     pub goal: u64,
 }
 
-/// What a plan of this index keeps whatever its strategy wants.
+/// What a plan of this index keeps whatever its strategy wants, as long as that fits.
 #[must_use]
 pub fn floors(index: Index<'_>, protection: Protection) -> Floors {
     let mut rule = Rule::new(index, protection);

@@ -98,7 +98,7 @@ impl Draft<'_> {
         }
     }
 
-    fn edit(&mut self, part: &IndexedPart<'_>, cell: Cell, freed: Tokens) {
+    pub(super) fn edit(&mut self, part: &IndexedPart<'_>, cell: Cell, freed: Tokens) {
         if let Some(place) = self.parts.get_mut(part.at() as usize) {
             *place = cell;
         }

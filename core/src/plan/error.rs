@@ -20,12 +20,11 @@ pub enum PlanError {
     },
 }
 
-/// What is protected does not fit the window: no compaction helps.
+/// What is protected does not fit the window, and cutting the results of tools in it is not enough: no compaction helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Infeasible {
-    /// What is protected without exception, in tokens: [`Floors::hard`](crate::Floors::hard). Of it no part may be
-    /// shortened either, so that no strategy could do better.
+    /// What is protected without exception, in tokens: [`Floors::hard`](crate::Floors::hard), with its results whole.
     pub floor: u64,
     /// What a request may have: the window less the reserve.
     pub limit: u64,

@@ -116,7 +116,7 @@ pub async fn compact(
 ///
 /// # Errors
 /// `Invalid` if there is no such message, or not in this way: the text says where it can be done; and as [`compact`], and if there
-/// is no history provider. Otherwise what the store says.
+/// is no history provider. `NotFound` if nothing was said yet. Otherwise what the store says.
 ///
 /// # Cancel safety
 /// It is taken back, or is not; the same call again makes sure.

@@ -65,7 +65,8 @@ impl TokenCounter for Bracket<'_> {
 ///
 /// It holds two indexes, one with the lower and one with the upper bounds. Where a trigger, a floor and a strategy decide
 /// alike on both, they decide alike on every sizes in between, if the strategy is monotone ([`Strategy::is_monotone`]); for
-/// another strategy everything is counted. It knows no parts: a strategy that shortens some finds none here. What is kept is always counted, newest first: a plan that keeps 100,000
+/// another strategy everything is counted. It knows no parts: a strategy that shortens some finds none here, and where what is
+/// protected does not fit, no results are cut. What is kept is always counted, newest first: a plan that keeps 100,000
 /// tokens counts little more than those, however long the conversation is.
 ///
 /// Positions are those of the index, in the order of [`LazyIndex::push`].

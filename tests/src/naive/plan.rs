@@ -1,6 +1,7 @@
 //! Plans by the words of the strategies: drop one group, add everything up again, ask whether it is enough.
 
 mod clear;
+mod cut;
 mod digest;
 mod ledger;
 mod newest;
@@ -99,18 +100,23 @@ pub fn plan(naive: &Naive<'_>, request: &Request) -> Outcome {
         parts,
         summaries: Vec::new(),
         budget: request.budget,
+        cut: 0,
     };
+    let before = draft.tokens();
+    draft.cut_results();
     let floors = draft.floors();
     if floors.0 > request.budget.limit() {
         return Outcome::Infeasible { floor: floors.0, largest: draft.largest() };
     }
-    if request.budget.goal().is_some() && draft.is_goal_met() {
+    let is_met = request.budget.goal().is_some() && draft.is_goal_met();
+    if is_met && draft.tokens() == before {
         return Outcome::Unchanged("at_goal");
     }
-    let before = draft.tokens();
-    draft.run(&request.spec);
-    draft.release();
-    draft.join_summaries();
+    if !is_met {
+        draft.run(&request.spec);
+        draft.release();
+        draft.join_summaries();
+    }
     let freed = before - draft.tokens();
     if freed == 0 {
         return Outcome::Unchanged("nothing_to_drop");
@@ -135,6 +141,8 @@ struct Draft<'a> {
     parts: Vec<Shortened>,
     summaries: Vec<Summary>,
     budget: Budget,
+    /// What protected results have less, so that what is protected fits.
+    cut: u64,
 }
 
 impl Draft<'_> {
@@ -288,7 +296,7 @@ impl Draft<'_> {
                 self.protected.hard[*at]
                     || held && (self.protected.held[*at] || self.protected.relied_on[*at])
             });
-            protected.map(|at| self.naive.tokens(&self.groups[at])).sum()
+            protected.map(|at| self.naive.tokens(&self.groups[at])).sum::<u64>() - self.cut
         };
         (sum(false), sum(true))
     }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use epitome::compactors::{Engine, Truncation};
-use epitome::core::{Seq, Trigger, WaitReason};
+use epitome::core::{Seq, Trigger, Usage, WaitReason};
 use epitome::std::compaction::{AutoCompaction, CompactionOptions};
 use epitome::std::history::{HistoryStore, SqliteStore};
 use epitome::std::message::Message;
 use epitome::std::provider::{HistoryProvider, Providers};
-use epitome::std::run::{Compactions, ModelResponse, Run, RunEvent, RunOptions, RunSettings, compact};
+use epitome::std::run::{
+    Compactions, ModelResponse, Run, RunEvent, RunOptions, RunSettings, compact, rewind,
+};
 use epitome::std::session::{AgentSession, SessionErrorKind};
 use futures::executor::block_on;
 
@@ -99,6 +101,35 @@ fn a_request_that_does_not_fit_does_not_wait() {
         compactions.undo(made).await.unwrap();
     });
     assert!(compacted(&turn(&settings, &mut session)));
+}
+
+#[test]
+fn a_run_goes_on_from_where_a_session_was_taken_back_to() {
+    let store: Arc<dyn HistoryStore> = Arc::new(SqliteStore::open_in_memory().unwrap());
+    let settings = settings(&store, 40_000);
+    let mut session = AgentSession::with_id("session");
+    for _ in 0..3 {
+        turn(&settings, &mut session);
+    }
+    session.record_usage(Some(&Usage::new(700, 0)));
+    let all = shown(&history(&store)).1;
+    let made = block_on(rewind(&settings, &mut session, Seq(2))).unwrap();
+    assert_eq!(shown(&history(&store)).1, all[..2]);
+    assert_eq!(session.token_count(), 0, "what was reported is of what was taken back");
+    turn(&settings, &mut session);
+    assert_eq!(shown(&history(&store)).1.len(), 4);
+    let undone = block_on(async {
+        let mut compactions = Compactions::open(&settings, &mut session).await.unwrap();
+        assert_eq!(compactions.latest().await.unwrap().unwrap().revision, made);
+        compactions.undo(made).await.unwrap();
+        shown(compactions.history()).1
+    });
+    assert_eq!((&undone[..6], undone.len()), (&all[..], 8));
+    check(&history(&store), &store).unwrap();
+    let error = block_on(rewind(&settings, &mut session, Seq(99))).unwrap_err();
+    assert_eq!(error.kind(), SessionErrorKind::Invalid);
+    let nobody = block_on(rewind(&RunSettings::new("nobody"), &mut session, Seq(0))).unwrap_err();
+    assert_eq!(nobody.kind(), SessionErrorKind::NotFound);
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use epitome::compactors::{OversizedClamp, ToolResultClearing};
+use epitome::compactors::{AgentPreset, Engine, OversizedClamp, ToolResultClearing};
 use epitome::core::message::Role;
 use epitome::core::{Budget, Clamp, Draft, PartKind, Pass, Strategy, Tokens, Trigger};
-use epitome::std::compaction::{AutoCompaction, Compaction, RunPoints};
+use epitome::std::compaction::{AutoCompaction, Compaction, CompactionOptions, RunPoints};
 use epitome::std::history::{History, HistoryStore, MemoryStore, SessionId, SqliteStore};
 use epitome::std::message::{Message, Part, Reasoning, ToolCall};
 use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers};
@@ -151,6 +151,40 @@ fn what_was_stored_before_and_what_is_new_are_cleared_together_or_not_at_all() {
         });
         assert_eq!(cleared(&sent), 5);
         assert_eq!(shown(&*store, "s"), sent[1..]);
+    }
+}
+
+#[test]
+fn a_result_larger_than_the_window_ends_no_run() {
+    let huge = LINE.repeat(20_000);
+    for store in stores() {
+        let auto = AutoCompaction::new(Arc::new(Engine::new(AgentPreset::new())))
+            .with_trigger(Trigger::tokens(4_000))
+            .with_options(CompactionOptions::default().with_window(8_000));
+        let settings = settings_over(&store).with_compaction(auto);
+        let mut session = AgentSession::with_id("s");
+        let events = block_on(async {
+            let mut run = begin(&settings, &mut session).await;
+            let prompt = run.prompt().await.unwrap();
+            let calls = ["one", "two"].map(|id| Part::ToolCall(ToolCall::new(id, "read", "{}")));
+            let calls = Message::new(Role::Assistant, calls.to_vec());
+            run.record(prompt.handle, ModelResponse::new(vec![calls])).await.unwrap();
+            run.answer(vec![Message::tool("one", &*huge), Message::tool("two", "short")]).unwrap();
+            let prompt = run.prompt().await.unwrap();
+            let sent = texts(&prompt.messages);
+            let [_, _, one, two] = &sent[..] else { panic!("{sent:?}") };
+            assert!(one.contains(LINE) && (8_000..40_000).contains(&one.len()), "{}", one.len());
+            assert!(two.ends_with("short"));
+            run.record(prompt.handle, ModelResponse::new(vec![Message::assistant("Read.")])).await.unwrap();
+            run.finish().await.unwrap().events
+        });
+        assert_eq!(failures(&events), 0, "{events:?}");
+        assert!(texts(&log(&*store, "s")).iter().any(|text| text.contains(&huge)), "the log has it whole");
+        let sent = block_on(async {
+            let mut run = begin(&settings, &mut session).await;
+            texts(&run.prompt().await.unwrap().messages)
+        });
+        assert!(sent.iter().all(|text| text.len() < 40_000) && sent.last().unwrap().contains("Work."));
     }
 }
 

@@ -4,7 +4,7 @@ use core::cell::RefCell;
 
 use epitome::core::attribution::SourceKind;
 use epitome::core::{
-    Cell, Draft, Group, GroupKind, Index, Outcome, Protection, Replacement, Scratch, Strategy, Turn,
+    Cell, Draft, Group, GroupKind, Index, Outcome, Protection, Replacement, Scratch, Strategy, Turn, floors,
     plan_with,
 };
 
@@ -25,6 +25,7 @@ pub(super) fn explain(
     let rounds = if due { rounds(index, asked, strategies)? } else { Vec::new() };
     let landmarks = Landmarks::of(index);
     let protection = strategies.with(|strategy| strategy.protection());
+    let is_crowded = floors(index, protection).hard > asked.budget.limit();
     let rows = index.groups().zip(&report.groups_detail).enumerate().map(|(at, (group, detail))| {
         let hold = holds.get(at).copied().unwrap_or(Hold::Free);
         // The first of the strategies that came to this verdict; else it was the last, in its second round.
@@ -33,6 +34,9 @@ pub(super) fn explain(
         let because = match detail.verdict {
             'K' if !due => "nothing is due".to_owned(),
             'K' => kept(&landmarks, &group, hold, protection, report),
+            'E' if is_crowded && (group.is_open() || landmarks.newest_step == Some(group.leader())) => {
+                "a result is cut, because what is protected does not fit the window".to_owned()
+            }
             _ if group.kind() == GroupKind::Orphan => "it answers no call".to_owned(),
             verdict => format!("{}: {}", stage.map_or("", String::as_str), taken(stage, verdict)),
         };
