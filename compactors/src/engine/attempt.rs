@@ -189,7 +189,12 @@ impl<'a> Attempt<'a> {
         (rule, written): (&str, &mut Written),
     ) -> Result<StandsIn, SessionError> {
         let mut late = self.unread(gap).await?;
-        late.extend(self.history.late_answers(gap.covers().flatten()).await?);
+        let mut exchanges = self.history.late_answers(gap.covers().flatten()).await?;
+        // What came before the end of the span stands with its group.
+        exchanges.retain(|exchange| {
+            !late.iter().any(|group| exchange.last().is_some_and(|it| group.contains(it)))
+        });
+        late.extend(exchanges);
         let writer = SummaryWriter::new(self.history.counter())
             .with_late_answers(&late)
             .with_summarizer(self.engine.summarizer.as_deref())

@@ -242,6 +242,25 @@ fn is_whole(case: Case, census: &Census) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// A digest stood for it, which nobody had read; the next summary was made without it.
+#[test]
+fn an_answer_of_a_later_turn_is_read_behind_a_digest() {
+    let quiet = || vec![Said::User(0), Said::User(0), Said::Assistant(0, 0)];
+    let mut said = [quiet(), quiet(), quiet(), vec![Said::User(0), Said::Assistant(0, 1)]].concat();
+    said.extend([Said::User(0), Said::User(0), Said::Result(4, 48)]);
+    let more = vec![Said::Assistant(0, 0), Said::User(114), Said::User(84), Said::User(54), Said::User(216)];
+    let rounds = vec![
+        (said, Answer::Good, Meanwhile::Nothing, 10),
+        (more, Answer::Fails, Meanwhile::Nothing, 47),
+        ([quiet(), quiet()].concat(), Answer::Good, Meanwhile::Nothing, 10),
+    ];
+    for sqlite in [false, true] {
+        let case = Case { sqlite, which: Which::Summarize, falls_back: true, rounds: rounds.clone() };
+        let census = Census::default();
+        is_whole(case, &census).unwrap();
+    }
+}
+
 /// Right after a pass the same pass has nothing to do.
 fn changes_nothing(
     history: &mut History,

@@ -14,9 +14,9 @@ use crate::message::Message;
 const PAGE: u32 = 256;
 
 impl History {
-    /// The messages with numbers in `range` that certain compactions hid, group by group, as they were appended: those of the records
-    /// of which `is_meant` says so and that are not undone. Orphans, late answers and what was pruned are not among them. Reads all
-    /// records, and the log of the range, page by page.
+    /// The messages of the groups in `range` that certain compactions hid, group by group, as they were appended: those of the records
+    /// of which `is_meant` says so and that are not undone, with the answers that came when their group was hidden already. Orphans
+    /// and what was pruned are not among them. Reads all records, and the log of the range, page by page.
     ///
     /// # Errors
     /// As [`HistoryStore::records`](crate::history::HistoryStore::records) and
@@ -33,7 +33,7 @@ impl History {
             let page = self.store.log(&self.session, first..range.end, PAGE).await?;
             for Logged { entry, hidden_by, pruned_by, .. } in page.messages {
                 let was_hidden = hidden_by.is_some_and(|revision| revisions.contains(&revision));
-                if !was_hidden || pruned_by.is_some() || entry.orphan || entry.late {
+                if !was_hidden || pruned_by.is_some() || entry.orphan || entry.anchor < range.start {
                     continue;
                 }
                 groups.entry(entry.anchor).or_default().push(entry.message);
