@@ -58,15 +58,23 @@ const BYTES_MAX: usize = 200;
 pub fn for_each_identifier<'t>(text: &'t str, code: bool, visit: &mut dyn FnMut(&'t str)) {
     for word in text.split(is_border) {
         let word = trimmed(word);
-        if word.is_empty() || word.len() > BYTES_MAX {
+        if is_prose(word) || word.len() > BYTES_MAX {
             continue;
         }
         if kind_of(word).is_some() {
             visit(word);
         } else if code {
             let names = word.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-            names.filter(|name| name_kind(name).is_some()).for_each(&mut *visit);
+            names.filter(|name| !is_prose(name) && name_kind(name).is_some()).for_each(&mut *visit);
         }
+    }
+}
+
+/// Whether a word is letters in lower case, but perhaps for the first: most words are, and none of them is an identifier.
+fn is_prose(word: &str) -> bool {
+    match word.as_bytes() {
+        [] => true,
+        [first, rest @ ..] => first.is_ascii_alphabetic() && rest.iter().all(u8::is_ascii_lowercase),
     }
 }
 
@@ -127,8 +135,8 @@ fn kind_of(word: &str) -> Option<Kind> {
 }
 
 fn is_url(word: &str) -> bool {
-    word.split_once("://").is_some_and(|(scheme, rest)| {
-        !rest.is_empty()
+    word.split_once(':').is_some_and(|(scheme, rest)| {
+        rest.strip_prefix("//").is_some_and(|rest| !rest.is_empty())
             && !scheme.is_empty()
             && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
     })
@@ -137,6 +145,9 @@ fn is_url(word: &str) -> bool {
 /// `/etc/hosts`, `src/main.rs`, `C:\temp\x`, `main.rs`; not `and/or`, `1/2`.
 fn is_path(word: &str) -> bool {
     let separators = word.bytes().filter(|b| matches!(b, b'/' | b'\\')).count();
+    if separators == 0 && !word.contains('.') {
+        return false;
+    }
     let last = word.rsplit(['/', '\\']).next().unwrap_or_default();
     let rooted = ["/", "./", "../", "~/"].iter().any(|root| word.starts_with(root));
     let letters = word.chars().any(char::is_alphabetic);
@@ -198,7 +209,28 @@ fn is_amount(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// The words that are passed over early are none.
+        #[test]
+        fn prose_is_no_identifier(word in "[A-Za-z]?[a-z]{0,12}") {
+            prop_assert!(is_prose(&word));
+            prop_assert_eq!((kind_of(&word), name_kind(&word)), (None, None));
+        }
+
+        /// Without looking for all of it.
+        #[test]
+        fn an_address_has_a_scheme(word in "[a-z+:/.]{0,12}") {
+            let expected = word.split_once("://").is_some_and(|(scheme, rest)| {
+                let is_scheme = |b: u8| b.is_ascii_alphanumeric() || b == b'+';
+                !rest.is_empty() && !scheme.is_empty() && scheme.bytes().all(is_scheme)
+            });
+            prop_assert_eq!(is_url(&word), expected);
+        }
+    }
 
     #[test]
     fn what_must_be_written_letter_by_letter_is_found() {
