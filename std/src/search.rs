@@ -91,16 +91,17 @@ impl SearchIndex {
         self.texts.is_empty()
     }
 
-    /// How much a text says: the sum over its distinct terms of `log2(1 + texts / texts with the term)`, in units of
-    /// 1 / 65,536. 0 if there is no such text.
+    /// How much each text says: the sum over its distinct terms of `log2(1 + texts / texts with the term)`, in units of 1 / 65,536.
     #[must_use]
-    pub fn weight(&self, text: usize) -> u64 {
+    pub fn weights(&self) -> Vec<u64> {
         let texts = self.texts.len() as u64;
-        let of_term = |term: &u32| {
-            let with = (self.posting(*term).len() as u64).max(1);
+        let rare = self.postings.iter().map(|posting| {
+            let with = (posting.len() as u64).max(1);
             log2(texts.saturating_add(with)).saturating_sub(log2(with))
-        };
-        self.terms_of(text).iter().map(of_term).sum()
+        });
+        let rare: Vec<u64> = rare.collect();
+        let of_term = |term: &u32| rare.get(*term as usize).copied().unwrap_or_default();
+        (0..self.texts.len()).map(|text| self.terms_of(text).iter().map(of_term).sum()).collect()
     }
 
     /// How near each text is to a query: BM25 with `k1` = 1.2 and `b` = 0.75 (Robertson and Zaragoza 2009, in the form that

@@ -61,11 +61,17 @@ impl Texts {
         self.things.as_ref()?.results.get(&(part.position(), part.ordinal())).copied()
     }
 
-    /// How much the message at `position` says, in units of [`SearchIndex::weight`]; 0 if a newer one says the same.
-    pub(super) fn weight(&self, position: u32) -> u64 {
-        let Some(search) = &self.search else { return 0 };
-        let newest = search.hashes.get(position as usize).and_then(|hash| search.newest.get(hash));
-        if newest == Some(&position) { search.index.weight(position as usize) } else { 0 }
+    /// By position, how much each message says, in units of [`SearchIndex::weights`]; 0 if a newer one says the same. Empty where no
+    /// search was asked for.
+    pub(super) fn weights(&self) -> Vec<u64> {
+        let Some(search) = &self.search else { return Vec::new() };
+        let mut weights = search.index.weights();
+        for ((weight, hash), position) in weights.iter_mut().zip(&search.hashes).zip(0..) {
+            if search.newest.get(hash) != Some(&position) {
+                *weight = 0;
+            }
+        }
+        weights
     }
 
     /// By position, how near each message is to the one at `position`; empty where no search was asked for.

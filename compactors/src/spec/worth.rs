@@ -27,17 +27,10 @@ impl Texts {
     pub fn worths(&self, draft: &Draft<'_>, near_request: bool) -> Vec<u64> {
         let near = open_request(draft).filter(|_| near_request).map(|request| self.near_to(draft, &request));
         let near = |at: usize| near.as_ref().and_then(|near| near.get(at)).copied().unwrap_or(0);
-        draft.index().groups().enumerate().map(|(at, group)| self.worth(draft, &group, near(at))).collect()
+        let weights = self.weights();
+        let groups = draft.index().groups().enumerate();
+        groups.map(|(at, group)| worth(draft, &group, &weights, near(at))).collect()
     }
-
-    fn worth(&self, draft: &Draft<'_>, group: &Group<'_>, near: u64) -> u64 {
-        let tokens = draft.tokens_left(group);
-        let says = positions(group).map(|position| self.weight(position)).fold(0, u64::saturating_add);
-        let says = if group.is_request() { says.saturating_mul(2) } else { says };
-        let near = near.saturating_mul(NEARNESS).checked_div(tokens.saturating_add(LENGTH_ADDED));
-        says.checked_div(tokens).unwrap_or(says).saturating_add(near.unwrap_or(0))
-    }
-
     /// How near each group is to a request, with its neighbours.
     fn near_to(&self, draft: &Draft<'_>, request: &Group<'_>) -> Vec<u64> {
         let mut scores = Vec::new();
@@ -55,6 +48,15 @@ impl Texts {
         (0..own.len()).map(|at| with_neighbours(&own, at)).collect()
     }
 }
+fn worth(draft: &Draft<'_>, group: &Group<'_>, weights: &[u64], near: u64) -> u64 {
+    let tokens = draft.tokens_left(group);
+    let weight = |position: u32| weights.get(position as usize).copied().unwrap_or(0);
+    let says = positions(group).map(weight).fold(0, u64::saturating_add);
+    let says = if group.is_request() { says.saturating_mul(2) } else { says };
+    let near = near.saturating_mul(NEARNESS).checked_div(tokens.saturating_add(LENGTH_ADDED));
+    says.checked_div(tokens).unwrap_or(says).saturating_add(near.unwrap_or(0))
+}
+
 /// The last request, if the conversation ends with it or with results that the model has not seen.
 fn open_request<'a>(draft: &Draft<'a>) -> Option<Group<'a>> {
     let last = draft.index().groups().next_back()?;

@@ -16,12 +16,20 @@ pub fn for_each_term(text: &str, visit: &mut dyn FnMut(u64)) {
     for word in text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric()) {
         if word.is_ascii() {
             if !word.is_empty() {
-                visit(hash(word.chars().map(|c| c.to_ascii_lowercase())));
+                visit(hash_of_ascii(word.as_bytes()));
             }
         } else {
             for_each_word(word, &mut |word| visit(hash(word.chars())));
         }
     }
+}
+
+/// The hash of the word in lower case.
+fn hash_of_ascii(word: &[u8]) -> u64 {
+    let has_digit = word.iter().any(u8::is_ascii_digit);
+    let count = if has_digit { word.len() } else { LETTERS_MAX };
+    let letters = word.iter().take(count).map(|byte| char::from(byte.to_ascii_lowercase()));
+    finished(letters.fold(SEED, mixed))
 }
 
 fn hash(word: impl Iterator<Item = char>) -> u64 {
@@ -47,4 +55,18 @@ fn mixed(hash: u64, c: char) -> u64 {
 const fn finished(hash: u64) -> u64 {
     let hash = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     hash ^ (hash >> 29)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn ascii_has_the_hash_that_any_word_has(word in "[a-zA-Z0-9]{1,12}") {
+            prop_assert_eq!(hash_of_ascii(word.as_bytes()), hash(word.to_ascii_lowercase().chars()));
+        }
+    }
 }
