@@ -31,6 +31,7 @@ impl Texts {
         let groups = draft.index().groups().enumerate();
         groups.map(|(at, group)| worth(draft, &group, &weights, near(at))).collect()
     }
+
     /// How near each group is to a request, with its neighbours.
     fn near_to(&self, draft: &Draft<'_>, request: &Group<'_>) -> Vec<u64> {
         let mut scores = Vec::new();
@@ -48,6 +49,7 @@ impl Texts {
         (0..own.len()).map(|at| with_neighbours(&own, at)).collect()
     }
 }
+
 fn worth(draft: &Draft<'_>, group: &Group<'_>, weights: &[u64], near: u64) -> u64 {
     let tokens = draft.tokens_left(group);
     let weight = |position: u32| weights.get(position as usize).copied().unwrap_or(0);
