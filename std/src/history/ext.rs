@@ -1,10 +1,10 @@
 //! What can be done with any store: written once, over the contract.
 
-mod clear;
 mod events;
 mod expand;
 mod export;
 mod fork;
+mod hide;
 mod latest;
 mod verify;
 
@@ -13,8 +13,8 @@ use std::io::{BufRead, Write};
 use async_trait::async_trait;
 use epitome_core::{Revision, Seq};
 
-pub use self::clear::{Keep, Retained};
 pub use self::export::{Exported, check_export};
+pub use self::hide::{Keep, Retained};
 use super::{Committed, HistoryStore, LogPage, SessionId, StoreError};
 
 /// What can be done with every [`HistoryStore`].
@@ -82,7 +82,7 @@ pub trait HistoryStoreExt: HistoryStore {
     /// # Errors
     /// As [`HistoryStore::commit`]; `Conflict` if others change the session again and again.
     async fn clear(&self, session: &SessionId) -> Result<Revision, StoreError> {
-        clear::clear(self, session).await
+        hide::clear(self, session).await
     }
 
     /// Takes back the message `at` and all that came after it, in one commit: all groups that begin there or later are hidden,
@@ -117,7 +117,7 @@ pub trait HistoryStoreExt: HistoryStore {
     /// `Invalid` if there is no message `at`, if it stands inside a group, or if a summary stands for messages before it and
     /// others behind it: the text says where it can be done. Otherwise as [`HistoryStoreExt::clear`].
     async fn rewind(&self, session: &SessionId, at: Seq) -> Result<Revision, StoreError> {
-        clear::rewind(self, session, at).await
+        hide::rewind(self, session, at).await
     }
 
     /// Hides the oldest groups, so that no more is visible than `keep` says, and prunes what is hidden. Only whole
@@ -127,7 +127,7 @@ pub trait HistoryStoreExt: HistoryStore {
     /// As [`HistoryStore::commit`] and [`HistoryStore::prune`]; `Conflict` if others change the session again and again.
     /// By age also as [`HistoryStore::appends`].
     async fn retain(&self, session: &SessionId, keep: Keep) -> Result<Retained, StoreError> {
-        clear::retain(self, session, keep).await
+        hide::retain(self, session, keep).await
     }
 
     /// Makes the session `new` of the first messages of `session`, up to before `at`, with the compactions that hold and
