@@ -24,7 +24,7 @@ use crate::draft::Scratch;
 use crate::index::{IndexBuf, Placed, Span};
 use crate::message::MessageView;
 use crate::open_calls::OpenCallSlots;
-use crate::plan::{Outcome, PlanError, plan_uncut};
+use crate::plan::{Outcome, PlanError, plan_cutting};
 use crate::table::{ArrayTable, Full};
 use crate::{Budget, Cell, Pass, Seq, Strategy, TokenCounter, Tokens, Turn};
 
@@ -239,7 +239,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     ) -> Result<Outcome<'_>, PlanError> {
         self.planned = false;
         let scratch = Scratch::eliding(&mut self.cells, &mut self.part_cells);
-        let outcome = plan_uncut(self.index.view(), budget, pass, strategy, scratch)?;
+        let outcome = plan_cutting(self.index.view(), budget, pass, strategy, scratch, |_| false)?;
         self.planned = matches!(outcome, Outcome::Planned(_));
         Ok(outcome)
     }

@@ -1,7 +1,7 @@
 //! A decision while it is being written.
 
 mod cell;
-mod fit;
+mod cut;
 mod hold;
 mod parts;
 mod refusal;

@@ -131,40 +131,23 @@ pub fn plan_with<'a>(
     strategy: &(impl Strategy + ?Sized),
     scratch: Scratch<'a>,
 ) -> Result<Outcome<'a>, PlanError> {
-    let mut draft = draft_of(index, budget, strategy, scratch)?;
-    let is_cut = draft.cut_results();
-    decide(draft, is_cut, budget, pass, strategy)
+    plan_cutting(index, budget, pass, strategy, scratch, Draft::cut_results)
 }
 
-/// [`plan_with`] for a history whose parts cannot be cut: a small device does not carry the code.
-pub(crate) fn plan_uncut<'a>(
+/// [`plan_with`], where `cut` may cut results before the strategy is asked, and says whether it has. A small device brings one that
+/// does nothing, and does not carry the code of the other.
+pub(crate) fn plan_cutting<'a>(
     index: Index<'a>,
     budget: &Budget,
     pass: Pass,
     strategy: &(impl Strategy + ?Sized),
     scratch: Scratch<'a>,
+    cut: impl FnOnce(&mut Draft<'a>) -> bool,
 ) -> Result<Outcome<'a>, PlanError> {
-    decide(draft_of(index, budget, strategy, scratch)?, false, budget, pass, strategy)
-}
-
-fn draft_of<'a>(
-    index: Index<'a>,
-    budget: &Budget,
-    strategy: &(impl Strategy + ?Sized),
-    scratch: Scratch<'a>,
-) -> Result<Draft<'a>, PlanError> {
     let few = PlanError::CellsTooFew { needed: index.cell_count() };
-    Draft::new(index, scratch, *budget, strategy.protection()).ok_or(few)
-}
-
-fn decide<'a>(
-    mut draft: Draft<'a>,
-    is_cut: bool,
-    budget: &Budget,
-    pass: Pass,
-    strategy: &(impl Strategy + ?Sized),
-) -> Result<Outcome<'a>, PlanError> {
-    let (index, floors) = (draft.index(), draft.floors());
+    let mut draft = Draft::new(index, scratch, *budget, strategy.protection()).ok_or(few)?;
+    let is_cut = cut(&mut draft);
+    let floors = draft.floors();
     if floors.hard > budget.limit() {
         return Err(PlanError::Infeasible(Infeasible::new(&draft)));
     }

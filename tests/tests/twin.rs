@@ -93,7 +93,7 @@ fn plans() {
     let outcomes = [
         ("planned", 160),
         ("replaced", 15),
-        ("infeasible", 15),
+        ("infeasible", 25),
         ("at_goal", 50),
         ("nothing_to_drop", 50),
         ("too_little", 25),

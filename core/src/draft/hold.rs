@@ -8,11 +8,12 @@ use crate::strategy::Protection;
 
 /// What a plan keeps whatever its strategy wants, in tokens.
 ///
-/// Both count groups whole. Of what is protected without exception no strategy may shorten a part either, so that [`hard`] is a
-/// bound for every plan that fits. If it is more than a request may have, the plan itself cuts the results of tools in it, which
-/// [`Plan::floors`](crate::Plan::floors) counts as they are then; where that is not enough, no compaction helps. Of the newest steps parts may be
-/// shortened, so that [`goal`] is a bound only for plans that keep or hide whole groups: one that clears tool results in
-/// these steps, or clamps what is huge in them, goes below it, and meets a goal that lies between the two.
+/// Both count groups whole. Of what is protected without exception no strategy may shorten a part, so that [`hard`] is a bound for
+/// every plan. If it is more than a request may have, the plan itself cuts the results of tools in it
+/// ([`Protection`](crate::Protection)), and [`Plan::floors`](crate::Plan::floors) counts them as they are then; where that is not
+/// enough, no compaction helps. Of the newest steps parts may be shortened, so that [`goal`] is a bound only for plans that keep or
+/// hide whole groups: one that clears tool results in these steps, or clamps what is huge in them, goes below it, and meets a goal
+/// that lies between the two.
 ///
 /// [`hard`]: Self::hard
 /// [`goal`]: Self::goal

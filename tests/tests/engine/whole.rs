@@ -6,9 +6,10 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use epitome::compactors::{Engine, Pipeline, StrategySpec, Summarization, ToolResultClearing, Truncation};
-use epitome::core::{Budget, Draft, Pass, Strategy as Rule};
+use epitome::core::{Budget, Draft, Pass, Seq, Strategy as Rule};
 use epitome::std::compaction::CompactionOutcome;
 use epitome::std::history::History;
+use epitome::std::message::Message;
 use epitome::std::session::SessionErrorKind;
 use epitome_tests::cases::{self, Census};
 use futures::executor::block_on;
@@ -220,7 +221,15 @@ fn is_whole(case: Case, census: &Census) -> Result<(), TestCaseError> {
             "{calls} calls in round {round}, {answer:?} {meanwhile:?} {outcome:?}"
         );
         check(&history, &store)?;
-        read.append(&mut summarizer.shown.lock().unwrap());
+        let mut told = core::mem::take(&mut *summarizer.shown.lock().unwrap());
+        // Some say the same, word for word; and whoever does something meanwhile is told for its own summary.
+        let log = support::log(&store);
+        let is_told_twice = |(_, answer): &(Seq, Message)| {
+            let alike = log.iter().filter(|logged| logged.entry.message == *answer).count();
+            told.iter().filter(|it| *it == answer).count() > alike
+        };
+        prop_assert!(disturbed || calls > 1 || !late.iter().any(is_told_twice), "a late answer was told twice");
+        read.append(&mut told);
         // What no summarizer was asked for is told in a digest, which is made of all that it stands for.
         if calls == 0 && matches!(outcome, Ok(CompactionOutcome::Compacted(_))) {
             let told = support::covered(&history, &store);

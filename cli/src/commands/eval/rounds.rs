@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use epitome::core::TokenCounter;
 use epitome::core::message::Role;
-
 use serde::Serialize;
 
 use super::contender::{Contender, Known};

@@ -1,4 +1,4 @@
-//! What is done where not even what is protected fits the window.
+//! Cutting results of tools where not even what is protected fits the window. What strategies shorten is in `parts`.
 
 use super::{Cell, Clamp, Draft, ELIDED_TOKENS_MAX};
 use crate::Tokens;
