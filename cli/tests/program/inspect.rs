@@ -192,6 +192,19 @@ fn repair_writes_the_form_that_it_read() {
 }
 
 #[test]
+fn repair_answers_a_custom_tool_in_its_own_form() {
+    let folder = Folder::new();
+    let out = folder.path("out.json");
+    let call = json!({"type": "custom_tool_call", "call_id": "c1", "name": "apply_patch", "input": "*** Begin Patch"});
+    let said = |text: &str| json!({"role": "user", "content": text});
+    let file = folder.file("in.json", json!({"input": [said("Fix it."), call, said("Well?")]}).to_string());
+    assert_eq!(report(&file, &["--repair", "-o", text(&out)])["repair"]["unrecorded"], 1);
+    let items = &json_of(&out)["input"];
+    assert_eq!(items[2]["type"], "custom_tool_call_output", "{items}");
+    assert_eq!(items[2]["call_id"], "c1");
+}
+
+#[test]
 fn reused_ids_pair_with_the_nearest_call() {
     let folder = Folder::new();
     let out = folder.path("out.json");

@@ -265,7 +265,7 @@ impl<'a> Run<'a> {
         let messages = self.projection();
         // What a service keeps is not seen here: results whose calls it has would be taken for nobody's.
         let (messages, repairs) = match self.served.is_kept() {
-            true => (messages.into_iter().cloned().collect(), Vec::new()),
+            true => (render::continued(&self.working.projection(), &messages), Vec::new()),
             false => render::legal(self.settings.profile, &self.settings.model, &messages),
         };
         let counted = self.request_tokens();

@@ -7,6 +7,7 @@ use epitome_core::message::{CallKind, Role};
 use epitome_core::{BRIDGE, BRIDGE_USER, Pending, Profile, Repair, repair};
 
 use crate::message::{Message, Part};
+use crate::wire::openai_responses::OwnCalls;
 
 /// `messages`, legal for `profile`, and what had to be changed. What a provider left for another model than `model` is not
 /// for this one.
@@ -18,6 +19,15 @@ pub(super) fn legal(profile: Profile, model: &str, messages: &[&Message]) -> (Ve
         }
     }
     (written, repairs)
+}
+
+/// `messages` as they go on from what a service keeps, which are `all` that were said before: results in the form that answers
+/// their calls.
+pub(super) fn continued(all: &[&Message], messages: &[&Message]) -> Vec<Message> {
+    let mut calls = OwnCalls::default();
+    all.iter().for_each(|message| calls.push(message));
+    let answered = |message: &&Message| calls.answered(message).unwrap_or_else(|| (*message).clone());
+    messages.iter().map(answered).collect()
 }
 
 fn repaired(profile: Profile, messages: &[&Message]) -> (Vec<Message>, Vec<Repair>) {

@@ -31,11 +31,13 @@
 mod content;
 mod encode;
 mod item;
+mod own_output;
 mod room;
 mod write;
 
-pub(crate) use encode::{items, push_items};
+pub(crate) use encode::push_items;
 pub(crate) use item::{message, special_call};
+pub(crate) use own_output::OwnCalls;
 pub(crate) use room::ROOM;
 pub(crate) use write::{write_items, write_record};
 

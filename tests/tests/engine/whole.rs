@@ -228,7 +228,10 @@ fn is_whole(case: Case, census: &Census) -> Result<(), TestCaseError> {
             let alike = log.iter().filter(|logged| logged.entry.message == *answer).count();
             told.iter().filter(|it| *it == answer).count() > alike
         };
-        prop_assert!(disturbed || calls > 1 || !late.iter().any(is_told_twice), "a late answer was told twice");
+        prop_assert!(
+            disturbed || calls > 1 || !late.iter().any(is_told_twice),
+            "a late answer was told twice"
+        );
         read.append(&mut told);
         // What no summarizer was asked for is told in a digest, which is made of all that it stands for.
         if calls == 0 && matches!(outcome, Ok(CompactionOutcome::Compacted(_))) {

@@ -14,6 +14,7 @@ use epitome::std::message::{Approval, ApprovalAnswer, Message, Part};
 use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers};
 use epitome::std::run::{ModelResponse, Point, Prompt, Run, RunError, RunEvent, RunOptions, RunSettings};
 use epitome::std::session::{AgentSession, ServiceSessionId, SessionError, SessionErrorKind};
+use epitome::std::wire::{Format, ReadOptions, convert_continued, read};
 use futures::executor::block_on;
 
 use crate::support::{call, shown, texts};
@@ -93,6 +94,26 @@ fn what_is_said_while_a_call_is_out_is_in_the_request_after_it() {
         run.record(prompt.handle, says(Message::assistant("It rains."), "r3")).await.unwrap();
         run.answer(vec![Message::user("And now?")]).unwrap();
         assert_eq!(asked(&run.prompt().await.unwrap()), (Some("r3"), vec!["user: And now?".to_owned()]));
+    });
+}
+
+/// The service refuses the output of a function for the call of a custom tool, and sees nothing but what is new.
+#[test]
+fn a_result_of_a_custom_tool_has_its_own_form_where_the_service_has_the_call() {
+    let item = r#"{"type":"custom_tool_call","call_id":"c1","name":"apply_patch","input":"*** x"}"#;
+    let read = read(format!("[{item}]"), &ReadOptions::default()).unwrap();
+    let patch = read.conversations()[0].messages().next().unwrap().clone();
+    let store = Arc::new(MemoryStore::new());
+    let (settings, mut session) = (settings(&store), session());
+    block_on(async {
+        let mut run = begin(&settings, &mut session, vec![Message::user("Mend it.")]).await;
+        let prompt = run.prompt().await.unwrap();
+        run.record(prompt.handle, says(patch, "r2")).await.unwrap();
+        run.answer(vec![Message::tool("c1", "Done.")]).unwrap();
+        let new = run.prompt().await.unwrap().messages;
+        let text = convert_continued(&new, Format::OpenaiResponses).unwrap().text;
+        let output = r#"{"type":"custom_tool_call_output","call_id":"c1","output":"Done."}"#;
+        assert_eq!(text, format!(r#"{{"input":[{output}]}}"#));
     });
 }
 

@@ -152,6 +152,18 @@ fn changed_dropped_and_new_messages_are_written() {
 }
 
 #[test]
+fn a_new_result_has_the_form_that_answers_its_call() {
+    let call = r#"{"type":"custom_tool_call","call_id":"p","name":"apply_patch","input":"*** x"}"#;
+    let mut lines = turn();
+    lines.push(item(call));
+    let mut transcript = transcript(&lines);
+    transcript.conversations_mut()[0].entries.push(Entry::new(Message::tool("p", "Done.")));
+    let output = r#"{"type":"custom_tool_call_output","call_id":"p","output":"Done."}"#;
+    lines.push(item(output).replace("2026-01-01", "1970-01-01"));
+    assert_eq!(written(&transcript), lines.join("\n"));
+}
+
+#[test]
 fn base_instructions_stand_before_everything_and_stay_after_a_compaction() {
     let meta =
         META.replace("\"instructions\":null", "\"base_instructions\":{\"text\":\"Be brief.\",\"n\":1.0}");

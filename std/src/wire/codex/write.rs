@@ -85,12 +85,9 @@ fn compacted(payload: &str, messages: &[&Message]) -> Result<String, WireError> 
 fn fresh(messages: &[&Message]) -> Result<String, WireError> {
     let mut lines = Vec::new();
     for message in messages {
-        for item in openai_responses::items(message) {
-            let mut line = format!(r#"{{"timestamp":"{NEVER}","type":"response_item","payload":"#);
-            item.push(&mut line)?;
-            line.push('}');
-            lines.push(line);
-        }
+        let items = openai_responses::write_items(None, &[message])?;
+        let line = |item| format!(r#"{{"timestamp":"{NEVER}","type":"response_item","payload":{item}}}"#);
+        lines.extend(items.into_iter().map(line));
     }
     Ok(lines.join("\n"))
 }

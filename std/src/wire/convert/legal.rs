@@ -4,7 +4,6 @@ use epitome_core::message::CallKind;
 use epitome_core::{Pending, Repair, repair};
 
 use super::loss::{Loss, LossKind};
-use super::own_form;
 use super::parts::{Prepared, Told};
 use super::target::Target;
 use crate::message::{Message, Part, ToolCall};
@@ -59,8 +58,7 @@ pub(super) fn repaired<'m>(
                     calls = Some((position, found));
                 }
                 let found = calls.as_ref().and_then(|(_, found)| found.get(call as usize).copied());
-                let result = found.zip(called);
-                let result = result.and_then(|(call, called)| invented(&called.message, call, step, target));
+                let result = found.and_then(|call| invented(call, step, target));
                 made.extend(result.map(Told::from));
             }
             (Repair::BridgeUser | Repair::BridgeAssistant, _) => {
@@ -109,7 +107,7 @@ fn functions(message: &Message) -> Vec<&ToolCall> {
 }
 
 /// The result that a step invents for a call of a message; with the name of its tool where the target asks for it.
-fn invented(message: &Message, call: &ToolCall, step: Repair, target: &Target) -> Option<Message> {
-    let result = own_form::answering(Message::tool(call.id.clone(), step.invented()?), message);
+fn invented(call: &ToolCall, step: Repair, target: &Target) -> Option<Message> {
+    let result = Message::tool(call.id.clone(), step.invented()?);
     Some(if target.names_results() { result.with_name(call.name.clone()) } else { result })
 }

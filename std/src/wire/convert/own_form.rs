@@ -1,8 +1,8 @@
 //! Calls and results in a form that only their own format has: custom tools, shells, computers.
 
 use super::parts::is_object;
-use crate::message::{Message, Part, WireText};
-use crate::wire::json::{self, Kind, quote};
+use crate::message::Message;
+use crate::wire::json::{self, Kind};
 use crate::wire::{Format, WireError, openai_responses};
 
 /// Whether the message calls a tool, or answers a call, in such a form, and in no other.
@@ -31,15 +31,4 @@ fn has_custom_calls(text: &str) -> Result<bool, WireError> {
         Ok(())
     })?;
     Ok(custom && others)
-}
-
-/// The invented result of a call, in the form that answers the call.
-pub(super) fn answering(result: Message, caller: &Message) -> Message {
-    let kind = caller.wire().and_then(|wire| Some((wire, openai_responses::special_call(&wire.text)?)));
-    let (Some((wire, kind)), [Part::ToolResult(said)]) = (kind, result.parts()) else { return result };
-    let kind = quote(&format!("{}_output", kind.as_str()));
-    let text = format!(r#"{{"type":{kind},"call_id":{}}}"#, quote(&said.call_id));
-    let mut form = WireText::new(wire.format.clone(), text.into());
-    form.touched = true;
-    result.with_wire(form)
 }

@@ -6,6 +6,7 @@ use epitome_core::message::{MediaKind, Role};
 use super::parts::Told;
 use crate::message::{Media, MediaSource, Message, Part, Str, UnknownPart};
 use crate::wire::json::{Kind, quote, quoted_bytes};
+use crate::wire::openai_responses::OwnCalls;
 use crate::wire::room::{self, Room};
 use crate::wire::{Format, WireError, anthropic, openai_responses};
 
@@ -134,7 +135,11 @@ impl Target {
         out.reserve(self.written_bytes(&rest));
         // Its items need no text of their own on the way: what was said is copied once.
         if self.format == Format::OpenaiResponses {
-            rest.iter().try_for_each(|message| push_items(&mut out, message))?;
+            let mut calls = OwnCalls::default();
+            for message in rest {
+                calls.push(message);
+                push_items(&mut out, calls.answered(message).as_ref().unwrap_or(message))?;
+            }
             out.push_str(behind);
             return Ok(out);
         }

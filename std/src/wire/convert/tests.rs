@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::message::{Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolResult};
 use crate::wire::json::{self, Kind};
-use crate::wire::{Converted, Format, LossKind, ReadOptions, Transcript, convert, read};
+use crate::wire::{Converted, Entry, Format, LossKind, ReadOptions, Transcript, convert, read, write_back};
 use epitome_core::message::{MediaKind, Role};
 
 pub(crate) const TARGETS: [Format; 7] = crate::wire::CONVERSION_TARGETS;
@@ -229,6 +229,41 @@ fn calls_of_custom_tools_keep_their_form_or_are_wrapped() {
     let (text, lost) = one(&chat, Format::OpenaiResponses);
     assert!(text.contains(r#""arguments":"{\"input\":\"*** x\"}""#), "{text}");
     assert_eq!(lost, ["1 field tool_calls/custom", "1 arguments p"]);
+}
+
+/// The client's own results have no form: the service refuses the output of a function for the call of another tool.
+#[test]
+fn a_new_result_has_the_form_that_answers_its_call() {
+    let items = [
+        r#"{"role":"user","content":"a"}"#,
+        r#"{"type":"custom_tool_call","call_id":"c1","name":"apply_patch","input":"*** x"}"#,
+        r#"{"type":"function_call","call_id":"c2","name":"f","arguments":"{}"}"#,
+        r#"{"type":"computer_call","call_id":"c3","action":{"type":"wait"}}"#,
+        r#"{"type":"custom_tool_call","call_id":"c4","name":"apply_patch","input":"*** y"}"#,
+        r#"{"type":"function_call","call_id":"c4","name":"f","arguments":"{}"}"#,
+    ];
+    let transcript = reading(&format!("[{}]", items.join(",")));
+    let results: Vec<_> = ["c1", "c2", "c3", "c4"].map(|id| Message::tool(id, "done")).into();
+    let asked = transcript.conversations()[0].messages().take(4);
+    let text = convert(asked.chain(&results[..3]), Format::OpenaiResponses).unwrap().text;
+    for item in [
+        r#"{"type":"custom_tool_call_output","call_id":"c1","output":"done"}"#,
+        r#"{"type":"function_call_output","call_id":"c2","output":"done"}"#,
+        r#"{"type":"computer_call_output","call_id":"c3","output":"done"}"#,
+    ] {
+        assert!(text.contains(item), "{text}");
+    }
+    // The same in a text that they are added to, where an id may be used twice.
+    let mut transcript = reading(&format!("[{}]", items.join(",")));
+    transcript.conversations_mut()[0].entries.extend(results.iter().cloned().map(Entry::new));
+    let mut out = Vec::new();
+    write_back(&transcript, &mut out).unwrap();
+    let output =
+        |kind: &str, id: &str| format!(r#"{{"type":"{kind}_output","call_id":"{id}","output":"done"}}"#);
+    let kinds = ["custom_tool_call", "function_call", "computer_call", "function_call"];
+    let outputs = kinds.iter().zip(["c1", "c2", "c3", "c4"]).map(|(kind, id)| output(kind, id));
+    let all: Vec<_> = items.map(String::from).into_iter().chain(outputs).collect();
+    assert_eq!(String::from_utf8(out).unwrap(), format!("[{}]", all.join(",")));
 }
 
 #[test]

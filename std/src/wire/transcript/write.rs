@@ -9,6 +9,7 @@ use super::contents::{Contents, Output};
 use super::relink::Links;
 use super::{AsRead, Conversation, Entry, List, Partial, Place, RecordId, Stages, Transcript};
 use crate::wire::json::Slots;
+use crate::wire::openai_responses::OwnCalls;
 use crate::wire::room;
 use crate::wire::{WireError, WireErrorKind};
 
@@ -113,8 +114,19 @@ impl<'t> Edits<'t> {
         let chain = room.chain;
         let links = chain.and_then(|chain| Links::of(transcript, conversation, chain));
         let partial = conversation.partial(&transcript.records);
+        // A result that the text did not have takes the form that answers its call.
+        let mut calls =
+            conversation.entries.iter().any(|entry| entry.record.is_none()).then(OwnCalls::default);
         for group in groups(&conversation.entries) {
             let id = group.first().and_then(Entry::record);
+            if let Some(calls) = &mut calls {
+                group.iter().for_each(|entry| calls.push(&entry.message));
+            }
+            let answered = group.first().filter(|_| id.is_none()).and_then(|entry| {
+                let message = calls.as_ref()?.answered(&entry.message)?;
+                Some([entry.clone().with_message(message)])
+            });
+            let group = answered.as_ref().map_or(group, |answered| answered.as_slice());
             let record = id.and_then(|id| transcript.records.get(id.0 as usize));
             if let Some(id) = id {
                 let again = !own.insert(id);
