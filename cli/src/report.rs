@@ -119,12 +119,27 @@ pub(crate) struct RepairCounts {
 }
 
 impl RepairCounts {
-    /// Counts a result that a step invents.
-    pub(crate) const fn count_result(&mut self, step: Repair) {
-        match step {
-            Repair::Unrecorded { .. } => self.unrecorded += 1,
-            _ => self.aborted += 1,
+    /// What these steps do to so many messages.
+    pub(crate) fn of(steps: &[Repair], messages: usize) -> Self {
+        let (mut counts, mut newest) = (Self { left_out: messages as u64, ..Self::default() }, 0);
+        for step in steps {
+            match *step {
+                Repair::Keep(at)
+                | Repair::Merge { position: at }
+                | Repair::DropReasoning { position: at } => {
+                    counts.left_out -= 1;
+                    counts.moved += u64::from(at < newest);
+                    newest = newest.max(at);
+                    counts.merged += u64::from(matches!(step, Repair::Merge { .. }));
+                    counts.without_reasoning += u64::from(matches!(step, Repair::DropReasoning { .. }));
+                }
+                Repair::Abort { .. } => counts.aborted += 1,
+                Repair::Unrecorded { .. } => counts.unrecorded += 1,
+                Repair::BridgeUser | Repair::BridgeAssistant => counts.put_between += 1,
+                _ => {}
+            }
         }
+        counts
     }
 
     /// Whether nothing had to be done.

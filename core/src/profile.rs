@@ -109,6 +109,12 @@ impl Profile {
         Self::ALL.into_iter().find(|profile| profile.as_str() == name)
     }
 
+    /// Whether a result says which tool it is of: Gemini pairs calls and responses by name.
+    #[must_use]
+    pub const fn names_results(self) -> bool {
+        matches!(self, Self::Gemini)
+    }
+
     /// Its rules.
     pub(crate) const fn rules(self) -> &'static Rules {
         match self {

@@ -2,6 +2,7 @@
 
 mod attribution;
 mod part;
+mod repairs;
 mod text;
 
 pub use attribution::{Attribution, LABEL_EPHEMERAL, LABEL_IMPORTANT};
@@ -9,6 +10,7 @@ pub use part::{
     Approval, ApprovalAnswer, CompactionPart, Media, MediaSource, Part, Reasoning, ToolCall, ToolResult,
     UnknownPart,
 };
+pub use repairs::{Repaired, apply_repairs};
 pub use text::Str;
 
 use std::borrow::Cow;

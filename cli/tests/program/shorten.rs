@@ -230,10 +230,7 @@ fn a_result_larger_than_the_window_is_cut_and_nothing_else() {
         [&[][..], &["--lazy"], &["--strategy", "agent"], &["--strategy", "clamp:max-part-tokens=90000"]]
     {
         let (report, kept) = compacted(&file, &[&["--window", "20000"], more].concat());
-        assert!(
-            number(&report["budget"]["floor_hard"]) <= number(&report["tokens_after"]),
-            "{more:?}: {report}"
-        );
+        assert!(number(&report["budget"]["floor_hard"]) <= 17_500, "{more:?}: {report}");
         assert_eq!(kept[..3], messages.as_array().unwrap()[..3], "{more:?}");
         let left = kept[3]["content"].as_str().unwrap();
         assert!(left.starts_with(line) && (8_000..40_000).contains(&left.len()), "{more:?}: {}", left.len());

@@ -1,18 +1,17 @@
 //! `epitome compact --repair`.
 
+use std::borrow::Cow;
+
 use epitome::core::{
     OpenCallTree, Pending, Profile, Repair, Repairer, TokenCounter, Tokens, Validator, count_message,
 };
+use epitome::std::message::{Message, Repaired, apply_repairs};
 use epitome::std::wire::openai_chat;
 
 use super::piece::{OwnedPiece, message_of};
 use crate::failure::{Failure, Result, code};
 use crate::report::{RepairCounts, Report};
 use crate::transcript::Transcript;
-
-mod rebuilt;
-
-use rebuilt::Rebuilt;
 
 /// Brings the report up to date with what a repair did. `None` if the transcript is written as it is.
 pub(super) fn account(
@@ -50,11 +49,56 @@ pub(super) fn repair(
     counter: &dyn TokenCounter,
 ) -> Result<(Vec<OwnedPiece>, RepairCounts)> {
     let steps = repair_steps(kept, transcript, profile)?;
-    let mut rebuilt = Rebuilt::new(kept, transcript, (profile, counter), &message_of);
-    for step in steps {
-        rebuilt.apply(step)?;
-    }
-    rebuilt.finish()
+    let counts = RepairCounts::of(&steps, kept.len());
+    let mut repaired = Vec::with_capacity(steps.len());
+    let read = |at: u32| match kept.get(at as usize) {
+        Some(piece) => as_read(piece, transcript).map(|message| Some(Cow::Owned(message))),
+        None => Ok(None),
+    };
+    apply_repairs(steps, profile.names_results(), read, |message| {
+        repaired.push(message);
+        Ok(())
+    })?;
+    let at = |position: u32| kept.get(position as usize);
+    let pieces = repaired.into_iter().filter_map(|message| match message {
+        Repaired::Kept(position) => Some(Ok(at(position)?.clone())),
+        Repaired::Changed(position, message) => {
+            Some(edited(at(position)?.original(), message, transcript, counter))
+        }
+        Repaired::Invented(message) => Some(Ok(new(message))),
+    });
+    Ok((pieces.collect::<Result<_>>()?, counts))
+}
+
+/// The message that a piece is, with the form of what was read: a new one was read from none.
+fn as_read(piece: &OwnedPiece, transcript: &mut Transcript<'_>) -> Result<Message> {
+    let message = message_of(piece, transcript)?;
+    Ok(match piece {
+        OwnedPiece::New(_) => Message::new(message.role(), message.into_parts()),
+        _ => message,
+    })
+}
+
+/// `message` in the place of an original one, or of a new one.
+fn edited(
+    original: Option<usize>,
+    message: Message,
+    transcript: &mut Transcript<'_>,
+    counter: &dyn TokenCounter,
+) -> Result<OwnedPiece> {
+    let Some(at) = original else { return Ok(new(message)) };
+    let tokens = count_message(&message, counter).as_u64();
+    let text = if transcript.replace(at, &message) { None } else { Some(chat(&message)?) };
+    Ok(OwnedPiece::Shortened { at, text, tokens })
+}
+
+fn new(message: Message) -> OwnedPiece {
+    chat(&message).map_or_else(|_| OwnedPiece::Unsaid(Box::new(message)), OwnedPiece::New)
+}
+
+fn chat(message: &Message) -> Result<String> {
+    let text = openai_chat::write(message).map_err(|error| Failure::input(error.to_string()))?;
+    Ok(text.into_owned())
 }
 
 fn repair_steps(

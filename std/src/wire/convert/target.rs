@@ -39,7 +39,7 @@ impl Target {
 
     /// Whether a result says which tool it is of.
     pub(super) const fn names_results(&self) -> bool {
-        matches!(self.format, Format::Gemini | Format::LangChain | Format::SemanticKernel)
+        self.profile.names_results() || matches!(self.format, Format::LangChain | Format::SemanticKernel)
     }
 
     /// Whether it has approvals.
