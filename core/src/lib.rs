@@ -110,6 +110,8 @@ pub use index::{
 pub use open_calls::OpenCallTree;
 pub use open_calls::{CALL_ID_MAX, OpenCall, OpenCallSlots, OpenCalls, OpenKind};
 pub use pass::Pass;
+#[cfg(feature = "alloc")]
+pub use plan::Planner;
 pub use plan::{
     ClampGap, Contributor, Edit, FillError, Gap, Infeasible, Loss, LossKind, LossReport, Outcome, PartEdit,
     Placeholders, Plan, PlanError, ReadyPlan, StablePrefix, StandIn, StandIns, SummaryEdit, SummaryGap,

@@ -3,10 +3,14 @@
 
 mod error;
 mod loss;
+#[cfg(feature = "alloc")]
+mod planner;
 mod ready;
 
 pub use error::{Contributor, Infeasible, PlanError};
 pub use loss::{Loss, LossKind, LossReport};
+#[cfg(feature = "alloc")]
+pub use planner::Planner;
 pub use ready::{
     ClampGap, Edit, FillError, Gap, PartEdit, Placeholders, ReadyPlan, StandIn, StandIns, SummaryEdit,
     SummaryGap,

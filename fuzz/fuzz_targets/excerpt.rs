@@ -3,10 +3,7 @@
 #![no_main]
 
 use epitome_core::message::{SimpleMessage, ToolCallView};
-use epitome_core::{
-    Budget, Cell, Clamp, ClassEstimator, Draft, IndexBuf, OpenCallTree, Outcome, Part, PartKind, Pass,
-    Scratch, Span, Strategy, TokenCounter as _, Tokens, count_message, count_part, plan_with,
-};
+use epitome_core::{Budget, Clamp, ClassEstimator, Draft, IndexBuf, OpenCallTree, Outcome, Part, PartKind, Pass, Span, Strategy, TokenCounter as _, Tokens, count_message, count_part, Planner};
 use epitome_std::history::clamped_text;
 use epitome_std::identifiers::for_each_identifier;
 use libfuzzer_sys::fuzz_target;
@@ -41,9 +38,9 @@ fn cut(text: &str, call: &[ToolCallView<'_>], clamp: Clamp, counter: &ClassEstim
         let tokens = count_message(message, counter);
         index.push_with_parts(message, tokens, |_, part| count_part(part, counter)).unwrap();
     }
-    let mut cells = vec![Cell::default(); index.view().cell_count()];
+    let mut planner = Planner::new();
     let budget = Budget::builder().window(1 << 30).trigger(1 << 20).without_goal().build().unwrap();
-    let outcome = plan_with(index.view(), &budget, Pass::Manual, &ToEnds(clamp), Scratch::new(&mut cells));
+    let outcome = planner.plan(index.view(), &budget, Pass::Manual, &ToEnds(clamp));
     let Ok(Outcome::Planned(plan)) = outcome else { return };
     for gap in plan.clamps() {
         let (left, tokens) = clamped_text(text, &gap, counter);

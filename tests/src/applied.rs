@@ -1,8 +1,7 @@
 //! A conversation after a plan: what a store has when it has written the edits.
 
 use epitome_core::{
-    Cell, Edit, Index, Outcome, PartKind, PartVerdict, Placeholders, Plan, Replacement, Scratch, StandIn,
-    StandIns, Tokens, plan_with,
+    Edit, Index, Outcome, PartKind, PartVerdict, Placeholders, Plan, Planner, StandIn, StandIns, Tokens,
 };
 
 use crate::message::Message;
@@ -29,10 +28,8 @@ pub struct Applied {
 /// If a plan cannot be filled with notes that are as large as they may be, or half of it.
 #[must_use]
 pub fn applied(messages: &[Message], index: Index<'_>, request: &Request, half: bool) -> Option<Applied> {
-    let mut cells = vec![Cell::default(); index.cell_count()];
-    let mut room = vec![Replacement::default(); index.span_count()];
-    let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
-    let outcome = plan_with(index, &request.budget, request.pass, &request.spec, scratch);
+    let mut planner = Planner::new();
+    let outcome = planner.plan(index, &request.budget, request.pass, &request.spec);
     let Ok(Outcome::Planned(plan)) = outcome else { return None };
     let size = |tokens: Tokens| if half { Tokens(tokens.0 / 2) } else { tokens };
     let note = |kind| StandIn::new("[-]", size(smallest(&plan, kind)));

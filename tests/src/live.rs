@@ -2,9 +2,9 @@
 
 use epitome_core::message::PartView;
 use epitome_core::{
-    ArrayTable, Cell, Full, GroupKind, Index, IndexBuf, OpenCallSlots, OpenCallTree, OpenCalls, Outcome,
-    Part, PartVerdict, Placed, Plan, PlanError, Profile, Replacement, RestoreError, Revision, Scratch, Seq,
-    Span, Stored, Strategy, Table, Tokens, Validator, ViolationKind, plan_with,
+    ArrayTable, Full, GroupKind, Index, IndexBuf, OpenCallSlots, OpenCallTree, OpenCalls, Outcome, Part,
+    PartVerdict, Placed, Plan, PlanError, Planner, Profile, RestoreError, Revision, Seq, Span, Stored, Table,
+    Tokens, Validator, ViolationKind,
 };
 
 use crate::message::Message;
@@ -96,16 +96,11 @@ pub fn everything<S: Table<Span>, C: OpenCalls, P: Table<Part>>(index: &IndexBuf
 /// What a plan says, as the naive twin says it.
 #[must_use]
 pub fn plan(index: Index<'_>, request: &Request) -> naive::Outcome {
-    let mut cells = vec![Cell::default(); index.cell_count()];
-    let mut room = vec![Replacement::default(); index.span_count()];
     let Request { budget, pass, spec } = request;
-    if spec.replaces() {
-        // What an earlier plan has left in the memory is nothing to the next.
-        let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
-        let _ = plan_with(index, budget, *pass, &Spec::Digest { keep: 0, chars: 4_096 }, scratch);
-    }
-    let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
-    match plan_with(index, budget, *pass, spec, scratch) {
+    let mut planner = Planner::new();
+    // What an earlier plan has left in the memory is nothing to the next.
+    let _ = planner.plan(index, budget, *pass, &Spec::Digest { keep: 0, chars: 4_096 });
+    match planner.plan(index, budget, *pass, spec) {
         Ok(Outcome::Unchanged(why)) => naive::Outcome::Unchanged(why.as_str()),
         Ok(Outcome::Planned(plan)) => naive::Outcome::Planned(naive::Planned {
             verdicts: plan.verdicts().to_string(),

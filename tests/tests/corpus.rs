@@ -10,8 +10,8 @@ use std::fs;
 use std::path::Path;
 
 use epitome_core::{
-    Budget, Cell, IndexBuf, OpenCallTree, OpenCalls, Part, Pass, Profile, Replacement, Scratch, SliceTable,
-    Span, Table, ViolationKind, plan_with,
+    Budget, IndexBuf, OpenCallTree, OpenCalls, Part, Pass, Planner, Profile, SliceTable, Span, Table,
+    ViolationKind,
 };
 use epitome_tests::applied::applied;
 use epitome_tests::live::{self, Fixed, Heap};
@@ -147,12 +147,10 @@ fn run<S: Table<Span>, C: OpenCalls, P: Table<Part>>(
     same("before", &before, &case.before.join(", "))?;
     let Some(expected) = &case.verdicts else { return Ok(()) };
     let request = case.request();
-    let mut cells = vec![Cell::default(); view.cell_count()];
+    let mut planner = Planner::new();
     let outcome = live::plan(view, &request);
     same("twin", &format!("{outcome:?}"), &format!("{:?}", naive::plan(&Naive::new(messages), &request)))?;
-    let mut room = vec![Replacement::default(); view.span_count()];
-    let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
-    let planned = plan_with(view, &request.budget, request.pass, &request.spec, scratch);
+    let planned = planner.plan(view, &request.budget, request.pass, &request.spec);
     match (&outcome, planned) {
         (Outcome::Planned(plan), Ok(_)) => {
             same("verdicts", &plan.verdicts, expected)?;

@@ -11,9 +11,8 @@ use epitome::compactors::{Pipeline, ReasoningClearing, ToolResultClearing, Trunc
 use epitome::core::attribution::{Authority, SourceKind};
 use epitome::core::message::{MediaKind, Role};
 use epitome::core::{
-    Budget, Cell, Clamp, ClassEstimator, Draft, Edit, Outcome, PartKind, Pass, Placeholders, Profile,
-    ReadyPlan, Replacement, Scratch, Seq, StandIn, StandIns, Strategy as Rule, TokenCounter, Tokens,
-    count_message, plan_with,
+    Budget, Clamp, ClassEstimator, Draft, Edit, Outcome, PartKind, Pass, Placeholders, Planner, Profile,
+    ReadyPlan, Seq, StandIn, StandIns, Strategy as Rule, TokenCounter, Tokens, count_message,
 };
 use epitome::std::history::{
     AppendToken, CompactionRecord, History, HistoryStore, MemoryStore, Notes, SessionId, SqliteStore,
@@ -213,11 +212,8 @@ fn everything(history: &History) -> String {
 type Planned = (CompactionRecord, Vec<(Role, Vec<Part>)>, u64);
 
 fn planned(history: &History, budget: &Budget, which: Which) -> Option<Planned> {
-    let mut cells = vec![Cell::default(); history.index().cell_count()];
-    let mut replacements = [Replacement::default(); 1];
-    let scratch = Scratch::new(&mut cells).with_replacements(&mut replacements);
-    let outcome =
-        with(which, |rule| plan_with(history.index(), budget, Pass::Manual, rule, scratch)).unwrap();
+    let mut planner = Planner::new();
+    let outcome = with(which, |rule| planner.plan(history.index(), budget, Pass::Manual, rule)).unwrap();
     let Outcome::Planned(plan) = outcome else { return None };
     let done = |ready: ReadyPlan<'_, '_>| {
         assert!(ready.tokens_after() <= ready.plan().tokens_after(), "a bound that does not hold");

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use epitome::compactors::{SlidingWindow, Truncation, Window};
 use epitome::core::attribution::{Authority, SeqRange, SourceKind};
 use epitome::core::message::Role;
-use epitome::core::{Budget, ClassEstimator, Head, Outcome, Pass, Revision, Seq};
+use epitome::core::{Budget, ClassEstimator, Head, Outcome, Pass, Planner, Revision, Seq};
 use epitome::std::history::{
     AppendToken, History, HistoryError, HistoryStore, Loaded, MemoryStore, SessionId, SqliteStore,
     StoreError, StoreErrorKind,
@@ -90,8 +90,8 @@ fn shown(history: &History) -> (Head, Revision, Vec<String>, Vec<Message>, Strin
         format!("{:?} {members:?} turn {} tokens {}", group.kind(), group.turn(), group.tokens())
     });
     let budget = Budget::builder().window(10_000_000).trigger(9).goal(0).min_reclaim(0).build().unwrap();
-    let mut cells = Vec::new();
-    let verdicts = match history.plan(&budget, Pass::Manual, &Truncation::new(), &mut cells).unwrap() {
+    let mut planner = Planner::new();
+    let verdicts = match planner.plan(history.index(), &budget, Pass::Manual, &Truncation::new()).unwrap() {
         Outcome::Planned(plan) => plan.verdicts().to_string(),
         Outcome::Unchanged(why) => why.as_str().to_owned(),
     };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use epitome::compactors::Truncation;
 use epitome::core::message::{PartView, Parts, Role};
-use epitome::core::{Budget, ClassEstimator, Outcome, Pass, Revision, Seq};
+use epitome::core::{Budget, ClassEstimator, Outcome, Pass, Planner, Revision, Seq};
 use epitome::std::history::{
     AppendToken, CompactionRecord, History, HistoryStore, MemoryStore, Notes, SessionId, SqliteStore,
     StoreErrorKind,
@@ -197,8 +197,8 @@ impl Session {
     fn plan(&self, percent: u64) -> Option<CompactionRecord> {
         let goal = self.history.index().tokens() * percent / 100;
         let budget = Budget::builder().window(10_000_000).trigger(5_000_000).goal(goal).min_reclaim(0);
-        let (budget, strategy, mut cells) = (budget.build().unwrap(), Truncation::new(), Vec::new());
-        match self.history.plan(&budget, Pass::Manual, &strategy, &mut cells).unwrap() {
+        let (budget, strategy, mut planner) = (budget.build().unwrap(), Truncation::new(), Planner::new());
+        match planner.plan(self.history.index(), &budget, Pass::Manual, &strategy).unwrap() {
             Outcome::Planned(plan) => self
                 .history
                 .fill(plan, &Notes::default(), |ready| self.history.record(&ready, "truncation"))

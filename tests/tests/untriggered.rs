@@ -9,8 +9,8 @@ use epitome_compactors::{
     Supersede, ToolExchangeDigest, ToolExchangeDrop, ToolResultClearing, Truncation, Window,
 };
 use epitome_core::{
-    Budget, Cell, Index, IndexedPart, Outcome, Pass, Profile, Replacement, Scratch, Strategy, Tokens,
-    Trigger, TriggerView, plan_with,
+    Budget, Cell, Index, IndexedPart, Outcome, Pass, Planner, Profile, Replacement, Strategy, Tokens,
+    Trigger, TriggerView,
 };
 use epitome_tests::generate::{Scale, seeded};
 use epitome_tests::live;
@@ -77,13 +77,12 @@ fn memory_of_plans(index: Index<'_>) {
     let goal = index.tokens() / 2;
     let budget = Budget::builder().window(index.tokens()).reserve(0).trigger(index.tokens()).goal(goal);
     let budget = budget.min_reclaim(0).build().unwrap();
-    let mut cells = vec![Cell::default(); index.cell_count()];
-    let mut room = vec![Replacement::default(); index.group_count() as usize];
-    let mut planned = 0;
+    let (mut planner, mut planned) = (Planner::new(), 0);
+    // Its memory is there after the first.
+    let _ = planner.plan(index, &budget, Pass::Manual, strategies[0]);
     for strategy in strategies {
         let region = Region::new(HEAP);
-        let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
-        let outcome = plan_with(index, &budget, Pass::Manual, strategy, scratch).unwrap();
+        let outcome = planner.plan(index, &budget, Pass::Manual, strategy).unwrap();
         let change = region.change();
         planned += usize::from(matches!(outcome, Outcome::Planned(_)));
         assert_eq!((change.allocations, change.reallocations), (0, 0), "{}", strategy.name());

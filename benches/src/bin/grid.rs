@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use epitome::compactors::{StrategySpec, Texts};
 use epitome::core::{
-    Budget, Cell, ClassEstimator, GroupKind, Index, IndexBuf, OpenCallTree, Outcome, Part, Pass, PlanError,
-    Replacement, Scratch, Span, Verdict, plan_with,
+    Budget, ClassEstimator, GroupKind, Index, IndexBuf, OpenCallTree, Outcome, Part, Pass, PlanError,
+    Planner, Span, Verdict,
 };
 use epitome::std::message::Message;
 use epitome::std::tokens::measure_with_parts;
@@ -122,10 +122,8 @@ impl Left {
         let tokens = view.tokens();
         let (limit, goal) = (tokens.max(2), (tokens * goal / 100).min(tokens.saturating_sub(1).max(1)));
         let budget = Budget::builder().window(limit).reserve(0).trigger(limit).goal(goal).min_reclaim(0);
-        let mut cells = vec![Cell::default(); view.cell_count()];
-        let mut room = vec![Replacement::default(); view.group_count() as usize];
-        let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
-        match plan_with(view, &budget.build().unwrap(), Pass::Manual, &strategy, scratch) {
+        let mut planner = Planner::new();
+        match planner.plan(view, &budget.build().unwrap(), Pass::Manual, &strategy) {
             Ok(Outcome::Planned(plan)) => {
                 let mut left = Self::kept(view, |group| plan.verdict(group));
                 (left.tokens, left.stable) = (plan.tokens_after(), plan.stable_prefix().tokens);

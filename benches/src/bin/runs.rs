@@ -17,8 +17,8 @@ use async_trait::async_trait;
 use epitome::compactors::Truncation;
 use epitome::core::message::SimpleMessage;
 use epitome::core::{
-    Budget, ClassEstimator, IndexBuf, Ledger, ModelKey, OpenCallTree, Outcome, Pacing, Span, Stamp, Strategy,
-    Tokens, Trigger, TriggerView,
+    Budget, ClassEstimator, IndexBuf, Ledger, ModelKey, OpenCallTree, Outcome, Pacing, Planner, Span, Stamp,
+    Strategy, Tokens, Trigger, TriggerView,
 };
 use epitome::std::compaction::{AutoCompaction, CompactionCx, CompactionOutcome, Compactor, RunPoints};
 use epitome::std::history::{AppendToken, History, HistoryStore, MemoryStore, Notes, SessionId};
@@ -156,9 +156,9 @@ impl Compactor for Oldest {
     }
 
     async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
-        let (budget, pass, before, mut cells) = (*cx.budget(), cx.pass(), cx.measure(), Vec::new());
+        let (budget, pass, before, mut planner) = (*cx.budget(), cx.pass(), cx.measure(), Planner::new());
         let (history, strategy) = (cx.history(), Truncation::new());
-        let planned = history.plan(&budget, pass, &strategy, &mut cells);
+        let planned = planner.plan(history.index(), &budget, pass, &strategy);
         let planned = planned.map_err(|error| {
             SessionError::new(SessionErrorKind::Infeasible, "truncate").with_source(error)
         })?;

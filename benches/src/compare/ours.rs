@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use epitome::compactors::{ContextWindow, Pipeline, SlidingWindow, ToolResultClearing, Truncation, Window};
 use epitome::core::{
-    Budget, ClassEstimator, IndexBuf, OpenCallTree, Outcome, Pass, Plan, Profile, Span, Strategy, Tokens,
-    Validator, count_message,
+    Budget, ClassEstimator, IndexBuf, OpenCallTree, Outcome, Pass, Plan, Planner, Profile, Span, Strategy,
+    Tokens, Validator, count_message,
 };
 use epitome::std::history::{AppendToken, History, HistoryError, HistoryStore, MemoryStore, SessionId};
 use epitome::std::message::{Message, Part, ToolCall};
@@ -122,9 +122,9 @@ impl Grouped {
     /// A plan as a caller makes it, with memory of its own.
     fn planned<T>(&self, limit: u64, ask: impl FnOnce(&Plan<'_>) -> T) -> T {
         let Session { ours, history, .. } = &self.session;
-        let (budget, mut cells) = (ours.budget(limit), Vec::new());
+        let (budget, mut planner) = (ours.budget(limit), Planner::new());
         ours.with(limit, |strategy| {
-            match history.plan(&budget, Pass::Manual, strategy, &mut cells).unwrap() {
+            match planner.plan(history.index(), &budget, Pass::Manual, strategy).unwrap() {
                 Outcome::Planned(plan) => ask(&plan),
                 Outcome::Unchanged(why) => panic!("the history is over the limit, but: {why:?}"),
             }

@@ -9,9 +9,7 @@ mod write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use epitome::core::{
-    Cell, Index, Plan, Profile, Replacement, Scratch, StandIn, TokenCounter, Tokens, plan_with,
-};
+use epitome::core::{Index, Plan, Planner, Profile, StandIn, TokenCounter, Tokens};
 use epitome::std::history::{Notes, fill_with, part_text};
 use epitome::std::models::Prices;
 use epitome::std::wire::Format;
@@ -192,16 +190,12 @@ pub(super) fn compact(
             transcript.with_message(at as usize, |message| texts.look_through(at, message))
         })
     })?;
-    let mut cells = vec![Cell::default(); view.cell_count()];
-    let mut room = vec![Replacement::default(); (view.group_count() as usize).div_ceil(2)];
+    let mut planner = Planner::new();
     let outcome = match is_due {
         false => None,
         true => {
             let (budget, pass) = (asked.budget, asked.pass());
-            let planned = {
-                let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
-                strategies.with(|strategy| plan_with(view, &budget, pass, strategy, scratch))
-            };
+            let planned = strategies.with(|strategy| planner.plan(view, &budget, pass, strategy));
             Some(planned.map_err(|error| Failure::plan(&error, &budget))?)
         }
     };

@@ -7,8 +7,7 @@ use std::vec::Vec;
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
 use epitome_core::{
-    Budget, Cell, Outcome, Pass, Plan, Replacement, Scratch, StandIn, Strategy, SummaryGap, Unchanged,
-    Writer, measure_message, plan_with,
+    Budget, Outcome, Pass, Plan, Planner, StandIn, Strategy, SummaryGap, Unchanged, Writer, measure_message,
 };
 use epitome_std::compaction::{CompactionCx, CompactionOutcome, LiveRequest, Payback, PaybackRule};
 use epitome_std::history::{Committed, CompactionRecord, History, Live};
@@ -80,13 +79,8 @@ impl<'a> Attempt<'a> {
     /// Plans, fills and records.
     pub(super) async fn make(&self, rule: &(dyn Strategy + Send + Sync), written: &mut Written) -> Made {
         let index = self.history.index();
-        let mut cells = Vec::new();
-        cells.resize(index.cell_count(), Cell::default());
-        // Two never stand side by side.
-        let mut replacements = Vec::new();
-        replacements.resize((index.group_count() as usize).div_ceil(2), Replacement::default());
-        let scratch = Scratch::new(&mut cells).with_replacements(&mut replacements);
-        let plan = match plan_with(index, &self.budget, self.pass, rule, scratch) {
+        let mut planner = Planner::new();
+        let plan = match planner.plan(index, &self.budget, self.pass, rule) {
             Ok(Outcome::Planned(plan)) => plan,
             Ok(Outcome::Unchanged(Unchanged::NothingToDrop)) => return Ok(Err(NotMade::Nothing)),
             Ok(Outcome::Unchanged(why)) => return Ok(Err(NotMade::Because(why.as_str()))),

@@ -6,8 +6,8 @@ use std::vec::Vec;
 
 use epitome_core::message::{MediaKind, Role};
 use epitome_core::{
-    Budget, Cell, ClassEstimator, IndexBuf, OpenCallTree, Outcome, Part, Pass, Profile, Replacement, Scratch,
-    Span, Strategy as _, Tokens, count_message, count_part, plan_with,
+    Budget, ClassEstimator, IndexBuf, OpenCallTree, Outcome, Part, Pass, Planner, Profile, Span,
+    Strategy as _, Tokens, count_message, count_part,
 };
 use epitome_std::message::{self, Media, MediaSource, Message, ToolCall};
 use proptest::prelude::*;
@@ -244,10 +244,8 @@ fn decided(strategy: &MadeStrategy, messages: &[Message], percent: u64) -> (Stri
     let all = index.view().tokens();
     let goal = all.saturating_mul(percent) / 100;
     let budget = Budget::builder().window(all.saturating_mul(2)).trigger(all).reserve(0).goal(goal);
-    let mut cells = std::vec![Cell::default(); index.view().cell_count()];
-    let mut room = [Replacement::default(); 4];
-    let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
-    match plan_with(index.view(), &budget.build().unwrap(), Pass::Manual, strategy, scratch).unwrap() {
+    let mut planner = Planner::new();
+    match planner.plan(index.view(), &budget.build().unwrap(), Pass::Manual, strategy).unwrap() {
         Outcome::Planned(plan) => {
             (plan.verdicts().to_string(), plan.summaries().map(|gap| gap.quotes).collect())
         }

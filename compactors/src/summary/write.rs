@@ -31,8 +31,7 @@ use super::{Earlier, Identifiers, Summarizer, SummaryError, SummaryRequest, chec
 /// ```
 /// use epitome_compactors::{DigestSummarizer, Summarization, SummaryWriter};
 /// use epitome_core::{
-///     Budget, Cell, ClassEstimator, IndexBuf, OpenCallTree, Outcome, Pass, Replacement, Scratch, Span, count_message,
-///     plan_with,
+///     Budget, ClassEstimator, IndexBuf, OpenCallTree, Outcome, Pass, Planner, Span, count_message,
 /// };
 /// use epitome_std::message::Message;
 ///
@@ -44,11 +43,10 @@ use super::{Earlier, Identifiers, Summarizer, SummaryError, SummaryRequest, chec
 /// for message in &messages {
 ///     index.push(message, count_message(message, &counter))?;
 /// }
-/// let (mut cells, mut room) = (vec![Cell::default(); index.view().cell_count()], [Replacement::default(); 1]);
-/// let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
+/// let mut planner = Planner::new();
 /// let budget = Budget::builder().window(4_000).trigger(2_000).without_goal().build()?;
 /// let strategy = Summarization::new();
-/// let Outcome::Planned(plan) = plan_with(index.view(), &budget, Pass::Manual, &strategy, scratch)? else { unreachable!() };
+/// let Outcome::Planned(plan) = planner.plan(index.view(), &budget, Pass::Manual, &strategy)? else { unreachable!() };
 /// let gap = plan.summaries().next().unwrap();
 /// let writer = SummaryWriter::new(&counter).with_summarizer(Some(&DigestSummarizer));
 /// let all: Vec<&Message> = messages.iter().collect();

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use epitome_core::attribution::{Authority, SourceKind};
 use epitome_core::message::Role;
-use epitome_core::{Draft, Outcome, Protection, Strategy, Verdict, measure_message};
+use epitome_core::{Draft, Outcome, Planner, Protection, Strategy, Verdict, measure_message};
 
 use super::{CompactionCx, CompactionOptions, CompactionOutcome, Compactor};
 use crate::history::{History, Pending, Summary, TokenCount, covered};
@@ -124,8 +124,8 @@ impl MessagesCompactor {
                 false => Err(invalid("there is a new message, and nothing that it stands for")),
             };
         }
-        let mut cells = Vec::new();
-        let planned = history.plan(&budget, pass, &missing, &mut cells).map_err(|error| {
+        let mut planner = Planner::new();
+        let planned = planner.plan(history.index(), &budget, pass, &missing).map_err(|error| {
             SessionError::new(SessionErrorKind::Infeasible, "what may not be hidden does not fit")
                 .with_source(error)
         })?;

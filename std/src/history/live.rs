@@ -8,8 +8,8 @@ use core::fmt;
 use std::sync::Arc;
 
 use epitome_core::{
-    Budget, Cell, FillError, Head, Index, Outcome, Pass, Plan, PlanError, ReadyPlan, RestoreError, Revision,
-    Seq, StandIn, Strategy, TokenCounter, plan,
+    Budget, Cell, FillError, Head, Index, Outcome, Pass, Plan, ReadyPlan, RestoreError, Revision, Seq,
+    StandIn, Strategy, TokenCounter, plan,
 };
 
 use super::visible::Visible;
@@ -159,21 +159,6 @@ impl History {
         StoreError::new(StoreErrorKind::Corrupt, context).with_source(error)
     }
 
-    /// Plans a pass over what is visible. `cells` is memory for the verdicts, made large enough here.
-    ///
-    /// # Errors
-    /// As [`plan`].
-    pub fn plan<'a>(
-        &'a self,
-        budget: &Budget,
-        pass: Pass,
-        strategy: &(impl Strategy + ?Sized),
-        cells: &'a mut Vec<Cell>,
-    ) -> Result<Outcome<'a>, PlanError> {
-        cells.resize(self.index().cell_count(), Cell::default());
-        plan(self.index(), budget, pass, strategy, cells)
-    }
-
     /// Fills a plan of this history with `notes`, and with what is left of clamped parts; `then` gets what is ready. A plan
     /// that has summaries needs [`History::fill_with`].
     ///
@@ -260,8 +245,8 @@ impl History {
         strategy: &(impl Strategy + ?Sized),
     ) -> Result<Option<CompactionRecord>, HistoryError> {
         self.settle().await?;
-        let mut cells = Vec::new();
-        let record = match self.plan(budget, pass, strategy, &mut cells)? {
+        let mut cells = vec![Cell::default(); self.index().cell_count()];
+        let record = match plan(self.index(), budget, pass, strategy, &mut cells)? {
             Outcome::Unchanged(_) => return Ok(None),
             Outcome::Planned(plan) => {
                 self.fill(plan, &Notes::default(), |ready| self.record(&ready, strategy.name()))?

@@ -5,8 +5,8 @@ use super::*;
 use epitome::compactors::{SummaryWriter, ToolExchangeDigest};
 use epitome::core::attribution::SourceKind;
 use epitome::core::{
-    Basis, Cell, ClassEstimator, GroupKind, IndexBuf, OpenCallTree, Outcome, Replacement, Scratch, Span,
-    TokenCounter, count_message, measure_message, plan_with,
+    Basis, ClassEstimator, GroupKind, IndexBuf, OpenCallTree, Outcome, Planner, Span, TokenCounter,
+    count_message, measure_message,
 };
 use epitome::std::message::{Attribution, ToolResult};
 use epitome_tests::cases::{self, Census};
@@ -75,17 +75,15 @@ fn digests(
         index.push(message, count_message(message, &counter)).unwrap();
     }
     let view = index.view();
-    let mut cells = vec![Cell::default(); view.cell_count()];
-    let mut room = vec![Replacement::default(); view.group_count() as usize];
+    let mut planner = Planner::new();
     let budget = Budget::builder().window(1 << 40).trigger(1 << 39).min_reclaim(0);
     let budget = match percent {
         0 => budget.without_goal(),
         percent => budget.goal(view.tokens() * percent / 100),
     };
     let strategy = ToolExchangeDigest::new().keep(keep);
-    let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
     let budget = budget.build().unwrap();
-    let Ok(Outcome::Planned(plan)) = plan_with(view, &budget, Pass::Manual, &strategy, scratch) else {
+    let Ok(Outcome::Planned(plan)) = planner.plan(view, &budget, Pass::Manual, &strategy) else {
         return;
     };
     let all: Vec<&Message> = messages.iter().collect();

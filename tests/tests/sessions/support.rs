@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use epitome::compactors::Truncation;
 use epitome::core::message::Role;
-use epitome::core::{Outcome, Seq, Strategy, Usage};
+use epitome::core::{Outcome, Planner, Seq, Strategy, Usage};
 use epitome::std::agent::{ChatClient, ChatRequest, ClientError, DeltaSink};
 use epitome::std::compaction::{CompactionCx, CompactionOutcome, Compactor};
 use epitome::std::history::{HistoryStore, Notes, SessionId};
@@ -116,9 +116,9 @@ impl<S: Strategy + fmt::Debug + Send + Sync> Compactor for Truncating<S> {
     }
 
     async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
-        let (budget, pass, before, mut cells) = (*cx.budget(), cx.pass(), cx.measure(), Vec::new());
+        let (budget, pass, before, mut planner) = (*cx.budget(), cx.pass(), cx.measure(), Planner::new());
         let history = cx.history();
-        let planned = history.plan(&budget, pass, &self.0, &mut cells);
+        let planned = planner.plan(history.index(), &budget, pass, &self.0);
         let planned = planned.map_err(|error| {
             SessionError::new(SessionErrorKind::Infeasible, "truncate").with_source(error)
         })?;

@@ -4,8 +4,7 @@ use core::hint::black_box;
 
 use epitome::core::message::{MessageView as _, PartView};
 use epitome::core::{
-    Basis, Cell, GroupKind, OpenCallTree, PlanError, Profile, Replacement, Scratch, TokenCounter, Tokens,
-    Validator, plan_with,
+    Basis, GroupKind, OpenCallTree, PlanError, Planner, Profile, TokenCounter, Tokens, Validator,
 };
 use epitome::std::message::Message;
 use epitome::std::tokens::measure_with_parts;
@@ -128,23 +127,16 @@ impl Work {
         Ok(violations)
     }
 
-    /// Plans with memory that is there already, as an engine does.
-    fn plan(&self, strategies: &Strategies, (cells, room): &mut (Vec<Cell>, Vec<Replacement>)) -> Result<()> {
-        let scratch = Scratch::new(cells).with_replacements(room);
+    /// Plans with memory that is there already.
+    fn plan(&self, strategies: &Strategies, planner: &mut Planner) -> Result<()> {
         let (budget, pass) = (self.asked.budget, self.asked.pass());
         let planned = strategies
-            .with(|strategy| plan_with(self.scan.index.view(), &budget, pass, strategy, scratch).map(|_| ()));
+            .with(|strategy| planner.plan(self.scan.index.view(), &budget, pass, strategy).map(|_| ()));
         match planned {
             // What is protected does not fit: that is an answer too.
             Ok(()) | Err(PlanError::Infeasible(_)) => Ok(()),
             Err(error) => Err(Failure::plan(&error, &budget)),
         }
-    }
-
-    fn memory(&self) -> (Vec<Cell>, Vec<Replacement>) {
-        let view = self.scan.index.view();
-        let room = (view.group_count() as usize).div_ceil(2);
-        (vec![Cell::default(); view.cell_count()], vec![Replacement::default(); room])
     }
 
     /// The same strategies for this conversation.
@@ -181,10 +173,10 @@ impl All<'_> {
         for strategies in strategies {
             let own =
                 self.works.iter().map(|work| work.strategies(strategies)).collect::<Result<Vec<_>>>()?;
-            let mut memory: Vec<_> = self.works.iter().map(Work::memory).collect();
+            let mut planner = Planner::new();
             let took = rounds.measure(|| {
-                let mut all = self.works.iter().zip(&own).zip(&mut memory);
-                all.try_for_each(|((work, strategies), memory)| work.plan(strategies, memory))
+                let mut all = self.works.iter().zip(&own);
+                all.try_for_each(|(work, strategies)| work.plan(strategies, &mut planner))
             })?;
             stages.push(self.stage("plan", Some(strategies.names().join(" | ")), took)?);
         }

@@ -3,10 +3,7 @@
 use core::cell::RefCell;
 
 use epitome::core::attribution::SourceKind;
-use epitome::core::{
-    Cell, Draft, Group, GroupKind, Index, Outcome, Protection, Replacement, Scratch, Strategy, Turn, floors,
-    plan_with,
-};
+use epitome::core::{Draft, Group, GroupKind, Index, Outcome, Planner, Protection, Strategy, Turn, floors};
 
 use crate::budget::Asked;
 use crate::failure::{Failure, Result};
@@ -163,20 +160,18 @@ impl Strategy for Look<'_> {
 fn holds(index: Index<'_>, asked: &Asked, strategies: &Strategies) -> Result<Vec<Hold>> {
     let holds = RefCell::new(Vec::new());
     let look = Look { protection: strategies.with(|strategy| strategy.protection()), holds: &holds };
-    let mut cells = vec![Cell::default(); index.cell_count()];
-    let looked = plan_with(index, &asked.budget, asked.pass(), &look, Scratch::new(&mut cells));
+    let mut planner = Planner::new();
+    let looked = planner.plan(index, &asked.budget, asked.pass(), &look);
     looked.map_err(|error| Failure::plan(&error, &asked.budget))?;
     Ok(holds.into_inner())
 }
 
 /// The verdicts of the first strategy, of the first two, and so on.
 fn rounds(index: Index<'_>, asked: &Asked, strategies: &Strategies) -> Result<Vec<Vec<char>>> {
+    let mut planner = Planner::new();
     let letters = |stages: usize| {
-        let mut cells = vec![Cell::default(); index.cell_count()];
-        let mut room = vec![Replacement::default(); (index.group_count() as usize).div_ceil(2)];
-        let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
         let planned = strategies
-            .with_first(stages, |strategy| plan_with(index, &asked.budget, asked.pass(), strategy, scratch));
+            .with_first(stages, |strategy| planner.plan(index, &asked.budget, asked.pass(), strategy));
         match planned.map_err(|error| Failure::plan(&error, &asked.budget))? {
             Outcome::Planned(plan) => Ok(plan.verdicts().to_string().chars().collect()),
             Outcome::Unchanged(_) => Ok(Vec::new()),

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use epitome::core::{
-    Cell, Edit, Outcome, PlanError, ReadyPlan, Replacement, Scratch, StandIn, TokenCounter, plan_with,
-};
+use epitome::core::{Edit, Outcome, PlanError, Planner, ReadyPlan, StandIn, TokenCounter};
 use epitome::std::history::{Notes, PartStandIn, fill_with, part_text, shortened_messages};
 use epitome::std::message::Message;
 
@@ -47,11 +45,8 @@ impl Shown {
             Ok(())
         })?;
         let view = prompt.index.view();
-        let mut cells = vec![Cell::default(); view.cell_count()];
-        let mut room = vec![Replacement::default(); (view.group_count() as usize).div_ceil(2)];
-        let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
-        let (budget, pass) = (asked.budget, asked.pass());
-        let outcome = match strategies.with(|strategy| plan_with(view, &budget, pass, strategy, scratch)) {
+        let (budget, pass, mut planner) = (asked.budget, asked.pass(), Planner::new());
+        let outcome = match strategies.with(|strategy| planner.plan(view, &budget, pass, strategy)) {
             Ok(outcome) => outcome,
             Err(PlanError::Infeasible(_)) => return Ok(None),
             Err(error) => return Err(Failure::plan(&error, &budget)),

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use epitome::core::{
-    Cell, Outcome, PlanError, Replacement, Revision, Scratch, Seq, StandIn, TokenCounter, plan_with,
-};
+use epitome::core::{Outcome, PlanError, Planner, Revision, Seq, StandIn, TokenCounter};
 use epitome::std::history::{
     AppendToken, CompactionRecord, History, Live, MemoryStore, Notes, SessionId, Timestamp,
 };
@@ -113,12 +111,8 @@ impl Stored {
             Ok(())
         })?;
         let view = history.index();
-        let mut cells = vec![Cell::default(); view.cell_count()];
-        let mut room = vec![Replacement::default(); (view.group_count() as usize).div_ceil(2)];
-        let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
-        let budget = asked.budget;
-        let plan = match strategies.with(|strategy| plan_with(view, &budget, asked.pass(), strategy, scratch))
-        {
+        let (budget, mut planner) = (asked.budget, Planner::new());
+        let plan = match strategies.with(|strategy| planner.plan(view, &budget, asked.pass(), strategy)) {
             Ok(Outcome::Planned(plan)) => plan,
             Ok(Outcome::Unchanged(_)) | Err(PlanError::Infeasible(_)) => return Ok(None),
             Err(error) => return Err(Failure::plan(&error, &budget)),

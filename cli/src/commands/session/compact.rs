@@ -1,8 +1,6 @@
 //! `epitome session compact`.
 
-use epitome::core::{
-    Basis, Cell, Replacement, Scratch, StandIn, SummaryGap, TokenCounter, count_message, plan_with,
-};
+use epitome::core::{Basis, Planner, StandIn, SummaryGap, TokenCounter, count_message};
 use epitome::std::history::{CompactionRecord, History, Notes};
 use futures::executor::block_on;
 
@@ -70,15 +68,12 @@ fn plan(
     summarizer: Option<&Prompted>,
 ) -> Result<Planned> {
     let view = history.index();
-    let mut cells = vec![Cell::default(); view.cell_count()];
-    // Two never stand side by side.
-    let mut room = vec![Replacement::default(); (view.group_count() as usize).div_ceil(2)];
-    let scratch = Scratch::new(&mut cells).with_replacements(&mut room);
+    let mut planner = Planner::new();
     let outcome = match asked.is_due(view.tokens()) {
         false => None,
         true => Some(
             strategies
-                .with(|strategy| plan_with(view, &asked.budget, asked.pass(), strategy, scratch))
+                .with(|strategy| planner.plan(view, &asked.budget, asked.pass(), strategy))
                 .map_err(|error| Failure::plan(&error, &asked.budget))?,
         ),
     };

@@ -1,7 +1,7 @@
 //! What it would cost to compact a conversation now, and when that would pay.
 
 use epitome::compactors::Truncation;
-use epitome::core::{Budget, Cell, Index, Outcome, Pass, Scratch, plan_with};
+use epitome::core::{Budget, Index, Outcome, Pass, Planner};
 use epitome::std::models::Prices;
 use serde::Serialize;
 
@@ -25,9 +25,8 @@ impl Compacted {
         let tokens = index.tokens();
         let budget = Budget::builder().window(tokens.saturating_add(1)).reserve(0);
         let budget = budget.trigger(tokens).goal(tokens / 2).min_reclaim(0).build().ok()?;
-        let mut cells = vec![Cell::default(); index.cell_count()];
-        let scratch = Scratch::new(&mut cells);
-        let planned = plan_with(index, &budget, Pass::Manual, &Truncation::new(), scratch).ok()?;
+        let mut planner = Planner::new();
+        let planned = planner.plan(index, &budget, Pass::Manual, &Truncation::new()).ok()?;
         let Outcome::Planned(plan) = planned else { return None };
         let (tokens_after, stable_prefix_tokens) = (plan.tokens_after(), plan.stable_prefix().tokens);
         let figures = (tokens, tokens_after, stable_prefix_tokens);

@@ -5,8 +5,8 @@ use std::vec::Vec;
 
 use epitome_core::message::Role;
 use epitome_core::{
-    Budget, Cell, ClassEstimator, Draft, IndexBuf, OpenCallTree, Outcome, Pass, Profile, Replacement,
-    Scratch, Span, Strategy, count_message, plan_with,
+    Budget, ClassEstimator, Draft, IndexBuf, OpenCallTree, Outcome, Pass, Planner, Profile, Span, Strategy,
+    count_message,
 };
 use epitome_std::message::{Message, Part, ToolCall};
 
@@ -40,11 +40,8 @@ fn remedy(strategy: &dyn Strategy, messages: &[Message], thinking: BoundThinking
         index.push(message, count_message(message, &ClassEstimator::new())).unwrap();
     }
     let budget = Budget::builder().window(8_000).trigger(1_200).goal(1_000).build().unwrap();
-    let mut cells = std::vec![Cell::default(); index.view().cell_count()];
-    let mut replacements = [Replacement::default(); 4];
-    let tables = Scratch::new(&mut cells).with_replacements(&mut replacements);
-    let view = index.view();
-    match plan_with(view, &budget, Pass::Manual, strategy, tables).unwrap() {
+    let mut planner = Planner::new();
+    match planner.plan(index.view(), &budget, Pass::Manual, strategy).unwrap() {
         Outcome::Planned(plan) => thinking.remedy(&plan, messages),
         Outcome::Unchanged(why) => panic!("{why:?}"),
     }
