@@ -79,6 +79,7 @@ mod format;
 pub mod gemini;
 pub mod gemini_cli;
 pub mod goose;
+mod injected;
 pub(crate) mod json;
 pub mod langchain;
 pub mod openai_chat;

@@ -243,3 +243,37 @@ fn a_result_larger_than_the_window_is_cut_and_nothing_else() {
     let file = folder.file("said.json", said.to_string());
     assert!(run(&["compact", text(&file), "--window", "20000"]).fails(3).contains("what is protected has"));
 }
+
+/// What Codex says in the user's place came first, and so it was kept as the task.
+#[test]
+fn the_task_of_a_codex_session_stays_and_not_its_environment() {
+    let item =
+        |payload: Value| json!({"timestamp": "t", "type": "response_item", "payload": payload}).to_string();
+    let user = |text: &str| {
+        item(json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}))
+    };
+    let says = |text: String| {
+        item(
+            json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}),
+        )
+    };
+    let meta =
+        json!({"timestamp": "t", "type": "session_meta", "payload": {"id": "s", "cwd": "/w"}}).to_string();
+    let environment = "<environment_context>\n  <cwd>/w</cwd>\n</environment_context>";
+    let rules = "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nNo tabs.\n</INSTRUCTIONS>";
+    let mut lines = vec![meta, user(rules), user(environment), user("Find the bug in parse.rs.")];
+    lines.extend((0..40).map(|step| says(format!("Step {step} reads another file of the project."))));
+    lines.extend([user("And now?"), says("It is line 7.".into())]);
+    let folder = Folder::new();
+    let file = folder.file("rollout.jsonl", lines.join("\n"));
+    for strategy in ["truncate", "window", "agent", "chat"] {
+        let out = folder.path("out.jsonl");
+        run(&["compact", text(&file), "--keep", "30%", "--strategy", strategy, "-o", text(&out)]).ok();
+        let left = std::fs::read_to_string(&out).unwrap();
+        assert!(
+            left.contains("Find the bug in parse.rs.") && left.contains("No tabs."),
+            "{strategy}: {left}"
+        );
+        assert!(!left.contains("<cwd>"), "{strategy}: {left}");
+    }
+}

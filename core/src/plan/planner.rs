@@ -31,7 +31,7 @@ use crate::{Budget, Pass, Strategy};
 ///     index.push(&SimpleMessage::user(text), Tokens(9))?;
 ///     index.push(&SimpleMessage::assistant("Let me see."), Tokens(7))?;
 /// }
-/// let budget = Budget::builder().window(100).trigger(40).goal(42).build()?;
+/// let budget = Budget::builder().window(100).trigger(46).goal(42).build()?;
 /// let mut planner = Planner::new();
 /// let outcome = planner.plan(index.view(), &budget, Pass::Manual, &Oldest)?;
 /// let Outcome::Planned(plan) = outcome else { unreachable!("48 tokens are more than 42") };

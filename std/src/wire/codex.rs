@@ -22,6 +22,8 @@
 //!   are still there after a compaction.
 //! - `response_item` is a message, read as by [`openai_responses`](super::openai_responses). Older files (before the
 //!   summer of 2025) have the items themselves as lines, between lines with a `record_type`.
+//! - What Codex says in the user's place (the rules of `AGENTS.md`, the environment, a skill, an interrupted turn) is context,
+//!   and no request: see [`SourceKind::Context`](epitome_core::attribution::SourceKind::Context). The rules are pinned.
 //! - `compacted` begins a conversation anew: with its `replacement_history`, or, in files that have none, with what the
 //!   users said and the summary. What was before it is a branch of its own, and the compaction says how many messages went.
 //! - `event_msg` with a `token_count` reports the response that stands next to it. Other events repeat for people what the

@@ -13,7 +13,7 @@ use crate::wire::expect::share;
 use crate::wire::forest::{self, Key, narrow};
 use crate::wire::json;
 use crate::wire::transcript::{Conversation, Entry, Stage, Stages, Transcript, UsageEntry};
-use crate::wire::{Format, WireError, anthropic, usage as reports};
+use crate::wire::{Format, WireError, anthropic, injected, usage as reports};
 
 /// All lines that have a name and a place in a tree, and what they say.
 #[derive(Debug, Default)]
@@ -130,7 +130,7 @@ pub(super) fn said(tree: &mut Tree, source: &Arc<str>, raw: &str) -> Result<Opti
     if let Some(message) = line.message {
         let (messages, usage) =
             json::nested(raw, message, "/message", |message| anthropic::messages_and_usage(source, message))?;
-        said.messages = messages;
+        said.messages = messages.into_iter().map(|it| injected::marked(it, Format::ClaudeCode)).collect();
         if let Some(first) = said.messages.first_mut() {
             let unnamed = core::mem::replace(first, Message::user(""));
             *first = unnamed.with_id(said.uuid.clone());

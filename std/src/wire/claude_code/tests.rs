@@ -1,5 +1,7 @@
 //! Session files of Claude Code: what is one conversation, and what is written back.
 
+use epitome_core::attribution::SourceKind;
+
 use crate::message::{Message, Part, ToolResult};
 use crate::wire::openai_chat::tests::shown;
 use crate::wire::{
@@ -30,6 +32,21 @@ fn says(uuid: &str, parent: &str, id: &str, block: &str) -> String {
         r#"{{"id":"{id}","type":"message","role":"assistant","content":[{block}],"stop_reason":null,"usage":{usage}}}"#
     );
     line("assistant", uuid, parent, &message)
+}
+
+#[test]
+fn what_the_tool_says_in_the_users_place_is_no_request() {
+    let lines = [
+        user("u1", "", "<command-name>/clear</command-name><command-args></command-args>"),
+        user("u2", "u1", "<local-command-stdout>done</local-command-stdout>"),
+        user("u3", "u2", "Go"),
+        user("u4", "u3", "[Request interrupted by user]"),
+    ];
+    let transcript = transcript(&text(&lines));
+    let sources = transcript.conversations()[0].messages().map(|message| message.attribution().source);
+    let (context, caller) = (SourceKind::Context, SourceKind::Caller);
+    assert_eq!(sources.collect::<Vec<_>>(), [context, context, caller, context]);
+    assert_eq!(transcript.conversations()[0].entries[0].message().id(), Some("u1"));
 }
 
 fn call(id: &str) -> String {

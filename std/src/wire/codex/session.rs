@@ -12,7 +12,7 @@ use crate::wire::expect::{expect_object, member_text};
 use crate::wire::json::{self, Kind};
 use crate::wire::openai_responses;
 use crate::wire::transcript::{Conversation, Entry, Relation, Report, Stage, Stages, Transcript};
-use crate::wire::{Format, WireError, usage};
+use crate::wire::{Format, WireError, injected, usage};
 
 /// What has been read of a file. A report is kept as an `R`.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl<R: Copy> Session<R> {
             let message = json::nested(raw, item, payload_path(raw, item), |item| {
                 openai_responses::message(source, item)
             })?;
-            let messages: Vec<_> = message.into_iter().collect();
+            let messages: Vec<_> = message.map(told).into_iter().collect();
             self.thread.push(&messages);
             return Ok(Some(Said { messages, stays: false }).filter(|said| !said.messages.is_empty()));
         }
@@ -224,6 +224,7 @@ pub(super) fn replacement(whole: &Arc<str>, payload: &str) -> Result<Vec<Message
             json::nested(history, item, path, |item| openai_responses::message(whole, item))?
         {
             let wire = message.wire().cloned().map(|wire| wire.with_rejoin(!messages.is_empty()));
+            let message = told(message);
             messages.push(match wire {
                 Some(wire) => message.with_wire(wire),
                 None => message,
@@ -233,4 +234,9 @@ pub(super) fn replacement(whole: &Arc<str>, payload: &str) -> Result<Vec<Message
         Ok(())
     })?;
     Ok(messages)
+}
+
+/// What Codex says in the user's place is no request.
+fn told(message: Message) -> Message {
+    injected::marked(message, Format::Codex)
 }

@@ -1,5 +1,7 @@
 //! Rollout files of Codex, read, changed and written back.
 
+use epitome_core::attribution::{Retention, SourceKind};
+
 use crate::message::{Message, Part, ToolResult};
 use crate::wire::openai_chat::tests::shown;
 use crate::wire::{
@@ -161,6 +163,29 @@ fn a_new_result_has_the_form_that_answers_its_call() {
     let output = r#"{"type":"custom_tool_call_output","call_id":"p","output":"Done."}"#;
     lines.push(item(output).replace("2026-01-01", "1970-01-01"));
     assert_eq!(written(&transcript), lines.join("\n"));
+}
+
+#[test]
+fn what_codex_says_in_the_users_place_is_no_request() {
+    let environment = says("user", "<environment_context>\\n<cwd>/w</cwd>\\n</environment_context>");
+    let rules = says("user", "# AGENTS.md instructions for /w\\n\\n<INSTRUCTIONS>\\nx\\n</INSTRUCTIONS>");
+    let history = [&*rules, &*environment, &*says("user", "list")].join(",");
+    let compacted = format!(
+        r#"{{"timestamp":"t","type":"compacted","payload":{{"message":"","replacement_history":[{history}]}}}}"#
+    );
+    let lines = [META.to_owned(), item(&rules), item(&environment), item(&says("user", "list")), compacted];
+    for conversation in transcript(&lines).conversations() {
+        let marks: Vec<_> = conversation
+            .messages()
+            .map(|message| (message.attribution().source, message.attribution().retention))
+            .collect();
+        let expected = [
+            (SourceKind::Context, Retention::Pinned),
+            (SourceKind::Context, Retention::Normal),
+            (SourceKind::Caller, Retention::Normal),
+        ];
+        assert_eq!(marks, expected);
+    }
 }
 
 #[test]
