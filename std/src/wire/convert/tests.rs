@@ -205,7 +205,7 @@ fn calls_of_custom_tools_keep_their_form_or_are_wrapped() {
         r#"{"type":"custom_tool_call","id":"i","call_id":"c1","name":"apply_patch","input":"*** Begin \"Patch\"","status":"completed"}"#,
         r#"{"type":"custom_tool_call_output","call_id":"c1","output":"Done."}"#,
         r#"{"type":"local_shell_call","call_id":"c2","action":{"type":"exec","command":["ls"]},"status":"completed"}"#,
-        r#"{"type":"local_shell_call_output","call_id":"c2","output":"a.txt"}"#,
+        r#"{"type":"local_shell_call_output","call_id":"c2","output":"a.txt","status":"completed"}"#,
         r#"{"type":"custom_tool_call","call_id":"c3","name":"apply_patch","input":"x"}"#,
     ];
     let given = format!(r#"{{"input":[{}]}}"#, items.join(","));
