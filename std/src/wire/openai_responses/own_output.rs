@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use epitome_core::message::{CallKind, Role};
+use epitome_core::message::Role;
 
 use super::FORMAT;
 use super::item::special_call;
@@ -20,7 +20,7 @@ impl OwnCalls {
     /// Takes note of the calls of the next message.
     pub(crate) fn push(&mut self, message: &Message) {
         let mut calls = message.parts().iter().filter_map(|part| match part {
-            Part::ToolCall(call) if call.kind == CallKind::Function => Some(call),
+            Part::ToolCall(call) => Some(call),
             _ => None,
         });
         let Some(first) = calls.next() else { return };

@@ -122,7 +122,7 @@ impl<'t> Edits<'t> {
             if let Some(calls) = &mut calls {
                 group.iter().for_each(|entry| calls.push(&entry.message));
             }
-            let answered = group.first().filter(|_| id.is_none()).and_then(|entry| {
+            let answered = group.first().and_then(|entry| {
                 let message = calls.as_ref()?.answered(&entry.message)?;
                 Some([entry.clone().with_message(message)])
             });
