@@ -122,10 +122,12 @@ impl<'t> Edits<'t> {
             if let Some(calls) = &mut calls {
                 group.iter().for_each(|entry| calls.push(&entry.message));
             }
-            let answered = group.first().and_then(|entry| {
-                let message = calls.as_ref()?.answered(&entry.message)?;
-                Some([entry.clone().with_message(message)])
-            });
+            let answered = match (group, &calls) {
+                ([entry], Some(calls)) => {
+                    calls.answered(&entry.message).map(|message| [entry.clone().with_message(message)])
+                }
+                _ => None,
+            };
             let group = answered.as_ref().map_or(group, |answered| answered.as_slice());
             let record = id.and_then(|id| transcript.records.get(id.0 as usize));
             if let Some(id) = id {
