@@ -262,7 +262,12 @@ fn the_task_of_a_codex_session_stays_and_not_its_environment() {
     let environment = "<environment_context>\n  <cwd>/w</cwd>\n</environment_context>";
     let rules = "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nNo tabs.\n</INSTRUCTIONS>";
     let mut lines = vec![meta, user(rules), user(environment), user("Find the bug in parse.rs.")];
-    lines.extend((0..40).map(|step| says(format!("Step {step} reads another file of the project."))));
+    let printed = "<user_shell_command>\n<result>COMMIT-4711 failed</result>\n</user_shell_command>";
+    lines.extend([says("I look.".into()), user(printed)]);
+    let tells = |step: u32| {
+        format!("Step {step} reads a file of the project and finds nothing in it that explains what happens.")
+    };
+    lines.extend((0..100).map(|step| says(tells(step))));
     lines.extend([user("And now?"), says("It is line 7.".into())]);
     let folder = Folder::new();
     let file = folder.file("rollout.jsonl", lines.join("\n"));
@@ -274,6 +279,9 @@ fn the_task_of_a_codex_session_stays_and_not_its_environment() {
             left.contains("Find the bug in parse.rs.") && left.contains("No tabs."),
             "{strategy}: {left}"
         );
-        assert!(!left.contains("<cwd>"), "{strategy}: {left}");
+        // `chat` chooses by worth, and `agent` has a ledger.
+        assert!(strategy == "chat" || !left.contains("<cwd>"), "{strategy}: {left}");
+        let names = ["agent", "chat"].contains(&strategy);
+        assert_eq!(left.contains("COMMIT-4711"), names, "{strategy}: {left}");
     }
 }

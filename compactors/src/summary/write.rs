@@ -417,7 +417,7 @@ struct Covered<'a> {
 
 /// Whether a component has added a message, rather than somebody said it.
 fn is_added(message: &Message) -> bool {
-    matches!(message.attribution().source, SourceKind::Context | SourceKind::Compaction)
+    matches!(message.attribution().source, SourceKind::Context | SourceKind::Tool | SourceKind::Compaction)
 }
 
 /// Whether a message is what a user asks.

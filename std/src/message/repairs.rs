@@ -27,7 +27,7 @@ pub enum Repaired {
 /// Carries out the steps of a [`repair`](epitome_core::repair): tells `write` the messages of the repaired request, in order.
 ///
 /// `read` gives the message at a position. `None` leaves out what the step would make of it: a repair of the same messages names
-/// none that is not there. A message is read once for all steps in a row that name it, and not at all to be kept as it is.
+/// none that is not there. A message is read at most once for itself and once for all of its calls, and not at all to be kept as it is.
 ///
 /// An invented result has the name of its tool if `names_results`
 /// ([`Profile::names_results`](epitome_core::Profile::names_results)). Messages that are merged have the attribution of the first
@@ -96,7 +96,10 @@ pub fn apply_repairs<'m, E>(
                             Repaired::Changed(at, message) => Some((Some(at), message)),
                             Repaired::Invented(message) => Some((None, message)),
                         };
-                        first.map(|(at, first)| Last::Merging(Merging::of(at, first).with(&more)))
+                        Some(match first {
+                            Some((at, first)) => Last::Merging(Merging::of(at, first).with(&more)),
+                            None => Last::Whole(Repaired::Kept(position)),
+                        })
                     }
                 };
                 None

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use epitome_core::{Pending, Profile, Repair, repair};
 
 use crate::message::{Message, Repaired, apply_repairs};
-use crate::wire::openai_responses::OwnCalls;
+use crate::wire::openai_responses::CustomCalls;
 
 /// `messages`, legal for `profile`, and what had to be changed. What a provider left for another model than `model` is not
 /// for this one.
@@ -23,7 +23,7 @@ pub(super) fn legal(profile: Profile, model: &str, messages: &[&Message]) -> (Ve
 /// `messages` as they go on from what a service keeps, which are `all` that were said before: results in the form that answers
 /// their calls.
 pub(super) fn continued(all: &[&Message], messages: &[&Message]) -> Vec<Message> {
-    let mut calls = OwnCalls::default();
+    let mut calls = CustomCalls::default();
     all.iter().for_each(|message| calls.push(message));
     let answered = |message: &&Message| calls.answered(message).unwrap_or_else(|| (*message).clone());
     messages.iter().map(answered).collect()

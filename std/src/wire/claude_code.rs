@@ -27,9 +27,9 @@
 //!   together. Answers to parallel calls may hang on the line of their call: they belong to the conversation, after the
 //!   last line of the response.
 //! - What a message says is read as by [`anthropic`](super::anthropic).
-//! - What the tool says in the user's place (reminders, commands of its own and what they printed, the body of a skill, that the
-//!   user interrupted) is context, and no request. A command with arguments is what a person asks, and so is the prompt that it
-//!   stands for.
+//! - What the tool says in the user's place is no request: reminders, commands of its own and an interruption are
+//!   [context](epitome_core::attribution::SourceKind::Context), what a command or another agent returned is a tool's. A command with
+//!   arguments is what a person asks, and so is the prompt that a command stands for.
 //! - A `compact_boundary` begins a conversation, which has a [`ToolCompaction`](super::ToolCompaction); so does a summary
 //!   (`isCompactSummary`) without one. What was before it is a branch.
 //! - A `summary` line names the conversation that ends with its `leafUuid`.

@@ -22,8 +22,9 @@
 //!   are still there after a compaction.
 //! - `response_item` is a message, read as by [`openai_responses`](super::openai_responses). Older files (before the
 //!   summer of 2025) have the items themselves as lines, between lines with a `record_type`.
-//! - What Codex says in the user's place (the rules of `AGENTS.md`, the environment, a skill, an interrupted turn) is context,
-//!   and no request: see [`SourceKind::Context`](epitome_core::attribution::SourceKind::Context). The rules are pinned.
+//! - What Codex says in the user's place is no request: the rules of `AGENTS.md`, the environment and an interrupted turn are
+//!   [context](epitome_core::attribution::SourceKind::Context), what a command or another agent returned is a tool's. The first copy
+//!   of the rules is pinned.
 //! - `compacted` begins a conversation anew: with its `replacement_history`, or, in files that have none, with what the
 //!   users said and the summary. What was before it is a branch of its own, and the compaction says how many messages went.
 //! - `event_msg` with a `token_count` reports the response that stands next to it. Other events repeat for people what the

@@ -29,15 +29,15 @@
 //! - `compaction_trigger` is no message, and stays last. Anything else is kept as it is written.
 
 mod content;
+mod custom_output;
 mod encode;
 mod item;
-mod own_output;
 mod room;
 mod write;
 
+pub(crate) use custom_output::CustomCalls;
 pub(crate) use encode::push_items;
 pub(crate) use item::{message, special_call};
-pub(crate) use own_output::OwnCalls;
 pub(crate) use room::ROOM;
 pub(crate) use write::{write_items, write_record};
 

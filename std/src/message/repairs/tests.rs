@@ -36,9 +36,9 @@ fn message() -> impl Strategy<Value = Message> {
     })
 }
 
-/// Steps in any order, which no repair makes.
+/// Steps in any order, some of which name no message: no repair makes them.
 fn step() -> impl Strategy<Value = Repair> {
-    let positions = 0..9_u32;
+    let positions = 0..12_u32;
     prop_oneof![
         3 => positions.clone().prop_map(Repair::Keep),
         3 => positions.clone().prop_map(|position| Repair::Merge { position }),
@@ -65,14 +65,14 @@ fn applied(steps: &[Repair], named: bool, messages: &[Message]) -> (Vec<Repaired
 
 /// Message after message: each step makes one, or makes the last one anew.
 fn twin(steps: &[Repair], named: bool, messages: &[Message]) -> Vec<(Option<u32>, Message)> {
-    let mut made: Vec<(Option<u32>, Message)> = Vec::new();
+    let mut made: Vec<(Option<u32>, Option<Message>)> = Vec::new();
     for step in steps {
         match *step {
-            Repair::Keep(at) => made.extend(messages.get(at as usize).map(|it| (Some(at), it.clone()))),
+            Repair::Keep(at) => made.push((Some(at), messages.get(at as usize).cloned())),
             Repair::DropReasoning { position } => made.extend(messages.get(position as usize).map(|it| {
                 let mut parts = it.parts().to_vec();
                 parts.retain(|part| !matches!(part, Part::Reasoning(_)));
-                (Some(position), it.clone().with_parts(parts))
+                (Some(position), Some(it.clone().with_parts(parts)))
             })),
             Repair::Abort { position, call } | Repair::Unrecorded { position, call } => {
                 let caller = messages.get(position as usize).filter(|it| it.role() == Role::Assistant);
@@ -82,27 +82,31 @@ fn twin(steps: &[Repair], named: bool, messages: &[Message]) -> Vec<(Option<u32>
                 });
                 made.extend(calls.skip(call as usize).take(1).map(|call| {
                     let result = Message::tool(call.id.clone(), step.invented().unwrap());
-                    (None, if named { result.with_name(call.name.clone()) } else { result })
+                    (None, Some(if named { result.with_name(call.name.clone()) } else { result }))
                 }));
             }
             Repair::Merge { position } => {
-                let Some(more) = messages.get(position as usize) else { continue };
+                let more = messages.get(position as usize);
                 let Some((at, first)) = made.pop() else {
-                    made.push((Some(position), more.clone()));
+                    made.push((Some(position), more.cloned()));
+                    continue;
+                };
+                let (Some(first), Some(more)) = (first.clone(), more) else {
+                    made.push(if more.is_some() { (Some(position), more.cloned()) } else { (at, first) });
                     continue;
                 };
                 let parts = [first.parts(), more.parts()].concat();
                 let mut attribution = first.attribution().clone();
                 attribution.authority = attribution.authority.min(more.attribution().authority);
                 let form = if first.wire().is_none() && more.wire().is_some() { more.clone() } else { first };
-                made.push((at, form.with_parts(parts).with_attribution(attribution)));
+                made.push((at, Some(form.with_parts(parts).with_attribution(attribution))));
             }
-            Repair::BridgeUser => made.push((None, Message::user(BRIDGE_USER))),
-            Repair::BridgeAssistant => made.push((None, Message::assistant(BRIDGE))),
+            Repair::BridgeUser => made.push((None, Some(Message::user(BRIDGE_USER)))),
+            Repair::BridgeAssistant => made.push((None, Some(Message::assistant(BRIDGE)))),
             _ => unreachable!("a step of a new kind"),
         }
     }
-    made
+    made.into_iter().filter_map(|(at, message)| Some((at, message?))).collect()
 }
 
 proptest! {

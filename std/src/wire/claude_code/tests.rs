@@ -44,8 +44,8 @@ fn what_the_tool_says_in_the_users_place_is_no_request() {
     ];
     let transcript = transcript(&text(&lines));
     let sources = transcript.conversations()[0].messages().map(|message| message.attribution().source);
-    let (context, caller) = (SourceKind::Context, SourceKind::Caller);
-    assert_eq!(sources.collect::<Vec<_>>(), [context, context, caller, context]);
+    let (context, tool, caller) = (SourceKind::Context, SourceKind::Tool, SourceKind::Caller);
+    assert_eq!(sources.collect::<Vec<_>>(), [context, tool, caller, context]);
     assert_eq!(transcript.conversations()[0].entries[0].message().id(), Some("u1"));
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use epitome_core::Usage;
+use epitome_core::attribution::Retention;
 use epitome_core::message::Role;
 
 use super::room::item_of;
@@ -20,11 +21,13 @@ pub(super) struct Session<R> {
     pub(super) thread: Thread<R>,
     /// The name of the session.
     pub(super) id: Str,
+    /// Whether the model sees the rules of a project.
+    has_rules: bool,
 }
 
 impl<R> Default for Session<R> {
     fn default() -> Self {
-        Self { thread: Thread::default(), id: Str::default() }
+        Self { thread: Thread::default(), id: Str::default(), has_rules: false }
     }
 }
 
@@ -55,7 +58,7 @@ pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<(), WireEr
         let pieces = found.messages.into_iter().zip(0..);
         entries.extend(pieces.map(|(message, piece)| Entry::of(message, record, piece)));
     }
-    let Session { mut thread, id } = session;
+    let Session { mut thread, id, .. } = session;
     thread.settle();
     let compactions = thread.compactions();
     let now = Left { stage: thread.timeline.now(), messages: thread.len() };
@@ -105,7 +108,8 @@ impl<R: Copy> Session<R> {
             let message = json::nested(raw, item, payload_path(raw, item), |item| {
                 openai_responses::message(source, item)
             })?;
-            let messages: Vec<_> = message.map(told).into_iter().collect();
+            let messages: Vec<_> =
+                message.map(|message| told(message, &mut self.has_rules)).into_iter().collect();
             self.thread.push(&messages);
             return Ok(Some(Said { messages, stays: false }).filter(|said| !said.messages.is_empty()));
         }
@@ -117,7 +121,11 @@ impl<R: Copy> Session<R> {
             Some("\"session_meta\"") => self.begun(source, payload),
             Some("\"compacted\"") => {
                 let messages = replacement(source, payload)?;
-                self.thread.compact(&messages, history(payload)?.is_some());
+                let is_history = history(payload)?.is_some();
+                if is_history {
+                    self.has_rules = messages.iter().any(is_pinned);
+                }
+                self.thread.compact(&messages, is_history);
                 Ok(Some(Said { messages, stays: true }))
             }
             Some("\"event_msg\"") => self.event(payload, keep).map(|()| None),
@@ -216,7 +224,7 @@ pub(super) fn replacement(whole: &Arc<str>, payload: &str) -> Result<Vec<Message
             WireText::new(Format::OpenaiResponses.shared_name(), crate::wire::expect::share(whole, raw));
         return Ok(vec![Message::new(Role::User, vec![Part::Text(text)]).with_wire(wire)]);
     };
-    let mut messages: Vec<Message> = Vec::new();
+    let (mut messages, mut has_rules) = (Vec::<Message>::new(), false);
     let mut at = 0_usize;
     json::known::items(history, |item| {
         let path = format_args!("/replacement_history/{at}");
@@ -224,7 +232,7 @@ pub(super) fn replacement(whole: &Arc<str>, payload: &str) -> Result<Vec<Message
             json::nested(history, item, path, |item| openai_responses::message(whole, item))?
         {
             let wire = message.wire().cloned().map(|wire| wire.with_rejoin(!messages.is_empty()));
-            let message = told(message);
+            let message = told(message, &mut has_rules);
             messages.push(match wire {
                 Some(wire) => message.with_wire(wire),
                 None => message,
@@ -236,7 +244,16 @@ pub(super) fn replacement(whole: &Arc<str>, payload: &str) -> Result<Vec<Message
     Ok(messages)
 }
 
-/// What Codex says in the user's place is no request.
-fn told(message: Message) -> Message {
-    injected::marked(message, Format::Codex)
+/// What Codex says in the user's place is no request. A resumed session has the rules of the project again: they are pinned once.
+fn told(message: Message, has_rules: &mut bool) -> Message {
+    let message = injected::marked(message, Format::Codex);
+    if !is_pinned(&message) || !core::mem::replace(has_rules, true) {
+        return message;
+    }
+    let attribution = message.attribution().clone().with_retention(Retention::Normal);
+    message.with_attribution(attribution)
+}
+
+fn is_pinned(message: &Message) -> bool {
+    message.attribution().retention == Retention::Pinned
 }

@@ -174,6 +174,9 @@ fn what_codex_says_in_the_users_place_is_no_request() {
         r#"{{"timestamp":"t","type":"compacted","payload":{{"message":"","replacement_history":[{history}]}}}}"#
     );
     let lines = [META.to_owned(), item(&rules), item(&environment), item(&says("user", "list")), compacted];
+    let resumed = transcript(&[&lines[..4], &[item(&rules)]].concat());
+    let again = resumed.conversations()[0].messages().last().unwrap().attribution().clone();
+    assert_eq!((again.source, again.retention), (SourceKind::Context, Retention::Normal));
     for conversation in transcript(&lines).conversations() {
         let marks: Vec<_> = conversation
             .messages()

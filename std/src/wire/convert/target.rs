@@ -6,7 +6,7 @@ use epitome_core::message::{MediaKind, Role};
 use super::parts::Told;
 use crate::message::{Media, MediaSource, Message, Part, Str, UnknownPart};
 use crate::wire::json::{Kind, quote, quoted_bytes};
-use crate::wire::openai_responses::OwnCalls;
+use crate::wire::openai_responses::CustomCalls;
 use crate::wire::room::{self, Room};
 use crate::wire::{Format, WireError, anthropic, openai_responses};
 
@@ -135,7 +135,7 @@ impl Target {
         out.reserve(self.written_bytes(&rest));
         // Its items need no text of their own on the way: what was said is copied once.
         if self.format == Format::OpenaiResponses {
-            let mut calls = OwnCalls::default();
+            let mut calls = CustomCalls::default();
             for message in rest {
                 calls.push(message);
                 push_items(&mut out, calls.answered(message).as_ref().unwrap_or(message))?;

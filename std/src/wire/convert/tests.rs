@@ -238,7 +238,7 @@ fn a_new_result_has_the_form_that_answers_its_call() {
         r#"{"role":"user","content":"a"}"#,
         r#"{"type":"custom_tool_call","call_id":"c1","name":"apply_patch","input":"*** x"}"#,
         r#"{"type":"function_call","call_id":"c2","name":"f","arguments":"{}"}"#,
-        r#"{"type":"computer_call","call_id":"c3","action":{"type":"wait"}}"#,
+        r#"{"type":"local_shell_call","call_id":"c3","action":{"type":"exec","command":["ls"]}}"#,
         r#"{"type":"custom_tool_call","call_id":"c4","name":"apply_patch","input":"*** y"}"#,
         r#"{"type":"function_call","call_id":"c4","name":"f","arguments":"{}"}"#,
     ];
@@ -249,7 +249,7 @@ fn a_new_result_has_the_form_that_answers_its_call() {
     for item in [
         r#"{"type":"custom_tool_call_output","call_id":"c1","output":"done"}"#,
         r#"{"type":"function_call_output","call_id":"c2","output":"done"}"#,
-        r#"{"type":"computer_call_output","call_id":"c3","output":"done"}"#,
+        r#"{"type":"function_call_output","call_id":"c3","output":"done"}"#,
     ] {
         assert!(text.contains(item), "{text}");
     }
@@ -260,7 +260,7 @@ fn a_new_result_has_the_form_that_answers_its_call() {
     write_back(&transcript, &mut out).unwrap();
     let output =
         |kind: &str, id: &str| format!(r#"{{"type":"{kind}_output","call_id":"{id}","output":"done"}}"#);
-    let kinds = ["custom_tool_call", "function_call", "computer_call", "function_call"];
+    let kinds = ["custom_tool_call", "function_call", "function_call", "function_call"];
     let outputs = kinds.iter().zip(["c1", "c2", "c3", "c4"]).map(|(kind, id)| output(kind, id));
     let all: Vec<_> = items.map(String::from).into_iter().chain(outputs).collect();
     assert_eq!(String::from_utf8(out).unwrap(), format!("[{}]", all.join(",")));

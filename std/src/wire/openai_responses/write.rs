@@ -5,9 +5,9 @@ use std::sync::Arc;
 use epitome_core::message::Role;
 
 use super::content;
+use super::custom_output;
 use super::encode;
 use super::item::{self, ItemKind};
-use super::own_output;
 use crate::message::{Message, Part};
 use crate::wire::WireError;
 use crate::wire::json::{self, Kind, patch, quote};
@@ -24,7 +24,7 @@ pub(crate) fn write_items(source: Option<&str>, messages: &[&Message]) -> Result
     let [message] = messages else {
         return Err(WireError::unsupported("Responses has one message in each item"));
     };
-    if let Some(source) = source.or_else(|| own_output::form(message))
+    if let Some(source) = source.or_else(|| custom_output::form(message))
         && let Some(patched) = patched(source, message)?
     {
         return Ok(vec![patched]);

@@ -9,7 +9,7 @@ use super::contents::{Contents, Output};
 use super::relink::Links;
 use super::{AsRead, Conversation, Entry, List, Partial, Place, RecordId, Stages, Transcript};
 use crate::wire::json::Slots;
-use crate::wire::openai_responses::OwnCalls;
+use crate::wire::openai_responses::CustomCalls;
 use crate::wire::room;
 use crate::wire::{WireError, WireErrorKind};
 
@@ -116,7 +116,7 @@ impl<'t> Edits<'t> {
         let partial = conversation.partial(&transcript.records);
         // A result that the text did not have takes the form that answers its call.
         let mut calls =
-            conversation.entries.iter().any(|entry| entry.record.is_none()).then(OwnCalls::default);
+            conversation.entries.iter().any(|entry| entry.record.is_none()).then(CustomCalls::default);
         for group in groups(&conversation.entries) {
             let id = group.first().and_then(Entry::record);
             if let Some(calls) = &mut calls {
