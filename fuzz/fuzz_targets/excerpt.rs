@@ -3,7 +3,10 @@
 #![no_main]
 
 use epitome_core::message::{SimpleMessage, ToolCallView};
-use epitome_core::{Budget, Clamp, ClassEstimator, Draft, IndexBuf, OpenCallTree, Outcome, Part, PartKind, Pass, Span, Strategy, TokenCounter as _, Tokens, count_message, count_part, Planner};
+use epitome_core::{
+    Budget, Clamp, ClassEstimator, Draft, IndexBuf, OpenCallTree, Outcome, Part, PartKind, Pass, Planner,
+    Span, Strategy, TokenCounter as _, Tokens, count_message, count_part,
+};
 use epitome_std::history::clamped_text;
 use epitome_std::identifiers::for_each_identifier;
 use libfuzzer_sys::fuzz_target;

@@ -171,7 +171,7 @@ mod tests {
             (
                 ASKED,
                 Format::ClaudeCode,
-                &["<command-name>/plan</command-name>\n<command-args>a TODO app</command-args>"],
+                &["<command-name>/plan</command-name>\n<command-args>a shop</command-args>"],
             ),
             (ASKED, Format::ClaudeCode, &["Split the task."]),
             (ASKED, Format::ClaudeCode, &["Base directory for this skill: /s\n\nFind the bug."]),
