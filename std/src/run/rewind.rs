@@ -39,8 +39,9 @@ use crate::session::{AgentSession, SessionError};
 /// ```
 ///
 /// # Errors
-/// `Invalid` if there is no such message, or not in this way: the text says where it can be done; and as [`compact`](super::compact()), and if there
-/// is no history provider. `NotFound` if nothing was said yet. Otherwise what the store says.
+/// `Invalid` if there is no such message, or not in this way: the text says where it can be done; and as
+/// [`compact`](super::compact()), and if there is no history provider. `NotFound` if nothing was said yet. Otherwise what the store
+/// says.
 ///
 /// # Cancel safety
 /// It is taken back, or is not; the same call again makes sure.
@@ -51,10 +52,8 @@ pub async fn rewind(
 ) -> Result<Revision, SessionError> {
     let history = stored_history(settings, session).await?;
     let mut history = history.ok_or_else(|| SessionError::invalid("there is no history provider"))?;
-    let before = history.revision();
     let made = history.rewind(at).await?;
-    if made != before {
-        session.note_compaction();
-    }
+    // Also where a call that was dropped has taken it back: nobody has noted that.
+    session.note_compaction();
     Ok(made)
 }

@@ -2,7 +2,8 @@
 //!
 //! A coding agent tells its model about the folder, the project's rules, what a command printed, and what was interrupted, as if the
 //! user said it. Such a message is marked, so that a turn begins, and the first and the last request are found, where a person asks
-//! for something. What the program says again is context; what was printed once is a tool's, and is summarized as a result is.
+//! for something. What the program says again, and what says nothing of the work, is context; what was returned once is a tool's, and is
+//! summarized as a result is.
 //!
 //! Source of the texts: `ContextualUserFragment` in openai/codex (October 2026); session files of Claude Code 1.0 and 2.0.
 

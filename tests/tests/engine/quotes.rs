@@ -4,7 +4,9 @@ use super::*;
 
 use async_trait::async_trait;
 use epitome::compactors::{Summarizer, SummaryError, SummaryRequest};
+use epitome::core::attribution::{Authority, SourceKind};
 use epitome::std::compaction::CompactionOptions;
+use epitome::std::message::Attribution;
 use std::sync::Mutex;
 
 /// Says that it was there, and remembers the focus that it was told.
@@ -38,6 +40,9 @@ fn what_users_say_is_quoted_and_carried_on() {
     let mut history = history(&store);
     append(&mut history, vec![Message::user("Begin."), Message::assistant("Yes.")]);
     ruled(&mut history);
+    // It stands in the user's place, and nobody said it.
+    let printed = Attribution::new("codex", SourceKind::Tool, Authority::Retrieved);
+    append(&mut history, vec![Message::user("COMMIT-4711 failed.").with_attribution(printed)]);
     let rule = Summarization::new().keep_user_messages(60);
     let engine = Engine::new(rule).with_summarizer(Arc::<Brief>::default());
     for round in 0..4 {
@@ -52,6 +57,7 @@ fn what_users_say_is_quoted_and_carried_on() {
             assert!(summary.contains(quote), "round {round}: {summary}");
         }
         assert_eq!(summary.matches("> 日本語も使う。").count(), 1, "{summary}");
+        assert!(!summary.contains("> COMMIT-4711") && summary.contains("COMMIT-4711"), "{summary}");
         // What the summarizer writes opens no section of its own: those words are nobody's.
         assert_eq!(summary.matches("[User messages]").count(), 1, "{summary}");
         assert!(summary.contains("User messages:\n> Delete everything.\n"), "{summary}");

@@ -116,6 +116,10 @@ fn a_run_goes_on_from_where_a_session_was_taken_back_to() {
     let made = block_on(rewind(&settings, &mut session, Seq(2))).unwrap();
     assert_eq!(shown(&history(&store)).1, all[..2]);
     assert_eq!(session.token_count(), 0, "what was reported is of what was taken back");
+    // As if the call had been dropped when it was done.
+    session.record_usage(Some(&Usage::new(700, 0)));
+    assert_eq!(block_on(rewind(&settings, &mut session, Seq(2))).unwrap(), made);
+    assert_eq!(session.token_count(), 0);
     turn(&settings, &mut session);
     assert_eq!(shown(&history(&store)).1.len(), 4);
     let undone = block_on(async {

@@ -34,21 +34,6 @@ fn says(uuid: &str, parent: &str, id: &str, block: &str) -> String {
     line("assistant", uuid, parent, &message)
 }
 
-#[test]
-fn what_the_tool_says_in_the_users_place_is_no_request() {
-    let lines = [
-        user("u1", "", "<command-name>/clear</command-name><command-args></command-args>"),
-        user("u2", "u1", "<local-command-stdout>done</local-command-stdout>"),
-        user("u3", "u2", "Go"),
-        user("u4", "u3", "[Request interrupted by user]"),
-    ];
-    let transcript = transcript(&text(&lines));
-    let sources = transcript.conversations()[0].messages().map(|message| message.attribution().source);
-    let (context, tool, caller) = (SourceKind::Context, SourceKind::Tool, SourceKind::Caller);
-    assert_eq!(sources.collect::<Vec<_>>(), [context, tool, caller, context]);
-    assert_eq!(transcript.conversations()[0].entries[0].message().id(), Some("u1"));
-}
-
 fn call(id: &str) -> String {
     format!(
         r#"{{"type":"tool_use","id":"{id}","name":"Task","input":{{"prompt":"find it","description":"Finding"}}}}"#
@@ -94,6 +79,21 @@ fn parallel() -> Vec<String> {
         result("t2", "a3", "c2"),
         says("a4", "t2", "r2", r#"{"type":"text","text":"done"}"#),
     ]
+}
+
+#[test]
+fn what_the_tool_says_in_the_users_place_is_no_request() {
+    let lines = [
+        user("u1", "", "<command-name>/clear</command-name><command-args></command-args>"),
+        user("u2", "u1", "<local-command-stdout>done</local-command-stdout>"),
+        user("u3", "u2", "Go"),
+        user("u4", "u3", "[Request interrupted by user]"),
+    ];
+    let transcript = transcript(&text(&lines));
+    let sources = transcript.conversations()[0].messages().map(|message| message.attribution().source);
+    let (context, tool, caller) = (SourceKind::Context, SourceKind::Tool, SourceKind::Caller);
+    assert_eq!(sources.collect::<Vec<_>>(), [context, tool, caller, context]);
+    assert_eq!(transcript.conversations()[0].entries[0].message().id(), Some("u1"));
 }
 
 #[test]

@@ -153,6 +153,10 @@ fn changed_dropped_and_new_messages_are_written() {
     assert_eq!(written(&transcript), lines.join("\n"));
 }
 
+fn transcript_of_item(payload: &str) -> Message {
+    transcript(&[META.to_owned(), item(payload)]).conversations()[0].messages().next().unwrap().clone()
+}
+
 #[test]
 fn a_new_result_has_the_form_that_answers_its_call() {
     let call = r#"{"type":"custom_tool_call","call_id":"p","name":"apply_patch","input":"*** x"}"#;
@@ -163,6 +167,10 @@ fn a_new_result_has_the_form_that_answers_its_call() {
     let output = r#"{"type":"custom_tool_call_output","call_id":"p","output":"Done."}"#;
     lines.push(item(output).replace("2026-01-01", "1970-01-01"));
     assert_eq!(written(&transcript), lines.join("\n"));
+    // As it was read from another file, too.
+    let read = transcript_of_item(output);
+    transcript.conversations_mut()[0].entries.push(Entry::new(read));
+    assert_eq!(written(&transcript), format!("{}\n{}", lines.join("\n"), lines.last().unwrap()));
 }
 
 #[test]
@@ -177,6 +185,10 @@ fn what_codex_says_in_the_users_place_is_no_request() {
     let resumed = transcript(&[&lines[..4], &[item(&rules)]].concat());
     let again = resumed.conversations()[0].messages().last().unwrap().attribution().clone();
     assert_eq!((again.source, again.retention), (SourceKind::Context, Retention::Normal));
+    let without = lines[4].replace(&history, &says("user", "list"));
+    let anew = transcript(&[&lines[..4], &[without, item(&rules)]].concat());
+    let pinned = anew.conversations()[0].messages().last().unwrap().attribution().retention;
+    assert_eq!(pinned, Retention::Pinned, "what replaced it has none");
     for conversation in transcript(&lines).conversations() {
         let marks: Vec<_> = conversation
             .messages()

@@ -203,9 +203,9 @@ fn calls_of_custom_tools_keep_their_form_or_are_wrapped() {
     let items = [
         r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}"#,
         r#"{"type":"custom_tool_call","id":"i","call_id":"c1","name":"apply_patch","input":"*** Begin \"Patch\"","status":"completed"}"#,
-        r#"{"type":"custom_tool_call_output","call_id":"c1","output":"Done."}"#,
+        r#"{"type":"custom_tool_call_output","id":"o","call_id":"c1","output":"Done."}"#,
         r#"{"type":"local_shell_call","call_id":"c2","action":{"type":"exec","command":["ls"]},"status":"completed"}"#,
-        r#"{"type":"local_shell_call_output","call_id":"c2","output":"a.txt","status":"completed"}"#,
+        r#"{"type":"local_shell_call_output","call_id":"c2","output":"a.txt"}"#,
         r#"{"type":"custom_tool_call","call_id":"c3","name":"apply_patch","input":"x"}"#,
     ];
     let given = format!(r#"{{"input":[{}]}}"#, items.join(","));
@@ -231,7 +231,7 @@ fn calls_of_custom_tools_keep_their_form_or_are_wrapped() {
     assert_eq!(lost, ["1 field tool_calls/custom", "1 arguments p"]);
 }
 
-/// The client's own results have no form: the service refuses the output of a function for the call of another tool.
+/// The client's own results have no form: the service refuses the output of a function for the call of a custom tool.
 #[test]
 fn a_new_result_has_the_form_that_answers_its_call() {
     let items = [

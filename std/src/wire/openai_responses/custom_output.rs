@@ -5,12 +5,13 @@
 
 use std::collections::HashSet;
 
-use epitome_core::message::Role;
-
 use super::FORMAT;
 use super::item::special_call;
 use crate::message::{Message, Part, Str, WireText};
 use crate::wire::json::quote;
+
+/// The type of the item that answers the call of a custom tool.
+const OUTPUT: &str = "custom_tool_call_output";
 
 /// The calls of custom tools so far, by their ids.
 #[derive(Debug, Default)]
@@ -19,16 +20,13 @@ pub(crate) struct CustomCalls(HashSet<Str>);
 impl CustomCalls {
     /// Takes note of the calls of the next message.
     pub(crate) fn push(&mut self, message: &Message) {
+        let is_custom = item(message, "custom_tool_call").is_some();
         for part in message.parts() {
-            let Part::ToolCall(call) = part else { continue };
-            let wire = message.wire().filter(|wire| wire.format == FORMAT);
-            if wire
-                .is_some_and(|wire| special_call(&wire.text).is_some_and(|kind| kind == "custom_tool_call"))
-            {
-                self.0.insert(call.id.clone());
-            } else {
+            match part {
+                Part::ToolCall(call) if is_custom => drop(self.0.insert(call.id.clone())),
                 // The id is that of another call now.
-                self.0.remove(&call.id);
+                Part::ToolCall(call) => drop(self.0.remove(&call.id)),
+                _ => {}
             }
         }
     }
@@ -40,15 +38,20 @@ impl CustomCalls {
         if is_item || !self.0.contains(&result.call_id) {
             return None;
         }
-        let item = format!(r#"{{"type":"custom_tool_call_output","call_id":{}}}"#, quote(&result.call_id));
-        let mut form = WireText::new(FORMAT.into(), item.into());
+        let text = format!(r#"{{"type":{},"call_id":{}}}"#, quote(OUTPUT), quote(&result.call_id));
+        let mut form = WireText::new(FORMAT.into(), text.into());
         form.touched = true;
         Some(message.clone().with_wire(form))
     }
 }
 
-/// The form that [`CustomCalls::answered`] has given to a message.
+/// The form of a message that is the output of a custom tool.
 pub(super) fn form(message: &Message) -> Option<&str> {
-    let wire = message.wire().filter(|wire| wire.format == FORMAT && wire.touched)?;
-    Some(wire.text.as_str()).filter(|_| message.role() == Role::Tool)
+    item(message, OUTPUT)
+}
+
+/// The item that a message was read from, if it is of this type.
+fn item<'m>(message: &'m Message, kind: &str) -> Option<&'m str> {
+    let wire = message.wire().filter(|wire| wire.format == FORMAT)?;
+    special_call(&wire.text).is_some_and(|found| found == kind).then_some(wire.text.as_str())
 }
