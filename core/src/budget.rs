@@ -32,7 +32,7 @@ pub const WINDOW_DEFAULT: u64 = 128_000;
 pub const RESERVE_MAX: u64 = 8_192;
 
 /// Where a window of 128,000 is compacted. Of another window it is 78 %, which is the same share.
-pub(crate) const TRIGGER_DEFAULT: u64 = 100_000;
+const TRIGGER_DEFAULT: u64 = 100_000;
 const TRIGGER_PERCENT: u64 = 78;
 /// A pass that frees less than this share of the window, in percent, costs more than it gives: it voids the provider's
 /// prompt cache from the first changed message on.

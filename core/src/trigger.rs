@@ -11,7 +11,6 @@ pub use pacing::{Pacing, Wait, WaitReason};
 pub use view::TriggerView;
 
 use crate::Pass;
-use crate::budget::TRIGGER_DEFAULT;
 
 /// A condition on a conversation under which a pass is due. It says when to plan; a [`Budget`](crate::Budget)'s goal says
 /// down to where.
@@ -66,9 +65,9 @@ enum Condition<'a> {
 }
 
 impl Default for Trigger<'_> {
-    /// The next request has more than 100,000 tokens: the threshold of the auto-compaction that this follows.
+    /// [`Trigger::budget`].
     fn default() -> Self {
-        Self::tokens(TRIGGER_DEFAULT)
+        Self::budget()
     }
 }
 

@@ -36,6 +36,7 @@ mod call;
 mod client;
 mod input;
 mod shared;
+mod stream;
 mod tools;
 
 use core::fmt;
@@ -49,6 +50,7 @@ use crate::session::{AgentSession, ServiceSessionId, SessionError};
 pub use client::{ChatClient, ChatRequest, ClientError, DeltaSink, SessionForgotten};
 pub use input::Input;
 pub use shared::{Concurrency, SharedSession};
+pub use stream::RunStream;
 pub use tools::{ToolFuture, ToolOutput};
 
 use self::tools::ToolRunner;
@@ -91,11 +93,20 @@ pub struct Agent {
     client: Arc<dyn ChatClient>,
     tool_runner: Option<Arc<ToolRunner>>,
     tool_rounds_max: u32,
+    parallel_calls_max: usize,
     concurrency: Concurrency,
 }
 
 /// How often a run goes from the model to tools and back: more is more often a loop than work.
 pub const TOOL_ROUNDS_MAX: u32 = 40;
+
+/// How many tool calls of one answer run at once. Agent Framework runs all of them at once; the limit keeps a model that asks for a
+/// hundred files from opening a hundred at once.
+pub const PARALLEL_CALLS_MAX: usize = 8;
+
+/// How often an agent compacts a request that the provider refuses as too long, and sends it again: once by what the refusal says,
+/// and once harder.
+pub const OVERFLOW_COMPACTIONS_MAX: u32 = 2;
 
 impl Agent {
     /// The agent of this id over `client`, without instructions, tools and providers.
@@ -112,6 +123,7 @@ impl Agent {
             client: Arc::new(client),
             tool_runner: None,
             tool_rounds_max: TOOL_ROUNDS_MAX,
+            parallel_calls_max: PARALLEL_CALLS_MAX,
             concurrency: Concurrency::default(),
         }
     }
@@ -130,6 +142,14 @@ impl Agent {
     #[must_use]
     pub const fn with_tool_rounds_max(mut self, rounds: u32) -> Self {
         self.tool_rounds_max = rounds;
+        self
+    }
+
+    /// The same with another limit of tool calls of one answer that run at once; the default is [`PARALLEL_CALLS_MAX`], and with 1
+    /// they run one after the other, in the order of the answer. Their results are in that order in any case. 0 counts as 1.
+    #[must_use]
+    pub const fn with_parallel_calls_max(mut self, calls: usize) -> Self {
+        self.parallel_calls_max = if calls == 0 { 1 } else { calls };
         self
     }
 

@@ -105,7 +105,7 @@ pub use error::{WireError, WireErrorKind};
 pub use forgotten::session_forgotten;
 pub use format::Format;
 pub use outline::{Outline, OutlinedConversation};
-pub use overflow::{Overflow, context_overflow};
+pub use overflow::{ContextOverflow, context_overflow};
 pub use read::{Detection, ReadOptions, detect, read};
 pub use stream::{LineRecord, SessionLines};
 pub use transcript::{

@@ -84,7 +84,7 @@ fn one_run(times: usize) {
             let store = Arc::new(MemoryStore::new());
             let settings = over(store.clone());
             block_on(async {
-                let counter = Arc::clone(&settings.counter);
+                let counter = Arc::clone(settings.counter());
                 let mut history = History::open(store, SessionId::new("s"), counter).await.unwrap();
                 let said =
                     (0..VISIBLE / 2).flat_map(|_| [Message::user(QUESTION), Message::assistant(ANSWER)]);

@@ -1,27 +1,32 @@
 //! The loop from the model to tools and back.
 
 use core::future::Future;
-use core::ops::ControlFlow;
 use core::panic::AssertUnwindSafe;
 
-use futures::FutureExt;
+use futures::{FutureExt, StreamExt, stream};
 
-use super::{Agent, ChatRequest, ClientError, Input, SessionForgotten, SharedSession, ToolOutput};
+use super::stream::Pieces;
+use super::{
+    Agent, ChatRequest, ClientError, Input, OVERFLOW_COMPACTIONS_MAX, SessionForgotten, SharedSession,
+    ToolOutput,
+};
 use crate::message::{Message, Part, ToolCall};
-use crate::run::{Delta, ModelResponse, Prompt, Run, RunError, RunOptions, RunOutcome};
+use crate::run::{Delta, ModelResponse, Prompt, RequestHandle, Run, RunError, RunOptions, RunOutcome};
 use crate::session::AgentSession;
-
-/// Looks at an answer while it arrives.
-type Listener<'a> = dyn FnMut(&Delta) -> ControlFlow<()> + Send + 'a;
+use crate::wire::ContextOverflow;
 
 impl Agent {
     /// Runs: asks the model, runs the tools that it calls, and so on, until it calls none.
     ///
+    /// If the client says that the request is longer than the model's window
+    /// ([`ContextOverflow`](crate::wire::ContextOverflow)), the agent compacts it and asks again, at most
+    /// [`OVERFLOW_COMPACTIONS_MAX`] times.
+    ///
     /// # Errors
-    /// [`RunError::Model`] if the client failed, and [`RunError::ToolRounds`] if the model does not stop calling tools:
-    /// what was said is stored. Otherwise as [`Run::begin`], [`Run::prompt`] and [`Run::finish`]; a failure of the latter
-    /// comes when the model has answered. A run with the same token then says [`RunError::AlreadyStored`] if the history
-    /// that loads has stored it.
+    /// [`RunError::Model`] if the client failed, [`RunError::ContextOverflow`] if the request could not be made to fit, and
+    /// [`RunError::ToolRounds`] if the model does not stop calling tools: what was said is stored. [`RunError::AfterAnswer`], with
+    /// the answer, if a provider failed after it; a run with the same token then says [`RunError::AlreadyStored`] if the history
+    /// that loads has stored it. Otherwise as [`Run::begin`] and [`Run::prompt`].
     ///
     /// # Cancel safety
     /// The session can be used, written and loaded. What is stored is what the agent's
@@ -33,24 +38,6 @@ impl Agent {
         options: &RunOptions,
     ) -> Result<RunOutcome, RunError> {
         self.drive(session, input.into(), options, None).await
-    }
-
-    /// The same, and `on_delta` sees the answers as they arrive. When it breaks, the run ends: what has arrived is stored,
-    /// marked incomplete.
-    ///
-    /// # Errors
-    /// As [`Agent::run`].
-    ///
-    /// # Cancel safety
-    /// As [`Agent::run`].
-    pub async fn run_streaming(
-        &self,
-        session: &mut AgentSession,
-        input: impl Into<Input> + Send,
-        options: &RunOptions,
-        mut on_delta: impl FnMut(&Delta) -> ControlFlow<()> + Send,
-    ) -> Result<RunOutcome, RunError> {
-        self.drive(session, input.into(), options, Some(&mut on_delta)).await
     }
 
     /// The same on a session that others run on too.
@@ -87,12 +74,12 @@ impl Agent {
         self.drive(&mut session, input.into(), options, None).await
     }
 
-    async fn drive(
+    pub(super) async fn drive(
         &self,
         session: &mut AgentSession,
         input: Input,
         options: &RunOptions,
-        mut listener: Option<&mut Listener<'_>>,
+        pieces: Option<&Pieces>,
     ) -> Result<RunOutcome, RunError> {
         let mut run = Run::begin(&self.settings, session, input.into_messages(), options).await?;
         let mut rounds = 0_u32;
@@ -104,114 +91,152 @@ impl Agent {
                     return Err(RunError::ToolRounds { rounds_max: self.tool_rounds_max });
                 }
                 rounds = rounds.saturating_add(1);
-                self.run_tools(&mut run, calls).await?;
+                self.run_tools(&mut run, calls, pieces).await?;
             }
-            let stopped = match listener.as_deref_mut() {
-                Some(listener) => self.ask_streaming(&mut run, options, listener).await?,
-                None => self.ask(&mut run, options).await?,
-            };
-            if stopped.is_break() {
-                return run.abandon().await;
+            if !pieces.is_some_and(Pieces::is_stopped) {
+                self.ask(&mut run, options, pieces).await?;
+            }
+            if pieces.is_some_and(Pieces::is_stopped) {
+                let ended = run.abandon().await;
+                return with_answer(&mut run, ended);
             }
             if self.tool_runner.is_none() || run.pending_calls().is_empty() {
-                return run.finish().await;
+                let ended = run.finish().await;
+                return with_answer(&mut run, ended);
             }
         }
     }
 
-    async fn run_tools(&self, run: &mut Run<'_>, calls: Vec<ToolCall>) -> Result<(), RunError> {
+    async fn run_tools(
+        &self,
+        run: &mut Run<'_>,
+        calls: Vec<ToolCall>,
+        pieces: Option<&Pieces>,
+    ) -> Result<(), RunError> {
         let Some(tool_runner) = &self.tool_runner else { return Err(RunError::pending(calls)) };
-        let mut results = Vec::with_capacity(calls.len());
-        for call in calls {
+        let results = calls.into_iter().map(|call| async move {
             let id = call.id.clone();
             // A tool that panics has failed, as far as the model is told.
             let output = AssertUnwindSafe(async { tool_runner(call).await }).catch_unwind().await;
-            results.push(output.unwrap_or_else(|_| ToolOutput::failed("the tool panicked")).into_message(id));
+            output.unwrap_or_else(|_| ToolOutput::failed("the tool panicked")).into_message(id)
+        });
+        let results = stream::iter(results).buffered(self.parallel_calls_max).collect::<Vec<_>>();
+        match pieces {
+            Some(pieces) => {
+                pieces.unless_stopped(results).await.map_or(Ok(()), |results| run.answer(results))
+            }
+            None => run.answer(results.await),
         }
-        run.answer(results)
     }
 
-    async fn ask(&self, run: &mut Run<'_>, options: &RunOptions) -> Result<ControlFlow<()>, RunError> {
+    /// Asks the model for one answer. A request that a service refuses in a way that can be helped is made again.
+    async fn ask(
+        &self,
+        run: &mut Run<'_>,
+        options: &RunOptions,
+        pieces: Option<&Pieces>,
+    ) -> Result<(), RunError> {
+        let mut compactions = 0_u32;
         loop {
             let prompt = run.prompt().await?;
-            let request = ChatRequest::new(&prompt, &options.options, &self.settings.model);
-            match unwinding(async { self.client.complete(&request).await }).await {
-                Ok(response) => {
-                    run.record(prompt.handle, response).await?;
-                    return Ok(ControlFlow::Continue(()));
+            let refused = match pieces {
+                Some(pieces) => self.stream_once(run, options, prompt, pieces).await?,
+                None => self.complete_once(run, options, prompt).await?,
+            };
+            let Some((handle, error)) = refused else { return Ok(()) };
+            if let Some(overflow) = error.downcast_ref::<ContextOverflow>().copied() {
+                let cause = match compactions < OVERFLOW_COMPACTIONS_MAX {
+                    true => run.refused(handle, overflow).await.err(),
+                    false => None,
+                };
+                if cause.is_none() && compactions < OVERFLOW_COMPACTIONS_MAX {
+                    compactions = compactions.saturating_add(1);
+                    continue;
                 }
-                // It keeps nothing then, so that this is so once.
-                Err(error) if error.is::<SessionForgotten>() && run.can_send_anew() => {
-                    run.forgotten(prompt.handle).await?;
-                }
-                Err(error) => {
-                    run.fail().await?;
-                    return Err(RunError::Model(error));
-                }
+                run.fail().await?;
+                return Err(RunError::ContextOverflow { overflow, compactions, cause: cause.map(Box::new) });
             }
+            // The service keeps nothing then, so that this is so once.
+            if error.is::<SessionForgotten>() && run.can_send_anew() {
+                run.forgotten(handle).await?;
+                continue;
+            }
+            run.fail().await?;
+            return Err(RunError::Model(error));
         }
     }
 
-    async fn ask_streaming(
+    async fn complete_once(
         &self,
         run: &mut Run<'_>,
         options: &RunOptions,
-        listener: &mut Listener<'_>,
-    ) -> Result<ControlFlow<()>, RunError> {
-        loop {
-            if let Some(stopped) = self.ask_piecemeal(run, options, &mut *listener).await? {
-                return Ok(stopped);
+        prompt: Prompt,
+    ) -> Result<Option<Refused>, RunError> {
+        let request = ChatRequest::new(&prompt, &options.options, self.settings.model());
+        Ok(match unwinding(async { self.client.complete(&request).await }).await {
+            Ok(response) => {
+                run.record(prompt.handle, response).await?;
+                None
             }
-        }
+            Err(error) => Some((prompt.handle, error)),
+        })
     }
 
-    /// Asks once; `None` if the service has forgotten what the request goes on from, and the next sends all.
-    async fn ask_piecemeal(
+    async fn stream_once(
         &self,
         run: &mut Run<'_>,
         options: &RunOptions,
-        listener: &mut Listener<'_>,
-    ) -> Result<Option<ControlFlow<()>>, RunError> {
-        let Prompt { handle, messages, tools, service_session_id, .. } = run.prompt().await?;
+        prompt: Prompt,
+        pieces: &Pieces,
+    ) -> Result<Option<Refused>, RunError> {
+        let Prompt { handle, messages, tools, service_session_id, .. } = prompt;
         run.begin_response(handle)?;
         let request = ChatRequest {
             messages: &messages,
             tools: &tools,
             options: &options.options,
-            model: &self.settings.model,
+            model: self.settings.model(),
             service_session_id: service_session_id.as_ref(),
         };
-        let mut stopped = ControlFlow::Continue(());
+        let mut is_heard = false;
         let mut sink = |delta: Delta| {
-            if stopped.is_continue() && run.extend_response(&delta).is_ok() {
-                stopped = listener(&delta);
+            if run.extend_response(&delta).is_ok() {
+                is_heard = true;
+                pieces.push(delta);
             }
-            stopped
         };
-        let answer = unwinding(async { self.client.stream(&request, &mut sink).await }).await;
-        match answer {
-            _ if stopped.is_break() => return Ok(Some(stopped)),
-            Ok(None) => run.finish_response().await?,
-            Ok(Some(response)) => {
-                for text in texts(&response) {
-                    // It is whole: there is nothing left to stop.
-                    let _ = listener(&Delta::text(text));
-                }
+        let answer = unwinding(async { self.client.stream(&request, &mut sink).await });
+        match pieces.unless_stopped(answer).await {
+            // The run is abandoned, with what has arrived.
+            None => {}
+            Some(Ok(None)) => run.finish_response().await?,
+            Some(Ok(Some(response))) => {
+                // What was heard piece by piece is not said again.
+                texts(&response).filter(|_| !is_heard).for_each(|text| pieces.push(Delta::text(text)));
                 run.replace_response(response).await?;
             }
-            Err(error) if error.is::<SessionForgotten>() && run.can_send_anew() => {
-                if let Some(handle) = run.unanswered() {
-                    run.forgotten(handle).await?;
+            Some(Err(error)) => match if is_heard { None } else { run.unanswered() } {
+                Some(handle) => return Ok(Some((handle, error))),
+                // A part of an answer is no refusal: it stays, and nothing is asked again.
+                None => {
+                    run.abandon().await?;
+                    return Err(RunError::Model(error));
                 }
-                return Ok(None);
-            }
-            Err(error) => {
-                run.abandon().await?;
-                return Err(RunError::Model(error));
-            }
+            },
         }
-        Ok(Some(stopped))
+        Ok(None)
     }
+}
+
+/// A request that has no answer, and why. It may be made again.
+type Refused = (RequestHandle, ClientError);
+
+/// How a run has ended whose model has answered: its caller gets the answer also where a provider has failed.
+fn with_answer(run: &mut Run<'_>, ended: Result<RunOutcome, RunError>) -> Result<RunOutcome, RunError> {
+    ended.map_err(|error| match error {
+        RunError::Providers(failures) => RunError::AfterAnswer { outcome: Box::new(run.over()), failures },
+        other => other,
+    })
 }
 
 /// A client that panics has failed; what the panic says is not repeated.

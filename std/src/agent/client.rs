@@ -2,7 +2,6 @@
 
 use core::error::Error;
 use core::fmt;
-use core::ops::ControlFlow;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -45,12 +44,12 @@ pub trait ChatClient: Send + Sync {
     /// Calls the model and waits for the whole answer.
     ///
     /// # Errors
-    /// Whatever went wrong. The run ends with it; what was said before the call is stored. With [`SessionForgotten`] it goes
-    /// on, if the history is stored here.
+    /// Whatever went wrong. The run ends with it; what was said before the call is stored. With two errors it goes on:
+    /// [`ContextOverflow`](crate::wire::ContextOverflow), if the agent compacts, and [`SessionForgotten`], if the history is stored
+    /// here.
     async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError>;
 
-    /// Calls the model and tells the answer piece by piece, as it arrives. When it is told to break, nobody listens any
-    /// more, and it returns.
+    /// Calls the model and tells the answer piece by piece, as it arrives. The future is dropped when nobody listens any more.
     ///
     /// A client that cannot do so returns the whole answer instead, as this one does.
     ///
@@ -96,8 +95,8 @@ impl fmt::Display for SessionForgotten {
 
 impl Error for SessionForgotten {}
 
-/// Takes an answer piece by piece. [`ControlFlow::Break`] says that nobody listens any more.
-pub type DeltaSink<'a> = dyn FnMut(Delta) -> ControlFlow<()> + Send + 'a;
+/// Takes an answer piece by piece.
+pub type DeltaSink<'a> = dyn FnMut(Delta) + Send + 'a;
 
 /// What a client sends.
 #[derive(Clone, Copy)]

@@ -4,9 +4,9 @@ use core::any::Any;
 use core::fmt;
 use std::sync::Arc;
 
-use epitome_core::{Pacing, Trigger, WINDOW_DEFAULT};
+use epitome_core::{Pacing, Trigger};
 
-use super::{Compactor, PaybackRule};
+use super::Compactor;
 use crate::history::Pins;
 use crate::message::Str;
 
@@ -56,26 +56,27 @@ impl Compaction {
 /// let auto = AutoCompaction::new(Arc::new(nothing))
 ///     .with_trigger(Trigger::tokens(80_000))
 ///     .with_points(RunPoints::default().and_before_call());
-/// assert_eq!(auto.options.window(), 128_000);
+/// assert_eq!(auto.options.window(), None, "that of the agent's model");
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AutoCompaction {
     /// Who compacts.
     pub compactor: Arc<dyn Compactor>,
-    /// When it is due; by default when the next request has more than 100,000 tokens.
+    /// When it is due; by default when the next request has more tokens than the trigger of the run's budget: 78 % of the model's
+    /// window, which is 100,000 tokens where no model is named.
     pub trigger: Trigger<'static>,
     /// When a compactor that can begin before it is due begins: see [`Compactor::as_early`]. `None`, by default, is when the
-    /// next request has more than 80 % of what makes a compaction due. With a [`PaybackRule`], a compaction is due from here
-    /// on if the provider's cache has expired.
+    /// next request has more than 80 % of what makes a compaction due. Where a compaction has to pay, it is due from here on if
+    /// the provider's cache has expired.
     pub early: Option<Trigger<'static>>,
     /// Where in a run the trigger is looked at.
     pub points: RunPoints,
     /// In how many requests at most one compaction is made, unless the next request would not fit; 2 by default
     /// ([`Pacing::SPACING_TURNS`]). 0 and 1 are no limit.
     pub spacing: u32,
-    /// The rule that a compaction has to pay for itself. `None`, by default, is no such rule.
-    pub payback: Option<PaybackRule>,
+    /// Within how many requests a compaction has to pay for itself. `None`, by default, is no such rule.
+    pub payback: Option<u64>,
     /// What the compactor is told.
     pub options: CompactionOptions,
 }
@@ -125,9 +126,13 @@ impl AutoCompaction {
         self
     }
 
-    /// The same, which compacts only if the compaction pays within the requests that `rule` expects. A plan that saves less is not
-    /// carried out and no model writes its summaries, as long as the next request fits
-    /// ([`RunEvent::DoesNotPay`](crate::run::RunEvent::DoesNotPay)).
+    /// The same, which compacts only if the compaction pays within `requests` requests, at the prices of the agent's model. A plan
+    /// that saves less is not carried out and no model writes its summaries, as long as the next request fits
+    /// ([`RunEvent::DoesNotPay`](crate::run::RunEvent::DoesNotPay)). [`PaybackRule::REQUESTS`](super::PaybackRule::REQUESTS) is a
+    /// number for agents that work on long tasks. The formula is that of [`PaybackRule`](super::PaybackRule).
+    ///
+    /// *Prices*: those of [`RunSettings::model_row`](crate::run::RunSettings::model_row). Without them there is no rule, and the run
+    /// tells so ([`RunEvent::NoPrices`](crate::run::RunEvent::NoPrices)).
     ///
     /// *After idle time*: if the provider's cache has expired since the session's last request, the next request is written anew,
     /// compacted or not. A compaction is then due earlier: at the line of [`AutoCompaction::early`], with the goal that the trigger
@@ -141,20 +146,16 @@ impl AutoCompaction {
     /// ```
     /// use std::sync::Arc;
     /// use epitome_std::compaction::{AutoCompaction, CompactionOptions, Held, MessagesCompactor, PaybackRule};
-    /// use epitome_std::models::Models;
+    /// use epitome_std::run::RunSettings;
     ///
     /// # let compactor = MessagesCompactor::new("nothing", |messages: Vec<Held>, _: CompactionOptions| async move { Ok(messages) });
-    /// let model = Models::builtin().find("claude-sonnet-4-5")?;
-    /// let mut auto = AutoCompaction::new(Arc::new(compactor));
-    /// if let Some(prices) = model.prices {
-    ///     auto = auto.with_payback(PaybackRule::new(prices).with_requests(30));
-    /// }
-    /// assert_eq!(auto.payback.map(|rule| rule.requests), Some(30));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// let auto = AutoCompaction::new(Arc::new(compactor)).with_payback(PaybackRule::REQUESTS);
+    /// let settings = RunSettings::new("helper").with_model("claude-sonnet-4-5").with_compaction(auto);
+    /// assert!(settings.model_row().is_some_and(|model| model.prices.is_some()));
     /// ```
     #[must_use]
-    pub const fn with_payback(mut self, rule: PaybackRule) -> Self {
-        self.payback = Some(rule);
+    pub const fn with_payback(mut self, requests: u64) -> Self {
+        self.payback = Some(requests);
         self
     }
 
@@ -236,24 +237,53 @@ impl Default for RunPoints {
 /// ```
 /// use epitome_std::compaction::CompactionOptions;
 ///
-/// assert_eq!(CompactionOptions::default().window(), 128_000);
+/// assert_eq!(CompactionOptions::default().window(), None);
 /// let options = CompactionOptions::default().with_window(32_000).with_own("of a type that my compactor knows");
+/// assert_eq!(options.window(), Some(32_000));
 /// assert_eq!(options.own::<&str>(), Some(&"of a type that my compactor knows"));
 /// assert_eq!(options.own::<u8>(), None);
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct CompactionOptions {
-    window: u64,
+    window: Option<u64>,
+    reserve: Option<u64>,
+    goal: Option<u64>,
+    min_reclaim: Option<u64>,
     pins: Pins,
     focus: Option<Str>,
     own: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl CompactionOptions {
-    /// The same with another window, in tokens: what the model takes.
+    /// The same with another window than the model's, in tokens.
     #[must_use]
     pub const fn with_window(mut self, window: u64) -> Self {
-        self.window = window;
+        self.window = Some(window);
+        self
+    }
+
+    /// The same with so many tokens of the window kept free for the answer. More than half of the window counts as half of it.
+    #[must_use]
+    pub const fn with_reserve(mut self, tokens: u64) -> Self {
+        self.reserve = Some(tokens);
+        self
+    }
+
+    /// The same with another goal: the size that a compaction aims at, in tokens of the next request.
+    ///
+    /// A goal at or above the size that made the compaction due counts as just below it.
+    #[must_use]
+    pub const fn with_goal(mut self, tokens: u64) -> Self {
+        self.goal = Some(tokens);
+        self
+    }
+
+    /// The same with another least amount that a compaction has to free, in tokens: one that frees less is not made, unless the next
+    /// request would not fit. More than what lies between the trigger and the goal counts as that. With 0 each compaction is made,
+    /// also in a conversation of short turns.
+    #[must_use]
+    pub const fn with_min_reclaim(mut self, tokens: u64) -> Self {
+        self.min_reclaim = Some(tokens);
         self
     }
 
@@ -280,10 +310,30 @@ impl CompactionOptions {
         self
     }
 
-    /// What the model takes, in tokens.
+    /// The window, in tokens; `None` stands for that of the agent's model, which is 128,000 where nothing is known of the model.
     #[must_use]
-    pub const fn window(&self) -> u64 {
+    pub const fn window(&self) -> Option<u64> {
         self.window
+    }
+
+    /// What is kept free for the answer, in tokens; `None` stands for that of the model's budget: an eighth of the window, and at most
+    /// 8,192 tokens ([`RESERVE_MAX`](epitome_core::RESERVE_MAX)).
+    #[must_use]
+    pub const fn reserve(&self) -> Option<u64> {
+        self.reserve
+    }
+
+    /// The size that a compaction aims at, in tokens; `None` stands for half of the amount of tokens that made it due. If nothing such
+    /// made it due, or the caller asks for it, the strategy decides then.
+    #[must_use]
+    pub const fn goal(&self) -> Option<u64> {
+        self.goal
+    }
+
+    /// What a compaction has to free at least, in tokens; `None` stands for 2 % of the window.
+    #[must_use]
+    pub const fn min_reclaim(&self) -> Option<u64> {
+        self.min_reclaim
     }
 
     /// What has to stay.
@@ -305,16 +355,13 @@ impl CompactionOptions {
     }
 }
 
-impl Default for CompactionOptions {
-    fn default() -> Self {
-        Self { window: WINDOW_DEFAULT, pins: Pins::default(), focus: None, own: None }
-    }
-}
-
 impl fmt::Debug for CompactionOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CompactionOptions")
             .field("window", &self.window)
+            .field("reserve", &self.reserve)
+            .field("goal", &self.goal)
+            .field("min_reclaim", &self.min_reclaim)
             .field("pins", &self.pins)
             .field("focus", &self.focus.is_some())
             .field("own", &self.own.is_some())

@@ -55,7 +55,7 @@ pub(crate) use storing::RunPlace;
 pub struct HistoryProvider {
     source_id: Box<str>,
     backing: Backing,
-    counter: Arc<dyn TokenCounter + Send + Sync>,
+    counter: Option<Arc<dyn TokenCounter + Send + Sync>>,
     session_prefix: Box<str>,
     load_messages: bool,
     store_inputs: bool,
@@ -93,7 +93,7 @@ impl HistoryProvider {
         Self {
             source_id,
             backing,
-            counter: Arc::new(ClassEstimator::new()),
+            counter: None,
             session_prefix: Box::default(),
             load_messages: true,
             store_inputs: true,
@@ -112,10 +112,10 @@ impl HistoryProvider {
         self
     }
 
-    /// The same with another counter; the default is the estimator.
+    /// The same with a counter of its own. The default is that of the run, and the estimator outside of a run.
     #[must_use]
     pub fn with_counter(mut self, counter: Arc<dyn TokenCounter + Send + Sync>) -> Self {
-        self.counter = counter;
+        self.counter = Some(counter);
         self
     }
 
@@ -196,7 +196,7 @@ impl HistoryProvider {
         let span = debug_span!("load", source_id = &*self.source_id);
         async {
             let (store, id) = self.place(session, state).await?;
-            let history = History::open(store, id, Arc::clone(&self.counter)).await?;
+            let history = History::open(store, id, self.counter(session)).await?;
             debug!(messages = history.live().len(), tokens = history.index().tokens(), "loaded");
             Ok(history)
         }
@@ -216,7 +216,7 @@ impl HistoryProvider {
         let span = debug_span!("load", source_id = &*self.source_id, tail = true);
         async {
             let (store, id) = self.place(session, state).await?;
-            Ok(History::open_tail(store, id, Arc::clone(&self.counter)).await?)
+            Ok(History::open_tail(store, id, self.counter(session)).await?)
         }
         .instrument(span)
         .await
@@ -230,11 +230,14 @@ impl HistoryProvider {
     ) -> Result<(Arc<dyn HistoryStore>, SessionId), SessionError> {
         let store: Arc<dyn HistoryStore> = match &self.backing {
             Backing::Store(store) => Arc::clone(store),
-            Backing::Session => {
-                session.memory_store(&self.source_id, state, Arc::clone(&self.counter)).await?
-            }
+            Backing::Session => session.memory_store(&self.source_id, state, self.counter(session)).await?,
         };
         Ok((store, self.name(session.session_id())))
+    }
+
+    fn counter(&self, session: &AgentSession) -> Arc<dyn TokenCounter + Send + Sync> {
+        let known = self.counter.as_ref().or(session.counter.as_ref());
+        known.map_or_else(|| Arc::new(ClassEstimator::new()) as _, Arc::clone)
     }
 
     /// The name of a session in the store.

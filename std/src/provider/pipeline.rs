@@ -5,7 +5,6 @@ use core::panic::AssertUnwindSafe;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
-use epitome_core::TokenCounter;
 use futures::FutureExt;
 use serde_json::Value;
 use tracing::{Instrument, debug_span, warn};
@@ -93,21 +92,14 @@ impl Providers {
     }
 
     /// The providers of one run: these, or the in-memory history if there are none at all, the service keeps no history of
-    /// the session, and the run's options do not say `store: true`. That history counts with `counter`, as the run does. This list
-    /// stays as it is.
+    /// the session, and the run's options do not say `store: true`. This list stays as it is.
     #[must_use]
-    pub fn for_run(
-        &self,
-        session: &AgentSession,
-        context: &SessionContext,
-        counter: &Arc<dyn TokenCounter + Send + Sync>,
-    ) -> Self {
+    pub fn for_run(&self, session: &AgentSession, context: &SessionContext) -> Self {
         let service_stores = context.options().get("store") == Some(&Value::Bool(true));
         if !self.list.is_empty() || session.service_session_id().is_some() || service_stores {
             return self.clone();
         }
-        let history = HistoryProvider::in_memory().with_counter(Arc::clone(counter));
-        Self { list: vec![Arc::new(history)], warned: Arc::clone(&self.warned) }
+        Self { list: vec![Arc::new(HistoryProvider::in_memory())], warned: Arc::clone(&self.warned) }
     }
 
     /// Asks the providers in order to add to the run. History providers that do not load are left out, and all of them if

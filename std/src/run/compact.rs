@@ -8,7 +8,7 @@ use tracing::{Instrument, debug, debug_span, warn};
 
 use super::due::{self, Measure};
 use super::live::Run;
-use super::pass::{Look, Passed, Remarks, Task, Told, pass};
+use super::pass::{Look, Passed, Remarks, Setup, Task, Told, pass};
 use super::served::service_managed;
 use super::{Point, RequestHandle, RunError, RunEvent, RunSettings, Skipped, render, scratch};
 use crate::compaction::{
@@ -18,6 +18,7 @@ use crate::compaction::{
 use crate::history::History;
 use crate::provider::{ContextProvider, HistoryProvider, Providers, open_history};
 use crate::session::{AgentSession, SessionContext, SessionError, SessionErrorKind};
+use crate::wire::ContextOverflow;
 
 /// Compacts what is stored of a session, now: whether it is due is not asked.
 ///
@@ -59,12 +60,12 @@ pub async fn compact(
     };
     history.set_pins(options.pins().clone())?;
     let (counted, stamp) = (history.index().tokens(), stamp_of(&history));
-    let measure = Measure::of(session, settings.model_key(), options.window(), counted, stamp);
-    let whole = due::budget(options.window());
+    let whole = due::budget(settings, session, Some(&options));
+    let measure = Measure::of(session, settings.model_key(), whole, counted, stamp);
     let ledger = session.ledger_for(settings.model_key(), whole);
-    let budget = due::plan_budget(&whole, None, measure.size.tokens, counted, ledger);
+    let budget = due::plan_budget(&whole, &options, None, measure.size.tokens, counted, ledger);
     let kind = Pass::Manual;
-    let task = Task { compactor, options: &options, budget, kind, request: None, payback: None };
+    let task = Task { compactor, options: &options, whole, budget, kind, request: None, payback: None };
     let Passed { outcome, remarks, .. } = pass(&mut history, session, settings, task).await;
     if !remarks.losses.is_empty() {
         warn!(losses = remarks.losses.len(), "compacted without knowing all");
@@ -88,7 +89,8 @@ pub(super) async fn stored_history(
     session: &mut AgentSession,
 ) -> Result<Option<History>, SessionError> {
     let context = SessionContext::new(session, "", Vec::new());
-    let providers = settings.providers.for_run(session, &context, &settings.counter);
+    session.counter = Some(Arc::clone(settings.counter()));
+    let providers = settings.providers.for_run(session, &context);
     stored_by(&providers, session).await
 }
 
@@ -110,7 +112,7 @@ pub(super) async fn stored_by(
 impl Run<'_> {
     /// Looks at what is stored, and compacts it if that is due.
     pub(super) async fn compact_stored(&mut self, point: Point) {
-        let Some(auto) = self.auto_at(point) else { return };
+        let Some(setup) = self.setup_at(point) else { return };
         if self.renews() {
             return;
         }
@@ -121,7 +123,7 @@ impl Run<'_> {
             None => open_history(&primary, self.session).await,
         };
         let pinned = history.and_then(|mut history| {
-            history.set_pins(auto.options.pins().clone())?;
+            history.set_pins(setup.auto.options.pins().clone())?;
             Ok(history)
         });
         let mut history = match pinned {
@@ -129,16 +131,16 @@ impl Run<'_> {
             Err(error) => return self.failed(point, &error),
         };
         let (counted, stamp) = (self.counted(history.index().tokens(), point), stamp_of(&history));
-        let look = Look::at(self.session, self.settings, &auto, history.index(), counted, stamp);
+        let look = Look::at(self.session, self.settings, &setup, history.index(), counted, stamp);
         let mut budget = look.budget;
         if !self.is_due(point, &look) {
-            let looks = look.begins_early(self.session, &auto, stamp);
-            if !looks || self.begin_early(point, &auto, &mut history, (&look, None)) != Began::Come {
+            let looks = look.begins_early(self.session, &setup.auto, stamp);
+            if !looks || self.begin_early(point, &setup, &mut history, (&look, None)) != Began::Come {
                 return self.context.put_history(source_id, history);
             }
             budget = look.early_budget;
         }
-        let task = Task::of(&auto, budget, Pass::Proactive, None);
+        let task = Task::of(&setup, budget, Pass::Proactive, None);
         let Passed { outcome, remarks, discarded } = pass(&mut history, self.session, self.settings, task)
             .instrument(debug_span!("compaction", point = point.as_str()))
             .await;
@@ -157,22 +159,22 @@ impl Run<'_> {
             return self.renew().await;
         }
         let point = Point::BeforeCall;
-        let Some(auto) = self.auto_at(point) else { return };
+        let Some(setup) = self.setup_at(point) else { return };
         if self.primary_at(point).is_none() {
             return;
         }
         let (index, stamp) = (self.working.index(), self.working.stamp());
         let counted = self.request_tokens();
-        let look = Look::at(self.session, self.settings, &auto, index, counted, stamp);
+        let look = Look::at(self.session, self.settings, &setup, index, counted, stamp);
         let mut budget = look.budget;
         if !self.is_due(point, &look) {
-            let looks = look.begins_early(self.session, &auto, stamp);
-            if !looks || self.begin_over_request(&auto, &look).await != Began::Come {
+            let looks = look.begins_early(self.session, &setup.auto, stamp);
+            if !looks || self.begin_over_request(&setup, &look).await != Began::Come {
                 return;
             }
             budget = look.early_budget;
         }
-        match self.pass_over_request(&auto, budget, Pass::Proactive).await {
+        match self.pass_over_request(&setup, budget, Pass::Proactive).await {
             Ok((compacted, outcome, remarks)) => self.note(point, compacted, (Ok(outcome), remarks)),
             Err(error) => self.failed(point, &error),
         }
@@ -181,8 +183,10 @@ impl Run<'_> {
     /// Compacts what is sent, because the provider has refused the request of this handle as too large. Then ask for
     /// another prompt.
     ///
-    /// `window` is how much the model takes, if the refusal says; otherwise it is taken to be less than was sent. What is
-    /// left is half of it at most, if that can be reached. It needs a compactor, and does not ask at which points it runs.
+    /// `overflow` is what the refusal says: see [`context_overflow`](crate::wire::context_overflow). A window that is smaller than
+    /// the known one is kept in mind for the later runs of the session with this model. Where the refusal names no window, it is
+    /// taken to be less than was sent. What is left is half of the window at most, if that can be reached, and half of that each
+    /// time that the request is refused again. It needs a compactor, and does not ask at which points it runs.
     ///
     /// # Errors
     /// [`RunError::Misuse`] as [`Run::record`], or if the run has no compactor. [`RunError::Session`] if the compactor
@@ -190,22 +194,27 @@ impl Run<'_> {
     ///
     /// # Cancel safety
     /// The request is as it was, or compacted; ask for another prompt.
-    pub async fn refused(&mut self, handle: RequestHandle, window: Option<u64>) -> Result<(), RunError> {
+    pub async fn refused(
+        &mut self,
+        handle: RequestHandle,
+        overflow: ContextOverflow,
+    ) -> Result<(), RunError> {
         self.check_idle()?;
         self.check_handle(&handle)?;
-        let Some(mut auto) = self.compaction.clone() else {
+        self.learn_window(overflow);
+        let point = Point::BeforeCall;
+        let Some(setup) = self.setup(point) else {
             return Err(RunError::Misuse("nothing can be compacted: the run has no compactor"));
         };
-        let point = Point::BeforeCall;
-        auto.payback = self.payback_at(point);
         if self.primary_at(point).is_none() {
             return Err(RunError::Misuse(
                 "nothing can be compacted: no history provider is the only one that loads",
             ));
         }
         let counted = self.request_tokens();
-        let budget = self.overflow_budget(&auto, counted, window);
-        let (compacted, outcome, remarks) = self.pass_over_request(&auto, budget, Pass::Overflow).await?;
+        let budget = self.overflow_budget(&setup, counted, overflow);
+        self.refusals = self.refusals.saturating_add(1);
+        let (compacted, outcome, remarks) = self.pass_over_request(&setup, budget, Pass::Overflow).await?;
         self.note(point, compacted, (Ok(outcome), remarks));
         match compacted {
             true => Ok(()),
@@ -216,35 +225,50 @@ impl Run<'_> {
         }
     }
 
+    /// Keeps a window in mind that the provider has told, if it is smaller than the known one.
+    fn learn_window(&mut self, overflow: ContextOverflow) {
+        if let Some(limit) = overflow.limit.filter(|limit| *limit < self.budget().window()) {
+            self.session.window_told = Some((self.settings.model_key(), limit));
+        }
+    }
+
     /// What has to be reached when a request of `counted` tokens was refused.
-    fn overflow_budget(&mut self, auto: &AutoCompaction, counted: u64, window: Option<u64>) -> Budget {
-        let (model, stamp, known) = (self.settings.model_key(), self.working.stamp(), auto.options.window());
-        let measure = Measure::of(self.session, model, known, counted, stamp);
+    fn overflow_budget(&mut self, setup: &Setup, counted: u64, overflow: ContextOverflow) -> Budget {
+        let (model, stamp) = (self.settings.model_key(), self.working.stamp());
+        let measure = Measure::of(self.session, model, setup.budget, counted, stamp);
         let size = measure.size.tokens;
-        let window = window.unwrap_or_else(|| size.saturating_sub(1)).min(known);
-        let whole = due::budget(window);
+        self.tell(RunEvent::Refused { size, overflow });
+        let told = overflow.limit.map(|limit| match overflow.sent {
+            // The provider counts more than is known here: its window is as much less by the tokens of here.
+            Some(sent) if sent > size => scaled(limit, size, sent),
+            _ => limit,
+        });
+        let window = told.unwrap_or_else(|| size.saturating_sub(1)).min(setup.budget.window());
+        // What was compacted already and is refused again has to become half of what it is.
+        let window = if self.refusals == 0 { window } else { window.min(size / 2) };
+        let whole = self.settings.budget_of(window, setup.auto.options.reserve());
         let index = self.working.index();
         let fired = measure.fired(&Trigger::tokens(whole.limit().min(size.saturating_sub(1))), index, &whole);
-        let ledger = self.session.ledger_for(model, due::budget(known));
-        due::plan_budget(&whole, fired.as_ref(), size, index.tokens(), ledger)
+        let ledger = self.session.ledger_for(model, setup.budget);
+        due::plan_budget(&whole, &setup.auto.options, fired.as_ref(), size, index.tokens(), ledger)
     }
 
     /// A pass over all that would be sent, and whether it is less then.
     async fn pass_over_request(
         &mut self,
-        auto: &AutoCompaction,
+        setup: &Setup,
         budget: Budget,
         kind: Pass,
     ) -> Result<(bool, CompactionOutcome, Remarks), SessionError> {
         let point = Point::BeforeCall;
         let request = Some(Arc::new(self.live_request()));
-        let task = Task::of(auto, budget, kind, request);
+        let task = Task::of(setup, budget, kind, request);
         async {
-            let mut history = self.copy(auto).await?;
+            let mut history = self.copy(&setup.auto).await?;
             let Passed { outcome, remarks, discarded } =
                 pass(&mut history, self.session, self.settings, task).await;
             self.tell_discarded(point, discarded);
-            Ok((scratch::adopt(&mut self.working, &history, auto.compactor.name())?, outcome?, remarks))
+            Ok((scratch::adopt(&mut self.working, &history, setup.auto.compactor.name())?, outcome?, remarks))
         }
         .instrument(debug_span!("compaction", point = point.as_str()))
         .await
@@ -258,12 +282,12 @@ impl Run<'_> {
     }
 
     /// Begins a compaction of all that would be sent, which is not due yet.
-    async fn begin_over_request(&mut self, auto: &AutoCompaction, look: &Look) -> Began {
+    async fn begin_over_request(&mut self, setup: &Setup, look: &Look) -> Began {
         let (point, request) = (Point::BeforeCall, Some(Arc::new(self.live_request())));
-        match self.copy(auto).await {
+        match self.copy(&setup.auto).await {
             Ok(mut history) => {
                 // The copy has been changed by nobody; what it is a copy of may have been.
-                let began = self.begin_early(point, auto, &mut history, (look, request));
+                let began = self.begin_early(point, setup, &mut history, (look, request));
                 self.session.begun.holds_at(self.working.stamp().revision);
                 began
             }
@@ -277,12 +301,12 @@ impl Run<'_> {
     fn begin_early(
         &mut self,
         point: Point,
-        auto: &AutoCompaction,
+        setup: &Setup,
         history: &mut History,
         (look, request): (&Look, Option<Arc<LiveRequest>>),
     ) -> Began {
-        let Some(early) = auto.compactor.as_early() else { return Began::Nothing };
-        let task = Task::of(auto, look.early_budget, Pass::Proactive, request);
+        let Some(early) = setup.auto.compactor.as_early() else { return Began::Nothing };
+        let task = Task::of(setup, look.early_budget, Pass::Proactive, request);
         let _span = debug_span!("early", point = point.as_str()).entered();
         let mut cx = task.cx(history, self.session, self.settings);
         if !look.early {
@@ -304,21 +328,31 @@ impl Run<'_> {
 
     /// What would be sent now.
     fn live_request(&self) -> LiveRequest {
-        let (messages, _) = render::legal(self.settings.profile, &self.settings.model, &self.projection());
-        LiveRequest::new(messages, self.settings.model.clone())
+        let (messages, _) = render::legal(self.settings.profile(), self.settings.model(), &self.projection());
+        LiveRequest::new(messages, self.settings.model())
             .with_tools(self.context.tools().to_vec())
             .with_options(self.context.options().clone())
     }
 
-    /// What is configured for this point of the run, if something is, with the rule that it has to pay as it stands now.
-    fn auto_at(&self, point: Point) -> Option<AutoCompaction> {
-        let auto = self.compaction.as_ref()?;
+    /// The compaction of this point of the run, if it is configured to look there.
+    fn setup_at(&mut self, point: Point) -> Option<Setup> {
+        let points = self.compaction.as_ref()?.points;
         let on = match point {
-            Point::BeforeRun => auto.points.before_run(),
-            Point::BeforeCall => auto.points.before_call(),
-            Point::AfterRun => auto.points.after_run(),
+            Point::BeforeRun => points.before_run(),
+            Point::BeforeCall => points.before_call(),
+            Point::AfterRun => points.after_run(),
         };
-        on.then(|| AutoCompaction { payback: self.payback_at(point), ..auto.clone() })
+        if on { self.setup(point) } else { None }
+    }
+
+    /// The compaction as it stands at this point of the run, if there is one.
+    pub(super) fn setup(&mut self, point: Point) -> Option<Setup> {
+        let auto = self.compaction.clone()?;
+        let payback = self.payback_at(point);
+        if auto.payback.is_some() && payback.is_none() {
+            self.tell_once(RunEvent::NoPrices);
+        }
+        Some(Setup { auto, payback, budget: self.budget() })
     }
 
     /// The provider whose history is compacted; if there is none, that is told once.
@@ -390,7 +424,7 @@ impl Run<'_> {
 
     pub(super) fn failed(&mut self, point: Point, error: &SessionError) {
         self.session.pacing.failed(self.session.requests);
-        self.tell(RunEvent::Failed { point, kind: error.kind() });
+        self.tell(RunEvent::Failed { point, kind: error.kind(), reason: error.to_string() });
     }
 }
 
@@ -402,6 +436,12 @@ fn skipped(providers: &Providers) -> Option<Skipped> {
         1 => None,
         _ => Some(Skipped::SeveralLoaders),
     }
+}
+
+/// `amount` by the ratio of `numerator` to `denominator`, rounded down.
+fn scaled(amount: u64, numerator: u64, denominator: u64) -> u64 {
+    let scaled = u128::from(amount) * u128::from(numerator) / u128::from(denominator.max(1));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
 fn stamp_of(history: &History) -> Stamp {

@@ -5,6 +5,8 @@ use epitome_core::{
     TriggerView,
 };
 
+use super::RunSettings;
+use crate::compaction::CompactionOptions;
 use crate::session::{AgentSession, Tool};
 
 /// What is known of a request before it is sent.
@@ -21,11 +23,11 @@ impl Measure {
     pub(super) fn of(
         session: &mut AgentSession,
         model: ModelKey,
-        window: u64,
+        budget: Budget,
         counted: u64,
         stamp: Stamp,
     ) -> Self {
-        let ledger = session.ledger_for(model, budget(window));
+        let ledger = session.ledger_for(model, budget);
         let size = ledger.size(counted, stamp);
         session.note_context_size(size);
         Self { size, token_count: session.token_count() }
@@ -57,19 +59,31 @@ impl Measure {
     }
 }
 
-/// The budget of a model that takes `window` tokens, with the defaults for everything else.
-pub(super) fn budget(window: u64) -> Budget {
-    Budget::builder().window(window).build().unwrap_or_default()
+/// The budget of a request under these options: that of the agent's model, or less if a provider has told this session so.
+pub(super) fn budget(
+    settings: &RunSettings,
+    session: &AgentSession,
+    options: Option<&CompactionOptions>,
+) -> Budget {
+    let (own, budget) = (options.and_then(CompactionOptions::window), settings.budget());
+    let reserve = options.and_then(CompactionOptions::reserve);
+    let told = session.window_told.filter(|(model, _)| *model == settings.model_key());
+    let told = told.map(|(_, window)| window).filter(|told| *told < own.unwrap_or(budget.window()));
+    match (told.or(own), reserve) {
+        (None, None) => budget,
+        (window, reserve) => settings.budget_of(window.unwrap_or(budget.window()), reserve),
+    }
 }
 
 /// What a pass over a part of a request has to reach: a history of `tokens` by the counter, in a request of `size`. What
 /// else is in the request takes its share of the budget, and the counter's error is taken into account: a plan counts as
 /// the counter does, the budget as the provider does.
 ///
-/// The goal is half of the amount that made the pass due. What made it due without being an amount of tokens (a number of
-/// turns, say) sets no goal: the strategy decides how much stays.
+/// The goal is that of the options, or half of the amount that made the pass due. What made it due without being an amount of
+/// tokens (a number of turns, say) sets no goal: the strategy decides how much stays.
 pub(super) fn plan_budget(
     whole: &Budget,
+    options: &CompactionOptions,
     fired: Option<&Fired>,
     size: u64,
     tokens: u64,
@@ -81,13 +95,16 @@ pub(super) fn plan_budget(
         Some(more) => tokens.saturating_add(ledger.correction().counted_from(more).saturating_sub(1)),
     };
     let limit = counted(whole.limit()).max(2);
-    let builder = Budget::builder().window(limit).reserve(0);
-    let builder = match fired.and_then(limit_of) {
-        Some(due) => {
-            let trigger = counted(due.min(whole.limit())).clamp(1, limit);
-            builder.trigger(trigger).goal(counted(due / 2).min(trigger.saturating_sub(1)))
-        }
-        None => builder.without_goal(),
+    let due = fired.and_then(limit_of);
+    let trigger = due.map_or(limit, |due| counted(due.min(whole.limit())).clamp(1, limit));
+    let goal = options.goal().or_else(|| due.map(|due| due / 2));
+    let goal = goal.map(|goal| counted(goal).min(trigger.saturating_sub(1)));
+    let builder = Budget::builder().window(limit).reserve(0).trigger(trigger);
+    let builder = goal.map_or_else(|| builder.without_goal(), |goal| builder.goal(goal));
+    let room = trigger.saturating_sub(goal.unwrap_or_default());
+    let builder = match options.min_reclaim() {
+        Some(tokens) => builder.min_reclaim(tokens.min(room)),
+        None => builder,
     };
     builder.build().unwrap_or(*whole)
 }
@@ -96,12 +113,13 @@ pub(super) fn plan_budget(
 /// too, so that what is then left is what a pass would leave that is planned then.
 pub(super) fn early_budget(
     whole: &Budget,
+    options: &CompactionOptions,
     due: Option<&Fired>,
     size: u64,
     tokens: u64,
     ledger: &Ledger,
 ) -> Budget {
-    let then = plan_budget(whole, due, size, tokens, ledger);
+    let then = plan_budget(whole, options, due, size, tokens, ledger);
     let Some(goal) = then.goal() else { return then };
     let grows = then.trigger().saturating_sub(tokens);
     let goal = goal.saturating_sub(grows).max(1);

@@ -3,9 +3,11 @@
 use core::error::Error;
 use core::fmt;
 
+use super::RunOutcome;
 use crate::message::{Str, ToolCall};
 use crate::provider::{Failures, ProviderError};
 use crate::session::SessionError;
+use crate::wire::ContextOverflow;
 
 /// Why a run did not go on. It never holds message text.
 ///
@@ -33,10 +35,27 @@ pub enum RunError {
     Provider(ProviderError),
     /// Providers failed after the run, or while it was stored. Repeat the call: what was stored is not stored again.
     Providers(Failures),
+    /// The model has answered, and providers failed after that: all others have done their part. From an
+    /// [`Agent`](crate::agent::Agent), whose run is over then.
+    AfterAnswer {
+        /// What the run has brought.
+        outcome: Box<RunOutcome>,
+        /// Which providers failed.
+        failures: Failures,
+    },
     /// The session, its store or a compaction that was asked for failed.
     Session(SessionError),
     /// The model's client failed. What was said up to the call is stored.
     Model(Box<dyn Error + Send + Sync>),
+    /// The request is longer than the model's window, and compactions have not made it fit. What was said up to the call is stored.
+    ContextOverflow {
+        /// What the provider said of the latest request.
+        overflow: ContextOverflow,
+        /// How often the request was compacted and sent again.
+        compactions: u32,
+        /// Why it could not be compacted further; `None` if it could, and was refused all the same.
+        cause: Option<Box<Self>>,
+    },
     /// The model called tools again and again: it has had this many rounds. What was said is stored.
     ToolRounds {
         /// How many it may have.
@@ -125,7 +144,14 @@ impl fmt::Display for RunError {
                 }
             }
             Self::Provider(error) => error.fmt(f),
-            Self::Providers(error) => error.fmt(f),
+            Self::Providers(failures) | Self::AfterAnswer { failures, .. } => failures.fmt(f),
+            Self::ContextOverflow { overflow, compactions, cause } => {
+                write!(f, "{overflow}, after {compactions} compactions: ")?;
+                match cause {
+                    Some(cause) => cause.fmt(f),
+                    None => f.write_str("shorten the instructions, the tools or the input, or use a model with a larger window"),
+                }
+            }
             Self::Session(error) => error.fmt(f),
             // A client's own words may quote what was sent.
             Self::Model(_) => f.write_str("the call of the model failed"),
@@ -149,7 +175,8 @@ impl Error for RunError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Provider(error) => Some(error),
-            Self::Providers(error) => Some(error),
+            Self::Providers(failures) | Self::AfterAnswer { failures, .. } => Some(failures),
+            Self::ContextOverflow { overflow, .. } => Some(overflow),
             Self::Session(error) => Some(error),
             Self::Model(error) => Some(&**error),
             _ => None,

@@ -7,7 +7,7 @@ use tracing::{info, warn};
 
 use crate::compaction::{CompactionResult, Discarded, FellBack, Payback};
 use crate::session::SessionErrorKind;
-use crate::wire::Loss;
+use crate::wire::{ContextOverflow, Loss};
 
 /// Something that the caller may want to know of a run. It holds no text of messages.
 ///
@@ -66,12 +66,23 @@ pub enum RunEvent {
         /// The number of requests after which it pays, and the number that is expected.
         payback: Payback,
     },
+    /// A compaction has to pay, and the prices of the model are not known: it need not. Told once in a run.
+    NoPrices,
+    /// The provider has refused a request because the model cannot take so much. A compaction follows.
+    Refused {
+        /// The size of the request, as it was known here.
+        size: u64,
+        /// What the provider has said.
+        overflow: ContextOverflow,
+    },
     /// A compaction was due and failed. The history is as it was.
     Failed {
         /// Where in the run.
         point: Point,
         /// What kind of failure.
         kind: SessionErrorKind,
+        /// Why, in the compactor's words. A service's own words may be among them: this is not logged.
+        reason: String,
     },
     /// A compaction was due, and none was tried: the last ones failed, or the last one was undone. Told once in a run. A request that does not fit does
     /// not wait.
@@ -195,7 +206,11 @@ impl RunEvent {
                     "a compaction would not pay"
                 )
             }
-            Self::Failed { point, kind } => warn!(point = point.as_str(), ?kind, "compaction failed"),
+            Self::NoPrices => warn!("the prices of the model are not known: no compaction has to pay"),
+            Self::Refused { size, overflow } => {
+                warn!(size, limit = overflow.limit, sent = overflow.sent, "the request was too large")
+            }
+            Self::Failed { point, kind, .. } => warn!(point = point.as_str(), ?kind, "compaction failed"),
             Self::Resting { point, wait } => info!(point = point.as_str(), %wait, "compaction rests"),
             Self::Begun { point } => info!(point = point.as_str(), "compaction begun early"),
             Self::UnderWay { point } => info!(point = point.as_str(), "compaction under way"),

@@ -137,7 +137,8 @@ impl Run<'_> {
         }
     }
 
-    fn over(&mut self) -> RunOutcome {
+    /// What the run has brought, though its end has failed.
+    pub(crate) fn over(&mut self) -> RunOutcome {
         self.is_over = true;
         RunOutcome {
             response: self.context.response().cloned().unwrap_or_default(),

@@ -1,9 +1,10 @@
 //! A run while it lasts.
 
 use core::fmt;
+use std::sync::Arc;
 
-use epitome_core::count_message;
 use epitome_core::message::Role;
+use epitome_core::{Budget, count_message};
 use tracing::{Instrument, debug, debug_span};
 
 use super::due::{self, Measure};
@@ -49,6 +50,8 @@ pub struct Run<'a> {
     pub(super) working: Working,
     pub(super) events: Vec<RunEvent>,
     pub(super) partial: Option<RequestHandle>,
+    /// How often the provider has refused the request that is to be answered.
+    pub(super) refusals: u32,
     /// The requests so far.
     requests: u64,
     /// What a service keeps.
@@ -90,7 +93,7 @@ impl<'a> Run<'a> {
         options: &RunOptions,
     ) -> Self {
         let token = options.run_token.clone().unwrap_or_else(|| settings.ids.new_id().into());
-        let counter = &*settings.counter;
+        let counter = &**settings.counter();
         let input_tokens = input.iter().map(|message| count_message(message, counter).as_u64()).sum();
         let instructions = settings.instructions.iter();
         let instruction_tokens = instructions.map(|text| counter.count(text).as_u64()).sum();
@@ -102,17 +105,19 @@ impl<'a> Run<'a> {
             context = context.with_instructions(text.clone());
         }
         context = context.with_options(options.options.clone());
+        session.counter = Some(Arc::clone(settings.counter()));
         Self {
             settings,
-            providers: settings.providers.for_run(session, &context, &settings.counter),
+            providers: settings.providers.for_run(session, &context),
             session,
             compaction: options.compaction.resolve(compaction).cloned(),
             persistence: options.persistence.unwrap_or(settings.persistence),
             tool_tokens: due::tool_tokens(context.tools(), counter),
             context,
-            working: Working::empty(settings.counter.clone()),
+            working: Working::empty(Arc::clone(settings.counter())),
             events: Vec::new(),
             partial: None,
+            refusals: 0,
             requests: 0,
             served,
             instruction_tokens,
@@ -131,9 +136,9 @@ impl<'a> Run<'a> {
                 return Err(RunError::AlreadyStored);
             }
         }
-        self.tool_tokens = due::tool_tokens(self.context.tools(), &*self.settings.counter);
+        self.tool_tokens = due::tool_tokens(self.context.tools(), &**self.settings.counter());
         let primary = self.providers.primary_history().map(ContextProvider::source_id);
-        self.working = Working::begin(&self.context, primary, self.settings.counter.clone())?;
+        self.working = Working::begin(&self.context, primary, Arc::clone(self.settings.counter()))?;
         if !self.served.is_kept() && self.working.loses_input() {
             return Err(RunError::Misuse(
                 "a message of the input answers no call that is shown and says more beside: give that as a message of its own",
@@ -266,12 +271,13 @@ impl<'a> Run<'a> {
         // What a service keeps is not seen here: results whose calls it has would be taken for nobody's.
         let (messages, repairs) = match self.served.is_kept() {
             true => (render::continued(&self.working.projection(), &messages), Vec::new()),
-            false => render::legal(self.settings.profile, &self.settings.model, &messages),
+            false => render::legal(self.settings.profile(), self.settings.model(), &messages),
         };
         let counted = self.request_tokens();
         let (model, stamp) = (self.settings.model_key(), self.working.stamp());
-        let measure = Measure::of(self.session, model, self.window(), counted, stamp);
-        let ledger = self.session.ledger_for(model, due::budget(self.window()));
+        let measure = Measure::of(self.session, model, self.budget(), counted, stamp);
+        let budget = self.budget();
+        let ledger = self.session.ledger_for(model, budget);
         let request = ledger.begin_request(counted, stamp);
         self.served.asked(self.said());
         self.requests = self.requests.saturating_add(1);
@@ -289,8 +295,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub(super) fn window(&self) -> u64 {
-        self.compaction.as_ref().map_or(epitome_core::WINDOW_DEFAULT, |auto| auto.options.window())
+    /// The budget of a whole request.
+    pub(super) fn budget(&self) -> Budget {
+        due::budget(self.settings, self.session, self.compaction.as_ref().map(|auto| &auto.options))
     }
 
     /// Takes in an answer, without storing it.
@@ -298,7 +305,16 @@ impl<'a> Run<'a> {
         self.check_handle(&handle)?;
         // No second answer to it.
         self.requests = self.requests.saturating_add(1);
-        let ModelResponse { messages, response_id, usage, service_session_id } = response;
+        self.refusals = 0;
+        let ModelResponse {
+            messages,
+            response_id,
+            usage,
+            service_session_id,
+            finish_reason,
+            created_at,
+            raw_response,
+        } = response;
         debug!(messages = messages.len(), reported = usage.is_some(), "answer");
         let said = self.said();
         if self.served.answered(said..said.saturating_add(messages.len()), service_session_id) {
@@ -307,12 +323,14 @@ impl<'a> Run<'a> {
         }
         self.session.record_usage(usage.as_ref());
         if let Some(usage) = &usage {
-            let ledger = self.session.ledger_for(self.settings.model_key(), due::budget(self.window()));
+            let budget = self.budget();
+            let ledger = self.session.ledger_for(self.settings.model_key(), budget);
             ledger.record(handle.request, usage);
         }
         let told = self.context.response_mut();
         told.usage_details = usage.or(told.usage_details);
         told.response_id = response_id.clone().or_else(|| told.response_id.take());
+        (told.finish_reason, told.created_at, told.raw_response) = (finish_reason, created_at, raw_response);
         told.agent_id = Some(Str::from(&*self.settings.id));
         self.say(messages.into_iter().map(|message| of_response(message, response_id.as_ref())).collect());
         Ok(())

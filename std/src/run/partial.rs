@@ -12,7 +12,8 @@ use crate::provider::Providers;
 use crate::session::{KeptRun, ServiceSessionId, SessionContext};
 use crate::wire::stored::StoredError;
 
-/// A piece of an answer. Every field is what is added to what has arrived before.
+/// A piece of an answer. Every field is what is added to what has arrived before, in this order: reasoning, its signature, text,
+/// calls, parts. The parts of the message stand in the order in which they began to arrive.
 ///
 /// ```
 /// # use epitome_std::message::Message;
@@ -34,18 +35,25 @@ use crate::wire::stored::StoredError;
 #[derive(Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Delta {
-    /// More of the text.
-    pub text: String,
     /// More of the reasoning.
     pub reasoning: String,
+    /// What signs the reasoning that has just arrived, or what stands for it encrypted: providers want it back as it was. It ends that
+    /// reasoning.
+    pub signature: Option<Str>,
+    /// More of the text.
+    pub text: String,
     /// More of the calls.
     pub calls: Vec<CallDelta>,
+    /// Parts that arrive whole: media, calls that the service has run itself, and their results.
+    pub parts: Vec<Part>,
     /// What the provider reported; of several reports the last one counts.
     pub usage: Option<Usage>,
     /// The provider's id of the response.
     pub response_id: Option<Str>,
     /// The id of the session that the service has begun to keep, if it has.
     pub service_session_id: Option<ServiceSessionId>,
+    /// Why the model has stopped, in the provider's word.
+    pub finish_reason: Option<Str>,
 }
 
 /// A piece of a call.
@@ -77,6 +85,25 @@ impl Delta {
         Self { text: text.into(), ..Self::default() }
     }
 
+    /// More reasoning.
+    #[must_use]
+    pub fn reasoning(text: impl Into<String>) -> Self {
+        Self { reasoning: text.into(), ..Self::default() }
+    }
+
+    /// A part that arrives whole.
+    #[must_use]
+    pub fn part(part: Part) -> Self {
+        Self { parts: vec![part], ..Self::default() }
+    }
+
+    /// The same with what signs the reasoning.
+    #[must_use]
+    pub fn with_signature(mut self, signature: impl Into<Str>) -> Self {
+        self.signature = Some(signature.into());
+        self
+    }
+
     /// A piece of a call.
     #[must_use]
     pub fn call(call: CallDelta) -> Self {
@@ -87,6 +114,13 @@ impl Delta {
     #[must_use]
     pub const fn with_usage(mut self, usage: Usage) -> Self {
         self.usage = Some(usage);
+        self
+    }
+
+    /// The same with the reason for which the model has stopped.
+    #[must_use]
+    pub fn with_finish_reason(mut self, reason: impl Into<Str>) -> Self {
+        self.finish_reason = Some(reason.into());
         self
     }
 }
@@ -138,28 +172,58 @@ impl Left {
 /// What has arrived so far.
 #[derive(Clone, Default)]
 pub(super) struct Arrived {
-    sum: Delta,
+    pieces: Vec<Piece>,
+    /// The answer without its messages.
+    response: ModelResponse,
+}
+
+/// A part that is arriving, or is there.
+#[derive(Clone)]
+enum Piece {
+    Text(String),
+    Reasoning(String, Option<Str>),
+    Call(CallDelta),
+    Part(Part),
 }
 
 impl Arrived {
     pub(super) fn extend(&mut self, delta: &Delta) {
-        let Delta { text, reasoning, calls, usage, response_id, service_session_id } = delta;
-        self.sum.text.push_str(text);
-        self.sum.reasoning.push_str(reasoning);
+        let Delta { reasoning, signature, text, calls, parts, .. } = delta;
+        match self.pieces.last_mut() {
+            _ if reasoning.is_empty() && signature.is_none() => {}
+            Some(Piece::Reasoning(known, signed @ None)) => {
+                known.push_str(reasoning);
+                signed.clone_from(signature);
+            }
+            _ => self.pieces.push(Piece::Reasoning(reasoning.clone(), signature.clone())),
+        }
+        match self.pieces.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Piece::Text(known)) => known.push_str(text),
+            _ => self.pieces.push(Piece::Text(text.clone())),
+        }
         for call in calls {
-            match self.sum.calls.iter_mut().find(|known| known.index == call.index) {
+            let known = self.pieces.iter_mut().find_map(|piece| match piece {
+                Piece::Call(known) if known.index == call.index => Some(known),
+                _ => None,
+            });
+            match known {
                 Some(known) => {
                     known.arguments.push_str(&call.arguments);
                     known.id = known.id.take().or_else(|| call.id.clone());
                     known.name = known.name.take().or_else(|| call.name.clone());
                 }
-                None => self.sum.calls.push(call.clone()),
+                None => self.pieces.push(Piece::Call(call.clone())),
             }
         }
-        self.sum.usage = usage.or(self.sum.usage);
-        self.sum.response_id = response_id.clone().or_else(|| self.sum.response_id.take());
-        self.sum.service_session_id =
-            service_session_id.clone().or_else(|| self.sum.service_session_id.take());
+        self.pieces.extend(parts.iter().cloned().map(Piece::Part));
+        let Delta { usage, response_id, service_session_id, finish_reason, .. } = delta;
+        let known = &mut self.response;
+        known.usage = usage.or(known.usage);
+        let newest = |new: &Option<Str>, known: &mut Option<Str>| new.clone().or_else(|| known.take());
+        known.response_id = newest(response_id, &mut known.response_id);
+        known.finish_reason = newest(finish_reason, &mut known.finish_reason);
+        known.service_session_id = service_session_id.clone().or_else(|| known.service_session_id.take());
     }
 
     /// The whole answer.
@@ -180,23 +244,23 @@ impl Arrived {
     }
 
     fn into_response(self, complete: bool) -> ModelResponse {
-        let Delta { text, reasoning, mut calls, usage, response_id, service_session_id } = self.sum;
-        let mut parts = Vec::new();
-        if !reasoning.is_empty() {
-            parts.push(Part::Reasoning(Reasoning::new(reasoning)));
-        }
-        if !text.is_empty() {
-            parts.push(Part::Text(text.into()));
-        }
-        calls.sort_by_key(|call| call.index);
-        let whole = |call: &CallDelta| complete || call.is_whole();
-        parts.extend(calls.into_iter().filter(whole).map(|call| {
-            let (id, name) = (call.id.unwrap_or_default(), call.name.unwrap_or_default());
-            Part::ToolCall(ToolCall::new(id, name, call.arguments))
-        }));
-        let message = Message::new(Role::Assistant, parts).with_incomplete(!complete);
+        let parts = self.pieces.into_iter().filter_map(|piece| match piece {
+            Piece::Text(text) => Some(Part::Text(text.into())),
+            Piece::Reasoning(text, opaque) => {
+                let mut reasoning = Reasoning::new(text);
+                reasoning.opaque = opaque;
+                Some(Part::Reasoning(reasoning))
+            }
+            Piece::Call(call) if complete || call.is_whole() => {
+                let (id, name) = (call.id.unwrap_or_default(), call.name.unwrap_or_default());
+                Some(Part::ToolCall(ToolCall::new(id, name, call.arguments)))
+            }
+            Piece::Call(_) => None,
+            Piece::Part(part) => Some(part),
+        });
+        let message = Message::new(Role::Assistant, parts.collect()).with_incomplete(!complete);
         let messages = if message.parts().is_empty() { Vec::new() } else { vec![message] };
-        ModelResponse { messages, response_id, usage, service_session_id }
+        ModelResponse { messages, ..self.response }
     }
 }
 
@@ -210,6 +274,7 @@ impl fmt::Debug for Delta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delta")
             .field("text", &self.text.len())
+            .field("parts", &self.parts.len())
             .field("calls", &self.calls)
             .field("usage", &self.usage)
             .finish_non_exhaustive()
@@ -225,3 +290,6 @@ impl fmt::Debug for CallDelta {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

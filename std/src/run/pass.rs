@@ -18,6 +18,15 @@ use crate::models::Cache;
 use crate::session::{AgentSession, SessionError};
 use crate::wire::Loss;
 
+/// A run's compaction at one of its points.
+pub(super) struct Setup {
+    pub(super) auto: AutoCompaction,
+    /// The rule that a compaction has to pay, as it stands at this point.
+    pub(super) payback: Option<PaybackRule>,
+    /// The budget of the whole request.
+    pub(super) budget: Budget,
+}
+
 /// What a trigger has said of a request.
 pub(super) struct Look {
     /// Of the whole request, in the provider's tokens.
@@ -40,31 +49,38 @@ impl Look {
     pub(super) fn at(
         session: &mut AgentSession,
         settings: &RunSettings,
-        auto: &AutoCompaction,
+        setup: &Setup,
         index: Index<'_>,
         counted: u64,
         stamp: Stamp,
     ) -> Self {
-        let (model, whole) = (settings.model_key(), due::budget(auto.options.window()));
-        let measure = Measure::of(session, model, auto.options.window(), counted, stamp);
-        let mut fired = measure.fired(&auto.trigger, index, &whole);
-        let near = measure.near(&auto.trigger, index, &whole);
-        let (size, ledger) = (measure.size.tokens, session.ledger_for(model, whole));
+        let (Setup { auto, payback, budget: whole }, model) = (setup, settings.model_key());
+        let measure = Measure::of(session, model, *whole, counted, stamp);
+        let mut fired = measure.fired(&auto.trigger, index, whole);
+        let near = measure.near(&auto.trigger, index, whole);
+        let (size, ledger) = (measure.size.tokens, session.ledger_for(model, *whole));
         // On a cache that has expired all is paid for anew: better what is compacted.
-        let is_cold = auto.payback.is_some_and(|rule| rule.cache == Cache::Cold);
+        let is_cold = payback.is_some_and(|rule| rule.cache == Cache::Cold);
         let begins = auto.compactor.as_early().is_some();
         let (mut due, mut early, mut early_budget) = (fired, false, None);
         if fired.is_none() && (is_cold || begins) {
-            let line = auto.early.map_or(near, |it| measure.fired(&it, index, &whole));
-            due = measure.when_large(&auto.trigger, index, &whole);
+            let line = auto.early.map_or(near, |it| measure.fired(&it, index, whole));
+            due = measure.when_large(&auto.trigger, index, whole);
             fired = line.filter(|_| is_cold);
             early = begins && line.is_some();
-            early_budget = Some(due::early_budget(&whole, due.as_ref(), size, index.tokens(), ledger));
+            early_budget =
+                Some(due::early_budget(whole, &auto.options, due.as_ref(), size, index.tokens(), ledger));
         }
-        let budget =
-            due::plan_budget(&whole, fired.and(due.or(fired)).as_ref(), size, index.tokens(), ledger);
+        let budget = due::plan_budget(
+            whole,
+            &auto.options,
+            fired.and(due.or(fired)).as_ref(),
+            size,
+            index.tokens(),
+            ledger,
+        );
         let early_budget = early_budget.unwrap_or(budget);
-        let view = TriggerView::new(index, &whole, size);
+        let view = TriggerView::new(index, whole, size);
         let wait = session.pacing.with_spacing(auto.spacing).permits(session.requests, &view).err();
         Self { size, fired, near, budget, early_budget, early, model, wait }
     }
@@ -81,6 +97,9 @@ impl Look {
 pub(super) struct Task<'a> {
     pub(super) compactor: &'a dyn Compactor,
     pub(super) options: &'a CompactionOptions,
+    /// The budget of the whole request.
+    pub(super) whole: Budget,
+    /// What the pass has to reach.
     pub(super) budget: Budget,
     pub(super) kind: Pass,
     pub(super) request: Option<Arc<LiveRequest>>,
@@ -106,13 +125,14 @@ pub(super) type Told = (Result<CompactionOutcome, SessionError>, Remarks);
 
 impl<'a> Task<'a> {
     pub(super) fn of(
-        auto: &'a AutoCompaction,
+        setup: &'a Setup,
         budget: Budget,
         kind: Pass,
         request: Option<Arc<LiveRequest>>,
     ) -> Self {
-        let (compactor, payback) = (&*auto.compactor, auto.payback);
-        Self { compactor, options: &auto.options, budget, kind, request, payback }
+        let Setup { auto, payback, budget: whole } = setup;
+        let (compactor, payback) = (&*auto.compactor, *payback);
+        Self { compactor, options: &auto.options, whole: *whole, budget, kind, request, payback }
     }
 
     pub(super) fn cx<'c>(
@@ -123,7 +143,7 @@ impl<'a> Task<'a> {
     ) -> CompactionCx<'c> {
         CompactionCx::new(history, self.budget, self.kind)
             .with_options(self.options.clone())
-            .with_model(settings.model.clone())
+            .with_model(settings.model())
             .with_model_key(settings.model_key())
             .with_request(self.request)
             .with_payback(self.payback)
@@ -139,7 +159,7 @@ pub(super) async fn pass(
     settings: &RunSettings,
     task: Task<'_>,
 ) -> Passed {
-    let (compactor, window) = (task.compactor, task.options.window());
+    let (compactor, whole) = (task.compactor, task.whole);
     let mut cx = task.cx(history, session, settings);
     let before = cx.measure();
     debug!(compactor = compactor.name(), messages = before.0, tokens = before.1, "compaction");
@@ -148,7 +168,7 @@ pub(super) async fn pass(
     let remarks = Remarks { losses: cx.losses().to_vec(), fell_back: cx.fell_back().cloned() };
     let discarded = cx.discarded();
     // The ledger learns what it has cost.
-    session.ledger_for(settings.model_key(), due::budget(window));
+    session.ledger_for(settings.model_key(), whole);
     let outcome = done.unwrap_or_else(|_| Err(SessionError::invalid("the compactor panicked")));
     Passed { outcome, remarks, discarded }
 }

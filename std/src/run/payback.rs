@@ -10,7 +10,8 @@ use crate::models::Cache;
 impl Run<'_> {
     /// The rule, if there is one, with what stands in front of the history and the state of the provider's cache.
     pub(super) fn payback_at(&self, point: Point) -> Option<PaybackRule> {
-        let rule = self.compaction.as_ref()?.payback?;
+        let rule =
+            PaybackRule::new(self.settings.prices()?).with_requests(self.compaction.as_ref()?.payback?);
         // Instructions are in the index of all that is sent, and not in that of what is stored.
         let front = match point {
             Point::BeforeCall => self.tool_tokens,

@@ -1,9 +1,12 @@
 //! A request, and the answer to it.
 
 use core::fmt;
+use std::sync::Arc;
 
 use epitome_core::{Repair, Size, Usage};
+use serde_json::Value;
 
+use crate::history::Timestamp;
 use crate::message::{Message, Str};
 use crate::session::{ServiceSessionId, Tool};
 
@@ -90,6 +93,12 @@ pub struct ModelResponse {
     pub usage: Option<Usage>,
     /// The id of the session that the service has begun to keep, if it has.
     pub service_session_id: Option<ServiceSessionId>,
+    /// Why the model has stopped, in the provider's word: `stop`, `length`, `tool_calls`, `end_turn`, and so on.
+    pub finish_reason: Option<Str>,
+    /// When the response was made, by the provider's clock.
+    pub created_at: Option<Timestamp>,
+    /// The response as the provider sent it, for what has no field here. It is not stored.
+    pub raw_response: Option<Arc<Value>>,
 }
 
 impl ModelResponse {
@@ -113,6 +122,27 @@ impl ModelResponse {
         self
     }
 
+    /// The same with the reason for which the model has stopped.
+    #[must_use]
+    pub fn with_finish_reason(mut self, reason: impl Into<Str>) -> Self {
+        self.finish_reason = Some(reason.into());
+        self
+    }
+
+    /// The same with the time of the response.
+    #[must_use]
+    pub const fn with_created_at(mut self, time: Timestamp) -> Self {
+        self.created_at = Some(time);
+        self
+    }
+
+    /// The same with the response as the provider sent it.
+    #[must_use]
+    pub fn with_raw_response(mut self, response: Value) -> Self {
+        self.raw_response = Some(Arc::new(response));
+        self
+    }
+
     /// The same with the id of the session that the service keeps from now on.
     #[must_use]
     pub fn with_service_session_id(mut self, id: impl Into<ServiceSessionId>) -> Self {
@@ -126,6 +156,7 @@ impl fmt::Debug for ModelResponse {
         f.debug_struct("ModelResponse")
             .field("messages", &self.messages.len())
             .field("usage", &self.usage)
+            .field("finish_reason", &self.finish_reason)
             .finish_non_exhaustive()
     }
 }

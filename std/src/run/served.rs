@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 use core::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use epitome_core::{Seq, count_message};
 use futures::FutureExt;
@@ -10,7 +11,7 @@ use tracing::{Instrument, debug_span};
 use super::live::Run;
 use super::pass::Look;
 use super::working::Working;
-use super::{Point, RequestHandle, RunError, RunEvent, due};
+use super::{Point, RequestHandle, RunError, RunEvent};
 use crate::compaction::{AutoCompaction, KeptSession};
 use crate::message::{Message, Part};
 use crate::provider::{ContextProvider, open_history};
@@ -104,7 +105,8 @@ impl Run<'_> {
         let usage = self.session.usage().filter(|_| self.served.is_kept() && self.session.token_count() > 0);
         let total = usage.and_then(|usage| usage.total.or(usage.input_total)).unwrap_or_default();
         let again = self.tokens_of(self.working.instructions()).saturating_add(self.tool_tokens);
-        let ledger = self.session.ledger_for(self.settings.model_key(), due::budget(self.window()));
+        let budget = self.budget();
+        let ledger = self.session.ledger_for(self.settings.model_key(), budget);
         self.served.tokens = ledger.correction().counted_from(total).saturating_sub(again);
     }
 
@@ -145,8 +147,12 @@ impl Run<'_> {
         let behind = self.providers.iter().map(|provider| provider.source_id());
         let behind: Vec<&str> = behind.skip_while(|id| *id != source_id).skip(1).collect();
         self.context.load_late(source_id, history, &behind);
-        let mut working =
-            Working::begin_without(&self.context, Some(source_id), self.settings.counter.clone(), &own)?;
+        let mut working = Working::begin_without(
+            &self.context,
+            Some(source_id),
+            Arc::clone(self.settings.counter()),
+            &own,
+        )?;
         let said = self.context.response().map(|response| response.messages.clone());
         working.push(said.unwrap_or_default());
         self.working = working;
@@ -172,24 +178,25 @@ impl Run<'_> {
     /// Looks at what the service keeps, and has it compacted if that is due: the next request begins a new session of the
     /// service with what is left. Until it is answered, the old one holds.
     pub(super) async fn renew(&mut self) {
-        let (point, Some(mut auto)) = (Point::BeforeCall, self.compaction.clone()) else { return };
-        auto.payback = self.payback_at(point);
-        let Some(compactor) = auto.compactor.as_kept() else { return };
+        let point = Point::BeforeCall;
+        let Some(setup) = self.setup(point) else { return };
+        let Some(compactor) = setup.auto.compactor.as_kept() else { return };
         let Some(id) = self.served.compactable(&self.context).cloned() else { return };
         let (counted, stamp) = (self.request_tokens(), self.working.stamp());
         let index = self.working.index();
-        let look = Look::at(self.session, self.settings, &auto, index, counted, stamp);
+        let look = Look::at(self.session, self.settings, &setup, index, counted, stamp);
         if !self.is_due(point, &look) {
             return;
         }
         let (instructions, costs) = (self.context.instruction_text(), self.session.costs.clone());
         let kept = KeptSession::new(&id, &costs)
             .with_instructions(instructions.as_deref())
-            .with_model(&self.settings.model);
+            .with_model(self.settings.model());
         let left = AssertUnwindSafe(async { compactor.compact_kept(&kept).await }).catch_unwind();
         let left = left.instrument(debug_span!("compaction", point = point.as_str(), kept = true)).await;
         // The ledger learns what it has cost.
-        self.session.ledger_for(self.settings.model_key(), due::budget(self.window()));
+        let budget = self.budget();
+        self.session.ledger_for(self.settings.model_key(), budget);
         match left.unwrap_or_else(|_| Err(SessionError::invalid("the compactor panicked"))) {
             Ok(left) if left.is_empty() => {
                 self.tell(RunEvent::Unchanged { point, reason: "the service has left nothing".into() });
@@ -224,7 +231,7 @@ impl Run<'_> {
     }
 
     fn tokens_of<'m>(&self, messages: impl IntoIterator<Item = &'m Message>) -> u64 {
-        messages.into_iter().map(|message| count_message(message, &*self.settings.counter).as_u64()).sum()
+        messages.into_iter().map(|message| count_message(message, &**self.settings.counter()).as_u64()).sum()
     }
 }
 

@@ -3,12 +3,14 @@
 use core::fmt;
 use std::sync::Arc;
 
-use epitome_core::{ClassEstimator, ModelKey, Profile, TokenCounter};
+use epitome_core::{Budget, ClassEstimator, ModelKey, Profile, TokenCounter, WINDOW_DEFAULT};
 use serde_json::{Map, Value};
+use tracing::warn;
 
 use crate::compaction::{AutoCompaction, Compaction};
 use crate::history::Timestamp;
 use crate::message::Str;
+use crate::models::{Model, ModelCounter, Models, Prices};
 use crate::provider::{AgentInfo, Providers};
 use crate::session::{IdSource, Tool, UuidSource};
 
@@ -36,6 +38,12 @@ pub enum Persistence {
 
 /// What all runs of an agent share: its name, its providers, what it always says. It holds nothing of a session.
 ///
+/// *The model* decides most of it. A name that [`Models::builtin`] knows brings the window and the reserve of the model's budget,
+/// its token counter, its prices, and the profile of its provider. [`RunSettings::with_model_row`] gives these figures for a model
+/// that the table lacks. An option that is set beside the model wins, in whatever order they are set. Without a model, and for an
+/// unknown name, a run counts with the estimator, follows the rules of Chat Completions, and takes the window to be 128,000 tokens
+/// ([`WINDOW_DEFAULT`]) until the provider refuses a request and tells another.
+///
 /// ```
 /// use epitome_core::Profile;
 /// use epitome_std::provider::{HistoryProvider, Providers};
@@ -46,8 +54,9 @@ pub enum Persistence {
 /// let settings = RunSettings::new("helper")
 ///     .with_instructions("You help.")
 ///     .with_providers(providers)
-///     .with_model("claude-sonnet-4-5")
-///     .with_profile(Profile::Anthropic);
+///     .with_model("claude-sonnet-4-5");
+/// assert_eq!((settings.profile(), settings.budget().window()), (Profile::Anthropic, 200_000));
+/// assert!(settings.counter().name().ends_with("@claude-sonnet-4-5"));
 /// assert!(settings.compaction.is_none());
 /// # Ok::<(), epitome_std::session::SessionError>(())
 /// ```
@@ -68,12 +77,15 @@ pub struct RunSettings {
     pub compaction: Option<AutoCompaction>,
     /// When its runs store.
     pub persistence: Persistence,
-    /// The rules that its requests follow; by default those of Chat Completions.
-    pub profile: Profile,
-    /// The model's name. What is learned of one model's counts is not believed of another.
-    pub model: Str,
-    /// Counts what is sent; by default the estimator.
-    pub counter: Arc<dyn TokenCounter + Send + Sync>,
+    model: Str,
+    /// The figures of the model, if they are known.
+    row: Option<Model>,
+    /// Whether the figures are the caller's own.
+    has_own_row: bool,
+    profile: Option<Profile>,
+    own_counter: Option<Arc<dyn TokenCounter + Send + Sync>>,
+    /// The counter of the model, or the estimator.
+    model_counter: Arc<dyn TokenCounter + Send + Sync>,
     /// Names sessions and runs; by default random UUIDs.
     pub ids: Arc<dyn IdSource>,
     /// The clock that tells how long a session was idle, for a [`PaybackRule`](crate::compaction::PaybackRule): by default the
@@ -93,9 +105,12 @@ impl RunSettings {
             providers: Providers::default(),
             compaction: None,
             persistence: Persistence::PerRun,
-            profile: Profile::OpenaiChat,
             model: Str::default(),
-            counter: Arc::new(ClassEstimator::new()),
+            row: None,
+            has_own_row: false,
+            profile: None,
+            own_counter: None,
+            model_counter: Arc::new(ClassEstimator::new()),
             ids: Arc::new(UuidSource),
             clock: Arc::new(Timestamp::now),
         }
@@ -105,6 +120,13 @@ impl RunSettings {
     #[must_use]
     pub fn with_providers(mut self, providers: Providers) -> Self {
         self.providers = providers;
+        self
+    }
+
+    /// The same under this name.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<Box<str>>) -> Self {
+        self.name = Some(name.into());
         self
     }
 
@@ -136,25 +158,110 @@ impl RunSettings {
         self
     }
 
-    /// The same for the requests of another provider.
+    /// The same for the requests of another provider than that of the model.
     #[must_use]
     pub const fn with_profile(mut self, profile: Profile) -> Self {
-        self.profile = profile;
+        self.profile = Some(profile);
         self
     }
 
-    /// The same for the model of this name.
+    /// The same for the model of this name, with the figures that [`Models::builtin`] has for it.
     #[must_use]
     pub fn with_model(mut self, model: impl Into<Str>) -> Self {
         self.model = model.into();
+        match self.has_own_row {
+            true => self,
+            false => {
+                let row = Models::builtin().find(&self.model).inspect_err(|error| {
+                    warn!(window = WINDOW_DEFAULT, "{error}; the window is taken to be the default one");
+                });
+                let row = row.ok().cloned();
+                self.with_row(row)
+            }
+        }
+    }
+
+    /// The same with these figures of the model in place of those of [`Models::builtin`]. If no model was named yet, this names it.
+    ///
+    /// ```
+    /// use epitome_std::models::Model;
+    /// use epitome_std::run::RunSettings;
+    ///
+    /// let settings = RunSettings::new("helper").with_model_row(Model::new("local-model", 16_000));
+    /// assert_eq!((settings.model(), settings.budget().window()), ("local-model", 16_000));
+    /// assert_eq!(settings.budget().trigger(), 12_480);
+    /// ```
+    #[must_use]
+    pub fn with_model_row(mut self, row: Model) -> Self {
+        if self.model.is_empty() {
+            self.model = row.name.as_str().into();
+        }
+        self.has_own_row = true;
+        self.with_row(Some(row))
+    }
+
+    fn with_row(mut self, row: Option<Model>) -> Self {
+        self.model_counter = match &row {
+            // Without its tokenizer, the framing and the rules for media are still the model's.
+            Some(row) => Arc::new(
+                row.counter().unwrap_or_else(|_| ModelCounter::over(Box::new(ClassEstimator::new()), row)),
+            ),
+            None => Arc::new(ClassEstimator::new()),
+        };
+        self.row = row;
         self
     }
 
-    /// The same with another counter.
+    /// The same with another counter than the model's. Histories count with it too, unless they have one of their own
+    /// ([`HistoryProvider::with_counter`](crate::provider::HistoryProvider::with_counter)).
     #[must_use]
     pub fn with_counter(mut self, counter: Arc<dyn TokenCounter + Send + Sync>) -> Self {
-        self.counter = counter;
+        self.own_counter = Some(counter);
         self
+    }
+
+    /// The name of the model; empty if none was named. What is learned of one model's counts is not believed of another.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// The figures of the model, if they are known.
+    #[must_use]
+    pub const fn model_row(&self) -> Option<&Model> {
+        self.row.as_ref()
+    }
+
+    /// The rules that requests follow: those that were set, else those of the model, else those of Chat Completions.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        self.profile.or_else(|| self.row.as_ref().map(|row| row.profile)).unwrap_or(Profile::OpenaiChat)
+    }
+
+    /// The counter of runs and their histories: the one that was set, else that of the model, else the estimator. If the model's
+    /// tokenizer is not compiled in, the estimator counts with the model's framing.
+    #[must_use]
+    pub fn counter(&self) -> &Arc<dyn TokenCounter + Send + Sync> {
+        self.own_counter.as_ref().unwrap_or(&self.model_counter)
+    }
+
+    /// The budget of a request: that of the model ([`Model::budget`]), else the default one.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        self.row.as_ref().and_then(|row| row.budget().ok()).unwrap_or_default()
+    }
+
+    /// The budget of a request for which the model has `window` tokens, of which so many stay free for the answer.
+    pub(super) fn budget_of(&self, window: u64, reserve: Option<u64>) -> Budget {
+        let row = self.row.clone().unwrap_or_else(|| Model::new("", WINDOW_DEFAULT));
+        let default = Model { window, ..row }.reserve();
+        let reserve = reserve.map_or(default, |reserve| reserve.min(window / 2));
+        Budget::builder().window(window).reserve(reserve).build().unwrap_or_default()
+    }
+
+    /// The prices of the model, if they are known.
+    pub(super) fn prices(&self) -> Option<Prices> {
+        self.row.as_ref()?.prices
     }
 
     /// The same with another source of ids.
@@ -172,7 +279,7 @@ impl RunSettings {
     }
 
     pub(super) fn model_key(&self) -> ModelKey {
-        ModelKey::new(&self.model, &*self.counter)
+        ModelKey::new(&self.model, &**self.counter())
     }
 }
 
@@ -194,7 +301,8 @@ impl fmt::Debug for RunSettings {
             .field("tools", &self.tools.len())
             .field("compaction", &self.compaction)
             .field("persistence", &self.persistence)
-            .field("profile", &self.profile)
+            .field("model", &self.model)
+            .field("profile", &self.profile())
             .finish_non_exhaustive()
     }
 }

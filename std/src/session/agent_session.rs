@@ -49,6 +49,10 @@ pub struct AgentSession {
     pub(crate) begun: Begun,
     /// What compactions have cost and the ledger does not know yet.
     pub(crate) costs: Costs,
+    /// The window of a model, if a provider has told a smaller one than was known.
+    pub(crate) window_told: Option<(ModelKey, u64)>,
+    /// The counter of the latest run, for histories that have none of their own.
+    pub(crate) counter: Option<Arc<dyn TokenCounter + Send + Sync>>,
     /// A run that was dropped in the middle of an answer, to be stored when the next one begins.
     pub(crate) left: Option<Box<Left>>,
     /// What in-memory history providers keep of this session, by source id.
@@ -154,6 +158,8 @@ impl AgentSession {
             renewed: None,
             begun: Begun::default(),
             costs: Costs::default(),
+            window_told: None,
+            counter: None,
             left: None,
             histories: BTreeMap::new(),
             known_states: KnownStates::default(),

@@ -1,7 +1,11 @@
 //! What the model answered.
 
-use epitome_core::Usage;
+use std::sync::Arc;
 
+use epitome_core::Usage;
+use serde_json::Value;
+
+use crate::history::Timestamp;
 use crate::message::{Message, Str};
 
 /// What a run has brought: for a run with tools, all messages of it, the tools' answers included.
@@ -25,6 +29,12 @@ pub struct AgentResponse {
     pub agent_id: Option<Str>,
     /// What the provider reported; of a stream, the last report.
     pub usage_details: Option<Usage>,
+    /// Why the model has stopped in the latest response, in the provider's word.
+    pub finish_reason: Option<Str>,
+    /// When the latest response was made, by the provider's clock.
+    pub created_at: Option<Timestamp>,
+    /// The latest response as the provider sent it, if the client gives it. It is not stored.
+    pub raw_response: Option<Arc<Value>>,
 }
 
 impl AgentResponse {

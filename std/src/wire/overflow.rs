@@ -1,16 +1,54 @@
 //! Refusals of requests that are too long, told from all others.
 
+use core::error::Error;
+use core::fmt;
+
 use super::json::{self, Kind};
 
-/// What a provider says of a request that was longer than its model's window.
+/// What a provider says of a request that was longer than its model's window. As an error, it is what a
+/// [`ChatClient`](crate::agent::ChatClient) returns then: the agent compacts and asks again.
+///
+/// ```
+/// use epitome_std::agent::ClientError;
+/// use epitome_std::wire::{ContextOverflow, context_overflow};
+///
+/// fn refused(status: u16, body: &str) -> ClientError {
+///     context_overflow(status, body).map_or_else(|| format!("HTTP {status}").into(), Into::into)
+/// }
+///
+/// let body = r#"{"error": {"message": "prompt is too long: 208310 tokens > 200000 maximum"}}"#;
+/// let error = refused(400, body);
+/// assert_eq!(error.to_string(), "the request of 208310 tokens is longer than the model's window of 200000");
+/// assert!(error.is::<ContextOverflow>());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Overflow {
+pub struct ContextOverflow {
     /// The window, in tokens, where the message names it.
     pub limit: Option<u64>,
     /// What the request would have taken, in tokens, where the message names it.
     pub sent: Option<u64>,
 }
+
+impl ContextOverflow {
+    /// A request of `sent` tokens, longer than a window of `limit`, as far as the provider names them.
+    #[must_use]
+    pub const fn new(limit: Option<u64>, sent: Option<u64>) -> Self {
+        Self { limit, sent }
+    }
+}
+
+impl fmt::Display for ContextOverflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.sent {
+            Some(sent) => write!(f, "the request of {sent} tokens is longer than the model's window")?,
+            None => f.write_str("the request is longer than the model's window")?,
+        }
+        self.limit.map_or(Ok(()), |limit| write!(f, " of {limit}"))
+    }
+}
+
+impl Error for ContextOverflow {}
 
 /// Whether a response with this HTTP status and body says that the request was longer than the model's window.
 ///
@@ -40,7 +78,7 @@ pub struct Overflow {
 /// | llama.cpp | type `exceed_context_size_error` with `n_prompt_tokens` and `n_ctx` | <https://github.com/ggml-org/llama.cpp/pull/15780> |
 /// | `OpenRouter` | `This endpoint's maximum context length is L tokens. However, you requested about S tokens`, or the provider's own body in `metadata.raw` | <https://github.com/OpenHands/OpenHands/issues/9937> |
 #[must_use]
-pub fn context_overflow(status: u16, body: &str) -> Option<Overflow> {
+pub fn context_overflow(status: u16, body: &str) -> Option<ContextOverflow> {
     // 413: Bedrock and some gateways; 422: gateways that check a request themselves; 500: older llama.cpp.
     if !matches!(status, 400 | 413 | 422 | 500) {
         return None;
@@ -96,36 +134,38 @@ fn collect(text: &str, depth: usize, found: &mut Vec<(&'static str, String)>) {
 }
 
 /// The numbers of an error of llama.cpp, which has fields for them.
-fn numbered(body: &str) -> Option<Overflow> {
+fn numbered(body: &str) -> Option<ContextOverflow> {
     let error = json::field(body, "error").ok()?.filter(|error| Kind::of(error) == Kind::Object)?;
     let [sent, limit] = json::fields(error, &["n_prompt_tokens", "n_ctx"]).ok()?;
     let (sent, limit) = (super::expect::number(sent), super::expect::number(limit));
-    Some(Overflow { limit, sent }).filter(|overflow| *overflow != Overflow::default())
+    Some(ContextOverflow { limit, sent }).filter(|overflow| *overflow != ContextOverflow::default())
 }
 
 /// What one of the known messages says.
-fn numbers(text: &str) -> Option<Overflow> {
+fn numbers(text: &str) -> Option<ContextOverflow> {
     let text = text.to_ascii_lowercase();
     let after = |mark: &str| number_in(text.split_once(mark)?.1);
     let known = |mark: &&&str| text.contains(**mark);
     let mark = MESSAGES.iter().find(known)?;
     Some(match *mark {
-        "maximum context length is" => Overflow {
+        "maximum context length is" => ContextOverflow {
             limit: after("maximum context length is"),
             sent: after("resulted in")
                 .or_else(|| after("you requested"))
                 .or_else(|| after("prompt contains")),
         },
-        "prompt is too long" => Overflow { limit: after("tokens >"), sent: after("prompt is too long") },
+        "prompt is too long" => {
+            ContextOverflow { limit: after("tokens >"), sent: after("prompt is too long") }
+        }
         "exceed context limit" => {
             let (sum, limit) = text.split_once("exceed context limit")?.1.split_once('>').unwrap_or_default();
             let sent = sum.split('+').try_fold(0_u64, |sum, part| sum.checked_add(number_in(part)?));
-            Overflow { limit: number_in(limit), sent }
+            ContextOverflow { limit: number_in(limit), sent }
         }
         "exceeds the maximum number of tokens allowed" => {
-            Overflow { limit: after("tokens allowed"), sent: after("input token count") }
+            ContextOverflow { limit: after("tokens allowed"), sent: after("input token count") }
         }
-        _ => Overflow::default(),
+        _ => ContextOverflow::default(),
     })
 }
 

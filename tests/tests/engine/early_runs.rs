@@ -113,7 +113,7 @@ fn in_runs_it_is_begun_once_for_a_crossing_and_ready_when_it_is_due() {
 }
 
 fn settings_key(settings: &RunSettings) -> ModelKey {
-    ModelKey::new(&settings.model, &*settings.counter)
+    ModelKey::new(settings.model(), &**settings.counter())
 }
 
 #[test]

@@ -8,7 +8,7 @@ use epitome::core::Trigger;
 use epitome::std::compaction::{AutoCompaction, CompactionOptions, Payback, PaybackRule, RunPoints};
 use epitome::std::history::{HistoryStore, MemoryStore, Timestamp};
 use epitome::std::message::Message;
-use epitome::std::models::{Cache, Models, Prices};
+use epitome::std::models::{Cache, Model, Models, Prices};
 use epitome::std::provider::{HistoryProvider, Providers};
 use epitome::std::run::{ModelResponse, Run, RunEvent, RunOptions, RunSettings};
 use epitome::std::session::AgentSession;
@@ -36,6 +36,13 @@ fn auto(window: u64) -> AutoCompaction {
         .with_options(CompactionOptions::default().with_window(window))
 }
 
+/// A model with these prices and nothing else that is known.
+fn model(prices: Option<Prices>) -> Model {
+    let mut model = Model::new("m", 128_000);
+    model.prices = prices;
+    model
+}
+
 fn settings(auto: AutoCompaction, minutes: &Minutes) -> RunSettings {
     let (mut providers, minutes) = (Providers::default(), minutes.clone());
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
@@ -43,6 +50,7 @@ fn settings(auto: AutoCompaction, minutes: &Minutes) -> RunSettings {
     RunSettings::new("agent")
         .with_providers(providers)
         .with_compaction(auto)
+        .with_model_row(model(Some(prices())))
         .with_clock(move || Timestamp(minutes.0.load(Ordering::Relaxed) * 60_000))
 }
 
@@ -87,7 +95,7 @@ fn first_compaction(settings: &RunSettings, session: &mut AgentSession) -> (u64,
 #[test]
 fn what_pays_is_compacted_at_the_trigger_and_tells_when_it_pays() {
     for points in [RunPoints::default(), RunPoints::NONE.and_before_call()] {
-        let auto = auto(40_000).with_points(points).with_payback(PaybackRule::new(prices()));
+        let auto = auto(40_000).with_points(points).with_payback(PaybackRule::REQUESTS);
         let mut session = AgentSession::with_id("s");
         let (size, events) = first_compaction(&settings(auto, &Minutes::default()), &mut session);
         assert!(size > TRIGGER - 200 && size < TRIGGER + 400, "{size}");
@@ -104,11 +112,20 @@ fn without_a_rule_nothing_is_told_and_nobody_looks_at_the_clock() {
     assert_eq!(compacted(&events), Some(None));
 }
 
+#[test]
+fn without_prices_nothing_has_to_pay_and_that_is_told_once() {
+    let auto = auto(40_000).with_payback(0).with_points(RunPoints::default().and_before_call());
+    let settings = settings(auto, &Minutes::default()).with_model_row(model(None));
+    let (_, events) = first_compaction(&settings, &mut AgentSession::with_id("s"));
+    assert_eq!(compacted(&events), Some(None));
+    assert_eq!(events.iter().filter(|event| **event == RunEvent::NoPrices).count(), 1, "{events:?}");
+}
+
 /// At the limit it is made though it does not pay, before it the event says why not, once in a run.
 #[test]
 fn what_does_not_pay_waits_until_the_request_would_not_fit() {
     for points in [RunPoints::default(), RunPoints::NONE.and_before_call()] {
-        let auto = auto(6_000).with_points(points).with_payback(PaybackRule::new(prices()).with_requests(1));
+        let auto = auto(6_000).with_points(points).with_payback(1);
         let settings = settings(auto, &Minutes::default());
         let mut session = AgentSession::with_id("s");
         let (mut size, mut waited) = (0, 0);
@@ -135,8 +152,7 @@ fn after_a_pause_it_is_due_earlier() {
         for (minutes_idle, early) in [(5, None), (6, None), (6, Some(2_000)), (5, Some(2_000))] {
             let minutes = Minutes::default();
             // On a warm cache it would not pay.
-            let mut auto =
-                auto(40_000).with_points(points).with_payback(PaybackRule::new(prices()).with_requests(0));
+            let mut auto = auto(40_000).with_points(points).with_payback(0);
             if let Some(line) = early {
                 auto = auto.with_early(Trigger::tokens(line));
             }
@@ -173,9 +189,7 @@ fn after_a_pause_it_is_due_earlier() {
 #[test]
 fn a_pause_in_a_run_counts_too_and_the_last_request_ends_it() {
     let minutes = Minutes::default();
-    let auto = auto(40_000)
-        .with_points(RunPoints::NONE.and_before_call())
-        .with_payback(PaybackRule::new(prices()).with_requests(0));
+    let auto = auto(40_000).with_points(RunPoints::NONE.and_before_call()).with_payback(0);
     let settings = settings(auto, &minutes);
     let mut session = AgentSession::with_id("s");
     while turn(&settings, &mut session).0 < TRIGGER * 9 / 10 {}
@@ -194,7 +208,7 @@ fn a_pause_in_a_run_counts_too_and_the_last_request_ends_it() {
 #[test]
 fn a_session_that_is_written_and_read_knows_when_it_made_its_last_request() {
     let minutes = Minutes::default();
-    let settings = settings(auto(40_000).with_payback(PaybackRule::new(prices()).with_requests(0)), &minutes);
+    let settings = settings(auto(40_000).with_payback(0), &minutes);
     let mut session = AgentSession::with_id("s");
     while turn(&settings, &mut session).0 < TRIGGER * 9 / 10 {}
     let written = session.to_json().unwrap();
@@ -214,8 +228,7 @@ fn an_idle_time_that_nobody_knows_is_none() {
         let minutes = Minutes::default();
         let mut prices = prices();
         prices.lifetime = prices.lifetime.filter(|_| lifetime);
-        let settings =
-            settings(auto(40_000).with_payback(PaybackRule::new(prices).with_requests(0)), &minutes);
+        let settings = settings(auto(40_000).with_payback(0), &minutes).with_model_row(model(Some(prices)));
         let mut session = AgentSession::with_id("s");
         minutes.pass(1_000);
         while turn(&settings, &mut session).0 < TRIGGER * 9 / 10 {}
@@ -234,7 +247,7 @@ fn the_rule_is_the_least_amount_of_a_clearing() {
     let engine = Engine::new(ToolResultClearing::new().keep(1));
     let mut auto = auto(9_000).with_points(RunPoints::NONE.and_before_call());
     auto.compactor = Arc::new(engine);
-    let settings = settings(auto.with_payback(PaybackRule::new(prices())), &Minutes::default());
+    let settings = settings(auto.with_payback(PaybackRule::REQUESTS), &Minutes::default());
     let mut session = AgentSession::with_id("s");
     let events = block_on(async {
         let input = vec![Message::user("Go on.")];

@@ -82,7 +82,7 @@ fn a_summary_is_written_once_for_a_crossing_and_stays() {
     assert!(previous.len() >= 5, "{} of {compactions}", previous.len());
     assert!(previous.iter().all(|prose| prose == "It went well."));
     let ledger = session.ledger_for(
-        ModelKey::new("", &*settings.counter),
+        ModelKey::new("", &**settings.counter()),
         epitome::core::Budget::builder().window(4_000).build().unwrap(),
     );
     let spent = ledger.compaction_spend();

@@ -13,6 +13,7 @@ use epitome::std::message::{Message, Part, ToolCall};
 use epitome::std::provider::{HistoryProvider, Providers};
 use epitome::std::run::{ModelResponse, Persistence, Run, RunError, RunOptions, RunSettings};
 use epitome::std::session::{AgentSession, SessionErrorKind};
+use epitome::std::wire::ContextOverflow;
 use epitome_tests::cases::{self, Census};
 use futures::executor::block_on;
 use proptest::prelude::*;
@@ -175,7 +176,7 @@ impl Talk {
             Step::Refused(percent) => {
                 let prompt = run.prompt().await.unwrap();
                 let window = (prompt.size.tokens * percent / 100).max(2);
-                let done = run.refused(prompt.handle, Some(window)).await;
+                let done = run.refused(prompt.handle, ContextOverflow::new(Some(window), None)).await;
                 census.count("refused, and compacted", done.is_ok());
             }
             Step::Undo => self.undoes(run, census).await?,

@@ -142,6 +142,25 @@ fn a_provider_that_fails_after_a_run_is_told_and_all_is_stored_once() {
     }
 }
 
+/// The caller of an agent has the answer, and the failure beside it.
+#[test]
+fn a_provider_that_fails_after_the_answer_does_not_take_it_away() {
+    for trouble in TROUBLES {
+        let store = Arc::new(MemoryStore::new());
+        let settings = settings(&store, Broken::new(HookName::AfterRun, trouble));
+        let agent = Agent::with_settings(settings, Scripted::says("Hello."));
+        let mut session = agent.create_session(Some("s"), None);
+        let error = block_on(agent.run(&mut session, "Hi", &RunOptions::default())).unwrap_err();
+        let RunError::AfterAnswer { outcome, failures } = &error else { panic!("{trouble:?}: {error}") };
+        assert_eq!(outcome.response.messages, [Message::assistant("Hello.")]);
+        assert!(outcome.context_size.is_some());
+        assert_eq!((&*failures.first().source_id, failures.iter().count()), ("broken", 1));
+        assert_eq!(error.to_string(), failures.to_string());
+        assert!(!format!("{error} {error:?}").contains("SECRET"), "{error:?}");
+        assert_eq!(texts(&log(&*store, "s")), ["user: Hi", "assistant: Hello."], "{trouble:?}");
+    }
+}
+
 /// Panics before there is a future.
 struct Panicking;
 

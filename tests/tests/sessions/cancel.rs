@@ -1,7 +1,6 @@
 //! A run that is dropped at any of its await points leaves a session that can be used.
 
 use core::future::Future;
-use core::ops::ControlFlow;
 use core::pin::pin;
 use core::task::{Context, Poll};
 use std::sync::Arc;
@@ -16,13 +15,14 @@ use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers};
 use epitome::std::run::{ModelResponse, Persistence, Run, RunError, RunOptions, RunSettings};
 use epitome::std::session::AgentSession;
 use epitome_tests::around::{Pauses, StoreWith, pause};
+use futures::StreamExt;
 use futures::executor::block_on;
 use futures::task::noop_waker;
 
 use crate::support::{Scripted, Truncating, call, log, shown, texts};
 
 /// Polls a future at most `polls` times.
-fn drive<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
+pub(crate) fn drive<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
     let (mut future, waker) = (pin!(future), noop_waker());
     let mut cx = Context::from_waker(&waker);
     for _ in 0..polls {
@@ -133,9 +133,17 @@ fn dropped_everywhere(
             block_on(agent.run(&mut session, format!("Question {run}?"), &options)).unwrap();
         }
         let options = RunOptions::default().with_run_token("dropped");
-        let listen = |_: &epitome::std::run::Delta| ControlFlow::Continue(());
         let done = match streaming {
-            true => drive(agent.run_streaming(&mut session, "Read it.", &options, listen), polls).is_some(),
+            true => {
+                let mut stream = agent.run_stream(&mut session, "Read it.", &options);
+                let heard = async {
+                    while let Some(piece) = stream.next().await {
+                        piece.unwrap();
+                        pause().await;
+                    }
+                };
+                drive(heard, polls).is_some()
+            }
             false => drive(agent.run(&mut session, "Read it.", &options), polls).is_some(),
         };
         if !in_session && persistence == Persistence::PerRun && !streaming {

@@ -17,6 +17,7 @@ use epitome::std::run::{
     compact,
 };
 use epitome::std::session::{AgentSession, SessionError, SessionErrorKind};
+use epitome::std::wire::ContextOverflow;
 use futures::executor::block_on;
 
 use crate::runs::settings;
@@ -283,10 +284,63 @@ fn a_failed_compaction_is_an_event_and_changes_nothing() {
     let settings = settings(&store).with_compaction(failing);
     let mut session = AgentSession::with_id("s");
     let (_, outcome) = talk(&settings, &mut session, "Hi".into(), &RunOptions::default());
-    let failed = |point| RunEvent::Failed { point, kind: SessionErrorKind::Unavailable };
+    let failed =
+        |point| RunEvent::Failed { point, kind: SessionErrorKind::Unavailable, reason: "on purpose".into() };
     let expected = [Point::BeforeRun, Point::BeforeCall, Point::AfterRun].map(failed);
     assert_eq!(outcome.events, expected);
     assert_eq!(shown(&*store, "s").len(), 2);
+}
+
+/// The size of the request in which the first compaction was made, and the sizes of all requests.
+fn sizes(settings: &RunSettings, runs: usize) -> (Option<usize>, Vec<u64>) {
+    let (mut session, mut first, mut sizes) = (AgentSession::with_id("s"), None, Vec::new());
+    for run in 0..runs {
+        let (_, outcome) = talk(settings, &mut session, format!("question {run}"), &RunOptions::default());
+        let size = outcome.context_size.unwrap().tokens;
+        if first.is_none() && compacted(&outcome.events).is_some() {
+            first = Some(run);
+        }
+        sizes.push(size);
+    }
+    (first, sizes)
+}
+
+#[test]
+fn a_goal_a_reserve_and_a_least_amount_can_be_set_for_an_agent_and_for_a_run() {
+    let over = |options: CompactionOptions, trigger: Option<Trigger<'static>>| {
+        let mut auto = auto(1, RunPoints::default()).with_options(options);
+        auto.trigger = trigger.unwrap_or_default();
+        settings(&Arc::new(MemoryStore::new())).with_compaction(auto)
+    };
+    let small = CompactionOptions::default().with_window(1_000);
+    // By default 78 % of the window, down to half of that.
+    let (first, all) = sizes(&over(small.clone(), None), 60);
+    let after = all[first.unwrap()];
+    assert!(all.iter().all(|size| *size <= 780) && after > 300 && after <= 390 + 30, "{all:?}");
+    let (first, all) = sizes(&over(small.clone().with_goal(700), None), 60);
+    assert!(all[first.unwrap()] > 650 && all.iter().all(|size| *size <= 780), "{all:?}");
+    // What is kept free lowers the line.
+    let (first, all) = sizes(&over(small.clone().with_reserve(450), None), 60);
+    assert!(first.is_some() && all.iter().all(|size| *size <= 550), "{all:?}");
+    let (first, _) = sizes(&over(small.clone().with_reserve(u64::MAX), None), 60);
+    assert!(first.is_some(), "half of the window stays");
+    // Short turns under a trigger that always fires free less than the least amount, unless that is none.
+    let (first, _) = sizes(&over(small.clone().with_window(100_000), Some(Trigger::always())), 30);
+    assert_eq!(first, None);
+    let no_least = small.with_window(100_000).with_min_reclaim(0).with_goal(300);
+    let (first, all) = sizes(&over(no_least.clone(), Some(Trigger::always())), 30);
+    assert!(first.is_some_and(|run| run > 3) && all.iter().skip(10).all(|size| *size <= 360), "{all:?}");
+    // One run has its own.
+    let settings = over(CompactionOptions::default(), Some(Trigger::never()));
+    let mut session = AgentSession::with_id("s");
+    fill(&settings, &mut session, 20);
+    let own = auto(1, RunPoints::default()).with_options(no_least);
+    let options = RunOptions::default().with_compaction(Compaction::With(own));
+    let (_, outcome) = talk(&settings, &mut session, "And now?".into(), &options);
+    assert!(outcome.context_size.unwrap().tokens <= 360 && compacted(&outcome.events).is_some());
+    let (compactor, to) = (Truncating(Truncation::new()), CompactionOptions::default().with_goal(100));
+    let result = block_on(compact(&settings, &mut session, &compactor, to)).unwrap();
+    assert!(result.compacted_tokens.is_some_and(|tokens| tokens <= 100), "{result:?}");
 }
 
 #[test]
@@ -339,7 +393,11 @@ fn a_compactor_that_panics_has_failed() {
     let settings = settings(&store).with_compaction(auto);
     let mut session = AgentSession::with_id("s");
     let (_, outcome) = talk(&settings, &mut session, "Hi".into(), &RunOptions::default());
-    let failed = |point| RunEvent::Failed { point, kind: SessionErrorKind::Invalid };
+    let failed = |point| RunEvent::Failed {
+        point,
+        kind: SessionErrorKind::Invalid,
+        reason: "the compactor panicked".into(),
+    };
     assert_eq!(outcome.events, [Point::BeforeRun, Point::BeforeCall].map(failed));
     assert_eq!(shown(&*store, "s").len(), 2);
 }
@@ -372,14 +430,17 @@ fn a_request_that_the_provider_refuses_is_compacted_at_once() {
     let bare = settings(&store);
     let mut run = begin(&bare, &mut session);
     let prompt = block_on(run.prompt()).unwrap();
-    assert!(matches!(block_on(run.refused(prompt.handle, None)), Err(RunError::Misuse(_))));
+    assert!(matches!(
+        block_on(run.refused(prompt.handle, ContextOverflow::default())),
+        Err(RunError::Misuse(_))
+    ));
     drop(run);
     // Far below its trigger; the provider knows better.
     let settings = settings(&store).with_compaction(auto(100_000, RunPoints::default()));
     let mut run = begin(&settings, &mut session);
     let prompt = block_on(run.prompt()).unwrap();
     let (before, sent) = (prompt.size.tokens, prompt.messages.len());
-    block_on(run.refused(prompt.handle, None)).unwrap();
+    block_on(run.refused(prompt.handle, ContextOverflow::default())).unwrap();
     assert!(compacted(run.events()).is_some());
     let prompt = block_on(run.prompt()).unwrap();
     assert!(

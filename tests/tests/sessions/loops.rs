@@ -1,18 +1,26 @@
 //! The agent's loop from the model to tools and back, and answers that arrive piece by piece.
 
-use core::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
-use epitome::std::agent::{Agent, Concurrency, SharedSession, ToolOutput};
+use async_trait::async_trait;
+use epitome::core::message::Role;
+use epitome::std::agent::{
+    Agent, ChatClient, ChatRequest, ClientError, Concurrency, DeltaSink, SessionForgotten, SharedSession,
+    ToolOutput,
+};
 use epitome::std::history::MemoryStore;
-use epitome::std::message::Message;
-use epitome::std::run::{ModelResponse, RunError, RunOptions};
+use epitome::std::message::{Message, Part, ToolCall};
+use epitome::std::run::{Delta, ModelResponse, RunError, RunOptions};
+use epitome::std::wire::ContextOverflow;
 use epitome_tests::around::pause;
 use futures::executor::block_on;
 use futures::future::join;
+use futures::{FutureExt, StreamExt};
 
 use crate::runs::settings;
-use crate::support::{Scripted, call, log, texts};
+use crate::support::{Scripted, call, listen, log, texts};
 
 fn with_tools(store: &Arc<MemoryStore>, client: &Scripted) -> Agent {
     Agent::with_settings(settings(store), client.clone()).with_tool_runner(|call| {
@@ -37,6 +45,49 @@ fn tools_run_until_the_model_has_an_answer() {
     let outcome = block_on(agent.run(&mut session, "Work.", &RunOptions::default())).unwrap();
     assert_eq!(outcome.response.messages.len(), 5);
     assert_eq!(texts(&log(&*store, "s"))[2], "tool: result c1: ran read");
+}
+
+/// Six calls in one answer. Their results are in the order of the answer, however many run at once.
+#[test]
+fn tools_of_one_answer_run_at_once_up_to_the_limit() {
+    for (limit, expected) in [(None, 6), (Some(4), 4), (Some(1), 1), (Some(0), 1)] {
+        let store = Arc::new(MemoryStore::new());
+        let client = Scripted::new(|asked, _| {
+            let calls = (0..6).map(|n| Part::ToolCall(ToolCall::new(format!("c{n}"), "read", "{}")));
+            Ok(ModelResponse::new(vec![match asked {
+                1 => Message::new(Role::Assistant, calls.collect()),
+                _ => Message::assistant("Done."),
+            }]))
+        });
+        let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let counts = (running.clone(), most.clone());
+        let mut agent = Agent::with_settings(settings(&store), client).with_tool_runner(move |call| {
+            let (running, most) = counts.clone();
+            Box::pin(async move {
+                most.fetch_max(running.fetch_add(1, Relaxed) + 1, Relaxed);
+                // The first ones take longest.
+                let id = call.id.as_str().to_owned();
+                for _ in 0..b'9' - id.as_bytes()[1] {
+                    pause().await;
+                }
+                running.fetch_sub(1, Relaxed);
+                assert!(id != "c3", "a tool that panics does not end the others");
+                ToolOutput::new(format!("ran {id}"))
+            })
+        });
+        if let Some(limit) = limit {
+            agent = agent.with_parallel_calls_max(limit);
+        }
+        let mut session = agent.create_session(Some("s"), None);
+        block_on(agent.run(&mut session, "Work.", &RunOptions::default())).unwrap();
+        assert_eq!(most.load(Relaxed), expected, "{limit:?}");
+        let said = texts(&log(&*store, "s"));
+        let results = (0..6).map(|n| match n {
+            3 => "tool: result c3: the tool panicked".to_owned(),
+            _ => format!("tool: result c{n}: ran c{n}"),
+        });
+        assert_eq!(said[2..8], results.collect::<Vec<_>>());
+    }
 }
 
 #[test]
@@ -90,11 +141,12 @@ fn a_listener_that_breaks_leaves_what_has_arrived() {
     let agent = Agent::with_settings(settings(&store), client);
     let mut session = agent.create_session(Some("s"), None);
     let mut heard = String::new();
-    let listen = |delta: &epitome::std::run::Delta| {
+    let options = RunOptions::default();
+    let hear = |delta: &Delta| {
         heard.push_str(&delta.text);
-        if heard.len() < 6 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        heard.len() < 6
     };
-    block_on(agent.run_streaming(&mut session, "Tell.", &RunOptions::default(), listen)).unwrap();
+    block_on(listen(agent.run_stream(&mut session, "Tell.", &options), hear)).unwrap();
     let log = log(&*store, "s");
     assert_eq!(texts(&log), ["user: Tell.", "assistant: A long"]);
     assert!(log[1].is_incomplete());
@@ -105,8 +157,8 @@ fn a_stream_that_dies_leaves_what_has_arrived() {
     let store = Arc::new(MemoryStore::new());
     let agent = Agent::with_settings(settings(&store), Scripted::says("A lo!ng story").streaming());
     let mut session = agent.create_session(Some("s"), None);
-    let listen = |_: &epitome::std::run::Delta| ControlFlow::Continue(());
-    let error = block_on(agent.run_streaming(&mut session, "Tell.", &RunOptions::default(), listen));
+    let options = RunOptions::default();
+    let error = block_on(listen(agent.run_stream(&mut session, "Tell.", &options), |_| true));
     assert!(matches!(error, Err(RunError::Model(_))));
     assert_eq!(texts(&log(&*store, "s")), ["user: Tell.", "assistant: A lo"]);
 }
@@ -117,13 +169,92 @@ fn a_client_without_streams_is_heard_whole() {
     let agent = Agent::with_settings(settings(&store), Scripted::says("Hello."));
     let mut session = agent.create_session(Some("s"), None);
     let mut heard = String::new();
-    let listen = |delta: &epitome::std::run::Delta| {
+    let options = RunOptions::default();
+    let hear = |delta: &Delta| {
         heard.push_str(&delta.text);
-        ControlFlow::Continue(())
+        true
     };
-    block_on(agent.run_streaming(&mut session, "Hi", &RunOptions::default(), listen)).unwrap();
+    block_on(listen(agent.run_stream(&mut session, "Hi", &options), hear)).unwrap();
     assert_eq!(heard, "Hello.");
     assert!(!log(&*store, "s")[1].is_incomplete());
+}
+
+/// A client that hangs, and a tool that does: neither is waited for by a stream that is stopped.
+#[test]
+fn a_stream_that_is_stopped_waits_for_nobody() {
+    for (calls, said) in [(false, "user: Work."), (true, "assistant: call c1")] {
+        let store = Arc::new(MemoryStore::new());
+        let agent = Agent::with_settings(settings(&store), Hanging { calls })
+            .with_tool_runner(|_| Box::pin(core::future::pending()));
+        let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());
+        let mut stream = agent.run_stream(&mut session, "Work.", &options);
+        for _ in 0..50 {
+            assert!(stream.next().now_or_never().is_none(), "it hangs");
+        }
+        let outcome = block_on(stream.stop()).unwrap();
+        assert_eq!(outcome.response.messages.len(), usize::from(calls));
+        assert_eq!(texts(&log(&*store, "s")).last().unwrap(), said);
+    }
+}
+
+/// Calls a tool, or never answers.
+struct Hanging {
+    calls: bool,
+}
+
+#[async_trait]
+impl ChatClient for Hanging {
+    async fn complete(&self, _: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+        if !self.calls {
+            core::future::pending::<()>().await;
+        }
+        Ok(ModelResponse::new(vec![call("c1", "read")]))
+    }
+}
+
+/// Streams, and returns the whole answer all the same, or fails after the first piece as a service does before it.
+struct Doubled(Option<ClientError>);
+
+#[async_trait]
+impl ChatClient for Doubled {
+    async fn complete(&self, _: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+        unreachable!("it is streamed")
+    }
+
+    async fn stream(
+        &self,
+        _: &ChatRequest<'_>,
+        on_delta: &mut DeltaSink<'_>,
+    ) -> Result<Option<ModelResponse>, ClientError> {
+        on_delta(Delta::text("Hel"));
+        if let Some(error) = &self.0 {
+            let overflow = error.downcast_ref::<ContextOverflow>().copied();
+            return Err(overflow.map_or_else(|| SessionForgotten.into(), ClientError::from));
+        }
+        on_delta(Delta::text("lo."));
+        Ok(Some(ModelResponse::new(vec![Message::assistant("Hello.")])))
+    }
+}
+
+#[test]
+fn what_was_heard_is_not_played_or_asked_again() {
+    let errors = [None, Some(ContextOverflow::default().into()), Some(SessionForgotten.into())];
+    for error in errors {
+        let (fails, store) = (error.is_some(), Arc::new(MemoryStore::new()));
+        let agent = Agent::with_settings(settings(&store), Doubled(error));
+        let mut session = agent.create_session(Some("s"), None);
+        let mut heard = String::new();
+        let options = RunOptions::default();
+        let hear = |delta: &Delta| {
+            heard.push_str(&delta.text);
+            true
+        };
+        let done = block_on(listen(agent.run_stream(&mut session, "Hi", &options), hear));
+        assert!(fails == matches!(done, Err(RunError::Model(_))) && fails == done.is_err());
+        let expected = if fails { "Hel" } else { "Hello." };
+        assert_eq!(heard, expected);
+        assert_eq!(texts(&log(&*store, "s")), ["user: Hi".to_owned(), format!("assistant: {expected}")]);
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod incremental;
 mod kept;
 mod loops;
 mod many;
+mod overflow;
 mod promised;
 mod proposal;
 mod runs;

@@ -2,7 +2,6 @@
 
 use core::fmt;
 use core::future::Future;
-use core::ops::ControlFlow;
 use core::pin::pin;
 use core::task::{Context, Poll};
 use std::sync::{Arc, Mutex};
@@ -11,13 +10,14 @@ use async_trait::async_trait;
 use epitome::compactors::Truncation;
 use epitome::core::message::Role;
 use epitome::core::{Outcome, Planner, Seq, Strategy, Usage};
-use epitome::std::agent::{ChatClient, ChatRequest, ClientError, DeltaSink};
+use epitome::std::agent::{ChatClient, ChatRequest, ClientError, DeltaSink, RunStream};
 use epitome::std::compaction::{CompactionCx, CompactionOutcome, Compactor};
 use epitome::std::history::{HistoryStore, Notes, SessionId};
 use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::run::{CallDelta, Delta, ModelResponse};
+use epitome::std::run::{CallDelta, Delta, ModelResponse, RunError, RunOutcome};
 use epitome::std::session::{SessionError, SessionErrorKind};
 use epitome_tests::around::pause;
+use futures::StreamExt;
 use futures::task::noop_waker;
 
 /// What one request held: the texts of its messages, with their roles.
@@ -84,12 +84,23 @@ impl ChatClient for Scripted {
             if piece.text == "!" {
                 return Err("the line is dead".into());
             }
-            if on_delta(piece.with_usage(Usage::new(10, 1))) == ControlFlow::Break(()) {
-                return Ok(None);
-            }
+            on_delta(piece.with_usage(Usage::new(10, 1)));
         }
         Ok(None)
     }
+}
+
+/// Hears a stream for as long as `hear` says so.
+pub(crate) async fn listen(
+    mut stream: RunStream<'_>,
+    mut hear: impl FnMut(&Delta) -> bool,
+) -> Result<RunOutcome, RunError> {
+    while let Some(piece) = stream.next().await {
+        if !hear(&piece?) {
+            return stream.stop().await;
+        }
+    }
+    stream.finish().await
 }
 
 /// A text letter by letter; the arguments of a call in two pieces.

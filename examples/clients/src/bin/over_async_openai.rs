@@ -5,11 +5,12 @@
 
 use async_openai::Client;
 use async_openai::config::OpenAIConfig;
+use async_openai::error::OpenAIError;
 use async_trait::async_trait;
 use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
 use epitome::std::run::ModelResponse;
 use epitome::std::session::Tool;
-use epitome::std::wire::{openai_chat, usage};
+use epitome::std::wire::{context_overflow, openai_chat, usage};
 use epitome_clients::{service, talk};
 use serde_json::{Value, json};
 
@@ -25,15 +26,26 @@ impl ChatClient for OpenAi {
         if !request.tools.is_empty() {
             body["tools"] = request.tools.iter().map(tool).collect();
         }
-        let answer: Value = self.0.chat().create_byot(body).await?;
+        let answer: Value = self.0.chat().create_byot(body).await.map_err(refused)?;
         let message = openai_chat::read(&answer["choices"][0]["message"].to_string())?;
-        let response =
+        let mut response =
             ModelResponse::new(vec![message]).with_response_id(answer["id"].as_str().unwrap_or_default());
-        Ok(match usage::reported(&answer.to_string())? {
-            Some(usage) => response.with_usage(usage),
-            None => response,
-        })
+        response.usage = usage::reported(&answer.to_string())?;
+        response.finish_reason = answer["choices"][0]["finish_reason"].as_str().map(Into::into);
+        Ok(response.with_raw_response(answer))
     }
+}
+
+/// A request that is too long is told from all other failures: the agent compacts it and asks again.
+fn refused(error: OpenAIError) -> ClientError {
+    let overflow = match &error {
+        OpenAIError::ApiError(answer) => {
+            let body = json!({"error": answer.api_error}).to_string();
+            context_overflow(answer.status_code.as_u16(), &body)
+        }
+        _ => None,
+    };
+    overflow.map_or_else(|| error.into(), Into::into)
 }
 
 fn tool(tool: &Tool) -> Value {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use epitome_core::{ClassEstimator, TokenCounter};
 use futures::executor::block_on;
 use serde_json::{Map, Value, json};
 
@@ -11,10 +10,6 @@ use crate::history::MemoryStore;
 use crate::message::Message;
 use crate::provider::{ClosureProvider, HistoryProvider, Hook, NamedAgent, Providers};
 use crate::session::{AgentSession, MessageFilter, SessionContext, SessionErrorKind, Tool};
-
-fn estimator() -> Arc<dyn TokenCounter + Send + Sync> {
-    Arc::new(ClassEstimator::new())
-}
 
 fn history(id: &str) -> HistoryProvider {
     HistoryProvider::new(id, Arc::new(MemoryStore::new()))
@@ -102,11 +97,11 @@ fn warnings_say_what_the_contract_says() {
 
 #[test]
 fn the_default_history_is_decided_for_each_run() {
-    let (none, counter) = (Providers::default(), estimator());
+    let none = Providers::default();
     let ids = |providers: &Providers, session: &AgentSession, options: Value| -> Vec<String> {
         let options = options.as_object().cloned().unwrap_or_default();
         let context = SessionContext::new(session, "run", Vec::new()).with_options(options);
-        providers.for_run(session, &context, &counter).iter().map(|it| it.source_id().to_owned()).collect()
+        providers.for_run(session, &context).iter().map(|it| it.source_id().to_owned()).collect()
     };
     let own = AgentSession::with_id("s");
     let elsewhere = AgentSession::with_id("s").with_service_session_id("thread_abc123");
@@ -130,7 +125,7 @@ fn with_no_provider_at_all_a_conversation_is_remembered() {
     let mut session = AgentSession::new();
     for (token, says) in [("run-1", "Hello, my name is Alice!"), ("run-2", "What's my name?")] {
         let mut context = SessionContext::new(&session, token, vec![Message::user(says)]);
-        let providers = none.for_run(&session, &context, &estimator());
+        let providers = none.for_run(&session, &context);
         block_on(providers.before_run(&agent, &mut session, &mut context)).unwrap();
         let answer = format!("{} messages so far", context.prompt_messages().count());
         context.set_response(crate::session::AgentResponse::new(vec![Message::assistant(answer)]));

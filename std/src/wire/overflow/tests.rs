@@ -1,9 +1,9 @@
 //! Messages of every provider, and errors that are none of them.
 
-use super::{Overflow, context_overflow};
+use super::{ContextOverflow, context_overflow};
 
 fn of(status: u16, body: &str) -> Option<(Option<u64>, Option<u64>)> {
-    context_overflow(status, body).map(|Overflow { limit, sent }| (limit, sent))
+    context_overflow(status, body).map(|ContextOverflow { limit, sent }| (limit, sent))
 }
 
 #[test]

@@ -1,0 +1,181 @@
+//! A run whose answers are heard as they arrive.
+
+use core::fmt;
+use core::future::{Future, poll_fn};
+use core::pin::{Pin, pin};
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::task::{Context, Poll};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::future::BoxFuture;
+use futures::{FutureExt, Stream, StreamExt};
+
+use super::{Agent, Input};
+use crate::run::{Delta, RunError, RunOptions, RunOutcome};
+use crate::session::AgentSession;
+
+/// A run as a stream of the pieces of its answers: see [`Agent::run_stream`].
+///
+/// The run goes on only while the stream is polled, or while it is [finished](Self::finish). An error of the run is the last item.
+///
+/// *Cancel safety*: a stream that is dropped is a run that is dropped. What has arrived of an answer is stored, marked incomplete,
+/// when the next run of the session begins. [`RunStream::stop`] stores it at once.
+#[must_use = "a run goes on only while its stream is polled"]
+pub struct RunStream<'a> {
+    state: State<'a>,
+    pieces: Arc<Pieces>,
+}
+
+enum State<'a> {
+    Running(BoxFuture<'a, Result<RunOutcome, RunError>>),
+    Done(Box<RunOutcome>),
+    Failed(RunError),
+    /// It has failed, and the caller knows.
+    Told,
+}
+
+/// What has arrived and was not heard yet.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    queue: Mutex<VecDeque<Delta>>,
+    is_stopped: AtomicBool,
+}
+
+impl Pieces {
+    pub(super) fn push(&self, piece: Delta) {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(piece);
+    }
+
+    fn pop(&self) -> Option<Delta> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    /// Whether nobody listens any more.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
+    }
+
+    /// What the future comes to; `None` if the stream is stopped before. Whoever stops it polls it again.
+    pub(super) async fn unless_stopped<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut future = pin!(future);
+        poll_fn(|cx| match self.is_stopped() {
+            true => Poll::Ready(None),
+            false => future.as_mut().poll(cx).map(Some),
+        })
+        .await
+    }
+}
+
+impl Agent {
+    /// Runs as [`Agent::run`] does, and tells the answers piece by piece as they arrive.
+    ///
+    /// ```
+    /// # use async_trait::async_trait;
+    /// # use epitome_std::agent::{Agent, ChatClient, ChatRequest, ClientError};
+    /// # use epitome_std::message::Message;
+    /// # use epitome_std::run::{ModelResponse, RunOptions};
+    /// # struct Client;
+    /// # #[async_trait]
+    /// # impl ChatClient for Client {
+    /// #     async fn complete(&self, _: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+    /// #         Ok(ModelResponse::new(vec![Message::assistant("Hello.")]))
+    /// #     }
+    /// # }
+    /// use futures::StreamExt;
+    ///
+    /// # futures::executor::block_on(async {
+    /// let agent = Agent::new("assistant", Client);
+    /// let mut session = agent.create_session(None, None);
+    /// let options = RunOptions::default();
+    /// let mut stream = agent.run_stream(&mut session, "Hi", &options);
+    /// let mut heard = String::new();
+    /// while let Some(piece) = stream.next().await {
+    ///     heard += &piece?.text;
+    /// }
+    /// let outcome = stream.finish().await?;
+    /// assert_eq!((heard.as_str(), outcome.response.messages.len()), ("Hello.", 1));
+    /// # Ok::<(), epitome_std::run::RunError>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Agent::run`], as the last item of the stream. A stream that breaks off in the middle of an answer is
+    /// [`RunError::Model`]: what has arrived is stored, marked incomplete, and the model is not asked again.
+    pub fn run_stream<'a>(
+        &'a self,
+        session: &'a mut AgentSession,
+        input: impl Into<Input>,
+        options: &'a RunOptions,
+    ) -> RunStream<'a> {
+        let (input, pieces) = (input.into(), Arc::<Pieces>::default());
+        let heard = Arc::clone(&pieces);
+        let run = async move { self.drive(session, input, options, Some(&heard)).await };
+        RunStream { state: State::Running(run.boxed()), pieces }
+    }
+}
+
+impl RunStream<'_> {
+    /// Runs to the end. The pieces that were not heard are in the outcome.
+    ///
+    /// # Errors
+    /// As [`Agent::run_stream`]; [`RunError::Misuse`] if the stream has told its error already.
+    ///
+    /// # Cancel safety
+    /// As the stream.
+    pub async fn finish(mut self) -> Result<RunOutcome, RunError> {
+        while let Some(piece) = self.next().await {
+            piece?;
+        }
+        match self.state {
+            State::Done(outcome) => Ok(*outcome),
+            _ => Err(RunError::Misuse("the stream has told the error of its run already")),
+        }
+    }
+
+    /// Stops the run: neither the model nor a tool is waited for any more. What was said is stored, and what has arrived of an
+    /// answer, marked incomplete. A run that has ended stays as it was.
+    ///
+    /// # Errors
+    /// As [`RunStream::finish`].
+    ///
+    /// # Cancel safety
+    /// As the stream.
+    pub async fn stop(self) -> Result<RunOutcome, RunError> {
+        self.pieces.is_stopped.store(true, Ordering::Relaxed);
+        self.finish().await
+    }
+}
+
+impl Stream for RunStream<'_> {
+    type Item = Result<Delta, RunError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let State::Running(run) = &mut self.state {
+            match run.poll_unpin(cx) {
+                Poll::Ready(Ok(outcome)) => self.state = State::Done(Box::new(outcome)),
+                Poll::Ready(Err(error)) => self.state = State::Failed(error),
+                Poll::Pending => {
+                    return self.pieces.pop().map_or(Poll::Pending, |piece| Poll::Ready(Some(Ok(piece))));
+                }
+            }
+        }
+        if let Some(piece) = self.pieces.pop() {
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        Poll::Ready(match core::mem::replace(&mut self.state, State::Told) {
+            State::Failed(error) => Some(Err(error)),
+            ended => {
+                self.state = ended;
+                None
+            }
+        })
+    }
+}
+
+impl fmt::Debug for RunStream<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_running = matches!(self.state, State::Running(_));
+        f.debug_struct("RunStream").field("is_running", &is_running).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,96 @@
+//! A message that arrives in pieces is the message, however it is cut.
+
+use epitome_core::message::MediaKind;
+use proptest::prelude::*;
+
+use super::*;
+use crate::message::{Media, MediaSource};
+
+/// A part, and whether it arrives piece by piece.
+fn part() -> impl Strategy<Value = Part> {
+    let words = "[a-z \u{e9}\u{4e2d}\u{1f980}]{1,12}";
+    let reasoning = (words, proptest::option::of("[a-z]{1,6}")).prop_map(|(text, opaque)| {
+        let mut reasoning = Reasoning::new(text);
+        reasoning.opaque = opaque.map(Into::into);
+        Part::Reasoning(reasoning)
+    });
+    let call =
+        "[a-z]{0,20}".prop_map(|text| Part::ToolCall(ToolCall::new("id", "read", format!("[{text:?}]"))));
+    let image =
+        Just(Part::Media(Media::new(MediaKind::Image, "image/png", MediaSource::Base64("aGk=".into()))));
+    prop_oneof![3 => words.prop_map(|text| Part::Text(text.into())), 2 => reasoning, 2 => call, 1 => image]
+}
+
+/// The pieces of a text, cut behind each of its characters that `cut` says.
+fn pieces(text: &str, cuts: &[bool]) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    for (at, character) in text.chars().enumerate() {
+        if let Some(last) = pieces.last_mut() {
+            last.push(character);
+        }
+        if cuts.get(at % cuts.len().max(1)).copied().unwrap_or_default() {
+            pieces.push(String::new());
+        }
+    }
+    pieces
+}
+
+/// What a service would send of a message.
+fn deltas(parts: &[Part], cuts: &[bool]) -> Vec<Delta> {
+    let (mut deltas, mut index) = (Vec::new(), 0);
+    for part in parts {
+        match part {
+            Part::Text(text) => deltas.extend(pieces(text, cuts).into_iter().map(Delta::text)),
+            Part::Reasoning(Reasoning { text, opaque, .. }) => {
+                deltas.extend(pieces(text, cuts).into_iter().map(Delta::reasoning));
+                deltas.extend(opaque.iter().map(|sign| Delta::default().with_signature(sign.clone())));
+            }
+            Part::ToolCall(ToolCall { id, name, arguments, .. }) => {
+                deltas.push(Delta::call(CallDelta::new(index, "").of(id.clone(), name.clone())));
+                let more = pieces(arguments, cuts).into_iter();
+                deltas.extend(more.map(|more| Delta::call(CallDelta::new(index, more))));
+                index += 1;
+            }
+            other => deltas.push(Delta::part(other.clone())),
+        }
+    }
+    deltas
+}
+
+/// Two texts behind each other are one text, and so is reasoning behind reasoning that nobody has signed.
+fn joined(parts: Vec<Part>) -> Vec<Part> {
+    let mut all: Vec<Part> = Vec::new();
+    for part in parts {
+        match (all.last_mut(), &part) {
+            (Some(Part::Text(known)), Part::Text(more)) => {
+                *known = [known.as_str(), more.as_str()].concat().into()
+            }
+            (Some(Part::Reasoning(known)), Part::Reasoning(more)) if known.opaque.is_none() => {
+                known.text = [known.text.as_str(), more.text.as_str()].concat().into();
+                known.opaque.clone_from(&more.opaque);
+            }
+            _ => all.push(part),
+        }
+    }
+    all
+}
+
+proptest! {
+    #[test]
+    fn what_arrives_in_pieces_is_what_was_sent(
+        parts in proptest::collection::vec(part(), 1..8),
+        cuts in proptest::collection::vec(any::<bool>(), 1..9),
+    ) {
+        let mut arrived = Arrived::default();
+        for delta in deltas(&parts, &cuts) {
+            arrived.extend(&delta);
+        }
+        let expected = joined(parts);
+        let whole = arrived.clone().finish().messages;
+        prop_assert_eq!(whole[0].parts(), expected.as_slice());
+        // Nothing is cut in the middle, so that all of it is kept of an answer that was left.
+        let left = arrived.abandon().messages;
+        prop_assert_eq!(left[0].parts(), expected.as_slice());
+        prop_assert!(left[0].is_incomplete());
+    }
+}

@@ -1,0 +1,298 @@
+//! Models that refuse a request because it is too long, and agents that know the window, learn it, or give up with the numbers.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use epitome::compactors::Truncation;
+use epitome::core::{ClassEstimator, Usage, count_message};
+use epitome::std::agent::{Agent, ChatClient, ChatRequest, ClientError, DeltaSink, OVERFLOW_COMPACTIONS_MAX};
+use epitome::std::compaction::{AutoCompaction, RunPoints};
+use epitome::std::history::MemoryStore;
+use epitome::std::message::Message;
+use epitome::std::models::Model;
+use epitome::std::run::{Delta, ModelResponse, RunError, RunEvent, RunOptions, RunSettings};
+use epitome::std::session::{AgentSession, SessionErrorKind};
+use epitome::std::wire::{ContextOverflow, context_overflow};
+use epitome_tests::around::pause;
+use futures::executor::block_on;
+
+use crate::runs::settings;
+use crate::support::{Truncating, log, texts};
+
+const WINDOW: u64 = 4_000;
+const ANSWER: &str = "It is the third door on the left, and the key is under the mat. ";
+
+/// A service whose model has `window` tokens, of which each of its own is `heavier` of the estimator's. It reports what it counts.
+#[derive(Clone)]
+struct Strict {
+    window: u64,
+    heavier: u64,
+    /// Whether a refusal has numbers.
+    tells: bool,
+    streams: bool,
+    /// Of each request: what it counted, and whether it was answered.
+    asked: Arc<Mutex<Vec<(u64, bool)>>>,
+}
+
+impl Strict {
+    fn new(window: u64) -> Self {
+        Self { window, heavier: 1, tells: true, streams: false, asked: Arc::default() }
+    }
+
+    fn refusals(&self) -> usize {
+        self.asked.lock().unwrap().iter().filter(|(_, answered)| !answered).count()
+    }
+
+    fn answer(&self, messages: &[Message]) -> Result<ModelResponse, ClientError> {
+        let counter = ClassEstimator::new();
+        let count = |message: &Message| count_message(message, &counter).as_u64();
+        let sent = messages.iter().map(count).sum::<u64>() * self.heavier;
+        self.asked.lock().unwrap().push((sent, sent <= self.window));
+        if sent <= self.window {
+            let answer = Message::assistant(ANSWER.repeat(4));
+            return Ok(ModelResponse::new(vec![answer])
+                .with_usage(Usage::new(sent, 80))
+                .with_finish_reason("stop"));
+        }
+        let message = match self.tells {
+            true => format!("prompt is too long: {sent} tokens > {} maximum", self.window),
+            false => "Your input exceeds the context window of this model.".to_owned(),
+        };
+        let body = serde_json::json!({"error": {"message": message}}).to_string();
+        Err(context_overflow(400, &body).unwrap().into())
+    }
+}
+
+#[async_trait]
+impl ChatClient for Strict {
+    async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+        pause().await;
+        self.answer(request.messages)
+    }
+
+    async fn stream(
+        &self,
+        request: &ChatRequest<'_>,
+        on_delta: &mut DeltaSink<'_>,
+    ) -> Result<Option<ModelResponse>, ClientError> {
+        let response = self.complete(request).await?;
+        if !self.streams {
+            return Ok(Some(response));
+        }
+        for _ in 0..4 {
+            pause().await;
+            on_delta(Delta::text(ANSWER));
+        }
+        let last = Delta::default().with_finish_reason("stop");
+        on_delta(last.with_usage(response.usage.ok_or("it reports its usage")?));
+        Ok(None)
+    }
+}
+
+fn compaction() -> AutoCompaction {
+    AutoCompaction::new(Arc::new(Truncating(Truncation::new())))
+}
+
+fn agent(settings: RunSettings, client: &Strict) -> Agent {
+    Agent::with_settings(settings, client.clone())
+}
+
+/// Runs with questions of some 60 tokens, with and without a listener. Returns what happened in all of them.
+fn talk(agent: &Agent, session: &mut AgentSession, runs: usize) -> Vec<RunEvent> {
+    let mut happened = Vec::new();
+    for run in 0..runs {
+        let (question, options) = (format!("{run}: {}", "where is it? ".repeat(15)), RunOptions::default());
+        let outcome = match run % 2 {
+            0 => block_on(agent.run(session, question, &options)),
+            _ => block_on(agent.run_stream(session, question, &options).finish()),
+        };
+        let outcome = outcome.unwrap();
+        assert_eq!(outcome.response.messages, [Message::assistant(ANSWER.repeat(4))], "{run}");
+        assert_eq!(outcome.response.finish_reason.as_deref(), Some("stop"));
+        happened.extend(outcome.events);
+    }
+    happened
+}
+
+fn compactions(events: &[RunEvent]) -> usize {
+    events.iter().filter(|event| matches!(event, RunEvent::Compacted { .. })).count()
+}
+
+/// Nothing but the model's figures are configured: no trigger, no window, no counter.
+#[test]
+fn an_agent_of_a_small_model_that_is_known_is_never_refused() {
+    for points in [RunPoints::default(), RunPoints::NONE.and_before_call(), RunPoints::NONE.and_after_run()] {
+        let (store, client) = (Arc::new(MemoryStore::new()), Strict::new(WINDOW));
+        let settings = settings(&store)
+            .with_model_row(Model::new("small", WINDOW))
+            .with_compaction(compaction().with_points(points));
+        let agent = agent(settings, &client);
+        let events = talk(&agent, &mut agent.create_session(Some("s"), None), 200);
+        assert_eq!((client.refusals(), log(&*store, "s").len()), (0, 400));
+        assert!(compactions(&events) > 5, "{points:?}: {}", compactions(&events));
+    }
+}
+
+/// The window of an unknown model is taken to be 128,000 tokens. The first refusal tells another, or only that it is less.
+#[test]
+fn an_agent_of_an_unknown_model_learns_from_a_refusal() {
+    for (tells, streams) in [(true, true), (true, false), (false, true)] {
+        let store = Arc::new(MemoryStore::new());
+        let client = Strict { tells, streams, ..Strict::new(WINDOW) };
+        let agent = agent(settings(&store).with_model("new").with_compaction(compaction()), &client);
+        let mut session = agent.create_session(Some("s"), None);
+        let events = talk(&agent, &mut session, 200);
+        assert_eq!(log(&*store, "s").len(), 400, "all is stored, and once");
+        let refusals = client.refusals();
+        let told = events.iter().filter(|event| matches!(event, RunEvent::Refused { .. })).count();
+        assert_eq!(told, refusals);
+        // One that tells no window is asked until it refuses, each time that the history has grown again.
+        assert!(if tells { refusals == 1 } else { (5..20).contains(&refusals) }, "{refusals}");
+    }
+}
+
+/// What the service counts is three times what the agent does, and the first request of all is too long already.
+#[test]
+fn a_refusal_tells_also_how_the_service_counts() {
+    let (store, free) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));
+    let before = agent(settings(&store), &free);
+    talk(&before, &mut before.create_session(Some("s"), None), 30);
+    let strict = Strict { heavier: 3, ..Strict::new(2 * WINDOW) };
+    let agent = agent(settings(&store).with_model("new").with_compaction(compaction()), &strict);
+    let events = talk(&agent, &mut agent.create_session(Some("s"), None), 1);
+    let [(sent, false), (less, true)] = strict.asked.lock().unwrap()[..] else {
+        panic!("{:?}", strict.asked)
+    };
+    assert!(less <= WINDOW && less > WINDOW / 2, "half of the window: {less}");
+    let overflow = ContextOverflow::new(Some(2 * WINDOW), Some(sent));
+    let refused =
+        |event: &RunEvent| matches!(event, RunEvent::Refused { overflow: told, .. } if *told == overflow);
+    assert!(events.iter().any(refused) && compactions(&events) == 1, "{events:?}");
+}
+
+/// A service that counts much more than it says is asked a third time, with half of that.
+#[test]
+fn a_second_refusal_is_answered_harder() {
+    let (store, free) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));
+    let before = agent(settings(&store), &free);
+    talk(&before, &mut before.create_session(Some("s"), None), 30);
+    let size = free.asked.lock().unwrap().last().unwrap().0;
+    let strict = Strict { tells: false, ..Strict::new(size * 3 / 8) };
+    let agent = agent(settings(&store).with_model("new").with_compaction(compaction()), &strict);
+    talk(&agent, &mut agent.create_session(Some("s"), None), 1);
+    let asked = strict.asked.lock().unwrap().clone();
+    let [(first, false), (second, false), (third, true)] = asked[..] else { panic!("{asked:?}") };
+    assert!(second < first && third <= second / 2 + 1, "{asked:?}");
+}
+
+#[test]
+fn what_cannot_be_made_to_fit_ends_with_the_numbers() {
+    for streams in [true, false] {
+        let (store, free) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));
+        let before = agent(settings(&store), &free);
+        talk(&before, &mut before.create_session(Some("s"), None), 30);
+        // Not even the question fits.
+        let strict = Strict { streams, ..Strict::new(20) };
+        let settings = settings(&store).with_model("new").with_compaction(compaction());
+        let agent = agent(settings, &strict);
+        let mut session = agent.create_session(Some("s"), None);
+        let mut ask = || {
+            let (input, options) = ("where is it? ".repeat(15), RunOptions::default());
+            match streams {
+                true => block_on(agent.run_stream(&mut session, input, &options).finish()),
+                false => block_on(agent.run(&mut session, input, &options)),
+            }
+        };
+        let error = ask().unwrap_err();
+        let RunError::ContextOverflow { overflow, compactions, cause } = &error else { panic!("{error}") };
+        let asked = strict.asked.lock().unwrap().clone();
+        assert_eq!(*overflow, ContextOverflow::new(Some(20), asked.last().map(|(sent, _)| *sent)));
+        assert!(*compactions <= OVERFLOW_COMPACTIONS_MAX && asked.len() == *compactions as usize + 1);
+        let text = error.to_string();
+        assert!(text.contains("longer than the model's window of 20, after"), "{text}");
+        assert!(cause.is_some() == (*compactions < OVERFLOW_COMPACTIONS_MAX), "{text}");
+        // What was said is stored, and the session goes on where there is room for it.
+        assert_eq!(log(&*store, "s").len(), 61);
+        talk(&before, &mut before.create_session(Some("s"), None), 1);
+    }
+}
+
+#[test]
+fn an_agent_that_does_not_compact_says_so() {
+    let (store, client) = (Arc::new(MemoryStore::new()), Strict::new(300));
+    let agent = agent(settings(&store), &client);
+    let mut session = agent.create_session(Some("s"), None);
+    let error = loop {
+        match block_on(agent.run(&mut session, "where is it? ".repeat(8), &RunOptions::default())) {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    let RunError::ContextOverflow { compactions: 0, cause: Some(cause), .. } = &error else {
+        panic!("{error}")
+    };
+    assert!(matches!(&**cause, RunError::Misuse(what) if what.contains("no compactor")), "{cause}");
+    assert_eq!(texts(&log(&*store, "s")).last().unwrap(), &format!("user: {}", "where is it? ".repeat(8)));
+}
+
+/// A limit that is no limit, from a service that is confused, does not shrink what fits.
+#[test]
+fn a_window_that_is_larger_than_the_known_one_is_not_believed() {
+    let store = Arc::new(MemoryStore::new());
+    let settings = settings(&store).with_model_row(Model::new("small", WINDOW)).with_compaction(compaction());
+    let mut session = AgentSession::with_id("s");
+    block_on(async {
+        use epitome::std::run::Run;
+        let input = vec![Message::user("Hi")];
+        let mut run = Run::begin(&settings, &mut session, input, &RunOptions::default()).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        let error =
+            run.refused(prompt.handle, ContextOverflow::new(Some(u64::MAX), Some(0))).await.unwrap_err();
+        let infeasible = |error: &RunError| matches!(error, RunError::Session(error) if error.kind() == SessionErrorKind::Infeasible);
+        assert!(infeasible(&error), "there is nothing to compact: {error}");
+    });
+}
+
+/// One counter for a run and its history: what is stored was counted as what is sent.
+#[test]
+fn a_history_counts_as_its_run_does() {
+    let (store, client) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));
+    let agent = agent(settings(&store).with_model("claude-sonnet-4-5"), &client);
+    let mut session = agent.create_session(Some("s"), None);
+    talk(&agent, &mut session, 3);
+    let name = agent.settings().counter().name().to_owned();
+    assert!(name.ends_with("@claude-sonnet-4-5"), "{name}");
+    let page = block_on(async {
+        use epitome::core::Seq;
+        use epitome::std::history::{HistoryStore, SessionId};
+        store.log(&SessionId::new("s"), Seq(0)..Seq(u64::MAX), u32::MAX).await.unwrap()
+    });
+    assert!(page.messages.iter().all(|logged| logged.entry.count.counter.as_str() == name));
+}
+
+/// A run that is dropped while its request is compacted leaves a session that can be used, with nothing twice.
+#[test]
+fn a_run_that_is_dropped_while_it_is_refused_can_be_made_again() {
+    for polls in 0.. {
+        let (store, free) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));
+        let before = agent(settings(&store), &free);
+        talk(&before, &mut before.create_session(Some("s"), None), 12);
+        let strict = Strict { streams: polls % 2 == 0, ..Strict::new(900) };
+        let agent = agent(settings(&store).with_model("new").with_compaction(compaction()), &strict);
+        let mut session = agent.create_session(Some("s"), None);
+        let options = RunOptions::default().with_run_token("t");
+        let done = crate::cancel::drive(agent.run(&mut session, "And where is the key?", &options), polls);
+        if let Some(done) = done {
+            done.unwrap();
+            assert_eq!(strict.refusals(), 1);
+            break;
+        }
+        match block_on(agent.run(&mut session, "And where is the key?", &options)) {
+            Ok(_) | Err(RunError::AlreadyStored) => {}
+            Err(error) => panic!("after {polls} polls: {error}"),
+        }
+        let said = texts(&log(&*store, "s"));
+        let asked = said.iter().filter(|text| **text == "user: And where is the key?").count();
+        assert_eq!(asked, 1, "after {polls} polls: {said:?}");
+    }
+}
