@@ -222,6 +222,26 @@ impl Message {
         &self.parts
     }
 
+    /// Its text: that of all its text parts, behind each other. What stands in results of tools, reasoning and media is not in it.
+    ///
+    /// ```
+    /// use epitome_core::message::Role;
+    /// use epitome_std::message::{Message, Part, Reasoning};
+    ///
+    /// let thought = Part::Reasoning(Reasoning::new("A greeting."));
+    /// let message = Message::new(Role::Assistant, vec![thought, Part::Text("Hel".into()), Part::Text("lo.".into())]);
+    /// assert_eq!(message.text(), "Hello.");
+    /// ```
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        let mut texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        let first = texts.next().unwrap_or_default();
+        texts.fold(Cow::Borrowed(first), |all, more| Cow::Owned(all.into_owned() + more))
+    }
+
     /// Its parts, for a reader that knows more of them once it has read what follows: the message counts as unchanged.
     pub(crate) fn parts_mut(&mut self) -> &mut [Part] {
         &mut self.parts

@@ -161,7 +161,7 @@ async fn one_turn(
     for event in outcome.events {
         match event {
             RunEvent::Compacted { .. } => looped.compactions += 1,
-            RunEvent::Failed { point, kind } => unreachable!("{kind:?} at {point:?} in turn {turn}"),
+            RunEvent::Failed { point, reason, .. } => unreachable!("{reason} at {point:?} in turn {turn}"),
             _ => {}
         }
     }

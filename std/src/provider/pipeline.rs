@@ -11,7 +11,7 @@ use tracing::{Instrument, debug_span, warn};
 
 use super::{
     AgentInfo, ClosureProvider, ContextProvider, Failures, HistoryProvider, HookName, ProviderError,
-    ProviderWarning,
+    ProviderWarning, source_id,
 };
 use crate::compaction::AutoCompaction;
 use crate::history::History;
@@ -92,14 +92,21 @@ impl Providers {
     }
 
     /// The providers of one run: these, or the in-memory history if there are none at all, the service keeps no history of
-    /// the session, and the run's options do not say `store: true`. This list stays as it is.
+    /// the session, and the run's options do not say `store: true` (or did in vain: the session has such a history). This list stays
+    /// as it is.
     #[must_use]
     pub fn for_run(&self, session: &AgentSession, context: &SessionContext) -> Self {
         let service_stores = context.options().get("store") == Some(&Value::Bool(true));
-        if !self.list.is_empty() || session.service_session_id().is_some() || service_stores {
+        let is_elsewhere = service_stores && !session.has_state(source_id::IN_MEMORY);
+        if !self.list.is_empty() || session.service_session_id().is_some() || is_elsewhere {
             return self.clone();
         }
-        Self { list: vec![Arc::new(HistoryProvider::in_memory())], warned: Arc::clone(&self.warned) }
+        Self::in_memory()
+    }
+
+    /// The history that the session keeps itself.
+    pub(crate) fn in_memory() -> Self {
+        Self { list: vec![Arc::new(HistoryProvider::in_memory())], warned: Arc::default() }
     }
 
     /// Asks the providers in order to add to the run. History providers that do not load are left out, and all of them if

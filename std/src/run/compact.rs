@@ -416,7 +416,7 @@ impl Run<'_> {
     }
 
     /// Tells it if nothing of its kind was told in this run.
-    fn tell_once(&mut self, event: RunEvent) {
+    pub(super) fn tell_once(&mut self, event: RunEvent) {
         if !self.events.iter().any(|told| discriminant(told) == discriminant(&event)) {
             self.tell(event);
         }

@@ -116,6 +116,12 @@ pub enum RunEvent {
     },
     /// The service no longer knew the session that it kept: the history that is stored here is sent whole.
     Forgotten,
+    /// The service was asked to keep the conversation (`store: true`) and has told no id of it. The run is kept in the session itself,
+    /// as where no service keeps it. Told when the run ends.
+    ServiceSessionMissing,
+    /// The service has told the id of a conversation that it keeps, though it was asked not to (`store: false`). The id is not used: the
+    /// session goes on from what is stored here. Told once in a run.
+    ServiceSessionIgnored,
     /// A history provider that keeps the session's state has not kept it; what was said is stored. Told when the run ends, once
     /// for each.
     StateNotKept {
@@ -217,6 +223,16 @@ impl RunEvent {
             Self::Discarded { point, why } => info!(point = point.as_str(), %why, "begun in vain"),
             Self::Renewed { point } => {
                 info!(point = point.as_str(), "the service has compacted what it keeps")
+            }
+            Self::ServiceSessionMissing => {
+                warn!(
+                    "the service was asked to keep the conversation and told no id: it is kept in the session"
+                )
+            }
+            Self::ServiceSessionIgnored => {
+                warn!(
+                    "the service tells the id of a conversation that it was asked not to keep: it is not used"
+                )
             }
             Self::Forgotten => warn!("the service has forgotten what it kept: the whole history is sent"),
             Self::StateNotKept { source_id, kind: SessionErrorKind::Conflict } => warn!(

@@ -7,6 +7,7 @@ use tracing::{Instrument, debug, debug_span};
 
 use super::live::Run;
 use super::{Point, RunError, RunEvent};
+use crate::provider::Providers;
 use crate::session::AgentResponse;
 
 /// What a run has brought.
@@ -63,6 +64,7 @@ impl Run<'_> {
         self.context.response_mut();
         let span = debug_span!("finish", run = self.context.run_token());
         async {
+            self.keep_what_no_service_keeps();
             // What is stored of the session beside what was said knows where the service stands.
             let before = self.settle_served();
             let Self { settings, session, context, providers, .. } = &mut *self;
@@ -125,6 +127,16 @@ impl Run<'_> {
         }
         .instrument(span)
         .await
+    }
+
+    /// A service that was asked to keep the conversation has told no id of it: the next run would know nothing of this one.
+    fn keep_what_no_service_keeps(&mut self) {
+        let has_answered = self.served.settled().is_some();
+        if has_answered && !self.served.is_kept() && self.stores() == Some(true) && self.providers.is_empty()
+        {
+            self.providers = Providers::in_memory();
+            self.tell_once(RunEvent::ServiceSessionMissing);
+        }
     }
 
     /// Keeps what of the session has changed since the histories have stored, where they keep it.

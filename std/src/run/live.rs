@@ -316,6 +316,12 @@ impl<'a> Run<'a> {
             raw_response,
         } = response;
         debug!(messages = messages.len(), reported = usage.is_some(), "answer");
+        let is_unwanted =
+            service_session_id.is_some() && !self.served.is_kept() && self.stores() == Some(false);
+        if is_unwanted {
+            self.tell_once(RunEvent::ServiceSessionIgnored);
+        }
+        let service_session_id = service_session_id.filter(|_| !is_unwanted);
         let said = self.said();
         if self.served.answered(said..said.saturating_add(messages.len()), service_session_id) {
             // The latest report is of what the service has compacted.
@@ -334,6 +340,11 @@ impl<'a> Run<'a> {
         told.agent_id = Some(Str::from(&*self.settings.id));
         self.say(messages.into_iter().map(|message| of_response(message, response_id.as_ref())).collect());
         Ok(())
+    }
+
+    /// Whether the service is asked to keep the conversation, if the run says so.
+    pub(super) fn stores(&self) -> Option<bool> {
+        self.context.options().get("store")?.as_bool()
     }
 
     /// How much was said in the run.

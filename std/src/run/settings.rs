@@ -11,8 +11,8 @@ use crate::compaction::{AutoCompaction, Compaction};
 use crate::history::Timestamp;
 use crate::message::Str;
 use crate::models::{Model, ModelCounter, Models, Prices};
-use crate::provider::{AgentInfo, Providers};
-use crate::session::{IdSource, Tool, UuidSource};
+use crate::provider::{AgentInfo, ContextProvider, Providers};
+use crate::session::{IdSource, SessionError, Tool, UuidSource};
 
 /// When a run stores what is said.
 ///
@@ -46,14 +46,12 @@ pub enum Persistence {
 ///
 /// ```
 /// use epitome_core::Profile;
-/// use epitome_std::provider::{HistoryProvider, Providers};
+/// use epitome_std::provider::HistoryProvider;
 /// use epitome_std::run::RunSettings;
 ///
-/// let mut providers = Providers::default();
-/// providers.push(HistoryProvider::in_memory())?;
 /// let settings = RunSettings::new("helper")
 ///     .with_instructions("You help.")
-///     .with_providers(providers)
+///     .with_provider(HistoryProvider::in_memory())?
 ///     .with_model("claude-sonnet-4-5");
 /// assert_eq!((settings.profile(), settings.budget().window()), (Profile::Anthropic, 200_000));
 /// assert!(settings.counter().name().ends_with("@claude-sonnet-4-5"));
@@ -128,6 +126,15 @@ impl RunSettings {
     pub fn with_name(mut self, name: impl Into<Box<str>>) -> Self {
         self.name = Some(name.into());
         self
+    }
+
+    /// The same with this provider behind the others.
+    ///
+    /// # Errors
+    /// As [`Providers::push`].
+    pub fn with_provider(mut self, provider: impl ContextProvider + 'static) -> Result<Self, SessionError> {
+        self.providers.push(provider)?;
+        Ok(self)
     }
 
     /// The same with instructions.

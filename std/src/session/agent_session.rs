@@ -301,6 +301,11 @@ impl AgentSession {
         Ok(Arc::clone(self.histories.entry(source_id.to_owned()).or_default()))
     }
 
+    /// Whether the provider `source_id` keeps something of this session in it.
+    pub(crate) fn has_state(&self, source_id: &str) -> bool {
+        self.histories.contains_key(source_id) || self.state.contains_key(source_id)
+    }
+
     /// Takes a provider's state out, to be put back with [`AgentSession::put_state`]; an empty one if there is none.
     pub(crate) fn take_state(&mut self, source_id: &str) -> Result<State, SessionError> {
         match self.state.get_mut(source_id) {

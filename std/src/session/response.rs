@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use epitome_core::Usage;
+use epitome_core::message::Role;
 use serde_json::Value;
 
 use crate::history::Timestamp;
@@ -16,7 +17,7 @@ use crate::message::{Message, Str};
 /// use epitome_std::session::AgentResponse;
 ///
 /// let response = AgentResponse::new(vec![Message::assistant("Hello.")]).with_usage(Usage::new(12, 3));
-/// assert_eq!(response.messages.len(), 1);
+/// assert_eq!((response.messages.len(), response.text().as_str()), (1, "Hello."));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
@@ -42,6 +43,14 @@ impl AgentResponse {
     #[must_use]
     pub fn new(messages: Vec<Message>) -> Self {
         Self { messages, ..Self::default() }
+    }
+
+    /// What the model has said: the texts of its messages that have one, a line each.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let said = self.messages.iter().filter(|message| message.role() == Role::Assistant);
+        let texts: Vec<_> = said.map(Message::text).filter(|text| !text.is_empty()).collect();
+        texts.join("\n")
     }
 
     /// The same with what the provider reported.

@@ -233,3 +233,47 @@ fn what_is_sent_is_counted_once() {
         assert!((2_000..2_050).contains(&size), "{size}: all that it reported is in it");
     });
 }
+
+/// One run with `store`, answered with or without an id. Returns what was sent, and the events.
+fn stored(
+    session: &mut AgentSession,
+    store: bool,
+    says: &str,
+    id: Option<&str>,
+) -> (Vec<String>, Vec<RunEvent>) {
+    let (settings, options) = (RunSettings::new("a"), RunOptions::default().with_store(store));
+    block_on(async {
+        let input = vec![Message::user(says)];
+        let mut run = Run::begin(&settings, session, input, &options).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        let sent = texts(&prompt.messages);
+        let mut answer = ModelResponse::new(vec![Message::assistant("Yes.")]);
+        answer.service_session_id = id.map(ServiceSessionId::from);
+        run.record(prompt.handle, answer).await.unwrap();
+        (sent, run.finish().await.unwrap().events)
+    })
+}
+
+#[test]
+fn a_service_that_tells_no_id_of_what_it_should_keep_loses_nothing() {
+    let mut session = AgentSession::with_id("s");
+    let (_, events) = stored(&mut session, true, "I am Alice.", None);
+    assert_eq!(events, [RunEvent::ServiceSessionMissing]);
+    // Also of a session that was written and read in between.
+    let mut session = AgentSession::from_json(&session.to_json().unwrap()).unwrap();
+    let (sent, events) = stored(&mut session, true, "Who am I?", None);
+    assert_eq!(sent, ["user: I am Alice.", "assistant: Yes.", "user: Who am I?"]);
+    assert_eq!(events, []);
+    // One that does tell it goes on from there.
+    let (sent, events) = stored(&mut AgentSession::with_id("s"), true, "Hi", Some("r1"));
+    assert_eq!((sent, events), (vec!["user: Hi".to_owned()], vec![]));
+}
+
+#[test]
+fn a_service_that_keeps_what_it_should_not_is_not_followed() {
+    let mut session = AgentSession::with_id("s");
+    let (_, events) = stored(&mut session, false, "I am Alice.", Some("r1"));
+    assert_eq!((events, goes_on_from(&session)), (vec![RunEvent::ServiceSessionIgnored], None));
+    let (sent, _) = stored(&mut session, false, "Who am I?", None);
+    assert_eq!(sent, ["user: I am Alice.", "assistant: Yes.", "user: Who am I?"]);
+}
