@@ -50,7 +50,7 @@ use crate::session::{AgentSession, ServiceSessionId, SessionError};
 pub use client::{ChatClient, ChatRequest, ClientError, DeltaSink, SessionForgotten};
 pub use input::Input;
 pub use shared::{Concurrency, SharedSession};
-pub use stream::RunStream;
+pub use stream::{RunStream, RunUpdate};
 pub use tools::{ToolFuture, ToolOutput};
 
 use self::tools::ToolRunner;

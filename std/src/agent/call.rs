@@ -2,16 +2,19 @@
 
 use core::future::Future;
 use core::panic::AssertUnwindSafe;
+use core::pin::pin;
 
 use futures::{FutureExt, StreamExt, stream};
 
-use super::stream::Pieces;
+use super::stream::{RunUpdate, Updates};
 use super::{
     Agent, ChatRequest, ClientError, Input, OVERFLOW_COMPACTIONS_MAX, SessionForgotten, SharedSession,
     ToolOutput,
 };
 use crate::message::{Message, Part, ToolCall};
-use crate::run::{Delta, ModelResponse, Prompt, RequestHandle, Run, RunError, RunOptions, RunOutcome};
+use crate::run::{
+    Delta, ModelResponse, Prompt, RequestHandle, Run, RunError, RunEvent, RunOptions, RunOutcome,
+};
 use crate::session::AgentSession;
 use crate::wire::ContextOverflow;
 
@@ -79,9 +82,11 @@ impl Agent {
         session: &mut AgentSession,
         input: Input,
         options: &RunOptions,
-        pieces: Option<&Pieces>,
+        updates: Option<&Updates>,
     ) -> Result<RunOutcome, RunError> {
         let mut run = Run::begin(&self.settings, session, input.into_messages(), options).await?;
+        tell(updates, run.events());
+        let is_stopped = || updates.is_some_and(Updates::is_stopped);
         let mut rounds = 0_u32;
         loop {
             let calls = run.pending_calls();
@@ -91,19 +96,27 @@ impl Agent {
                     return Err(RunError::ToolRounds { rounds_max: self.tool_rounds_max });
                 }
                 rounds = rounds.saturating_add(1);
-                self.run_tools(&mut run, calls, pieces).await?;
+                self.run_tools(&mut run, calls, updates).await?;
             }
-            if !pieces.is_some_and(Pieces::is_stopped) {
-                self.ask(&mut run, options, pieces).await?;
+            if !is_stopped() {
+                self.ask(&mut run, options, updates).await?;
             }
-            if pieces.is_some_and(Pieces::is_stopped) {
-                let ended = run.abandon().await;
-                return with_answer(&mut run, ended);
-            }
-            if self.tool_runner.is_none() || run.pending_calls().is_empty() {
-                let ended = run.finish().await;
-                return with_answer(&mut run, ended);
-            }
+            let ended = match is_stopped() {
+                true => run.abandon().await,
+                false if self.tool_runner.is_none() || run.pending_calls().is_empty() => run.finish().await,
+                false => continue,
+            };
+            return match ended {
+                Ok(outcome) => {
+                    tell(updates, &outcome.events);
+                    Ok(outcome)
+                }
+                // The caller gets the answer also where a provider has failed.
+                Err(RunError::Providers(failures)) => {
+                    Err(RunError::AfterAnswer { outcome: Box::new(run.over()), failures })
+                }
+                Err(error) => Err(error),
+            };
         }
     }
 
@@ -111,22 +124,30 @@ impl Agent {
         &self,
         run: &mut Run<'_>,
         calls: Vec<ToolCall>,
-        pieces: Option<&Pieces>,
+        updates: Option<&Updates>,
     ) -> Result<(), RunError> {
         let Some(tool_runner) = &self.tool_runner else { return Err(RunError::pending(calls)) };
-        let results = calls.into_iter().map(|call| async move {
+        let results = calls.into_iter().enumerate().map(|(at, call)| async move {
             let id = call.id.clone();
             // A tool that panics has failed, as far as the model is told.
             let output = AssertUnwindSafe(async { tool_runner(call).await }).catch_unwind().await;
-            output.unwrap_or_else(|_| ToolOutput::failed("the tool panicked")).into_message(id)
+            (at, output.unwrap_or_else(|_| ToolOutput::failed("the tool panicked")).into_message(id))
         });
-        let results = stream::iter(results).buffered(self.parallel_calls_max).collect::<Vec<_>>();
-        match pieces {
-            Some(pieces) => {
-                pieces.unless_stopped(results).await.map_or(Ok(()), |results| run.answer(results))
+        let mut results = pin!(stream::iter(results).buffer_unordered(self.parallel_calls_max));
+        let mut done = Vec::new();
+        loop {
+            let next = match updates {
+                Some(updates) => updates.unless_stopped(results.next()).await.flatten(),
+                None => results.next().await,
+            };
+            let Some((at, result)) = next else { break };
+            if let Some(updates) = updates {
+                updates.push(RunUpdate::ToolResult(result.clone()));
             }
-            None => run.answer(results.await),
+            done.push((at, result));
         }
+        done.sort_unstable_by_key(|(at, _)| *at);
+        run.answer(done.into_iter().map(|(_, result)| result).collect())
     }
 
     /// Asks the model for one answer. A request that a service refuses in a way that can be helped is made again.
@@ -134,27 +155,31 @@ impl Agent {
         &self,
         run: &mut Run<'_>,
         options: &RunOptions,
-        pieces: Option<&Pieces>,
+        updates: Option<&Updates>,
     ) -> Result<(), RunError> {
         let mut compactions = 0_u32;
         loop {
             let prompt = run.prompt().await?;
-            let refused = match pieces {
-                Some(pieces) => self.stream_once(run, options, prompt, pieces).await?,
+            tell(updates, run.events());
+            let refused = match updates {
+                Some(updates) => self.stream_once(run, options, prompt, updates).await?,
                 None => self.complete_once(run, options, prompt).await?,
             };
+            tell(updates, run.events());
             let Some((handle, error)) = refused else { return Ok(()) };
             if let Some(overflow) = error.downcast_ref::<ContextOverflow>().copied() {
                 let cause = match compactions < OVERFLOW_COMPACTIONS_MAX {
-                    true => run.refused(handle, overflow).await.err(),
+                    true => match run.refused(handle, overflow).await {
+                        Ok(()) => {
+                            compactions = compactions.saturating_add(1);
+                            continue;
+                        }
+                        Err(error) => Some(Box::new(error)),
+                    },
                     false => None,
                 };
-                if cause.is_none() && compactions < OVERFLOW_COMPACTIONS_MAX {
-                    compactions = compactions.saturating_add(1);
-                    continue;
-                }
                 run.fail().await?;
-                return Err(RunError::ContextOverflow { overflow, compactions, cause: cause.map(Box::new) });
+                return Err(RunError::ContextOverflow { overflow, compactions, cause });
             }
             // The service keeps nothing then, so that this is so once.
             if error.is::<SessionForgotten>() && run.can_send_anew() {
@@ -187,7 +212,7 @@ impl Agent {
         run: &mut Run<'_>,
         options: &RunOptions,
         prompt: Prompt,
-        pieces: &Pieces,
+        updates: &Updates,
     ) -> Result<Option<Refused>, RunError> {
         let Prompt { handle, messages, tools, service_session_id, .. } = prompt;
         run.begin_response(handle)?;
@@ -202,17 +227,19 @@ impl Agent {
         let mut sink = |delta: Delta| {
             if run.extend_response(&delta).is_ok() {
                 is_heard = true;
-                pieces.push(delta);
+                updates.push(RunUpdate::Delta(delta));
             }
         };
         let answer = unwinding(async { self.client.stream(&request, &mut sink).await });
-        match pieces.unless_stopped(answer).await {
+        match updates.unless_stopped(answer).await {
             // The run is abandoned, with what has arrived.
             None => {}
             Some(Ok(None)) => run.finish_response().await?,
             Some(Ok(Some(response))) => {
                 // What was heard piece by piece is not said again.
-                texts(&response).filter(|_| !is_heard).for_each(|text| pieces.push(Delta::text(text)));
+                for text in texts(&response).filter(|_| !is_heard) {
+                    updates.push(RunUpdate::Delta(Delta::text(text)));
+                }
                 run.replace_response(response).await?;
             }
             Some(Err(error)) => match if is_heard { None } else { run.unanswered() } {
@@ -231,12 +258,10 @@ impl Agent {
 /// A request that has no answer, and why. It may be made again.
 type Refused = (RequestHandle, ClientError);
 
-/// How a run has ended whose model has answered: its caller gets the answer also where a provider has failed.
-fn with_answer(run: &mut Run<'_>, ended: Result<RunOutcome, RunError>) -> Result<RunOutcome, RunError> {
-    ended.map_err(|error| match error {
-        RunError::Providers(failures) => RunError::AfterAnswer { outcome: Box::new(run.over()), failures },
-        other => other,
-    })
+fn tell(updates: Option<&Updates>, events: &[RunEvent]) {
+    if let Some(updates) = updates {
+        updates.push_events(events);
+    }
 }
 
 /// A client that panics has failed; what the panic says is not repeated.

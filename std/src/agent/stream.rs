@@ -3,7 +3,7 @@
 use core::fmt;
 use core::future::{Future, poll_fn};
 use core::pin::{Pin, pin};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::task::{Context, Poll};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,10 +12,11 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt};
 
 use super::{Agent, Input};
-use crate::run::{Delta, RunError, RunOptions, RunOutcome};
+use crate::message::Message;
+use crate::run::{Delta, RunError, RunEvent, RunOptions, RunOutcome};
 use crate::session::AgentSession;
 
-/// A run as a stream of the pieces of its answers: see [`Agent::run_stream`].
+/// A run as a stream of what happens in it: see [`Agent::run_stream`].
 ///
 /// The run goes on only while the stream is polled, or while it is [finished](Self::finish). An error of the run is the last item.
 ///
@@ -24,7 +25,7 @@ use crate::session::AgentSession;
 #[must_use = "a run goes on only while its stream is polled"]
 pub struct RunStream<'a> {
     state: State<'a>,
-    pieces: Arc<Pieces>,
+    updates: Arc<Updates>,
 }
 
 enum State<'a> {
@@ -35,19 +36,40 @@ enum State<'a> {
     Told,
 }
 
-/// What has arrived and was not heard yet.
+/// Something that happens in a run.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum RunUpdate {
+    /// A piece of an answer of the model.
+    Delta(Delta),
+    /// The result of a tool, as the model is told it. Of tools that run at once, the first that is ready comes first.
+    ToolResult(Message),
+    /// An event of the run: a compaction, for example. The outcome has them all.
+    Event(RunEvent),
+}
+
+/// What has happened and was not heard yet.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
-    queue: Mutex<VecDeque<Delta>>,
+pub(super) struct Updates {
+    queue: Mutex<VecDeque<RunUpdate>>,
+    /// How many events of the run were told.
+    events: AtomicUsize,
     is_stopped: AtomicBool,
 }
 
-impl Pieces {
-    pub(super) fn push(&self, piece: Delta) {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(piece);
+impl Updates {
+    pub(super) fn push(&self, update: RunUpdate) {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(update);
     }
 
-    fn pop(&self) -> Option<Delta> {
+    /// Tells those of the run's events that were not told yet.
+    pub(super) fn push_events(&self, events: &[RunEvent]) {
+        let told = self.events.swap(events.len(), Ordering::Relaxed);
+        let new = events.get(told..).unwrap_or_default();
+        new.iter().for_each(|event| self.push(RunUpdate::Event(event.clone())));
+    }
+
+    fn pop(&self) -> Option<RunUpdate> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
@@ -68,11 +90,11 @@ impl Pieces {
 }
 
 impl Agent {
-    /// Runs as [`Agent::run`] does, and tells the answers piece by piece as they arrive.
+    /// Runs as [`Agent::run`] does, and tells what happens as it does: the answers piece by piece, results of tools, events.
     ///
     /// ```
     /// # use async_trait::async_trait;
-    /// # use epitome_std::agent::{Agent, ChatClient, ChatRequest, ClientError};
+    /// # use epitome_std::agent::{Agent, ChatClient, ChatRequest, ClientError, RunUpdate};
     /// # use epitome_std::message::Message;
     /// # use epitome_std::run::{ModelResponse, RunOptions};
     /// # struct Client;
@@ -90,8 +112,10 @@ impl Agent {
     /// let options = RunOptions::default();
     /// let mut stream = agent.run_stream(&mut session, "Hi", &options);
     /// let mut heard = String::new();
-    /// while let Some(piece) = stream.next().await {
-    ///     heard += &piece?.text;
+    /// while let Some(update) = stream.next().await {
+    ///     if let RunUpdate::Delta(piece) = update? {
+    ///         heard += &piece.text;
+    ///     }
     /// }
     /// let outcome = stream.finish().await?;
     /// assert_eq!((heard.as_str(), outcome.response.messages.len()), ("Hello.", 1));
@@ -108,15 +132,15 @@ impl Agent {
         input: impl Into<Input>,
         options: &'a RunOptions,
     ) -> RunStream<'a> {
-        let (input, pieces) = (input.into(), Arc::<Pieces>::default());
-        let heard = Arc::clone(&pieces);
-        let run = async move { self.drive(session, input, options, Some(&heard)).await };
-        RunStream { state: State::Running(run.boxed()), pieces }
+        let (input, updates) = (input.into(), Arc::<Updates>::default());
+        let told = Arc::clone(&updates);
+        let run = async move { self.drive(session, input, options, Some(&told)).await };
+        RunStream { state: State::Running(run.boxed()), updates }
     }
 }
 
 impl RunStream<'_> {
-    /// Runs to the end. The pieces that were not heard are in the outcome.
+    /// Runs to the end. What was not heard is in the outcome.
     ///
     /// # Errors
     /// As [`Agent::run_stream`]; [`RunError::Misuse`] if the stream has told its error already.
@@ -124,8 +148,8 @@ impl RunStream<'_> {
     /// # Cancel safety
     /// As the stream.
     pub async fn finish(mut self) -> Result<RunOutcome, RunError> {
-        while let Some(piece) = self.next().await {
-            piece?;
+        while let Some(update) = self.next().await {
+            update?;
         }
         match self.state {
             State::Done(outcome) => Ok(*outcome),
@@ -142,13 +166,13 @@ impl RunStream<'_> {
     /// # Cancel safety
     /// As the stream.
     pub async fn stop(self) -> Result<RunOutcome, RunError> {
-        self.pieces.is_stopped.store(true, Ordering::Relaxed);
+        self.updates.is_stopped.store(true, Ordering::Relaxed);
         self.finish().await
     }
 }
 
 impl Stream for RunStream<'_> {
-    type Item = Result<Delta, RunError>;
+    type Item = Result<RunUpdate, RunError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if let State::Running(run) = &mut self.state {
@@ -156,12 +180,12 @@ impl Stream for RunStream<'_> {
                 Poll::Ready(Ok(outcome)) => self.state = State::Done(Box::new(outcome)),
                 Poll::Ready(Err(error)) => self.state = State::Failed(error),
                 Poll::Pending => {
-                    return self.pieces.pop().map_or(Poll::Pending, |piece| Poll::Ready(Some(Ok(piece))));
+                    return self.updates.pop().map_or(Poll::Pending, |update| Poll::Ready(Some(Ok(update))));
                 }
             }
         }
-        if let Some(piece) = self.pieces.pop() {
-            return Poll::Ready(Some(Ok(piece)));
+        if let Some(update) = self.updates.pop() {
+            return Poll::Ready(Some(Ok(update)));
         }
         Poll::Ready(match core::mem::replace(&mut self.state, State::Told) {
             State::Failed(error) => Some(Err(error)),

@@ -21,11 +21,12 @@ use async_trait::async_trait;
 use epitome::std::agent::Agent;
 use epitome::std::history::{MemoryStore, SqliteStore};
 use epitome::std::memory::{KeywordRetriever, RetrievalProvider};
+use epitome::std::message::Message;
 use epitome::std::provider::{
     AgentInfo, ContextProvider, HistoryProvider, InMemoryHistoryProvider, Providers,
     source_id::IN_MEMORY as DEFAULT_SOURCE_ID,
 };
-use epitome::std::run::{RunOptions, RunSettings};
+use epitome::std::run::{ModelResponse, RunOptions, RunSettings};
 use epitome::std::session::{AgentSession, SessionContext, SessionError, State};
 use futures::executor::block_on;
 use serde_json::json;
@@ -70,9 +71,14 @@ fn example_0_history_without_any_configuration() {
     run(&agent, &mut service_session, "Again!");
     assert_eq!(client.last(), ["user: Again!"]);
 
-    // Nor where the user asks the service to store.
+    // Nor where the user asks the service to store, and it does.
+    let keeps = Scripted::new(|_, _| {
+        Ok(ModelResponse::new(vec![Message::assistant("Hello.")]).with_service_session_id("thread_1"))
+    });
+    let (agent, client) = (self::agent(Providers::default(), &keeps), keeps);
     let mut session = agent.create_session(None, None);
     run_with(&agent, &mut session, "Hello!", &RunOptions::default().with_store(true));
+    assert!(session.state().is_empty());
     run(&agent, &mut session, "Again!");
     assert_eq!(client.last(), ["user: Again!"]);
 }

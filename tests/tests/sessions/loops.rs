@@ -5,14 +5,16 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use async_trait::async_trait;
+use epitome::core::Trigger;
 use epitome::core::message::Role;
 use epitome::std::agent::{
-    Agent, ChatClient, ChatRequest, ClientError, Concurrency, DeltaSink, SessionForgotten, SharedSession,
-    ToolOutput,
+    Agent, ChatClient, ChatRequest, ClientError, Concurrency, DeltaSink, RunUpdate, SessionForgotten,
+    SharedSession, ToolOutput,
 };
+use epitome::std::compaction::{AutoCompaction, RunPoints};
 use epitome::std::history::MemoryStore;
 use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::run::{Delta, ModelResponse, RunError, RunOptions};
+use epitome::std::run::{Delta, ModelResponse, RunError, RunEvent, RunOptions};
 use epitome::std::wire::ContextOverflow;
 use epitome_tests::around::pause;
 use futures::executor::block_on;
@@ -20,7 +22,7 @@ use futures::future::join;
 use futures::{FutureExt, StreamExt};
 
 use crate::runs::settings;
-use crate::support::{Scripted, call, listen, log, texts};
+use crate::support::{Failing, Scripted, call, listen, log, texts};
 
 fn with_tools(store: &Arc<MemoryStore>, client: &Scripted) -> Agent {
     Agent::with_settings(settings(store), client.clone()).with_tool_runner(|call| {
@@ -179,25 +181,65 @@ fn a_client_without_streams_is_heard_whole() {
     assert!(!log(&*store, "s")[1].is_incomplete());
 }
 
-/// A client that hangs, and a tool that does: neither is waited for by a stream that is stopped.
+/// A client that hangs, and a tool that does: neither is waited for by a stream that is stopped. What a tool has brought is kept.
 #[test]
 fn a_stream_that_is_stopped_waits_for_nobody() {
-    for (calls, said) in [(false, "user: Work."), (true, "assistant: call c1")] {
+    for (calls, said) in [(false, &["user: Work."][..]), (true, &["tool: result c2: done"])] {
         let store = Arc::new(MemoryStore::new());
-        let agent = Agent::with_settings(settings(&store), Hanging { calls })
-            .with_tool_runner(|_| Box::pin(core::future::pending()));
+        let agent = Agent::with_settings(settings(&store), Hanging { calls }).with_tool_runner(|call| {
+            Box::pin(async move {
+                if call.id.as_str() == "c1" {
+                    core::future::pending::<()>().await;
+                }
+                ToolOutput::new("done")
+            })
+        });
         let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());
         let mut stream = agent.run_stream(&mut session, "Work.", &options);
+        let mut heard = Vec::new();
         for _ in 0..50 {
-            assert!(stream.next().now_or_never().is_none(), "it hangs");
+            heard.extend(stream.next().now_or_never().flatten().map(Result::unwrap));
         }
+        let result = RunUpdate::ToolResult(Message::tool("c2", "done"));
+        assert_eq!(heard, if calls { vec![result] } else { Vec::new() });
         let outcome = block_on(stream.stop()).unwrap();
-        assert_eq!(outcome.response.messages.len(), usize::from(calls));
-        assert_eq!(texts(&log(&*store, "s")).last().unwrap(), said);
+        assert_eq!(outcome.response.messages.len(), if calls { 2 } else { 0 });
+        assert_eq!(texts(log(&*store, "s").last()), said);
     }
 }
 
-/// Calls a tool, or never answers.
+#[test]
+fn a_stream_tells_what_happens_in_order_and_then_that_it_is_over() {
+    let store = Arc::new(MemoryStore::new());
+    let client = Scripted::new(|asked, _| {
+        Ok(ModelResponse::new(vec![if asked == 1 { call("c1", "read") } else { Message::assistant("Yes") }]))
+    });
+    let compaction = AutoCompaction::new(Arc::new(Failing)).with_trigger(Trigger::always());
+    let points = RunPoints::default().and_after_run();
+    let settings = settings(&store).with_compaction(compaction.with_points(points));
+    let agent = Agent::with_settings(settings, client.streaming())
+        .with_tool_runner(|_| Box::pin(async { ToolOutput::new("forty-two") }));
+    let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());
+    let mut stream = agent.run_stream(&mut session, "Work.", &options);
+    let updates: Vec<RunUpdate> = block_on(stream.by_ref().map(Result::unwrap).collect());
+    assert!(block_on(stream.next()).is_none() && block_on(stream.next()).is_none());
+    let outcome = block_on(stream.finish()).unwrap();
+    let told: Vec<&RunEvent> =
+        updates.iter().filter_map(|it| if let RunUpdate::Event(it) = it { Some(it) } else { None }).collect();
+    assert_eq!(told, outcome.events.iter().collect::<Vec<_>>());
+    let kinds: String = updates
+        .iter()
+        .map(|update| match update {
+            RunUpdate::Delta(_) => 'd',
+            RunUpdate::ToolResult(_) => 't',
+            _ => 'e',
+        })
+        .collect();
+    // The call comes in two pieces, the text a letter at a time.
+    assert_eq!(kinds, "eddtddde");
+}
+
+/// Calls two tools, or never answers.
 struct Hanging {
     calls: bool,
 }
@@ -208,7 +250,8 @@ impl ChatClient for Hanging {
         if !self.calls {
             core::future::pending::<()>().await;
         }
-        Ok(ModelResponse::new(vec![call("c1", "read")]))
+        let calls = ["c1", "c2"].map(|id| Part::ToolCall(ToolCall::new(id, "read", "{}")));
+        Ok(ModelResponse::new(vec![Message::new(Role::Assistant, calls.into())]))
     }
 }
 

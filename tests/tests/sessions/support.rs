@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use epitome::compactors::Truncation;
 use epitome::core::message::Role;
 use epitome::core::{Outcome, Planner, Seq, Strategy, Usage};
-use epitome::std::agent::{ChatClient, ChatRequest, ClientError, DeltaSink, RunStream};
+use epitome::std::agent::{ChatClient, ChatRequest, ClientError, DeltaSink, RunStream, RunUpdate};
 use epitome::std::compaction::{CompactionCx, CompactionOutcome, Compactor};
 use epitome::std::history::{HistoryStore, Notes, SessionId};
 use epitome::std::message::{Message, Part, ToolCall};
@@ -90,14 +90,15 @@ impl ChatClient for Scripted {
     }
 }
 
-/// Hears a stream for as long as `hear` says so.
+/// Hears the pieces of a stream for as long as `hear` says so.
 pub(crate) async fn listen(
     mut stream: RunStream<'_>,
     mut hear: impl FnMut(&Delta) -> bool,
 ) -> Result<RunOutcome, RunError> {
-    while let Some(piece) = stream.next().await {
-        if !hear(&piece?) {
-            return stream.stop().await;
+    while let Some(update) = stream.next().await {
+        match update? {
+            RunUpdate::Delta(piece) if !hear(&piece) => return stream.stop().await,
+            _ => {}
         }
     }
     stream.finish().await
