@@ -12,9 +12,7 @@ use super::{
     ToolOutput,
 };
 use crate::message::{Message, Part, ToolCall};
-use crate::run::{
-    Delta, ModelResponse, Prompt, RequestHandle, Run, RunError, RunEvent, RunOptions, RunOutcome,
-};
+use crate::run::{Delta, Prompt, RequestHandle, Run, RunError, RunEvent, RunOptions, RunOutcome};
 use crate::session::AgentSession;
 use crate::wire::ContextOverflow;
 
@@ -84,7 +82,9 @@ impl Agent {
         options: &RunOptions,
         updates: Option<&Updates>,
     ) -> Result<RunOutcome, RunError> {
-        let mut run = Run::begin(&self.settings, session, input.into_messages(), options).await?;
+        let begun = Run::begin(&self.settings, session, input.into_messages(), options);
+        let Some(run) = unless_stopped(updates, begun).await else { return Ok(RunOutcome::default()) };
+        let mut run = run?;
         tell(updates, run.events());
         let is_stopped = || updates.is_some_and(Updates::is_stopped);
         let mut rounds = 0_u32;
@@ -92,7 +92,7 @@ impl Agent {
             let calls = run.pending_calls();
             if !calls.is_empty() {
                 if rounds >= self.tool_rounds_max {
-                    run.fail().await?;
+                    failed(&mut run, updates).await?;
                     return Err(RunError::ToolRounds { rounds_max: self.tool_rounds_max });
                 }
                 rounds = rounds.saturating_add(1);
@@ -101,19 +101,29 @@ impl Agent {
             if !is_stopped() {
                 self.ask(&mut run, options, updates).await?;
             }
+            if !is_stopped() && self.tool_runner.is_some() && !run.pending_calls().is_empty() {
+                continue;
+            }
             let ended = match is_stopped() {
-                true => run.abandon().await,
-                false if self.tool_runner.is_none() || run.pending_calls().is_empty() => run.finish().await,
-                false => continue,
+                true => None,
+                // It may be in the middle of a compaction when it is stopped.
+                false => unless_stopped(updates, run.finish()).await,
+            };
+            let ended = match ended {
+                Some(ended) => ended,
+                None => run.abandon().await,
             };
             return match ended {
                 Ok(outcome) => {
                     tell(updates, &outcome.events);
                     Ok(outcome)
                 }
-                // The caller gets the answer also where a provider has failed.
                 Err(RunError::Providers(failures)) => {
-                    Err(RunError::AfterAnswer { outcome: Box::new(run.over()), failures })
+                    if !is_stopped() {
+                        // Where a service keeps the conversation, it goes on from what was answered.
+                        run.settle_served();
+                    }
+                    Err(run.ended_by(failures))
                 }
                 Err(error) => Err(error),
             };
@@ -135,12 +145,7 @@ impl Agent {
         });
         let mut results = pin!(stream::iter(results).buffer_unordered(self.parallel_calls_max));
         let mut done = Vec::new();
-        loop {
-            let next = match updates {
-                Some(updates) => updates.unless_stopped(results.next()).await.flatten(),
-                None => results.next().await,
-            };
-            let Some((at, result)) = next else { break };
+        while let Some(Some((at, result))) = unless_stopped(updates, results.next()).await {
             if let Some(updates) = updates {
                 updates.push(RunUpdate::ToolResult(result.clone()));
             }
@@ -159,8 +164,17 @@ impl Agent {
     ) -> Result<(), RunError> {
         let mut compactions = 0_u32;
         loop {
-            let prompt = run.prompt().await?;
+            let Some(prompt) = unless_stopped(updates, run.prompt()).await else { return Ok(()) };
             tell(updates, run.events());
+            let prompt = match prompt {
+                Ok(prompt) => prompt,
+                // What was said could not be stored before the call. It is tried once more, at the end.
+                Err(RunError::Providers(failures)) => {
+                    let _ = run.fail().await;
+                    return Err(run.ended_by(failures));
+                }
+                Err(error) => return Err(error),
+            };
             let refused = match updates {
                 Some(updates) => self.stream_once(run, options, prompt, updates).await?,
                 None => self.complete_once(run, options, prompt).await?,
@@ -169,16 +183,17 @@ impl Agent {
             let Some((handle, error)) = refused else { return Ok(()) };
             if let Some(overflow) = error.downcast_ref::<ContextOverflow>().copied() {
                 let cause = match compactions < OVERFLOW_COMPACTIONS_MAX {
-                    true => match run.refused(handle, overflow).await {
-                        Ok(()) => {
+                    true => match unless_stopped(updates, run.refused(handle, overflow)).await {
+                        None => return Ok(()),
+                        Some(Ok(())) => {
                             compactions = compactions.saturating_add(1);
                             continue;
                         }
-                        Err(error) => Some(Box::new(error)),
+                        Some(Err(error)) => Some(Box::new(error)),
                     },
                     false => None,
                 };
-                run.fail().await?;
+                failed(run, updates).await?;
                 return Err(RunError::ContextOverflow { overflow, compactions, cause });
             }
             // The service keeps nothing then, so that this is so once.
@@ -186,7 +201,7 @@ impl Agent {
                 run.forgotten(handle).await?;
                 continue;
             }
-            run.fail().await?;
+            failed(run, updates).await?;
             return Err(RunError::Model(error));
         }
     }
@@ -200,7 +215,7 @@ impl Agent {
         let request = ChatRequest::new(&prompt, &options.options, self.settings.model());
         Ok(match unwinding(async { self.client.complete(&request).await }).await {
             Ok(response) => {
-                run.record(prompt.handle, response).await?;
+                recorded(run.record(prompt.handle, response).await)?;
                 None
             }
             Err(error) => Some((prompt.handle, error)),
@@ -226,31 +241,35 @@ impl Agent {
         let mut is_heard = false;
         let mut sink = |delta: Delta| {
             if run.extend_response(&delta).is_ok() {
-                is_heard = true;
+                is_heard |= delta.says();
                 updates.push(RunUpdate::Delta(delta));
             }
         };
         let answer = unwinding(async { self.client.stream(&request, &mut sink).await });
         match updates.unless_stopped(answer).await {
             // The run is abandoned, with what has arrived.
-            None => {}
-            Some(Ok(None)) => run.finish_response().await?,
+            None => return Ok(None),
+            Some(Ok(None)) => recorded(run.finish_response().await)?,
             Some(Ok(Some(response))) => {
                 // What was heard piece by piece is not said again.
-                for text in texts(&response).filter(|_| !is_heard) {
-                    updates.push(RunUpdate::Delta(Delta::text(text)));
+                for part in response.messages.iter().flat_map(Message::parts).filter(|_| !is_heard) {
+                    updates.push(RunUpdate::Delta(match part {
+                        Part::Text(text) => Delta::text(text.as_str()),
+                        part => Delta::part(part.clone()),
+                    }));
                 }
-                run.replace_response(response).await?;
+                recorded(run.replace_response(response).await)?;
             }
             Some(Err(error)) => match if is_heard { None } else { run.unanswered() } {
                 Some(handle) => return Ok(Some((handle, error))),
                 // A part of an answer is no refusal: it stays, and nothing is asked again.
                 None => {
-                    run.abandon().await?;
+                    tell(Some(updates), &run.abandon().await?.events);
                     return Err(RunError::Model(error));
                 }
             },
         }
+        updates.push(RunUpdate::AnswerEnded);
         Ok(None)
     }
 }
@@ -264,16 +283,31 @@ fn tell(updates: Option<&Updates>, events: &[RunEvent]) {
     }
 }
 
+/// What the future comes to; `None` if its stream is stopped before.
+async fn unless_stopped<T>(updates: Option<&Updates>, future: impl Future<Output = T>) -> Option<T> {
+    match updates {
+        Some(updates) => updates.unless_stopped(future).await,
+        None => Some(future.await),
+    }
+}
+
+/// Ends a run whose model has failed.
+async fn failed(run: &mut Run<'_>, updates: Option<&Updates>) -> Result<(), RunError> {
+    tell(updates, run.events());
+    run.fail().await.map(|outcome| tell(updates, &outcome.events))
+}
+
+/// An answer that could not be stored at once is recorded, and stored with what comes next.
+fn recorded(done: Result<(), RunError>) -> Result<(), RunError> {
+    match done {
+        Err(RunError::Providers(_)) => Ok(()),
+        done => done,
+    }
+}
+
 /// A client that panics has failed; what the panic says is not repeated.
 async fn unwinding<T>(answer: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
     // What is lent to it is read only, or takes whole pieces.
     let answer = AssertUnwindSafe(answer).catch_unwind().await;
     answer.unwrap_or_else(|_| Err("the client panicked".into()))
-}
-
-fn texts(response: &ModelResponse) -> impl Iterator<Item = &str> {
-    response.messages.iter().flat_map(Message::parts).filter_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
-        _ => None,
-    })
 }

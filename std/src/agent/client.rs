@@ -44,7 +44,7 @@ pub trait ChatClient: Send + Sync {
     /// Calls the model and waits for the whole answer.
     ///
     /// # Errors
-    /// Whatever went wrong. The run ends with it; what was said before the call is stored. With two errors it goes on:
+    /// Whatever went wrong. The run ends with it; what was said before the call is stored. Two errors do not end the run:
     /// [`ContextOverflow`](crate::wire::ContextOverflow), if the agent compacts, and [`SessionForgotten`], if the history is stored
     /// here.
     async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError>;

@@ -42,6 +42,8 @@ enum State<'a> {
 pub enum RunUpdate {
     /// A piece of an answer of the model.
     Delta(Delta),
+    /// An answer has ended: the next piece begins another one.
+    AnswerEnded,
     /// The result of a tool, as the model is told it. Of tools that run at once, the first that is ready comes first.
     ToolResult(Message),
     /// An event of the run: a compaction, for example. The outcome has them all.
@@ -157,8 +159,9 @@ impl RunStream<'_> {
         }
     }
 
-    /// Stops the run: neither the model nor a tool is waited for any more. What was said is stored, and what has arrived of an
-    /// answer, marked incomplete. A run that has ended stays as it was.
+    /// Stops the run: neither the model, nor a tool, nor a compaction is waited for any more. What was said is stored, and what has
+    /// arrived of an answer, marked incomplete. A run that has ended stays as it was; of one that had not sent anything yet nothing is
+    /// stored.
     ///
     /// # Errors
     /// As [`RunStream::finish`].

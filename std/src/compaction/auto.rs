@@ -278,9 +278,9 @@ impl CompactionOptions {
         self
     }
 
-    /// The same with another least amount that a compaction has to free, in tokens: one that frees less is not made, unless the next
-    /// request would not fit. More than what lies between the trigger and the goal counts as that. With 0 each compaction is made,
-    /// also in a conversation of short turns.
+    /// The same with another least amount that a compaction has to free, in tokens. A compaction that frees less is not made, unless the
+    /// next request would not fit. The maximum is the trigger less the goal. With 0 each compaction is made, also in a conversation of
+    /// short turns.
     #[must_use]
     pub const fn with_min_reclaim(mut self, tokens: u64) -> Self {
         self.min_reclaim = Some(tokens);

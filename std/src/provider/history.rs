@@ -112,7 +112,7 @@ impl HistoryProvider {
         self
     }
 
-    /// The same with a counter of its own. The default is that of the run, and the estimator outside of a run.
+    /// The same with a counter of its own. The default is that of the session's latest run, and the estimator before the first.
     #[must_use]
     pub fn with_counter(mut self, counter: Arc<dyn TokenCounter + Send + Sync>) -> Self {
         self.counter = Some(counter);

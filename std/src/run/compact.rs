@@ -3,7 +3,7 @@
 use core::mem::discriminant;
 use std::sync::Arc;
 
-use epitome_core::{Budget, Pass, Stamp, Trigger};
+use epitome_core::{Budget, Pass, Stamp};
 use tracing::{Instrument, debug, debug_span, warn};
 
 use super::due::{self, Measure};
@@ -156,7 +156,7 @@ impl Run<'_> {
     /// Looks at all that would be sent, and compacts it if that is due.
     pub(super) async fn compact_request(&mut self) {
         if self.renews() {
-            return self.renew().await;
+            return self.renew(false).await;
         }
         let point = Point::BeforeCall;
         let Some(setup) = self.setup_at(point) else { return };
@@ -183,10 +183,11 @@ impl Run<'_> {
     /// Compacts what is sent, because the provider has refused the request of this handle as too large. Then ask for
     /// another prompt.
     ///
-    /// `overflow` is what the refusal says: see [`context_overflow`](crate::wire::context_overflow). A window that is smaller than
-    /// the known one is kept in mind for the later runs of the session with this model. Where the refusal names no window, it is
-    /// taken to be less than was sent. What is left is half of the window at most, if that can be reached, and half of that each
-    /// time that the request is refused again. It needs a compactor, and does not ask at which points it runs.
+    /// `overflow` is what the refusal says: see [`context_overflow`](crate::wire::context_overflow). A limit that is smaller than the
+    /// known window is kept in mind for the later runs of the session with this model, until a request that was larger is answered.
+    /// Where the refusal names no limit, or one that cannot be reached, it is taken to be less than was sent. What is left is half of
+    /// the limit at most, if that can be reached; after each further refusal of the request it is half of the previous size. It needs
+    /// a compactor, and does not ask at which points it runs. If a service keeps the conversation and can compact it, it is asked to.
     ///
     /// # Errors
     /// [`RunError::Misuse`] as [`Run::record`], or if the run has no compactor. [`RunError::Session`] if the compactor
@@ -201,56 +202,79 @@ impl Run<'_> {
     ) -> Result<(), RunError> {
         self.check_idle()?;
         self.check_handle(&handle)?;
+        let size = self.size();
+        self.tell(RunEvent::Refused { size, overflow });
         self.learn_window(overflow);
+        let nothing = SessionError::new(SessionErrorKind::Infeasible, "refused: there is nothing to compact");
+        if self.renews() {
+            self.renew(true).await;
+            return if self.served.is_renewed() { Ok(()) } else { Err(nothing.into()) };
+        }
         let point = Point::BeforeCall;
         let Some(setup) = self.setup(point) else {
             return Err(RunError::Misuse("nothing can be compacted: the run has no compactor"));
         };
-        if self.primary_at(point).is_none() {
-            return Err(RunError::Misuse(
-                "nothing can be compacted: no history provider is the only one that loads",
-            ));
+        match self.primary() {
+            Ok(Some(_)) => {}
+            Ok(None) => return Err(RunError::Misuse(Skipped::NoLoader.as_str())),
+            Err(reason) => return Err(RunError::Misuse(reason.as_str())),
         }
-        let counted = self.request_tokens();
-        let budget = self.overflow_budget(&setup, counted, overflow);
-        self.refusals = self.refusals.saturating_add(1);
-        let (compacted, outcome, remarks) = self.pass_over_request(&setup, budget, Pass::Overflow).await?;
-        self.note(point, compacted, (Ok(outcome), remarks));
-        match compacted {
-            true => Ok(()),
-            false => {
-                Err(SessionError::new(SessionErrorKind::Infeasible, "refused: there is nothing to compact")
-                    .into())
+        // A limit that cannot be reached may be a wrong one.
+        let tries = [overflow, ContextOverflow::default()];
+        let tries = if overflow.limit.is_some() { &tries[..] } else { &tries[1..] };
+        let mut failed = None;
+        for overflow in tries {
+            let budget = self.overflow_budget(&setup, size, *overflow);
+            match self.pass_over_request(&setup, budget, Pass::Overflow).await {
+                Ok((compacted, outcome, remarks)) => {
+                    self.note(point, compacted, (Ok(outcome), remarks));
+                    if compacted {
+                        self.refusals = self.refusals.saturating_add(1);
+                        return Ok(());
+                    }
+                }
+                Err(error) if error.kind() == SessionErrorKind::Infeasible => failed = Some(error),
+                Err(error) => return Err(error.into()),
             }
         }
+        Err(failed.unwrap_or(nothing).into())
     }
 
-    /// Keeps a window in mind that the provider has told, if it is smaller than the known one.
+    /// Keeps a limit in mind that the provider has told, if it is smaller than the known window, and not a number that stands for
+    /// something else.
     fn learn_window(&mut self, overflow: ContextOverflow) {
-        if let Some(limit) = overflow.limit.filter(|limit| *limit < self.budget().window()) {
+        let known = self.budget().window();
+        if let Some(limit) = overflow.limit.filter(|limit| (WINDOW_MIN..known).contains(limit)) {
             self.session.window_told = Some((self.settings.model_key(), limit));
         }
     }
 
-    /// What has to be reached when a request of `counted` tokens was refused.
-    fn overflow_budget(&mut self, setup: &Setup, counted: u64, overflow: ContextOverflow) -> Budget {
-        let (model, stamp) = (self.settings.model_key(), self.working.stamp());
-        let measure = Measure::of(self.session, model, setup.budget, counted, stamp);
-        let size = measure.size.tokens;
-        self.tell(RunEvent::Refused { size, overflow });
+    /// The size of the next request, in the provider's tokens.
+    fn size(&mut self) -> u64 {
+        let (model, counted, stamp) =
+            (self.settings.model_key(), self.request_tokens(), self.working.stamp());
+        let budget = self.budget();
+        Measure::of(self.session, model, budget, counted, stamp).size.tokens
+    }
+
+    /// What has to be reached when a request of `size` tokens was refused.
+    fn overflow_budget(&mut self, setup: &Setup, size: u64, overflow: ContextOverflow) -> Budget {
+        let options = &setup.auto.options;
         let told = overflow.limit.map(|limit| match overflow.sent {
-            // The provider counts more than is known here: its window is as much less by the tokens of here.
+            // The provider counts more than is known here: its limit is as much less by the tokens of here.
             Some(sent) if sent > size => scaled(limit, size, sent),
             _ => limit,
         });
-        let window = told.unwrap_or_else(|| size.saturating_sub(1)).min(setup.budget.window());
+        let known = self.settings.budget_under(Some(options)).window();
+        let window = told.unwrap_or_else(|| size.saturating_sub(1)).min(known);
         // What was compacted already and is refused again has to become half of what it is.
         let window = if self.refusals == 0 { window } else { window.min(size / 2) };
-        let whole = self.settings.budget_of(window, setup.auto.options.reserve());
-        let index = self.working.index();
-        let fired = measure.fired(&Trigger::tokens(whole.limit().min(size.saturating_sub(1))), index, &whole);
-        let ledger = self.session.ledger_for(model, setup.budget);
-        due::plan_budget(&whole, &setup.auto.options, fired.as_ref(), size, index.tokens(), ledger)
+        let whole = self.settings.budget_of(window, options.reserve());
+        let half = whole.limit().min(size.saturating_sub(1)) / 2;
+        let options = options.clone().with_goal(options.goal().map_or(half, |goal| goal.min(half)));
+        let tokens = self.working.index().tokens();
+        let ledger = self.session.ledger_for(self.settings.model_key(), setup.budget);
+        due::plan_budget(&whole, &options, None, size, tokens, ledger)
     }
 
     /// A pass over all that would be sent, and whether it is less then.
@@ -357,14 +381,21 @@ impl Run<'_> {
 
     /// The provider whose history is compacted; if there is none, that is told once.
     fn primary_at(&mut self, point: Point) -> Option<HistoryProvider> {
+        match self.primary() {
+            Ok(primary) => primary.cloned(),
+            Err(reason) => {
+                debug!(point = point.as_str(), "no compaction");
+                self.tell_once(RunEvent::Skipped(reason));
+                None
+            }
+        }
+    }
+
+    /// The provider whose history is compacted; `None` if there is no history at all.
+    fn primary(&self) -> Result<Option<&HistoryProvider>, Skipped> {
         let reason =
             if self.served.is_kept() { Some(Skipped::ServiceManaged) } else { skipped(&self.providers) };
-        if let Some(reason) = reason {
-            debug!(point = point.as_str(), "no compaction");
-            self.tell_once(RunEvent::Skipped(reason));
-            return None;
-        }
-        self.providers.primary_history().cloned()
+        reason.map_or_else(|| Ok(self.providers.primary_history()), Err)
     }
 
     /// The size of a request with a history of `stored` tokens, as far as it is known outside of the run's index.
@@ -437,6 +468,9 @@ fn skipped(providers: &Providers) -> Option<Skipped> {
         _ => Some(Skipped::SeveralLoaders),
     }
 }
+
+/// The smallest window that is believed, in tokens. Models take more; a smaller number in a refusal is that of something else.
+const WINDOW_MIN: u64 = 1_024;
 
 /// `amount` by the ratio of `numerator` to `denominator`, rounded down.
 fn scaled(amount: u64, numerator: u64, denominator: u64) -> u64 {

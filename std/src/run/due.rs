@@ -65,14 +65,14 @@ pub(super) fn budget(
     session: &AgentSession,
     options: Option<&CompactionOptions>,
 ) -> Budget {
-    let (own, budget) = (options.and_then(CompactionOptions::window), settings.budget());
-    let reserve = options.and_then(CompactionOptions::reserve);
-    let told = session.window_told.filter(|(model, _)| *model == settings.model_key());
-    let told = told.map(|(_, window)| window).filter(|told| *told < own.unwrap_or(budget.window()));
-    match (told.or(own), reserve) {
-        (None, None) => budget,
-        (window, reserve) => settings.budget_of(window.unwrap_or(budget.window()), reserve),
-    }
+    let budget = settings.budget_under(options);
+    let told = told_window(settings, session).filter(|told| *told < budget.window());
+    told.map_or(budget, |told| settings.budget_of(told, options.and_then(CompactionOptions::reserve)))
+}
+
+/// The window that the provider of the agent's model has told this session, if it has.
+pub(super) fn told_window(settings: &RunSettings, session: &AgentSession) -> Option<u64> {
+    session.window_told.filter(|(model, _)| *model == settings.model_key()).map(|(_, window)| window)
 }
 
 /// What a pass over a part of a request has to reach: a history of `tokens` by the counter, in a request of `size`. What
@@ -99,14 +99,20 @@ pub(super) fn plan_budget(
     let trigger = due.map_or(limit, |due| counted(due.min(whole.limit())).clamp(1, limit));
     let goal = options.goal().or_else(|| due.map(|due| due / 2));
     let goal = goal.map(|goal| counted(goal).min(trigger.saturating_sub(1)));
+    let min_reclaim = options.min_reclaim().map(|tokens| ledger.correction().counted_from(tokens));
+    part_of(limit, trigger, goal, min_reclaim).unwrap_or(*whole)
+}
+
+/// The budget of a part of a request, by the counter.
+fn part_of(limit: u64, trigger: u64, goal: Option<u64>, min_reclaim: Option<u64>) -> Option<Budget> {
     let builder = Budget::builder().window(limit).reserve(0).trigger(trigger);
     let builder = goal.map_or_else(|| builder.without_goal(), |goal| builder.goal(goal));
     let room = trigger.saturating_sub(goal.unwrap_or_default());
-    let builder = match options.min_reclaim() {
+    let builder = match min_reclaim {
         Some(tokens) => builder.min_reclaim(tokens.min(room)),
         None => builder,
     };
-    builder.build().unwrap_or(*whole)
+    builder.build().ok()
 }
 
 /// The budget of a pass that is planned now and made when it is due: what the history grows by until then is to be freed
@@ -123,8 +129,8 @@ pub(super) fn early_budget(
     let Some(goal) = then.goal() else { return then };
     let grows = then.trigger().saturating_sub(tokens);
     let goal = goal.saturating_sub(grows).max(1);
-    let builder = Budget::builder().window(then.window()).reserve(0).trigger(then.trigger()).goal(goal);
-    builder.build().unwrap_or(then)
+    let min_reclaim = options.min_reclaim().map(|_| then.min_reclaim());
+    part_of(then.window(), then.trigger(), Some(goal), min_reclaim).unwrap_or(then)
 }
 
 /// The amount of tokens that made a pass due.

@@ -35,8 +35,8 @@ pub enum RunError {
     Provider(ProviderError),
     /// Providers failed after the run, or while it was stored. Repeat the call: what was stored is not stored again.
     Providers(Failures),
-    /// The model has answered, and providers failed after that: all others have done their part. From an
-    /// [`Agent`](crate::agent::Agent), whose run is over then.
+    /// Providers failed when a run of an [`Agent`](crate::agent::Agent) ended in which something was answered; all others have done their
+    /// part. The run is over.
     AfterAnswer {
         /// What the run has brought.
         outcome: Box<RunOutcome>,
@@ -53,7 +53,7 @@ pub enum RunError {
         overflow: ContextOverflow,
         /// How often the request was compacted and sent again.
         compactions: u32,
-        /// Why it could not be compacted further; `None` if it could, and was refused all the same.
+        /// Why the latest compaction failed; `None` if each compaction succeeded and the service still refused the request.
         cause: Option<Box<Self>>,
     },
     /// The model called tools again and again: it has had this many rounds. What was said is stored.

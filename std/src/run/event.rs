@@ -68,7 +68,7 @@ pub enum RunEvent {
     },
     /// A compaction has to pay, and the prices of the model are not known: it need not. Told once in a run.
     NoPrices,
-    /// The provider has refused a request because the model cannot take so much. A compaction follows.
+    /// The provider has refused a request because the model cannot take so much. A compaction is tried.
     Refused {
         /// The size of the request, as it was known here.
         size: u64,
@@ -116,8 +116,8 @@ pub enum RunEvent {
     },
     /// The service no longer knew the session that it kept: the history that is stored here is sent whole.
     Forgotten,
-    /// The service was asked to keep the conversation (`store: true`) and has told no id of it. The run is kept in the session itself,
-    /// as where no service keeps it. Told when the run ends.
+    /// The service was asked to keep the conversation (`store: true`) and has told no id of it, and no history provider stores it. Of an
+    /// agent without any provider the session itself keeps the run, as where no service is asked to. Told when the run ends.
     ServiceSessionMissing,
     /// The service has told the id of a conversation that it keeps, though it was asked not to (`store: false`). The id is not used: the
     /// session goes on from what is stored here. Told once in a run.

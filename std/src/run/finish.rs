@@ -7,7 +7,7 @@ use tracing::{Instrument, debug, debug_span};
 
 use super::live::Run;
 use super::{Point, RunError, RunEvent};
-use crate::provider::Providers;
+use crate::provider::{Failures, Providers};
 use crate::session::AgentResponse;
 
 /// What a run has brought.
@@ -27,6 +27,7 @@ use crate::session::AgentResponse;
 /// # Ok::<(), RunError>(())
 /// # }).unwrap();
 /// ```
+#[derive(Default)]
 #[non_exhaustive]
 pub struct RunOutcome {
     /// What was said in it, results of tools included.
@@ -118,6 +119,7 @@ impl Run<'_> {
 
     async fn store_and_end(&mut self, how: &'static str) -> Result<RunOutcome, RunError> {
         self.check_idle()?;
+        self.keep_what_no_service_keeps();
         let span = debug_span!("end", run = self.context.run_token(), how);
         async {
             self.providers.store(self.session, &mut self.context).await?;
@@ -131,12 +133,14 @@ impl Run<'_> {
 
     /// A service that was asked to keep the conversation has told no id of it: the next run would know nothing of this one.
     fn keep_what_no_service_keeps(&mut self) {
-        let has_answered = self.served.settled().is_some();
-        if has_answered && !self.served.is_kept() && self.stores() == Some(true) && self.providers.is_empty()
-        {
-            self.providers = Providers::in_memory();
-            self.tell_once(RunEvent::ServiceSessionMissing);
+        let is_stored = self.providers.histories().next().is_some();
+        if self.stores() != Some(true) || self.served.is_kept() || is_stored {
+            return;
         }
+        if self.providers.is_empty() {
+            self.providers = Providers::in_memory();
+        }
+        self.tell_once(RunEvent::ServiceSessionMissing);
     }
 
     /// Keeps what of the session has changed since the histories have stored, where they keep it.
@@ -149,8 +153,16 @@ impl Run<'_> {
         }
     }
 
-    /// What the run has brought, though its end has failed.
-    pub(crate) fn over(&mut self) -> RunOutcome {
+    /// How a run has ended at whose end providers have failed, and that nobody tries to end again.
+    pub(crate) fn ended_by(&mut self, failures: Failures) -> RunError {
+        let outcome = Box::new(self.over());
+        match outcome.response.messages.is_empty() {
+            true => RunError::Providers(failures),
+            false => RunError::AfterAnswer { outcome, failures },
+        }
+    }
+
+    fn over(&mut self) -> RunOutcome {
         self.is_over = true;
         RunOutcome {
             response: self.context.response().cloned().unwrap_or_default(),

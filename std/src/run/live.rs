@@ -152,6 +152,10 @@ impl<'a> Run<'a> {
     async fn store_left(&mut self) -> Result<(), RunError> {
         let Some(mut left) = self.session.left.take() else { return Ok(()) };
         left.take_in();
+        if self.providers.is_empty() && self.session.service_session_id().is_none() {
+            // Where nobody keeps the conversation, the session does, from this run on.
+            self.providers = Providers::in_memory();
+        }
         let stored = self.providers.store(self.session, &mut left.context).await;
         if stored.is_err() {
             self.session.left = Some(left);
@@ -326,6 +330,10 @@ impl<'a> Run<'a> {
         if self.served.answered(said..said.saturating_add(messages.len()), service_session_id) {
             // The latest report is of what the service has compacted.
             self.session.note_compaction();
+        }
+        let input = usage.and_then(|usage| usage.input_total).unwrap_or_default();
+        if self.session.window_told.is_some_and(|(_, window)| input > window) {
+            self.session.window_told = None;
         }
         self.session.record_usage(usage.as_ref());
         if let Some(usage) = &usage {

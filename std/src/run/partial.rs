@@ -104,6 +104,27 @@ impl Delta {
         self
     }
 
+    /// Whether something of the answer's messages is in it.
+    pub(crate) fn says(&self) -> bool {
+        let Self { reasoning, signature, text, calls, parts, .. } = self;
+        let is_said = !reasoning.is_empty() || !text.is_empty() || signature.is_some();
+        is_said || !calls.is_empty() || !parts.is_empty()
+    }
+
+    /// The same with the provider's id of the response.
+    #[must_use]
+    pub fn with_response_id(mut self, id: impl Into<Str>) -> Self {
+        self.response_id = Some(id.into());
+        self
+    }
+
+    /// The same with the id of the session that the service keeps from now on.
+    #[must_use]
+    pub fn with_service_session_id(mut self, id: impl Into<ServiceSessionId>) -> Self {
+        self.service_session_id = Some(id.into());
+        self
+    }
+
     /// A piece of a call.
     #[must_use]
     pub fn call(call: CallDelta) -> Self {

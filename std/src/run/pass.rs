@@ -3,7 +3,7 @@
 use core::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use epitome_core::{Budget, Fired, Index, ModelKey, Pass, Stamp, TriggerView, Wait};
+use epitome_core::{Budget, Fired, Index, ModelKey, Pass, Stamp, Trigger, TriggerView, Wait};
 use futures::FutureExt;
 use tracing::debug;
 
@@ -57,6 +57,10 @@ impl Look {
         let (Setup { auto, payback, budget: whole }, model) = (setup, settings.model_key());
         let measure = Measure::of(session, model, *whole, counted, stamp);
         let mut fired = measure.fired(&auto.trigger, index, whole);
+        if due::told_window(settings, session).is_some() {
+            // A trigger that was set for a larger window would never fire.
+            fired = fired.or_else(|| measure.fired(&Trigger::tokens(whole.limit()), index, whole));
+        }
         let near = measure.near(&auto.trigger, index, whole);
         let (size, ledger) = (measure.size.tokens, session.ledger_for(model, *whole));
         // On a cache that has expired all is paid for anew: better what is compacted.

@@ -48,6 +48,11 @@ impl Served {
         self.id.is_some() || !self.left.is_empty()
     }
 
+    /// Whether the service has compacted what it kept, and the next request begins anew with what is left.
+    pub(super) const fn is_renewed(&self) -> bool {
+        !self.left.is_empty()
+    }
+
     pub(super) const fn id(&self) -> Option<&ServiceSessionId> {
         self.id.as_ref()
     }
@@ -93,7 +98,7 @@ impl Served {
 }
 
 /// From where a session goes on, and what a compaction of the service has left of that.
-type Before = (Option<ServiceSessionId>, Option<(ServiceSessionId, Vec<Message>)>);
+pub(crate) type Before = (Option<ServiceSessionId>, Option<(ServiceSessionId, Vec<Message>)>);
 
 impl Run<'_> {
     /// Takes up what the service keeps, with its size: that of the latest report.
@@ -175,9 +180,9 @@ impl Run<'_> {
         self.served.is_kept() && self.compaction.as_ref().is_some_and(asks)
     }
 
-    /// Looks at what the service keeps, and has it compacted if that is due: the next request begins a new session of the
+    /// Looks at what the service keeps, and has it compacted if that is due, or a request was refused as too long: the next request begins a new session of the
     /// service with what is left. Until it is answered, the old one holds.
-    pub(super) async fn renew(&mut self) {
+    pub(super) async fn renew(&mut self, is_refused: bool) {
         let point = Point::BeforeCall;
         let Some(setup) = self.setup(point) else { return };
         let Some(compactor) = setup.auto.compactor.as_kept() else { return };
@@ -185,7 +190,7 @@ impl Run<'_> {
         let (counted, stamp) = (self.request_tokens(), self.working.stamp());
         let index = self.working.index();
         let look = Look::at(self.session, self.settings, &setup, index, counted, stamp);
-        if !self.is_due(point, &look) {
+        if !is_refused && !self.is_due(point, &look) {
             return;
         }
         let (instructions, costs) = (self.context.instruction_text(), self.session.costs.clone());
@@ -213,7 +218,7 @@ impl Run<'_> {
     }
 
     /// Lets the session go on from where the run has come to. Returns from where it went on before.
-    pub(super) fn settle_served(&mut self) -> Option<Before> {
+    pub(crate) fn settle_served(&mut self) -> Option<Before> {
         let id = self.served.settled()?.cloned();
         let before = (self.session.service_session_id().cloned(), self.session.renewed.take());
         self.session.set_service_session_id(id);

@@ -3,11 +3,11 @@
 use core::fmt;
 use std::sync::Arc;
 
-use epitome_core::{Budget, ClassEstimator, ModelKey, Profile, TokenCounter, WINDOW_DEFAULT};
+use epitome_core::{Budget, ClassEstimator, ModelKey, Profile, RESERVE_MAX, TokenCounter, WINDOW_DEFAULT};
 use serde_json::{Map, Value};
-use tracing::warn;
+use tracing::{debug, warn};
 
-use crate::compaction::{AutoCompaction, Compaction};
+use crate::compaction::{AutoCompaction, Compaction, CompactionOptions};
 use crate::history::Timestamp;
 use crate::message::Str;
 use crate::models::{Model, ModelCounter, Models, Prices};
@@ -210,9 +210,10 @@ impl RunSettings {
     fn with_row(mut self, row: Option<Model>) -> Self {
         self.model_counter = match &row {
             // Without its tokenizer, the framing and the rules for media are still the model's.
-            Some(row) => Arc::new(
-                row.counter().unwrap_or_else(|_| ModelCounter::over(Box::new(ClassEstimator::new()), row)),
-            ),
+            Some(row) => Arc::new(row.counter().unwrap_or_else(|error| {
+                debug!(%error, "the estimator counts for the model");
+                ModelCounter::over(Box::new(ClassEstimator::new()), row)
+            })),
             None => Arc::new(ClassEstimator::new()),
         };
         self.row = row;
@@ -255,14 +256,31 @@ impl RunSettings {
     /// The budget of a request: that of the model ([`Model::budget`]), else the default one.
     #[must_use]
     pub fn budget(&self) -> Budget {
-        self.row.as_ref().and_then(|row| row.budget().ok()).unwrap_or_default()
+        match &self.row {
+            Some(row) => row.budget().unwrap_or_else(|_| self.budget_of(row.window, None)),
+            None => Budget::default(),
+        }
+    }
+
+    /// The budget of a request under these options.
+    pub(super) fn budget_under(&self, options: Option<&CompactionOptions>) -> Budget {
+        let window = options.and_then(CompactionOptions::window);
+        match (window, options.and_then(CompactionOptions::reserve)) {
+            (None, None) => self.budget(),
+            (window, reserve) => self.budget_of(window.unwrap_or_else(|| self.budget().window()), reserve),
+        }
     }
 
     /// The budget of a request for which the model has `window` tokens, of which so many stay free for the answer.
     pub(super) fn budget_of(&self, window: u64, reserve: Option<u64>) -> Budget {
-        let row = self.row.clone().unwrap_or_else(|| Model::new("", WINDOW_DEFAULT));
-        let default = Model { window, ..row }.reserve();
-        let reserve = reserve.map_or(default, |reserve| reserve.min(window / 2));
+        // Two is the smallest window that has a trigger and a goal.
+        let window = window.max(2);
+        let row = self.row.as_ref();
+        let output_max = row.and_then(|row| row.output_max).unwrap_or(u64::MAX);
+        let default = (window / 8).min(RESERVE_MAX).min(output_max);
+        // What is over the most that the model takes as a request is not for it.
+        let beside = row.and_then(|row| row.input_max).map_or(0, |most| window.saturating_sub(most));
+        let reserve = reserve.unwrap_or(default).min(window / 2).max(beside).min(window.saturating_sub(1));
         Budget::builder().window(window).reserve(reserve).build().unwrap_or_default()
     }
 

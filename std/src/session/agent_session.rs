@@ -286,6 +286,21 @@ impl AgentSession {
         };
     }
 
+    /// The window that the provider of a model has told when it refused a request, in tokens; `None` if none has, or a larger request
+    /// was answered since. It counts for runs with that model, and is written with the session.
+    #[must_use]
+    pub const fn window_told(&self) -> Option<u64> {
+        match self.window_told {
+            Some((_, window)) => Some(window),
+            None => None,
+        }
+    }
+
+    /// Forgets the window that was told: the next request is as large as the configuration says.
+    pub const fn forget_window(&mut self) {
+        self.window_told = None;
+    }
+
     /// The history that the session itself keeps for the in-memory provider `source_id`.
     ///
     /// `state` is that provider's: a list of messages in it takes the place of what was kept before.

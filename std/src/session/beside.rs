@@ -1,6 +1,6 @@
 //! What stands beside a session's own fields, because their shape has no room for it.
 
-use epitome_core::{SavedLedger, Tally};
+use epitome_core::{ModelKey, SavedLedger, Tally};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -20,6 +20,9 @@ struct Beside {
     /// When the last request was made, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     requested: Option<u64>,
+    /// The window that the provider of a model has told, if it is smaller than was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    window: Option<(ModelKey, u64)>,
     /// A run that was left in the middle of an answer, and is still to be stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     left: Option<KeptRun>,
@@ -31,9 +34,11 @@ pub(super) fn write(session: &AgentSession) -> Result<Option<Value>, SessionErro
     let left =
         left.map_err(|error| SessionError::invalid("what has arrived of an answer").with_source(error))?;
     let (ledger, requested) = (session.saved_ledger(), session.requested.map(|time| time.0));
-    let beside = Beside { v: VERSION, tally: session.tally, ledger, requested, left };
-    let is_known = beside.ledger.is_some() || beside.requested.is_some() || beside.left.is_some();
-    if beside.tally == Tally::default() && !is_known {
+    let beside =
+        Beside { v: VERSION, tally: session.tally, ledger, requested, window: session.window_told, left };
+    let Beside { tally, ledger, requested, window, left, .. } = &beside;
+    let is_known = ledger.is_some() || requested.is_some() || window.is_some() || left.is_some();
+    if *tally == Tally::default() && !is_known {
         return Ok(None);
     }
     let written = serde_json::to_value(&beside);
@@ -53,6 +58,7 @@ pub(super) fn read(session: &mut AgentSession, value: &Value) -> bool {
     session.tally = beside.tally;
     session.set_saved_ledger(beside.ledger);
     session.requested = beside.requested.map(Timestamp);
+    session.window_told = beside.window;
     session.left = left.map(|context| Box::new(Left::of_session(context)));
     true
 }

@@ -24,7 +24,8 @@ use super::json::{self, Kind};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ContextOverflow {
-    /// The window, in tokens, where the message names it.
+    /// The most that the request may have, in tokens, where the message names it: the window, or what the request's limit of the answer
+    /// (`max_tokens`) leaves of it.
     pub limit: Option<u64>,
     /// What the request would have taken, in tokens, where the message names it.
     pub sent: Option<u64>,
@@ -70,7 +71,7 @@ impl Error for ContextOverflow {}
 ///
 /// | provider | message | source |
 /// |---|---|---|
-/// | OpenAI | `This model's maximum context length is L tokens. However, your messages resulted in S tokens` (code `context_length_exceeded`); `Your input exceeds the context window of this model` | for example <https://github.com/mckaywrigley/chatbot-ui/issues/102> |
+/// | OpenAI | `This model's maximum context length is L tokens. However, your messages resulted in S tokens` (code `context_length_exceeded`); `Input tokens exceed the configured limit of L tokens. Your messages resulted in S tokens` (<https://github.com/cline/cline/issues/5474>); `Your input exceeds the context window of this model` | for example <https://github.com/mckaywrigley/chatbot-ui/issues/102> |
 /// | Anthropic | `prompt is too long: S tokens > L maximum`; ``input length and `max_tokens` exceed context limit: I + M > L`` | Anthropic's documentation of context windows; <https://github.com/entropy-research/Devon/issues/88> |
 /// | Gemini | `The input token count (S) exceeds the maximum number of tokens allowed (L)` | <https://github.com/google-gemini/gemini-cli/issues/6678> |
 /// | Bedrock | `Input is too long for requested model`, or the model vendor's own message behind `The model returned the following errors:` | <https://github.com/continuedev/continue/issues/9592>, <https://github.com/aaif-goose/goose/pull/7504> |
@@ -148,19 +149,29 @@ fn numbers(text: &str) -> Option<ContextOverflow> {
     let known = |mark: &&&str| text.contains(**mark);
     let mark = MESSAGES.iter().find(known)?;
     Some(match *mark {
-        "maximum context length is" => ContextOverflow {
-            limit: after("maximum context length is"),
-            sent: after("resulted in")
-                .or_else(|| after("you requested"))
-                .or_else(|| after("prompt contains")),
-        },
+        "maximum context length is" => {
+            let limit = after("maximum context length is");
+            let sent =
+                after("resulted in").or_else(|| after("you requested")).or_else(|| after("prompt contains"));
+            // "you requested 8500 tokens (7500 in the messages, 1000 in the completion)"
+            let before = |mark: &str| number_before(text.split_once(mark)?.0);
+            match before("in the completion").or_else(|| before("in the output")) {
+                Some(answer) => without(answer, limit, sent),
+                None => ContextOverflow { limit, sent },
+            }
+        }
+        "exceed the configured limit of" => {
+            ContextOverflow { limit: after("exceed the configured limit of"), sent: after("resulted in") }
+        }
         "prompt is too long" => {
             ContextOverflow { limit: after("tokens >"), sent: after("prompt is too long") }
         }
         "exceed context limit" => {
             let (sum, limit) = text.split_once("exceed context limit")?.1.split_once('>').unwrap_or_default();
-            let sent = sum.split('+').try_fold(0_u64, |sum, part| sum.checked_add(number_in(part)?));
-            ContextOverflow { limit: number_in(limit), sent }
+            let (input, answer) =
+                sum.split_once('+').map_or((sum, None), |(input, rest)| (input, number_in(rest)));
+            let sent = number_in(input).and_then(|input| input.checked_add(answer.unwrap_or_default()));
+            without(answer.unwrap_or_default(), number_in(limit), sent)
         }
         "exceeds the maximum number of tokens allowed" => {
             ContextOverflow { limit: after("tokens allowed"), sent: after("input token count") }
@@ -169,12 +180,33 @@ fn numbers(text: &str) -> Option<ContextOverflow> {
     })
 }
 
-/// The first number of `text`, if it is near: commas between its digits are none of it.
+/// What is left of both numbers without the `answer`, for which the request keeps room. An answer that leaves no room for a request
+/// is not to be helped by a shorter one.
+fn without(answer: u64, limit: Option<u64>, sent: Option<u64>) -> ContextOverflow {
+    match limit.and_then(|limit| limit.checked_sub(answer)).filter(|rest| *rest > 0) {
+        Some(rest) => {
+            ContextOverflow { limit: Some(rest), sent: sent.map(|sent| sent.saturating_sub(answer)) }
+        }
+        None => ContextOverflow { limit, sent },
+    }
+}
+
+/// The first number of `text`, if it is near: commas between its digits are none of it. A number with a unit, such as `128k`, is none.
 fn number_in(text: &str) -> Option<u64> {
     let start = text.find(|character: char| character.is_ascii_digit()).filter(|start| *start <= NEAR_MAX)?;
     let digits = text.get(start..)?;
     let end = digits.find(|character: char| !character.is_ascii_digit() && character != ',');
-    digits.get(..end.unwrap_or(digits.len()))?.replace(',', "").parse().ok()
+    let (digits, rest) = digits.split_at_checked(end.unwrap_or(digits.len()))?;
+    let has_unit = rest.starts_with(|character: char| character.is_alphabetic());
+    digits.replace(',', "").parse().ok().filter(|_| !has_unit)
+}
+
+/// The number at the end of `text`.
+fn number_before(text: &str) -> Option<u64> {
+    let text = text.trim_end();
+    let digits = text.rfind(|character: char| !character.is_ascii_digit() && character != ',');
+    let start = digits.map_or(0, |at| at.saturating_add(1));
+    text.get(start..)?.replace(',', "").parse().ok()
 }
 
 /// Codes and types that mean nothing else.
@@ -185,6 +217,7 @@ const MESSAGES: &[&str] = &[
     "maximum context length is",
     "prompt is too long",
     "exceed context limit",
+    "exceed the configured limit of",
     "exceeds the maximum number of tokens allowed",
     "exceeds the context window of this model",
     "exceeds the available context size",

@@ -5,18 +5,22 @@ use core::pin::Pin;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use epitome::std::agent::{Agent, ChatClient, ChatRequest, ClientError};
-use epitome::std::history::{HistoryStore, MemoryStore};
+use async_trait::async_trait;
+use epitome::std::agent::{Agent, ChatClient, ChatRequest, ClientError, ToolOutput};
+use epitome::std::history::{
+    Append, Appended, HistoryStore, MemoryStore, SessionId, StoreError, StoreErrorKind,
+};
 use epitome::std::message::Message;
 use epitome::std::provider::{AgentInfo, ContextProvider, HistoryProvider, HookName, Providers};
-use epitome::std::run::{ModelResponse, Run, RunError, RunOptions, RunSettings};
+use epitome::std::run::{ModelResponse, Persistence, Run, RunError, RunOptions, RunSettings};
 use epitome::std::session::{
     AgentSession, FileSessionStore, SessionContext, SessionError, SessionErrorKind, SessionStore, State,
 };
+use epitome_tests::around::{Around, StoreWith};
 use futures::executor::block_on;
 use serde_json::json;
 
-use crate::support::{Scripted, log, texts};
+use crate::support::{Scripted, call, log, texts};
 
 /// What goes wrong, the first time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,6 +162,64 @@ fn a_provider_that_fails_after_the_answer_does_not_take_it_away() {
         assert_eq!(error.to_string(), failures.to_string());
         assert!(!format!("{error} {error:?}").contains("SECRET"), "{error:?}");
         assert_eq!(texts(&log(&*store, "s")), ["user: Hi", "assistant: Hello."], "{trouble:?}");
+    }
+}
+
+/// Fails at its nth append.
+#[derive(Debug, Default)]
+struct FailsOnce {
+    at: usize,
+    appends: AtomicUsize,
+}
+
+#[async_trait]
+impl Around for FailsOnce {
+    async fn append(
+        &self,
+        store: &MemoryStore,
+        session: &SessionId,
+        append: &Append<'_>,
+    ) -> Result<Appended, StoreError> {
+        if self.appends.fetch_add(1, Ordering::Relaxed) == self.at {
+            return Err(StoreError::new(StoreErrorKind::Unavailable, "a SECRET"));
+        }
+        store.append(session, append).await
+    }
+}
+
+/// What was said is stored before and after each call. A store that fails once, at any of these points, loses no answer and no
+/// result of a tool that has run.
+#[test]
+fn a_store_that_fails_once_between_calls_loses_nothing() {
+    for at in 0..5 {
+        let store = Arc::new(StoreWith {
+            store: MemoryStore::new(),
+            around: FailsOnce { at, ..FailsOnce::default() },
+        });
+        let client = Scripted::new(|asked, _| {
+            let said = if asked == 1 { call("c1", "pay") } else { Message::assistant("Done.") };
+            Ok(ModelResponse::new(vec![said]))
+        });
+        let as_store: Arc<dyn HistoryStore> = store.clone();
+        let settings = crate::runs::settings_over(&as_store).with_persistence(Persistence::PerModelCall);
+        let agent = Agent::with_settings(settings, client)
+            .with_tool_runner(|_| Box::pin(async { ToolOutput::new("paid") }));
+        let mut session = agent.create_session(Some("s"), None);
+        let done = block_on(agent.run(&mut session, "Pay.", &RunOptions::default()));
+        let all = ["user: Pay.", "assistant: call c1", "tool: result c1: paid", "assistant: Done."];
+        let said = match done {
+            Ok(outcome) => {
+                assert_eq!(outcome.response.text(), "Done.");
+                4
+            }
+            // The input was not stored, and the model was not called.
+            Err(RunError::Providers(_)) => 1,
+            // The result could not be stored before the next call.
+            Err(RunError::AfterAnswer { outcome, .. }) => 1 + outcome.response.messages.len(),
+            Err(error) => panic!("{at}: {error}"),
+        };
+        assert_eq!(said, [1, 4, 3, 4, 4][at], "{at}");
+        assert_eq!(texts(&log(&store.store, "s")), all[..said], "{at}");
     }
 }
 

@@ -2,22 +2,28 @@
 //! on. Whole talks with services that do so are in `managed`.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use async_trait::async_trait;
 use epitome::core::message::Role;
 use epitome::core::{ClassEstimator, TokenCounter, Trigger, Usage};
+use epitome::std::agent::{Agent, ChatClient, ChatRequest, ClientError, ToolOutput};
 use epitome::std::compaction::{
     AutoCompaction, CompactionCx, CompactionOutcome, Compactor, KeptCompactor, KeptSession, RunPoints,
 };
 use epitome::std::history::MemoryStore;
 use epitome::std::message::{Approval, ApprovalAnswer, Message, Part};
 use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers};
-use epitome::std::run::{ModelResponse, Point, Prompt, Run, RunError, RunEvent, RunOptions, RunSettings};
+use epitome::std::run::{
+    Delta, ModelResponse, Point, Prompt, Run, RunError, RunEvent, RunOptions, RunSettings,
+};
 use epitome::std::session::{AgentSession, ServiceSessionId, SessionError, SessionErrorKind};
 use epitome::std::wire::{Format, ReadOptions, convert_continued, read};
 use futures::executor::block_on;
+use futures::{FutureExt, StreamExt};
 
-use crate::support::{call, shown, texts};
+use crate::support::{Scripted, call, shown, texts};
 
 /// A session of which the service keeps what was said up to `r1`.
 fn session() -> AgentSession {
@@ -267,6 +273,75 @@ fn a_service_that_tells_no_id_of_what_it_should_keep_loses_nothing() {
     // One that does tell it goes on from there.
     let (sent, events) = stored(&mut AgentSession::with_id("s"), true, "Hi", Some("r1"));
     assert_eq!((sent, events), (vec!["user: Hi".to_owned()], vec![]));
+}
+
+/// Answers once with a call, then fails or hangs.
+struct Once {
+    hangs: bool,
+    asked: AtomicBool,
+}
+
+#[async_trait]
+impl ChatClient for Once {
+    async fn complete(&self, _: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+        if !self.asked.swap(true, Relaxed) {
+            return Ok(ModelResponse::new(vec![call("c1", "pay")]));
+        }
+        if self.hangs {
+            core::future::pending::<()>().await;
+        }
+        Err("down".into())
+    }
+}
+
+/// A run that fails, is stopped, or is dropped, of a service that tells no id.
+#[test]
+fn what_no_service_keeps_is_kept_however_the_run_ends() {
+    for how in ["failed", "stopped"] {
+        let client = Once { hangs: how != "failed", asked: AtomicBool::new(false) };
+        let agent = Agent::new("a", client).with_tool_runner(|_| Box::pin(async { ToolOutput::new("paid") }));
+        let (mut session, options) =
+            (agent.create_session(None, None), RunOptions::default().with_store(true));
+        let mut stream = agent.run_stream(&mut session, "Pay.", &options);
+        while let Some(Some(Ok(_))) = stream.next().now_or_never() {}
+        let ended = if how == "failed" { block_on(stream.finish()) } else { block_on(stream.stop()) };
+        assert_eq!(ended.is_ok(), how == "stopped");
+        let (sent, _) = stored(&mut session, true, "And?", None);
+        assert_eq!(
+            sent,
+            ["user: Pay.", "assistant: call c1", "tool: result c1: paid", "user: And?"],
+            "{how}"
+        );
+    }
+    let settings = RunSettings::new("a");
+    let (mut session, options) = (AgentSession::with_id("s"), RunOptions::default().with_store(true));
+    block_on(async {
+        let input = vec![Message::user("Tell.")];
+        let mut run = Run::begin(&settings, &mut session, input, &options).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        run.begin_response(prompt.handle).unwrap();
+        run.extend_response(&Delta::text("Once")).unwrap();
+    });
+    let (sent, _) = stored(&mut session, true, "And?", None);
+    assert_eq!(sent, ["user: Tell.", "assistant: Once", "user: And?"]);
+}
+
+/// The agent's caller has the answer, and the session goes on from it.
+#[test]
+fn a_provider_that_fails_after_the_answer_does_not_unmake_it() {
+    let failing = ClosureProvider::after_run(|_| {
+        Box::pin(async { Err(SessionError::new(SessionErrorKind::Unavailable, "down")) })
+    });
+    let mut providers = Providers::default();
+    providers.push_closure(failing).unwrap();
+    let client = Scripted::new(|_, _| {
+        Ok(ModelResponse::new(vec![Message::assistant("Yes.")]).with_service_session_id("r1"))
+    });
+    let agent = Agent::with_settings(RunSettings::new("a").with_providers(providers), client);
+    let (mut session, options) = (agent.create_session(None, None), RunOptions::default().with_store(true));
+    let error = block_on(agent.run(&mut session, "Hi", &options)).unwrap_err();
+    assert!(matches!(&error, RunError::AfterAnswer { outcome, .. } if outcome.response.text() == "Yes."));
+    assert_eq!(goes_on_from(&session), Some("r1"));
 }
 
 #[test]

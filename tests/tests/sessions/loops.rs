@@ -5,16 +5,18 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use async_trait::async_trait;
+use epitome::compactors::Truncation;
 use epitome::core::Trigger;
 use epitome::core::message::Role;
 use epitome::std::agent::{
     Agent, ChatClient, ChatRequest, ClientError, Concurrency, DeltaSink, RunUpdate, SessionForgotten,
     SharedSession, ToolOutput,
 };
-use epitome::std::compaction::{AutoCompaction, RunPoints};
+use epitome::std::compaction::{AutoCompaction, CompactionCx, CompactionOutcome, Compactor, RunPoints};
 use epitome::std::history::MemoryStore;
 use epitome::std::message::{Message, Part, ToolCall};
 use epitome::std::run::{Delta, ModelResponse, RunError, RunEvent, RunOptions};
+use epitome::std::session::SessionError;
 use epitome::std::wire::ContextOverflow;
 use epitome_tests::around::pause;
 use futures::executor::block_on;
@@ -22,7 +24,7 @@ use futures::future::join;
 use futures::{FutureExt, StreamExt};
 
 use crate::runs::settings;
-use crate::support::{Failing, Scripted, call, listen, log, texts};
+use crate::support::{Failing, Scripted, Truncating, call, listen, log, texts};
 
 fn with_tools(store: &Arc<MemoryStore>, client: &Scripted) -> Agent {
     Agent::with_settings(settings(store), client.clone()).with_tool_runner(|call| {
@@ -201,7 +203,7 @@ fn a_stream_that_is_stopped_waits_for_nobody() {
             heard.extend(stream.next().now_or_never().flatten().map(Result::unwrap));
         }
         let result = RunUpdate::ToolResult(Message::tool("c2", "done"));
-        assert_eq!(heard, if calls { vec![result] } else { Vec::new() });
+        assert_eq!(heard.last(), if calls { Some(&result) } else { None });
         let outcome = block_on(stream.stop()).unwrap();
         assert_eq!(outcome.response.messages.len(), if calls { 2 } else { 0 });
         assert_eq!(texts(log(&*store, "s").last()), said);
@@ -232,11 +234,12 @@ fn a_stream_tells_what_happens_in_order_and_then_that_it_is_over() {
         .map(|update| match update {
             RunUpdate::Delta(_) => 'd',
             RunUpdate::ToolResult(_) => 't',
+            RunUpdate::AnswerEnded => '.',
             _ => 'e',
         })
         .collect();
     // The call comes in two pieces, the text a letter at a time.
-    assert_eq!(kinds, "eddtddde");
+    assert_eq!(kinds, "edd.tddd.e");
 }
 
 /// Calls two tools, or never answers.
@@ -276,6 +279,83 @@ impl ChatClient for Doubled {
         }
         on_delta(Delta::text("lo."));
         Ok(Some(ModelResponse::new(vec![Message::assistant("Hello.")])))
+    }
+}
+
+/// Tells the id of its response before it fails for the first time, as OpenAI's Responses do.
+struct Named(AtomicUsize);
+
+#[async_trait]
+impl ChatClient for Named {
+    async fn complete(&self, _: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+        unreachable!("it is streamed")
+    }
+
+    async fn stream(
+        &self,
+        _: &ChatRequest<'_>,
+        on_delta: &mut DeltaSink<'_>,
+    ) -> Result<Option<ModelResponse>, ClientError> {
+        on_delta(Delta::default().with_response_id("r1"));
+        match self.0.fetch_add(1, Relaxed) {
+            0 => Err(ContextOverflow::default().into()),
+            _ => Ok(Some(ModelResponse::new(vec![Message::assistant("Hello.")]))),
+        }
+    }
+}
+
+#[test]
+fn an_id_alone_is_no_part_of_an_answer() {
+    let store = Arc::new(MemoryStore::new());
+    let before = Agent::with_settings(settings(&store), Scripted::says("A long answer."));
+    let mut session = before.create_session(Some("s"), None);
+    for _ in 0..9 {
+        block_on(before.run(&mut session, "And then?", &RunOptions::default())).unwrap();
+    }
+    let compaction = AutoCompaction::new(Arc::new(Truncating(Truncation::new())));
+    let agent =
+        Agent::with_settings(settings(&store).with_compaction(compaction), Named(AtomicUsize::new(0)));
+    let (options, mut heard) = (RunOptions::default(), String::new());
+    let hear = |delta: &Delta| {
+        heard.push_str(&delta.text);
+        true
+    };
+    let outcome = block_on(listen(agent.run_stream(&mut session, "Hi", &options), hear)).unwrap();
+    assert_eq!((outcome.response.text().as_str(), heard.as_str()), ("Hello.", "Hello."));
+}
+
+/// A compaction that hangs is not waited for by a stream that is stopped, wherever in the run it is.
+#[test]
+fn a_stream_that_is_stopped_waits_for_no_compaction() {
+    for points in [RunPoints::default(), RunPoints::NONE.and_before_call(), RunPoints::NONE.and_after_run()] {
+        let store = Arc::new(MemoryStore::new());
+        let auto = AutoCompaction::new(Arc::new(Hangs)).with_trigger(Trigger::always()).with_points(points);
+        let settings = settings(&store).with_compaction(auto);
+        let agent = Agent::with_settings(settings, Scripted::says("Hello."));
+        let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());
+        let mut stream = agent.run_stream(&mut session, "Hi", &options);
+        for _ in 0..50 {
+            let _ = stream.next().now_or_never();
+        }
+        let outcome = block_on(stream.stop()).unwrap();
+        let is_after = points.after_run();
+        assert_eq!(outcome.response.text(), if is_after { "Hello." } else { "" });
+        // Before the run nothing was begun.
+        assert_eq!(log(&*store, "s").len(), if points.before_run() { 0 } else { 1 + usize::from(is_after) });
+    }
+}
+
+#[derive(Debug)]
+struct Hangs;
+
+#[async_trait]
+impl Compactor for Hangs {
+    fn name(&self) -> &str {
+        "hangs"
+    }
+
+    async fn compact(&self, _: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
+        core::future::pending().await
     }
 }
 

@@ -4,19 +4,24 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use epitome::compactors::Truncation;
-use epitome::core::{ClassEstimator, Usage, count_message};
-use epitome::std::agent::{Agent, ChatClient, ChatRequest, ClientError, DeltaSink, OVERFLOW_COMPACTIONS_MAX};
-use epitome::std::compaction::{AutoCompaction, RunPoints};
-use epitome::std::history::MemoryStore;
+use epitome::core::{ClassEstimator, Trigger, Usage, count_message};
+use epitome::std::agent::{
+    Agent, ChatClient, ChatRequest, ClientError, DeltaSink, OVERFLOW_COMPACTIONS_MAX, RunUpdate,
+};
+use epitome::std::compaction::{
+    AutoCompaction, CompactionCx, CompactionOptions, CompactionOutcome, Compactor, RunPoints,
+};
+use epitome::std::history::{HistoryStore, MemoryStore};
 use epitome::std::message::Message;
 use epitome::std::models::Model;
-use epitome::std::run::{Delta, ModelResponse, RunError, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::{AgentSession, SessionErrorKind};
+use epitome::std::run::{Delta, ModelResponse, Persistence, RunError, RunEvent, RunOptions, RunSettings};
+use epitome::std::session::{AgentSession, SessionError};
 use epitome::std::wire::{ContextOverflow, context_overflow};
-use epitome_tests::around::pause;
+use epitome_tests::around::{Pauses, StoreWith, pause};
+use futures::StreamExt;
 use futures::executor::block_on;
 
-use crate::runs::settings;
+use crate::runs::{settings, settings_over};
 use crate::support::{Truncating, log, texts};
 
 const WINDOW: u64 = 4_000;
@@ -29,6 +34,10 @@ struct Strict {
     heavier: u64,
     /// Whether a refusal has numbers.
     tells: bool,
+    /// The limit that it names, if that is another.
+    claims: Option<u64>,
+    /// What a request has to leave for the answer.
+    answer_max: u64,
     streams: bool,
     /// Of each request: what it counted, and whether it was answered.
     asked: Arc<Mutex<Vec<(u64, bool)>>>,
@@ -36,7 +45,15 @@ struct Strict {
 
 impl Strict {
     fn new(window: u64) -> Self {
-        Self { window, heavier: 1, tells: true, streams: false, asked: Arc::default() }
+        Self {
+            window,
+            heavier: 1,
+            tells: true,
+            claims: None,
+            answer_max: 0,
+            streams: false,
+            asked: Arc::default(),
+        }
     }
 
     fn refusals(&self) -> usize {
@@ -47,15 +64,22 @@ impl Strict {
         let counter = ClassEstimator::new();
         let count = |message: &Message| count_message(message, &counter).as_u64();
         let sent = messages.iter().map(count).sum::<u64>() * self.heavier;
-        self.asked.lock().unwrap().push((sent, sent <= self.window));
-        if sent <= self.window {
+        let fits = sent <= self.window - self.answer_max;
+        self.asked.lock().unwrap().push((sent, fits));
+        if fits {
             let answer = Message::assistant(ANSWER.repeat(4));
             return Ok(ModelResponse::new(vec![answer])
                 .with_usage(Usage::new(sent, 80))
                 .with_finish_reason("stop"));
         }
         let message = match self.tells {
-            true => format!("prompt is too long: {sent} tokens > {} maximum", self.window),
+            true if self.answer_max > 0 => format!(
+                "input length and `max_tokens` exceed context limit: {sent} + {} > {}",
+                self.answer_max, self.window
+            ),
+            true => {
+                format!("prompt is too long: {sent} tokens > {} maximum", self.claims.unwrap_or(self.window))
+            }
             false => "Your input exceeds the context window of this model.".to_owned(),
         };
         let body = serde_json::json!({"error": {"message": message}}).to_string();
@@ -170,6 +194,19 @@ fn a_refusal_tells_also_how_the_service_counts() {
     assert!(events.iter().any(refused) && compactions(&events) == 1, "{events:?}");
 }
 
+/// The limit that the service names is more than it takes, and it names no size.
+#[test]
+fn a_limit_that_is_too_large_is_halved() {
+    let (store, free) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));
+    let before = agent(settings(&store), &free);
+    talk(&before, &mut before.create_session(Some("s"), None), 30);
+    let size = free.asked.lock().unwrap().last().unwrap().0;
+    let strict = Strict { claims: Some(size), ..Strict::new(size * 3 / 8) };
+    let agent = agent(settings(&store).with_model("new").with_compaction(compaction()), &strict);
+    talk(&agent, &mut agent.create_session(Some("s"), None), 1);
+    assert_eq!(strict.refusals(), 2);
+}
+
 /// A service that counts much more than it says is asked a third time, with half of that.
 #[test]
 fn a_second_refusal_is_answered_harder() {
@@ -235,22 +272,99 @@ fn an_agent_that_does_not_compact_says_so() {
     assert_eq!(texts(&log(&*store, "s")).last().unwrap(), &format!("user: {}", "where is it? ".repeat(8)));
 }
 
-/// A limit that is no limit, from a service that is confused, does not shrink what fits.
+/// What a service tells that is confused does not shrink what fits: the next refusal is helped as if it had told nothing.
 #[test]
-fn a_window_that_is_larger_than_the_known_one_is_not_believed() {
+fn a_limit_that_cannot_be_is_not_kept_in_mind() {
+    for limit in [0, 1, 128, 1_023, u64::MAX] {
+        let store = Arc::new(MemoryStore::new());
+        let client = Strict { claims: Some(limit), ..Strict::new(3_000) };
+        let settings = settings(&store).with_model_row(Model::new("small", WINDOW));
+        let agent = agent(settings.with_compaction(compaction()), &client);
+        let mut session = agent.create_session(Some("s"), None);
+        talk(&agent, &mut session, 200);
+        // Without a limit it is refused each time that it has grown to 3,000 again.
+        assert!((5..20).contains(&client.refusals()), "{limit}: {}", client.refusals());
+        assert_eq!(session.window_told(), None);
+    }
+}
+
+/// A session of an endpoint with a small window goes on at one with a larger window: the first answer that shows it is believed.
+#[test]
+fn a_window_that_was_told_is_forgotten_when_more_is_answered() {
+    let (store, small, large) = (Arc::new(MemoryStore::new()), Strict::new(2_000), Strict::new(WINDOW));
+    let settings = settings(&store).with_model_row(Model::new("m", WINDOW)).with_compaction(compaction());
+    let (at_small, at_large) = (agent(settings.clone(), &small), agent(settings, &large));
+    let mut session = at_small.create_session(Some("s"), None);
+    talk(&at_small, &mut session, 40);
+    assert_eq!((small.refusals(), session.window_told()), (1, Some(2_000)));
+    let long = "where is it? ".repeat(500);
+    block_on(at_large.run(&mut session, long, &RunOptions::default())).unwrap();
+    assert_eq!(session.window_told(), None);
+    assert_eq!(large.refusals(), 0);
+}
+
+/// The model has `max_tokens` left for its answer beside the request.
+#[test]
+fn what_is_kept_for_an_answer_is_learned_too() {
     let store = Arc::new(MemoryStore::new());
-    let settings = settings(&store).with_model_row(Model::new("small", WINDOW)).with_compaction(compaction());
-    let mut session = AgentSession::with_id("s");
-    block_on(async {
-        use epitome::std::run::Run;
-        let input = vec![Message::user("Hi")];
-        let mut run = Run::begin(&settings, &mut session, input, &RunOptions::default()).await.unwrap();
-        let prompt = run.prompt().await.unwrap();
-        let error =
-            run.refused(prompt.handle, ContextOverflow::new(Some(u64::MAX), Some(0))).await.unwrap_err();
-        let infeasible = |error: &RunError| matches!(error, RunError::Session(error) if error.kind() == SessionErrorKind::Infeasible);
-        assert!(infeasible(&error), "there is nothing to compact: {error}");
-    });
+    let client = Strict { answer_max: 1_600, ..Strict::new(WINDOW) };
+    let settings = settings(&store).with_model_row(Model::new("m", WINDOW)).with_compaction(compaction());
+    let agent = agent(settings, &client);
+    talk(&agent, &mut agent.create_session(Some("s"), None), 200);
+    assert_eq!(client.refusals(), 1);
+}
+
+/// A goal near the limit is for what is due. After a refusal half of what was sent is left at most.
+#[test]
+fn a_goal_does_not_weaken_what_follows_a_refusal() {
+    let (store, free) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));
+    let before = agent(settings(&store), &free);
+    talk(&before, &mut before.create_session(Some("s"), None), 30);
+    let size = free.asked.lock().unwrap().last().unwrap().0;
+    let strict = Strict { tells: false, ..Strict::new(size / 4) };
+    let options = CompactionOptions::default().with_goal(size * 4 / 5);
+    let agent = agent(settings(&store).with_compaction(compaction().with_options(options)), &strict);
+    talk(&agent, &mut agent.create_session(Some("s"), None), 1);
+    assert_eq!(strict.refusals(), 2);
+}
+
+/// A trigger for a larger window, and sessions that are written and read between their runs.
+#[test]
+fn a_window_that_was_told_counts_under_every_trigger_and_after_a_restart() {
+    let store = Arc::new(MemoryStore::new());
+    let client = Strict::new(WINDOW);
+    let auto = compaction().with_trigger(Trigger::tokens(80_000));
+    let agent = agent(settings(&store).with_model("new").with_compaction(auto), &client);
+    let mut session = agent.create_session(Some("s"), None);
+    for _ in 0..100 {
+        talk(&agent, &mut session, 2);
+        session = AgentSession::from_json(&session.to_json().unwrap()).unwrap();
+    }
+    assert_eq!((client.refusals(), session.window_told()), (1, Some(WINDOW)));
+}
+
+/// A provider refuses what a service keeps.
+#[test]
+fn what_a_service_keeps_is_not_compacted_here_and_that_is_said() {
+    let (store, client) = (Arc::new(MemoryStore::new()), Strict::new(20));
+    let agent = agent(settings(&store).with_compaction(compaction()), &client);
+    let mut session = agent.create_session(Some("s"), Some("r1".into()));
+    let long = "where is it? ".repeat(15);
+    let error = block_on(agent.run(&mut session, long, &RunOptions::default())).unwrap_err();
+    let RunError::ContextOverflow { cause: Some(cause), .. } = &error else { panic!("{error}") };
+    assert_eq!(cause.to_string(), "the service keeps the history of this session");
+}
+
+#[test]
+fn the_events_of_a_run_that_fails_are_told_by_its_stream() {
+    let (store, client) = (Arc::new(MemoryStore::new()), Strict::new(20));
+    let agent = agent(settings(&store).with_compaction(compaction()), &client);
+    let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());
+    let stream = agent.run_stream(&mut session, "where is it? ".repeat(15), &options);
+    let updates: Vec<_> = block_on(stream.collect());
+    let refused =
+        |it: &Result<RunUpdate, RunError>| matches!(it, Ok(RunUpdate::Event(RunEvent::Refused { .. })));
+    assert!(updates.iter().any(refused) && updates.last().is_some_and(Result::is_err), "{updates:?}");
 }
 
 /// One counter for a run and its history: what is stored was counted as what is sent.
@@ -264,35 +378,71 @@ fn a_history_counts_as_its_run_does() {
     assert!(name.ends_with("@claude-sonnet-4-5"), "{name}");
     let page = block_on(async {
         use epitome::core::Seq;
-        use epitome::std::history::{HistoryStore, SessionId};
+        use epitome::std::history::SessionId;
         store.log(&SessionId::new("s"), Seq(0)..Seq(u64::MAX), u32::MAX).await.unwrap()
     });
     assert!(page.messages.iter().all(|logged| logged.entry.count.counter.as_str() == name));
 }
 
-/// A run that is dropped while its request is compacted leaves a session that can be used, with nothing twice.
+/// A compactor that takes its time, as one does that asks a model.
+#[derive(Debug)]
+struct Slow;
+
+#[async_trait]
+impl Compactor for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
+        pause().await;
+        let done = Truncating(Truncation::new()).compact(cx).await;
+        pause().await;
+        done
+    }
+}
+
+/// A run that is dropped while its request is refused and compacted leaves a session that can be used, with nothing twice.
 #[test]
 fn a_run_that_is_dropped_while_it_is_refused_can_be_made_again() {
-    for polls in 0.. {
-        let (store, free) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));
-        let before = agent(settings(&store), &free);
-        talk(&before, &mut before.create_session(Some("s"), None), 12);
-        let strict = Strict { streams: polls % 2 == 0, ..Strict::new(900) };
-        let agent = agent(settings(&store).with_model("new").with_compaction(compaction()), &strict);
-        let mut session = agent.create_session(Some("s"), None);
-        let options = RunOptions::default().with_run_token("t");
-        let done = crate::cancel::drive(agent.run(&mut session, "And where is the key?", &options), polls);
-        if let Some(done) = done {
-            done.unwrap();
-            assert_eq!(strict.refusals(), 1);
-            break;
+    for (per_call, streams) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut points = 0;
+        for polls in 0.. {
+            let store = Arc::new(StoreWith::<Pauses>::default());
+            let as_store: Arc<dyn HistoryStore> = store.clone();
+            let free = Strict::new(u64::MAX);
+            let before = agent(settings_over(&as_store), &free);
+            talk(&before, &mut before.create_session(Some("s"), None), 12);
+            let strict = Strict { streams, ..Strict::new(1_500) };
+            let persistence = if per_call { Persistence::PerModelCall } else { Persistence::PerRun };
+            let settings = settings_over(&as_store).with_model("new").with_persistence(persistence);
+            let agent = agent(settings.with_compaction(AutoCompaction::new(Arc::new(Slow))), &strict);
+            let mut session = agent.create_session(Some("s"), None);
+            let options = RunOptions::default().with_run_token("t");
+            let question = "And where is the key?";
+            let done = match streams {
+                true => {
+                    crate::cancel::drive(agent.run_stream(&mut session, question, &options).finish(), polls)
+                }
+                false => crate::cancel::drive(agent.run(&mut session, question, &options), polls),
+            };
+            let is_done = done.map(Result::unwrap).is_some();
+            if is_done {
+                assert_eq!(strict.refusals(), 1);
+            } else {
+                match block_on(agent.run(&mut session, question, &options)) {
+                    Ok(_) | Err(RunError::AlreadyStored) => {}
+                    Err(error) => panic!("after {polls} polls: {error}"),
+                }
+            }
+            let said = texts(&log(&store.store, "s"));
+            let asked = said.iter().filter(|text| **text == format!("user: {question}")).count();
+            assert_eq!(asked, 1, "after {polls} polls: {said:?}");
+            points = polls;
+            if is_done {
+                break;
+            }
         }
-        match block_on(agent.run(&mut session, "And where is the key?", &options)) {
-            Ok(_) | Err(RunError::AlreadyStored) => {}
-            Err(error) => panic!("after {polls} polls: {error}"),
-        }
-        let said = texts(&log(&*store, "s"));
-        let asked = said.iter().filter(|text| **text == "user: And where is the key?").count();
-        assert_eq!(asked, 1, "after {polls} polls: {said:?}");
+        assert!(points > 6, "only {points} await points");
     }
 }
