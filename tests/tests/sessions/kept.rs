@@ -1,9 +1,9 @@
 //! Runs over a conversation that a service keeps, one step after another: what each request has, and from where the session goes
 //! on. Whole talks with services that do so are in `managed`.
 
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 
 use async_trait::async_trait;
 use epitome::core::message::Role;

@@ -1,8 +1,8 @@
 //! The agent's loop from the model to tools and back, and answers that arrive piece by piece.
 
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
 
 use async_trait::async_trait;
 use epitome::compactors::Truncation;

@@ -14,7 +14,9 @@ use epitome::std::compaction::{
 use epitome::std::history::{HistoryStore, MemoryStore};
 use epitome::std::message::Message;
 use epitome::std::models::Model;
-use epitome::std::run::{Delta, ModelResponse, Persistence, RunError, RunEvent, RunOptions, RunSettings};
+use epitome::std::run::{
+    Delta, ModelResponse, Persistence, Run, RunError, RunEvent, RunOptions, RunSettings,
+};
 use epitome::std::session::{AgentSession, SessionError};
 use epitome::std::wire::{ContextOverflow, context_overflow};
 use epitome_tests::around::{Pauses, StoreWith, pause};
@@ -22,7 +24,7 @@ use futures::StreamExt;
 use futures::executor::block_on;
 
 use crate::runs::{settings, settings_over};
-use crate::support::{Truncating, log, texts};
+use crate::support::{Truncating, call, log, texts};
 
 const WINDOW: u64 = 4_000;
 const ANSWER: &str = "It is the third door on the left, and the key is under the mat. ";
@@ -205,6 +207,38 @@ fn a_limit_that_is_too_large_is_halved() {
     let agent = agent(settings(&store).with_model("new").with_compaction(compaction()), &strict);
     talk(&agent, &mut agent.create_session(Some("s"), None), 1);
     assert_eq!(strict.refusals(), 2);
+}
+
+/// A refusal of the next request of the run is a first one again.
+#[test]
+fn only_refusals_of_one_request_are_added_up() {
+    let (store, free) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));
+    let before = agent(settings(&store), &free);
+    let mut session = before.create_session(Some("s"), None);
+    talk(&before, &mut session, 30);
+    let settings = settings(&store).with_compaction(compaction());
+    block_on(async {
+        let input = vec![Message::user("Work.")];
+        let mut run = Run::begin(&settings, &mut session, input, &RunOptions::default()).await.unwrap();
+        for times in 0..2 {
+            for step in 0..40 {
+                let (handle, id) = (run.prompt().await.unwrap().handle, format!("c{times}-{step}"));
+                run.record(handle, ModelResponse::new(vec![call(&id, "read")])).await.unwrap();
+                run.answer(vec![Message::tool(id, "a line of a file; ".repeat(12))]).unwrap();
+            }
+            let prompt = run.prompt().await.unwrap();
+            let size = prompt.size.tokens;
+            run.refused(prompt.handle, ContextOverflow::new(Some(size), None)).await.unwrap();
+            let prompt = run.prompt().await.unwrap();
+            let left = prompt.size.tokens;
+            assert!(left <= size / 2 && left > size / 3, "{times}: {left} of {size}");
+            // The same request once more.
+            run.refused(prompt.handle, ContextOverflow::new(Some(size), None)).await.unwrap();
+            let prompt = run.prompt().await.unwrap();
+            assert!(prompt.size.tokens <= left / 4 + 1, "{times}: {} of {left}", prompt.size.tokens);
+            run.record(prompt.handle, ModelResponse::new(vec![Message::assistant("So far.")])).await.unwrap();
+        }
+    });
 }
 
 /// A service that counts much more than it says is asked a third time, with half of that.
