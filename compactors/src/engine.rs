@@ -100,7 +100,9 @@ impl Made<'_> {
 ///
 /// *If the provider has refused the request*, what is committed fits; or there is an error that says by how much it would not.
 ///
-/// *Proactively* it does nothing for less than a twentieth of what there is: each pass voids the provider's cache. Under a
+/// *Proactively* it does nothing for less than a twentieth of what there is, or than
+/// [`CompactionOptions::min_reclaim`](epitome_std::compaction::CompactionOptions::min_reclaim) where that is set: each pass voids the
+/// provider's cache. Under a
 /// [`PaybackRule`](epitome_std::compaction::PaybackRule) it does nothing that does not pay within the requests that are expected: the
 /// outcome is [`CompactionOutcome::DoesNotPay`], no summary is written, and no fallback is tried. The price of a summary is
 /// [`Summarizer::price`] at its greatest length.

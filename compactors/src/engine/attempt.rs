@@ -34,6 +34,8 @@ pub(super) struct Attempt<'a> {
     pass: Pass,
     live: Option<Arc<LiveRequest>>,
     focus: Option<Str>,
+    /// Whether the caller has set what a pass has to free at least.
+    has_least: bool,
     payback: Option<PaybackRule>,
 }
 
@@ -73,7 +75,8 @@ impl<'a> Attempt<'a> {
         let (budget, pass) = (*cx.budget(), cx.pass());
         let (model, live, payback) = (cx.model().clone(), cx.request().cloned(), cx.payback().copied());
         let focus = cx.options().focus().map(Str::from);
-        Self { engine, model, history: cx.history(), budget, pass, live, focus, payback }
+        let has_least = cx.options().min_reclaim().is_some();
+        Self { engine, model, history: cx.history(), budget, pass, live, focus, has_least, payback }
     }
 
     /// Plans, fills and records.
@@ -112,7 +115,8 @@ impl<'a> Attempt<'a> {
             return None;
         }
         let freed = before.saturating_sub(plan.tokens_after());
-        if freed.saturating_mul(GAIN_MIN) < before {
+        // Of a least amount that the caller has set, the plan has seen to.
+        if !self.has_least && freed.saturating_mul(GAIN_MIN) < before {
             return Some(NotMade::Because("too_little"));
         }
         payback.filter(|payback| !payback.is_expected()).map(NotMade::DoesNotPay)

@@ -54,6 +54,24 @@ fn summaries_in(sent: &[String]) -> usize {
     sent.iter().filter(|text| text.starts_with("[Conversation Summary]")).count()
 }
 
+/// Each turn adds some 100 tokens to 6,000: less than a twentieth, and less than 2 % of the window.
+#[test]
+fn short_turns_are_compacted_where_the_least_amount_is_none() {
+    for (min_reclaim, expected) in [(Some(0), 20..100), (None, 1..4), (Some(500), 5..12)] {
+        let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+        let mut settings = settings_of(&store, Engine::new(Truncation::new()));
+        let mut options = CompactionOptions::default().with_window(100_000).with_goal(6_000);
+        if let Some(least) = min_reclaim {
+            options = options.with_min_reclaim(least);
+        }
+        let auto = settings.compaction.take().unwrap();
+        let settings = settings.with_compaction(auto.with_trigger(Trigger::always()).with_options(options));
+        let mut session = AgentSession::with_id("session");
+        let compactions: usize = (0..110).map(|_| block_on(talk(&settings, &mut session, 0)).1).sum();
+        assert!(expected.contains(&compactions), "{min_reclaim:?}: {compactions}");
+    }
+}
+
 #[test]
 fn a_summary_is_written_once_for_a_crossing_and_stays() {
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
