@@ -12,7 +12,7 @@ mod live_request;
 mod messages;
 mod payback;
 
-pub use auto::{AutoCompaction, Compaction, CompactionOptions, RunPoints};
+pub use auto::{AutoCompaction, Compaction, CompactionOptions, Condition, RunPoints};
 pub use compactor::{CompactionCx, CompactionOutcome, CompactionResult, Compactor, FellBack};
 pub use costs::Costs;
 pub use early::{Began, Begun, Discarded, EarlyCompactor};

@@ -4,7 +4,7 @@ use core::any::Any;
 use core::fmt;
 use std::sync::Arc;
 
-use epitome_core::{Pacing, Trigger};
+use epitome_core::{Pacing, Trigger, TriggerView};
 
 use super::Compactor;
 use crate::history::Pins;
@@ -66,6 +66,8 @@ pub struct AutoCompaction {
     /// When it is due; by default when the next request has more tokens than the trigger of the run's budget: 78 % of the model's
     /// window, which is 100,000 tokens where no model is named.
     pub trigger: Trigger<'static>,
+    /// A condition of the caller's own under which it is due too; none by default.
+    pub condition: Option<Condition>,
     /// When a compactor that can begin before it is due begins: see [`Compactor::as_early`]. `None`, by default, is when the
     /// next request has more than 80 % of what makes a compaction due. Where a compaction has to pay, it is due from here on if
     /// the provider's cache has expired.
@@ -88,6 +90,7 @@ impl AutoCompaction {
         Self {
             compactor,
             trigger: Trigger::default(),
+            condition: None,
             early: None,
             points: RunPoints::default(),
             spacing: Pacing::SPACING_TURNS,
@@ -100,6 +103,32 @@ impl AutoCompaction {
     #[must_use]
     pub const fn with_trigger(mut self, trigger: Trigger<'static>) -> Self {
         self.trigger = trigger;
+        self
+    }
+
+    /// The same, due also when `condition` says so, which is asked at the points of the run where the trigger is looked at. Under
+    /// [`Trigger::never`] the condition decides alone. Without a goal in the options, the strategy decides how much stays.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use epitome_std::compaction::{AutoCompaction, CompactionOptions, Held, MessagesCompactor};
+    ///
+    /// # let compactor = MessagesCompactor::new("nothing", |messages: Vec<Held>, _: CompactionOptions| async move { Ok(messages) });
+    /// // The user has asked for it, and there is something to compact.
+    /// let asked = Arc::new(AtomicBool::new(false));
+    /// let is_asked = Arc::clone(&asked);
+    /// let auto = AutoCompaction::new(Arc::new(compactor))
+    ///     .with_condition(move |view| view.size() > 2_000 && is_asked.swap(false, Ordering::Relaxed));
+    /// asked.store(true, Ordering::Relaxed);
+    /// assert!(auto.condition.is_some());
+    /// ```
+    #[must_use]
+    pub fn with_condition(
+        mut self,
+        condition: impl Fn(&TriggerView<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.condition = Some(Condition(Arc::new(condition)));
         self
     }
 
@@ -164,6 +193,23 @@ impl AutoCompaction {
     pub fn with_options(mut self, options: CompactionOptions) -> Self {
         self.options = options;
         self
+    }
+}
+
+/// A condition that the caller has written: see [`AutoCompaction::with_condition`].
+#[derive(Clone)]
+pub struct Condition(Arc<dyn Fn(&TriggerView<'_>) -> bool + Send + Sync>);
+
+impl Condition {
+    /// Whether a compaction is due.
+    pub(crate) fn is_due(&self, view: &TriggerView<'_>) -> bool {
+        (self.0)(view)
+    }
+}
+
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Condition").finish_non_exhaustive()
     }
 }
 

@@ -6,7 +6,7 @@ use epitome_core::{
 };
 
 use super::RunSettings;
-use crate::compaction::CompactionOptions;
+use crate::compaction::{CompactionOptions, Condition};
 use crate::session::{AgentSession, Tool};
 
 /// What is known of a request before it is sent.
@@ -36,6 +36,12 @@ impl Measure {
     /// What makes a compaction due, if anything does.
     pub(super) fn fired(&self, trigger: &Trigger<'_>, index: Index<'_>, budget: &Budget) -> Option<Fired> {
         trigger.fired(&self.view(index, budget, self.size.tokens, self.token_count))
+    }
+
+    /// The same by a condition that the caller has written.
+    pub(super) fn fired_by(&self, condition: &Condition, index: Index<'_>, budget: &Budget) -> Option<Fired> {
+        let view = self.view(index, budget, self.size.tokens, self.token_count);
+        Trigger::always().fired(&view).filter(|_| condition.is_due(&view))
     }
 
     /// What would make one due at five quarters of the size: then the request has more than four fifths of what it may.

@@ -56,7 +56,8 @@ impl Look {
     ) -> Self {
         let (Setup { auto, payback, budget: whole }, model) = (setup, settings.model_key());
         let measure = Measure::of(session, model, *whole, counted, stamp);
-        let mut fired = measure.fired(&auto.trigger, index, whole);
+        let own = || measure.fired_by(auto.condition.as_ref()?, index, whole);
+        let mut fired = measure.fired(&auto.trigger, index, whole).or_else(own);
         if due::told_window(settings, session).is_some() {
             // A trigger that was set for a larger window would never fire.
             fired = fired.or_else(|| measure.fired(&Trigger::tokens(whole.limit()), index, whole));

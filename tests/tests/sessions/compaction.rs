@@ -1,5 +1,7 @@
 //! The points of a run where it compacts.
 
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -341,6 +343,24 @@ fn a_goal_a_reserve_and_a_least_amount_can_be_set_for_an_agent_and_for_a_run() {
     let (compactor, to) = (Truncating(Truncation::new()), CompactionOptions::default().with_goal(100));
     let result = block_on(compact(&settings, &mut session, &compactor, to)).unwrap();
     assert!(result.compacted_tokens.is_some_and(|tokens| tokens <= 100), "{result:?}");
+}
+
+/// Asked for from outside, and not before there is something to compact: the question stays open until then.
+#[test]
+fn a_condition_of_the_callers_own_makes_a_compaction_due() {
+    let asked = Arc::new(AtomicBool::new(true));
+    let is_asked = Arc::clone(&asked);
+    let options = CompactionOptions::default().with_goal(200).with_min_reclaim(0);
+    let auto = AutoCompaction::new(Arc::new(Truncating(Truncation::new())))
+        .with_trigger(Trigger::never())
+        .with_options(options)
+        .with_condition(move |view| view.index().messages() > 20 && is_asked.swap(false, Relaxed));
+    let settings = settings(&Arc::new(MemoryStore::new())).with_compaction(auto);
+    let (first, sizes) = sizes(&settings, 40);
+    // Two messages a run; before the twelfth there are 22.
+    assert_eq!(first, Some(11), "{sizes:?}");
+    assert!(sizes[11] <= 200 + 30 && sizes[39] > 900, "once: {sizes:?}");
+    assert!(!asked.load(Relaxed));
 }
 
 #[test]
