@@ -104,8 +104,8 @@ pub const TOOL_ROUNDS_MAX: u32 = 40;
 /// hundred files from opening a hundred at once.
 pub const PARALLEL_CALLS_MAX: usize = 8;
 
-/// How often an agent compacts a request that the provider refuses as too long, and sends it again: first to half of the limit in the
-/// refusal, then to half of the size that is left.
+/// How often an agent compacts a request that the provider refuses as too long, and sends it again: see
+/// [`Run::refused`](crate::run::Run::refused).
 pub const OVERFLOW_COMPACTIONS_MAX: u32 = 2;
 
 impl Agent {

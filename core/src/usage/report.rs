@@ -180,7 +180,7 @@ impl Usage {
 
     /// The size of the request that was sent, if the report can be believed: it is not zero, the input is not below its
     /// own cached part, and no step that the provider made itself hides in it.
-    pub(super) const fn request_size(&self) -> Option<u64> {
+    pub const fn request_size(&self) -> Option<u64> {
         match self.request {
             Request::All => self.believed(self.input_total),
             Request::Part(part) => self.believed(Some(part)),

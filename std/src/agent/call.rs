@@ -12,6 +12,7 @@ use super::{
     ToolOutput,
 };
 use crate::message::{Message, Part, ToolCall};
+use crate::provider::Failures;
 use crate::run::{Delta, Prompt, RequestHandle, Run, RunError, RunEvent, RunOptions, RunOutcome};
 use crate::session::AgentSession;
 use crate::wire::ContextOverflow;
@@ -25,7 +26,7 @@ impl Agent {
     ///
     /// # Errors
     /// [`RunError::Model`] if the client failed, [`RunError::ContextOverflow`] if the request could not be made to fit, and
-    /// [`RunError::ToolRounds`] if the model does not stop calling tools: what was said is stored. [`RunError::AfterAnswer`], with
+    /// [`RunError::ToolRounds`] if the model does not stop calling tools: what was said is stored. [`RunError::EndFailed`], with
     /// the answer, if a provider failed after it; a run with the same token then says [`RunError::AlreadyStored`] if the history
     /// that loads has stored it. Otherwise as [`Run::begin`] and [`Run::prompt`].
     ///
@@ -92,8 +93,8 @@ impl Agent {
             let calls = run.pending_calls();
             if !calls.is_empty() {
                 if rounds >= self.tool_rounds_max {
-                    failed(&mut run, updates).await?;
-                    return Err(RunError::ToolRounds { rounds_max: self.tool_rounds_max });
+                    let error = RunError::ToolRounds { rounds_max: self.tool_rounds_max };
+                    return Err(failed(&mut run, updates, error).await);
                 }
                 rounds = rounds.saturating_add(1);
                 self.run_tools(&mut run, calls, updates).await?;
@@ -123,7 +124,7 @@ impl Agent {
                         // Where a service keeps the conversation, it goes on from what was answered.
                         run.settle_served();
                     }
-                    Err(run.ended_by(failures))
+                    Err(ended_by(&mut run, updates, failures, None).await)
                 }
                 Err(error) => Err(error),
             };
@@ -170,8 +171,7 @@ impl Agent {
                 Ok(prompt) => prompt,
                 // What was said could not be stored before the call. It is tried once more, at the end.
                 Err(RunError::Providers(failures)) => {
-                    let _ = run.fail().await;
-                    return Err(run.ended_by(failures));
+                    return Err(ended_by(run, updates, failures, None).await);
                 }
                 Err(error) => return Err(error),
             };
@@ -193,16 +193,15 @@ impl Agent {
                     },
                     false => None,
                 };
-                failed(run, updates).await?;
-                return Err(RunError::ContextOverflow { overflow, compactions, cause });
+                let error = RunError::ContextOverflow { overflow, compactions, cause };
+                return Err(failed(run, updates, error).await);
             }
             // The service keeps nothing then, so that this is so once.
             if error.is::<SessionForgotten>() && run.can_send_anew() {
                 run.forgotten(handle).await?;
                 continue;
             }
-            failed(run, updates).await?;
-            return Err(RunError::Model(error));
+            return Err(failed(run, updates, RunError::Model(error)).await);
         }
     }
 
@@ -264,8 +263,8 @@ impl Agent {
                 Some(handle) => return Ok(Some((handle, error))),
                 // A part of an answer is no refusal: it stays, and nothing is asked again.
                 None => {
-                    tell(Some(updates), &run.abandon().await?.events);
-                    return Err(RunError::Model(error));
+                    let (ended, error) = (run.abandon().await, RunError::Model(error));
+                    return Err(after(run, Some(updates), ended, error).await);
                 }
             },
         }
@@ -291,10 +290,42 @@ async fn unless_stopped<T>(updates: Option<&Updates>, future: impl Future<Output
     }
 }
 
-/// Ends a run whose model has failed.
-async fn failed(run: &mut Run<'_>, updates: Option<&Updates>) -> Result<(), RunError> {
+/// Ends a run that has failed. Returns why, with the providers that failed beside it.
+async fn failed(run: &mut Run<'_>, updates: Option<&Updates>, error: RunError) -> RunError {
     tell(updates, run.events());
-    run.fail().await.map(|outcome| tell(updates, &outcome.events))
+    let ended = run.fail().await;
+    after(run, updates, ended, error).await
+}
+
+/// What is told of a run that has failed, and was ended in this way.
+async fn after(
+    run: &mut Run<'_>,
+    updates: Option<&Updates>,
+    ended: Result<RunOutcome, RunError>,
+    error: RunError,
+) -> RunError {
+    match ended {
+        Err(RunError::Providers(failures)) => ended_by(run, updates, failures, Some(error)).await,
+        Err(other) => other,
+        Ok(outcome) => {
+            tell(updates, &outcome.events);
+            error
+        }
+    }
+}
+
+/// Ends a run at whose end providers have failed.
+async fn ended_by(
+    run: &mut Run<'_>,
+    updates: Option<&Updates>,
+    failures: Failures,
+    cause: Option<RunError>,
+) -> RunError {
+    let error = run.ended_by(failures, cause).await;
+    if let RunError::EndFailed { outcome, .. } = &error {
+        tell(updates, &outcome.events);
+    }
+    error
 }
 
 /// An answer that could not be stored at once is recorded, and stored with what comes next.

@@ -161,8 +161,8 @@ impl RunStream<'_> {
     }
 
     /// Stops the run: neither the model, nor a tool, nor a compaction is waited for any more. What was said is stored, and what has
-    /// arrived of an answer, marked incomplete. A run that has ended stays as it was; of one that had not sent anything yet nothing is
-    /// stored.
+    /// arrived of an answer, marked incomplete. A run that has ended stays as it was. Of one that was still being begun nothing is
+    /// stored, and the outcome is empty.
     ///
     /// # Errors
     /// As [`RunStream::finish`].

@@ -106,21 +106,20 @@ impl AutoCompaction {
         self
     }
 
-    /// The same, due also when `condition` says so, which is asked at the points of the run where the trigger is looked at. Under
-    /// [`Trigger::never`] the condition decides alone. Without a goal in the options, the strategy decides how much stays.
+    /// The same, due also when `condition` says so. It is asked at the points of the run where the trigger is looked at, if the trigger
+    /// is not due and no earlier compaction makes it wait. Under [`Trigger::never`] the condition decides, as long as no provider has
+    /// told a smaller window. Without a goal in the options, the strategy decides how much stays.
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use epitome_core::Trigger;
     /// use epitome_std::compaction::{AutoCompaction, CompactionOptions, Held, MessagesCompactor};
     ///
     /// # let compactor = MessagesCompactor::new("nothing", |messages: Vec<Held>, _: CompactionOptions| async move { Ok(messages) });
-    /// // The user has asked for it, and there is something to compact.
-    /// let asked = Arc::new(AtomicBool::new(false));
-    /// let is_asked = Arc::clone(&asked);
+    /// // Many short messages, or few long ones.
     /// let auto = AutoCompaction::new(Arc::new(compactor))
-    ///     .with_condition(move |view| view.size() > 2_000 && is_asked.swap(false, Ordering::Relaxed));
-    /// asked.store(true, Ordering::Relaxed);
+    ///     .with_trigger(Trigger::never())
+    ///     .with_condition(|view| view.size() + 50 * u64::from(view.index().messages()) > 80_000);
     /// assert!(auto.condition.is_some());
     /// ```
     #[must_use]

@@ -60,7 +60,7 @@ pub async fn compact(
     };
     history.set_pins(options.pins().clone())?;
     let (counted, stamp) = (history.index().tokens(), stamp_of(&history));
-    let whole = due::budget(settings, session, Some(&options));
+    let whole = due::budget(settings, session, Some(&options), None);
     let measure = Measure::of(session, settings.model_key(), whole, counted, stamp);
     let ledger = session.ledger_for(settings.model_key(), whole);
     let budget = due::plan_budget(&whole, &options, None, measure.size.tokens, counted, ledger);
@@ -156,7 +156,8 @@ impl Run<'_> {
     /// Looks at all that would be sent, and compacts it if that is due.
     pub(super) async fn compact_request(&mut self) {
         if self.renews() {
-            return self.renew(false).await;
+            self.renew(false).await;
+            return;
         }
         let point = Point::BeforeCall;
         let Some(setup) = self.setup_at(point) else { return };
@@ -186,8 +187,9 @@ impl Run<'_> {
     /// `overflow` is what the refusal says: see [`context_overflow`](crate::wire::context_overflow). A limit that is smaller than the
     /// known window is kept in mind for the later runs of the session with this model, until a request that was larger is answered.
     /// Where the refusal names no limit, or one that cannot be reached, it is taken to be less than was sent. What is left is half of
-    /// the limit at most, if that can be reached; after each further refusal of the request it is half of the previous size. It needs
-    /// a compactor, and does not ask at which points it runs. If a service keeps the conversation and can compact it, it is asked to.
+    /// the limit at most, if that can be reached. After each further refusal of the request, the limit is taken to be half of what was
+    /// sent. It needs a compactor, and does not ask at which points it runs. If a service keeps the conversation and can compact it, it
+    /// is asked to.
     ///
     /// # Errors
     /// [`RunError::Misuse`] as [`Run::record`], or if the run has no compactor. [`RunError::Session`] if the compactor
@@ -205,10 +207,14 @@ impl Run<'_> {
         let size = self.size();
         self.tell(RunEvent::Refused { size, overflow });
         self.learn_window(overflow);
+        if overflow.answer_max.is_some() && overflow.room() == Some(0) {
+            return Err(RunError::Misuse(
+                "the answer may have the whole window: lower the limit of the answer",
+            ));
+        }
         let nothing = SessionError::new(SessionErrorKind::Infeasible, "refused: there is nothing to compact");
-        if self.renews() {
-            self.renew(true).await;
-            return if self.served.is_renewed() { Ok(()) } else { Err(nothing.into()) };
+        if self.can_renew() {
+            return if self.renew(true).await { Ok(()) } else { Err(nothing.into()) };
         }
         let point = Point::BeforeCall;
         let Some(setup) = self.setup(point) else {
@@ -260,16 +266,16 @@ impl Run<'_> {
     /// What has to be reached when a request of `size` tokens was refused.
     fn overflow_budget(&mut self, setup: &Setup, size: u64, overflow: ContextOverflow) -> Budget {
         let options = &setup.auto.options;
-        let told = overflow.limit.map(|limit| match overflow.sent {
+        let told = overflow.room().map(|limit| match overflow.sent {
             // The provider counts more than is known here: its limit is as much less by the tokens of here.
             Some(sent) if sent > size => scaled(limit, size, sent),
             _ => limit,
         });
         let known = self.settings.budget_under(Some(options)).window();
         let window = told.unwrap_or_else(|| size.saturating_sub(1)).min(known);
-        // What was compacted already and is refused again has to become half of what it is.
+        // What was compacted already and is refused again has to fit half of what it is.
         let window = if self.refusals == 0 { window } else { window.min(size / 2) };
-        let whole = self.settings.budget_of(window, options.reserve());
+        let whole = self.settings.budget_of(window, options.reserve(), None);
         let half = whole.limit().min(size.saturating_sub(1)) / 2;
         let options = options.clone().with_goal(options.goal().map_or(half, |goal| goal.min(half)));
         let tokens = self.working.index().tokens();

@@ -5,6 +5,8 @@ use epitome_core::{
     TriggerView,
 };
 
+use serde_json::{Map, Value};
+
 use super::RunSettings;
 use crate::compaction::{CompactionOptions, Condition};
 use crate::session::{AgentSession, Tool};
@@ -65,15 +67,29 @@ impl Measure {
     }
 }
 
-/// The budget of a request under these options: that of the agent's model, or less if a provider has told this session so.
+/// The budget of a request under these options that keeps so many tokens for its answer: that of the agent's model, or less if a
+/// provider has told this session so.
 pub(super) fn budget(
     settings: &RunSettings,
     session: &AgentSession,
     options: Option<&CompactionOptions>,
+    answer_max: Option<u64>,
 ) -> Budget {
     let budget = settings.budget_under(options);
-    let told = told_window(settings, session).filter(|told| *told < budget.window());
-    told.map_or(budget, |told| settings.budget_of(told, options.and_then(CompactionOptions::reserve)))
+    let reserve = options.and_then(CompactionOptions::reserve);
+    match told_window(settings, session).filter(|told| *told < budget.window()) {
+        Some(told) => settings.budget_of(told, reserve, answer_max),
+        None if answer_max.is_some_and(|most| most > budget.reserve()) => {
+            settings.budget_of(budget.window(), reserve, answer_max)
+        }
+        None => budget,
+    }
+}
+
+/// What a request keeps for its answer, if these options for the client say so: providers count that as a part of the request.
+pub(super) fn answer_max(options: &Map<String, Value>) -> Option<u64> {
+    let names = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+    names.iter().find_map(|name| options.get(*name)?.as_u64())
 }
 
 /// The window that the provider of the agent's model has told this session, if it has.

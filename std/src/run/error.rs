@@ -35,13 +35,14 @@ pub enum RunError {
     Provider(ProviderError),
     /// Providers failed after the run, or while it was stored. Repeat the call: what was stored is not stored again.
     Providers(Failures),
-    /// Providers failed when a run of an [`Agent`](crate::agent::Agent) ended in which something was answered; all others have done their
-    /// part. The run is over.
-    AfterAnswer {
-        /// What the run has brought.
+    /// Providers failed at the end of a run of an [`Agent`](crate::agent::Agent); all others have done their part. The run is over.
+    EndFailed {
+        /// What the run has brought: its answer, if nothing else ended it.
         outcome: Box<RunOutcome>,
         /// Which providers failed.
         failures: Failures,
+        /// What ended the run, if that was no answer: the model's client failed, for example.
+        cause: Option<Box<Self>>,
     },
     /// The session, its store or a compaction that was asked for failed.
     Session(SessionError),
@@ -144,7 +145,8 @@ impl fmt::Display for RunError {
                 }
             }
             Self::Provider(error) => error.fmt(f),
-            Self::Providers(failures) | Self::AfterAnswer { failures, .. } => failures.fmt(f),
+            Self::EndFailed { failures, cause: Some(cause), .. } => write!(f, "{cause}; then {failures}"),
+            Self::Providers(failures) | Self::EndFailed { failures, .. } => failures.fmt(f),
             Self::ContextOverflow { overflow, compactions, cause } => {
                 write!(f, "{overflow}, after {compactions} compactions: ")?;
                 match cause {
@@ -175,7 +177,7 @@ impl Error for RunError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Provider(error) => Some(error),
-            Self::Providers(failures) | Self::AfterAnswer { failures, .. } => Some(failures),
+            Self::Providers(failures) | Self::EndFailed { failures, .. } => Some(failures),
             Self::ContextOverflow { overflow, .. } => Some(overflow),
             Self::Session(error) => Some(error),
             Self::Model(error) => Some(&**error),

@@ -65,7 +65,7 @@ impl Run<'_> {
         self.context.response_mut();
         let span = debug_span!("finish", run = self.context.run_token());
         async {
-            self.keep_what_no_service_keeps();
+            self.keep_what_no_service_keeps(self.served.is_kept());
             // What is stored of the session beside what was said knows where the service stands.
             let before = self.settle_served();
             let Self { settings, session, context, providers, .. } = &mut *self;
@@ -119,7 +119,8 @@ impl Run<'_> {
 
     async fn store_and_end(&mut self, how: &'static str) -> Result<RunOutcome, RunError> {
         self.check_idle()?;
-        self.keep_what_no_service_keeps();
+        let goes_on = self.session.service_session_id().is_some() || self.session.renewed.is_some();
+        self.keep_what_no_service_keeps(goes_on);
         let span = debug_span!("end", run = self.context.run_token(), how);
         async {
             self.providers.store(self.session, &mut self.context).await?;
@@ -131,16 +132,19 @@ impl Run<'_> {
         .await
     }
 
-    /// A service that was asked to keep the conversation has told no id of it: the next run would know nothing of this one.
-    fn keep_what_no_service_keeps(&mut self) {
+    /// A service was asked to keep the conversation, and the session does not go on from there: the next run would know nothing of
+    /// this one.
+    fn keep_what_no_service_keeps(&mut self, goes_on: bool) {
         let is_stored = self.providers.histories().next().is_some();
-        if self.stores() != Some(true) || self.served.is_kept() || is_stored {
+        if self.stores() != Some(true) || goes_on || is_stored {
             return;
         }
         if self.providers.is_empty() {
             self.providers = Providers::in_memory();
         }
-        self.tell_once(RunEvent::ServiceSessionMissing);
+        if self.served.settled().is_some() && !self.served.is_kept() {
+            self.tell_once(RunEvent::ServiceSessionMissing);
+        }
     }
 
     /// Keeps what of the session has changed since the histories have stored, where they keep it.
@@ -153,13 +157,12 @@ impl Run<'_> {
         }
     }
 
-    /// How a run has ended at whose end providers have failed, and that nobody tries to end again.
-    pub(crate) fn ended_by(&mut self, failures: Failures) -> RunError {
-        let outcome = Box::new(self.over());
-        match outcome.response.messages.is_empty() {
-            true => RunError::Providers(failures),
-            false => RunError::AfterAnswer { outcome, failures },
-        }
+    /// Ends a run at whose end providers have failed, and that nobody tries to end again: what can be stored is. `cause` is what ended
+    /// the run before, if that was no answer.
+    pub(crate) async fn ended_by(&mut self, failures: Failures, cause: Option<RunError>) -> RunError {
+        let ended = self.store_and_end("provider failed").await;
+        let outcome = Box::new(ended.unwrap_or_else(|_| self.over()));
+        RunError::EndFailed { outcome, failures, cause: cause.map(Box::new) }
     }
 
     fn over(&mut self) -> RunOutcome {

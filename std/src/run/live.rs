@@ -8,6 +8,7 @@ use epitome_core::{Budget, count_message};
 use tracing::{Instrument, debug, debug_span};
 
 use super::due::{self, Measure};
+use super::partial::Left;
 use super::served::Served;
 use super::working::Working;
 use super::{
@@ -150,17 +151,18 @@ impl<'a> Run<'a> {
 
     /// Stores what a run has left that was dropped in the middle of an answer.
     async fn store_left(&mut self) -> Result<(), RunError> {
-        let Some(mut left) = self.session.left.take() else { return Ok(()) };
-        left.take_in();
-        if self.providers.is_empty() && self.session.service_session_id().is_none() {
+        let Some(left) = self.session.left.take() else { return Ok(()) };
+        let mut kept = PutBack { session: &mut *self.session, left: Some(left) };
+        if self.providers.is_empty() && kept.session.service_session_id().is_none() {
             // Where nobody keeps the conversation, the session does, from this run on.
             self.providers = Providers::in_memory();
         }
-        let stored = self.providers.store(self.session, &mut left.context).await;
-        if stored.is_err() {
-            self.session.left = Some(left);
+        if let Some(left) = &mut kept.left {
+            left.take_in();
+            self.providers.store(kept.session, &mut left.context).await?;
         }
-        Ok(stored?)
+        kept.left = None;
+        Ok(())
     }
 
     /// What is to be sent now. Compacts all of it first if that is due.
@@ -301,7 +303,8 @@ impl<'a> Run<'a> {
 
     /// The budget of a whole request.
     pub(super) fn budget(&self) -> Budget {
-        due::budget(self.settings, self.session, self.compaction.as_ref().map(|auto| &auto.options))
+        let options = self.compaction.as_ref().map(|auto| &auto.options);
+        due::budget(self.settings, self.session, options, due::answer_max(self.context.options()))
     }
 
     /// Takes in an answer, without storing it.
@@ -331,8 +334,9 @@ impl<'a> Run<'a> {
             // The latest report is of what the service has compacted.
             self.session.note_compaction();
         }
-        let input = usage.and_then(|usage| usage.input_total).unwrap_or_default();
-        if self.session.window_told.is_some_and(|(_, window)| input > window) {
+        let size = usage.and_then(|usage| usage.request_size());
+        let told = due::told_window(self.settings, self.session);
+        if told.zip(size).is_some_and(|(told, size)| size > told) {
             self.session.window_told = None;
         }
         self.session.record_usage(usage.as_ref());
@@ -394,6 +398,20 @@ impl<'a> Run<'a> {
     pub(super) fn tell(&mut self, event: RunEvent) {
         event.log();
         self.events.push(event);
+    }
+}
+
+/// What a dropped run has left, while it is stored: it goes back into the session if that fails or is dropped.
+struct PutBack<'s> {
+    session: &'s mut AgentSession,
+    left: Option<Box<Left>>,
+}
+
+impl Drop for PutBack<'_> {
+    fn drop(&mut self) {
+        if let Some(left) = self.left.take() {
+            self.session.left = Some(left);
+        }
     }
 }
 

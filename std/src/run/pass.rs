@@ -56,7 +56,9 @@ impl Look {
     ) -> Self {
         let (Setup { auto, payback, budget: whole }, model) = (setup, settings.model_key());
         let measure = Measure::of(session, model, *whole, counted, stamp);
-        let own = || measure.fired_by(auto.condition.as_ref()?, index, whole);
+        let view = TriggerView::new(index, whole, measure.size.tokens);
+        let wait = session.pacing.with_spacing(auto.spacing).permits(session.requests, &view).err();
+        let own = || measure.fired_by(auto.condition.as_ref().filter(|_| wait.is_none())?, index, whole);
         let mut fired = measure.fired(&auto.trigger, index, whole).or_else(own);
         if due::told_window(settings, session).is_some() {
             // A trigger that was set for a larger window would never fire.
@@ -85,8 +87,6 @@ impl Look {
             ledger,
         );
         let early_budget = early_budget.unwrap_or(budget);
-        let view = TriggerView::new(index, whole, size);
-        let wait = session.pacing.with_spacing(auto.spacing).permits(session.requests, &view).err();
         Self { size, fired, near, budget, early_budget, early, model, wait }
     }
 

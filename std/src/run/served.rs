@@ -48,11 +48,6 @@ impl Served {
         self.id.is_some() || !self.left.is_empty()
     }
 
-    /// Whether the service has compacted what it kept, and the next request begins anew with what is left.
-    pub(super) const fn is_renewed(&self) -> bool {
-        !self.left.is_empty()
-    }
-
     pub(super) const fn id(&self) -> Option<&ServiceSessionId> {
         self.id.as_ref()
     }
@@ -172,26 +167,31 @@ impl Run<'_> {
         self.served.is_kept() && self.providers.primary_history().is_some()
     }
 
-    /// Whether the service can compact what it keeps, and this run asks it to.
+    /// Whether the service can compact what it keeps, and this run looks at that before it sends something.
     pub(super) fn renews(&self) -> bool {
-        let asks = |auto: &AutoCompaction| {
-            (auto.points.before_run() || auto.points.before_call()) && auto.compactor.as_kept().is_some()
-        };
+        let looks = |auto: &AutoCompaction| auto.points.before_run() || auto.points.before_call();
+        self.can_renew() && self.compaction.as_ref().is_some_and(looks)
+    }
+
+    /// Whether the service can compact what it keeps, and the run's compactor would ask it to.
+    pub(super) fn can_renew(&self) -> bool {
+        let asks = |auto: &AutoCompaction| auto.compactor.as_kept().is_some();
         self.served.is_kept() && self.compaction.as_ref().is_some_and(asks)
     }
 
-    /// Looks at what the service keeps, and has it compacted if that is due, or a request was refused as too long: the next request begins a new session of the
-    /// service with what is left. Until it is answered, the old one holds.
-    pub(super) async fn renew(&mut self, is_refused: bool) {
+    /// Looks at what the service keeps, and has it compacted if that is due, or a request was refused as too long: the next
+    /// request begins a new session of the service with what is left. Until it is answered, the old one holds. Returns whether
+    /// something was compacted.
+    pub(super) async fn renew(&mut self, is_refused: bool) -> bool {
         let point = Point::BeforeCall;
-        let Some(setup) = self.setup(point) else { return };
-        let Some(compactor) = setup.auto.compactor.as_kept() else { return };
-        let Some(id) = self.served.compactable(&self.context).cloned() else { return };
+        let Some(setup) = self.setup(point) else { return false };
+        let Some(compactor) = setup.auto.compactor.as_kept() else { return false };
+        let Some(id) = self.served.compactable(&self.context).cloned() else { return false };
         let (counted, stamp) = (self.request_tokens(), self.working.stamp());
         let index = self.working.index();
         let look = Look::at(self.session, self.settings, &setup, index, counted, stamp);
         if !is_refused && !self.is_due(point, &look) {
-            return;
+            return false;
         }
         let (instructions, costs) = (self.context.instruction_text(), self.session.costs.clone());
         let kept = KeptSession::new(&id, &costs)
@@ -205,6 +205,7 @@ impl Run<'_> {
         match left.unwrap_or_else(|_| Err(SessionError::invalid("the compactor panicked"))) {
             Ok(left) if left.is_empty() => {
                 self.tell(RunEvent::Unchanged { point, reason: "the service has left nothing".into() });
+                false
             }
             Ok(left) => {
                 self.session.renewed = Some((id, left));
@@ -212,8 +213,12 @@ impl Run<'_> {
                 self.served = Served::of(self.session);
                 self.measure_served();
                 self.tell(RunEvent::Renewed { point });
+                true
             }
-            Err(error) => self.failed(point, &error),
+            Err(error) => {
+                self.failed(point, &error);
+                false
+            }
         }
     }
 

@@ -257,7 +257,7 @@ impl RunSettings {
     #[must_use]
     pub fn budget(&self) -> Budget {
         match &self.row {
-            Some(row) => row.budget().unwrap_or_else(|_| self.budget_of(row.window, None)),
+            Some(row) => row.budget().unwrap_or_else(|_| self.budget_of(row.window, None, None)),
             None => Budget::default(),
         }
     }
@@ -267,12 +267,15 @@ impl RunSettings {
         let window = options.and_then(CompactionOptions::window);
         match (window, options.and_then(CompactionOptions::reserve)) {
             (None, None) => self.budget(),
-            (window, reserve) => self.budget_of(window.unwrap_or_else(|| self.budget().window()), reserve),
+            (window, reserve) => {
+                self.budget_of(window.unwrap_or_else(|| self.budget().window()), reserve, None)
+            }
         }
     }
 
-    /// The budget of a request for which the model has `window` tokens, of which so many stay free for the answer.
-    pub(super) fn budget_of(&self, window: u64, reserve: Option<u64>) -> Budget {
+    /// The budget of a request for which the model has `window` tokens, of which so many stay free, and the request keeps so many for
+    /// its answer.
+    pub(super) fn budget_of(&self, window: u64, reserve: Option<u64>, answer_max: Option<u64>) -> Budget {
         // Two is the smallest window that has a trigger and a goal.
         let window = window.max(2);
         let row = self.row.as_ref();
@@ -280,7 +283,10 @@ impl RunSettings {
         let default = (window / 8).min(RESERVE_MAX).min(output_max);
         // What is over the most that the model takes as a request is not for it.
         let beside = row.and_then(|row| row.input_max).map_or(0, |most| window.saturating_sub(most));
-        let reserve = reserve.unwrap_or(default).min(window / 2).max(beside).min(window.saturating_sub(1));
+        // An answer that may have nearly all of the window is the caller's mistake: the provider says so.
+        let answer = answer_max.map_or(0, |most| most.min(window.saturating_sub(window / 8)));
+        let reserve = reserve.unwrap_or(default).min(window / 2).max(beside).max(answer);
+        let reserve = reserve.min(window.saturating_sub(1));
         Budget::builder().window(window).reserve(reserve).build().unwrap_or_default()
     }
 
@@ -351,7 +357,8 @@ pub struct RunOptions {
     pub compaction: Compaction,
     /// Tools of this run, behind the agent's.
     pub tools: Vec<Tool>,
-    /// Options for the client and for providers to look at. `store: true` says that the service keeps the history.
+    /// Options for the client and for providers to look at. `store: true` says that the service keeps the history. What `max_tokens`,
+    /// `max_completion_tokens` or `max_output_tokens` gives to the answer stays free of the window.
     pub options: Map<String, Value>,
     /// Names the run; by default it gets a new id. A run that is tried again gets the name that it had, so that nothing is
     /// stored twice.

@@ -24,18 +24,32 @@ use super::json::{self, Kind};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ContextOverflow {
-    /// The most that the request may have, in tokens, where the message names it: the window, or what the request's limit of the answer
-    /// (`max_tokens`) leaves of it.
+    /// The window, in tokens, where the message names it.
     pub limit: Option<u64>,
-    /// What the request would have taken, in tokens, where the message names it.
+    /// The size of the request, in tokens, where the message names it.
     pub sent: Option<u64>,
+    /// What the request keeps of the window for its answer (`max_tokens`), in tokens, where the message names it.
+    pub answer_max: Option<u64>,
 }
 
 impl ContextOverflow {
     /// A request of `sent` tokens, longer than a window of `limit`, as far as the provider names them.
     #[must_use]
     pub const fn new(limit: Option<u64>, sent: Option<u64>) -> Self {
-        Self { limit, sent }
+        Self { limit, sent, answer_max: None }
+    }
+
+    /// The same of a request that keeps so many tokens of the window for its answer.
+    #[must_use]
+    pub const fn with_answer_max(mut self, tokens: u64) -> Self {
+        self.answer_max = Some(tokens);
+        self
+    }
+
+    /// The most that the request may have, where the message tells it: what its answer leaves of the window.
+    #[must_use]
+    pub fn room(&self) -> Option<u64> {
+        Some(self.limit?.saturating_sub(self.answer_max.unwrap_or_default()))
     }
 }
 
@@ -45,7 +59,10 @@ impl fmt::Display for ContextOverflow {
             Some(sent) => write!(f, "the request of {sent} tokens is longer than the model's window")?,
             None => f.write_str("the request is longer than the model's window")?,
         }
-        self.limit.map_or(Ok(()), |limit| write!(f, " of {limit}"))
+        if let Some(limit) = self.limit {
+            write!(f, " of {limit}")?;
+        }
+        self.answer_max.map_or(Ok(()), |answer| write!(f, ", of which the answer may have {answer}"))
     }
 }
 
@@ -139,7 +156,7 @@ fn numbered(body: &str) -> Option<ContextOverflow> {
     let error = json::field(body, "error").ok()?.filter(|error| Kind::of(error) == Kind::Object)?;
     let [sent, limit] = json::fields(error, &["n_prompt_tokens", "n_ctx"]).ok()?;
     let (sent, limit) = (super::expect::number(sent), super::expect::number(limit));
-    Some(ContextOverflow { limit, sent }).filter(|overflow| *overflow != ContextOverflow::default())
+    Some(ContextOverflow::new(limit, sent)).filter(|overflow| *overflow != ContextOverflow::default())
 }
 
 /// What one of the known messages says.
@@ -151,44 +168,33 @@ fn numbers(text: &str) -> Option<ContextOverflow> {
     Some(match *mark {
         "maximum context length is" => {
             let limit = after("maximum context length is");
-            let sent =
-                after("resulted in").or_else(|| after("you requested")).or_else(|| after("prompt contains"));
-            // "you requested 8500 tokens (7500 in the messages, 1000 in the completion)"
             let before = |mark: &str| number_before(text.split_once(mark)?.0);
-            match before("in the completion").or_else(|| before("in the output")) {
-                Some(answer) => without(answer, limit, sent),
-                None => ContextOverflow { limit, sent },
+            let prompt = after("prompt contains").filter(|_| !text.contains("characters"));
+            if text.contains("output tokens and your prompt contains") {
+                // "you requested 8192 output tokens and your prompt contains at least 24577 input tokens"
+                return Some(ContextOverflow { limit, sent: prompt, answer_max: after("you requested") });
             }
+            let sent = after("resulted in").or_else(|| after("you requested")).or(prompt);
+            // "you requested 8500 tokens (7500 in the messages, 1000 in the completion)"
+            let answer_max = before("in the completion").or_else(|| before("in the output"));
+            let sent = sent.map(|sent| sent.saturating_sub(answer_max.unwrap_or_default()));
+            ContextOverflow { limit, sent, answer_max }
         }
         "exceed the configured limit of" => {
-            ContextOverflow { limit: after("exceed the configured limit of"), sent: after("resulted in") }
+            ContextOverflow::new(after("exceed the configured limit of"), after("resulted in"))
         }
-        "prompt is too long" => {
-            ContextOverflow { limit: after("tokens >"), sent: after("prompt is too long") }
-        }
+        "prompt is too long" => ContextOverflow::new(after("tokens >"), after("prompt is too long")),
         "exceed context limit" => {
             let (sum, limit) = text.split_once("exceed context limit")?.1.split_once('>').unwrap_or_default();
-            let (input, answer) =
-                sum.split_once('+').map_or((sum, None), |(input, rest)| (input, number_in(rest)));
-            let sent = number_in(input).and_then(|input| input.checked_add(answer.unwrap_or_default()));
-            without(answer.unwrap_or_default(), number_in(limit), sent)
+            let (input, answer) = sum.split_once('+').unwrap_or((sum, ""));
+            let (sent, answer_max) = (number_in(input), number_in(answer));
+            ContextOverflow { limit: number_in(limit), sent, answer_max }
         }
         "exceeds the maximum number of tokens allowed" => {
-            ContextOverflow { limit: after("tokens allowed"), sent: after("input token count") }
+            ContextOverflow::new(after("tokens allowed"), after("input token count"))
         }
         _ => ContextOverflow::default(),
     })
-}
-
-/// What is left of both numbers without the `answer`, for which the request keeps room. An answer that leaves no room for a request
-/// is not to be helped by a shorter one.
-fn without(answer: u64, limit: Option<u64>, sent: Option<u64>) -> ContextOverflow {
-    match limit.and_then(|limit| limit.checked_sub(answer)).filter(|rest| *rest > 0) {
-        Some(rest) => {
-            ContextOverflow { limit: Some(rest), sent: sent.map(|sent| sent.saturating_sub(answer)) }
-        }
-        None => ContextOverflow { limit, sent },
-    }
 }
 
 /// The first number of `text`, if it is near: commas between its digits are none of it. A number with a unit, such as `128k`, is none.

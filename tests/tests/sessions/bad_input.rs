@@ -155,7 +155,9 @@ fn a_provider_that_fails_after_the_answer_does_not_take_it_away() {
         let agent = Agent::with_settings(settings, Scripted::says("Hello."));
         let mut session = agent.create_session(Some("s"), None);
         let error = block_on(agent.run(&mut session, "Hi", &RunOptions::default())).unwrap_err();
-        let RunError::AfterAnswer { outcome, failures } = &error else { panic!("{trouble:?}: {error}") };
+        let RunError::EndFailed { outcome, failures, cause: None } = &error else {
+            panic!("{trouble:?}: {error}")
+        };
         assert_eq!(outcome.response.messages, [Message::assistant("Hello.")]);
         assert!(outcome.context_size.is_some());
         assert_eq!((&*failures.first().source_id, failures.iter().count()), ("broken", 1));
@@ -212,14 +214,40 @@ fn a_store_that_fails_once_between_calls_loses_nothing() {
                 assert_eq!(outcome.response.text(), "Done.");
                 4
             }
-            // The input was not stored, and the model was not called.
-            Err(RunError::Providers(_)) => 1,
-            // The result could not be stored before the next call.
-            Err(RunError::AfterAnswer { outcome, .. }) => 1 + outcome.response.messages.len(),
+            // The input, or the result, could not be stored before the next call.
+            Err(RunError::EndFailed { outcome, .. }) => 1 + outcome.response.messages.len(),
             Err(error) => panic!("{at}: {error}"),
         };
         assert_eq!(said, [1, 4, 3, 4, 4][at], "{at}");
         assert_eq!(texts(&log(&store.store, "s")), all[..said], "{at}");
+    }
+}
+
+/// The network and the store fail together: the caller has what was said, and both reasons.
+#[test]
+fn a_model_and_a_store_that_fail_together_are_both_told() {
+    for streams in [false, true] {
+        let around = FailsOnce { at: 0, ..FailsOnce::default() };
+        let store = Arc::new(StoreWith { store: MemoryStore::new(), around });
+        let client = Scripted::new(|asked, _| match asked {
+            1 => Ok(ModelResponse::new(vec![call("c1", "pay")])),
+            _ => Err("a SECRET".into()),
+        });
+        let as_store: Arc<dyn HistoryStore> = store.clone();
+        let agent = Agent::with_settings(crate::runs::settings_over(&as_store), client)
+            .with_tool_runner(|_| Box::pin(async { ToolOutput::new("paid") }));
+        let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());
+        let ended = match streams {
+            true => block_on(agent.run_stream(&mut session, "Pay.", &options).finish()),
+            false => block_on(agent.run(&mut session, "Pay.", &options)),
+        };
+        let error = ended.unwrap_err();
+        let RunError::EndFailed { outcome, cause: Some(cause), .. } = &error else { panic!("{error}") };
+        assert!(matches!(**cause, RunError::Model(_)) && outcome.response.messages.len() == 2, "{error}");
+        assert!(error.to_string().starts_with("the call of the model failed; then "), "{error}");
+        // The store is there again when it is tried once more.
+        let said = ["user: Pay.", "assistant: call c1", "tool: result c1: paid"];
+        assert_eq!(texts(&log(&store.store, "s")), said);
     }
 }
 

@@ -195,3 +195,35 @@ fn a_run_over_the_session_itself_can_be_dropped_anywhere() {
         assert!(points >= 65, "only {points} await points");
     }
 }
+
+/// A run is begun, and dropped while it stores what the run before it has left. The next one finds that all the same.
+#[test]
+fn what_a_dropped_run_has_left_outlives_a_second_dropped_run() {
+    let mut points = 0;
+    for polls in 1.. {
+        let store = Arc::new(StoreWith::<Pauses>::default());
+        let client = Scripted::says("Once upon a time").streaming();
+        let agent = Agent::with_settings(
+            crate::runs::settings_over(&(store.clone() as Arc<dyn HistoryStore>)),
+            client,
+        );
+        let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());
+        let mut stream = agent.run_stream(&mut session, "Tell.", &options);
+        assert!(block_on(stream.next()).is_some_and(|piece| piece.is_ok()));
+        drop(stream);
+        let is_done = drive(agent.run_stream(&mut session, "And then?", &options).finish(), polls).is_some();
+        block_on(agent.run(&mut session, "Go on.", &options)).unwrap();
+        let said = texts(&log(&store.store, "s"));
+        assert_eq!(said[..2], ["user: Tell.".to_owned(), "assistant: O".to_owned()], "after {polls} polls");
+        assert_eq!(
+            said.iter().filter(|text| *text == "user: Tell.").count(),
+            1,
+            "after {polls} polls: {said:?}"
+        );
+        points = polls;
+        if is_done {
+            break;
+        }
+    }
+    assert!(points > 3, "only {points} await points");
+}

@@ -19,7 +19,7 @@ use epitome::std::run::{
     Delta, ModelResponse, Point, Prompt, Run, RunError, RunEvent, RunOptions, RunSettings,
 };
 use epitome::std::session::{AgentSession, ServiceSessionId, SessionError, SessionErrorKind};
-use epitome::std::wire::{Format, ReadOptions, convert_continued, read};
+use epitome::std::wire::{ContextOverflow, Format, ReadOptions, convert_continued, read};
 use futures::executor::block_on;
 use futures::{FutureExt, StreamExt};
 
@@ -278,6 +278,8 @@ fn a_service_that_tells_no_id_of_what_it_should_keep_loses_nothing() {
 /// Answers once with a call, then fails or hangs.
 struct Once {
     hangs: bool,
+    /// The id that it tells with the call.
+    id: Option<&'static str>,
     asked: AtomicBool,
 }
 
@@ -285,7 +287,9 @@ struct Once {
 impl ChatClient for Once {
     async fn complete(&self, _: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
         if !self.asked.swap(true, Relaxed) {
-            return Ok(ModelResponse::new(vec![call("c1", "pay")]));
+            let mut answer = ModelResponse::new(vec![call("c1", "pay")]);
+            answer.service_session_id = self.id.map(ServiceSessionId::from);
+            return Ok(answer);
         }
         if self.hangs {
             core::future::pending::<()>().await;
@@ -294,11 +298,11 @@ impl ChatClient for Once {
     }
 }
 
-/// A run that fails, is stopped, or is dropped, of a service that tells no id.
+/// A run that fails, is stopped, or is dropped, of a service that tells no id, or one from which the session does not go on.
 #[test]
 fn what_no_service_keeps_is_kept_however_the_run_ends() {
-    for how in ["failed", "stopped"] {
-        let client = Once { hangs: how != "failed", asked: AtomicBool::new(false) };
+    for (how, id) in [("failed", None), ("stopped", None), ("failed", Some("r1")), ("stopped", Some("r1"))] {
+        let client = Once { hangs: how != "failed", id, asked: AtomicBool::new(false) };
         let agent = Agent::new("a", client).with_tool_runner(|_| Box::pin(async { ToolOutput::new("paid") }));
         let (mut session, options) =
             (agent.create_session(None, None), RunOptions::default().with_store(true));
@@ -306,6 +310,8 @@ fn what_no_service_keeps_is_kept_however_the_run_ends() {
         while let Some(Some(Ok(_))) = stream.next().now_or_never() {}
         let ended = if how == "failed" { block_on(stream.finish()) } else { block_on(stream.stop()) };
         assert_eq!(ended.is_ok(), how == "stopped");
+        let is_told = |events: &[RunEvent]| events.contains(&RunEvent::ServiceSessionMissing);
+        assert!(ended.is_ok_and(|outcome| is_told(&outcome.events)) == (how == "stopped" && id.is_none()));
         let (sent, _) = stored(&mut session, true, "And?", None);
         assert_eq!(
             sent,
@@ -326,6 +332,24 @@ fn what_no_service_keeps_is_kept_however_the_run_ends() {
     assert_eq!(sent, ["user: Tell.", "assistant: Once", "user: And?"]);
 }
 
+/// What was renewed and is refused again has not become shorter by that.
+#[test]
+fn a_session_of_the_service_is_renewed_once_for_a_refusal() {
+    let (store, mut session) = (Arc::new(MemoryStore::new()), session());
+    // It asks at no point of the run; a refusal does not ask for one.
+    let auto = AutoCompaction::new(Arc::new(Leaves)).with_points(RunPoints::NONE);
+    let settings = settings(&store).with_compaction(auto);
+    block_on(async {
+        let mut run = begin(&settings, &mut session, vec![Message::user("Hi")]).await;
+        let prompt = run.prompt().await.unwrap();
+        run.refused(prompt.handle, ContextOverflow::default()).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        assert_eq!(asked(&prompt), (None, vec!["assistant: What is left.".into(), "user: Hi".into()]));
+        let error = run.refused(prompt.handle, ContextOverflow::default()).await.unwrap_err();
+        assert!(matches!(error, RunError::Session(_)), "{error}");
+    });
+}
+
 /// The agent's caller has the answer, and the session goes on from it.
 #[test]
 fn a_provider_that_fails_after_the_answer_does_not_unmake_it() {
@@ -340,7 +364,7 @@ fn a_provider_that_fails_after_the_answer_does_not_unmake_it() {
     let agent = Agent::with_settings(RunSettings::new("a").with_providers(providers), client);
     let (mut session, options) = (agent.create_session(None, None), RunOptions::default().with_store(true));
     let error = block_on(agent.run(&mut session, "Hi", &options)).unwrap_err();
-    assert!(matches!(&error, RunError::AfterAnswer { outcome, .. } if outcome.response.text() == "Yes."));
+    assert!(matches!(&error, RunError::EndFailed { outcome, .. } if outcome.response.text() == "Yes."));
     assert_eq!(goes_on_from(&session), Some("r1"));
 }
 

@@ -337,14 +337,32 @@ fn a_window_that_was_told_is_forgotten_when_more_is_answered() {
     assert_eq!(large.refusals(), 0);
 }
 
-/// The model has `max_tokens` left for its answer beside the request.
+/// The service counts `max_tokens` as a part of the request. Where the run's options say how much that is, it stays free; where only
+/// the client knows, each refusal is helped.
 #[test]
-fn what_is_kept_for_an_answer_is_learned_too() {
-    let store = Arc::new(MemoryStore::new());
-    let client = Strict { answer_max: 1_600, ..Strict::new(WINDOW) };
-    let settings = settings(&store).with_model_row(Model::new("m", WINDOW)).with_compaction(compaction());
-    let agent = agent(settings, &client);
-    talk(&agent, &mut agent.create_session(Some("s"), None), 200);
+fn what_a_request_keeps_for_its_answer_stays_free() {
+    for (known, refusals) in [(true, 0..1), (false, 5..25)] {
+        let store = Arc::new(MemoryStore::new());
+        let client = Strict { answer_max: 1_600, ..Strict::new(WINDOW) };
+        let settings = settings(&store).with_model_row(Model::new("m", WINDOW)).with_compaction(compaction());
+        let agent = agent(settings, &client);
+        let mut session = agent.create_session(Some("s"), None);
+        let options = RunOptions::default();
+        let options = if known { options.with_option("max_tokens", 1_600) } else { options };
+        for run in 0..200 {
+            let question = format!("{run}: {}", "where is it? ".repeat(15));
+            block_on(agent.run(&mut session, question, &options)).unwrap();
+        }
+        assert!(refusals.contains(&client.refusals()), "{known}: {}", client.refusals());
+        assert_eq!(session.window_told(), None, "the window is the one that was known");
+    }
+    // An answer that may have all of it is not to be helped.
+    let (store, client) =
+        (Arc::new(MemoryStore::new()), Strict { answer_max: WINDOW, ..Strict::new(WINDOW) });
+    let agent = agent(settings(&store).with_compaction(compaction()), &client);
+    let mut session = agent.create_session(Some("s"), None);
+    let error = block_on(agent.run(&mut session, "Hi", &RunOptions::default())).unwrap_err();
+    assert!(error.to_string().ends_with("lower the limit of the answer"), "{error}");
     assert_eq!(client.refusals(), 1);
 }
 
