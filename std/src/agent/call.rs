@@ -21,7 +21,7 @@ impl Agent {
     /// Runs: asks the model, runs the tools that it calls, and so on, until it calls none.
     ///
     /// If the client says that the request is longer than the model's window
-    /// ([`ContextOverflow`](crate::wire::ContextOverflow)), the agent compacts it and asks again, at most
+    /// ([`ContextOverflow`]), the agent compacts it and asks again, at most
     /// [`OVERFLOW_COMPACTIONS_MAX`] times.
     ///
     /// # Errors
