@@ -160,7 +160,7 @@ impl Model {
     /// the model can answer.
     #[must_use]
     pub fn reserve(&self) -> u64 {
-        (self.window / 8).min(RESERVE_MAX).min(self.output_max.unwrap_or(u64::MAX))
+        reserve_of(self.window, self.output_max)
     }
 
     /// What its provider adds around messages and tools.
@@ -191,6 +191,11 @@ impl Model {
     pub fn counter(&self) -> Result<ModelCounter, UnknownCounter> {
         ModelCounter::new(self)
     }
+}
+
+/// What is kept of a window for an answer that may have `output_max` tokens: see [`Model::reserve`].
+pub(crate) fn reserve_of(window: u64, output_max: Option<u64>) -> u64 {
+    (window / 8).min(RESERVE_MAX).min(output_max.unwrap_or(u64::MAX))
 }
 
 /// No model has this name. The message names those that are most like it.

@@ -47,6 +47,7 @@ mod pass;
 mod payback;
 mod pending;
 mod prompt;
+mod refused;
 mod render;
 mod rewind;
 mod scratch;

@@ -10,15 +10,14 @@ use super::due::{self, Measure};
 use super::live::Run;
 use super::pass::{Look, Passed, Remarks, Setup, Task, Told, pass};
 use super::served::service_managed;
-use super::{Point, RequestHandle, RunError, RunEvent, RunSettings, Skipped, render, scratch};
+use super::{Point, RunEvent, RunSettings, Skipped, render, scratch};
 use crate::compaction::{
     AutoCompaction, Began, CompactionCx, CompactionOptions, CompactionOutcome, CompactionResult, Compactor,
     Discarded, LiveRequest,
 };
 use crate::history::History;
 use crate::provider::{ContextProvider, HistoryProvider, Providers, open_history};
-use crate::session::{AgentSession, SessionContext, SessionError, SessionErrorKind};
-use crate::wire::ContextOverflow;
+use crate::session::{AgentSession, SessionContext, SessionError};
 
 /// Compacts what is stored of a session, now: whether it is due is not asked.
 ///
@@ -181,110 +180,8 @@ impl Run<'_> {
         }
     }
 
-    /// Compacts what is sent, because the provider has refused the request of this handle as too large. Then ask for
-    /// another prompt.
-    ///
-    /// `overflow` is what the refusal says: see [`context_overflow`](crate::wire::context_overflow). A limit that is smaller than the
-    /// known window is kept in mind for the later runs of the session with this model, until a request that was larger is answered.
-    /// Where the refusal names no limit, or one that cannot be reached, it is taken to be less than was sent. What is left is half of
-    /// the limit at most, if that can be reached. After each further refusal of the request, the limit is taken to be half of what was
-    /// sent. It needs a compactor, and does not ask at which points it runs. If a service keeps the conversation and can compact it, it
-    /// is asked to.
-    ///
-    /// # Errors
-    /// [`RunError::Misuse`] as [`Run::record`], or if the run has no compactor. [`RunError::Session`] if the compactor
-    /// failed, or found nothing to gain (`Infeasible`): the run may be ended with [`Run::fail`].
-    ///
-    /// # Cancel safety
-    /// The request is as it was, or compacted; ask for another prompt.
-    pub async fn refused(
-        &mut self,
-        handle: RequestHandle,
-        overflow: ContextOverflow,
-    ) -> Result<(), RunError> {
-        self.check_idle()?;
-        self.check_handle(&handle)?;
-        let size = self.size();
-        self.tell(RunEvent::Refused { size, overflow });
-        self.learn_window(overflow);
-        if overflow.answer_max.is_some() && overflow.room() == Some(0) {
-            return Err(RunError::Misuse(
-                "the answer may have the whole window: lower the limit of the answer",
-            ));
-        }
-        let nothing = SessionError::new(SessionErrorKind::Infeasible, "refused: there is nothing to compact");
-        if self.can_renew() {
-            return if self.renew(true).await { Ok(()) } else { Err(nothing.into()) };
-        }
-        let point = Point::BeforeCall;
-        let Some(setup) = self.setup(point) else {
-            return Err(RunError::Misuse("nothing can be compacted: the run has no compactor"));
-        };
-        match self.primary() {
-            Ok(Some(_)) => {}
-            Ok(None) => return Err(RunError::Misuse(Skipped::NoLoader.as_str())),
-            Err(reason) => return Err(RunError::Misuse(reason.as_str())),
-        }
-        // A limit that cannot be reached may be a wrong one.
-        let tries = [overflow, ContextOverflow::default()];
-        let tries = if overflow.limit.is_some() { &tries[..] } else { &tries[1..] };
-        let mut failed = None;
-        for overflow in tries {
-            let budget = self.overflow_budget(&setup, size, *overflow);
-            match self.pass_over_request(&setup, budget, Pass::Overflow).await {
-                Ok((compacted, outcome, remarks)) => {
-                    self.note(point, compacted, (Ok(outcome), remarks));
-                    if compacted {
-                        self.refusals = self.refusals.saturating_add(1);
-                        return Ok(());
-                    }
-                }
-                Err(error) if error.kind() == SessionErrorKind::Infeasible => failed = Some(error),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(failed.unwrap_or(nothing).into())
-    }
-
-    /// Keeps a limit in mind that the provider has told, if it is smaller than the known window, and not a number that stands for
-    /// something else.
-    fn learn_window(&mut self, overflow: ContextOverflow) {
-        let known = self.budget().window();
-        if let Some(limit) = overflow.limit.filter(|limit| (WINDOW_MIN..known).contains(limit)) {
-            self.session.window_told = Some((self.settings.model_key(), limit));
-        }
-    }
-
-    /// The size of the next request, in the provider's tokens.
-    fn size(&mut self) -> u64 {
-        let (model, counted, stamp) =
-            (self.settings.model_key(), self.request_tokens(), self.working.stamp());
-        let budget = self.budget();
-        Measure::of(self.session, model, budget, counted, stamp).size.tokens
-    }
-
-    /// What has to be reached when a request of `size` tokens was refused.
-    fn overflow_budget(&mut self, setup: &Setup, size: u64, overflow: ContextOverflow) -> Budget {
-        let options = &setup.auto.options;
-        let told = overflow.room().map(|limit| match overflow.sent {
-            // The provider counts more than is known here: its limit is as much less by the tokens of here.
-            Some(sent) if sent > size => scaled(limit, size, sent),
-            _ => limit,
-        });
-        let known = self.settings.budget_under(Some(options)).window();
-        let window = told.unwrap_or_else(|| size.saturating_sub(1)).min(known);
-        // What was compacted already and is refused again has to fit half of what it is.
-        let window = if self.refusals == 0 { window } else { window.min(size / 2) };
-        let whole = self.settings.budget_of(window, options.reserve(), None);
-        let half = whole.limit().min(size.saturating_sub(1)) / 2;
-        let options = options.clone().with_goal(options.goal().map_or(half, |goal| goal.min(half)));
-        let tokens = self.working.index().tokens();
-        let ledger = self.session.ledger_for(self.settings.model_key(), setup.budget);
-        due::plan_budget(&whole, &options, None, size, tokens, ledger)
-    }
-
     /// A pass over all that would be sent, and whether it is less then.
-    async fn pass_over_request(
+    pub(super) async fn pass_over_request(
         &mut self,
         setup: &Setup,
         budget: Budget,
@@ -398,7 +295,7 @@ impl Run<'_> {
     }
 
     /// The provider whose history is compacted; `None` if there is no history at all.
-    fn primary(&self) -> Result<Option<&HistoryProvider>, Skipped> {
+    pub(super) fn primary(&self) -> Result<Option<&HistoryProvider>, Skipped> {
         let reason =
             if self.served.is_kept() { Some(Skipped::ServiceManaged) } else { skipped(&self.providers) };
         reason.map_or_else(|| Ok(self.providers.primary_history()), Err)
@@ -428,7 +325,7 @@ impl Run<'_> {
         false
     }
 
-    fn note(&mut self, point: Point, compacted: bool, (outcome, remarks): Told) {
+    pub(super) fn note(&mut self, point: Point, compacted: bool, (outcome, remarks): Told) {
         let now = self.session.requests;
         if compacted {
             let Remarks { losses, fell_back } = remarks;
@@ -473,15 +370,6 @@ fn skipped(providers: &Providers) -> Option<Skipped> {
         1 => None,
         _ => Some(Skipped::SeveralLoaders),
     }
-}
-
-/// The smallest window that is believed, in tokens. Models take more; a smaller number in a refusal is that of something else.
-const WINDOW_MIN: u64 = 1_024;
-
-/// `amount` by the ratio of `numerator` to `denominator`, rounded down.
-fn scaled(amount: u64, numerator: u64, denominator: u64) -> u64 {
-    let scaled = u128::from(amount) * u128::from(numerator) / u128::from(denominator.max(1));
-    u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
 fn stamp_of(history: &History) -> Stamp {

@@ -7,7 +7,7 @@ use tracing::{Instrument, debug, debug_span};
 
 use super::live::Run;
 use super::{Point, RunError, RunEvent};
-use crate::provider::{Failures, Providers};
+use crate::provider::Failures;
 use crate::session::AgentResponse;
 
 /// What a run has brought.
@@ -130,21 +130,6 @@ impl Run<'_> {
         }
         .instrument(span)
         .await
-    }
-
-    /// A service was asked to keep the conversation, and the session does not go on from there: the next run would know nothing of
-    /// this one.
-    fn keep_what_no_service_keeps(&mut self, goes_on: bool) {
-        let is_stored = self.providers.histories().next().is_some();
-        if self.stores() != Some(true) || goes_on || is_stored {
-            return;
-        }
-        if self.providers.is_empty() {
-            self.providers = Providers::in_memory();
-        }
-        if self.served.settled().is_some() && !self.served.is_kept() {
-            self.tell_once(RunEvent::ServiceSessionMissing);
-        }
     }
 
     /// Keeps what of the session has changed since the histories have stored, where they keep it.

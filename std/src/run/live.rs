@@ -281,8 +281,8 @@ impl<'a> Run<'a> {
         };
         let counted = self.request_tokens();
         let (model, stamp) = (self.settings.model_key(), self.working.stamp());
-        let measure = Measure::of(self.session, model, self.budget(), counted, stamp);
         let budget = self.budget();
+        let measure = Measure::of(self.session, model, budget, counted, stamp);
         let ledger = self.session.ledger_for(model, budget);
         let request = ledger.begin_request(counted, stamp);
         self.served.asked(self.said());
@@ -323,24 +323,15 @@ impl<'a> Run<'a> {
             raw_response,
         } = response;
         debug!(messages = messages.len(), reported = usage.is_some(), "answer");
-        let is_unwanted =
-            service_session_id.is_some() && !self.served.is_kept() && self.stores() == Some(false);
-        if is_unwanted {
-            self.tell_once(RunEvent::ServiceSessionIgnored);
-        }
-        let service_session_id = service_session_id.filter(|_| !is_unwanted);
+        let service_session_id = self.wanted(service_session_id);
         let said = self.said();
         if self.served.answered(said..said.saturating_add(messages.len()), service_session_id) {
             // The latest report is of what the service has compacted.
             self.session.note_compaction();
         }
-        let size = usage.and_then(|usage| usage.request_size());
-        let told = due::told_window(self.settings, self.session);
-        if told.zip(size).is_some_and(|(told, size)| size > told) {
-            self.session.window_told = None;
-        }
         self.session.record_usage(usage.as_ref());
         if let Some(usage) = &usage {
+            self.unlearn_window(usage);
             let budget = self.budget();
             let ledger = self.session.ledger_for(self.settings.model_key(), budget);
             ledger.record(handle.request, usage);
@@ -352,11 +343,6 @@ impl<'a> Run<'a> {
         told.agent_id = Some(Str::from(&*self.settings.id));
         self.say(messages.into_iter().map(|message| of_response(message, response_id.as_ref())).collect());
         Ok(())
-    }
-
-    /// Whether the service is asked to keep the conversation, if the run says so.
-    pub(super) fn stores(&self) -> Option<bool> {
-        self.context.options().get("store")?.as_bool()
     }
 
     /// How much was said in the run.

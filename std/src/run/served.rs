@@ -14,7 +14,7 @@ use super::working::Working;
 use super::{Point, RequestHandle, RunError, RunEvent};
 use crate::compaction::{AutoCompaction, KeptSession};
 use crate::message::{Message, Part};
-use crate::provider::{ContextProvider, open_history};
+use crate::provider::{ContextProvider, Providers, open_history};
 use crate::session::{AgentSession, ServiceSessionId, SessionContext, SessionError};
 
 /// What a service keeps of a run's conversation.
@@ -219,6 +219,35 @@ impl Run<'_> {
                 self.failed(point, &error);
                 false
             }
+        }
+    }
+
+    /// Whether the service is asked to keep the conversation, if the run says so.
+    fn stores(&self) -> Option<bool> {
+        self.context.options().get("store")?.as_bool()
+    }
+
+    /// The id of a conversation that the service has begun to keep, unless it was asked not to.
+    pub(super) fn wanted(&mut self, id: Option<ServiceSessionId>) -> Option<ServiceSessionId> {
+        if id.is_some() && !self.served.is_kept() && self.stores() == Some(false) {
+            self.tell_once(RunEvent::ServiceSessionIgnored);
+            return None;
+        }
+        id
+    }
+
+    /// A service was asked to keep the conversation, and the session does not go on from there: the next run would know nothing of
+    /// this one.
+    pub(super) fn keep_what_no_service_keeps(&mut self, goes_on: bool) {
+        let is_stored = self.providers.histories().next().is_some();
+        if self.stores() != Some(true) || goes_on || is_stored {
+            return;
+        }
+        if self.providers.is_empty() {
+            self.providers = Providers::in_memory();
+        }
+        if self.served.settled().is_some() && !self.served.is_kept() {
+            self.tell_once(RunEvent::ServiceSessionMissing);
         }
     }
 

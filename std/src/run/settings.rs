@@ -1,16 +1,17 @@
 //! What all runs of an agent share, and what one run says for itself.
 
+mod model;
+
 use core::fmt;
 use std::sync::Arc;
 
-use epitome_core::{Budget, ClassEstimator, ModelKey, Profile, RESERVE_MAX, TokenCounter, WINDOW_DEFAULT};
+use epitome_core::{ClassEstimator, Profile, TokenCounter};
 use serde_json::{Map, Value};
-use tracing::{debug, warn};
 
-use crate::compaction::{AutoCompaction, Compaction, CompactionOptions};
+use crate::compaction::{AutoCompaction, Compaction};
 use crate::history::Timestamp;
 use crate::message::Str;
-use crate::models::{Model, ModelCounter, Models, Prices};
+use crate::models::Model;
 use crate::provider::{AgentInfo, ContextProvider, Providers};
 use crate::session::{IdSource, SessionError, Tool, UuidSource};
 
@@ -38,11 +39,11 @@ pub enum Persistence {
 
 /// What all runs of an agent share: its name, its providers, what it always says. It holds nothing of a session.
 ///
-/// *The model* decides most of it. A name that [`Models::builtin`] knows brings the window and the reserve of the model's budget,
+/// *The model* decides most of it. A name that [`Models::builtin`](crate::models::Models::builtin) knows brings the window and the reserve of the model's budget,
 /// its token counter, its prices, and the profile of its provider. [`RunSettings::with_model_row`] gives these figures for a model
 /// that the table lacks. An option that is set beside the model wins, in whatever order they are set. Without a model, and for an
 /// unknown name, a run counts with the estimator, follows the rules of Chat Completions, and takes the window to be 128,000 tokens
-/// ([`WINDOW_DEFAULT`]) until the provider refuses a request and tells another.
+/// ([`WINDOW_DEFAULT`](epitome_core::WINDOW_DEFAULT)) until the provider refuses a request and tells another.
 ///
 /// ```
 /// use epitome_core::Profile;
@@ -165,136 +166,6 @@ impl RunSettings {
         self
     }
 
-    /// The same for the requests of another provider than that of the model.
-    #[must_use]
-    pub const fn with_profile(mut self, profile: Profile) -> Self {
-        self.profile = Some(profile);
-        self
-    }
-
-    /// The same for the model of this name, with the figures that [`Models::builtin`] has for it.
-    #[must_use]
-    pub fn with_model(mut self, model: impl Into<Str>) -> Self {
-        self.model = model.into();
-        match self.has_own_row {
-            true => self,
-            false => {
-                let row = Models::builtin().find(&self.model).inspect_err(|error| {
-                    warn!(window = WINDOW_DEFAULT, "{error}; the window is taken to be the default one");
-                });
-                let row = row.ok().cloned();
-                self.with_row(row)
-            }
-        }
-    }
-
-    /// The same with these figures of the model in place of those of [`Models::builtin`]. If no model was named yet, this names it.
-    ///
-    /// ```
-    /// use epitome_std::models::Model;
-    /// use epitome_std::run::RunSettings;
-    ///
-    /// let settings = RunSettings::new("helper").with_model_row(Model::new("local-model", 16_000));
-    /// assert_eq!((settings.model(), settings.budget().window()), ("local-model", 16_000));
-    /// assert_eq!(settings.budget().trigger(), 12_480);
-    /// ```
-    #[must_use]
-    pub fn with_model_row(mut self, row: Model) -> Self {
-        if self.model.is_empty() {
-            self.model = row.name.as_str().into();
-        }
-        self.has_own_row = true;
-        self.with_row(Some(row))
-    }
-
-    fn with_row(mut self, row: Option<Model>) -> Self {
-        self.model_counter = match &row {
-            // Without its tokenizer, the framing and the rules for media are still the model's.
-            Some(row) => Arc::new(row.counter().unwrap_or_else(|error| {
-                debug!(%error, "the estimator counts for the model");
-                ModelCounter::over(Box::new(ClassEstimator::new()), row)
-            })),
-            None => Arc::new(ClassEstimator::new()),
-        };
-        self.row = row;
-        self
-    }
-
-    /// The same with another counter than the model's. Histories count with it too, unless they have one of their own
-    /// ([`HistoryProvider::with_counter`](crate::provider::HistoryProvider::with_counter)).
-    #[must_use]
-    pub fn with_counter(mut self, counter: Arc<dyn TokenCounter + Send + Sync>) -> Self {
-        self.own_counter = Some(counter);
-        self
-    }
-
-    /// The name of the model; empty if none was named. What is learned of one model's counts is not believed of another.
-    #[must_use]
-    pub fn model(&self) -> &str {
-        &self.model
-    }
-
-    /// The figures of the model, if they are known.
-    #[must_use]
-    pub const fn model_row(&self) -> Option<&Model> {
-        self.row.as_ref()
-    }
-
-    /// The rules that requests follow: those that were set, else those of the model, else those of Chat Completions.
-    #[must_use]
-    pub fn profile(&self) -> Profile {
-        self.profile.or_else(|| self.row.as_ref().map(|row| row.profile)).unwrap_or(Profile::OpenaiChat)
-    }
-
-    /// The counter of runs and their histories: the one that was set, else that of the model, else the estimator. If the model's
-    /// tokenizer is not compiled in, the estimator counts with the model's framing.
-    #[must_use]
-    pub fn counter(&self) -> &Arc<dyn TokenCounter + Send + Sync> {
-        self.own_counter.as_ref().unwrap_or(&self.model_counter)
-    }
-
-    /// The budget of a request: that of the model ([`Model::budget`]), else the default one.
-    #[must_use]
-    pub fn budget(&self) -> Budget {
-        match &self.row {
-            Some(row) => row.budget().unwrap_or_else(|_| self.budget_of(row.window, None, None)),
-            None => Budget::default(),
-        }
-    }
-
-    /// The budget of a request under these options.
-    pub(super) fn budget_under(&self, options: Option<&CompactionOptions>) -> Budget {
-        let window = options.and_then(CompactionOptions::window);
-        match (window, options.and_then(CompactionOptions::reserve)) {
-            (None, None) => self.budget(),
-            (window, reserve) => {
-                self.budget_of(window.unwrap_or_else(|| self.budget().window()), reserve, None)
-            }
-        }
-    }
-
-    /// The budget of a request for which the model has `window` tokens, of which so many stay free, and the request keeps so many for
-    /// its answer.
-    pub(super) fn budget_of(&self, window: u64, reserve: Option<u64>, answer_max: Option<u64>) -> Budget {
-        // Two is the smallest window that has a trigger and a goal.
-        let window = window.max(2);
-        let row = self.row.as_ref();
-        let output_max = row.and_then(|row| row.output_max).unwrap_or(u64::MAX);
-        let default = (window / 8).min(RESERVE_MAX).min(output_max);
-        // What is over the most that the model takes as a request is not for it.
-        let beside = row.and_then(|row| row.input_max).map_or(0, |most| window.saturating_sub(most));
-        // An answer that may have nearly all of the window is the caller's mistake: the provider says so.
-        let answer = answer_max.map_or(0, |most| most.min(window.saturating_sub(window / 8)));
-        let reserve = reserve.unwrap_or(default).min(window / 2).max(beside).max(answer);
-        let reserve = reserve.min(window.saturating_sub(1));
-        Budget::builder().window(window).reserve(reserve).build().unwrap_or_default()
-    }
-
-    /// The prices of the model, if they are known.
-    pub(super) fn prices(&self) -> Option<Prices> {
-        self.row.as_ref()?.prices
-    }
-
     /// The same with another source of ids.
     #[must_use]
     pub fn with_ids(mut self, ids: Arc<dyn IdSource>) -> Self {
@@ -307,10 +178,6 @@ impl RunSettings {
     pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
-    }
-
-    pub(super) fn model_key(&self) -> ModelKey {
-        ModelKey::new(&self.model, &**self.counter())
     }
 }
 

@@ -6,13 +6,16 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use epitome::compactors::Truncation;
+use epitome::core::Trigger;
 use epitome::std::agent::{Agent, ChatClient, ChatRequest, ClientError, ToolOutput};
+use epitome::std::compaction::{AutoCompaction, RunPoints};
 use epitome::std::history::{
     Append, Appended, HistoryStore, MemoryStore, SessionId, StoreError, StoreErrorKind,
 };
 use epitome::std::message::Message;
 use epitome::std::provider::{AgentInfo, ContextProvider, HistoryProvider, HookName, Providers};
-use epitome::std::run::{ModelResponse, Persistence, Run, RunError, RunOptions, RunSettings};
+use epitome::std::run::{ModelResponse, Persistence, Run, RunError, RunEvent, RunOptions, RunSettings};
 use epitome::std::session::{
     AgentSession, FileSessionStore, SessionContext, SessionError, SessionErrorKind, SessionStore, State,
 };
@@ -20,7 +23,7 @@ use epitome_tests::around::{Around, StoreWith};
 use futures::executor::block_on;
 use serde_json::json;
 
-use crate::support::{Scripted, call, log, texts};
+use crate::support::{Scripted, Truncating, call, log, shown, texts};
 
 /// What goes wrong, the first time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,6 +168,27 @@ fn a_provider_that_fails_after_the_answer_does_not_take_it_away() {
         assert!(!format!("{error} {error:?}").contains("SECRET"), "{error:?}");
         assert_eq!(texts(&log(&*store, "s")), ["user: Hi", "assistant: Hello."], "{trouble:?}");
     }
+}
+
+/// What a run has compacted was paid for: it is committed with what the run stores, whichever provider fails behind it.
+#[test]
+fn a_provider_that_fails_after_the_answer_does_not_undo_a_compaction() {
+    let store = Arc::new(MemoryStore::new());
+    let before = Agent::with_settings(crate::runs::settings(&store), Scripted::says("A long answer."));
+    let mut session = before.create_session(Some("s"), None);
+    for _ in 0..20 {
+        block_on(before.run(&mut session, "And then?", &RunOptions::default())).unwrap();
+    }
+    let auto = AutoCompaction::new(Arc::new(Truncating(Truncation::new())))
+        .with_trigger(Trigger::tokens(100))
+        .with_points(RunPoints::NONE.and_before_call());
+    let settings = settings(&store, Broken::new(HookName::AfterRun, Trouble::Error)).with_compaction(auto);
+    let agent = Agent::with_settings(settings, Scripted::says("Hello."));
+    let error = block_on(agent.run(&mut session, "Hi", &RunOptions::default())).unwrap_err();
+    let RunError::EndFailed { outcome, .. } = &error else { panic!("{error}") };
+    assert!(outcome.events.iter().any(|event| matches!(event, RunEvent::Compacted { .. })));
+    assert_eq!(log(&*store, "s").len(), 42);
+    assert!(shown(&*store, "s").len() < 20, "{:?}", shown(&*store, "s"));
 }
 
 /// Fails at its nth append.

@@ -258,11 +258,14 @@ impl ChatClient for Hanging {
     }
 }
 
-/// Streams, and returns the whole answer all the same, or fails after the first piece as a service does before it.
-struct Doubled(Option<ClientError>);
+/// A client whose streams are what a closure makes of them.
+struct Piecewise<F>(F);
 
 #[async_trait]
-impl ChatClient for Doubled {
+impl<F> ChatClient for Piecewise<F>
+where
+    F: Fn(&mut DeltaSink<'_>) -> Result<Option<ModelResponse>, ClientError> + Send + Sync,
+{
     async fn complete(&self, _: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
         unreachable!("it is streamed")
     }
@@ -272,38 +275,11 @@ impl ChatClient for Doubled {
         _: &ChatRequest<'_>,
         on_delta: &mut DeltaSink<'_>,
     ) -> Result<Option<ModelResponse>, ClientError> {
-        on_delta(Delta::text("Hel"));
-        if let Some(error) = &self.0 {
-            let overflow = error.downcast_ref::<ContextOverflow>().copied();
-            return Err(overflow.map_or_else(|| SessionForgotten.into(), ClientError::from));
-        }
-        on_delta(Delta::text("lo."));
-        Ok(Some(ModelResponse::new(vec![Message::assistant("Hello.")])))
+        (self.0)(on_delta)
     }
 }
 
-/// Tells the id of its response before it fails for the first time, as OpenAI's Responses do.
-struct Named(AtomicUsize);
-
-#[async_trait]
-impl ChatClient for Named {
-    async fn complete(&self, _: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
-        unreachable!("it is streamed")
-    }
-
-    async fn stream(
-        &self,
-        _: &ChatRequest<'_>,
-        on_delta: &mut DeltaSink<'_>,
-    ) -> Result<Option<ModelResponse>, ClientError> {
-        on_delta(Delta::default().with_response_id("r1"));
-        match self.0.fetch_add(1, Relaxed) {
-            0 => Err(ContextOverflow::default().into()),
-            _ => Ok(Some(ModelResponse::new(vec![Message::assistant("Hello.")]))),
-        }
-    }
-}
-
+/// Services tell the id of a response before they fail, as OpenAI's Responses do.
 #[test]
 fn an_id_alone_is_no_part_of_an_answer() {
     let store = Arc::new(MemoryStore::new());
@@ -313,8 +289,15 @@ fn an_id_alone_is_no_part_of_an_answer() {
         block_on(before.run(&mut session, "And then?", &RunOptions::default())).unwrap();
     }
     let compaction = AutoCompaction::new(Arc::new(Truncating(Truncation::new())));
-    let agent =
-        Agent::with_settings(settings(&store).with_compaction(compaction), Named(AtomicUsize::new(0)));
+    let asked = AtomicUsize::new(0);
+    let client = Piecewise(move |on_delta: &mut DeltaSink<'_>| {
+        on_delta(Delta::default().with_response_id("r1"));
+        match asked.fetch_add(1, Relaxed) {
+            0 => Err(ContextOverflow::default().into()),
+            _ => Ok(Some(ModelResponse::new(vec![Message::assistant("Hello.")]))),
+        }
+    });
+    let agent = Agent::with_settings(settings(&store).with_compaction(compaction), client);
     let (options, mut heard) = (RunOptions::default(), String::new());
     let hear = |delta: &Delta| {
         heard.push_str(&delta.text);
@@ -359,12 +342,22 @@ impl Compactor for Hangs {
     }
 }
 
+/// The client streams, and returns the whole answer all the same, or fails after the first piece as a service does before it.
 #[test]
 fn what_was_heard_is_not_played_or_asked_again() {
-    let errors = [None, Some(ContextOverflow::default().into()), Some(SessionForgotten.into())];
+    let errors: [Option<fn() -> ClientError>; 3] =
+        [None, Some(|| ContextOverflow::default().into()), Some(|| SessionForgotten.into())];
     for error in errors {
         let (fails, store) = (error.is_some(), Arc::new(MemoryStore::new()));
-        let agent = Agent::with_settings(settings(&store), Doubled(error));
+        let client = Piecewise(move |on_delta: &mut DeltaSink<'_>| {
+            on_delta(Delta::text("Hel"));
+            if let Some(error) = error {
+                return Err(error());
+            }
+            on_delta(Delta::text("lo."));
+            Ok(Some(ModelResponse::new(vec![Message::assistant("Hello.")])))
+        });
+        let agent = Agent::with_settings(settings(&store), client);
         let mut session = agent.create_session(Some("s"), None);
         let mut heard = String::new();
         let options = RunOptions::default();

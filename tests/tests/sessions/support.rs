@@ -84,7 +84,10 @@ impl ChatClient for Scripted {
             if piece.text == "!" {
                 return Err("the line is dead".into());
             }
-            on_delta(piece.with_usage(Usage::new(10, 1)));
+            on_delta(piece.with_usage(response.usage.unwrap_or(Usage::new(10, 1))));
+        }
+        if let Some(reason) = response.finish_reason {
+            on_delta(Delta::default().with_finish_reason(reason));
         }
         Ok(None)
     }

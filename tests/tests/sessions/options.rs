@@ -1,0 +1,87 @@
+//! What an agent, or one run, sets for its compactions: the goal, the reserve, the least amount, and a condition of its own.
+
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+
+use epitome::compactors::Truncation;
+use epitome::core::Trigger;
+use epitome::std::compaction::{AutoCompaction, Compaction, CompactionOptions, RunPoints};
+use epitome::std::history::MemoryStore;
+use epitome::std::run::{RunOptions, RunSettings, compact};
+use epitome::std::session::AgentSession;
+use futures::executor::block_on;
+
+use crate::compaction::{auto, compacted, fill, talk};
+use crate::runs::settings;
+use crate::support::Truncating;
+
+/// The size of the request in which the first compaction was made, and the sizes of all requests.
+fn sizes(settings: &RunSettings, runs: usize) -> (Option<usize>, Vec<u64>) {
+    let (mut session, mut first, mut sizes) = (AgentSession::with_id("s"), None, Vec::new());
+    for run in 0..runs {
+        let (_, outcome) = talk(settings, &mut session, format!("question {run}"), &RunOptions::default());
+        let size = outcome.context_size.unwrap().tokens;
+        if first.is_none() && compacted(&outcome.events).is_some() {
+            first = Some(run);
+        }
+        sizes.push(size);
+    }
+    (first, sizes)
+}
+
+#[test]
+fn a_goal_a_reserve_and_a_least_amount_can_be_set_for_an_agent_and_for_a_run() {
+    let over = |options: CompactionOptions, trigger: Option<Trigger<'static>>| {
+        let mut auto = auto(1, RunPoints::default()).with_options(options);
+        auto.trigger = trigger.unwrap_or_default();
+        settings(&Arc::new(MemoryStore::new())).with_compaction(auto)
+    };
+    let small = CompactionOptions::default().with_window(1_000);
+    // By default 78 % of the window, down to half of that.
+    let (first, all) = sizes(&over(small.clone(), None), 60);
+    let after = all[first.unwrap()];
+    assert!(all.iter().all(|size| *size <= 780) && after > 300 && after <= 390 + 30, "{all:?}");
+    let (first, all) = sizes(&over(small.clone().with_goal(700), None), 60);
+    assert!(all[first.unwrap()] > 650 && all.iter().all(|size| *size <= 780), "{all:?}");
+    // What is kept free lowers the line.
+    let (first, all) = sizes(&over(small.clone().with_reserve(450), None), 60);
+    assert!(first.is_some() && all.iter().all(|size| *size <= 550), "{all:?}");
+    let (first, _) = sizes(&over(small.clone().with_reserve(u64::MAX), None), 60);
+    assert!(first.is_some(), "half of the window stays");
+    // Short turns under a trigger that always fires free less than the least amount, unless that is none.
+    let (first, _) = sizes(&over(small.clone().with_window(100_000), Some(Trigger::always())), 30);
+    assert_eq!(first, None);
+    let no_least = small.with_window(100_000).with_min_reclaim(0).with_goal(300);
+    let (first, all) = sizes(&over(no_least.clone(), Some(Trigger::always())), 30);
+    assert!(first.is_some_and(|run| run > 3) && all.iter().skip(10).all(|size| *size <= 360), "{all:?}");
+    // One run has its own.
+    let settings = over(CompactionOptions::default(), Some(Trigger::never()));
+    let mut session = AgentSession::with_id("s");
+    fill(&settings, &mut session, 20);
+    let own = auto(1, RunPoints::default()).with_options(no_least);
+    let options = RunOptions::default().with_compaction(Compaction::With(own));
+    let (_, outcome) = talk(&settings, &mut session, "And now?".into(), &options);
+    assert!(outcome.context_size.unwrap().tokens <= 360 && compacted(&outcome.events).is_some());
+    let (compactor, to) = (Truncating(Truncation::new()), CompactionOptions::default().with_goal(100));
+    let result = block_on(compact(&settings, &mut session, &compactor, to)).unwrap();
+    assert!(result.compacted_tokens.is_some_and(|tokens| tokens <= 100), "{result:?}");
+}
+
+/// Asked for from outside, and not before there is something to compact: the question stays open until then.
+#[test]
+fn a_condition_of_the_callers_own_makes_a_compaction_due() {
+    let asked = Arc::new(AtomicBool::new(true));
+    let is_asked = Arc::clone(&asked);
+    let options = CompactionOptions::default().with_goal(200).with_min_reclaim(0);
+    let auto = AutoCompaction::new(Arc::new(Truncating(Truncation::new())))
+        .with_trigger(Trigger::never())
+        .with_options(options)
+        .with_condition(move |view| view.index().messages() > 20 && is_asked.swap(false, Relaxed));
+    let settings = settings(&Arc::new(MemoryStore::new())).with_compaction(auto);
+    let (first, sizes) = sizes(&settings, 40);
+    // Two messages a run; before the twelfth there are 22.
+    assert_eq!(first, Some(11), "{sizes:?}");
+    assert!(sizes[11] <= 200 + 30 && sizes[39] > 900, "once: {sizes:?}");
+    assert!(!asked.load(Relaxed));
+}
