@@ -292,7 +292,6 @@ async fn unless_stopped<T>(updates: Option<&Updates>, future: impl Future<Output
 
 /// Ends a run that has failed. Returns why, with the providers that failed beside it.
 async fn failed(run: &mut Run<'_>, updates: Option<&Updates>, error: RunError) -> RunError {
-    tell(updates, run.events());
     let ended = run.fail().await;
     after(run, updates, ended, error).await
 }
