@@ -1,4 +1,4 @@
-//! Every command line in README and docs runs.
+//! Every command line in README and docs runs, and prints what stands behind it there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,19 @@ fn folder() -> Folder {
     folder
 }
 
-fn runs(folder: &Folder, document: &Path, line: &str) {
+/// The command lines of a document behind which stands what they print, with that.
+fn printed(text: &str) -> Vec<(String, &str)> {
+    let blocks: Vec<&str> = text.split("```").collect();
+    let of = |three: &[&'_ str]| {
+        let [shell, between, _] = three else { return None };
+        let line = shell.strip_prefix("sh\n").filter(|_| between.trim().is_empty())?;
+        command(line)
+    };
+    let shells = blocks.windows(3).enumerate().filter(|(at, _)| at % 2 == 1);
+    shells.filter_map(|(_, three)| Some((of(three)?, three[2].strip_prefix("text\n")?))).collect()
+}
+
+fn runs(folder: &Folder, document: &Path, line: &str) -> Done {
     let (line, comment) = line.split_once(" #").unwrap_or((line, ""));
     let words: Vec<_> =
         line.split(' ').skip(1).map(|word| word.trim_matches('"')).filter(|word| !word.is_empty()).collect();
@@ -74,6 +86,7 @@ fn runs(folder: &Folder, document: &Path, line: &str) {
     command.current_dir(folder.path("")).env("HOME", folder.path("")).env_remove("CLAUDE_CONFIG_DIR");
     let done = done(&mut command);
     assert_eq!(done.code, 0, "{}: `{line}` {comment}: {}", document.display(), done.err);
+    done
 }
 
 #[test]
@@ -87,10 +100,25 @@ fn command_lines_run() {
             }
             found += 1;
             match line.contains("FORMAT") {
-                true => TARGETS.iter().for_each(|to| runs(&folder, &document, &line.replace("FORMAT", to))),
-                false => runs(&folder, &document, &line),
+                true => {
+                    TARGETS.iter().for_each(|to| drop(runs(&folder, &document, &line.replace("FORMAT", to))))
+                }
+                false => drop(runs(&folder, &document, &line)),
             }
         }
     }
     assert!(found >= 12, "{found} command lines");
+}
+
+#[test]
+fn command_lines_print_what_stands_behind_them() {
+    let (folder, mut found) = (folder(), 0);
+    for document in documents() {
+        for (line, expected) in printed(&read(&document)) {
+            let done = runs(&folder, &document, &line);
+            assert_eq!((done.out + &done.err).trim(), expected.trim(), "{}: `{line}`", document.display());
+            found += 1;
+        }
+    }
+    assert!(found >= 1, "README's first command");
 }
