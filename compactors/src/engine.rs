@@ -100,6 +100,10 @@ impl Made<'_> {
 ///
 /// *If the provider has refused the request*, what is committed fits; or there is an error that says by how much it would not.
 ///
+/// *Another strategy for one pass*: a [`StrategySpec`] as the
+/// [own options](epitome_std::compaction::CompactionOptions::with_own) of the pass stands in the place of the engine's strategy. The
+/// summarizer and the fallbacks stay.
+///
 /// *Proactively* it does nothing for less than a twentieth of what there is, or than
 /// [`CompactionOptions::min_reclaim`](epitome_std::compaction::CompactionOptions::min_reclaim) where that is set: each pass voids the
 /// provider's cache. Under a
@@ -221,12 +225,20 @@ impl Engine {
         self
     }
 
+    /// The strategy that the caller names for this pass. What a service leaves is for the engine's own.
+    fn rule_of(&self, cx: &CompactionCx<'_>) -> Option<Rule> {
+        let own = cx.options().own::<StrategySpec>().filter(|_| self.service.is_none())?;
+        Some(Rule::of(own.clone()))
+    }
+
     /// The record of the first rule that leads to a request that fits; if none does, of the first that leads to any.
     async fn ready(&self, cx: &mut CompactionCx<'_>, written: &mut Written) -> Attempted {
         let (budget, pass) = (*cx.budget(), cx.pass());
         let mut too_large = None::<Ready>;
         let mut failed = None::<(&str, SessionError)>;
-        for rule in &self.rules {
+        let own = self.rule_of(cx);
+        let rules = own.iter().chain(self.rules.iter().skip(usize::from(own.is_some())));
+        for rule in rules {
             let made = rule.strategy(cx.history().live());
             let attempt = Attempt::new(self, cx);
             let recorded = Recorded(made.rule());
@@ -291,6 +303,21 @@ impl Strategy for Recorded<'_> {
     }
 }
 
+/// The record with the text that the hook of the options has the model read again, and the tokens of that.
+///
+/// The text leaves the request below the trigger and smaller than it was: no compaction is due because of it.
+async fn reloaded(
+    cx: &mut CompactionCx<'_>,
+    mut record: CompactionRecord,
+) -> Result<(CompactionRecord, Option<u64>), SessionError> {
+    let Some(hook) = cx.options().hook().cloned() else { return Ok((record, None)) };
+    let most = cx.budget().limit().min(cx.budget().trigger()).min(record.tokens_before).saturating_sub(1);
+    let tokens_max = most.saturating_sub(record.tokens_after);
+    let text = hook.reload(cx, &record, tokens_max).await?.filter(|text| !text.trim().is_empty());
+    let reloaded = text.and_then(|text| cx.history().add_text(&mut record, text, tokens_max));
+    Ok((record, reloaded))
+}
+
 fn does_not_fit(record: &CompactionRecord, budget: &Budget) -> SessionError {
     let (after, limit) = (record.tokens_after, budget.limit());
     let context =
@@ -339,13 +366,14 @@ impl Engine {
                     Err(why) => return Ok(why.into()),
                 },
             };
+            let (record, reloaded_tokens) = reloaded(cx, record).await?;
             match cx.history().commit(&record).await {
                 Ok(_) => {
                     debug!(compactor = self.name(), conflicts, "compacted");
                     written.losses().for_each(|loss| cx.lost(loss.clone()));
                     written.fell_back.take().into_iter().for_each(|fell_back| cx.fall_back(fell_back));
                     let mut result = cx.result_since(before);
-                    result.payback = payback;
+                    (result.payback, result.reloaded_tokens) = (payback, reloaded_tokens);
                     return Ok(CompactionOutcome::Compacted(result));
                 }
                 Err(error) if error.kind() == StoreErrorKind::Conflict && conflicts < CONFLICTS_MAX => {

@@ -42,6 +42,7 @@ mod error;
 mod event;
 mod finish;
 mod live;
+mod offered;
 mod partial;
 mod pass;
 mod payback;

@@ -102,7 +102,7 @@ impl Agent {
             if !is_stopped() {
                 self.ask(&mut run, options, updates).await?;
             }
-            if !is_stopped() && self.tool_runner.is_some() && !run.pending_calls().is_empty() {
+            if !is_stopped() && self.can_answer(&run) {
                 continue;
             }
             let ended = match is_stopped() {
@@ -131,7 +131,34 @@ impl Agent {
         }
     }
 
+    /// Whether there are calls, and each can be answered here.
+    fn can_answer(&self, run: &Run<'_>) -> bool {
+        let calls = run.pending_calls();
+        let is_answered = |call| self.tool_runner.is_some() || run.answers_compact_call(call);
+        !calls.is_empty() && calls.iter().all(is_answered)
+    }
+
     async fn run_tools(
+        &self,
+        run: &mut Run<'_>,
+        calls: Vec<ToolCall>,
+        updates: Option<&Updates>,
+    ) -> Result<(), RunError> {
+        let (compact, calls): (Vec<_>, Vec<_>) =
+            calls.into_iter().partition(|call| run.answers_compact_call(call));
+        if !calls.is_empty() {
+            self.run_own_tools(run, calls, updates).await?;
+        }
+        if !compact.is_empty() {
+            let results = unless_stopped(updates, run.run_compact_calls()).await.unwrap_or(Ok(Vec::new()))?;
+            if let Some(updates) = updates {
+                results.into_iter().for_each(|result| updates.push(RunUpdate::ToolResult(result)));
+            }
+        }
+        Ok(())
+    }
+
+    async fn run_own_tools(
         &self,
         run: &mut Run<'_>,
         calls: Vec<ToolCall>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use epitome_core::{Pacing, Trigger, TriggerView};
 
-use super::Compactor;
+use super::{CompactionHook, Compactor};
 use crate::history::Pins;
 use crate::message::Str;
 
@@ -79,6 +79,8 @@ pub struct AutoCompaction {
     pub spacing: u32,
     /// Within how many requests a compaction has to pay for itself. `None`, by default, is no such rule.
     pub payback: Option<u64>,
+    /// Whether the model has a tool to compact; no by default.
+    pub is_tool: bool,
     /// What the compactor is told.
     pub options: CompactionOptions,
 }
@@ -95,6 +97,7 @@ impl AutoCompaction {
             points: RunPoints::default(),
             spacing: Pacing::SPACING_TURNS,
             payback: None,
+            is_tool: false,
             options: CompactionOptions::default(),
         }
     }
@@ -184,6 +187,22 @@ impl AutoCompaction {
     #[must_use]
     pub const fn with_payback(mut self, requests: u64) -> Self {
         self.payback = Some(requests);
+        self
+    }
+
+    /// The same with a tool for the model: it may compact between two pieces of work, before a compaction is due, and name the subject
+    /// that must stay known. See [`CompactTool`](super::CompactTool). [`Agent`](crate::agent::Agent) answers its calls; in a
+    /// [`Run`](crate::run::Run) call [`run_compact_calls`](crate::run::Run::run_compact_calls).
+    ///
+    /// The model is told how much room there is: at each tenth of the limit from the fifth on, a line is added to the latest result of
+    /// a tool, as a part of its own. The line stays as it is in all later requests, so that the provider's prompt cache holds. The
+    /// limit is the size at which a compaction is due.
+    ///
+    /// A tool of the caller's with the same name stays the caller's. Where a service keeps the session there is nothing to compact, and
+    /// a call says so.
+    #[must_use]
+    pub const fn with_tool(mut self) -> Self {
+        self.is_tool = true;
         self
     }
 
@@ -296,6 +315,7 @@ pub struct CompactionOptions {
     min_reclaim: Option<u64>,
     pins: Pins,
     focus: Option<Str>,
+    hook: Option<Arc<dyn CompactionHook>>,
     own: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -348,6 +368,13 @@ impl CompactionOptions {
         self
     }
 
+    /// The same with a hook that is called before and after a compaction.
+    #[must_use]
+    pub fn with_hook(mut self, hook: Arc<dyn CompactionHook>) -> Self {
+        self.hook = Some(hook);
+        self
+    }
+
     /// The same with the compactor's own options.
     #[must_use]
     pub fn with_own<T: Any + Send + Sync>(mut self, own: T) -> Self {
@@ -393,6 +420,12 @@ impl CompactionOptions {
         self.focus.as_deref()
     }
 
+    /// The hook that is called before and after a compaction, if there is one.
+    #[must_use]
+    pub const fn hook(&self) -> Option<&Arc<dyn CompactionHook>> {
+        self.hook.as_ref()
+    }
+
     /// The compactor's own options, if they are of this type.
     #[must_use]
     pub fn own<T: Any>(&self) -> Option<&T> {
@@ -409,6 +442,7 @@ impl fmt::Debug for CompactionOptions {
             .field("min_reclaim", &self.min_reclaim)
             .field("pins", &self.pins)
             .field("focus", &self.focus.is_some())
+            .field("hook", &self.hook)
             .field("own", &self.own.is_some())
             .finish()
     }

@@ -11,7 +11,7 @@ use super::{
     Begun, CompactionOptions, Costs, Discarded, EarlyCompactor, KeptCompactor, LiveRequest, Payback,
     PaybackRule,
 };
-use crate::history::History;
+use crate::history::{History, Live};
 use crate::message::Str;
 use crate::session::{SessionError, SessionErrorKind};
 use crate::wire::Loss;
@@ -231,6 +231,12 @@ impl<'a> CompactionCx<'a> {
         self.history
     }
 
+    /// The messages that are visible in the history, and the summaries among them.
+    #[must_use]
+    pub fn live(&self) -> &[Live] {
+        self.history.live()
+    }
+
     /// What the request may take, and what is to be reached.
     #[must_use]
     pub const fn budget(&self) -> &Budget {
@@ -357,6 +363,8 @@ pub struct CompactionResult {
     pub basis: Option<Basis>,
     /// When it pays, as it was planned; `None` where there is no [`PaybackRule`].
     pub payback: Option<Payback>,
+    /// How many of the tokens are a text of the [`CompactionHook`](super::CompactionHook); `None` where there is none.
+    pub reloaded_tokens: Option<u64>,
 }
 
 impl CompactionResult {
@@ -370,6 +378,7 @@ impl CompactionResult {
             compacted_tokens: None,
             basis: None,
             payback: None,
+            reloaded_tokens: None,
         }
     }
 }

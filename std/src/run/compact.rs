@@ -140,7 +140,7 @@ impl Run<'_> {
             budget = look.early_budget;
         }
         let task = Task::of(&setup, budget, Pass::Proactive, None);
-        let Passed { outcome, remarks, discarded } = pass(&mut history, self.session, self.settings, task)
+        let Passed { outcome, remarks, discarded, .. } = pass(&mut history, self.session, self.settings, task)
             .instrument(debug_span!("compaction", point = point.as_str()))
             .await;
         self.tell_discarded(point, discarded);
@@ -192,10 +192,10 @@ impl Run<'_> {
         let task = Task::of(setup, budget, kind, request);
         async {
             let mut history = self.copy(&setup.auto).await?;
-            let Passed { outcome, remarks, discarded } =
+            let Passed { compactor, outcome, remarks, discarded } =
                 pass(&mut history, self.session, self.settings, task).await;
             self.tell_discarded(point, discarded);
-            Ok((scratch::adopt(&mut self.working, &history, setup.auto.compactor.name())?, outcome?, remarks))
+            Ok((scratch::adopt(&mut self.working, &history, &compactor)?, outcome?, remarks))
         }
         .instrument(debug_span!("compaction", point = point.as_str()))
         .await

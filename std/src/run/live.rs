@@ -15,10 +15,10 @@ use super::{
     ModelResponse, Persistence, Point, Prompt, RequestHandle, RunError, RunEvent, RunOptions, RunSettings,
     render,
 };
-use crate::compaction::AutoCompaction;
+use crate::compaction::{AutoCompaction, CompactTool};
 use crate::message::{Message, Str, ToolCall};
 use crate::provider::{ContextProvider, Providers};
-use crate::session::{AgentSession, SessionContext};
+use crate::session::{AgentSession, SessionContext, Tool};
 
 /// One exchange with an agent. See the [module](super).
 ///
@@ -98,8 +98,13 @@ impl<'a> Run<'a> {
         let input_tokens = input.iter().map(|message| count_message(message, counter).as_u64()).sum();
         let instructions = settings.instructions.iter();
         let instruction_tokens = instructions.map(|text| counter.count(text).as_u64()).sum();
-        let tools = settings.tools.iter().chain(&options.tools).cloned().collect();
         let compaction = settings.compaction.as_ref().or_else(|| settings.providers.compaction());
+        let compaction = options.compaction.resolve(compaction).cloned();
+        let mut tools: Vec<Tool> = settings.tools.iter().chain(&options.tools).cloned().collect();
+        let has_own = || tools.iter().any(|tool| tool.name.as_str() == CompactTool::NAME);
+        if compaction.as_ref().is_some_and(|auto| auto.is_tool) && !has_own() {
+            tools.push(CompactTool::definition());
+        }
         let (mut context, served) =
             (SessionContext::new(session, token, input).with_tools(tools), Served::of(session));
         if let Some(text) = &settings.instructions {
@@ -111,7 +116,7 @@ impl<'a> Run<'a> {
             settings,
             providers: settings.providers.for_run(session, &context),
             session,
-            compaction: options.compaction.resolve(compaction).cloned(),
+            compaction,
             persistence: options.persistence.unwrap_or(settings.persistence),
             tool_tokens: due::tool_tokens(context.tools(), counter),
             context,
@@ -213,13 +218,14 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// [`RunError::Misuse`] if a result answers no call; nothing is recorded then.
-    pub fn answer(&mut self, messages: Vec<Message>) -> Result<(), RunError> {
+    pub fn answer(&mut self, mut messages: Vec<Message>) -> Result<(), RunError> {
         self.check_idle()?;
         // The calls of a session that the service keeps are not all known here.
         let is_orphan = |message| !self.served.is_kept() && self.working.is_orphan(message);
         if messages.iter().any(is_orphan) {
             return Err(RunError::Misuse("a result answers no call of this session: give it the id of one"));
         }
+        self.tell_room(&mut messages);
         self.say(messages);
         Ok(())
     }
@@ -350,7 +356,7 @@ impl<'a> Run<'a> {
         self.context.response().map_or(0, |response| response.messages.len())
     }
 
-    fn say(&mut self, messages: Vec<Message>) {
+    pub(super) fn say(&mut self, messages: Vec<Message>) {
         self.context.response_mut().messages.extend(messages.iter().cloned());
         self.working.push(messages);
     }

@@ -10,10 +10,11 @@ use tracing::debug;
 use super::RunSettings;
 use super::due::{self, Measure};
 use crate::compaction::{
-    AutoCompaction, CompactionCx, CompactionOptions, CompactionOutcome, Compactor, Discarded, FellBack,
+    AutoCompaction, BeforeCompaction, CompactionCx, CompactionOptions, CompactionOutcome, Compactor, Discarded, FellBack,
     LiveRequest, PaybackRule,
 };
 use crate::history::History;
+use crate::message::Str;
 use crate::models::Cache;
 use crate::session::{AgentSession, SessionError};
 use crate::wire::Loss;
@@ -113,6 +114,8 @@ pub(super) struct Task<'a> {
 
 /// What a pass came to.
 pub(super) struct Passed {
+    /// The name of the compactor that made it.
+    pub(super) compactor: Str,
     pub(super) outcome: Result<CompactionOutcome, SessionError>,
     pub(super) remarks: Remarks,
     /// Why what was begun before is not used.
@@ -168,12 +171,33 @@ pub(super) async fn pass(
     let mut cx = task.cx(history, session, settings);
     let before = cx.measure();
     debug!(compactor = compactor.name(), messages = before.0, tokens = before.1, "compaction");
+    let mut name = Str::from(compactor.name());
     // What it may leave half done is the history's handle, which knows that it is in doubt.
-    let done = AssertUnwindSafe(async { compactor.compact(&mut cx).await }).catch_unwind().await;
+    let done = AssertUnwindSafe(compact_by(compactor, &mut cx, &mut name)).catch_unwind().await;
     let remarks = Remarks { losses: cx.losses().to_vec(), fell_back: cx.fell_back().cloned() };
     let discarded = cx.discarded();
     // The ledger learns what it has cost.
     session.ledger_for(settings.model_key(), whole);
     let outcome = done.unwrap_or_else(|_| Err(SessionError::invalid("the compactor panicked")));
-    Passed { outcome, remarks, discarded }
+    Passed { compactor: name, outcome, remarks, discarded }
+}
+
+/// Compacts as the hook of the options decides. `name` becomes that of the compactor that stands in.
+async fn compact_by(
+    compactor: &dyn Compactor,
+    cx: &mut CompactionCx<'_>,
+    name: &mut Str,
+) -> Result<CompactionOutcome, SessionError> {
+    let decision = match cx.options().hook().cloned() {
+        Some(hook) => hook.before(cx).await?,
+        None => BeforeCompaction::Proceed,
+    };
+    match decision {
+        BeforeCompaction::Proceed => compactor.compact(cx).await,
+        BeforeCompaction::Veto(reason) => Ok(CompactionOutcome::Unchanged(reason)),
+        BeforeCompaction::Replace(other) => {
+            *name = Str::from(other.name());
+            other.compact(cx).await
+        }
+    }
 }

@@ -97,7 +97,7 @@ impl Run<'_> {
     }
 
     /// The size of the next request, in the provider's tokens.
-    fn size(&mut self) -> u64 {
+    pub(super) fn size(&mut self) -> u64 {
         let (model, counted, stamp) =
             (self.settings.model_key(), self.request_tokens(), self.working.stamp());
         let budget = self.budget();

@@ -51,6 +51,8 @@ pub struct AgentSession {
     pub(crate) costs: Costs,
     /// The window of a model, if a provider has told a smaller one than was known.
     pub(crate) window_told: Option<(ModelKey, u64)>,
+    /// The largest tenth of the limit that the model was told the conversation has reached, since the latest compaction.
+    pub(crate) tenth_told: u64,
     /// The counter of the latest run, for histories that have none of their own.
     pub(crate) counter: Option<Arc<dyn TokenCounter + Send + Sync>>,
     /// A run that was dropped in the middle of an answer, to be stored when the next one begins.
@@ -159,6 +161,7 @@ impl AgentSession {
             begun: Begun::default(),
             costs: Costs::default(),
             window_told: None,
+            tenth_told: 0,
             counter: None,
             left: None,
             histories: BTreeMap::new(),
@@ -231,6 +234,7 @@ impl AgentSession {
     /// Takes note of a compaction: the latest report says nothing of what is left.
     pub const fn note_compaction(&mut self) {
         self.tally.compacted();
+        self.tenth_told = 0;
     }
 
     /// Takes note of the size of the next request.

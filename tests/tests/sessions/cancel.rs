@@ -8,7 +8,7 @@ use std::sync::Arc;
 use epitome::compactors::{ToolResultClearing, Truncation};
 use epitome::core::{OpenCallTree, Profile, Trigger, Validator, Violation};
 use epitome::std::agent::{Agent, ToolOutput};
-use epitome::std::compaction::{AutoCompaction, Compaction, Compactor, RunPoints};
+use epitome::std::compaction::{AutoCompaction, CompactTool, Compaction, Compactor, RunPoints};
 use epitome::std::history::{HistoryStore, SessionId};
 use epitome::std::message::Message;
 use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers};
@@ -34,9 +34,9 @@ pub(crate) fn drive<T>(future: impl Future<Output = T>, polls: usize) -> Option<
 }
 
 /// How often the model calls a tool in a run.
-const ROUNDS: usize = 2;
+const ROUNDS: usize = 3;
 
-/// A model that calls a tool again and again, and then answers.
+/// A model that reads, compacts, reads again, and then answers.
 fn client() -> Scripted {
     Scripted::new(|_, messages| {
         let said = texts(messages);
@@ -45,7 +45,8 @@ fn client() -> Scripted {
         let says = Message::assistant("And that is what was found in it, as far as I can see.");
         let asked = said.iter().filter(|text| text.starts_with("user: ")).count();
         let id = format!("c{asked}-{rounds}");
-        Ok(ModelResponse::new(vec![if rounds == ROUNDS { says } else { call(&id, "read") }]))
+        let name = if rounds == 1 { CompactTool::NAME } else { "read" };
+        Ok(ModelResponse::new(vec![if rounds == ROUNDS { says } else { call(&id, name) }]))
     })
 }
 
@@ -75,7 +76,8 @@ fn agent(
     providers.push_closure(counting).unwrap();
     let compaction = AutoCompaction::new(compactor)
         .with_trigger(Trigger::tokens(60))
-        .with_points(RunPoints::default().and_before_call().and_after_run());
+        .with_points(RunPoints::default().and_before_call().and_after_run())
+        .with_tool();
     let settings = RunSettings::new("a").with_providers(providers).with_persistence(persistence);
     let client = client();
     Agent::with_settings(

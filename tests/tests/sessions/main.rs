@@ -23,6 +23,7 @@ mod promised;
 mod proposal;
 mod runs;
 mod states;
+mod steering;
 mod strict;
 mod support;
 mod window;

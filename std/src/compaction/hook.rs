@@ -1,0 +1,94 @@
+//! What a caller decides around a compaction.
+
+use core::fmt;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{CompactionCx, Compactor};
+use crate::history::CompactionRecord;
+use crate::message::Str;
+use crate::session::SessionError;
+
+/// Decides before a compaction whether it is made, and says what the model needs to read again after it.
+///
+/// Set one with [`CompactionOptions::with_hook`](super::CompactionOptions::with_hook): for all runs of an agent, for one run, or for one
+/// compaction on demand. Both methods have a default that changes nothing.
+///
+/// Hooks are not called for a session whose history a service keeps.
+///
+/// *Cancel safety*: dropping a future of the hook leaves the history as it was.
+///
+/// ```
+/// use std::sync::Arc;
+/// use async_trait::async_trait;
+/// use epitome_std::compaction::{CompactionCx, CompactionHook, CompactionOptions};
+/// use epitome_std::history::CompactionRecord;
+/// use epitome_std::message::Str;
+/// use epitome_std::session::SessionError;
+///
+/// /// Shows the plan of the work again after each compaction.
+/// #[derive(Debug)]
+/// struct ReadPlanAgain;
+///
+/// #[async_trait]
+/// impl CompactionHook for ReadPlanAgain {
+///     async fn reload(
+///         &self,
+///         _: &CompactionCx<'_>,
+///         _: &CompactionRecord,
+///         tokens_max: u64,
+///     ) -> Result<Option<Str>, SessionError> {
+///         let plan = "1. Read the parser. 2. Mend the lexer.";
+///         Ok((tokens_max > 20).then(|| plan.into()))
+///     }
+/// }
+///
+/// let options = CompactionOptions::default().with_hook(Arc::new(ReadPlanAgain));
+/// assert!(options.hook().is_some());
+/// ```
+#[async_trait]
+pub trait CompactionHook: Send + Sync + fmt::Debug {
+    /// Called when a compaction is due or asked for, before anything is planned.
+    ///
+    /// # Errors
+    /// The compaction fails with the error of the hook.
+    async fn before(&self, _cx: &CompactionCx<'_>) -> Result<BeforeCompaction, SessionError> {
+        Ok(BeforeCompaction::Proceed)
+    }
+
+    /// Called when `record` is ready and not yet committed. Returns a text of at most `tokens_max` tokens that the model reads from
+    /// then on, for example the files that it works on. A longer text is left out.
+    ///
+    /// The text becomes a part of `record`: of its last summary, or in the place of the last messages that it hides. Undoing the
+    /// compaction takes the text away too. A record that only shortens messages has no place for a text, nor has one with a
+    /// summary that is not text. After a conflict with another writer the hook is called again.
+    ///
+    /// Called by the engine of `epitome-compactors`. A [`MessagesCompactor`](super::MessagesCompactor) returns such a text itself.
+    ///
+    /// # Errors
+    /// The compaction fails with the error of the hook, and the history is as it was.
+    async fn reload(
+        &self,
+        _cx: &CompactionCx<'_>,
+        _record: &CompactionRecord,
+        _tokens_max: u64,
+    ) -> Result<Option<Str>, SessionError> {
+        Ok(None)
+    }
+}
+
+/// The decision of a [`CompactionHook`] before a compaction.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub enum BeforeCompaction {
+    /// The compaction is made.
+    #[default]
+    Proceed,
+    /// The compaction is not made, for this reason. The outcome is
+    /// [`CompactionOutcome::Unchanged`](super::CompactionOutcome::Unchanged) with the reason. The next occasion calls the hook again.
+    Veto(Cow<'static, str>),
+    /// Another compactor makes the compaction.
+    Replace(Arc<dyn Compactor>),
+}

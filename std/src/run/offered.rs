@@ -1,0 +1,148 @@
+//! Compaction that the model asks for, and the room that it is told of.
+
+use epitome_core::message::Role;
+use epitome_core::{Pass, TriggerView, count_message};
+
+use super::due;
+use super::live::Run;
+use super::pass::Setup;
+use super::{Point, RunError};
+use crate::compaction::{AutoCompaction, CompactTool, CompactionOutcome};
+use crate::message::{Message, Part, Str, ToolCall, ToolResult};
+
+/// The model is told of the room at each tenth of the limit, from this one on.
+const TENTH_MIN: u64 = 5;
+
+impl Run<'_> {
+    /// Answers the calls of [`CompactTool`] that wait for a result: compacts all that would be sent, and tells the model how large it
+    /// was and is. Returns the results. [`Agent`](crate::agent::Agent) does it by itself.
+    ///
+    /// The goal is that of the options, or half of the size of the request, if that is less. The group of the call stays. A compaction
+    /// that was made a moment ago ([`AutoCompaction::spacing`]), cannot be made or changes nothing is told to the model in the result.
+    ///
+    /// # Errors
+    /// [`RunError::Misuse`] as [`Run::answer`].
+    ///
+    /// # Cancel safety
+    /// The calls have results, or can be answered again. What was compacted stays so.
+    pub async fn run_compact_calls(&mut self) -> Result<Vec<Message>, RunError> {
+        self.check_idle()?;
+        let mut results = Vec::new();
+        for call in self.compact_calls() {
+            let (text, is_error) = match self.compact_for(&call).await {
+                Ok(text) => (text, false),
+                Err(text) => (text, true),
+            };
+            let mut result = ToolResult::new(call.id, vec![Part::Text(text)]);
+            result.is_error = is_error;
+            let result = Message::new(Role::Tool, vec![Part::ToolResult(result)]);
+            self.say(vec![result.clone()]);
+            results.push(result);
+        }
+        Ok(results)
+    }
+
+    /// The calls of [`CompactTool`] that wait for a result.
+    fn compact_calls(&self) -> Vec<ToolCall> {
+        let mut calls = self.pending_calls();
+        calls.retain(|call| self.answers_compact_call(call));
+        calls
+    }
+
+    /// Whether a call is one that the run answers by itself.
+    pub(crate) fn answers_compact_call(&self, call: &ToolCall) -> bool {
+        let is_offered =
+            || self.context.tools().iter().any(|tool| tool.name == call.name && is_ours(tool.context_source()));
+        call.name.as_str() == CompactTool::NAME && self.offers().is_some() && is_offered()
+    }
+
+    /// The compaction of the run, if the model may ask for it.
+    fn offers(&self) -> Option<&AutoCompaction> {
+        self.compaction.as_ref().filter(|auto| auto.is_tool)
+    }
+
+    /// Compacts as a call asks for it. What it says is for the model, in either case.
+    async fn compact_for(&mut self, call: &ToolCall) -> Result<Str, Str> {
+        let point = Point::BeforeCall;
+        if !matches!(self.primary(), Ok(Some(_))) {
+            return Err("Nothing was compacted: this conversation is stored elsewhere.".into());
+        }
+        let Some(mut setup) = self.setup(point) else { return Err("Nothing was compacted.".into()) };
+        let size = self.size();
+        let view = TriggerView::new(self.working.index(), &setup.budget, size);
+        let pacing = self.session.pacing.with_spacing(setup.auto.spacing);
+        if pacing.permits(self.session.requests, &view).is_err() {
+            return Ok("Nothing was compacted: the last compaction was a moment ago. Go on with the work.".into());
+        }
+        let goal = setup.auto.options.goal().map_or(size / 2, |goal| goal.min(size / 2));
+        setup.auto.options = setup.auto.options.clone().with_goal(goal);
+        if let Some(focus) = CompactTool::focus(call) {
+            setup.auto.options = setup.auto.options.clone().with_focus(focus);
+        }
+        let whole = setup.budget;
+        let ledger = self.session.ledger_for(self.settings.model_key(), whole);
+        let tokens = self.working.index().tokens();
+        let budget = due::plan_budget(&whole, &setup.auto.options, None, size, tokens, ledger);
+        let (compacted, outcome, remarks) =
+            match self.pass_over_request(&setup, budget, Pass::Manual).await {
+                Ok(passed) => passed,
+                Err(error) => {
+                    self.failed(point, &error);
+                    return Err("Nothing was compacted: the compaction has failed. Go on with the work.".into());
+                }
+            };
+        let is_made = compacted && matches!(outcome, CompactionOutcome::Compacted(_));
+        self.note(point, compacted, (Ok(outcome), remarks));
+        Ok(match is_made {
+            true => {
+                let left = self.size();
+                format!("Compacted from {size} tokens. {}", room(left, self.limit(&setup))).into()
+            }
+            false => "Nothing was compacted: there is too little to gain. Go on with the work.".into(),
+        })
+    }
+
+    /// Adds to the last tool result of `messages` how much room there is, if the request with them reaches another tenth of its limit.
+    ///
+    /// What is added is a part of the result from then on, so that later requests begin with the same bytes.
+    pub(super) fn tell_room(&mut self, messages: &mut [Message]) {
+        if self.offers().is_none() || !matches!(self.primary(), Ok(Some(_))) {
+            return;
+        }
+        let is_result = |message: &&mut Message| matches!(message.parts().last(), Some(Part::ToolResult(_)));
+        let counter = &**self.settings.counter();
+        let added: u64 = messages.iter().map(|message| count_message(message, counter).as_u64()).sum();
+        let Some(message) = messages.iter_mut().rev().find(is_result) else { return };
+        let Some(setup) = self.setup(Point::BeforeCall) else { return };
+        let size = self.size().saturating_add(added);
+        let limit = self.limit(&setup);
+        let tenth = size.saturating_mul(10).checked_div(limit).unwrap_or_default();
+        if tenth < TENTH_MIN || tenth <= self.session.tenth_told {
+            return;
+        }
+        self.session.tenth_told = tenth;
+        let text = Part::Text(room(size, limit).into());
+        let mut parts = message.parts().to_vec();
+        if let Some(Part::ToolResult(result)) = parts.last_mut() {
+            result.parts = result.parts.iter().cloned().chain([text]).collect();
+        }
+        *message = message.clone().with_parts(parts);
+    }
+
+    /// The size at which a compaction is due, or that which the window allows.
+    fn limit(&self, setup: &Setup) -> u64 {
+        let whole = &setup.budget;
+        let largest = TriggerView::new(self.working.index(), whole, u64::MAX).with_token_count(u64::MAX);
+        let due = setup.auto.trigger.fired(&largest).as_ref().and_then(due::limit_of);
+        due.map_or(whole.limit(), |limit| limit.min(whole.limit()))
+    }
+}
+
+/// The room that is left, for the model.
+fn room(size: u64, limit: u64) -> String {
+    format!("[context: {size} of {limit} tokens are used; {} are left]", limit.saturating_sub(size))
+}
+
+fn is_ours(source: Option<&str>) -> bool {
+    source == CompactTool::definition().context_source()
+}
