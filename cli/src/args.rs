@@ -23,7 +23,7 @@ pub(crate) use bench::BenchArgs;
 pub(crate) use eval::{EvalArgs, PriceArgs};
 pub(crate) use names::From;
 pub(crate) use redact::RedactArgs;
-pub(crate) use session::{CopyKeyArgs, KeepArgs, OneSessionArgs, SessionArgs, SessionCommand, StoreArgs};
+pub(crate) use session::{CopyKeyArgs, KeepArgs, OneSessionArgs, PlaceArgs, SessionArgs, SessionCommand, StoreArgs};
 pub(crate) use sessions::SessionsArgs;
 pub(crate) use show::ShowArgs;
 

@@ -24,7 +24,7 @@ pub(crate) use history::RunPlace;
 pub use history::{HistoryProvider, InMemoryHistoryProvider};
 pub use hook::ContextProvider;
 pub use pipeline::Providers;
-pub(crate) use pipeline::open_history;
+pub(crate) use pipeline::{fork_history, open_history};
 pub use warning::ProviderWarning;
 
 /// The source ids that providers have unless they are given another.

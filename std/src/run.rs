@@ -35,6 +35,7 @@
 //! # }).unwrap();
 //! ```
 
+mod branch;
 mod compact;
 mod compactions;
 mod due;
@@ -57,6 +58,7 @@ mod settings;
 mod stream;
 mod working;
 
+pub use branch::branch;
 pub use compact::compact;
 pub use compactions::Compactions;
 pub use error::{PendingCall, RunError};

@@ -3,7 +3,7 @@
 use core::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args as ClapArgs, Subcommand};
+use clap::{Args as ClapArgs, Subcommand};
 use epitome::std::wire::Format;
 
 use super::{InputArgs, PlanArgs, RedactArgs, SummaryArgs, names};
@@ -61,6 +61,18 @@ pub(crate) struct KeepArgs {
     /// What was stored within this time: 90m, 12h, 30d, 8w
     #[arg(long, value_name = "TIME")]
     pub(crate) age: Option<Age>,
+}
+
+/// Where a session is rewound to, or where another one branches off.
+#[derive(Debug, ClapArgs)]
+#[group(required = true, multiple = false)]
+pub(crate) struct PlaceArgs {
+    /// The first message that does not stay: its number in the log
+    #[arg(long, value_name = "N")]
+    pub(crate) at: Option<u64>,
+    /// So many of the latest turns do not stay: requests of the user, with all that followed
+    #[arg(long, value_name = "N")]
+    pub(crate) turns: Option<NonZeroUsize>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -161,16 +173,11 @@ pub(crate) enum SessionCommand {
         revision: Option<u64>,
     },
     /// Take back a message and all that came after it: nothing is deleted, and uncompact shows it again
-    #[command(group(ArgGroup::new("where").required(true)))]
     Rewind {
         #[command(flatten)]
         session: OneSessionArgs,
-        /// The first message that is taken back: its number in the log
-        #[arg(long, value_name = "N", group = "where")]
-        at: Option<u64>,
-        /// So many of the latest turns: requests of the user, with all that followed
-        #[arg(long, value_name = "N", group = "where")]
-        turns: Option<NonZeroUsize>,
+        #[command(flatten)]
+        place: PlaceArgs,
     },
     /// Hide all that is visible, as one compaction: nothing is deleted, and uncompact shows it again
     Clear(OneSessionArgs),
@@ -203,9 +210,8 @@ pub(crate) enum SessionCommand {
     Fork {
         #[command(flatten)]
         session: OneSessionArgs,
-        /// How many messages go along: those before the number N
-        #[arg(long, value_name = "N")]
-        at: u64,
+        #[command(flatten)]
+        place: PlaceArgs,
         /// The name of the other session
         #[arg(long = "as", value_name = "ID")]
         name: String,

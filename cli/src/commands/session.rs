@@ -53,11 +53,11 @@ pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
             return expand::run(session, *revision, redact).map(|()| ExitCode::SUCCESS);
         }
         SessionCommand::Uncompact { session, revision } => undo::run(session, *revision),
-        SessionCommand::Rewind { session, at, turns } => rewind::run(session, *at, *turns),
+        SessionCommand::Rewind { session, place } => rewind::run(session, place),
         SessionCommand::Clear(session) => clear::run(session),
         SessionCommand::Retain { session, keep, dry_run } => retain::run(session, keep, *dry_run),
         SessionCommand::Prune { session, through, dry_run, .. } => prune::run(session, *through, *dry_run),
-        SessionCommand::Fork { session, at, name } => copy::fork(session, *at, name),
+        SessionCommand::Fork { session, place, name } => rewind::fork(session, place, name),
         SessionCommand::Verify(session) => copy::verify(session),
         SessionCommand::Erase { session, dry_run } => erase::run(session, *dry_run),
     }?;

@@ -132,6 +132,13 @@ fn a_session_is_copied_forked_and_verified() {
     let said = stores.session("fork", "one", &["--at", "10", "--as", "begun"]).ok();
     assert_eq!(said, "session \"begun\" begins with the first 10 messages of \"one\"\n");
     assert_eq!(stores.lines("begun").len(), 10);
+    let said = stores.session("fork", "begun", &["--turns", "1", "--as", "shorter"]).ok();
+    let (_, left) = said.split_once(" begins with the first ").unwrap();
+    let left: usize = left.split(' ').next().unwrap().parse().unwrap();
+    assert_eq!(stores.lines("shorter")[..], stores.lines("begun")[..left], "{said}");
+    assert_eq!(stores.lines("begun")[left]["message"]["role"], "user");
+    assert!(stores.session("fork", "begun", &["--turns", "99", "--as", "x"]).fails(2).contains("--turns: "));
+    assert!(stores.session("fork", "begun", &["--as", "x"]).fails(2).contains("<--at <N>|--turns <N>>"));
     assert!(stores.session("fork", "one", &["--at", "75", "--as", "x"]).fails(2).contains("head 74"));
     assert!(stores.session("fork", "one", &["--at", "1", "--as", "begun"]).fails(2).contains("give another"));
     let said = stores.session("verify", "one", &[]).ok();

@@ -4,11 +4,11 @@ use core::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use epitome_core::{ClassEstimator, TokenCounter};
+use epitome_core::{ClassEstimator, Seq, TokenCounter};
 use tracing::{Instrument, debug, debug_span};
 
 use super::{AgentInfo, ContextProvider, source_id};
-use crate::history::{History, HistoryStore, SessionId};
+use crate::history::{History, HistoryStore, HistoryStoreExt, SessionId};
 use crate::session::{AgentSession, SessionContext, SessionError, State};
 
 mod state;
@@ -233,6 +233,25 @@ impl HistoryProvider {
             Backing::Session => session.memory_store(&self.source_id, state, self.counter(session)).await?,
         };
         Ok((store, self.name(session.session_id())))
+    }
+
+    /// Begins the history of `other` with the messages before `at`. `state` is this provider's own.
+    pub(super) async fn fork(
+        &self,
+        (session, state): (&mut AgentSession, &mut State),
+        at: Seq,
+        other: &mut AgentSession,
+    ) -> Result<(), SessionError> {
+        let (store, id) = self.place(session, state).await?;
+        let to = self.name(other.session_id());
+        store.fork(&id, at, &to).await?;
+        if matches!(self.backing, Backing::Session) {
+            let (theirs, _) = self.place(other, &mut State::new()).await?;
+            let copied = store.copy(&to, &*theirs, &to).await;
+            store.delete(&to).await?;
+            copied?;
+        }
+        Ok(())
     }
 
     fn counter(&self, session: &AgentSession) -> Arc<dyn TokenCounter + Send + Sync> {

@@ -5,6 +5,7 @@ use core::panic::AssertUnwindSafe;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
+use epitome_core::Seq;
 use futures::FutureExt;
 use serde_json::Value;
 use tracing::{Instrument, debug_span, warn};
@@ -263,6 +264,17 @@ pub(crate) async fn open_history(
 ) -> Result<History, SessionError> {
     let mut lent = Lent::take(session, provider.source_id())?;
     provider.open(lent.session, &mut lent.state).await
+}
+
+/// Begins the history of `other` with the messages before `at` of that of a session.
+pub(crate) async fn fork_history(
+    provider: &HistoryProvider,
+    session: &mut AgentSession,
+    at: Seq,
+    other: &mut AgentSession,
+) -> Result<(), SessionError> {
+    let mut lent = Lent::take(session, provider.source_id())?;
+    provider.fork((lent.session, &mut lent.state), at, other).await
 }
 
 /// Calls one hook with the provider's state, which goes back into the session whatever happens.

@@ -87,22 +87,32 @@ pub(super) async fn stored_history(
     settings: &RunSettings,
     session: &mut AgentSession,
 ) -> Result<Option<History>, SessionError> {
-    let context = SessionContext::new(session, "", Vec::new());
-    session.counter = Some(Arc::clone(settings.counter()));
-    let providers = settings.providers.for_run(session, &context);
-    stored_by(&providers, session).await
+    match compacted_provider(settings, session)? {
+        Some(provider) => open_history(&provider, session).await.map(Some),
+        None => Ok(None),
+    }
 }
 
-/// What these providers have stored of a session.
-pub(super) async fn stored_by(
-    providers: &Providers,
+/// The provider of the history that a run would compact; `None` if there is no history provider.
+pub(super) fn compacted_provider(
+    settings: &RunSettings,
     session: &mut AgentSession,
-) -> Result<Option<History>, SessionError> {
+) -> Result<Option<HistoryProvider>, SessionError> {
+    let context = SessionContext::new(session, "", Vec::new());
+    session.counter = Some(Arc::clone(settings.counter()));
+    compacted_of(&settings.providers.for_run(session, &context), session)
+}
+
+/// The same of these providers.
+pub(super) fn compacted_of(
+    providers: &Providers,
+    session: &AgentSession,
+) -> Result<Option<HistoryProvider>, SessionError> {
     if session.service_session_id().is_some() {
         return Err(service_managed());
     }
     match (providers.primary_history(), skipped(providers)) {
-        (Some(primary), _) => open_history(primary, session).await.map(Some),
+        (Some(primary), _) => Ok(Some(primary.clone())),
         (None, Some(reason)) => Err(SessionError::invalid(format!("compact: {}", reason.as_str()))),
         (None, None) => Ok(None),
     }

@@ -4,12 +4,12 @@ use core::fmt;
 
 use epitome_core::{Revision, Seq};
 
-use super::compact::{stored_by, stored_history};
+use super::compact::{compacted_of, stored_history};
 use super::live::Run;
 use super::served::service_managed;
 use super::{RunError, RunSettings};
 use crate::history::{Committed, History, LogPage};
-use crate::provider::ContextProvider;
+use crate::provider::{ContextProvider, open_history};
 use crate::session::{AgentSession, SessionError, SessionErrorKind};
 
 /// The compactions of what is stored of a session: what they have hidden can be read, and the latest be undone.
@@ -219,8 +219,9 @@ impl Run<'_> {
         if self.served.is_kept() {
             return Err(service_managed().into());
         }
-        let history = stored_by(&self.providers, self.session).await?;
-        let history = history.ok_or_else(|| SessionError::invalid("there is no history provider"))?;
+        let provider = compacted_of(&self.providers, self.session)?;
+        let provider = provider.ok_or_else(|| SessionError::invalid("there is no history provider"))?;
+        let history = open_history(&provider, self.session).await?;
         Ok(Compactions { shown: self, history })
     }
 }

@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod branch;
 mod cancel;
 mod clearing;
 mod compaction;

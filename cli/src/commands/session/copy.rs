@@ -1,6 +1,5 @@
 //! `epitome session copy`, `fork` and `verify`.
 
-use epitome::core::Seq;
 use epitome::std::history::{HistoryStoreExt as _, SessionId, StoreError, StoreErrorKind};
 use futures::executor::block_on;
 use serde_json::json;
@@ -43,17 +42,8 @@ pub(super) fn run(
 }
 
 /// The name that a session is to have.
-fn given(name: &str) -> Result<&str> {
+pub(super) fn given(name: &str) -> Result<&str> {
     if name.is_empty() { Err(Failure::input("--as: a session needs a name")) } else { Ok(name) }
-}
-
-pub(super) fn fork(args: &OneSessionArgs, at: u64, name: &str) -> Result<String> {
-    let store = open(&args.store, Missing::Refuse)?;
-    exists(args, block_on(store.fork(&id(args), Seq(at), &SessionId::new(given(name)?))))?;
-    if args.json {
-        return to_json(&json!({ "session": name, "messages": at }));
-    }
-    Ok(format!("session {name:?} begins with the first {} of {:?}", counted(at, "message"), args.session))
 }
 
 pub(super) fn verify(args: &OneSessionArgs) -> Result<String> {

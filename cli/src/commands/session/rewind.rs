@@ -1,26 +1,23 @@
-//! `epitome session rewind`.
+//! `epitome session rewind` and `epitome session fork`.
 
 use core::num::NonZeroUsize;
 
 use epitome::core::{Seq, Turn};
-use epitome::std::history::{HistoryStoreExt as _, Live};
+use epitome::std::history::{HistoryStoreExt as _, Live, SessionId};
 use futures::executor::block_on;
 
-use super::copy::exists;
+use super::copy::{exists, given};
 use super::line::to_json;
 use super::store::{Missing, id, open};
 use crate::amount::counted;
-use crate::args::OneSessionArgs;
+use crate::args::{OneSessionArgs, PlaceArgs};
 use crate::failure::{Failure, Result};
 
-/// Takes back the message `at`, or so many turns, and all that came after it.
-pub(super) fn run(args: &OneSessionArgs, at: Option<u64>, turns: Option<NonZeroUsize>) -> Result<String> {
+/// Takes back a message and all that came after it.
+pub(super) fn run(args: &OneSessionArgs, place: &PlaceArgs) -> Result<String> {
     let store = open(&args.store, Missing::Refuse)?;
     let live = exists(args, block_on(store.load(&id(args))))?.live;
-    let at = match turns {
-        None => Seq(at.unwrap_or_default()),
-        Some(turns) => begins(&live, turns)?,
-    };
+    let at = seq_of(place, &live)?;
     let revision = exists(args, block_on(store.rewind(&id(args), at)))?;
     let left = exists(args, block_on(store.load(&id(args))))?.live.len();
     let hidden = live.len().saturating_sub(left) as u64;
@@ -37,6 +34,26 @@ pub(super) fn run(args: &OneSessionArgs, at: Option<u64>, turns: Option<NonZeroU
             counted(hidden, "message")
         ),
     })
+}
+
+/// Begins the session `name` with the messages before a place.
+pub(super) fn fork(args: &OneSessionArgs, place: &PlaceArgs, name: &str) -> Result<String> {
+    let store = open(&args.store, Missing::Refuse)?;
+    let live = exists(args, block_on(store.load(&id(args))))?.live;
+    let at = seq_of(place, &live)?;
+    exists(args, block_on(store.fork(&id(args), at, &SessionId::new(given(name)?))))?;
+    if args.json {
+        return to_json(&serde_json::json!({ "session": name, "messages": at.0 }));
+    }
+    Ok(format!("session {name:?} begins with the first {} of {:?}", counted(at.0, "message"), args.session))
+}
+
+/// The number of the first message that does not stay.
+fn seq_of(place: &PlaceArgs, live: &[Live]) -> Result<Seq> {
+    match place.turns {
+        None => Ok(Seq(place.at.unwrap_or_default())),
+        Some(turns) => begins(live, turns),
+    }
 }
 
 /// Where the last `turns` turns of what is visible begin.
