@@ -23,7 +23,9 @@ pub(crate) use bench::BenchArgs;
 pub(crate) use eval::{EvalArgs, PriceArgs};
 pub(crate) use names::From;
 pub(crate) use redact::RedactArgs;
-pub(crate) use session::{CopyKeyArgs, KeepArgs, OneSessionArgs, PlaceArgs, SessionArgs, SessionCommand, StoreArgs};
+pub(crate) use session::{
+    CopyKeyArgs, KeepArgs, OneSessionArgs, PlaceArgs, SessionArgs, SessionCommand, StoreArgs,
+};
 pub(crate) use sessions::SessionsArgs;
 pub(crate) use show::ShowArgs;
 
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     Validate(ValidateArgs),
     /// Write a transcript in the format of another provider, and say what has no counterpart there
     Convert(ConvertArgs),
+    /// Write a document with which a new session goes on: requests, open calls, the work so far, files
+    Handoff(HandoffArgs),
     /// List the sessions of Claude Code, Codex and Gemini CLI in the user's home
     Sessions(SessionsArgs),
     /// Keep transcripts in a store, and compact them there without losing anything
@@ -71,6 +75,7 @@ impl Command {
             Self::Compact(args) => Some(&args.redact),
             Self::Show(args) => Some(&args.redact),
             Self::Convert(args) => Some(&args.redact),
+            Self::Handoff(args) => Some(&args.redact),
             Self::Session(args) => args.command.redact(),
             _ => None,
         }
@@ -282,6 +287,27 @@ pub(crate) struct ConvertArgs {
     /// List the losses as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) redact: RedactArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct HandoffArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// What the document may have, in tokens
+    #[arg(long, value_name = "N", default_value = "4000", value_parser = tokens)]
+    pub(crate) tokens: u64,
+    /// Write there instead of standard output
+    #[arg(short, long, value_name = "OUT", default_value = "-")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) summary: SummaryArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Who counts: estimate, o200k_base, cl100k_base, o200k_harmony [default: that of --model, else estimate]
+    #[arg(long, value_name = "T")]
+    pub(crate) tokenizer: Option<String>,
     #[command(flatten)]
     pub(crate) redact: RedactArgs,
 }

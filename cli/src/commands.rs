@@ -5,6 +5,7 @@ pub(crate) mod compact;
 pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod eval;
+pub(crate) mod handoff;
 pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod show;

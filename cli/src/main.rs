@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Command::Eval(args) => commands::eval::run(args),
         Command::Validate(args) => commands::validate::run(args),
         Command::Convert(args) => commands::convert::run(args),
+        Command::Handoff(args) => commands::handoff::run(args),
         Command::Sessions(args) => commands::sessions::run(args),
         Command::Session(args) => commands::session::run(args),
     };

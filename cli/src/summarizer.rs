@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use epitome::compactors::{Instructions, PromptedSummarizer, Summarizer, SummaryWriter};
+use epitome::compactors::{Instructions, PromptedSummarizer, Summarizer, SummaryError, SummaryWriter};
 use epitome::core::{Plan, SummaryGap, TokenCounter, Tokens, Writer};
 use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
 use epitome::std::message::Message;
@@ -79,6 +79,22 @@ pub(crate) fn write(
             .map_err(|error| Failure::new(code::IO, format!("{}: {error}", place(&gap))))
     });
     written.collect()
+}
+
+/// Has the document of a handoff written: without a summarizer, of what was said alone.
+pub(crate) fn handoff(
+    messages: &[&Message],
+    summarizer: Option<&Prompted>,
+    counter: &(dyn TokenCounter + Send + Sync),
+    tokens_max: Tokens,
+) -> Result<String> {
+    let focus = summarizer.and_then(|summarizer| summarizer.focus.as_deref());
+    let summarizer = summarizer.map(|summarizer| &summarizer.model as &dyn Summarizer);
+    let writer = SummaryWriter::new(counter).with_summarizer(summarizer).with_focus(focus);
+    block_on(writer.handoff(messages, tokens_max)).map_err(|error| match error {
+        SummaryError::NoRoom { .. } => Failure::input(format!("--tokens: {error}")),
+        _ => Failure::new(code::IO, format!("--summarizer: {error}")),
+    })
 }
 
 /// Who was to write, and in the place of which messages.

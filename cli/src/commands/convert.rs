@@ -133,7 +133,7 @@ impl Conversions {
     }
 }
 
-fn messages(transcript: &mut Transcript<'_>, input: &Input) -> Result<Vec<Message>> {
+pub(super) fn messages(transcript: &mut Transcript<'_>, input: &Input) -> Result<Vec<Message>> {
     let mut messages = Vec::with_capacity(transcript.len());
     transcript.for_each(|view| {
         messages.push(view.to_message().map_err(|error| Failure::wire(input.path(), &error))?);

@@ -21,6 +21,7 @@ mod evidence;
 mod explain;
 mod foreign;
 mod formats;
+mod handoff;
 mod homes;
 mod hostile;
 mod inspect;

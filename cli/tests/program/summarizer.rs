@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 use super::support::*;
 
 /// What was asked: the line of the request, its headers, its body.
-type Asked = (String, Vec<String>, Value);
+pub(crate) type Asked = (String, Vec<String>, Value);
 
 /// An endpoint that answers one request after another, each with its status and body, and tells what it was asked.
-struct Endpoint {
-    url: String,
+pub(crate) struct Endpoint {
+    pub(crate) url: String,
     served: JoinHandle<Vec<Asked>>,
 }
 
 impl Endpoint {
-    fn new(answers: Vec<(u16, String)>) -> Self {
+    pub(crate) fn new(answers: Vec<(u16, String)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let served = std::thread::spawn(move || {
@@ -49,12 +49,12 @@ impl Endpoint {
         Self { url, served }
     }
 
-    fn asked(self) -> Vec<Asked> {
+    pub(crate) fn asked(self) -> Vec<Asked> {
         self.served.join().unwrap()
     }
 }
 
-fn answer(text: &str) -> (u16, String) {
+pub(crate) fn answer(text: &str) -> (u16, String) {
     let message = json!({"role": "assistant", "content": text});
     (200, json!({"choices": [{"index": 0, "message": message}], "usage": {"prompt_tokens": 9, "completion_tokens": 2}}).to_string())
 }

@@ -105,7 +105,7 @@ const fn word_of(kind: MediaKind) -> &'static str {
 }
 
 /// The head and the tail of a text that has more than `max` bytes.
-fn cut(text: &str, max: usize) -> String {
+pub(super) fn cut(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.into();
     }

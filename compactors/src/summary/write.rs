@@ -141,6 +141,26 @@ impl<'a> SummaryWriter<'a> {
         self
     }
 
+    pub(super) const fn counter(&self) -> &'a (dyn TokenCounter + Send + Sync) {
+        self.counter
+    }
+
+    pub(super) const fn summarizer(&self) -> Option<&'a dyn Summarizer> {
+        self.summarizer
+    }
+
+    /// The request with the focus, the next request and the costs of this writer.
+    pub(super) const fn asked_as_here<'r>(&self, request: SummaryRequest<'r>) -> SummaryRequest<'r>
+    where
+        'a: 'r,
+    {
+        let request = request.with_focus(self.focus).with_live(self.live);
+        match self.costs {
+            Some(costs) => request.with_costs(costs),
+            None => request,
+        }
+    }
+
     /// Writes what is to stand in a gap of a plan, and says how many tokens it has as a message of the model. `messages` are
     /// those of the plan's index, each at its position.
     ///
@@ -180,13 +200,8 @@ impl<'a> SummaryWriter<'a> {
             (None, _) => return Err(SummaryError::NoRoom { allowance: gap.allowance }),
         };
         let previous = Some(earlier.prose.as_str()).filter(|prose| !prose.is_empty());
-        let mut request = SummaryRequest::new(&groups, room(&around), self.counter)
-            .with_previous(previous)
-            .with_focus(self.focus)
-            .with_live(self.live);
-        if let Some(costs) = self.costs {
-            request = request.with_costs(costs);
-        }
+        let request = SummaryRequest::new(&groups, room(&around), self.counter).with_previous(previous);
+        let request = self.asked_as_here(request);
         if gap.writer == Writer::Digest {
             return self.digest(allowance, request, around);
         }
@@ -277,7 +292,7 @@ impl<'a> SummaryWriter<'a> {
     }
 
     /// Asks the summarizer, which may fail in any way.
-    async fn ask(&self, request: &SummaryRequest<'_>) -> Result<String, SummaryError> {
+    pub(super) async fn ask(&self, request: &SummaryRequest<'_>) -> Result<String, SummaryError> {
         let Some(summarizer) = self.summarizer else {
             return Err(SummaryError::Failed("there is no summarizer".into()));
         };
@@ -416,21 +431,21 @@ struct Covered<'a> {
 }
 
 /// Whether a component has added a message, rather than somebody said it.
-fn is_added(message: &Message) -> bool {
+pub(super) fn is_added(message: &Message) -> bool {
     matches!(message.attribution().source, SourceKind::Context | SourceKind::Tool | SourceKind::Compaction)
 }
 
 /// Whether a message is what a user asks.
-fn asks(message: &Message) -> bool {
+pub(super) fn asks(message: &Message) -> bool {
     message.role() == Role::User && !is_added(message) && !message.parts().iter().all(is_result)
 }
 
-const fn is_result(part: &Part) -> bool {
+pub(super) const fn is_result(part: &Part) -> bool {
     matches!(part, Part::ToolResult(_))
 }
 
 /// Whether a message of the model says something and calls nothing.
-fn answers(message: &Message) -> bool {
+pub(super) fn answers(message: &Message) -> bool {
     let calls = message.parts().iter().any(|part| matches!(part, Part::ToolCall(_)));
     let says = message.parts().iter().any(|part| matches!(part, Part::Text(text) if !text.trim().is_empty()));
     says && !calls

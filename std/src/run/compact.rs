@@ -150,9 +150,10 @@ impl Run<'_> {
             budget = look.early_budget;
         }
         let task = Task::of(&setup, budget, Pass::Proactive, None);
-        let Passed { outcome, remarks, discarded, .. } = pass(&mut history, self.session, self.settings, task)
-            .instrument(debug_span!("compaction", point = point.as_str()))
-            .await;
+        let Passed { outcome, remarks, discarded, .. } =
+            pass(&mut history, self.session, self.settings, task)
+                .instrument(debug_span!("compaction", point = point.as_str()))
+                .await;
         self.tell_discarded(point, discarded);
         let compacted = history.revision() != stamp.revision;
         // After a failure nobody knows what it shows: who needs it loads it again.

@@ -51,8 +51,9 @@ impl Run<'_> {
 
     /// Whether a call is one that the run answers by itself.
     pub(crate) fn answers_compact_call(&self, call: &ToolCall) -> bool {
-        let is_offered =
-            || self.context.tools().iter().any(|tool| tool.name == call.name && is_ours(tool.context_source()));
+        let is_offered = || {
+            self.context.tools().iter().any(|tool| tool.name == call.name && is_ours(tool.context_source()))
+        };
         call.name.as_str() == CompactTool::NAME && self.offers().is_some() && is_offered()
     }
 
@@ -72,7 +73,9 @@ impl Run<'_> {
         let view = TriggerView::new(self.working.index(), &setup.budget, size);
         let pacing = self.session.pacing.with_spacing(setup.auto.spacing);
         if pacing.permits(self.session.requests, &view).is_err() {
-            return Ok("Nothing was compacted: the last compaction was a moment ago. Go on with the work.".into());
+            return Ok(
+                "Nothing was compacted: the last compaction was a moment ago. Go on with the work.".into()
+            );
         }
         let goal = setup.auto.options.goal().map_or(size / 2, |goal| goal.min(size / 2));
         setup.auto.options = setup.auto.options.clone().with_goal(goal);
@@ -83,14 +86,13 @@ impl Run<'_> {
         let ledger = self.session.ledger_for(self.settings.model_key(), whole);
         let tokens = self.working.index().tokens();
         let budget = due::plan_budget(&whole, &setup.auto.options, None, size, tokens, ledger);
-        let (compacted, outcome, remarks) =
-            match self.pass_over_request(&setup, budget, Pass::Manual).await {
-                Ok(passed) => passed,
-                Err(error) => {
-                    self.failed(point, &error);
-                    return Err("Nothing was compacted: the compaction has failed. Go on with the work.".into());
-                }
-            };
+        let (compacted, outcome, remarks) = match self.pass_over_request(&setup, budget, Pass::Manual).await {
+            Ok(passed) => passed,
+            Err(error) => {
+                self.failed(point, &error);
+                return Err("Nothing was compacted: the compaction has failed. Go on with the work.".into());
+            }
+        };
         let is_made = compacted && matches!(outcome, CompactionOutcome::Compacted(_));
         self.note(point, compacted, (Ok(outcome), remarks));
         Ok(match is_made {

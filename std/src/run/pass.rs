@@ -10,8 +10,8 @@ use tracing::debug;
 use super::RunSettings;
 use super::due::{self, Measure};
 use crate::compaction::{
-    AutoCompaction, BeforeCompaction, CompactionCx, CompactionOptions, CompactionOutcome, Compactor, Discarded, FellBack,
-    LiveRequest, PaybackRule,
+    AutoCompaction, BeforeCompaction, CompactionCx, CompactionOptions, CompactionOutcome, Compactor,
+    Discarded, FellBack, LiveRequest, PaybackRule,
 };
 use crate::history::History;
 use crate::message::Str;

@@ -49,7 +49,10 @@ fn a_branch_begins_with_the_turns_before_and_both_go_on_for_themselves() {
         assert_ne!(late.session_id(), session.session_id());
         late = AgentSession::from_dict(late.to_dict().unwrap()).unwrap();
         let (early, late, whole) = (sent(&mut early), sent(&mut late), sent(&mut session));
-        assert_eq!((early.len(), &early[..1]), (7, &[format!("user: 0: {}", "where is it? ".repeat(10))][..]));
+        assert_eq!(
+            (early.len(), &early[..1]),
+            (7, &[format!("user: 0: {}", "where is it? ".repeat(10))][..])
+        );
         assert_eq!(late.len() + 2, whole.len(), "the last turn is missing");
         assert_eq!(late[..late.len() - 1], whole[..late.len() - 1]);
         assert!(whole.len() < 20, "it was compacted: {whole:?}");
@@ -72,6 +75,10 @@ fn a_place_where_nothing_begins_is_refused() {
     assert_eq!([0, 5].map(|at| kind(&mut session, at)), [SessionErrorKind::Invalid; 2]);
     let mut served = agent.get_session("thread_1", None);
     assert_eq!(kind(&mut served, 1), SessionErrorKind::Invalid);
-    let bare = RunSettings::new("a").with_provider(HistoryProvider::in_memory().load_messages(false)).unwrap();
-    assert_eq!(block_on(branch(&bare, &mut session, Seq(1))).map(|_| ()).unwrap_err().kind(), SessionErrorKind::Invalid);
+    let bare =
+        RunSettings::new("a").with_provider(HistoryProvider::in_memory().load_messages(false)).unwrap();
+    assert_eq!(
+        block_on(branch(&bare, &mut session, Seq(1))).map(|_| ()).unwrap_err().kind(),
+        SessionErrorKind::Invalid
+    );
 }

@@ -11,8 +11,8 @@ use epitome::core::Trigger;
 use epitome::core::message::Role;
 use epitome::std::agent::{Agent, RunUpdate, ToolOutput};
 use epitome::std::compaction::{
-    AutoCompaction, BeforeCompaction, Compaction, CompactTool, CompactionCx, CompactionHook, CompactionOptions,
-    RunPoints,
+    AutoCompaction, BeforeCompaction, CompactTool, Compaction, CompactionCx, CompactionHook,
+    CompactionOptions, RunPoints,
 };
 use epitome::std::history::{CompactionRecord, HistoryStore, MemoryStore, SessionId};
 use epitome::std::message::{Message, Part, Str, ToolCall};
@@ -172,7 +172,10 @@ fn the_tool_needs_no_runner() {
     let mut session = agent.create_session(Some("s"), None);
     let outcome = block_on(agent.run(&mut session, "Go.", &RunOptions::default())).unwrap();
     let said = texts(&outcome.response.messages);
-    assert_eq!(said[1], "tool: result k1: Nothing was compacted: there is too little to gain. Go on with the work.");
+    assert_eq!(
+        said[1],
+        "tool: result k1: Nothing was compacted: there is too little to gain. Go on with the work."
+    );
     assert_eq!(said[2], "assistant: Done.");
 }
 
@@ -239,9 +242,7 @@ fn steered(hook: &Arc<Steering>) -> (Arc<MemoryStore>, Agent, AgentSession, Vec<
 fn a_hook_may_veto_a_compaction_or_have_another_make_it() {
     let hook = Arc::new(Steering { veto: true, ..Steering::default() });
     let (store, _, _, events) = steered(&hook);
-    let told = |event: &RunEvent| {
-        matches!(event, RunEvent::Unchanged { reason, .. } if reason == "in the middle of a commit")
-    };
+    let told = |event: &RunEvent| matches!(event, RunEvent::Unchanged { reason, .. } if reason == "in the middle of a commit");
     assert!(events.iter().any(told) && compactions(&events) == 0, "{events:?}");
     assert_eq!((shown(&*store, "s").len(), hook.asked.load(Relaxed)), (42, 2), "before the run and the call");
 
@@ -290,9 +291,8 @@ fn a_text_without_room_is_left_out_and_a_hook_that_fails_leaves_the_history() {
 
     let hook = Arc::new(Steering { fails: true, ..Steering::default() });
     let (store, _, _, events) = steered(&hook);
-    let failed = |event: &&RunEvent| {
-        matches!(event, RunEvent::Failed { kind: SessionErrorKind::Unavailable, .. })
-    };
+    let failed =
+        |event: &&RunEvent| matches!(event, RunEvent::Failed { kind: SessionErrorKind::Unavailable, .. });
     assert!(events.iter().any(|event| failed(&event)), "{events:?}");
     assert_eq!(shown(&*store, "s").len(), 42);
 }

@@ -1,0 +1,40 @@
+//! `epitome handoff`: a document with which a new session goes on.
+
+use std::process::ExitCode;
+
+use epitome::core::Tokens;
+use epitome::std::message::Message;
+
+use crate::args::HandoffArgs;
+use crate::failure::{Failure, Result};
+use crate::redact::Redactor;
+use crate::transcript::Input;
+use crate::{model, output, summarizer};
+
+use super::convert::messages;
+
+/// What counts where no model is named.
+const ESTIMATE: &str = "estimate";
+
+pub(crate) fn run(args: &HandoffArgs) -> Result<ExitCode> {
+    if args.input.each {
+        return Err(Failure::input("--each: a handoff is of one conversation: name it with --at"));
+    }
+    let found = model::find(&args.model)?;
+    let counter = model::counter(found.as_ref(), args.tokenizer.as_deref(), ESTIMATE)?;
+    let summarizer = summarizer::open(&args.summary, args.model.model.as_deref())?;
+    let input = Input::open(&args.input)?;
+    let mut said = messages(&mut input.conversation(&args.input)?, &input)?;
+    let mut redactor = Redactor::new(&args.redact)?;
+    if let Some(redactor) = &mut redactor {
+        said = said.into_iter().map(|message| redactor.message(message)).collect();
+    }
+    let said: Vec<&Message> = said.iter().collect();
+    let tokens_max = Tokens(u32::try_from(args.tokens).unwrap_or(u32::MAX));
+    let document = summarizer::handoff(&said, summarizer.as_ref(), &*counter, tokens_max)?;
+    output::write_private(&args.output, |out| out.write_all(document.as_bytes()))?;
+    if let Some(redactor) = &redactor {
+        redactor.found().tell();
+    }
+    Ok(ExitCode::SUCCESS)
+}
