@@ -167,7 +167,7 @@ impl AutoCompaction {
     ///
     /// *After idle time*: if the provider's cache has expired since the session's last request, the next request is written anew,
     /// compacted or not. A compaction is then due earlier: at the line of [`AutoCompaction::early`], with the goal that the trigger
-    /// has. The session notes the time of its last request under a rule, also when it is written and read again. A session without
+    /// has. The session notes the time of its last request, also when it is written and read again. A session without
     /// such a note counts as one with a warm cache, and so does each session of a provider that publishes no lifetime.
     ///
     /// *Which compactors*: those that apply the rule of their context ([`CompactionCx::payback`](super::CompactionCx::payback)),

@@ -87,8 +87,9 @@ pub struct RunSettings {
     model_counter: Arc<dyn TokenCounter + Send + Sync>,
     /// Names sessions and runs; by default random UUIDs.
     pub ids: Arc<dyn IdSource>,
-    /// The clock that tells how long a session was idle, for a [`PaybackRule`](crate::compaction::PaybackRule): by default the
-    /// system's, as in [`History::with_clock`](crate::history::History::with_clock). Without a rule it is not read.
+    /// The clock that tells how long a session was idle: by default the system's, as in
+    /// [`History::with_clock`](crate::history::History::with_clock). It is read for models whose provider says how long it caches a
+    /// request.
     pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
 

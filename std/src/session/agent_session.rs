@@ -40,7 +40,7 @@ pub struct AgentSession {
     /// When to stop trying to compact, by requests.
     pub(crate) pacing: Pacing,
     pub(crate) requests: u32,
-    /// The time of its last request, if that was made under a rule that a compaction has to pay.
+    /// The time of its last request, if the provider says how long it caches that.
     pub(crate) requested: Option<Timestamp>,
     /// What a service has left of the session that it keeps under this id, for the next run to begin a new one with: the run
     /// that asked for it has had no answer.

@@ -106,10 +106,28 @@ fn what_pays_is_compacted_at_the_trigger_and_tells_when_it_pays() {
 }
 
 #[test]
-fn without_a_rule_nothing_is_told_and_nobody_looks_at_the_clock() {
-    let settings = settings(auto(40_000), &Minutes::default()).with_clock(|| panic!("nobody has to know"));
-    let (_, events) = first_compaction(&settings, &mut AgentSession::with_id("s"));
-    assert_eq!(compacted(&events), Some(None));
+fn without_a_rule_nothing_is_told_and_without_a_lifetime_nobody_looks_at_the_clock() {
+    let mut unpublished = prices();
+    unpublished.lifetime = None;
+    let settings = settings(auto(40_000), &Minutes::default())
+        .with_model_row(model(Some(unpublished)))
+        .with_clock(|| panic!("nobody has to know"));
+    let mut session = AgentSession::with_id("s");
+    let (_, events) = first_compaction(&settings, &mut session);
+    assert_eq!((compacted(&events), settings.cache_expires_at(&session)), (Some(None), None));
+}
+
+/// Also after the session was written and read again.
+#[test]
+fn a_session_knows_when_its_cache_is_lost() {
+    let minutes = Minutes::default();
+    let settings = settings(auto(40_000), &minutes);
+    let mut session = AgentSession::with_id("s");
+    turn(&settings, &mut session);
+    minutes.pass(3);
+    turn(&settings, &mut session);
+    session = AgentSession::from_dict(session.to_dict().unwrap()).unwrap();
+    assert_eq!(settings.cache_expires_at(&session), Some(Timestamp((3 + 5) * 60_000)));
 }
 
 #[test]
