@@ -17,12 +17,12 @@ mod warning;
 mod tests;
 
 pub use agent_info::{AgentInfo, NamedAgent};
-pub use closure::{ClosureProvider, Hook, HookFuture};
+pub use closure::{ClosureProvider, HookFn, HookFuture, boxed_hook};
 pub use compaction::CompactionProvider;
 pub use error::{Failures, HookName, ProviderError};
 pub(crate) use history::RunPlace;
 pub use history::{HistoryProvider, InMemoryHistoryProvider};
-pub use hook::ContextProvider;
+pub use hook::{ContextProvider, Hook};
 pub use pipeline::Providers;
 pub(crate) use pipeline::{fork_history, open_history};
 pub use warning::ProviderWarning;

@@ -14,7 +14,7 @@ use epitome::core::message::Role;
 use epitome::std::compaction::{AutoCompaction, CompactionCx, CompactionOutcome, Compactor, RunPoints};
 use epitome::std::history::{HistoryStore, MemoryStore};
 use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers};
+use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers, boxed_hook};
 use epitome::std::run::{ModelResponse, Run, RunOptions, RunSettings};
 use epitome::std::session::{AgentSession, FileSessionStore, SessionError, SessionErrorKind, SessionStore};
 use futures::executor::block_on;
@@ -108,13 +108,13 @@ fn settings(store: &Arc<dyn HistoryStore>) -> RunSettings {
     providers.push(HistoryProvider::new("memory", Arc::clone(store))).unwrap();
     let audit = HistoryProvider::new("audit", Arc::new(MemoryStore::new()) as Arc<dyn HistoryStore>);
     providers.push(audit.load_messages(false)).unwrap();
-    let context = ClosureProvider::before_run(|hook| {
+    let context = ClosureProvider::before_run(boxed_hook(|hook| {
         Box::pin(async move {
             hook.context.extend_messages("rag", [Message::user(SECRET)]);
             hook.state.insert("said".into(), SECRET.into());
             Ok(())
         })
-    });
+    }));
     providers.push(context.with_source_id("rag")).unwrap();
     let clearing = AutoCompaction::new(Arc::new(Clearing))
         .with_trigger(Trigger::tokens(60))

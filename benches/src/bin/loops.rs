@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
 
 use core::fmt;
+use core::future::ready;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
@@ -117,7 +118,7 @@ fn run_loop(strategy: &str, turns: usize) -> Looped {
         let page = Message::user("A page of a handbook, for this question alone. ".repeat(12));
         let label = page.attribution().clone().with_label(LABEL_EPHEMERAL);
         hook.context.extend_messages("handbook", vec![page.with_attribution(label)]);
-        Box::pin(async { Ok(()) })
+        ready(Ok(()))
     });
     providers.push_closure(look_up).unwrap();
     let settings = RunSettings::new("agent").with_providers(providers).with_compaction(auto);

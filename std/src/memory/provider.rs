@@ -12,8 +12,8 @@ use super::retrieval::{self, text_of};
 use super::{FOUND_MAX, Memory, MemoryManager, MemoryQuery};
 use crate::history::SessionId;
 use crate::message::Message;
-use crate::provider::{AgentInfo, ContextProvider, source_id};
-use crate::session::{AgentSession, SessionContext, SessionError, State};
+use crate::provider::{ContextProvider, Hook, source_id};
+use crate::session::SessionError;
 
 /// Before a run, adds the memories that fit what the user says; after it, keeps what the user and the model have said.
 ///
@@ -100,13 +100,8 @@ impl ContextProvider for MemoryContextProvider {
         &self.source_id
     }
 
-    async fn before_run(
-        &self,
-        _agent: &dyn AgentInfo,
-        _session: &mut AgentSession,
-        context: &mut SessionContext,
-        _state: &mut State,
-    ) -> Result<(), SessionError> {
+    async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { context, .. } = hook;
         let texts: Vec<String> =
             context.input_messages().iter().filter(|it| it.role() == Role::User).map(text_of).collect();
         let loaded = context.context_messages().iter().filter(|it| it.loaded).flat_map(|it| &it.messages);
@@ -118,13 +113,8 @@ impl ContextProvider for MemoryContextProvider {
         Ok(())
     }
 
-    async fn after_run(
-        &self,
-        _agent: &dyn AgentInfo,
-        _session: &mut AgentSession,
-        context: &mut SessionContext,
-        _state: &mut State,
-    ) -> Result<(), SessionError> {
+    async fn after_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { context, .. } = hook;
         let response = context.response().iter().flat_map(|response| &response.messages).collect::<Vec<_>>();
         let said = context.input_messages().iter().chain(response);
         let memories: Vec<Memory> = said.filter_map(memory_of).collect();

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::FOUND_MAX;
 use crate::message::{Attribution, Message, Part, Str};
-use crate::provider::{AgentInfo, ContextProvider};
-use crate::session::{AgentSession, SessionContext, SessionError, State};
+use crate::provider::{ContextProvider, Hook};
+use crate::session::{SessionContext, SessionError, State};
 
 /// Finds texts for a query: an application's index, vector store or search service.
 ///
@@ -163,13 +163,8 @@ impl ContextProvider for RetrievalProvider {
         &self.source_id
     }
 
-    async fn before_run(
-        &self,
-        _agent: &dyn AgentInfo,
-        _session: &mut AgentSession,
-        context: &mut SessionContext,
-        state: &mut State,
-    ) -> Result<(), SessionError> {
+    async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { context, state, .. } = hook;
         let query = self.query(context, state);
         if query.is_empty() {
             return Ok(());
@@ -184,13 +179,8 @@ impl ContextProvider for RetrievalProvider {
         Ok(())
     }
 
-    async fn after_run(
-        &self,
-        _agent: &dyn AgentInfo,
-        _session: &mut AgentSession,
-        context: &mut SessionContext,
-        state: &mut State,
-    ) -> Result<(), SessionError> {
+    async fn after_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { context, state, .. } = hook;
         let Some(window) = self.buffer_window else { return Ok(()) };
         // A repeated call finds the run in the buffer already.
         let token = Value::from(context.run_token());

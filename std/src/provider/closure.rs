@@ -1,4 +1,4 @@
-//! Closures as providers.
+//! Functions as providers.
 
 use core::fmt;
 use core::future::Future;
@@ -6,40 +6,70 @@ use core::pin::Pin;
 
 use async_trait::async_trait;
 
-use super::{AgentInfo, ContextProvider, HookName, source_id};
-use crate::session::{AgentSession, SessionContext, SessionError, State};
+use super::{ContextProvider, Hook, HookName, source_id};
+use crate::session::SessionError;
 
-/// What a hook is called with.
-#[expect(missing_debug_implementations, reason = "it lends what is said")]
-#[non_exhaustive]
-pub struct Hook<'a> {
-    /// Who runs.
-    pub agent: &'a dyn AgentInfo,
-    /// The session.
-    pub session: &'a mut AgentSession,
-    /// The run.
-    pub context: &'a mut SessionContext,
-    /// The provider's own state in the session.
-    pub state: &'a mut State,
-}
-
-/// What a hook that is a closure returns.
+/// What a hook that is a boxed closure returns.
 pub type HookFuture<'a> = Pin<Box<dyn Future<Output = Result<(), SessionError>> + Send + 'a>>;
 
-/// A closure as a provider: one hook, and a source id that is `decorated` unless it is given another.
+/// A function that can be a hook: an `async fn` with a [`Hook`] as its only argument, or a closure that returns a future.
+///
+/// It is implemented for all of them. A closure that both awaits and borrows from its hook needs [`boxed_hook`].
+pub trait HookFn<'a>: Send + Sync {
+    /// What it returns.
+    type Future: Future<Output = Result<(), SessionError>> + Send + 'a;
+
+    /// Calls the function.
+    fn call(&self, hook: Hook<'a>) -> Self::Future;
+}
+
+impl<'a, F, T> HookFn<'a> for F
+where
+    F: Fn(Hook<'a>) -> T + Send + Sync,
+    T: Future<Output = Result<(), SessionError>> + Send + 'a,
+{
+    type Future = T;
+
+    fn call(&self, hook: Hook<'a>) -> T {
+        self(hook)
+    }
+}
+
+/// The same closure: tells the compiler that its future borrows from the hook.
+///
+/// ```
+/// use epitome_std::provider::{ClosureProvider, boxed_hook};
+///
+/// let city = String::from("Lisbon");
+/// let weather = ClosureProvider::before_run(boxed_hook(move |hook| {
+///     let text = format!("The user is in {city}.");
+///     Box::pin(async move {
+///         hook.context.extend_instructions("weather", [text]);
+///         Ok(())
+///     })
+/// }));
+/// ```
+pub const fn boxed_hook<F>(run: F) -> F
+where
+    F: for<'a> Fn(Hook<'a>) -> HookFuture<'a> + Send + Sync,
+{
+    run
+}
+
+/// A function as a provider: one hook, and a source id that is `decorated` unless it is given another.
 ///
 /// ```
 /// use epitome_std::provider::{ClosureProvider, Hook, Providers};
+/// use epitome_std::session::SessionError;
 ///
-/// let clock = ClosureProvider::before_run(|hook: Hook<'_>| {
-///     Box::pin(async move {
-///         hook.context.extend_instructions("clock", ["It is noon."]);
-///         Ok(())
-///     })
-/// });
+/// async fn clock(hook: Hook<'_>) -> Result<(), SessionError> {
+///     hook.context.extend_instructions("clock", ["It is noon."]);
+///     Ok(())
+/// }
+///
 /// let mut providers = Providers::default();
-/// providers.push(clock.with_source_id("clock"))?;
-/// # Ok::<(), epitome_std::session::SessionError>(())
+/// providers.push(ClosureProvider::before_run(clock).with_source_id("clock"))?;
+/// # Ok::<(), SessionError>(())
 /// ```
 pub struct ClosureProvider {
     source_id: Box<str>,
@@ -51,13 +81,13 @@ pub struct ClosureProvider {
 
 impl ClosureProvider {
     /// `run` before the model is called.
-    pub fn before_run(run: impl for<'a> Fn(Hook<'a>) -> HookFuture<'a> + Send + Sync + 'static) -> Self {
-        Self::new(HookName::BeforeRun, Box::new(run))
+    pub fn before_run(run: impl for<'a> HookFn<'a> + 'static) -> Self {
+        Self::new(HookName::BeforeRun, run)
     }
 
     /// `run` after the model has answered.
-    pub fn after_run(run: impl for<'a> Fn(Hook<'a>) -> HookFuture<'a> + Send + Sync + 'static) -> Self {
-        Self::new(HookName::AfterRun, Box::new(run))
+    pub fn after_run(run: impl for<'a> HookFn<'a> + 'static) -> Self {
+        Self::new(HookName::AfterRun, run)
     }
 
     /// The same under another source id.
@@ -79,7 +109,8 @@ impl ClosureProvider {
         }
     }
 
-    fn new(hook: HookName, run: Box<dyn for<'a> Fn(Hook<'a>) -> HookFuture<'a> + Send + Sync>) -> Self {
+    fn new(hook: HookName, run: impl for<'a> HookFn<'a> + 'static) -> Self {
+        let run = Box::new(boxed_hook(move |hook| Box::pin(run.call(hook))));
         Self { source_id: source_id::DECORATED.into(), named: false, hook, run }
     }
 
@@ -95,24 +126,12 @@ impl ContextProvider for ClosureProvider {
         &self.source_id
     }
 
-    async fn before_run(
-        &self,
-        agent: &dyn AgentInfo,
-        session: &mut AgentSession,
-        context: &mut SessionContext,
-        state: &mut State,
-    ) -> Result<(), SessionError> {
-        self.at(HookName::BeforeRun, Hook { agent, session, context, state }).await
+    async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        self.at(HookName::BeforeRun, hook).await
     }
 
-    async fn after_run(
-        &self,
-        agent: &dyn AgentInfo,
-        session: &mut AgentSession,
-        context: &mut SessionContext,
-        state: &mut State,
-    ) -> Result<(), SessionError> {
-        self.at(HookName::AfterRun, Hook { agent, session, context, state }).await
+    async fn after_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        self.at(HookName::AfterRun, hook).await
     }
 }
 

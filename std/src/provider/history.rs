@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use epitome_core::{ClassEstimator, Seq, TokenCounter};
 use tracing::{Instrument, debug, debug_span};
 
-use super::{AgentInfo, ContextProvider, source_id};
+use super::{ContextProvider, Hook, source_id};
 use crate::history::{History, HistoryStore, HistoryStoreExt, SessionId};
-use crate::session::{AgentSession, SessionContext, SessionError, State};
+use crate::session::{AgentSession, SessionError, State};
 
 mod state;
 mod storing;
@@ -286,13 +286,8 @@ impl ContextProvider for HistoryProvider {
         &self.source_id
     }
 
-    async fn before_run(
-        &self,
-        _agent: &dyn AgentInfo,
-        session: &mut AgentSession,
-        context: &mut SessionContext,
-        state: &mut State,
-    ) -> Result<(), SessionError> {
+    async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { session, context, state, .. } = hook;
         // Who has looked at the history before the run has left it here.
         let history = match context.take_history(&self.source_id) {
             Some(history) => history,
@@ -303,13 +298,8 @@ impl ContextProvider for HistoryProvider {
         Ok(())
     }
 
-    async fn after_run(
-        &self,
-        _agent: &dyn AgentInfo,
-        session: &mut AgentSession,
-        context: &mut SessionContext,
-        state: &mut State,
-    ) -> Result<(), SessionError> {
+    async fn after_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { session, context, state, .. } = hook;
         self.store(session, context, state).await
     }
 

@@ -6,6 +6,33 @@ use super::{AgentInfo, HistoryProvider};
 use crate::compaction::AutoCompaction;
 use crate::session::{AgentSession, SessionContext, SessionError, State};
 
+/// What a hook is called with.
+#[expect(missing_debug_implementations, reason = "it lends what is said")]
+#[non_exhaustive]
+pub struct Hook<'a> {
+    /// Who runs.
+    pub agent: &'a dyn AgentInfo,
+    /// The session.
+    pub session: &'a mut AgentSession,
+    /// The run.
+    pub context: &'a mut SessionContext,
+    /// The provider's own state in the session.
+    pub state: &'a mut State,
+}
+
+impl<'a> Hook<'a> {
+    /// A hook that is called outside of a run, or by a provider that wraps another one.
+    #[must_use]
+    pub const fn new(
+        agent: &'a dyn AgentInfo,
+        session: &'a mut AgentSession,
+        context: &'a mut SessionContext,
+        state: &'a mut State,
+    ) -> Self {
+        Self { agent, session, context, state }
+    }
+}
+
 /// Joins runs: before the model is called it may add to the run, and afterwards it may look at the answer.
 ///
 /// *For callers*: put it into [`Providers`](super::Providers), which calls the hooks in order before a run and in reverse
@@ -21,8 +48,8 @@ use crate::session::{AgentSession, SessionContext, SessionError, State};
 ///
 /// ```
 /// use async_trait::async_trait;
-/// use epitome_std::provider::{AgentInfo, ContextProvider};
-/// use epitome_std::session::{AgentSession, SessionContext, SessionError, State};
+/// use epitome_std::provider::{ContextProvider, Hook};
+/// use epitome_std::session::SessionError;
 ///
 /// /// Counts the runs of a session, and tells the model.
 /// #[derive(Debug)]
@@ -34,13 +61,8 @@ use crate::session::{AgentSession, SessionContext, SessionError, State};
 ///         "runs"
 ///     }
 ///
-///     async fn before_run(
-///         &self,
-///         _agent: &dyn AgentInfo,
-///         _session: &mut AgentSession,
-///         context: &mut SessionContext,
-///         state: &mut State,
-///     ) -> Result<(), SessionError> {
+///     async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+///         let Hook { context, state, .. } = hook;
 ///         let run = state.get("run").and_then(|run| run.as_u64()).unwrap_or(0) + 1;
 ///         state.insert("run".into(), run.into());
 ///         context.extend_instructions(self.source_id(), [format!("This is run {run}.")]);
@@ -58,14 +80,8 @@ pub trait ContextProvider: Send + Sync {
     ///
     /// # Errors
     /// An error ends the run before the model is called: see [`Providers::before_run`](super::Providers::before_run).
-    async fn before_run(
-        &self,
-        agent: &dyn AgentInfo,
-        session: &mut AgentSession,
-        context: &mut SessionContext,
-        state: &mut State,
-    ) -> Result<(), SessionError> {
-        let _ = (agent, session, context, state);
+    async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let _ = hook;
         Ok(())
     }
 
@@ -73,14 +89,8 @@ pub trait ContextProvider: Send + Sync {
     ///
     /// # Errors
     /// An error keeps no other provider from its part: see [`Providers::after_run`](super::Providers::after_run).
-    async fn after_run(
-        &self,
-        agent: &dyn AgentInfo,
-        session: &mut AgentSession,
-        context: &mut SessionContext,
-        state: &mut State,
-    ) -> Result<(), SessionError> {
-        let _ = (agent, session, context, state);
+    async fn after_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let _ = hook;
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tracing::{Instrument, debug_span, warn};
 
 use super::{
-    AgentInfo, ClosureProvider, ContextProvider, Failures, HistoryProvider, HookName, ProviderError,
+    AgentInfo, ClosureProvider, ContextProvider, Failures, HistoryProvider, Hook, HookName, ProviderError,
     ProviderWarning, source_id,
 };
 use crate::compaction::AutoCompaction;
@@ -280,28 +280,29 @@ pub(crate) async fn fork_history(
 /// Calls one hook with the provider's state, which goes back into the session whatever happens.
 async fn call(
     provider: &dyn ContextProvider,
-    hook: HookName,
+    name: HookName,
     agent: &dyn AgentInfo,
     session: &mut AgentSession,
     context: &mut SessionContext,
 ) -> Result<(), ProviderError> {
     let source_id = provider.source_id();
-    let failed = |error| ProviderError::new(source_id, hook, error);
+    let failed = |error| ProviderError::new(source_id, name, error);
     let mut lent = Lent::take(session, source_id).map_err(failed)?;
     let Lent { session, state, .. } = &mut lent;
     let done = async {
-        match hook {
-            HookName::BeforeRun => provider.before_run(agent, session, context, state).await,
-            HookName::AfterRun => provider.after_run(agent, session, context, state).await,
+        let hook = Hook { agent, session, context, state };
+        match name {
+            HookName::BeforeRun => provider.before_run(hook).await,
+            HookName::AfterRun => provider.after_run(hook).await,
         }
     };
-    let span = debug_span!("hook", source_id, hook = hook.as_str());
+    let span = debug_span!("hook", source_id, hook = name.as_str());
     // Nothing that is lent here can be seen half changed: state goes back as it is, and a context only grows.
     let done = AssertUnwindSafe(done).catch_unwind().instrument(span).await;
     let done = done.unwrap_or_else(|_| Err(SessionError::invalid("the provider panicked")));
     done.map_err(|error| {
-        warn!(source_id, hook = hook.as_str(), kind = ?error.kind(), "provider failed");
-        ProviderError::new(source_id, hook, error)
+        warn!(source_id, hook = name.as_str(), kind = ?error.kind(), "provider failed");
+        ProviderError::new(source_id, name, error)
     })
 }
 

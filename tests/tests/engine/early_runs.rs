@@ -1,5 +1,6 @@
 //! Compactions that are begun before they are due, in runs.
 
+use core::future::ready;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -45,7 +46,7 @@ impl Executor {
             let asked =
                 hook.context.input_messages().iter().any(|message| support::text_of(message).contains('5'));
             hook.context.extend_messages("handbook", vec![Message::user("A page."); usize::from(asked)]);
-            Box::pin(async { Ok(()) })
+            ready(Ok(()))
         });
         providers.push_closure(look_up).unwrap();
         providers.push(HistoryProvider::new("memory", Arc::clone(store))).unwrap();

@@ -1,5 +1,6 @@
 //! The engine in runs: before them, and in the middle of one.
 
+use core::future::ready;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::sync::Arc;
@@ -135,7 +136,7 @@ fn what_is_looked_up_for_each_run_is_not_summarized_in_each() {
     let look_up = ClosureProvider::before_run(|hook: Hook<'_>| {
         let text = "a page of a handbook, which comes with each question, ".repeat(250);
         hook.context.extend_messages("handbook", vec![Message::user(text)]);
-        Box::pin(async { Ok(()) })
+        ready(Ok(()))
     });
     settings.providers.push_closure(look_up).unwrap();
     let mut session = AgentSession::with_id("session");

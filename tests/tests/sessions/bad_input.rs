@@ -14,11 +14,9 @@ use epitome::std::history::{
     Append, Appended, HistoryStore, MemoryStore, SessionId, StoreError, StoreErrorKind,
 };
 use epitome::std::message::Message;
-use epitome::std::provider::{AgentInfo, ContextProvider, HistoryProvider, HookName, Providers};
+use epitome::std::provider::{ContextProvider, HistoryProvider, Hook, HookName, Providers};
 use epitome::std::run::{ModelResponse, Persistence, Run, RunError, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::{
-    AgentSession, FileSessionStore, SessionContext, SessionError, SessionErrorKind, SessionStore, State,
-};
+use epitome::std::session::{AgentSession, FileSessionStore, SessionError, SessionErrorKind, SessionStore};
 use epitome_tests::around::{Around, StoreWith};
 use futures::executor::block_on;
 use serde_json::json;
@@ -67,36 +65,24 @@ impl ContextProvider for Broken {
         "broken"
     }
 
-    fn before_run<'a, 'b, 'c, 'd, 'e, 'f>(
+    fn before_run<'a, 'b, 'c>(
         &'a self,
-        _: &'b dyn AgentInfo,
-        _: &'c mut AgentSession,
-        _: &'d mut SessionContext,
-        _: &'e mut State,
-    ) -> Pin<Box<dyn Future<Output = Result<(), SessionError>> + Send + 'f>>
+        _: Hook<'b>,
+    ) -> Pin<Box<dyn Future<Output = Result<(), SessionError>> + Send + 'c>>
     where
-        'a: 'f,
-        'b: 'f,
-        'c: 'f,
-        'd: 'f,
-        'e: 'f,
+        'a: 'c,
+        'b: 'c,
     {
         self.at(HookName::BeforeRun)
     }
 
-    fn after_run<'a, 'b, 'c, 'd, 'e, 'f>(
+    fn after_run<'a, 'b, 'c>(
         &'a self,
-        _: &'b dyn AgentInfo,
-        _: &'c mut AgentSession,
-        _: &'d mut SessionContext,
-        _: &'e mut State,
-    ) -> Pin<Box<dyn Future<Output = Result<(), SessionError>> + Send + 'f>>
+        _: Hook<'b>,
+    ) -> Pin<Box<dyn Future<Output = Result<(), SessionError>> + Send + 'c>>
     where
-        'a: 'f,
-        'b: 'f,
-        'c: 'f,
-        'd: 'f,
-        'e: 'f,
+        'a: 'c,
+        'b: 'c,
     {
         self.at(HookName::AfterRun)
     }

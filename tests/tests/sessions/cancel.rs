@@ -11,7 +11,7 @@ use epitome::std::agent::{Agent, ToolOutput};
 use epitome::std::compaction::{AutoCompaction, CompactTool, Compaction, Compactor, RunPoints};
 use epitome::std::history::{HistoryStore, SessionId};
 use epitome::std::message::Message;
-use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers};
+use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers, boxed_hook};
 use epitome::std::run::{ModelResponse, Persistence, Run, RunError, RunOptions, RunSettings};
 use epitome::std::session::AgentSession;
 use epitome_tests::around::{Pauses, StoreWith, pause};
@@ -64,7 +64,7 @@ fn agent(
             providers.push(HistoryProvider::new("memory", store.clone() as Arc<dyn HistoryStore>)).unwrap()
         }
     }
-    let counting = ClosureProvider::before_run(|hook| {
+    let counting = ClosureProvider::before_run(boxed_hook(|hook| {
         Box::pin(async move {
             let runs = hook.state.get("runs").and_then(|runs| runs.as_u64()).unwrap_or(0);
             pause().await;
@@ -72,7 +72,7 @@ fn agent(
             pause().await;
             Ok(())
         })
-    });
+    }));
     providers.push_closure(counting).unwrap();
     let compaction = AutoCompaction::new(compactor)
         .with_trigger(Trigger::tokens(60))

@@ -8,7 +8,7 @@ use epitome::core::{Budget, Clamp, Draft, PartKind, Pass, Strategy, Tokens, Trig
 use epitome::std::compaction::{AutoCompaction, Compaction, CompactionOptions, RunPoints};
 use epitome::std::history::{History, HistoryStore, MemoryStore, SessionId, SqliteStore};
 use epitome::std::message::{Message, Part, Reasoning, ToolCall};
-use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers};
+use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers, boxed_hook};
 use epitome::std::run::{ModelResponse, Persistence, Run, RunEvent, RunOptions, RunSettings};
 use epitome::std::session::AgentSession;
 use futures::executor::block_on;
@@ -194,12 +194,12 @@ fn what_is_never_stored_is_shortened_for_the_run_only() {
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
     let mut providers = Providers::default();
     providers.push(HistoryProvider::new("memory", Arc::clone(&store))).unwrap();
-    let document = ClosureProvider::before_run(|hook| {
+    let document = ClosureProvider::before_run(boxed_hook(|hook| {
         Box::pin(async move {
             hook.context.extend_messages("document", [Message::user(LINE.repeat(100))]);
             Ok(())
         })
-    });
+    }));
     providers.push(document.with_source_id("document")).unwrap();
     let settings = RunSettings::new("a").with_providers(providers);
     let clamping = before_calls(OversizedClamp::new(Tokens(600)), 800);

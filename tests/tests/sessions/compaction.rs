@@ -1,5 +1,6 @@
 //! The points of a run where it compacts.
 
+use core::future::ready;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,7 +12,7 @@ use epitome::std::compaction::{
 };
 use epitome::std::history::{HistoryStore, MemoryStore};
 use epitome::std::message::Message;
-use epitome::std::provider::{CompactionProvider, HistoryProvider, Providers};
+use epitome::std::provider::{ClosureProvider, CompactionProvider, HistoryProvider, Hook, Providers};
 use epitome::std::run::{
     ModelResponse, Persistence, Point, Run, RunError, RunEvent, RunOptions, RunOutcome, RunSettings, Skipped,
     compact,
@@ -310,7 +311,7 @@ fn on_demand_the_strength_decides() {
 #[test]
 fn on_demand_without_a_history_there_is_nothing() {
     let mut providers = Providers::default();
-    let nothing = epitome::std::provider::ClosureProvider::before_run(|_| Box::pin(async { Ok(()) }));
+    let nothing = ClosureProvider::before_run(|_: Hook<'_>| ready(Ok(())));
     providers.push_closure(nothing).unwrap();
     let settings = RunSettings::new("a").with_providers(providers);
     let (compactor, options) = (Truncating(Truncation::new()), CompactionOptions::default());

@@ -23,11 +23,11 @@ use epitome::std::history::{MemoryStore, SqliteStore};
 use epitome::std::memory::{KeywordRetriever, RetrievalProvider};
 use epitome::std::message::Message;
 use epitome::std::provider::{
-    AgentInfo, ContextProvider, HistoryProvider, InMemoryHistoryProvider, Providers,
+    ContextProvider, HistoryProvider, Hook, InMemoryHistoryProvider, Providers,
     source_id::IN_MEMORY as DEFAULT_SOURCE_ID,
 };
 use epitome::std::run::{ModelResponse, RunOptions, RunSettings};
-use epitome::std::session::{AgentSession, SessionContext, SessionError, State};
+use epitome::std::session::{AgentSession, SessionError};
 use futures::executor::block_on;
 use serde_json::json;
 
@@ -143,13 +143,8 @@ impl ContextProvider for Time {
         "time"
     }
 
-    async fn before_run(
-        &self,
-        _: &dyn AgentInfo,
-        _: &mut AgentSession,
-        context: &mut SessionContext,
-        _: &mut State,
-    ) -> Result<(), SessionError> {
+    async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { context, .. } = hook;
         context.extend_instructions("time", [format!("Current date and time: {}", (self.0)())]);
         Ok(())
     }
@@ -164,26 +159,16 @@ impl ContextProvider for Preferences {
         "prefs"
     }
 
-    async fn before_run(
-        &self,
-        _: &dyn AgentInfo,
-        _: &mut AgentSession,
-        context: &mut SessionContext,
-        state: &mut State,
-    ) -> Result<(), SessionError> {
+    async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { context, state, .. } = hook;
         if let Some(known) = state.get("preferences") {
             context.extend_instructions("prefs", [format!("User preferences: {known}")]);
         }
         Ok(())
     }
 
-    async fn after_run(
-        &self,
-        _: &dyn AgentInfo,
-        _: &mut AgentSession,
-        context: &mut SessionContext,
-        state: &mut State,
-    ) -> Result<(), SessionError> {
+    async fn after_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { context, state, .. } = hook;
         let response = context.response().expect("the model has answered");
         for text in texts(&response.messages) {
             if let Some((_, preference)) = text.to_lowercase().split_once("preference: ") {

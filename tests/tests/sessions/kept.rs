@@ -14,7 +14,7 @@ use epitome::std::compaction::{
 };
 use epitome::std::history::MemoryStore;
 use epitome::std::message::{Approval, ApprovalAnswer, Message, Part};
-use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers};
+use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers, boxed_hook};
 use epitome::std::run::{
     Delta, ModelResponse, Point, Prompt, Run, RunError, RunEvent, RunOptions, RunSettings,
 };
@@ -177,7 +177,7 @@ fn where_a_provider_fails_at_the_end_the_session_is_where_the_history_is() {
             providers.push(HistoryProvider::new("memory", store.clone())).unwrap();
         }
         let away = || SessionError::new(SessionErrorKind::Unavailable, "it is away");
-        let fails = ClosureProvider::after_run(move |_| Box::pin(async move { Err(away()) }));
+        let fails = ClosureProvider::after_run(boxed_hook(move |_| Box::pin(async move { Err(away()) })));
         providers.push_closure(fails).unwrap();
         let (settings, mut session) = (RunSettings::new("a").with_providers(providers), session());
         block_on(async {
@@ -217,13 +217,13 @@ fn what_is_sent_is_counted_once() {
     providers.push(HistoryProvider::new("memory", store.clone())).unwrap();
     let told = instructions.clone();
     providers
-        .push_closure(ClosureProvider::before_run(move |hook| {
+        .push_closure(ClosureProvider::before_run(boxed_hook(move |hook| {
             let told = told.clone();
             Box::pin(async move {
                 hook.context.extend_instructions("told", [told]);
                 Ok(())
             })
-        }))
+        })))
         .unwrap();
     let (settings, mut session) = (RunSettings::new("a").with_providers(providers), session());
     block_on(async {
@@ -353,9 +353,9 @@ fn a_session_of_the_service_is_renewed_once_for_a_refusal() {
 /// The agent's caller has the answer, and the session goes on from it.
 #[test]
 fn a_provider_that_fails_after_the_answer_does_not_unmake_it() {
-    let failing = ClosureProvider::after_run(|_| {
+    let failing = ClosureProvider::after_run(boxed_hook(|_| {
         Box::pin(async { Err(SessionError::new(SessionErrorKind::Unavailable, "down")) })
-    });
+    }));
     let mut providers = Providers::default();
     providers.push_closure(failing).unwrap();
     let client = Scripted::new(|_, _| {

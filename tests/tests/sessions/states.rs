@@ -29,8 +29,8 @@ enum Counts {
 
 fn counting(counts: Counts) -> ClosureProvider {
     match counts {
-        Counts::Before => ClosureProvider::before_run(|hook| Box::pin(count(hook))),
-        Counts::After => ClosureProvider::after_run(|hook| Box::pin(count(hook))),
+        Counts::Before => ClosureProvider::before_run(count),
+        Counts::After => ClosureProvider::after_run(count),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The order of a history and a retriever decides what the retriever sees, and who asks for context stores it.
 
+use core::future::ready;
 use std::sync::Arc;
 
 use super::support::{log, run, texts};
@@ -58,7 +59,7 @@ fn an_audit_that_asks_for_context_has_it_and_the_memory_does_not() {
     providers.push(retriever()).unwrap();
     let persona = ClosureProvider::before_run(|hook: Hook<'_>| {
         hook.context.extend_instructions("persona", ["You are a vet."]);
-        Box::pin(async { Ok(()) })
+        ready(Ok(()))
     });
     providers.push_closure(persona.with_source_id("persona")).unwrap();
     let all = HistoryProvider::new("audit", Arc::<MemoryStore>::clone(&audit));

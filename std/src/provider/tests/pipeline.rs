@@ -1,5 +1,6 @@
 //! Who is asked, in which order, and with which state.
 
+use core::future::ready;
 use std::sync::Arc;
 
 use futures::executor::block_on;
@@ -8,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::support::{Journal, Noting, run, texts};
 use crate::history::MemoryStore;
 use crate::message::Message;
-use crate::provider::{ClosureProvider, HistoryProvider, Hook, NamedAgent, Providers};
+use crate::provider::{ClosureProvider, HistoryProvider, Hook, NamedAgent, Providers, boxed_hook};
 use crate::session::{AgentSession, MessageFilter, SessionContext, SessionErrorKind, Tool};
 
 fn history(id: &str) -> HistoryProvider {
@@ -46,7 +47,7 @@ fn equal_source_ids_are_refused_and_closures_numbered() {
     assert!(error.to_string().contains("\"y\""), "{error}");
 
     for _ in 0..3 {
-        let closure = ClosureProvider::after_run(|_: Hook<'_>| Box::pin(async { Ok(()) }));
+        let closure = ClosureProvider::after_run(|_: Hook<'_>| ready(Ok(())));
         providers.push_closure(closure).unwrap();
     }
     let ids: Vec<_> = providers.iter().map(|it| it.source_id().to_owned()).collect();
@@ -56,13 +57,13 @@ fn equal_source_ids_are_refused_and_closures_numbered() {
 #[test]
 fn a_closure_is_called_in_its_hook_with_its_state() {
     let mut providers = Providers::default();
-    let before = ClosureProvider::before_run(|hook: Hook<'_>| {
+    let before = ClosureProvider::before_run(boxed_hook(|hook: Hook<'_>| {
         Box::pin(async move {
             hook.context.extend_instructions("decorated", [format!("You are {}.", hook.agent.id())]);
             hook.state.insert("seen".into(), hook.session.session_id().as_str().into());
             Ok(())
         })
-    });
+    }));
     providers.push_closure(before).unwrap();
     let mut session = AgentSession::with_id("s");
     let context = run(&providers, &mut session, "run-1", "Hi", "Hello");

@@ -8,7 +8,7 @@ use futures::executor::block_on;
 use super::support::{Journal, Noting, log, run, texts};
 use crate::history::MemoryStore;
 use crate::message::Message;
-use crate::provider::{ContextProvider, HistoryProvider, NamedAgent, Providers};
+use crate::provider::{ContextProvider, HistoryProvider, Hook, NamedAgent, Providers};
 use crate::session::{AgentResponse, AgentSession, SessionContext, State};
 
 /// What `change` makes of a history provider stores of a run: context of `rag` and of `persona`, loaded messages of
@@ -27,7 +27,7 @@ fn stored_by(change: impl FnOnce(HistoryProvider) -> HistoryProvider) -> String 
     );
     context.set_response(AgentResponse::new(vec![Message::assistant("response")]));
     let (agent, mut state) = (NamedAgent::new("a"), State::new());
-    block_on(provider.after_run(&agent, &mut session, &mut context, &mut state)).unwrap();
+    block_on(provider.after_run(Hook::new(&agent, &mut session, &mut context, &mut state))).unwrap();
     texts(&log(&store, "s")).join(" ")
 }
 

@@ -7,7 +7,7 @@ use futures::executor::block_on;
 
 use crate::history::{HistoryStore, MemoryStore, SessionId};
 use crate::message::{Message, Part};
-use crate::provider::{AgentInfo, ContextProvider, NamedAgent, Providers};
+use crate::provider::{ContextProvider, Hook, NamedAgent, Providers};
 use crate::session::{AgentResponse, AgentSession, SessionContext, SessionError, State};
 
 /// What hooks did, in order.
@@ -55,13 +55,8 @@ impl ContextProvider for Noting {
         self.id
     }
 
-    async fn before_run(
-        &self,
-        _agent: &dyn AgentInfo,
-        _session: &mut AgentSession,
-        context: &mut SessionContext,
-        state: &mut State,
-    ) -> Result<(), SessionError> {
+    async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { context, state, .. } = hook;
         self.note("before", state);
         context.extend_messages(self.id, [Message::user(format!("context of {}", self.id))]);
         match self.trouble {
@@ -72,13 +67,8 @@ impl ContextProvider for Noting {
         }
     }
 
-    async fn after_run(
-        &self,
-        _agent: &dyn AgentInfo,
-        _session: &mut AgentSession,
-        _context: &mut SessionContext,
-        state: &mut State,
-    ) -> Result<(), SessionError> {
+    async fn after_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { state, .. } = hook;
         self.note("after", state);
         match self.trouble {
             Trouble::ErrorAfter => Err(SessionError::invalid("on purpose")),

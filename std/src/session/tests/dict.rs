@@ -7,7 +7,7 @@ use epitome_core::Usage;
 use epitome_core::message::{CallKind, Role};
 
 use crate::message::{Message, Part};
-use crate::provider::{ContextProvider, HistoryProvider, NamedAgent, Providers};
+use crate::provider::{ContextProvider, HistoryProvider, Hook, NamedAgent, Providers};
 use crate::session::{AgentResponse, AgentSession, ServiceSessionId, SessionContext};
 
 /// Written by agent-framework-core 1.23.0.
@@ -99,7 +99,7 @@ fn what_their_shape_cannot_say_stands_beside_it() {
     let mut session = AgentSession::with_id("s");
     let mut state = crate::session::State::new();
     let mut context = SessionContext::new(&session, "run-1", vec![said.clone()]);
-    block_on(provider.after_run(&agent, &mut session, &mut context, &mut state)).unwrap();
+    block_on(provider.after_run(Hook::new(&agent, &mut session, &mut context, &mut state))).unwrap();
     let mut again = AgentSession::from_dict(session.to_dict().unwrap()).unwrap();
     assert_eq!(run(&mut again, "run-2", "Hi")[0], said);
 }

@@ -1,5 +1,6 @@
 //! Examples 4 to 7: what a provider sees, and what is stored where; and what else the record names.
 
+use core::future::ready;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -8,10 +9,10 @@ use epitome::std::history::{HistoryStore, MemoryStore};
 use epitome::std::memory::{KeywordRetriever, RetrievalProvider};
 use epitome::std::message::{Message, Part};
 use epitome::std::provider::{
-    AgentInfo, ClosureProvider, ContextProvider, HistoryProvider, Hook, ProviderWarning, Providers,
+    ClosureProvider, ContextProvider, HistoryProvider, Hook, ProviderWarning, Providers,
 };
 use epitome::std::run::ModelResponse;
-use epitome::std::session::{AgentSession, MessageFilter, SessionContext, SessionError, State};
+use epitome::std::session::{MessageFilter, SessionError};
 
 use super::{agent, run};
 use crate::support::{Scripted, log, texts};
@@ -32,7 +33,7 @@ fn example_4_filters_by_source() {
         let only = hook.context.get_messages(&MessageFilter::new().sources(["memory"])).len();
         let unknown = hook.context.get_messages(&MessageFilter::new().sources(["nobody"])).len();
         journal.lock().unwrap().push((sources, without, only, unknown));
-        Box::pin(async { Ok(()) })
+        ready(Ok(()))
     });
     providers.push_closure(selective).unwrap();
     let agent = agent(providers, &client);
@@ -108,13 +109,8 @@ impl ContextProvider for Search {
         "rag"
     }
 
-    async fn before_run(
-        &self,
-        _: &dyn AgentInfo,
-        _: &mut AgentSession,
-        context: &mut SessionContext,
-        _: &mut State,
-    ) -> Result<(), SessionError> {
+    async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { context, .. } = hook;
         let filter = MessageFilter::new().include_input();
         self.0.lock().unwrap().push(texts(context.get_messages(&filter)));
         context.extend_messages("rag", [Message::system("Relevant context:\ndoc1")]);
@@ -163,7 +159,7 @@ fn example_7_audit_stores_context_too() {
     let persona = ClosureProvider::before_run(|hook: Hook<'_>| {
         hook.context.extend_instructions("persona", ["Be brief."]);
         hook.context.extend_messages("persona", [Message::system("You are a pirate.")]);
-        Box::pin(async { Ok(()) })
+        ready(Ok(()))
     });
     providers.push(persona.with_source_id("persona")).unwrap();
     let all = HistoryProvider::new("audit", audit.clone()).load_messages(false).store_context_messages(true);
