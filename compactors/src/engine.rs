@@ -121,7 +121,7 @@ impl Made<'_> {
 ///     .with_summarizer(Arc::new(DigestSummarizer))
 ///     .with_fallback(Truncation::new());
 /// assert_eq!(engine.name(), "summarize");
-/// let auto = AutoCompaction::new(Arc::new(engine));
+/// let auto = AutoCompaction::new(engine);
 /// ```
 pub struct Engine {
     name: Str,

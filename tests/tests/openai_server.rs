@@ -131,7 +131,7 @@ fn a_conversation_with_tools_over_http() {
 fn a_long_conversation_is_compacted_and_still_accepted() {
     let server = Server::start();
     let read = Tool::new("read", "Reads a file", json!({"type": "object", "properties": {}}));
-    let compaction = AutoCompaction::new(Arc::new(support::Truncating(Truncation::new())))
+    let compaction = AutoCompaction::new(support::Truncating(Truncation::new()))
         .with_trigger(Trigger::tokens(700))
         .with_points(RunPoints::default().and_before_call().and_after_run());
     let settings = RunSettings::new("a").with_tools(vec![read]).with_compaction(compaction);
@@ -171,7 +171,7 @@ fn summarized_within(tools: Vec<Tool>) -> (Vec<String>, usize) {
     let client = || OpenAi { sent: Arc::clone(&sent), ..client(&server) };
     let summarizer = PromptedSummarizer::new(Arc::new(client())).within_conversation();
     let engine = Engine::new(Summarization::new().preserve_recent(1)).with_summarizer(Arc::new(summarizer));
-    let compaction = AutoCompaction::new(Arc::new(engine))
+    let compaction = AutoCompaction::new(engine)
         .with_trigger(Trigger::tokens(1_500))
         .with_points(RunPoints::NONE.and_before_call());
     let settings = RunSettings::new("a").with_instructions("You help.").with_model("m").with_tools(tools);

@@ -116,7 +116,7 @@ fn settings(store: &Arc<dyn HistoryStore>) -> RunSettings {
         })
     }));
     providers.push(context.with_source_id("rag")).unwrap();
-    let clearing = AutoCompaction::new(Arc::new(Clearing))
+    let clearing = AutoCompaction::new(Clearing)
         .with_trigger(Trigger::tokens(60))
         .with_points(RunPoints::default().and_before_call().and_after_run());
     RunSettings::new("a").with_instructions(SECRET).with_providers(providers).with_compaction(clearing)
@@ -183,7 +183,7 @@ fn each_hook_load_store_and_decision_has_a_span_and_no_content() {
 #[test]
 fn failures_and_session_files_are_told_without_content() {
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
-    let failing = AutoCompaction::new(Arc::new(Failing)).with_trigger(Trigger::always());
+    let failing = AutoCompaction::new(Failing).with_trigger(Trigger::always());
     let settings = settings(&store).with_compaction(failing);
     let folder = std::env::temp_dir().join(format!("epitome-traced-{}", std::process::id()));
     let told = recorded(|| {

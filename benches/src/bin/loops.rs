@@ -108,7 +108,7 @@ fn run_loop(strategy: &str, turns: usize) -> Looped {
     let spec: StrategySpec = strategy.parse().unwrap();
     let engine =
         Engine::of(spec).with_summarizer(Arc::clone(&summarizer) as _).with_fallback(Truncation::new());
-    let auto = AutoCompaction::new(Arc::new(engine))
+    let auto = AutoCompaction::new(engine)
         .with_trigger(Trigger::tokens(DUE))
         .with_points(RunPoints::default().and_before_call())
         .with_options(CompactionOptions::default().with_window(WINDOW));

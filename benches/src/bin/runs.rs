@@ -196,9 +196,8 @@ fn late_turns(settings: &RunSettings, session: &mut AgentSession, count: usize) 
 
 fn long_loop(block: usize) {
     let store = Arc::new(MemoryStore::new());
-    let compaction = AutoCompaction::new(Arc::new(Oldest))
-        .with_trigger(Trigger::tokens(2_000))
-        .with_points(RunPoints::default());
+    let compaction =
+        AutoCompaction::new(Oldest).with_trigger(Trigger::tokens(2_000)).with_points(RunPoints::default());
     let mut settings = over(store.clone()).with_compaction(compaction);
     // A log of everything that nobody loads, and that is never compacted.
     let audit = HistoryProvider::new("audit", Arc::new(MemoryStore::new())).load_messages(false);

@@ -61,7 +61,7 @@ pub type BackgroundTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// let background = Background::new(engine, |task| drop(std::thread::spawn(|| futures::executor::block_on(task))));
 ///
 /// // In runs, this is all: it begins at 80 % of the trigger, or where `with_early` says.
-/// let auto = AutoCompaction::new(Arc::new(background.clone()));
+/// let auto = AutoCompaction::new(background.clone());
 ///
 /// // What a run does with it:
 /// let store = Arc::new(MemoryStore::new());

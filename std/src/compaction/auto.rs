@@ -53,7 +53,7 @@ impl Compaction {
 /// use epitome_std::compaction::{AutoCompaction, CompactionOptions, Held, MessagesCompactor, RunPoints};
 ///
 /// let nothing = MessagesCompactor::new("nothing", |messages: Vec<Held>, _: CompactionOptions| async move { Ok(messages) });
-/// let auto = AutoCompaction::new(Arc::new(nothing))
+/// let auto = AutoCompaction::new(nothing)
 ///     .with_trigger(Trigger::tokens(80_000))
 ///     .with_points(RunPoints::default().and_before_call());
 /// assert_eq!(auto.options.window(), None, "that of the agent's model");
@@ -86,11 +86,11 @@ pub struct AutoCompaction {
 }
 
 impl AutoCompaction {
-    /// `compactor` under the default trigger, before a run.
+    /// `compactor` under the default trigger, before a run. An `Arc` of a compactor is one too.
     #[must_use]
-    pub fn new(compactor: Arc<dyn Compactor>) -> Self {
+    pub fn new(compactor: impl Compactor + 'static) -> Self {
         Self {
-            compactor,
+            compactor: Arc::new(compactor),
             trigger: Trigger::default(),
             condition: None,
             early: None,
@@ -120,7 +120,7 @@ impl AutoCompaction {
     ///
     /// # let compactor = MessagesCompactor::new("nothing", |messages: Vec<Held>, _: CompactionOptions| async move { Ok(messages) });
     /// // Many short messages, or few long ones.
-    /// let auto = AutoCompaction::new(Arc::new(compactor))
+    /// let auto = AutoCompaction::new(compactor)
     ///     .with_trigger(Trigger::never())
     ///     .with_condition(|view| view.size() + 50 * u64::from(view.index().messages()) > 80_000);
     /// assert!(auto.condition.is_some());
@@ -180,7 +180,7 @@ impl AutoCompaction {
     /// use epitome_std::run::RunSettings;
     ///
     /// # let compactor = MessagesCompactor::new("nothing", |messages: Vec<Held>, _: CompactionOptions| async move { Ok(messages) });
-    /// let auto = AutoCompaction::new(Arc::new(compactor)).with_payback(PaybackRule::REQUESTS);
+    /// let auto = AutoCompaction::new(compactor).with_payback(PaybackRule::REQUESTS);
     /// let settings = RunSettings::new("helper").with_model("claude-sonnet-4-5").with_compaction(auto);
     /// assert!(settings.model_row().is_some_and(|model| model.prices.is_some()));
     /// ```

@@ -81,6 +81,26 @@ pub trait Compactor: Send + Sync + fmt::Debug {
     }
 }
 
+/// A compactor that several hold.
+#[async_trait]
+impl<T: Compactor + ?Sized> Compactor for Arc<T> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
+        (**self).compact(cx).await
+    }
+
+    fn as_early(&self) -> Option<&dyn EarlyCompactor> {
+        (**self).as_early()
+    }
+
+    fn as_kept(&self) -> Option<&dyn KeptCompactor> {
+        (**self).as_kept()
+    }
+}
+
 /// What a compactor works on.
 #[derive(Debug)]
 pub struct CompactionCx<'a> {

@@ -21,7 +21,7 @@ use super::{ContextProvider, source_id};
 /// let keep_all = MessagesCompactor::new("none", |held: Vec<Held>, _: CompactionOptions| async { Ok(held) });
 /// let mut providers = Providers::default();
 /// providers.push(InMemoryHistoryProvider::default())?;
-/// providers.push(CompactionProvider::new(AutoCompaction::new(Arc::new(keep_all))))?;
+/// providers.push(CompactionProvider::new(AutoCompaction::new(keep_all)))?;
 /// let settings = RunSettings::new("helper").with_providers(providers);
 /// # Ok::<(), epitome_std::session::SessionError>(())
 /// ```

@@ -36,7 +36,7 @@ impl Executor {
         let engine = Engine::new(Summarization::new()).with_summarizer(Arc::clone(summarizer) as _);
         let tasks = Arc::clone(&self.0);
         let background = Background::new(engine, move |task| tasks.lock().unwrap().push(task));
-        let auto = AutoCompaction::new(Arc::new(background))
+        let auto = AutoCompaction::new(background)
             .with_trigger(Trigger::tokens(3_000))
             .with_points(points)
             .with_options(CompactionOptions::default().with_window(6_000));

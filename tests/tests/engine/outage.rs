@@ -63,7 +63,7 @@ fn what_was_summarized_before_an_outage_is_known_after_it() {
 fn a_run_tells_who_stood_in_for_whom() {
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
     let (engine, _) = engine(Answer::Fails, &store);
-    let auto = AutoCompaction::new(Arc::new(engine))
+    let auto = AutoCompaction::new(engine)
         .with_trigger(Trigger::tokens(3_000))
         .with_options(CompactionOptions::default().with_window(4_000));
     let mut providers = Providers::default();

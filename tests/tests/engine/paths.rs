@@ -197,7 +197,7 @@ async fn wrongly_counted(
             .with_fallback(Truncation::new()),
         false => Engine::new(Truncation::new()),
     };
-    let auto = AutoCompaction::new(Arc::new(engine))
+    let auto = AutoCompaction::new(engine)
         .with_trigger(Trigger::tokens(DUE))
         .with_points(RunPoints::default().and_before_call())
         .with_options(CompactionOptions::default().with_window(WINDOW));

@@ -31,7 +31,7 @@ fn prices() -> Prices {
 }
 
 fn auto(window: u64) -> AutoCompaction {
-    AutoCompaction::new(Arc::new(Engine::new(Truncation::new())))
+    AutoCompaction::new(Engine::new(Truncation::new()))
         .with_trigger(Trigger::tokens(TRIGGER))
         .with_options(CompactionOptions::default().with_window(window))
 }

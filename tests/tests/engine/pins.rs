@@ -119,7 +119,7 @@ fn pins_that_alone_do_not_fit_are_an_error() {
 }
 
 fn settings(store: &Arc<dyn HistoryStore>, pins: Pins) -> RunSettings {
-    let auto = AutoCompaction::new(Arc::new(Engine::new(Truncation::new())))
+    let auto = AutoCompaction::new(Engine::new(Truncation::new()))
         .with_trigger(Trigger::tokens(2_000))
         .with_points(RunPoints::default().and_before_call())
         .with_options(CompactionOptions::default().with_window(4_000).with_pins(pins));

@@ -23,7 +23,7 @@ fn settings(store: &Arc<dyn HistoryStore>, summarizer: &Arc<Scripted>) -> RunSet
 }
 
 fn settings_of(store: &Arc<dyn HistoryStore>, engine: Engine) -> RunSettings {
-    let auto = AutoCompaction::new(Arc::new(engine))
+    let auto = AutoCompaction::new(engine)
         .with_trigger(Trigger::tokens(3_000))
         .with_points(RunPoints::default().and_before_call())
         .with_options(CompactionOptions::default().with_window(4_000));

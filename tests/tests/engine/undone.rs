@@ -17,7 +17,7 @@ use futures::executor::block_on;
 use super::support::{check, history, open, shown};
 
 fn settings(store: &Arc<dyn HistoryStore>, window: u64) -> RunSettings {
-    let auto = AutoCompaction::new(Arc::new(Engine::new(Truncation::new())))
+    let auto = AutoCompaction::new(Engine::new(Truncation::new()))
         .with_trigger(Trigger::tokens(2_000))
         .with_options(CompactionOptions::default().with_window(window));
     let mut providers = Providers::default();

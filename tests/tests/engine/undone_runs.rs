@@ -96,7 +96,7 @@ impl Talk {
         let store = store(case.sqlite);
         let summarizer = Arc::new(Scripted::new(Answer::Good, Meanwhile::Nothing, &store));
         let engine = Engine::of(case.rule.parse().unwrap()).with_summarizer(summarizer);
-        let auto = AutoCompaction::new(Arc::new(engine))
+        let auto = AutoCompaction::new(engine)
             .with_trigger(Trigger::never())
             .with_points(RunPoints::NONE)
             .with_options(CompactionOptions::default().with_window(1_000_000));

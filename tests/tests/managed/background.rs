@@ -50,7 +50,7 @@ impl Tasks {
 
 /// It begins at 7,000 tokens, and is not due before 20,000.
 fn never_due(managed: Managed) -> AutoCompaction {
-    AutoCompaction::new(Arc::new(ahead(managed)))
+    AutoCompaction::new(ahead(managed))
         .with_early(Trigger::tokens(7_000))
         .with_trigger(Trigger::tokens(20_000))
         .with_options(CompactionOptions::default().with_window(26_000))

@@ -143,7 +143,7 @@ pub(crate) fn text(message: &Message) -> String {
 
 /// Compacts before a call that would be larger than so many tokens.
 pub(crate) fn auto(compactor: impl Compactor + 'static, tokens: u64) -> AutoCompaction {
-    AutoCompaction::new(Arc::new(compactor))
+    AutoCompaction::new(compactor)
         .with_trigger(Trigger::tokens(tokens))
         .with_points(RunPoints::NONE.and_before_call())
 }

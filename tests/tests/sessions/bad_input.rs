@@ -165,7 +165,7 @@ fn a_provider_that_fails_after_the_answer_does_not_undo_a_compaction() {
     for _ in 0..20 {
         block_on(before.run(&mut session, "And then?", &RunOptions::default())).unwrap();
     }
-    let auto = AutoCompaction::new(Arc::new(Truncating(Truncation::new())))
+    let auto = AutoCompaction::new(Truncating(Truncation::new()))
         .with_trigger(Trigger::tokens(100))
         .with_points(RunPoints::NONE.and_before_call());
     let settings = settings(&store, Broken::new(HookName::AfterRun, Trouble::Error)).with_compaction(auto);

@@ -27,7 +27,7 @@ fn before_calls<S: Strategy + core::fmt::Debug + Send + Sync + 'static>(
     strategy: S,
     trigger: u64,
 ) -> AutoCompaction {
-    AutoCompaction::new(Arc::new(Truncating(strategy)))
+    AutoCompaction::new(Truncating(strategy))
         .with_trigger(Trigger::tokens(trigger))
         .with_points(RunPoints::NONE.and_before_call())
         .with_spacing(0)
@@ -158,7 +158,7 @@ fn what_was_stored_before_and_what_is_new_are_cleared_together_or_not_at_all() {
 fn a_result_larger_than_the_window_ends_no_run() {
     let huge = LINE.repeat(20_000);
     for store in stores() {
-        let auto = AutoCompaction::new(Arc::new(Engine::new(AgentPreset::new())))
+        let auto = AutoCompaction::new(Engine::new(AgentPreset::new()))
             .with_trigger(Trigger::tokens(4_000))
             .with_points(RunPoints::NONE.and_before_call())
             .with_options(CompactionOptions::default().with_window(8_000));

@@ -27,7 +27,7 @@ use crate::support::{Failing, Truncating, call, log, shown, texts};
 const LONG: &str = "the quick brown fox jumps over the lazy dog and then over the next one, again and again";
 
 pub(crate) fn auto(trigger: u64, points: RunPoints) -> AutoCompaction {
-    AutoCompaction::new(Arc::new(Truncating(Truncation::new())))
+    AutoCompaction::new(Truncating(Truncation::new()))
         .with_trigger(Trigger::tokens(trigger))
         .with_points(points)
 }
@@ -281,7 +281,7 @@ fn with_no_loader_or_several_nothing_is_compacted() {
 fn a_failed_compaction_is_an_event_and_changes_nothing() {
     let store = Arc::new(MemoryStore::new());
     let points = RunPoints::default().and_before_call().and_after_run();
-    let failing = AutoCompaction::new(Arc::new(Failing)).with_trigger(Trigger::always()).with_points(points);
+    let failing = AutoCompaction::new(Failing).with_trigger(Trigger::always()).with_points(points);
     let settings = settings(&store).with_compaction(failing);
     let mut session = AgentSession::with_id("s");
     let (_, outcome) = talk(&settings, &mut session, "Hi".into(), &RunOptions::default());
@@ -338,7 +338,7 @@ impl Compactor for Panicking {
 fn a_compactor_that_panics_has_failed() {
     let store = Arc::new(MemoryStore::new());
     let points = RunPoints::default().and_before_call();
-    let auto = AutoCompaction::new(Arc::new(Panicking)).with_trigger(Trigger::always()).with_points(points);
+    let auto = AutoCompaction::new(Panicking).with_trigger(Trigger::always()).with_points(points);
     let settings = settings(&store).with_compaction(auto);
     let mut session = AgentSession::with_id("s");
     let (_, outcome) = talk(&settings, &mut session, "Hi".into(), &RunOptions::default());
@@ -354,7 +354,7 @@ fn a_compactor_that_panics_has_failed() {
 #[test]
 fn after_three_failures_a_compactor_rests_for_ten_requests() {
     let store = Arc::new(MemoryStore::new());
-    let failing = AutoCompaction::new(Arc::new(Failing)).with_trigger(Trigger::always());
+    let failing = AutoCompaction::new(Failing).with_trigger(Trigger::always());
     let settings = settings(&store).with_compaction(failing);
     let mut session = AgentSession::with_id("s");
     let outcomes: String = (0..24)

@@ -80,7 +80,7 @@ impl KeptCompactor for Leaves {
 }
 
 fn compacting(store: &Arc<MemoryStore>) -> RunSettings {
-    let auto = AutoCompaction::new(Arc::new(Leaves)).with_trigger(Trigger::tokens(1));
+    let auto = AutoCompaction::new(Leaves).with_trigger(Trigger::tokens(1));
     settings(store).with_compaction(auto.with_points(RunPoints::NONE.and_before_call()))
 }
 
@@ -337,7 +337,7 @@ fn what_no_service_keeps_is_kept_however_the_run_ends() {
 fn a_session_of_the_service_is_renewed_once_for_a_refusal() {
     let (store, mut session) = (Arc::new(MemoryStore::new()), session());
     // It asks at no point of the run; a refusal does not ask for one.
-    let auto = AutoCompaction::new(Arc::new(Leaves)).with_points(RunPoints::NONE);
+    let auto = AutoCompaction::new(Leaves).with_points(RunPoints::NONE);
     let settings = settings(&store).with_compaction(auto);
     block_on(async {
         let mut run = begin(&settings, &mut session, vec![Message::user("Hi")]).await;

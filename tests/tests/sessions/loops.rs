@@ -216,7 +216,7 @@ fn a_stream_tells_what_happens_in_order_and_then_that_it_is_over() {
     let client = Scripted::new(|asked, _| {
         Ok(ModelResponse::new(vec![if asked == 1 { call("c1", "read") } else { Message::assistant("Yes") }]))
     });
-    let compaction = AutoCompaction::new(Arc::new(Failing)).with_trigger(Trigger::always());
+    let compaction = AutoCompaction::new(Failing).with_trigger(Trigger::always());
     let points = RunPoints::default().and_after_run();
     let settings = settings(&store).with_compaction(compaction.with_points(points));
     let agent = Agent::with_settings(settings, client.streaming())
@@ -288,7 +288,7 @@ fn an_id_alone_is_no_part_of_an_answer() {
     for _ in 0..9 {
         block_on(before.run(&mut session, "And then?", &RunOptions::default())).unwrap();
     }
-    let compaction = AutoCompaction::new(Arc::new(Truncating(Truncation::new())));
+    let compaction = AutoCompaction::new(Truncating(Truncation::new()));
     let asked = AtomicUsize::new(0);
     let client = Piecewise(move |on_delta: &mut DeltaSink<'_>| {
         on_delta(Delta::default().with_response_id("r1"));
@@ -312,7 +312,7 @@ fn an_id_alone_is_no_part_of_an_answer() {
 fn a_stream_that_is_stopped_waits_for_no_compaction() {
     for points in [RunPoints::default(), RunPoints::NONE.and_before_call(), RunPoints::NONE.and_after_run()] {
         let store = Arc::new(MemoryStore::new());
-        let auto = AutoCompaction::new(Arc::new(Hangs)).with_trigger(Trigger::always()).with_points(points);
+        let auto = AutoCompaction::new(Hangs).with_trigger(Trigger::always()).with_points(points);
         let settings = settings(&store).with_compaction(auto);
         let agent = Agent::with_settings(settings, Scripted::says("Hello."));
         let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());

@@ -74,7 +74,7 @@ fn a_condition_of_the_callers_own_makes_a_compaction_due() {
     let asked = Arc::new(AtomicBool::new(true));
     let is_asked = Arc::clone(&asked);
     let options = CompactionOptions::default().with_goal(200).with_min_reclaim(0);
-    let auto = AutoCompaction::new(Arc::new(Truncating(Truncation::new())))
+    let auto = AutoCompaction::new(Truncating(Truncation::new()))
         .with_trigger(Trigger::never())
         .with_options(options)
         .with_condition(move |view| view.index().messages() > 20 && is_asked.swap(false, Relaxed));

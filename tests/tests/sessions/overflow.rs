@@ -221,7 +221,7 @@ fn a_run_that_is_dropped_while_it_is_refused_can_be_made_again() {
             let strict = Strict { streams, ..Strict::new(1_500) };
             let persistence = if per_call { Persistence::PerModelCall } else { Persistence::PerRun };
             let settings = settings_over(&as_store).with_model("new").with_persistence(persistence);
-            let agent = agent(settings.with_compaction(AutoCompaction::new(Arc::new(Slow))), &strict);
+            let agent = agent(settings.with_compaction(AutoCompaction::new(Slow)), &strict);
             let mut session = agent.create_session(Some("s"), None);
             let options = RunOptions::default().with_run_token("t");
             let question = "And where is the key?";

@@ -50,7 +50,7 @@ fn has_compacted(events: &[RunEvent]) -> bool {
 
 /// Compacts what is stored when it has more than `trigger` tokens.
 fn settings(trigger: u64, counter: Arc<dyn TokenCounter + Send + Sync>) -> RunSettings {
-    let auto = AutoCompaction::new(Arc::new(Truncating(Truncation::new())))
+    let auto = AutoCompaction::new(Truncating(Truncation::new()))
         .with_trigger(Trigger::tokens(trigger))
         .with_options(CompactionOptions::default().with_window(10 * trigger));
     RunSettings::new("agent").with_counter(counter).with_compaction(auto)

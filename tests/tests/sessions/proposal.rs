@@ -27,7 +27,7 @@ fn model(reports: &Arc<AtomicU64>) -> Scripted {
 }
 
 fn truncating(threshold: u64) -> AutoCompaction {
-    AutoCompaction::new(Arc::new(Engine::new(Truncation::new()))).with_trigger(Trigger::tokens(threshold))
+    AutoCompaction::new(Engine::new(Truncation::new())).with_trigger(Trigger::tokens(threshold))
 }
 
 /// A run, and the points at which it was compacted.
@@ -110,7 +110,7 @@ fn an_agents_default_is_used_overridden_and_switched_off() {
     let writes = Scripted::says("Goal: to go on.");
     let engine = Engine::new(Summarization::new().preserve_recent(1))
         .with_summarizer(Arc::new(PromptedSummarizer::new(Arc::new(writes.clone()))));
-    let own = AutoCompaction::new(Arc::new(engine)).with_trigger(Trigger::tokens(80_000));
+    let own = AutoCompaction::new(engine).with_trigger(Trigger::tokens(80_000));
     assert_eq!(ask(&agent, &mut session, "Let's summarize", &with(own)).len(), 1);
     assert_eq!(writes.sent.lock().unwrap().len(), 1, "one summary");
     assert!(session.token_count() > 0, "token count is always tracked");
@@ -138,9 +138,8 @@ fn a_compactors_own_options() {
         .with_model("gpt-4o-mini")
         .with_instructions(Instructions::custom("Summarize key decisions and current task state."));
     let engine = Engine::new(Summarization::new().preserve_recent(3)).with_summarizer(Arc::new(summarizer));
-    let auto = AutoCompaction::new(Arc::new(engine))
-        .with_trigger(Trigger::tokens(80_000))
-        .with_points(RunPoints::default());
+    let auto =
+        AutoCompaction::new(engine).with_trigger(Trigger::tokens(80_000)).with_points(RunPoints::default());
     reports.store(80_001, Ordering::Relaxed);
     assert_eq!(ask(&agent, &mut session, "Go on.", &off()), []);
     assert_eq!(ask(&agent, &mut session, "Go on.", &with(auto)).len(), 1);

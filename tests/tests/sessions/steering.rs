@@ -28,7 +28,7 @@ use crate::support::{Scripted, log, shown, texts};
 const LIMIT: u64 = 4_000;
 
 fn auto() -> AutoCompaction {
-    AutoCompaction::new(Arc::new(Engine::new(Truncation::new())))
+    AutoCompaction::new(Engine::new(Truncation::new()))
         .with_trigger(Trigger::tokens(LIMIT))
         .with_points(RunPoints::default().and_before_call())
 }

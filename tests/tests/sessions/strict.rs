@@ -85,7 +85,7 @@ impl Strict {
 }
 
 pub(crate) fn compaction() -> AutoCompaction {
-    AutoCompaction::new(Arc::new(Truncating(Truncation::new())))
+    AutoCompaction::new(Truncating(Truncation::new()))
 }
 
 pub(crate) fn agent(settings: RunSettings, client: &Strict) -> Agent {

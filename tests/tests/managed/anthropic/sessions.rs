@@ -95,7 +95,7 @@ fn at_a_threshold_in_passing() {
     let compaction = ThresholdCompaction::new().with_trigger(50_000).unwrap();
     let edits = ContextEdits::new().with_thinking(ClearThinking::keep_all()).with_compaction(compaction);
     let chat = Chat { edits: Some(edits), ..Chat::new() };
-    let auto = AutoCompaction::new(Arc::new(ServerCompaction::anthropic()))
+    let auto = AutoCompaction::new(ServerCompaction::anthropic())
         .with_trigger(Trigger::always())
         .with_points(RunPoints::NONE.and_after_run());
     let mut talk = Talk::new(MODEL);

@@ -174,7 +174,7 @@ fn by_the_server_in_passing() {
         chat.edits = Some(context_management(NonZeroU64::new(3_000)));
         let mut talk = Talk::new("m");
         let compactor = ServerCompaction::new(&chat.vendor);
-        let auto = AutoCompaction::new(Arc::new(compactor))
+        let auto = AutoCompaction::new(compactor)
             .with_trigger(Trigger::always())
             .with_points(RunPoints::NONE.and_after_run());
         let last = talk.go_on(200, &chat, auto);
