@@ -35,6 +35,11 @@ struct AddingAStrategy;
 #[doc = include_str!("../docs/what-is-kept.md")]
 struct WhatIsKept;
 
+/// The page's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/steering.md")]
+struct Steering;
+
 /// The guide's examples, compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/adding-a-provider.md")]
