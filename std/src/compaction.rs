@@ -25,3 +25,4 @@ pub use live_request::LiveRequest;
 pub use messages::{Held, MessagesCompactor};
 pub use payback::{Payback, PaybackRule};
 pub use tool::CompactTool;
+pub(crate) use tool::OWN_TOOLS;

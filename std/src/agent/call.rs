@@ -134,7 +134,7 @@ impl Agent {
     /// Whether there are calls, and each can be answered here.
     fn can_answer(&self, run: &Run<'_>) -> bool {
         let calls = run.pending_calls();
-        let is_answered = |call| self.tool_runner.is_some() || run.answers_compact_call(call);
+        let is_answered = |call| self.tool_runner.is_some() || run.answers_call(call);
         !calls.is_empty() && calls.iter().all(is_answered)
     }
 
@@ -144,13 +144,12 @@ impl Agent {
         calls: Vec<ToolCall>,
         updates: Option<&Updates>,
     ) -> Result<(), RunError> {
-        let (compact, calls): (Vec<_>, Vec<_>) =
-            calls.into_iter().partition(|call| run.answers_compact_call(call));
+        let (own, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| run.answers_call(call));
         if !calls.is_empty() {
             self.run_own_tools(run, calls, updates).await?;
         }
-        if !compact.is_empty() {
-            let results = unless_stopped(updates, run.run_compact_calls()).await.unwrap_or(Ok(Vec::new()))?;
+        if !own.is_empty() {
+            let results = unless_stopped(updates, run.run_own_calls()).await.unwrap_or(Ok(Vec::new()))?;
             if let Some(updates) = updates {
                 results.into_iter().for_each(|result| updates.push(RunUpdate::ToolResult(result)));
             }

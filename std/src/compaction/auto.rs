@@ -192,7 +192,7 @@ impl AutoCompaction {
 
     /// The same with a tool for the model: it may compact between two pieces of work, before a compaction is due, and name the subject
     /// that must stay known. See [`CompactTool`](super::CompactTool). [`Agent`](crate::agent::Agent) answers its calls; in a
-    /// [`Run`](crate::run::Run) call [`run_compact_calls`](crate::run::Run::run_compact_calls).
+    /// [`Run`](crate::run::Run) call [`run_own_calls`](crate::run::Run::run_own_calls).
     ///
     /// The model is told how much room there is: at each tenth of the limit from the fifth on, a line is added to the latest result of
     /// a tool, as a part of its own. The line stays as it is in all later requests, so that the provider's prompt cache holds. The

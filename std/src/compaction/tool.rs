@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::message::{Str, ToolCall};
-use crate::session::Tool;
+use crate::session::{CONTEXT_SOURCE, Tool};
 
 /// The tool that [`AutoCompaction::with_tool`](super::AutoCompaction::with_tool) gives the model.
 ///
@@ -18,6 +18,9 @@ use crate::session::Tool;
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::exhaustive_structs, reason = "it has no fields")]
 pub struct CompactTool;
+
+/// The source id of the tools that a run answers by itself.
+pub(crate) const OWN_TOOLS: &str = "run";
 
 /// The most characters of a focus: one subject, not a page that the model has read somewhere.
 const FOCUS_CHARS_MAX: usize = 200;
@@ -38,7 +41,7 @@ impl CompactTool {
             "additionalProperties": false,
         });
         let mut tool = Tool::new(Self::NAME, description, parameters);
-        tool.metadata.insert("context_source".into(), Value::from("compaction"));
+        tool.metadata.insert(CONTEXT_SOURCE.into(), Value::from(OWN_TOOLS));
         tool
     }
 

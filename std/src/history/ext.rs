@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use epitome_core::{Revision, Seq};
 
 pub use self::export::{Exported, check_export};
+pub(crate) use self::hide::{CLEAR, REWIND};
 pub use self::hide::{Keep, Retained};
 use super::{Committed, HistoryStore, LogPage, SessionId, StoreError};
 

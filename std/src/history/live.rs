@@ -286,6 +286,17 @@ impl History {
         self.store.expand(&self.session, made, from, limit).await
     }
 
+    /// Reads the log: see [`HistoryStore::log`]. A session that was not begun has an empty one.
+    ///
+    /// # Errors
+    /// As [`HistoryStore::log`].
+    pub async fn log(&self, range: core::ops::Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
+        match self.store.log(&self.session, range, limit).await {
+            Err(error) if error.kind() == StoreErrorKind::NotFound => Ok(LogPage::new(Vec::new(), None)),
+            page => page,
+        }
+    }
+
     /// Undoes the record that made `made`, the latest that is not undone, and shows what was visible before it; what was
     /// appended since stays.
     ///

@@ -12,8 +12,8 @@ use super::partial::Left;
 use super::served::Served;
 use super::working::Working;
 use super::{
-    ModelResponse, Persistence, Point, Prompt, RequestHandle, RunError, RunEvent, RunOptions, RunSettings,
-    render,
+    ModelResponse, Persistence, Point, Prompt, RecallTool, RequestHandle, RunError, RunEvent, RunOptions,
+    RunSettings, render,
 };
 use crate::compaction::{AutoCompaction, CompactTool};
 use crate::message::{Message, Str, ToolCall};
@@ -101,9 +101,12 @@ impl<'a> Run<'a> {
         let compaction = settings.compaction.as_ref().or_else(|| settings.providers.compaction());
         let compaction = options.compaction.resolve(compaction).cloned();
         let mut tools: Vec<Tool> = settings.tools.iter().chain(&options.tools).cloned().collect();
-        let has_own = || tools.iter().any(|tool| tool.name.as_str() == CompactTool::NAME);
-        if compaction.as_ref().is_some_and(|auto| auto.is_tool) && !has_own() {
-            tools.push(CompactTool::definition());
+        let compacts = compaction.as_ref().is_some_and(|auto| auto.is_tool).then(CompactTool::definition);
+        let recalls = settings.recall.then(RecallTool::definition);
+        for own in compacts.into_iter().chain(recalls) {
+            if !tools.iter().any(|tool| tool.name == own.name) {
+                tools.push(own);
+            }
         }
         let (mut context, served) =
             (SessionContext::new(session, token, input).with_tools(tools), Served::of(session));

@@ -1,4 +1,4 @@
-//! Compaction that the model asks for, and the room that it is told of.
+//! The tools of the run itself: compaction that the model asks for, the room that it is told of, and what it reads again.
 
 use epitome_core::message::Role;
 use epitome_core::{Pass, TriggerView, count_message};
@@ -6,18 +6,19 @@ use epitome_core::{Pass, TriggerView, count_message};
 use super::due;
 use super::live::Run;
 use super::pass::Setup;
-use super::{Point, RunError};
-use crate::compaction::{AutoCompaction, CompactTool, CompactionOutcome};
+use super::{Point, RecallTool, RunError};
+use crate::compaction::{AutoCompaction, CompactTool, CompactionOutcome, OWN_TOOLS};
 use crate::message::{Message, Part, Str, ToolCall, ToolResult};
+use crate::session::Tool;
 
 /// The model is told of the room at each tenth of the limit, from this one on.
 const TENTH_MIN: u64 = 5;
 
 impl Run<'_> {
-    /// Answers the calls of [`CompactTool`] that wait for a result: compacts all that would be sent, and tells the model how large it
-    /// was and is. Returns the results. [`Agent`](crate::agent::Agent) does it by itself.
+    /// Answers the calls of [`CompactTool`] and [`RecallTool`] that wait for a result, and returns the results.
+    /// [`Agent`](crate::agent::Agent) does it by itself.
     ///
-    /// The goal is that of the options, or half of the size of the request, if that is less. The group of the call stays. A compaction
+    /// *Compaction*: all that would be sent is compacted, and the model is told how large it was and is. The goal is that of the options, or half of the size of the request, if that is less. The group of the call stays. A compaction
     /// that was made a moment ago ([`AutoCompaction::spacing`]), cannot be made or changes nothing is told to the model in the result.
     ///
     /// # Errors
@@ -25,11 +26,17 @@ impl Run<'_> {
     ///
     /// # Cancel safety
     /// The calls have results, or can be answered again. What was compacted stays so.
-    pub async fn run_compact_calls(&mut self) -> Result<Vec<Message>, RunError> {
+    pub async fn run_own_calls(&mut self) -> Result<Vec<Message>, RunError> {
         self.check_idle()?;
         let mut results = Vec::new();
-        for call in self.compact_calls() {
-            let (text, is_error) = match self.compact_for(&call).await {
+        let mut calls = self.pending_calls();
+        calls.retain(|call| self.answers_call(call));
+        for call in calls {
+            let done = match call.name.as_str() {
+                CompactTool::NAME => self.compact_for(&call).await,
+                _ => self.recall_for(&call).await,
+            };
+            let (text, is_error) = match done {
                 Ok(text) => (text, false),
                 Err(text) => (text, true),
             };
@@ -42,19 +49,15 @@ impl Run<'_> {
         Ok(results)
     }
 
-    /// The calls of [`CompactTool`] that wait for a result.
-    fn compact_calls(&self) -> Vec<ToolCall> {
-        let mut calls = self.pending_calls();
-        calls.retain(|call| self.answers_compact_call(call));
-        calls
-    }
-
     /// Whether a call is one that the run answers by itself.
-    pub(crate) fn answers_compact_call(&self, call: &ToolCall) -> bool {
-        let is_offered = || {
-            self.context.tools().iter().any(|tool| tool.name == call.name && is_ours(tool.context_source()))
+    pub(crate) fn answers_call(&self, call: &ToolCall) -> bool {
+        let is_ours = match call.name.as_str() {
+            CompactTool::NAME => self.offers().is_some(),
+            RecallTool::NAME => self.settings.recall,
+            _ => false,
         };
-        call.name.as_str() == CompactTool::NAME && self.offers().is_some() && is_offered()
+        let is_own = |tool: &Tool| tool.name == call.name && tool.context_source() == Some(OWN_TOOLS);
+        is_ours && self.context.tools().iter().any(is_own)
     }
 
     /// The compaction of the run, if the model may ask for it.
@@ -143,8 +146,4 @@ impl Run<'_> {
 /// The room that is left, for the model.
 fn room(size: u64, limit: u64) -> String {
     format!("[context: {size} of {limit} tokens are used; {} are left]", limit.saturating_sub(size))
-}
-
-fn is_ours(source: Option<&str>) -> bool {
-    source == CompactTool::definition().context_source()
 }

@@ -76,6 +76,8 @@ pub struct RunSettings {
     pub compaction: Option<AutoCompaction>,
     /// When its runs store.
     pub persistence: Persistence,
+    /// Whether the model has a tool to read what a compaction has hidden: see [`RecallTool`](super::RecallTool); no by default.
+    pub recall: bool,
     model: Str,
     /// The figures of the model, if they are known.
     row: Option<Model>,
@@ -105,6 +107,7 @@ impl RunSettings {
             providers: Providers::default(),
             compaction: None,
             persistence: Persistence::PerRun,
+            recall: false,
             model: Str::default(),
             row: None,
             has_own_row: false,
@@ -157,6 +160,16 @@ impl RunSettings {
     #[must_use]
     pub fn with_compaction(mut self, compaction: AutoCompaction) -> Self {
         self.compaction = Some(compaction);
+        self
+    }
+
+    /// The same with a tool for the model that reads what compactions have hidden or shortened: see [`RecallTool`](super::RecallTool).
+    /// [`Agent`](crate::agent::Agent) answers its calls; in a [`Run`](super::Run) call [`run_own_calls`](super::Run::run_own_calls).
+    ///
+    /// A tool of the caller's with the same name stays the caller's.
+    #[must_use]
+    pub const fn with_recall(mut self) -> Self {
+        self.recall = true;
         self
     }
 

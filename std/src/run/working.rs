@@ -305,6 +305,20 @@ impl Working {
         (base..end).contains(&number.0).then(|| Seq(number.0 - base))
     }
 
+    /// How many messages of the stored history it knows, hidden ones too.
+    pub(super) const fn stored_len(&self) -> u64 {
+        match self.places.stored {
+            Some((base, end)) => end.saturating_sub(base),
+            None => 0,
+        }
+    }
+
+    /// The input and what was said in the run, hidden or not, with its numbers.
+    pub(super) fn own(&self) -> impl Iterator<Item = (Seq, &Entry)> {
+        let own = self.own.iter().filter(|(seq, _)| seq.0 >= self.places.input);
+        own.map(|(seq, entry)| (*seq, entry))
+    }
+
     /// The answers that are news to the summaries that are visible, by their positions. `stored` is the history.
     pub(super) async fn late_answers(&self, stored: Option<&History>) -> Result<Beside, SessionError> {
         let mut beside = Beside::new();

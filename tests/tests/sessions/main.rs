@@ -22,6 +22,7 @@ mod options;
 mod overflow;
 mod promised;
 mod proposal;
+mod recall;
 mod runs;
 mod states;
 mod steering;

@@ -13,6 +13,12 @@ use crate::history::{
     CompactionRecord, HistoryStore, Live, Pruned, SessionId, StoreError, StoreErrorKind, Timestamp,
 };
 
+/// The strategy that a record names which hides all that is visible.
+pub(crate) const CLEAR: &str = "clear";
+
+/// The strategy that a record names which takes back the latest messages.
+pub(crate) const REWIND: &str = "rewind";
+
 /// How often a session is loaded anew because somebody was faster.
 const ATTEMPTS_MAX: usize = 8;
 
@@ -50,8 +56,8 @@ enum Hide {
 impl Hide {
     const fn name(self) -> &'static str {
         match self {
-            Self::All => "clear",
-            Self::From(_) => "rewind",
+            Self::All => CLEAR,
+            Self::From(_) => REWIND,
             Self::AllBut(_) => "retention",
         }
     }

@@ -7,6 +7,7 @@ use std::vec::Vec;
 use epitome_core::{Revision, Seq};
 
 use super::History;
+use crate::history::ext::{CLEAR, REWIND};
 use crate::history::{Committed, Logged, StoreError, StoreErrorKind};
 use crate::message::Message;
 
@@ -41,6 +42,12 @@ impl History {
             next = page.next;
         }
         Ok(groups.into_values().collect())
+    }
+
+    /// The revisions of the records with which a user took something back: [`clear`](crate::history::HistoryStoreExt::clear) and
+    /// [`rewind`](crate::history::HistoryStoreExt::rewind).
+    pub(crate) async fn taken_back(&self) -> Result<BTreeSet<Revision>, StoreError> {
+        self.revisions(|committed| [CLEAR, REWIND].contains(&committed.record.strategy.as_str())).await
     }
 
     /// The revisions that these records made.
