@@ -3,6 +3,7 @@
 mod awaited;
 mod facts;
 mod group;
+mod hosted;
 mod part;
 mod project;
 mod push;
