@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use super::facts::{Answer, Facts};
-use super::{Flags, Group, Index, IndexBuf, Span};
+use super::{Flags, Group, Index, IndexBuf, Span, ToolName};
 use crate::Tokens;
 use crate::attribution::SourceKind;
 use crate::message::{CallKind, MessageView, PartView, Role};
@@ -108,38 +108,6 @@ impl PartKind {
     }
 }
 
-/// A tool's name as a part knows it: 16 bits of a digest. Two names that share them are one to a strategy that spares a
-/// tool: it spares a tool too many, never one too few.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ToolName(u16);
-
-impl ToolName {
-    /// The name, for comparison.
-    ///
-    /// ```
-    /// use epitome_core::ToolName;
-    ///
-    /// const SEARCH: ToolName = ToolName::new("web_search");
-    /// assert_eq!(SEARCH, ToolName::new("web_search"));
-    /// assert_ne!(SEARCH, ToolName::new("read_file"));
-    /// ```
-    #[must_use]
-    pub const fn new(name: &str) -> Self {
-        // FNV-1a, folded. Zero stands for no name.
-        let (mut hash, mut rest) = (0x811c_9dc5_u32, name.as_bytes());
-        while let [first, others @ ..] = rest {
-            hash = (hash ^ *first as u32).wrapping_mul(0x0100_0193);
-            rest = others;
-        }
-        let folded = ((hash >> 16) ^ hash) as u16;
-        Self(if folded == 0 { 1 } else { folded })
-    }
-
-    pub(crate) const fn bits(self) -> u16 {
-        self.0
-    }
-}
-
 /// No table of parts: a history whose plans only keep or remove whole groups needs no memory for them.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::exhaustive_structs, reason = "it is empty for good")]
@@ -227,7 +195,7 @@ impl<'a> IndexedPart<'a> {
     pub const fn tool(&self) -> Option<ToolName> {
         match ((self.part.packed >> TOOL_SHIFT) as u16, self.kind()) {
             (0, _) | (_, PartKind::Reasoning) => None,
-            (bits, _) => Some(ToolName(bits)),
+            (bits, _) => Some(ToolName::of_bits(bits)),
         }
     }
 

@@ -235,9 +235,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
         let flags = new.facts.flags.with(instruction).with(request).with(Flags::source(new.facts.source));
         let mut span = Span::new(self.totals.messages, at, new.turn, kind, flags);
         span.tokens = new.tokens.0;
-        if P::READS_HOSTED {
-            span.settle_hosted();
-        }
+        span.settle_hosted::<P>();
         self.spans.push(span)?;
         self.totals.groups = self.totals.groups.saturating_add(1);
         if flags.is_mark() {
@@ -331,9 +329,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
             if let Some(kind) = kind {
                 span.set_kind(kind);
             }
-            if P::READS_HOSTED {
-                span.settle_hosted();
-            }
+            span.settle_hosted::<P>();
         });
         self.totals.tokens = self.totals.tokens.saturating_add(u64::from(grown));
         if new.facts.flags.is_mark() {

@@ -1,8 +1,9 @@
 //! One row of the index.
 
-use super::GroupKind;
+use super::{GroupKind, Part};
 use crate::Turn;
 use crate::attribution::SourceKind;
+use crate::table::Table;
 
 /// A run of consecutive messages of one group.
 ///
@@ -158,8 +159,8 @@ impl Span {
     }
 
     /// Takes the flag away that only what the model says has.
-    pub(crate) fn settle_hosted(&mut self) {
-        if !self.is(GroupKind::Assistant) {
+    pub(crate) fn settle_hosted<P: Table<Part>>(&mut self) {
+        if P::READS_HOSTED && !self.is(GroupKind::Assistant) {
             self.meta &= !Flags::HOSTED.0;
         }
     }
