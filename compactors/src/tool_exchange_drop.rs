@@ -7,6 +7,8 @@ use epitome_core::{Draft, Group, GroupKind, Strategy, Verdict};
 /// *Keeps*: everything else, the newest exchanges, and what is protected. *Drops*: older exchanges, until the goal is met;
 /// without a goal all of them. *Cost*: two passes over the groups. *Stable prefix*: up to the first exchange that it drops.
 ///
+/// What the provider's own tools did stands in one message with what the model says of it, and is no exchange.
+///
 /// The model forgets what it has done; where it need only forget what came of it, take
 /// [`ToolResultClearing`](crate::ToolResultClearing).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

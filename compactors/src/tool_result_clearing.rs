@@ -8,6 +8,9 @@ use epitome_core::{Draft, Group, IndexedPart, PartKind, Strategy, Tokens, ToolNa
 /// arguments if it is told to. The unit is one tool use: of five parallel ones the two oldest may be cleared, and their
 /// group stays. *Cost*: one pass over the parts, two with `clear_at_least`. *Stable prefix*: up to the first result that it clears.
 ///
+/// Results of the provider's own tools are uses like others, as far as they are text: see
+/// [`GroupKind::Hosted`](epitome_core::GroupKind::Hosted).
+///
 /// It clears the tool uses that the documented context editing of Anthropic's API clears (`clear_tool_uses_20250919`):
 /// all but the newest `keep`, those of excluded tools never, and none at all if all of them together would free less than
 /// `clear_at_least`. Uses of excluded tools count among the newest. The differences: what a plan may not touch stays (the

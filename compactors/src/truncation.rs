@@ -1,6 +1,6 @@
 //! Drop the oldest.
 
-use epitome_core::{Draft, Group, GroupKind, Protection, Strategy, Turn};
+use epitome_core::{Draft, Group, Protection, Strategy, Turn};
 
 /// Drops the oldest groups that are not protected, until the goal is met.
 ///
@@ -99,7 +99,7 @@ impl Truncation {
     fn drop_by_strength(&self, draft: &mut Draft<'_>) {
         let spared = Turn(draft.index().turn().0.saturating_add(1).saturating_sub(self.preserve_recent));
         let candidate = |draft: &Draft<'_>, group: &Group<'_>| {
-            group.turn() < spared && group.kind() != GroupKind::Summary && draft.is_candidate(group)
+            group.turn() < spared && !group.is_summary() && draft.is_candidate(group)
         };
         let messages =
             draft.index().groups().filter(|group| candidate(draft, group)).map(|group| messages_of(&group));

@@ -3,6 +3,7 @@
 mod awaited;
 mod facts;
 mod group;
+mod hosted;
 mod part;
 mod project;
 mod push;
@@ -10,6 +11,7 @@ mod recount;
 mod restore;
 mod seat;
 mod span;
+mod tool_name;
 
 #[cfg(feature = "alloc")]
 pub(crate) use awaited::for_each_awaited;
@@ -18,11 +20,12 @@ pub(crate) use facts::may_answer;
 #[cfg(feature = "alloc")]
 pub(crate) use facts::{Answer, Facts};
 pub use group::{Group, GroupKind, Groups};
-pub use part::{IndexedPart, IndexedParts, NoParts, Part, PartKind, TEXT_PART_TOKENS_MIN, ToolName};
+pub use part::{IndexedPart, IndexedParts, NoParts, Part, PartKind, TEXT_PART_TOKENS_MIN};
 pub use push::{IndexBuf, Placed};
 pub use restore::{RestoreError, Stored};
 pub use span::Span;
 pub(crate) use span::{Flags, NONE};
+pub use tool_name::ToolName;
 
 use core::ops::Range;
 

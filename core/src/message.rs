@@ -199,7 +199,7 @@ pub enum CallKind {
     /// The caller: a result must follow.
     #[default]
     Function,
-    /// The provider: the result, if any, is in the same message, and none need follow.
+    /// The provider: the result, if any, is in the same message, or in the model's next one; none need follow.
     Hosted,
 }
 

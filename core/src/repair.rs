@@ -192,7 +192,7 @@ impl Repairer {
         let (open, turn) = (self.index.open_calls(), self.index.view().turn());
         // What profiles ask for is results: approvals stay where they stand.
         let find = |kind, id: &[u8]| open.find(kind, id, turn).filter(|_| kind == OpenKind::Call);
-        let facts = Facts::of(message, find);
+        let facts = Facts::of::<_, NoParts>(message, find);
         if let Answer::To(call) = facts.answer
             && let Some((caller, _)) = self.caller(call)
         {

@@ -11,6 +11,9 @@
 //! A header says what it likes. What is read here is only ever used by
 //! [`MediaRules`](epitome_core::MediaRules), which never count an image as more than the largest that a provider looks at.
 
+/// A PNG of one transparent pixel, for a picture that was cleared where a format takes nothing else in its place.
+pub(crate) const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+
 /// Width and height of the image whose file begins with `bytes`; `None` if they are not all of a header that is known
 /// (PNG, JPEG, GIF, WebP, BMP, TIFF, HEIF and AVIF), or if a side is zero or does not fit 32 bits.
 #[must_use]

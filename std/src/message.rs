@@ -4,6 +4,7 @@ mod attribution;
 mod part;
 mod repairs;
 mod text;
+mod view;
 
 pub use attribution::{Attribution, LABEL_EPHEMERAL, LABEL_IMPORTANT};
 pub use part::{
@@ -16,8 +17,7 @@ pub use text::Str;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use epitome_core::attribution::AttributionView;
-use epitome_core::message::{MessageView, PartView, Parts, Role};
+use epitome_core::message::Role;
 
 /// One message, owned. Cloning is cheap: text is shared.
 ///
@@ -346,32 +346,6 @@ impl Message {
             wire.touched = true;
         }
         self
-    }
-}
-
-impl Parts for Message {
-    fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
-        for part in &self.parts {
-            part.view(visit);
-        }
-    }
-}
-
-impl MessageView for Message {
-    fn role(&self) -> Role {
-        self.role
-    }
-
-    fn attribution(&self) -> AttributionView<'_> {
-        self.attribution().view()
-    }
-
-    fn response_id(&self) -> Option<&str> {
-        self.response_id()
-    }
-
-    fn name(&self) -> Option<&str> {
-        self.name()
     }
 }
 

@@ -47,6 +47,9 @@ impl Census {
             any(&|message| matches!(message.parts.as_slice(), [Part::Reasoning(_)])),
         );
         self.count("hosted call", part(&|part| matches!(part, Part::HostedCall(_))));
+        self.count("hosted group", group(&|group| group.kind == GroupKind::Hosted));
+        self.count("hosted result in the next message", any(&|message| continues(message)));
+        self.count("sealed result", part(&|part| matches!(part, Part::Sealed(_))));
         self.count("approval answer", part(&|part| matches!(part, Part::Approves(_))));
         self.count("open request for approval", awaits(&index, true));
         self.count("abandoned request for approval", awaits(&index, false));
@@ -104,6 +107,9 @@ pub const NASTY: &[(&str, u64)] = &[
     ("ephemeral", 110),
     ("full amount", 20),
     ("hosted call", 110),
+    ("hosted group", 80),
+    ("hosted result in the next message", 30),
+    ("sealed result", 50),
     ("id over 46 bytes", 150),
     ("id over 64 bytes", 130),
     ("instructions in mid-conversation", 140),
@@ -164,6 +170,12 @@ fn instructed(messages: &[Message]) -> bool {
     messages.iter().skip(user.unwrap_or(messages.len())).any(|message| message.role == Role::System)
 }
 
+/// Whether it is the model's, and begins with the result of a hosted tool.
+fn continues(message: &Message) -> bool {
+    message.role == Role::Assistant
+        && matches!(message.parts.first(), Some(Part::Result(_) | Part::Sealed(_)))
+}
+
 fn is_result(message: &Message) -> bool {
-    message.parts.iter().any(|part| matches!(part, Part::Result(_)))
+    message.parts.iter().any(|part| matches!(part, Part::Result(_) | Part::Sealed(_)))
 }

@@ -128,8 +128,7 @@ impl Speaker {
             178..190 => self.instruct(variant, tokens),
             190..202 => self.assistant(vec![Part::Reasoning("Hm.".into())], variant, tokens),
             202..210 => {
-                let parts = vec![Part::HostedCall(id(which)), Part::Result(id(which)), text(variant)];
-                self.assistant(parts, variant, tokens);
+                self.hosted(which, variant, tokens);
             }
             210..220 => self.context(variant, tokens),
             220..230 => self.summary(which, variant, tokens),
@@ -205,6 +204,22 @@ impl Speaker {
             let id = if which % 32 < 20 { self.fresh_id() } else { id(which.wrapping_add(nth * 3)) };
             parts.push(Part::Call(id));
         }
+        self.assistant(parts, variant, tokens);
+    }
+
+    /// Runs one of the provider's tools: its result stands beside the call, is readable or not, or comes in a message of its own.
+    fn hosted(&mut self, which: u8, variant: u8, tokens: u32) {
+        let call = Part::HostedCall(if which % 8 < 3 { format!("search_{which}") } else { id(which) });
+        let Part::HostedCall(id) = &call else { return };
+        let result = if variant % 4 == 1 { Part::Sealed(id.clone()) } else { Part::Result(id.clone()) };
+        if which % 8 == 5 {
+            self.assistant(vec![call], variant, tokens);
+            self.assistant(vec![result, text(variant)], variant, tokens);
+            return;
+        }
+        // Several at once, or one after another.
+        let more = if which % 8 == 6 { vec![Part::HostedCall("search_0".into())] } else { Vec::new() };
+        let parts = [vec![call], more, vec![result, text(variant)]].concat();
         self.assistant(parts, variant, tokens);
     }
 

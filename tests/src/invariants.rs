@@ -170,7 +170,8 @@ fn open_work(subject: &Subject<'_>) -> Result<(), String> {
     let hard = subject.groups.iter().zip(&protected.hard).filter(|(_, hard)| **hard);
     let hard: u64 = hard.map(|(group, _)| subject.naive.tokens(group)).sum();
     let may_be_cut = |(at, part, left): &(usize, usize, u32)| {
-        let is_result = matches!(subject.scenario.messages[*at].parts[*part], Part::Result(_));
+        let is_result =
+            matches!(subject.scenario.messages[*at].parts[*part], Part::Result(_) | Part::Sealed(_));
         is_result && hard > budget.limit() && *left >= ELIDED_TOKENS_MAX.0
     };
     let open = subject.groups.iter().filter(|group| subject.naive.is_open(group));
@@ -190,7 +191,8 @@ fn requests(subject: &Subject<'_>) -> Result<(), String> {
         subject.holds(group.members[0]) || subject.plan.summaries.iter().any(covers)
     };
     let asks = |group: &&Group| begins_turn(subject.first(group));
-    let is_step = |group: &Group| matches!(group.kind, GroupKind::Assistant | GroupKind::Exchange);
+    let is_step =
+        |group: &Group| matches!(group.kind, GroupKind::Assistant | GroupKind::Exchange | GroupKind::Hosted);
     let fits = subject.plan.floors.1 <= subject.scenario.request.budget.limit();
     for (at, step) in subject.groups.iter().enumerate() {
         if !is_step(step) || !subject.holds(step.members[0]) {

@@ -49,6 +49,8 @@ pub enum Part {
     HostedCall(String),
     /// The answer to a call.
     Result(String),
+    /// What a hosted tool has returned, in a form that only its provider reads.
+    Sealed(String),
     /// A picture.
     Image,
     /// A request for approval.
@@ -160,6 +162,7 @@ impl Part {
             Self::Call(id)
             | Self::HostedCall(id)
             | Self::Result(id)
+            | Self::Sealed(id)
             | Self::Asks(id)
             | Self::Approves(id) => Some(id),
             Self::Text(_)
@@ -205,9 +208,11 @@ impl Parts for Message {
                     PartView::ToolCall(ToolCallView::new(id, tool, "{}"))
                 }
                 Part::HostedCall(id) => {
-                    PartView::ToolCall(ToolCallView::new(id, "search", "{}").with_kind(CallKind::Hosted))
+                    let tool = if id.starts_with('s') { "search" } else { "read" };
+                    PartView::ToolCall(ToolCallView::new(id, tool, "{}").with_kind(CallKind::Hosted))
                 }
                 Part::Result(id) => PartView::ToolResult(ToolResultView::new(id, &Text("done"))),
+                Part::Sealed(id) => PartView::ToolResult(ToolResultView::new(id, &Encrypted)),
                 Part::Image => PartView::Media(MediaView::new(MediaKind::Image, "image/png")),
                 // Often the id of a call too, which must not matter.
                 Part::Asks(id) => PartView::ApprovalRequest(ApprovalView::new(id, "")),
@@ -216,6 +221,15 @@ impl Parts for Message {
                 }
             });
         }
+    }
+}
+
+/// What a sealed result holds.
+struct Encrypted;
+
+impl Parts for Encrypted {
+    fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        visit(PartView::Unknown(UnknownView::new("p", "encrypted", "{}")));
     }
 }
 

@@ -96,6 +96,10 @@ impl<'a> Naive<'a> {
         }
         if let Some(previous) = at.checked_sub(1).filter(|previous| is_model(&self.messages[*previous])) {
             let before = &self.messages[previous];
+            // A call of the provider without its result, and a result without its call: it paused in between.
+            if surplus(before) > 0 && surplus(message) < 0 {
+                return Some(previous);
+            }
             let reasoning = self.members(self.anchors[previous]).any(|at| has_reasoning(&self.messages[at]));
             let joins = match (&before.response, &message.response) {
                 (Some(before), Some(now)) => before == now,
@@ -147,12 +151,17 @@ impl<'a> Naive<'a> {
     fn kind(&self, anchor: usize) -> GroupKind {
         let first = &self.messages[anchor];
         let calls = self.members(anchor).any(|at| !self.messages[at].calls().is_empty());
+        let hosted = self.members(anchor).any(|at| {
+            let is_hosted = |part: &Part| matches!(part, Part::HostedCall(_));
+            is_model(&self.messages[at]) && self.messages[at].parts.iter().any(is_hosted)
+        });
         match first.role {
             _ if claims_to_answer(first) => GroupKind::Orphan,
             _ if first.source == SourceKind::Compaction => GroupKind::Summary,
             Role::System | Role::Developer => GroupKind::System,
             Role::User => GroupKind::User,
             _ if calls => GroupKind::Exchange,
+            _ if hosted => GroupKind::Hosted,
             _ => GroupKind::Assistant,
         }
     }
@@ -259,7 +268,7 @@ pub fn begins_turn(message: &Message) -> bool {
 pub fn answers(message: &Message) -> Option<(OpenKind, &str)> {
     let may_answer = matches!(message.role, Role::Tool | Role::User);
     message.parts.iter().filter(|_| may_answer).find_map(|part| match part {
-        Part::Result(id) => Some((OpenKind::Call, id.as_str())),
+        Part::Result(id) | Part::Sealed(id) => Some((OpenKind::Call, id.as_str())),
         Part::Approves(id) => Some((OpenKind::Approval, id.as_str())),
         _ => None,
     })
@@ -270,13 +279,23 @@ pub fn answers(message: &Message) -> Option<(OpenKind, &str)> {
 pub fn answer_id(message: &Message) -> Option<&str> {
     let may_answer = matches!(message.role, Role::Tool | Role::User);
     message.parts.iter().filter(|_| may_answer).find_map(|part| match part {
-        Part::Result(id) => Some(id.as_str()),
+        Part::Result(id) | Part::Sealed(id) => Some(id.as_str()),
         _ => None,
     })
 }
 
 fn is_model(message: &Message) -> bool {
     message.role == Role::Assistant && message.source != SourceKind::Compaction
+}
+
+/// How many more calls of the provider than results are in a message of the model.
+fn surplus(message: &Message) -> i32 {
+    let of = |part: &Part| match part {
+        Part::HostedCall(_) => 1,
+        Part::Result(_) | Part::Sealed(_) => -1,
+        _ => 0,
+    };
+    message.parts.iter().map(of).sum()
 }
 
 fn has_reasoning(message: &Message) -> bool {

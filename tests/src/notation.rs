@@ -5,7 +5,8 @@
 //! - ids: `""` is the empty one, and `x*65` an `x` 65 times
 //! - `pin`, `ephemeral`; `context`, `history`, `summary`: where it comes from; `response=ID`
 //! - `reasoning`, `item` (reasoning with an id), `signed` (with a signature), `compacted` (what a provider's compaction
-//!   left), `unknown`, `hosted=ID`, `asks=ID`, `approves=ID`, `image`, `text`, `text=WORD`: a part; `empty`: no part at all
+//!   left), `unknown`, `hosted=ID` (a hosted call and its result), `ran=ID` (such a call alone), `gave=ID` (such a result alone),
+//!   `sealed=ID` (the same, encrypted), `asks=ID`, `approves=ID`, `image`, `text`, `text=WORD`: a part; `empty`: no part at all
 
 use epitome_core::attribution::{Retention, SourceKind};
 use epitome_core::message::Role;
@@ -44,6 +45,9 @@ fn message(line: &str) -> Option<Message> {
             "response" => message.response = Some(value.to_owned()),
             "reasoning" => message.parts.push(Part::Reasoning("Hm.".into())),
             "hosted" => message.parts.extend([Part::HostedCall(id(value)), Part::Result(id(value))]),
+            "ran" => message.parts.push(Part::HostedCall(id(value))),
+            "gave" => message.parts.push(Part::Result(id(value))),
+            "sealed" => message.parts.push(Part::Sealed(id(value))),
             "asks" => message.parts.push(Part::Asks(id(value))),
             "approves" => message.parts.push(Part::Approves(id(value))),
             "item" => message.parts.push(Part::Item),

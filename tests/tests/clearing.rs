@@ -15,6 +15,8 @@ const THREE: &str = "u 10\na 20 c1\nt 100 c1\na 20 c2\nt 100 c2\na 20 c3\nt 100 
 const FIVE: &str = "u 10\na 100 c1 c2 c3 c4 c5\nt 50 c1\nt 50 c2\nt 50 c3\nt 50 c4\nt 50 c5\na 10\n";
 /// A use of a tool that is never cleared, between two others.
 const SEARCHED: &str = "u 10\na 20 c1\nt 100 c1\na 20 s1\nt 100 s1\na 20 c2\nt 100 c2\na 10\n";
+/// Two uses of hosted tools, each in a step of its own.
+const HOSTED: &str = "u 10\na 200 hosted=h text\na 200 hosted=s1 text\na 10\n";
 /// Reasoning in two turns, and in the current one, whose last message belongs to it.
 const THOUGHTS: &str =
     "u 10\na 40 reasoning text\nu 10\na 40 reasoning text\nu 10\na 40 reasoning text\na 10\n";
@@ -72,12 +74,30 @@ const CASES: &[Case<'_>] = &[
         "KEKK",
         "2.0",
     ),
+    ("a hosted tool's result is cleared where it stands", HOSTED, &CLEAR.keep(0), "KEEK", "1.1 2.1"),
+    ("and is as old as any other", HOSTED, &CLEAR.keep(1), "KEKK", "1.1"),
+    ("an excluded hosted tool is not cleared", HOSTED, &CLEAR.keep(0).exclude_tools(SEARCH), "KEKK", "1.1"),
+    ("its arguments stay", HOSTED, &CLEAR.keep(0).clear_inputs(true), "KEEK", "1.1 2.1"),
     (
-        "a hosted tool's result is the provider's",
-        "u 10\na 200 hosted=h text\na 10\n",
+        "what only the provider reads stays",
+        "u 10\na 200 ran=h sealed=h text\na 10\n",
         &CLEAR.keep(0),
         "nothing_to_drop",
         "",
+    ),
+    (
+        "a result without its call in the message stays",
+        "u 10\na 100 ran=h\na 200 gave=h text\na 10\n",
+        &CLEAR.keep(0),
+        "nothing_to_drop",
+        "",
+    ),
+    (
+        "of calls that ran at once each has its result and its tool",
+        "u 10\na 400 ran=h ran=s1 gave=s1 gave=h\na 10\n",
+        &CLEAR.keep(0).exclude_tools(SEARCH),
+        "KEK",
+        "1.3",
     ),
     (
         "a result of no call is no use",

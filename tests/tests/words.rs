@@ -19,7 +19,7 @@ fn words_are_as_they_were() {
     let of_kinds =
         [GroupKind::System, GroupKind::User, GroupKind::Assistant, GroupKind::Exchange, GroupKind::Summary];
     assert_eq!(of_kinds.map(GroupKind::as_str), ["system", "user", "assistant", "exchange", "summary"]);
-    assert_eq!(GroupKind::Orphan.as_str(), "orphan");
+    assert_eq!([GroupKind::Orphan, GroupKind::Hosted].map(GroupKind::as_str), ["orphan", "hosted"]);
     let parts =
         [PartKind::ToolResult, PartKind::ToolInput, PartKind::Reasoning, PartKind::Media, PartKind::Text];
     let words = ["tool_result", "tool_input", "reasoning", "media", "text"];

@@ -193,11 +193,12 @@ impl LossRow {
 }
 
 /// What people call the kinds of groups.
-pub(super) const KINDS: [(GroupKind, &str); 6] = [
+pub(super) const KINDS: [(GroupKind, &str); 7] = [
     (GroupKind::System, "instructions"),
     (GroupKind::User, "user"),
     (GroupKind::Assistant, "assistant"),
     (GroupKind::Exchange, "calls with results"),
+    (GroupKind::Hosted, "hosted calls"),
     (GroupKind::Summary, "summary"),
     (GroupKind::Orphan, "result without call"),
 ];

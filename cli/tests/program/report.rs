@@ -213,7 +213,7 @@ fn what_is_lost_is_what_the_table_says() {
             let number = |value: &Value| value.as_u64().unwrap();
             let (details, lost) = (list("groups_detail"), list("loss"));
             let what = format!("{} {strategy}: {lost:?}", sample.name);
-            let groups = ["system", "user", "assistant", "exchange", "summary", "orphan"];
+            let groups = ["system", "user", "assistant", "exchange", "hosted", "summary", "orphan"];
             for kind in groups {
                 let gone = |group: &&Value| {
                     group["kind"] == kind && (group["verdict"] == "D" || group["verdict"] == "R")

@@ -24,6 +24,9 @@ impl<const PARTS: usize> ResultTable<PARTS> {
 }
 
 impl<const PARTS: usize> Table<Part> for ResultTable<PARTS> {
+    // A record has room for the size of one result.
+    const READS_HOSTED: bool = false;
+
     fn as_slice(&self) -> &[Part] {
         self.0.as_slice()
     }

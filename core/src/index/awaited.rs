@@ -1,6 +1,7 @@
 //! The calls of a message, and its requests for approval, remembered until they are answered.
 
-use super::part::{Part, PartKind, ToolName};
+use super::ToolName;
+use super::part::{Part, PartKind};
 use super::push::IndexBuf;
 use super::seat::Seat;
 use super::span::Span;

@@ -29,6 +29,8 @@ pub(crate) struct Facts {
     pub(crate) approves: bool,
     /// Whether it says something itself, beside answers and approvals.
     pub(crate) speaks: bool,
+    /// In a message of the model, by how many the calls that the provider runs outnumber the results.
+    pub(crate) hosted: i32,
 }
 
 /// Which call a message answers.
@@ -43,24 +45,24 @@ pub(crate) enum Answer {
 
 impl Facts {
     /// `find` gives the open call or request that an answer with this id belongs to.
-    pub(crate) fn of<M: MessageView + ?Sized>(
+    pub(crate) fn of<M: MessageView + ?Sized, P: Table<Part>>(
         message: &M,
         find: impl Fn(OpenKind, &[u8]) -> Option<OpenCall>,
     ) -> Self {
         let mut facts = Self::before_parts(message);
-        facts.read_parts(message, find);
+        facts.read_parts::<M, P>(message, find);
         facts
     }
 
-    /// Reads the parts of the message.
+    /// Reads the parts of the message, for an index with parts in a `P`.
     #[cfg_attr(feature = "alloc", inline(always))]
-    pub(super) fn read_parts<M: MessageView + ?Sized>(
+    pub(super) fn read_parts<M: MessageView + ?Sized, P: Table<Part>>(
         &mut self,
         message: &M,
         find: impl Fn(OpenKind, &[u8]) -> Option<OpenCall>,
     ) {
         // One reference is all that the visitor holds: with the fields apart each call would first gather them.
-        message.for_each_part(&mut |part| self.read(&part, &find));
+        message.for_each_part(&mut |part| self.read::<P>(&part, &find));
     }
 
     /// The same, and in the same pass a row for each part that a plan may shorten.
@@ -73,7 +75,7 @@ impl Facts {
     ) {
         message.for_each_part(&mut |part| {
             let answered = self.answered;
-            self.read(&part, &find);
+            self.read::<P>(&part, &find);
             rows.add(self, &part, answered);
         });
     }
@@ -94,11 +96,16 @@ impl Facts {
             answered: false,
             approves: false,
             speaks: false,
+            hosted: 0,
         }
     }
 
     #[cfg_attr(feature = "alloc", inline(always))]
-    fn read(&mut self, part: &PartView<'_>, find: &impl Fn(OpenKind, &[u8]) -> Option<OpenCall>) {
+    fn read<P: Table<Part>>(
+        &mut self,
+        part: &PartView<'_>,
+        find: &impl Fn(OpenKind, &[u8]) -> Option<OpenCall>,
+    ) {
         let find = |kind, id: &str| find(kind, id.as_bytes()).map_or(Answer::Orphan, Answer::To);
         match part {
             PartView::ToolCall(call) if call.kind == CallKind::Function && self.role == Role::Assistant => {
@@ -116,6 +123,13 @@ impl Facts {
             PartView::ApprovalResponse(response) if may_answer(self.role) && !self.answered => {
                 (self.answered, self.approves) = (true, true);
                 self.answer = find(OpenKind::Approval, response.approval.id);
+            }
+            PartView::ToolCall(_) if P::READS_HOSTED && self.role == Role::Assistant => {
+                self.flags = self.flags.with(Flags::HOSTED);
+                self.hosted = self.hosted.saturating_add(1);
+            }
+            PartView::ToolResult(_) if P::READS_HOSTED && self.role == Role::Assistant => {
+                self.hosted = self.hosted.saturating_sub(1);
             }
             PartView::Reasoning(_) => self.flags = self.flags.with(Flags::REASONING),
             PartView::Text(_) | PartView::Media(_) | PartView::Unknown(_) => self.speaks = true,

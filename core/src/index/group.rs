@@ -27,6 +27,12 @@ pub enum GroupKind {
     Summary,
     /// An answer to no call: in the log, never projected.
     Orphan,
+    /// Calls of the model whose results stand in the same message, or in the next after a pause of the provider; with what it says
+    /// there. A [`BoundedHistory`](crate::BoundedHistory) has these as [`Assistant`](Self::Assistant).
+    ///
+    /// A result of such a call can be shortened if it is nothing but texts and media, and its call is one of the eight before it in
+    /// its message.
+    Hosted,
 }
 
 impl GroupKind {
@@ -37,7 +43,8 @@ impl GroupKind {
             2 => Self::Assistant,
             3 => Self::Exchange,
             4 => Self::Summary,
-            _ => Self::Orphan,
+            5 => Self::Orphan,
+            _ => Self::Hosted,
         }
     }
 
@@ -49,6 +56,7 @@ impl GroupKind {
             Self::User => "user",
             Self::Assistant => "assistant",
             Self::Exchange => "exchange",
+            Self::Hosted => "hosted",
             Self::Summary => "summary",
             Self::Orphan => "orphan",
         }
@@ -139,6 +147,12 @@ impl<'a> Group<'a> {
     #[must_use]
     pub const fn is_abandoned(&self) -> bool {
         self.span.unanswered() > 0 && self.span.turn.0 != self.index.totals.turn.0
+    }
+
+    /// Whether it is what a compaction left in place of other messages.
+    #[must_use]
+    pub const fn is_summary(&self) -> bool {
+        self.span.is(GroupKind::Summary)
     }
 
     /// The positions of its messages, as ranges in projection order.

@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use super::facts::{Answer, Facts};
-use super::{Group, Index, IndexBuf, Span};
+use super::{Flags, Group, Index, IndexBuf, Span, ToolName};
 use crate::Tokens;
 use crate::attribution::SourceKind;
 use crate::message::{CallKind, MessageView, PartView, Role};
@@ -53,11 +53,15 @@ impl Part {
         self.message
     }
 
+    pub(super) const fn ordinal(&self) -> u32 {
+        self.packed & ORDINAL_MAX
+    }
+
     pub(crate) const fn kind(&self) -> PartKind {
         PartKind::from_bits((self.packed >> KIND_SHIFT) & 7)
     }
 
-    /// Notes the tool of a call's arguments.
+    /// Notes the tool of a call's arguments, or of a hosted tool's result.
     pub(super) const fn set_tool(&mut self, tool: u16) {
         self.packed |= (tool as u32) << TOOL_SHIFT;
     }
@@ -101,38 +105,6 @@ impl PartKind {
             Self::Media => "media",
             Self::Text => "text",
         }
-    }
-}
-
-/// A tool's name as a part knows it: 16 bits of a digest. Two names that share them are one to a strategy that spares a
-/// tool: it spares a tool too many, never one too few.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ToolName(u16);
-
-impl ToolName {
-    /// The name, for comparison.
-    ///
-    /// ```
-    /// use epitome_core::ToolName;
-    ///
-    /// const SEARCH: ToolName = ToolName::new("web_search");
-    /// assert_eq!(SEARCH, ToolName::new("web_search"));
-    /// assert_ne!(SEARCH, ToolName::new("read_file"));
-    /// ```
-    #[must_use]
-    pub const fn new(name: &str) -> Self {
-        // FNV-1a, folded. Zero stands for no name.
-        let (mut hash, mut rest) = (0x811c_9dc5_u32, name.as_bytes());
-        while let [first, others @ ..] = rest {
-            hash = (hash ^ *first as u32).wrapping_mul(0x0100_0193);
-            rest = others;
-        }
-        let folded = ((hash >> 16) ^ hash) as u16;
-        Self(if folded == 0 { 1 } else { folded })
-    }
-
-    pub(crate) const fn bits(self) -> u16 {
-        self.0
     }
 }
 
@@ -196,7 +168,7 @@ impl<'a> IndexedPart<'a> {
     /// Its place among all parts of its message, from 0.
     #[must_use]
     pub const fn ordinal(&self) -> u32 {
-        self.part.packed & ORDINAL_MAX
+        self.part.ordinal()
     }
 
     /// What it is.
@@ -223,7 +195,7 @@ impl<'a> IndexedPart<'a> {
     pub const fn tool(&self) -> Option<ToolName> {
         match ((self.part.packed >> TOOL_SHIFT) as u16, self.kind()) {
             (0, _) | (_, PartKind::Reasoning) => None,
-            (bits, _) => Some(ToolName(bits)),
+            (bits, _) => Some(ToolName::of_bits(bits)),
         }
     }
 
@@ -331,6 +303,10 @@ impl<'t, 's, P: Table<Part>> Rows<'t, 's, P> {
         let at = self.ordinal;
         self.ordinal = at.saturating_add(1);
         let (kind, marks, tokens) = match part {
+            PartView::ToolResult(result) if P::READS_HOSTED && facts.role == Role::Assistant => {
+                // Its tool is noted when the message has been read: its call is in it.
+                (PartKind::ToolResult, if result.is_error { ERROR } else { 0 }, (self.sizes)(at, part))
+            }
             PartView::ToolResult(answer) if !answered => {
                 let Answer::To(call) = &facts.answer else { return };
                 let error = if answer.is_error { ERROR } else { 0 };
@@ -387,13 +363,15 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
         let find = |kind, id: &[u8]| find(calls, kind, id);
         let rows = sizes.and_then(|sizes| Rows::of(facts, self.totals.messages, &mut self.parts, sizes));
         let Some(mut rows) = rows else {
-            facts.read_parts(message, find);
+            facts.read_parts::<M, P>(message, find);
             return Ok(());
         };
         facts.read_with_rows(message, find, &mut rows);
         let added = rows.end();
         if added.is_err() || matches!(facts.answer, Answer::Orphan) {
             self.parts.truncate(known);
+        } else if P::READS_HOSTED && (facts.flags.has(Flags::HOSTED) || facts.hosted != 0) {
+            self.name_hosted(message, known);
         }
         added
     }

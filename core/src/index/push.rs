@@ -181,7 +181,8 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
 
     /// Whether `message` would answer no call. Where orphans are kept out of the index, [`IndexBuf::skip`] takes its place.
     pub fn is_orphan<M: MessageView + ?Sized>(&self, message: &M) -> bool {
-        Facts::of(message, |kind, id| self.calls.find(kind, id, self.totals.turn)).answer == Answer::Orphan
+        Facts::of::<M, P>(message, |kind, id| self.calls.find(kind, id, self.totals.turn)).answer
+            == Answer::Orphan
     }
 
     /// Gives the next sequence number to a message that does not enter the index.
@@ -234,6 +235,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
         let flags = new.facts.flags.with(instruction).with(request).with(Flags::source(new.facts.source));
         let mut span = Span::new(self.totals.messages, at, new.turn, kind, flags);
         span.tokens = new.tokens.0;
+        span.settle_hosted::<P>();
         self.spans.push(span)?;
         self.totals.groups = self.totals.groups.saturating_add(1);
         if flags.is_mark() {
@@ -327,6 +329,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
             if let Some(kind) = kind {
                 span.set_kind(kind);
             }
+            span.settle_hosted::<P>();
         });
         self.totals.tokens = self.totals.tokens.saturating_add(u64::from(grown));
         if new.facts.flags.is_mark() {

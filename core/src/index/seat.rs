@@ -26,6 +26,7 @@ pub(super) struct Seat {
 pub(super) struct Last {
     seq: Seq,
     seat: Seat,
+    /// How many calls it has, and [`Last::HOSTED`].
     calls: u32,
     /// How many response ids it has: none or one.
     responses: u32,
@@ -33,6 +34,9 @@ pub(super) struct Last {
 }
 
 impl Last {
+    /// A call in it that the provider runs has no result in it.
+    const HOSTED: u32 = 1 << 31;
+
     fn response(&self) -> Option<ResponseId> {
         (self.responses > 0).then_some(self.response)
     }
@@ -46,9 +50,14 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
         }
         let response = message.response_id().map(ResponseId::new);
         if let Some(last) = self.last.as_ref().filter(|last| last.seq.next() == self.next) {
+            // The provider paused between a call and its result, which are two responses then.
+            if P::READS_HOSTED && facts.hosted < 0 && last.calls & Last::HOSTED != 0 {
+                return Some(last.seat);
+            }
+            let calls = if P::READS_HOSTED { last.calls & !Last::HOSTED } else { last.calls };
             let joins = match (last.response(), response) {
                 (Some(last), Some(response)) => last == response,
-                _ => (last.calls > 0 && facts.calls()) || self.has_reasoning(last.seat.leader),
+                _ => (calls > 0 && facts.calls()) || self.has_reasoning(last.seat.leader),
             };
             if joins {
                 return Some(last.seat);
@@ -68,10 +77,11 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
             return;
         }
         let response = message.response_id().map(ResponseId::new);
+        let hosted = if P::READS_HOSTED && new.facts.hosted > 0 { Last::HOSTED } else { 0 };
         self.last = Some(Last {
             seq: new.seq,
             seat,
-            calls: new.facts.calls,
+            calls: new.facts.calls | hosted,
             responses: u32::from(response.is_some()),
             response: response.unwrap_or(ResponseId::NONE),
         });

@@ -1,8 +1,9 @@
 //! One row of the index.
 
-use super::GroupKind;
+use super::{GroupKind, Part};
 use crate::Turn;
 use crate::attribution::SourceKind;
+use crate::table::Table;
 
 /// A run of consecutive messages of one group.
 ///
@@ -30,7 +31,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 const _: () = assert!(size_of::<Span>() <= 24, "an index has at most 24 bytes per span");
 
-const KIND: u32 = 0xF;
+const KIND: u32 = 7;
 const _: () = assert!(
     GroupKind::Assistant as u32 == 2 && GroupKind::Exchange as u32 == 3,
     "what is the model's has one bit of difference"
@@ -59,6 +60,10 @@ impl Flags {
     /// source.)
     pub(crate) const SPLIT: Self = Self(1 << 10);
 
+    /// What the model says, the provider having run a tool: of a leader with this flag and
+    /// [`GroupKind::Assistant`] the kind is [`GroupKind::Hosted`]. No other kind has it.
+    pub(crate) const HOSTED: Self = Self(1 << 3);
+
     /// Where a leader's first message came from.
     pub(crate) const fn source(source: SourceKind) -> Self {
         let bits = match source {
@@ -80,6 +85,10 @@ impl Flags {
         Self(self.0 | other.0)
     }
 
+    pub(crate) const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
     pub(crate) const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
@@ -98,7 +107,7 @@ impl Span {
     }
 
     pub(crate) const fn kind(&self) -> GroupKind {
-        GroupKind::from_bits(self.meta & KIND)
+        GroupKind::from_bits(self.meta & (KIND | Flags::HOSTED.0))
     }
 
     /// Of a leader: where its first message came from.
@@ -147,6 +156,13 @@ impl Span {
 
     pub(crate) const fn add_flags(&mut self, flags: Flags) {
         self.meta |= flags.0;
+    }
+
+    /// Takes the flag away that only what the model says has.
+    pub(crate) fn settle_hosted<P: Table<Part>>(&mut self) {
+        if P::READS_HOSTED && !self.is(GroupKind::Assistant) {
+            self.meta &= !Flags::HOSTED.0;
+        }
     }
 
     pub(crate) const fn set_kind(&mut self, kind: GroupKind) {

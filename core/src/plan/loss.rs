@@ -53,11 +53,12 @@ pub struct LossReport {
     newest_steps: u32,
 }
 
-const KINDS: [LossKind; 10] = [
+const KINDS: [LossKind; 11] = [
     LossKind::Group(GroupKind::System),
     LossKind::Group(GroupKind::User),
     LossKind::Group(GroupKind::Assistant),
     LossKind::Group(GroupKind::Exchange),
+    LossKind::Group(GroupKind::Hosted),
     LossKind::Group(GroupKind::Summary),
     LossKind::Part(PartKind::ToolResult),
     LossKind::Part(PartKind::ToolInput),

@@ -95,7 +95,7 @@ impl ToolCall {
         Self { id: id.into(), name: name.into(), arguments: arguments.into(), kind: CallKind::Function }
     }
 
-    fn view(&self) -> ToolCallView<'_> {
+    pub(super) fn view(&self) -> ToolCallView<'_> {
         ToolCallView::new(&self.id, &self.name, &self.arguments).with_kind(self.kind)
     }
 }

@@ -24,6 +24,7 @@
 //! ```
 
 mod content;
+mod hosted;
 mod message;
 mod read;
 mod room;

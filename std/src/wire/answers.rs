@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use epitome_core::message::{CallKind, Role};
 
 use super::transcript::Entry;
-use crate::message::{Part, Str, ToolCall};
+use crate::message::{Message, Part, Str, ToolCall};
 
 /// The calls of one message of the model that the caller runs and that are answered in the same message.
 ///
@@ -26,6 +26,39 @@ impl<'p> AnsweredCalls<'p> {
     /// Whether `part` is the result of one of them.
     pub(crate) fn has_result(&self, part: &Part) -> bool {
         matches!(part, Part::ToolResult(result) if self.0.contains(result.call_id.as_str()))
+    }
+}
+
+/// The pieces of a message of the model in which calls that the caller runs are answered: what the model says, and each result as a
+/// tool's message. `None` of any other message.
+pub(crate) fn pieces(message: &Message) -> Option<Vec<Message>> {
+    let answered = AnsweredCalls::of(message.role(), message.parts().iter());
+    if !message.parts().iter().any(|part| answered.has_result(part)) {
+        return None;
+    }
+    let mut pieces: Vec<Message> = Vec::new();
+    let mut said: Vec<Part> = Vec::new();
+    for part in message.parts() {
+        if !answered.has_result(part) {
+            said.push(part.clone());
+            continue;
+        }
+        if !said.is_empty() {
+            pieces.push(piece(message, core::mem::take(&mut said)));
+        }
+        pieces.push(Message::new(Role::Tool, vec![part.clone()]));
+    }
+    if !said.is_empty() {
+        pieces.push(piece(message, said));
+    }
+    Some(pieces)
+}
+
+fn piece(whole: &Message, parts: Vec<Part>) -> Message {
+    let piece = Message::new(whole.role(), parts).with_attribution(whole.attribution().clone());
+    match whole.name() {
+        Some(name) => piece.with_name(name),
+        None => piece,
     }
 }
 

@@ -33,6 +33,7 @@
 
 mod block;
 mod encode;
+mod hosted;
 mod record;
 mod room;
 mod write;

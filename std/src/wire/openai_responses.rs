@@ -31,6 +31,7 @@
 mod content;
 mod custom_output;
 mod encode;
+mod hosted;
 mod item;
 mod room;
 mod write;

@@ -4,6 +4,7 @@ mod answers;
 mod conversions;
 mod formats;
 mod generate;
+mod hosted;
 mod nasty;
 mod outlines;
 mod properties;

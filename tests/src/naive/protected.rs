@@ -72,5 +72,5 @@ impl Naive<'_> {
 
 /// Whether a group is a step of the model.
 pub(super) fn is_step(group: &Group) -> bool {
-    matches!(group.kind, GroupKind::Assistant | GroupKind::Exchange)
+    matches!(group.kind, GroupKind::Assistant | GroupKind::Exchange | GroupKind::Hosted)
 }

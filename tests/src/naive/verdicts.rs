@@ -347,7 +347,14 @@ impl<'a> NaiveDraft<'a> {
 pub(super) fn parts_of(naive: &Naive<'_>, at: usize) -> Vec<Shortened> {
     let message = &naive.messages[at];
     let is_model = message.role == Role::Assistant;
-    let answer = message.parts.iter().position(|part| matches!(part, Part::Result(_) | Part::Approves(_)));
+    let answers_it = |part: &Part| matches!(part, Part::Result(_) | Part::Sealed(_) | Part::Approves(_));
+    let answer = message.parts.iter().position(answers_it);
+    // One of the latest eight calls before it that the provider ran.
+    let ran_here = |ordinal: usize, result: &str| {
+        let before = message.parts[..ordinal].iter().rev();
+        let ran = before.filter_map(|part| if let Part::HostedCall(id) = part { Some(id) } else { None });
+        ran.take(8).any(|id| id == result)
+    };
     let orphan = !is_model && (message.role == Role::Tool || answers(message).is_some());
     let silent = matches!(message.role, Role::System | Role::Developer)
         || message.source == SourceKind::Compaction
@@ -355,7 +362,8 @@ pub(super) fn parts_of(naive: &Naive<'_>, at: usize) -> Vec<Shortened> {
     let kind = |(ordinal, part): (usize, &Part)| {
         let size = message.part_size(ordinal).0;
         let kind = match part {
-            Part::Result(_) if !is_model && answer == Some(ordinal) => PartKind::ToolResult,
+            Part::Result(_) | Part::Sealed(_) if !is_model && answer == Some(ordinal) => PartKind::ToolResult,
+            Part::Result(id) if is_model && ran_here(ordinal, id) => PartKind::ToolResult,
             Part::Call(_) if is_model => PartKind::ToolInput,
             Part::Reasoning(_) | Part::Item | Part::Signed if is_model => PartKind::Reasoning,
             Part::Image => PartKind::Media,

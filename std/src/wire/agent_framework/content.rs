@@ -5,7 +5,7 @@ use std::sync::Arc;
 use epitome_core::message::{CallKind, MediaKind};
 use serde_json::Value;
 
-use super::FORMAT;
+use super::{FORMAT, hosted};
 use crate::message::{
     Approval, ApprovalAnswer, Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart,
 };
@@ -48,8 +48,21 @@ fn read_within(whole: &Arc<str>, found: &Found<'_>, levels: usize) -> Result<Par
             let approved = content.found.get("approved")? == Some("true");
             Part::ApprovalResponse(ApprovalAnswer::new(content.approval()?, approved))
         }
-        _ => Part::Unknown(UnknownPart::new(FORMAT, kind, share(whole, raw))),
+        _ => {
+            let known = if levels > 0 { hosted::part(whole, raw, &kind)? } else { None };
+            known.unwrap_or_else(|| Part::Unknown(UnknownPart::new(FORMAT, kind, share(whole, raw))))
+        }
     })
+}
+
+/// The parts that a list of contents within a result says; results among them stay as they are written.
+pub(super) fn read_list(whole: &Arc<str>, list: &str) -> Result<Vec<Part>, WireError> {
+    let mut parts = Vec::new();
+    json::known::items_and_members(list, &NAMES, |item| {
+        parts.push(read_within(whole, &item, 0)?);
+        Ok(())
+    })?;
+    Ok(parts)
 }
 
 /// What stands in a content.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use epitome_core::Usage;
 
 use super::content;
+use super::hosted;
 use super::message::{items, pieces, role};
 use super::write::write_alone;
 use crate::message::{Message, Part, Str, WireText};
@@ -176,6 +177,9 @@ fn fresh(part: &Part) -> Result<String, WireError> {
 
 /// A call or a result that says something else; what else it has stays.
 fn patched(raw: &str, part: &Part) -> Result<String, WireError> {
+    if let Some(patched) = hosted::patched(raw, part)? {
+        return Ok(patched);
+    }
     match part {
         Part::ToolCall(call) => {
             patch(raw, &[("name", Some(quote(&call.name))), ("arguments", Some(quote(&call.arguments)))])

@@ -6,6 +6,7 @@ use epitome_core::attribution::SourceKind;
 use serde_json::{Map, Value, json};
 
 use super::content::{self, Calls};
+use super::hosted;
 use super::{FORMAT, PIECE};
 use crate::message::{Message, Part, ToolCall};
 
@@ -47,10 +48,45 @@ fn write_one(message: &Message, calls: Calls<'_>) -> Value {
         object.insert("role".to_owned(), Value::from(message.role().as_str()));
     }
     if touched {
-        let contents = message.parts().iter().filter_map(|part| content::write(part, calls)).collect();
+        let before = object.get("contents").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let tools = Tools::of(before);
+        let written = message
+            .parts()
+            .iter()
+            .filter_map(|part| tools.patched(part).or_else(|| content::write(part, calls)));
+        let contents = written.collect();
         object.insert("contents".to_owned(), contents);
     }
     Value::Object(object)
+}
+
+/// The contents of a message that name a call, by it: those of tools that are no functions are patched.
+struct Tools<'a>(HashMap<&'a str, Vec<&'a Value>>);
+
+impl<'a> Tools<'a> {
+    fn of(contents: &'a [Value]) -> Self {
+        let is_tool = |kind: &str| kind.ends_with("_tool_call") || kind.ends_with("_tool_result");
+        let mut tools: HashMap<&str, Vec<&Value>> = HashMap::new();
+        for content in contents {
+            let text = |key: &str| content.get(key).and_then(Value::as_str);
+            if let Some(id) = text("call_id").filter(|_| text("type").is_some_and(is_tool)) {
+                tools.entry(id).or_default().push(content);
+            }
+        }
+        Self(tools)
+    }
+
+    fn patched(&self, part: &Part) -> Option<Value> {
+        let id = match part {
+            Part::ToolCall(call) => &call.id,
+            Part::ToolResult(result) => &result.call_id,
+            _ => return None,
+        };
+        let own = self.0.get(id.as_str())?;
+        let text =
+            own.iter().find_map(|content| hosted::patched(&content.to_string(), part).ok().flatten())?;
+        serde_json::from_str(&text).ok()
+    }
 }
 
 fn made(message: &Message, calls: Calls<'_>) -> Map<String, Value> {

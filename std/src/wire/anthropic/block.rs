@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use epitome_core::message::{CallKind, MediaKind};
 
-use super::{FORMAT, PROVIDER};
+use super::{FORMAT, PROVIDER, hosted};
 use crate::message::{
     CompactionPart, Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart,
 };
@@ -155,9 +155,16 @@ fn call(whole: &Arc<str>, raw: &str, fields: &Fields<'_>, kind: CallKind) -> Res
     Ok(Part::ToolCall(call))
 }
 
-/// A result: what the provider's own tools returned is kept as it is written, block by block.
+/// A result. What the provider's own tools returned is read where it is text, and else kept as it is written, block by block.
 fn result(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Part, WireError> {
     let id = optional_text(raw, fields.answers, "tool_use_id")?.unwrap_or_default();
+    let known = present(raw, fields.content, "content", |content| match Kind::of(content) {
+        Kind::Object => hosted::texts(whole, content),
+        _ => Ok(None),
+    })?;
+    if let Some(texts) = known.flatten() {
+        return Ok(Part::ToolResult(ToolResult::new(share(whole, &id), texts)));
+    }
     let blocks = present(raw, fields.content, "content", |content| match Kind::of(content) {
         Kind::Object => {
             let fields = json::known::fields(content, &FIELDS).map(Fields::new);

@@ -6,6 +6,7 @@ use epitome_core::message::Role;
 
 use super::block;
 use super::encode::{self, unsupported};
+use super::hosted;
 use super::record;
 use crate::message::{Message, Part, ToolCall, ToolResult};
 use crate::wire::WireError;
@@ -72,8 +73,15 @@ fn patched_block(raw: &str, part: &Part) -> Result<String, WireError> {
             patch(raw, &[("name", Some(name)), ("input", Some(input))])
         }
         Part::ToolResult(result) => {
-            let content = match json::field(raw, "content")? {
-                Some(content) if content != "null" && Kind::of(content) != Kind::Object => {
+            let kind = json::field(raw, "type")?.map(json::decode).unwrap_or_default();
+            let content = json::field(raw, "content")?.filter(|content| *content != "null");
+            let whole = match content {
+                Some(content) => hosted::patched(&kind, content, &result.parts)?,
+                None => None,
+            };
+            let content = match content {
+                _ if whole.is_some() => whole.unwrap_or_default(),
+                Some(content) if Kind::of(content) != Kind::Object => {
                     patched_content(content, &result.parts)?
                 }
                 _ => encode::content(&result.parts)?,

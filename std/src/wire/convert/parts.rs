@@ -12,8 +12,8 @@ use super::loss::{Loss, LossKind};
 use super::own_form;
 use super::target::{Target, own_compactions};
 use crate::message::{CompactionPart, Message, Part, Reasoning, Str, ToolCall, ToolResult};
-use crate::wire::Format;
 use crate::wire::json::{self, Kind, quote};
+use crate::wire::{Format, answers};
 
 /// A message as it was given, where the target can say all of it and nothing is written in another way, or one that was made for
 /// the target. A conversation is long: what stays as it is is not held again.
@@ -60,16 +60,37 @@ pub(super) fn prepare<'m>(
     losses: &mut Vec<Loss>,
 ) -> Vec<Prepared<'m>> {
     let messages = messages.into_iter();
-    let mut ids = CallIds::default();
     // Which result is which call's is a matter of groups.
-    let mut groups = IndexBuf::<Vec<Span>, OpenCallTree>::default();
-    let mut prepared: Vec<Prepared<'_>> = Vec::with_capacity(messages.size_hint().0);
+    let groups = IndexBuf::<Vec<Span>, OpenCallTree>::default();
+    let prepared = Vec::with_capacity(messages.size_hint().0);
+    let mut preparing = Preparing { target, ids: CallIds::default(), groups, losses, prepared };
     for (at, message) in messages.enumerate() {
+        match answers::pieces(message) {
+            Some(pieces) => pieces.iter().for_each(|piece| preparing.push(at, piece, None)),
+            None => preparing.push(at, message, Some(message)),
+        }
+    }
+    preparing.prepared
+}
+
+/// Messages while they are made ready.
+struct Preparing<'a, 'm> {
+    target: &'a Target,
+    ids: CallIds,
+    groups: IndexBuf<Vec<Span>, OpenCallTree>,
+    losses: &'a mut Vec<Loss>,
+    prepared: Vec<Prepared<'m>>,
+}
+
+impl<'m> Preparing<'_, 'm> {
+    /// Adds the next message, or a piece of it; `given` is the message where it is whole.
+    fn push(&mut self, at: usize, message: &Message, given: Option<&'m Message>) {
+        let Self { target, ids, groups, losses, prepared } = self;
+        let target = *target;
         // A vector and a tree have always room.
         let group = groups.push(message, Tokens::ZERO).map_or(Seq(0), |placed| placed.anchor);
         let exact = target.is_origin(message) && own_form::is_own(message);
-        let mut here =
-            Here { target, message, at, group, ids: &mut ids, losses, called: None, within: false, exact };
+        let mut here = Here { target, message, at, group, ids, losses, called: None, within: false, exact };
         if !target.is_origin(message) {
             fields::untold(message).into_iter().for_each(|field| here.lose(LossKind::Field, field));
         }
@@ -78,7 +99,7 @@ pub(super) fn prepare<'m>(
         let name = here.name();
         if parts.is_empty() {
             here.lose(LossKind::Message, "");
-            continue;
+            return;
         }
         let mut made = Message::new(message.role(), parts).with_attribution(message.attribution().clone());
         if let Some(id) = message.response_id() {
@@ -98,11 +119,12 @@ pub(super) fn prepare<'m>(
                 let parts = before.message.parts().iter().chain(made.parts()).cloned().collect();
                 before.message = Message::clone(&before.message).with_parts(parts).into();
             }
-            None if made == *message => prepared.push(Prepared { message: Told::Given(message), at }),
-            None => prepared.push(Prepared { message: made.into(), at }),
+            None => {
+                let given = given.filter(|given| made == **given);
+                prepared.push(Prepared { message: given.map_or_else(|| made.into(), Told::Given), at });
+            }
         }
     }
-    prepared
 }
 
 /// Whether the next message was an item of the same step as the one before it: Responses has an item for each call, and

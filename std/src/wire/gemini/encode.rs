@@ -1,8 +1,8 @@
 //! What is said as parts of the wire, in the shortest form that the format has for it.
 
-use epitome_core::message::CallKind;
+use epitome_core::message::{CallKind, Role};
 
-use super::part::{self, Unit};
+use super::part::{self, CODE_RESULT, Unit};
 use super::{ASSIGNED, FORMAT};
 use crate::message::{Media, MediaSource, Message, Part, Str, ToolCall, ToolResult, UnknownPart};
 use crate::wire::WireError;
@@ -12,7 +12,7 @@ use crate::wire::json::{self, Kind, quote};
 /// unknown kind, which has its own signature in it.
 pub(super) fn units(message: &Message) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
-    let mut open = false;
+    let (mut open, mut ran_code) = (false, false);
     for part in message.parts() {
         let part = without_assigned(part);
         let is_sealed = matches!(&part, Part::Reasoning(sealed) if sealed.text.is_empty());
@@ -22,10 +22,16 @@ pub(super) fn units(message: &Message) -> Vec<Unit> {
             _ => units.push(Unit { parts: vec![part], name: None }),
         }
         open = is_sealed;
-        if let Some(unit) = units.last_mut()
-            && unit.parts.iter().any(|part| matches!(part, Part::ToolResult(_)))
-        {
-            unit.name = message.name().map(Str::from);
+        let Some(unit) = units.last_mut() else { continue };
+        match unit.parts.last() {
+            Some(Part::ToolCall(call)) => {
+                ran_code = call.kind == CallKind::Hosted && *call.name == *"executableCode";
+            }
+            Some(Part::ToolResult(result)) => {
+                let is_code = message.role() == Role::Assistant && (ran_code || result.call_id.is_empty());
+                unit.name = if is_code { Some(CODE_RESULT.into()) } else { message.name().map(Str::from) };
+            }
+            _ => {}
         }
     }
     units
@@ -120,10 +126,24 @@ fn response(result: &ToolResult, name: Option<&str>) -> Result<String, WireError
     {
         return Ok(format!(r#""{}":{}"#, &**kind, &**raw));
     }
+    if name == Some(CODE_RESULT) {
+        let outcome = if result.is_error { "OUTCOME_FAILED" } else { "OUTCOME_OK" };
+        let output = quote(&printed(result)?);
+        return Ok(format!(r#""{CODE_RESULT}":{{"outcome":"{outcome}","output":{output}}}"#));
+    }
     let (id, name) = (id(&result.call_id), quote(name.unwrap_or_default()));
     let (response, media) = (response_of(result, None)?, media_of(result)?);
     let parts = if media.is_empty() { String::new() } else { format!(r#","parts":[{}]"#, media.join(",")) };
     Ok(format!(r#""functionResponse":{{{id}"name":{name},"response":{response}{parts}}}"#))
+}
+
+/// What the provider's own code has printed.
+pub(super) fn printed(result: &ToolResult) -> Result<String, WireError> {
+    let texts = result.parts.iter().map(|part| match part {
+        Part::Text(text) => Ok(text.as_str()),
+        _ => Err(unsupported("this part of a result")),
+    });
+    Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
 }
 
 /// What a result says as an object. A text that is one already stands as itself.

@@ -15,9 +15,12 @@ use crate::wire::json::{self, Kind};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(in crate::wire) struct Unit {
     pub(in crate::wire) parts: Vec<Part>,
-    /// The name of the function whose response it is.
+    /// The name of the function whose response it is; [`CODE_RESULT`] of what the provider's own code has printed.
     pub(in crate::wire) name: Option<Str>,
 }
+
+/// The member that holds what the provider's own code has printed.
+pub(super) const CODE_RESULT: &str = "codeExecutionResult";
 
 /// The members of a part, in either spelling.
 struct Members<'a> {
@@ -118,10 +121,27 @@ fn of_body(
         }
         "codeExecutionResult" | "toolResponse" => {
             let call_id = text(whole, body, "id")?;
-            (Part::ToolResult(ToolResult::new(call_id, vec![unknown(whole, name, body)])), None)
+            let said = if name == CODE_RESULT { printed(whole, body)? } else { None };
+            let failed = said.as_ref().is_some_and(|(_, failed)| *failed);
+            let parts = said.map_or_else(|| vec![unknown(whole, name, body)], |(parts, _)| parts);
+            let name = Some(Str::from(CODE_RESULT)).filter(|_| name == CODE_RESULT);
+            let mut result = ToolResult::new(call_id, parts);
+            result.is_error = failed;
+            (Part::ToolResult(result), name)
         }
         _ => (unknown(whole, name, raw), None),
     })
+}
+
+/// What code has printed, and whether it failed.
+fn printed(whole: &Arc<str>, body: &str) -> Result<Option<(Vec<Part>, bool)>, WireError> {
+    if Kind::of(body) != Kind::Object {
+        return Ok(None);
+    }
+    let [outcome, output] = json::known::fields(body, &["outcome", "output"])?;
+    let output = output.filter(|output| Kind::of(output) == Kind::Text);
+    let failed = outcome.is_some_and(|outcome| outcome != "\"OUTCOME_OK\"");
+    Ok(output.map(|output| (vec![Part::Text(share(whole, &json::decode(output)))], failed)))
 }
 
 fn unknown(whole: &Arc<str>, kind: &str, raw: &str) -> Part {

@@ -38,7 +38,6 @@ const REQUEST: &str = r#"{"systemInstruction": {"parts": [{"text": "S"}]}, "cont
 #[test]
 fn parts_in_either_spelling() {
     let code = r#"{"language": "PYTHON", "code": "1"}"#;
-    let ran = r#"{"outcome": "OUTCOME_OK", "output": "1"}"#;
     let expected = [
         "system: text S".to_owned(),
         "user: text Go | Audio audio/wav false".to_owned(),
@@ -47,9 +46,7 @@ fn parts_in_either_spelling() {
         "tool: result gemini:1:0 [text one]".to_owned(),
         "tool: result gemini:1:1 [text two]".to_owned(),
         "user: text And?".to_owned(),
-        format!(
-            "assistant: call  executableCode {code} | result  [unknown codeExecutionResult {ran}] | reasoning  | text Done"
-        ),
+        format!("assistant: call  executableCode {code} | result  [text 1] | reasoning  | text Done"),
     ];
     let transcript = transcript(REQUEST);
     assert_eq!(lines(&transcript), expected);

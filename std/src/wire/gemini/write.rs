@@ -6,8 +6,8 @@ use epitome_core::message::{CallKind, Role};
 
 use super::content;
 use super::encode::{self, unsupported};
-use super::part::{self, Unit};
-use crate::message::{Message, Part, Str};
+use super::part::{self, CODE_RESULT, Unit};
+use crate::message::{Message, Part, Str, ToolResult};
 use crate::wire::WireError;
 use crate::wire::json::{self, Kind, patch, quote};
 use crate::wire::patch_parts::Elements;
@@ -97,6 +97,9 @@ fn patched_unit(raw: &str, unit: &Unit) -> Result<String, WireError> {
             let key = if camel_call.is_some() { "functionCall" } else { "function_call" };
             (key, vec![("name", Some(quote(&call.name))), ("args", Some(args))])
         }
+        Some(Part::ToolResult(result)) if unit.name.as_deref() == Some(CODE_RESULT) => {
+            return patched_code(raw, result);
+        }
         Some(Part::ToolResult(result)) => {
             let body = camel_response.or(response).unwrap_or("{}");
             let old = json::field(body, "response")?.unwrap_or("null");
@@ -120,4 +123,19 @@ fn patched_unit(raw: &str, unit: &Unit) -> Result<String, WireError> {
     let body = [camel_call, call, camel_response, response].into_iter().flatten().next();
     let Some(body) = body else { return encode::unit(unit) };
     patch(raw, &[(body_key, Some(patch(body, &changes)?))])
+}
+
+/// What the provider's own code has printed, replaced in its part; its outcome stays.
+fn patched_code(raw: &str, result: &ToolResult) -> Result<String, WireError> {
+    for key in [CODE_RESULT, "code_execution_result"] {
+        let Some(body) = json::field(raw, key)?.filter(|body| Kind::of(body) == Kind::Object) else {
+            continue;
+        };
+        let output = match result.parts.as_slice() {
+            [Part::Unknown(unknown)] if *unknown.raw == *body => return Ok(raw.to_owned()),
+            _ => quote(&encode::printed(result)?),
+        };
+        return patch(raw, &[(key, Some(patch(body, &[("output", Some(output))])?))]);
+    }
+    Err(unsupported("this part of a result"))
 }

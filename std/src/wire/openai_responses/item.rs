@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use epitome_core::message::{CallKind, Role};
 
-use super::PROVIDER;
 use super::content::{self, NAME};
+use super::{PROVIDER, hosted};
 use crate::message::{
     Approval, ApprovalAnswer, CompactionPart, Message, Part, Reasoning, Str, ToolCall, ToolResult,
     UnknownPart, WireText,
@@ -211,25 +211,9 @@ fn call(
     call.kind = kind;
     let mut parts = vec![Part::ToolCall(call)];
     if kind == CallKind::Hosted {
-        parts.extend(hosted_result(whole, raw, id)?);
+        parts.extend(hosted::result(whole, raw, id)?);
     }
     Ok(parts)
-}
-
-fn hosted_result(whole: &Arc<str>, raw: &str, id: Str) -> Result<Option<Part>, WireError> {
-    let names = &["output", "outputs", "results", "result", "error"];
-    let found = json::known::fields(raw, names)?;
-    let mut result = ToolResult::new(id, Vec::new());
-    for (key, value) in names.iter().zip(found) {
-        let Some(value) = value.filter(|value| !matches!(*value, "null" | "[]")) else { continue };
-        result.is_error |= *key == "error";
-        result.parts.push(match Kind::of(value) {
-            Kind::Text if *key != "result" => Part::Text(share(whole, &json::decode(value))),
-            _ => Part::Unknown(UnknownPart::new(NAME.clone(), *key, share(whole, value))),
-        });
-    }
-    Ok(Some(Part::ToolResult(result))
-        .filter(|_| found.iter().any(|value| value.is_some_and(|v| v != "null"))))
 }
 
 /// The call that an item is, or that it answers.

@@ -7,6 +7,7 @@ use epitome_core::message::Role;
 use super::content;
 use super::custom_output;
 use super::encode;
+use super::hosted;
 use super::item::{self, ItemKind};
 use crate::message::{Message, Part};
 use crate::wire::WireError;
@@ -53,19 +54,27 @@ fn patched(source: &str, message: &Message) -> Result<Option<String>, WireError>
     if before.parts() == message.parts() {
         return Ok(Some(source.to_owned()));
     }
-    let change = match (ItemKind::of(source)?.0, before.parts(), message.parts()) {
+    let (kind, name) = ItemKind::of(source)?;
+    let change = match (kind, before.parts(), message.parts()) {
         (ItemKind::Message, _, parts) => ("content", patched_content(source, parts, message.role())?),
         (ItemKind::Call(key, _), [Part::ToolCall(old), rest @ ..], [Part::ToolCall(new), kept @ ..])
-            if rest == kept && old.id == new.id && old.name == new.name =>
+            if old.id == new.id && old.name == new.name =>
         {
+            let Some(source) = with_result(source, rest, kept)? else { return Ok(None) };
+            if old.arguments == new.arguments {
+                return Ok(Some(source));
+            }
+            let source = source.as_str();
             let is_text = json::field(source, key)?.is_none_or(|raw| Kind::of(raw) == Kind::Text);
             let valid = || json::check(&new.arguments).is_ok();
-            (key, if is_text || !valid() { quote(&new.arguments) } else { new.arguments.as_str().to_owned() })
+            let input =
+                if is_text || !valid() { quote(&new.arguments) } else { new.arguments.as_str().to_owned() };
+            return patch(source, &[(key, Some(input))]).map(Some);
         }
         (ItemKind::Output, [Part::ToolResult(old)], [Part::ToolResult(new)])
             if old.call_id == new.call_id =>
         {
-            ("output", patched_output(source, &new.parts)?)
+            ("output", patched_output(source, &name, &new.parts)?)
         }
         _ => return Ok(None),
     };
@@ -87,7 +96,21 @@ fn patched_content(source: &str, parts: &[Part], role: Role) -> Result<String, W
     }
 }
 
-fn patched_output(source: &str, parts: &[Part]) -> Result<String, WireError> {
+/// The item of a call that the provider ran, with `wanted` in place of what it `had` beside the call.
+fn with_result(source: &str, had: &[Part], wanted: &[Part]) -> Result<Option<String>, WireError> {
+    match (had, wanted) {
+        (had, wanted) if had == wanted => Ok(Some(source.to_owned())),
+        ([Part::ToolResult(had)], [Part::ToolResult(wanted)]) if had.call_id == wanted.call_id => {
+            hosted::patched(source, &wanted.parts)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn patched_output(source: &str, kind: &str, parts: &[Part]) -> Result<String, WireError> {
+    if let Some(output) = hosted::output(kind, json::field(source, "output")?.unwrap_or("null"), parts)? {
+        return Ok(output);
+    }
     match json::field(source, "output")?.filter(|output| Kind::of(output) == Kind::Array) {
         Some(list) => {
             let whole: Arc<str> = Arc::from("");

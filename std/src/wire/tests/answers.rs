@@ -76,6 +76,20 @@ const ANSWERED: &[(&str, Format, &str)] = &[
         {"type":"function_result","call_id":"c","result":"r"},{"type":"text","text":"d"}]}]"#,
     ),
     (
+        "of tools that are no functions",
+        Format::AgentFramework,
+        r#"[{"type":"message","role":"user","contents":[{"type":"text","text":"a"}]},
+        {"type":"message","role":"assistant","contents":[
+        {"type":"computer_tool_call","id":"i","call_id":"p","actions":[{"type":"click"}],"user_input_request":true}]},
+        {"type":"message","role":"tool","contents":[{"type":"computer_tool_result","call_id":"p",
+        "screenshot":{"type":"uri","uri":"https://x.example/a.png","media_type":"image/png"}}]},
+        {"type":"message","role":"assistant","contents":[
+        {"type":"mcp_server_tool_call","call_id":"m","tool_name":"g","arguments":"{}"},
+        {"type":"mcp_server_tool_result","call_id":"m","output":"r"},
+        {"type":"shell_tool_call","call_id":"l","commands":["ls"]},
+        {"type":"shell_tool_result","call_id":"l","outputs":[{"type":"shell_command_output","stdout":"r"}]}]}]"#,
+    ),
+    (
         "in one message",
         Format::SemanticKernel,
         r#"[{"Role":{"Label":"user"},"Items":[{"$type":"TextContent","Text":"a"}]},
@@ -94,7 +108,7 @@ const ANSWERED: &[(&str, Format, &str)] = &[
     ),
 ];
 
-fn messages(text: &str, format: Format) -> Vec<Message> {
+pub(super) fn messages(text: &str, format: Format) -> Vec<Message> {
     let transcript = read(text, &ReadOptions::default().with_from(format)).unwrap();
     transcript.conversations()[0].messages().cloned().collect()
 }

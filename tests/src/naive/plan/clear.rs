@@ -101,7 +101,9 @@ impl Draft<'_> {
     pub(super) fn tool(&self, at: usize) -> &'static str {
         let part = &self.parts[at];
         let message = &self.naive.messages[part.message];
-        let (Part::Call(id) | Part::Result(id)) = &message.parts[part.ordinal] else { return "" };
+        let (Part::Call(id) | Part::Result(id) | Part::Sealed(id)) = &message.parts[part.ordinal] else {
+            return "";
+        };
         if id.starts_with('s') { "search" } else { "read" }
     }
 

@@ -73,7 +73,7 @@ impl Draft<'_> {
         let turn = self.groups[request].turn;
         (0..self.groups.len()).any(|at| {
             let group = &self.groups[at];
-            let step = matches!(group.kind, GroupKind::Assistant | GroupKind::Exchange);
+            let step = matches!(group.kind, GroupKind::Assistant | GroupKind::Exchange | GroupKind::Hosted);
             step && group.turn == turn && !self.is_gone(at) && !self.is_free(at)
         })
     }

@@ -50,7 +50,10 @@ impl Draft<'_> {
     /// Each step brings the last request before it.
     fn bring_requests(&self, kept: &mut Vec<usize>) {
         for at in kept.clone() {
-            let is_step = matches!(self.groups[at].kind, GroupKind::Assistant | GroupKind::Exchange);
+            let is_step = matches!(
+                self.groups[at].kind,
+                GroupKind::Assistant | GroupKind::Exchange | GroupKind::Hosted
+            );
             let request = (0..at).rev().find(|before| begins_turn(self.first(*before)));
             if let Some(request) = request.filter(|request| is_step && !kept.contains(request)) {
                 kept.push(request);
