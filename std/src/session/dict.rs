@@ -13,7 +13,8 @@ impl AgentSession {
     /// Framework writes it and reads it.
     ///
     /// What an in-memory history provider has kept stands in `state[source_id].messages`, in their shape: the whole log,
-    /// what compactions hide included. Beside it, under `epitome`, stands what their shape has no room for, and beside the
+    /// with the marks of their framework on what is hidden here, and in it the summaries and shortened messages that are shown
+    /// instead: their provider with `skip_excluded=True`, and any of their compaction strategies, sends what is sent here. Beside it, under `epitome`, stands what their shape has no room for, and beside the
     /// session's own fields, under the same key, its usage, what the reports on it have taught, and what is still to be
     /// stored of a run that was dropped in the middle of an answer; they ignore both. Unknown fields of a session that was read are
     /// written again.
