@@ -2,6 +2,7 @@
 
 use core::error::Error;
 use core::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -62,6 +63,22 @@ pub trait ChatClient: Send + Sync {
     ) -> Result<Option<ModelResponse>, ClientError> {
         let _ = on_delta;
         self.complete(request).await.map(Some)
+    }
+}
+
+/// A client that is shared, with a summarizer for instance.
+#[async_trait]
+impl<C: ChatClient + ?Sized> ChatClient for Arc<C> {
+    async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+        (**self).complete(request).await
+    }
+
+    async fn stream(
+        &self,
+        request: &ChatRequest<'_>,
+        on_delta: &mut DeltaSink<'_>,
+    ) -> Result<Option<ModelResponse>, ClientError> {
+        (**self).stream(request, on_delta).await
     }
 }
 
