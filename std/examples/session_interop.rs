@@ -68,7 +68,7 @@ fn run(session: &mut AgentSession, says: &str, answer: Vec<Message>) -> Result<u
     futures::executor::block_on(async {
         providers.before_run(&agent, session, &mut context).await?;
         let messages = context.prompt_messages().count();
-        context.set_response(AgentResponse::new(answer));
+        context = context.with_response(AgentResponse::new(answer));
         providers.after_run(&agent, session, &mut context).await?;
         Ok(messages)
     })

@@ -26,7 +26,7 @@ fn run(
     let agent = NamedAgent::new("a");
     let mut context = SessionContext::new(session, token, vec![Message::user(says)]);
     block_on(providers.before_run(&agent, session, &mut context)).unwrap();
-    context.set_response(AgentResponse::new(vec![Message::assistant(answers)]));
+    context = context.with_response(AgentResponse::new(vec![Message::assistant(answers)]));
     block_on(providers.after_run(&agent, session, &mut context)).unwrap();
     context
 }

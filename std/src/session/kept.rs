@@ -24,7 +24,7 @@ use crate::history::{
     AppendToken, Entry, History, HistoryStore, MemoryStore, SessionId, Snapshot, Step, StepKind, TokenCount,
 };
 use crate::message::{Message, Str};
-use crate::wire::agent_framework::{read_messages, write_with_sources};
+use crate::wire::agent_framework::{read_messages, trust_marker, write_with_sources};
 use crate::wire::stored;
 
 pub(super) use self::list::is_excluded;
@@ -119,6 +119,7 @@ pub(super) async fn take(
     session: &SessionId,
     state: &mut State,
     counter: Arc<dyn TokenCounter + Send + Sync>,
+    trusts_markers: bool,
 ) -> Result<Option<Arc<MemoryStore>>, SessionError> {
     let values = match state.get(MESSAGES) {
         None => return Ok(None),
@@ -133,7 +134,10 @@ pub(super) async fn take(
         None => Known::default(),
     };
     let rest = values.get(known.values..).unwrap_or_default();
-    let messages = read_messages(rest).map_err(unreadable)?;
+    let mut messages = read_messages(rest).map_err(unreadable)?;
+    if trusts_markers {
+        messages = messages.into_iter().map(trust_marker).collect();
+    }
     let marked = excluded::marked(&known.log, &known.stand_ins, rest).map_err(unreadable)?;
     if !messages.is_empty() {
         // The store is new and only ours: its answers do not wait.

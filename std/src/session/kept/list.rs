@@ -223,8 +223,11 @@ impl Merging<'_> {
     fn show(&mut self, taken_back: bool) {
         let Some((_, mut value)) = self.values.next() else { return };
         unmark(&mut value);
-        if taken_back && is_excluded(&value) {
-            value["additional_properties"][EXCLUDED] = Value::from(false);
+        if taken_back
+            && is_excluded(&value)
+            && let Some(mark) = value.get_mut("additional_properties").and_then(|it| it.get_mut(EXCLUDED))
+        {
+            *mark = Value::from(false);
         }
         self.listed.values.push(value);
         self.next = self.next.saturating_add(1);
