@@ -4,6 +4,7 @@ mod again;
 mod attempt;
 mod background;
 mod region;
+mod summarizing;
 mod written;
 
 use core::fmt;

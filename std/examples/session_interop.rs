@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! session_interop new OUT          a new session, with a turn that calls a tool
+//! session_interop compacted OUT    one of which a compaction left a summary and the newest turn; prints what would be sent
 //! session_interop continue IN OUT  one more run; prints how many messages its request would have
 //! ```
 //!
@@ -10,9 +11,11 @@
 use core::error::Error;
 
 use epitome_core::message::Role;
+use epitome_std::compaction::{CompactionOptions, Held, MessagesCompactor};
 use epitome_std::message::{Message, Part, ToolCall};
 use epitome_std::provider::{HistoryProvider, NamedAgent, Providers};
-use epitome_std::session::{AgentResponse, AgentSession, SessionContext};
+use epitome_std::run::{self, RunSettings};
+use epitome_std::session::{AgentResponse, AgentSession, SessionContext, State};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -35,7 +38,23 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("{messages}");
             std::fs::write(out, session.to_json()?)?;
         }
-        _ => return Err("usage: session_interop new OUT | continue IN OUT".into()),
+        ["compacted", out] => {
+            let mut session = AgentSession::with_id("compacted-in-rust");
+            for question in 0..3 {
+                let call = Part::ToolCall(ToolCall::new(format!("c{question}"), "read", "{}"));
+                let answer = vec![
+                    Message::new(Role::Assistant, vec![call]),
+                    Message::tool(format!("c{question}"), "what stands in the file"),
+                    Message::assistant(format!("Answer {question}")),
+                ];
+                run(&mut session, &format!("Question {question}"), answer)?;
+            }
+            for sent in compact(&mut session)? {
+                println!("{sent}");
+            }
+            std::fs::write(out, session.to_json()?)?;
+        }
+        _ => return Err("usage: session_interop new OUT | compacted OUT | continue IN OUT".into()),
     }
     Ok(())
 }
@@ -49,8 +68,28 @@ fn run(session: &mut AgentSession, says: &str, answer: Vec<Message>) -> Result<u
     futures::executor::block_on(async {
         providers.before_run(&agent, session, &mut context).await?;
         let messages = context.prompt_messages().count();
-        context.set_response(AgentResponse::new(answer));
+        context = context.with_response(AgentResponse::new(answer));
         providers.after_run(&agent, session, &mut context).await?;
         Ok(messages)
+    })
+}
+
+/// A summary of all but the last turn; gives what is then sent.
+fn compact(session: &mut AgentSession) -> Result<Vec<String>, Box<dyn Error>> {
+    let last_turn =
+        MessagesCompactor::new("last turn", |messages: Vec<Held>, _: CompactionOptions| async move {
+            let last = messages.len().saturating_sub(4);
+            let summary = Held::from(Message::assistant("[Conversation Summary]\nTwo were answered."));
+            Ok(core::iter::once(summary).chain(messages.into_iter().skip(last)).collect())
+        });
+    let mut providers = Providers::default();
+    providers.push(HistoryProvider::in_memory())?;
+    let settings = RunSettings::new("interop").with_providers(providers);
+    futures::executor::block_on(async {
+        run::compact(&settings, session, &last_turn, CompactionOptions::default()).await?;
+        let history = HistoryProvider::in_memory().open(session, &mut State::new()).await?;
+        let sent =
+            history.projection().map(|message| format!("{}: {}", message.role().as_str(), message.text()));
+        Ok(sent.map(|sent| sent.replace('\n', " ")).collect())
     })
 }

@@ -53,7 +53,7 @@ pub use kernel::Store;
 pub use live::History;
 pub(crate) use live::{Beside, Exchange, exchange};
 pub use memory::MemoryStore;
-pub(crate) use memory::Snapshot;
+pub(crate) use memory::{Snapshot, Step, StepKind};
 pub use open::open_store;
 #[cfg(feature = "encryption")]
 pub use open::open_store_with_key;

@@ -91,6 +91,22 @@ def compact(out):
     print(len(shown))
 
 
+def sent(path):
+    """Prints what an agent sends of a session whose history provider leaves out what is excluded."""
+    session = AgentSession.from_dict(read(path))
+    provider = InMemoryHistoryProvider(skip_excluded=True)
+    state = session.state["in_memory"]
+    messages = asyncio.run(provider.get_messages(session.session_id, state=state))
+    # A strategy of theirs that has nothing to do groups and projects them too, and must not bring back what is excluded.
+    strategy = SlidingWindowStrategy(keep_last_groups=100)
+    projected = asyncio.run(apply_compaction(list(state["messages"]), strategy=strategy))
+    assert [message.to_dict()["contents"] for message in projected] == [
+        message.to_dict()["contents"] for message in messages
+    ], "a projection of theirs differs"
+    for message in messages:
+        print(f"{message.role}: {message.text}".replace("\n", " "))
+
+
 def check(before, after, out):
     """`after` is `before` and what was said since; it is added to, and written again."""
     before, after = read(before), read(after)
@@ -124,4 +140,4 @@ def write(path, value):
 
 
 if __name__ == "__main__":
-    {"make": make, "compact": compact, "check": check}[sys.argv[1]](*sys.argv[2:])
+    {"make": make, "compact": compact, "sent": sent, "check": check}[sys.argv[1]](*sys.argv[2:])

@@ -35,4 +35,13 @@ shown=$("$python" session.py compact "$work/compacted.json")
 fourth=$("${epitome[@]}" continue "$work/compacted.json" "$work/compacted-ours.json")
 "$python" session.py check "$work/compacted.json" "$work/compacted-ours.json" "$work/compacted-back.json"
 [[ $fourth -eq $((shown + 3)) ]] || { echo "session.sh: $fourth messages, of which they show $shown" >&2; exit 1; }
-echo "session.sh: both directions agree ($first, then $second messages; $third of ours; $fourth after a compaction)"
+
+# Ours, which a compaction here has left a summary and the last turn of: that is what is sent there, and what is read back.
+"${epitome[@]}" compacted "$work/ours-compacted.json" >"$work/sent-here"
+"$python" session.py sent "$work/ours-compacted.json" >"$work/sent-there"
+diff "$work/sent-here" "$work/sent-there" || { echo "session.sh: there it is not sent as here" >&2; exit 1; }
+"$python" session.py check "$work/ours-compacted.json" "$work/ours-compacted.json" "$work/compacted-there.json"
+fifth=$("${epitome[@]}" continue "$work/compacted-there.json" "$work/compacted-again.json")
+# What was sent, what was added there, and the request of the run.
+[[ $fifth -eq $(($(wc -l <"$work/sent-here") + 2)) ]] || { echo "session.sh: $fifth messages of a compacted session" >&2; exit 1; }
+echo "session.sh: both directions agree ($first, then $second messages; $third of ours; $fourth and $fifth after compactions)"

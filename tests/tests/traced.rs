@@ -199,3 +199,28 @@ fn failures_and_session_files_are_told_without_content() {
     assert!(has("compaction failed point=\"before_run\" kind=Unavailable"), "{told:#?}");
     assert!(has("span save_session session=\"s\" bytes=") && has("span load_session session=\"s\""));
 }
+
+#[test]
+fn odd_histories_are_warned_of_once_with_the_first_run_of_whatever_session() {
+    let store = || Arc::new(MemoryStore::new()) as Arc<dyn HistoryStore>;
+    for (loads, words) in [(true, "Multiple history providers"), (false, "none have load_messages=true")] {
+        let mut providers = Providers::default();
+        for id in ["one", "two"] {
+            providers.push(HistoryProvider::new(id, store()).load_messages(loads)).unwrap();
+        }
+        let settings = RunSettings::new("a").with_providers(providers);
+        let told = recorded(|| {
+            block_on(async {
+                // A session that was read, and two more runs without any agent.
+                let written = AgentSession::with_id("s").to_json().unwrap();
+                for session in [written.as_str(), &written] {
+                    let mut session = AgentSession::from_json(session).unwrap();
+                    let input = vec![Message::user("Hi")];
+                    let begun = Run::begin(&settings, &mut session, input, &RunOptions::default()).await;
+                    begun.unwrap().abort();
+                }
+            });
+        });
+        assert_eq!(told.iter().filter(|told| told.contains(words)).count(), 1, "{told:#?}");
+    }
+}

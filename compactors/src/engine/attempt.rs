@@ -197,6 +197,7 @@ impl<'a> Attempt<'a> {
             .with_late_answers(&late)
             .with_summarizer(self.engine.summarizer.as_deref())
             .with_deadline(self.engine.deadline)
+            .with_model(&self.model)
             .with_live(self.live.as_deref())
             .with_focus(self.focus.as_deref())
             .with_costs(written.costs());

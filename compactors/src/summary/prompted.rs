@@ -65,7 +65,8 @@ const TEXT_BYTES_MAX: usize = 16_384;
 const TEXT_BYTES_MIN: usize = 64;
 
 impl PromptedSummarizer {
-    /// Asks `client`, for its default model, in a window of 128,000 tokens.
+    /// Asks `client`, for the conversation's model, in a window of 128,000 tokens. Where nobody says which model that is, the client is
+    /// asked for none: it takes its default.
     #[must_use]
     pub fn new(client: Arc<dyn ChatClient>) -> Self {
         Self {
@@ -168,7 +169,8 @@ impl PromptedSummarizer {
             return Err(SummaryError::DoesNotFit { room: self.room(of) });
         }
         let messages = [Message::system(told), Message::user(asked)];
-        let request = ChatRequest::without_tools(&messages, &self.options, &self.model);
+        let model = if self.model.is_empty() { of.model } else { &self.model };
+        let request = ChatRequest::without_tools(&messages, &self.options, model);
         self.answer(of, &request).await
     }
 

@@ -76,6 +76,8 @@ pub struct SummaryRequest<'a> {
     pub focus: Option<&'a str>,
     /// Counts tokens.
     pub counter: &'a (dyn TokenCounter + Send + Sync),
+    /// The conversation's model: whom a summarizer asks that has none of its own; empty if nobody says.
+    pub model: &'a str,
     /// The request that would be sent next, if the summary is for one: what its messages begin with stands in a prompt cache.
     pub live: Option<&'a LiveRequest>,
     costs: Option<&'a Costs>,
@@ -89,7 +91,7 @@ impl<'a> SummaryRequest<'a> {
         allowance: Tokens,
         counter: &'a (dyn TokenCounter + Send + Sync),
     ) -> Self {
-        Self { previous: None, groups, allowance, focus: None, counter, live: None, costs: None }
+        Self { previous: None, groups, allowance, focus: None, counter, model: "", live: None, costs: None }
     }
 
     /// The same, of what came after the summary `previous`.
@@ -103,6 +105,13 @@ impl<'a> SummaryRequest<'a> {
     #[must_use]
     pub const fn with_focus(mut self, focus: Option<&'a str>) -> Self {
         self.focus = focus;
+        self
+    }
+
+    /// The same of a conversation with this model.
+    #[must_use]
+    pub const fn with_model(mut self, model: &'a str) -> Self {
+        self.model = model;
         self
     }
 

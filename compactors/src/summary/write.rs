@@ -60,6 +60,7 @@ pub struct SummaryWriter<'a> {
     deadline: Duration,
     counter: &'a (dyn TokenCounter + Send + Sync),
     live: Option<&'a LiveRequest>,
+    model: &'a str,
     late: &'a [Vec<Message>],
     focus: Option<&'a str>,
     costs: Option<&'a Costs>,
@@ -86,6 +87,7 @@ impl<'a> SummaryWriter<'a> {
             deadline: DEADLINE,
             counter,
             live: None,
+            model: "",
             late: &[],
             focus: None,
             costs: None,
@@ -103,6 +105,13 @@ impl<'a> SummaryWriter<'a> {
     #[must_use]
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// The same of a conversation with this model.
+    #[must_use]
+    pub const fn with_model(mut self, model: &'a str) -> Self {
+        self.model = model;
         self
     }
 
@@ -154,7 +163,7 @@ impl<'a> SummaryWriter<'a> {
     where
         'a: 'r,
     {
-        let request = request.with_focus(self.focus).with_live(self.live);
+        let request = request.with_focus(self.focus).with_model(self.model).with_live(self.live);
         match self.costs {
             Some(costs) => request.with_costs(costs),
             None => request,

@@ -4,23 +4,26 @@ use core::fmt;
 use core::future::Future;
 use core::ops::Deref;
 use core::pin::Pin;
-use core::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use epitome_core::attribution::{Authority, SourceKind};
 use epitome_core::message::Role;
-use epitome_core::{Draft, Outcome, Planner, Protection, Strategy, Verdict, measure_message};
+use epitome_core::{Group, measure_message};
 
 use super::{CompactionCx, CompactionOptions, CompactionOutcome, Compactor};
-use crate::history::{History, Pending, Summary, TokenCount, covered};
+use crate::history::{CompactionRecord, History, Pending, Summary, TokenCount, covered};
 use crate::message::{Attribution, Message, Str};
-use crate::session::{SessionError, SessionErrorKind};
+use crate::session::SessionError;
 
 /// Compacts with a function from messages to messages: what other frameworks call a compactor.
 ///
 /// The function gets what is visible, in order, and returns what is to stay, in the same order. What it returns of what it
 /// got is kept. All that it returns beside that becomes one message of the model, a summary, in place of what is missing; it
 /// stands where the first of that stood, has the least authority of it, and says what it is derived from.
+///
+/// What it leaves out goes, whatever it is: an instruction, the first request, the newest step, or a request whose answer stays. Only
+/// open work has to be returned (the last request of the user, and calls and requests for approval without an answer): what leaves it
+/// out is refused. Leading instructions and pins stay in any case, because the function's author may know nothing of them.
 ///
 /// What was not asked for stays the function's business: it is called whenever a compaction is due.
 ///
@@ -111,43 +114,24 @@ impl MessagesCompactor {
     /// What hides what is missing in `returned`; `None` if nothing is.
     fn record(
         &self,
-        cx: &mut CompactionCx<'_>,
+        history: &History,
         returned: Vec<Held>,
-    ) -> Result<Option<crate::history::CompactionRecord>, SessionError> {
-        let (budget, pass) = (*cx.budget(), cx.pass());
-        let history = cx.history();
+    ) -> Result<Option<CompactionRecord>, SessionError> {
         let (kept, new) = sorted_out(returned, history.live().len())?;
-        let missing = Missing { leaders: missing_groups(history, &kept)?, refused: AtomicBool::new(false) };
-        if missing.leaders.is_empty() {
+        let leaders = missing_groups(history, &kept)?;
+        if leaders.is_empty() {
             return match new.is_empty() {
                 true => Ok(None),
-                false => Err(invalid("there is a new message, and nothing that it stands for")),
+                false => Err(invalid("there is a new message, and nothing that it stands for: leave it out")),
             };
         }
-        let mut planner = Planner::new();
-        let planned = planner.plan(history.index(), &budget, pass, &missing).map_err(|error| {
-            SessionError::new(SessionErrorKind::Infeasible, "what may not be hidden does not fit")
-                .with_source(error)
-        })?;
-        let Outcome::Planned(plan) = planned else {
-            return Err(invalid("what is missing may not be hidden, or frees too little"));
-        };
-        let dropped = |leader: &u32| {
-            let group = history.index().group_of(*leader);
-            group.is_some_and(|group| plan.verdict(&group) == Verdict::Drop)
-        };
-        // What stands for a request is a summary that covers it: then an answer may stay without the request.
-        let goes = !new.is_empty() || missing.leaders.iter().all(dropped);
-        if missing.refused.load(Ordering::Relaxed) || !goes {
-            return Err(invalid("a message is missing that may not be hidden: return it"));
-        }
-        let hidden = history.visible().covered_where(|group| missing.leaders.contains(&group.leader()));
-        let summaries: Vec<Summary> = summary_of(history, &missing.leaders, &new)?.into_iter().collect();
+        let hides = history.visible().covered_where(|group| leaders.contains(&group.leader()));
+        let summaries: Vec<Summary> = summary_of(history, &leaders, &new)?.into_iter().collect();
         let (edits, strategy) = (Vec::new(), self.name.clone());
-        let record = history.record_pending(&Pending { hides: hidden, summaries, edits, strategy });
+        let record = history.record_pending(&Pending { hides, summaries, edits, strategy });
         let record = record.ok_or_else(|| invalid("nothing is missing"))?;
         if record.tokens_after >= record.tokens_before {
-            return Err(invalid("the new messages are not smaller than what they stand for"));
+            return Err(invalid("the new messages are not smaller than what they stand for: shorten them"));
         }
         Ok(Some(record))
     }
@@ -160,48 +144,21 @@ impl Compactor for MessagesCompactor {
     }
 
     /// # Errors
-    /// Whatever the function says; `Invalid` if what it returns is not in order or holds a message twice, if a tool call
-    /// is missing and its result is not (or another part of a group), if something is missing that may not be hidden
-    /// (open work, pins, instructions, the first and the last request, the newest step with its request), or if the new messages are
-    /// empty, hold something but text, or are not smaller than what they stand for. The history is then as it was.
+    /// Whatever the function says; `Invalid`, with the message that it is about and the remedy, if what it returns is not in
+    /// order or holds a message twice, if a part of a group is missing (a tool call, and not its result), if open work is
+    /// missing, or if the new messages are empty, hold something but text, or are not smaller than what they stand for. The
+    /// history is then as it was.
     async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
         let (before, options) = (cx.measure(), cx.options().clone());
         let live = cx.history().live().iter().enumerate();
         let held =
             live.map(|(at, live)| Held { message: live.entry.message.clone(), at: Some(at) }).collect();
         let returned = (self.compact)(held, options).await?;
-        match self.record(cx, returned)? {
+        match self.record(cx.history(), returned)? {
             None => Ok(CompactionOutcome::Unchanged("nothing is missing".into())),
             Some(record) => {
                 cx.history().commit(&record).await?;
                 Ok(CompactionOutcome::Compacted(cx.result_since(before)))
-            }
-        }
-    }
-}
-
-/// Drops groups, and knows whether one of them may not go.
-struct Missing {
-    leaders: Vec<u32>,
-    refused: AtomicBool,
-}
-
-impl Strategy for Missing {
-    fn name(&self) -> &'static str {
-        "messages"
-    }
-
-    /// Who chooses messages knows which of the newest steps are needed; the newest one always is.
-    fn protection(&self) -> Protection {
-        Protection::default().with_keep_steps(1)
-    }
-
-    fn plan(&self, draft: &mut Draft<'_>) {
-        for leader in &self.leaders {
-            let group = draft.index().group_of(*leader);
-            let is_gone = group.is_some_and(|group| draft.verdict(&group) == Verdict::Drop);
-            if !is_gone && draft.drop_group(*leader).is_err() {
-                self.refused.store(true, Ordering::Relaxed);
             }
         }
     }
@@ -214,31 +171,46 @@ fn sorted_out(returned: Vec<Held>, len: usize) -> Result<(Vec<bool>, Vec<Message
         match held.at {
             None => new.push(held.message),
             Some(at) if last.is_some_and(|last| at <= last) => {
-                return Err(invalid("what was kept is out of order, or returned twice"));
+                let why = "was returned twice, or behind a later one: return what stays once, in its order";
+                return Err(invalid_at(at, len, why));
             }
             Some(at) => {
                 last = Some(at);
-                *kept.get_mut(at).ok_or_else(|| invalid("a message of another call was returned"))? = true;
+                *kept.get_mut(at).ok_or_else(|| {
+                    invalid("a message of an earlier call was returned: return those of this one")
+                })? = true;
             }
         }
     }
     Ok((kept, new))
 }
 
-/// The groups of which nothing was kept, by their leaders.
+/// The groups that go, by their leaders: those of which nothing was kept, but for leading instructions and pins.
 fn missing_groups(history: &History, kept: &[bool]) -> Result<Vec<u32>, SessionError> {
-    let mut leaders = Vec::new();
+    let (mut leaders, mut leads) = (Vec::new(), true);
+    let last_request = history.index().groups().rev().find(Group::is_request).map(|group| group.leader());
     for group in history.index().groups() {
-        let positions = group.positions().flatten();
-        let returned = positions.map(|at| kept.get(at as usize).copied().unwrap_or_default());
-        let (mut some, mut all) = (false, true);
-        returned.for_each(|kept| (some, all) = (some || kept, all && kept));
-        match (some, all) {
-            (true, false) => {
-                return Err(invalid("a group was split: keep a call with all its results, or none of it"));
-            }
-            (false, _) => leaders.push(group.leader()),
-            _ => {}
+        leads &= group.is_instruction();
+        let positions = || group.positions().flatten().map(|at| at as usize);
+        let is_kept = |at: &usize| kept.get(*at).copied().unwrap_or_default();
+        let Some(missing) = positions().find(|at| !is_kept(at)) else { continue };
+        if positions().any(|at| is_kept(&at)) {
+            let why = "is missing, and another one of its group was returned: return a call with all its results, or none of it";
+            return Err(invalid_at(missing, kept.len(), why));
+        }
+        if group.is_open() {
+            let why = "is missing, whose call or request for approval has no answer yet: return it";
+            return Err(invalid_at(missing, kept.len(), why));
+        }
+        if Some(group.leader()) == last_request {
+            return Err(invalid_at(
+                missing,
+                kept.len(),
+                "is missing, the last request of the user: return it",
+            ));
+        }
+        if !leads && !group.is_pinned() {
+            leaders.push(group.leader());
         }
     }
     Ok(leaders)
@@ -271,6 +243,11 @@ fn summary_of(history: &History, leaders: &[u32], new: &[Message]) -> Result<Opt
 
 fn invalid(what: &str) -> SessionError {
     SessionError::invalid(format!("what the compactor's function returned: {what}"))
+}
+
+/// The same of the message at this position, which is told as people count.
+fn invalid_at(at: usize, len: usize, what: &str) -> SessionError {
+    invalid(&format!("message {} of {len} {what}", at.saturating_add(1)))
 }
 
 impl fmt::Debug for MessagesCompactor {

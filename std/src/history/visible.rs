@@ -46,6 +46,14 @@ impl Visible {
         Ok(visible)
     }
 
+    /// The messages of the next request, in its order and in the sizes that are stored, whoever has counted them.
+    pub(super) fn sent(loaded: Loaded) -> Result<Vec<Live>, RestoreError> {
+        let mut visible = Self::unindexed(loaded.live, loaded.unanswered);
+        visible.rebuild(loaded.head, loaded.revision)?;
+        let positions = visible.index().projection().flatten();
+        Ok(positions.filter_map(|at| visible.live.get(at as usize).cloned()).collect())
+    }
+
     fn unindexed(live: Vec<Live>, unanswered: Vec<UnansweredCall>) -> Self {
         let index = IndexBuf::with_parts(Vec::new(), OpenCallTree::new(), Vec::new());
         Self { index, live, unanswered, late: Vec::new(), pins: Pins::default() }

@@ -1,7 +1,10 @@
 //! What the environment says of memories.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::{InMemoryStore, MemoryContextProvider, MemoryPersistence};
+use crate::run::RunSettings;
 use crate::session::SessionError;
 
 /// Whether an agent has a memory, of which kind, and where it is kept.
@@ -42,6 +45,28 @@ impl Default for MemoryConfig {
 }
 
 impl MemoryConfig {
+    /// The same, kept in `ROOT/memory` if no folder is named yet: beside the sessions that a
+    /// [`FileSessionStore`](crate::session::FileSessionStore) has under the same root.
+    #[must_use]
+    pub fn or_under(mut self, root: impl AsRef<Path>) -> Self {
+        self.dir = self.dir.or_else(|| Some(root.as_ref().join("memory")));
+        self
+    }
+
+    /// The provider that it asks for; `None` if it asks for none.
+    #[must_use]
+    pub fn provider(&self) -> Option<MemoryContextProvider> {
+        if !self.enabled {
+            return None;
+        }
+        Some(match (self.kind, &self.dir) {
+            (MemoryKind::InMemory, Some(dir)) => {
+                MemoryContextProvider::in_files(MemoryPersistence::in_folder(dir.as_path()))
+            }
+            (MemoryKind::InMemory, None) => MemoryContextProvider::new(Arc::new(InMemoryStore::default())),
+        })
+    }
+
     /// What the environment of this process says, now: `MEMORY_ENABLED`, `MEMORY_TYPE` and `MEMORY_DIR`.
     ///
     /// # Errors
@@ -77,5 +102,35 @@ impl MemoryConfig {
             _ => PathBuf::from(dir),
         });
         Ok(config)
+    }
+}
+
+impl RunSettings {
+    /// The same with a memory as `config` says: before a run what was said earlier is found, after it what was said is kept, in a
+    /// file of the session if `config` names a folder, and with the first run of a process it is read again. A `config` that
+    /// asks for no memory changes nothing.
+    ///
+    /// Call it behind the history providers: what they load is not found again. A memory is no history. An agent that has it alone
+    /// remembers, and sends no earlier message as one.
+    ///
+    /// ```
+    /// use epitome_std::memory::MemoryConfig;
+    /// use epitome_std::provider::HistoryProvider;
+    /// use epitome_std::run::RunSettings;
+    ///
+    /// # let root = std::env::temp_dir();
+    /// let settings = RunSettings::new("helper")
+    ///     .with_provider(HistoryProvider::in_memory())?
+    ///     .with_memory(&MemoryConfig::from_env()?.or_under(root))?;
+    /// # Ok::<(), epitome_std::session::SessionError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` if it has a provider of this source id.
+    pub fn with_memory(self, config: &MemoryConfig) -> Result<Self, SessionError> {
+        match config.provider() {
+            Some(provider) => self.with_provider(provider),
+            None => Ok(self),
+        }
     }
 }

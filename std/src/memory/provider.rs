@@ -1,15 +1,15 @@
 //! Memories in a run.
 
 use core::fmt;
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use epitome_core::attribution::Retention;
 use epitome_core::message::Role;
 
 use super::retrieval::{self, text_of};
-use super::{FOUND_MAX, Memory, MemoryManager, MemoryQuery};
+use super::{FOUND_MAX, InMemoryStore, Memory, MemoryManager, MemoryPersistence, MemoryQuery};
 use crate::history::SessionId;
 use crate::message::Message;
 use crate::provider::{ContextProvider, Hook, source_id};
@@ -40,13 +40,60 @@ pub struct MemoryContextProvider {
     memories: Arc<dyn MemoryManager>,
     found_max: usize,
     across_sessions: bool,
+    files: Option<Files>,
+}
+
+/// Where the memories of each session are kept.
+#[derive(Clone)]
+struct Files {
+    persistence: MemoryPersistence,
+    store: Arc<InMemoryStore>,
+    /// The sessions whose memories were read.
+    read: Arc<Mutex<BTreeSet<SessionId>>>,
+}
+
+impl Files {
+    /// Reads the memories of a session, if they were not read before. One that fails is tried again with the next run.
+    async fn read(&self, session: &SessionId) -> Result<(), SessionError> {
+        if self.sessions_read().contains(session) {
+            return Ok(());
+        }
+        self.persistence.load(&self.store, session).await?;
+        self.sessions_read().insert(session.clone());
+        Ok(())
+    }
+
+    fn sessions_read(&self) -> MutexGuard<'_, BTreeSet<SessionId>> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl MemoryContextProvider {
     /// Over `memories`, of the run's own session, at most [`FOUND_MAX`] at a time.
     #[must_use]
     pub fn new(memories: Arc<dyn MemoryManager>) -> Self {
-        Self { source_id: source_id::MEMORY.into(), memories, found_max: FOUND_MAX, across_sessions: false }
+        Self {
+            source_id: source_id::MEMORY.into(),
+            memories,
+            found_max: FOUND_MAX,
+            across_sessions: false,
+            files: None,
+        }
+    }
+
+    /// Over memories in memory that are read with the first run of a session in this process, and written after each run.
+    ///
+    /// ```
+    /// use epitome_std::memory::{MemoryContextProvider, MemoryPersistence};
+    ///
+    /// # let root = std::env::temp_dir();
+    /// let provider = MemoryContextProvider::in_files(MemoryPersistence::new(root));
+    /// ```
+    #[must_use]
+    pub fn in_files(persistence: MemoryPersistence) -> Self {
+        let store = Arc::new(InMemoryStore::default());
+        let memories: Arc<dyn MemoryManager> = Arc::<InMemoryStore>::clone(&store);
+        Self { files: Some(Files { persistence, store, read: Arc::default() }), ..Self::new(memories) }
     }
 
     /// The same under another source id.
@@ -102,6 +149,9 @@ impl ContextProvider for MemoryContextProvider {
 
     async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
         let Hook { context, .. } = hook;
+        if let Some(files) = &self.files {
+            files.read(context.session_id()).await?;
+        }
         let texts: Vec<String> =
             context.input_messages().iter().filter(|it| it.role() == Role::User).map(text_of).collect();
         let loaded = context.context_messages().iter().filter(|it| it.loaded).flat_map(|it| &it.messages);
@@ -121,7 +171,12 @@ impl ContextProvider for MemoryContextProvider {
         if memories.is_empty() {
             return Ok(());
         }
-        self.memories.add(context.session_id(), context.run_token(), memories).await
+        let session = context.session_id();
+        self.memories.add(session, context.run_token(), memories).await?;
+        match &self.files {
+            Some(files) => files.persistence.save(&files.store, session).await,
+            None => Ok(()),
+        }
     }
 }
 

@@ -14,7 +14,10 @@ use super::{
 use crate::history::{MemoryStore, SessionId};
 use crate::message::Message;
 use crate::provider::{HistoryProvider, NamedAgent, Providers};
-use crate::session::{AgentResponse, AgentSession, SessionContext, SessionErrorKind};
+use crate::run::RunSettings;
+use crate::session::{
+    AgentResponse, AgentSession, FileSessionStore, SessionContext, SessionErrorKind, SessionStore,
+};
 
 fn run(
     providers: &Providers,
@@ -26,7 +29,7 @@ fn run(
     let agent = NamedAgent::new("a");
     let mut context = SessionContext::new(session, token, vec![Message::user(says)]);
     block_on(providers.before_run(&agent, session, &mut context)).unwrap();
-    context.set_response(AgentResponse::new(vec![Message::assistant(answers)]));
+    context = context.with_response(AgentResponse::new(vec![Message::assistant(answers)]));
     block_on(providers.after_run(&agent, session, &mut context)).unwrap();
     context
 }
@@ -110,6 +113,64 @@ fn memories_survive_in_files_that_nobody_else_touches() {
     }
     assert_eq!(block_on(again.forget(&session)).unwrap(), 4);
     assert!(block_on(again.search(&MemoryQuery::new("yes", 9))).unwrap().is_empty());
+}
+
+/// One process after another: each has its own settings, and the session's file.
+#[test]
+fn a_memory_of_one_line_is_written_after_runs_and_read_when_a_session_goes_on() {
+    let root = tempfile::tempdir().unwrap();
+    let settings = |config: &MemoryConfig| RunSettings::new("a").with_memory(config).unwrap();
+    let config = MemoryConfig::default().or_under(root.path());
+    let sessions = FileSessionStore::new(root.path());
+    let mut session = AgentSession::with_id("session-1");
+    run(&settings(&config).providers, &mut session, "run-1", "My dog is called Rex.", "A fine name.");
+    block_on(sessions.save(&session)).unwrap();
+    for file in ["sessions/session-1.json", "memory/session-1-memory.json"] {
+        assert!(root.path().join(file).exists(), "{file}");
+    }
+    let mut resumed = block_on(sessions.load(&SessionId::new("session-1"))).unwrap();
+    let process = settings(&config);
+    let context = run(&process.providers, &mut resumed, "run-2", "What is my dog called?", "Rex");
+    let expected = "Said in earlier conversation:\n- user: My dog is called Rex.";
+    assert_eq!(text_of(&found(&context, "memory").unwrap()), expected);
+    // What is read once is not read again, and both runs are in the file.
+    run(&process.providers, &mut resumed, "run-3", "Thanks.", "Welcome.");
+    let third = settings(&config);
+    let kept = Arc::new(InMemoryStore::default());
+    let files = MemoryPersistence::new(root.path());
+    assert_eq!(block_on(files.load(&kept, &SessionId::new("session-1"))).unwrap(), 6);
+    // Another session of the same process knows nothing of it.
+    let context = run(&third.providers, &mut AgentSession::with_id("session-2"), "run-1", "My dog?", "No");
+    assert!(found(&context, "memory").is_none());
+}
+
+#[test]
+fn a_memory_that_is_off_or_has_no_folder_writes_nothing() {
+    let off = MemoryConfig { enabled: false, ..MemoryConfig::default() };
+    assert_eq!(RunSettings::new("a").with_memory(&off).unwrap().providers.histories().count(), 0);
+    assert!(off.provider().is_none());
+    let nowhere = RunSettings::new("a").with_memory(&MemoryConfig::default()).unwrap();
+    let mut session = AgentSession::with_id("s");
+    run(&nowhere.providers, &mut session, "run-1", "My dog is called Rex.", "A fine name.");
+    let context = run(&nowhere.providers, &mut session, "run-2", "And my dog?", "Rex");
+    assert!(found(&context, "memory").is_some());
+    assert!(nowhere.with_memory(&MemoryConfig::default()).is_err(), "two of one id");
+}
+
+#[test]
+fn a_damaged_file_of_memories_ends_the_run_and_stays() {
+    let root = tempfile::tempdir().unwrap();
+    let config = MemoryConfig::default().or_under(root.path());
+    let settings = RunSettings::new("a").with_memory(&config).unwrap();
+    let path = MemoryPersistence::new(root.path()).path(&SessionId::new("s"));
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, "{").unwrap();
+    let mut session = AgentSession::with_id("s");
+    let mut context = SessionContext::new(&session, "run-1", vec![Message::user("Hi")]);
+    let agent = NamedAgent::new("a");
+    let failed = block_on(settings.providers.before_run(&agent, &mut session, &mut context));
+    assert!(failed.unwrap_err().to_string().contains("memory"));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{");
 }
 
 #[test]

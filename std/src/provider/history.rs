@@ -42,7 +42,7 @@ pub(crate) use storing::RunPlace;
 ///
 /// let mut run = SessionContext::new(&session, "run-1", vec![Message::user("I am Alice.")]);
 /// providers.before_run(&agent, &mut session, &mut run).await?;
-/// run.set_response(AgentResponse::new(vec![Message::assistant("Hello, Alice.")]));
+/// run = run.with_response(AgentResponse::new(vec![Message::assistant("Hello, Alice.")]));
 /// providers.after_run(&agent, &mut session, &mut run).await?;
 ///
 /// let mut run = SessionContext::new(&session, "run-2", vec![Message::user("Who am I?")]);

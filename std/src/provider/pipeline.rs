@@ -126,6 +126,7 @@ impl Providers {
         session: &mut AgentSession,
         context: &mut SessionContext,
     ) -> Result<(), ProviderError> {
+        self.warn_once();
         for provider in &self.list {
             if !is_asked_before(&**provider, context) {
                 continue;
@@ -198,7 +199,8 @@ impl Providers {
         }
     }
 
-    /// Logs [`Providers::warnings`], once for this list and its clones.
+    /// Logs [`Providers::warnings`], once for this list and its clones: with an agent's first session, or with the first run, of a
+    /// session that was read too.
     pub fn warn_once(&self) {
         if !self.warned.swap(true, Ordering::Relaxed) {
             for warning in self.warnings() {

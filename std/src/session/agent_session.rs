@@ -61,6 +61,8 @@ pub struct AgentSession {
     pub(super) histories: BTreeMap<String, Arc<MemoryStore>>,
     /// What the stores that keep its state have of it.
     pub(crate) known_states: KnownStates,
+    /// Whether labels of messages that it has from elsewhere have a meaning.
+    trusts_markers: bool,
     /// Fields of a session that was read, which this release does not know.
     pub(super) unknown: State,
 }
@@ -166,6 +168,7 @@ impl AgentSession {
             left: None,
             histories: BTreeMap::new(),
             known_states: KnownStates::default(),
+            trusts_markers: false,
             unknown: State::new(),
         }
     }
@@ -174,6 +177,15 @@ impl AgentSession {
     #[must_use]
     pub fn with_service_session_id(mut self, id: impl Into<ServiceSessionId>) -> Self {
         self.service_session_id = Some(id.into());
+        self
+    }
+
+    /// The same, believing the labels of the messages in a list that a provider's state has from elsewhere: `important` pins one,
+    /// and `ephemeral` makes it ephemeral, as [`Message::with_label`] does. Otherwise they are data: text from outside must not
+    /// pin itself. To be said before the first run of a session that was read.
+    #[must_use]
+    pub const fn trust_markers(mut self) -> Self {
+        self.trusts_markers = true;
         self
     }
 
@@ -314,7 +326,7 @@ impl AgentSession {
         state: &mut State,
         counter: Arc<dyn TokenCounter + Send + Sync>,
     ) -> Result<Arc<MemoryStore>, SessionError> {
-        if let Some(found) = kept::take(&self.session_id, state, counter).await? {
+        if let Some(found) = kept::take(&self.session_id, state, counter, self.trusts_markers).await? {
             self.histories.insert(source_id.to_owned(), found);
         }
         Ok(Arc::clone(self.histories.entry(source_id.to_owned()).or_default()))

@@ -212,9 +212,11 @@ impl SessionContext {
         }));
     }
 
-    /// What the model has answered; for who runs it, not for providers.
-    pub fn set_response(&mut self, response: AgentResponse) {
+    /// The same with what the model has answered, from whoever runs it.
+    #[must_use]
+    pub fn with_response(mut self, response: AgentResponse) -> Self {
         self.response = Some(response);
+        self
     }
 
     /// The response as it is told so far; begun, if there is none.

@@ -13,7 +13,8 @@ impl AgentSession {
     /// Framework writes it and reads it.
     ///
     /// What an in-memory history provider has kept stands in `state[source_id].messages`, in their shape: the whole log,
-    /// what compactions hide included. Beside it, under `epitome`, stands what their shape has no room for, and beside the
+    /// with the marks of their framework on what is hidden here, and in it the summaries and shortened messages that are shown
+    /// instead: their provider with `skip_excluded=True`, and any of their compaction strategies, sends what is sent here. Beside it, under `epitome`, stands what their shape has no room for, and beside the
     /// session's own fields, under the same key, its usage, what the reports on it have taught, and what is still to be
     /// stored of a run that was dropped in the middle of an answer; they ignore both. Unknown fields of a session that was read are
     /// written again.
@@ -32,6 +33,45 @@ impl AgentSession {
     /// # Errors
     /// `Invalid` if a message cannot be written, or if a history belongs where the state has something other than an object.
     pub fn to_dict(&self) -> Result<Value, SessionError> {
+        let state = self.whole_state()?;
+        let mut dict = self.unknown.clone();
+        dict.insert("type".to_owned(), Value::from(TYPE));
+        dict.insert("session_id".to_owned(), Value::from(self.session_id().as_str()));
+        dict.insert("service_session_id".to_owned(), service_id(self.service_session_id()));
+        dict.insert("state".to_owned(), Value::Object(state));
+        // What a newer release has written there is not ours to replace.
+        if !dict.contains_key(BESIDE)
+            && let Some(beside) = beside::write(self)?
+        {
+            dict.insert(BESIDE.to_owned(), beside);
+        }
+        Ok(Value::Object(dict))
+    }
+
+    /// The state of every provider, as [`AgentSession::to_dict`] writes it: with the messages of in-memory histories, which
+    /// [`AgentSession::state`] does not have, because the session keeps them as messages.
+    ///
+    /// ```
+    /// # use epitome_std::message::Message;
+    /// # use epitome_std::provider::{HistoryProvider, Providers};
+    /// # use epitome_std::run::{ModelResponse, Run, RunOptions, RunSettings};
+    /// # use epitome_std::session::AgentSession;
+    /// # futures::executor::block_on(async {
+    /// let (settings, mut session) = (RunSettings::new("helper"), AgentSession::with_id("s-1"));
+    /// let input = vec![Message::user("Hello!")];
+    /// let mut run = Run::begin(&settings, &mut session, input, &RunOptions::default()).await?;
+    /// let prompt = run.prompt().await?;
+    /// run.record(prompt.handle, ModelResponse::new(vec![Message::assistant("Hi.")])).await?;
+    /// run.finish().await?;
+    /// let state = session.whole_state()?;
+    /// assert_eq!(state["in_memory"]["messages"][1]["contents"][0]["text"], "Hi.");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`AgentSession::to_dict`].
+    pub fn whole_state(&self) -> Result<State, SessionError> {
         let mut state = self.state.clone();
         for (source_id, store) in &self.histories {
             let place = state.entry(source_id.as_str()).or_insert_with(|| json!({}));
@@ -45,18 +85,7 @@ impl AgentSession {
                 kept::write(store, self.session_id(), place)?;
             }
         }
-        let mut dict = self.unknown.clone();
-        dict.insert("type".to_owned(), Value::from(TYPE));
-        dict.insert("session_id".to_owned(), Value::from(self.session_id().as_str()));
-        dict.insert("service_session_id".to_owned(), service_id(self.service_session_id()));
-        dict.insert("state".to_owned(), Value::Object(state));
-        // What a newer release has written there is not ours to replace.
-        if !dict.contains_key(BESIDE)
-            && let Some(beside) = beside::write(self)?
-        {
-            dict.insert(BESIDE.to_owned(), beside);
-        }
-        Ok(Value::Object(dict))
+        Ok(state)
     }
 
     /// The session that `dict` says; its state is kept as it is until a provider wants it.

@@ -7,22 +7,27 @@
 //!
 //! The messages alone are enough: a list that their framework has written, or has changed, is taken as it is, grouped and
 //! counted anew. If it has only added to ours, ours stays as it was and the rest is appended. Either way, what they have
-//! marked as excluded is hidden.
+//! marked as excluded is hidden; and what is hidden here is marked in the list, in which summaries stand too ([`list`]).
+
+mod list;
 
 use std::sync::Arc;
 
-use epitome_core::{Basis, Seq, TokenCounter, Tokens, Turn};
+use epitome_core::{Basis, Revision, Seq, TokenCounter, Tokens, Turn};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use self::list::{Listed, listed};
 use super::{SessionError, SessionErrorKind, State, excluded};
 use crate::history::{
-    AppendToken, Entry, History, HistoryStore, MemoryStore, SessionId, Snapshot, TokenCount,
+    AppendToken, Entry, History, HistoryStore, MemoryStore, SessionId, Snapshot, Step, StepKind, TokenCount,
 };
 use crate::message::{Message, Str};
-use crate::wire::agent_framework::{read_messages, write_with_sources};
+use crate::wire::agent_framework::{read_messages, trust_marker, write_with_sources};
 use crate::wire::stored;
+
+pub(super) use self::list::is_excluded;
 
 /// The key of the list of messages, as their framework names it.
 pub(super) const MESSAGES: &str = "messages";
@@ -42,13 +47,35 @@ struct Beside {
     appends: Vec<(String, usize)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     records: Vec<String>,
-    /// Stored forms of the messages of those values that do not say them whole, by number in the list.
+    /// What else has moved the revision: what, the revision that it made, and the head then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    steps: Vec<(KeptStep, u64, u64)>,
+    /// Which values of the list stand for others, and the numbers of what they show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    stand_ins: Vec<(usize, u64)>,
+    /// Stored forms of the messages of those values that do not say them whole, by number among those that stand for no other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     exact: Vec<(usize, Vec<String>)>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct KeptEntry(u64, u32, u32, Basis, Str, #[serde(default)] u8);
+#[serde(rename_all = "lowercase")]
+enum KeptStep {
+    Undo(u64),
+    Prune(u64),
+}
+
+/// Anchor, turn, tokens, how they are known, by whose count, flags, and the tokens of the parts.
+#[derive(Serialize, Deserialize)]
+struct KeptEntry(
+    u64,
+    u32,
+    u32,
+    Basis,
+    Str,
+    #[serde(default)] u8,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")] Vec<u32>,
+);
 
 const LATE: u8 = 1;
 const ORPHAN: u8 = 2;
@@ -68,7 +95,7 @@ pub(super) fn write(store: &MemoryStore, session: &SessionId, state: &mut State)
             exact.push((at, texts.map_err(|error| unwritable().with_source(error))?));
         }
     }
-    let values: Vec<Value> = written.into_iter().map(|(value, _)| value).collect();
+    let Listed { values, stand_ins } = listed(written, &snapshot, &store.sent(session)?);
     let records: Result<_, _> = snapshot.records.iter().map(stored::encode_record).collect();
     let beside = Beside {
         v: VERSION,
@@ -77,6 +104,8 @@ pub(super) fn write(store: &MemoryStore, session: &SessionId, state: &mut State)
         entries: snapshot.entries.iter().map(kept_entry).collect(),
         appends: snapshot.appends.iter().map(|(token, count)| (token.as_str().to_owned(), *count)).collect(),
         records: records.map_err(|error| unwritable().with_source(error))?,
+        steps: snapshot.steps.iter().map(kept_step).collect(),
+        stand_ins: stand_ins.iter().map(|(at, seq)| (*at, seq.0)).collect(),
         exact,
     };
     let beside = serde_json::to_value(&beside).map_err(|error| unwritable().with_source(error))?;
@@ -90,6 +119,7 @@ pub(super) async fn take(
     session: &SessionId,
     state: &mut State,
     counter: Arc<dyn TokenCounter + Send + Sync>,
+    trusts_markers: bool,
 ) -> Result<Option<Arc<MemoryStore>>, SessionError> {
     let values = match state.get(MESSAGES) {
         None => return Ok(None),
@@ -101,16 +131,20 @@ pub(super) async fn take(
     let store = Arc::new(MemoryStore::new());
     let known = match state.get(BESIDE) {
         Some(beside) => restore(&store, session, values, beside)?,
-        None => 0,
+        None => Known::default(),
     };
-    let rest = read_messages(values.get(known..).unwrap_or_default()).map_err(unreadable)?;
-    let marked = excluded::marked(values).map_err(unreadable)?;
-    if !rest.is_empty() {
+    let rest = values.get(known.values..).unwrap_or_default();
+    let mut messages = read_messages(rest).map_err(unreadable)?;
+    if trusts_markers {
+        messages = messages.into_iter().map(trust_marker).collect();
+    }
+    let marked = excluded::marked(&known.log, &known.stand_ins, rest).map_err(unreadable)?;
+    if !messages.is_empty() {
         // The store is new and only ours: its answers do not wait.
         let shared: Arc<dyn HistoryStore> = Arc::<MemoryStore>::clone(&store);
         let mut history = History::open(shared, session.clone(), Arc::clone(&counter)).await?;
-        let token = AppendToken::new(format!("found {known}..{}", values.len()));
-        history.append(&token, rest).await?;
+        let token = AppendToken::new(format!("found {}..{}", known.values, values.len()));
+        history.append(&token, messages).await?;
     }
     if !marked.is_empty() {
         excluded::hide(Arc::clone(&store), session, &marked, counter).await?;
@@ -120,13 +154,24 @@ pub(super) async fn take(
     Ok(Some(store))
 }
 
-/// Restores what `beside` says of `values`. Returns how many of them that is: none, if they were changed since.
+/// What is known of a list beside what it says.
+#[derive(Default)]
+struct Known {
+    /// Of how many of its values.
+    values: usize,
+    /// Those of them that are the log, without our marks.
+    log: Vec<Value>,
+    /// The others, with the numbers of what they show.
+    stand_ins: Vec<(Seq, Value)>,
+}
+
+/// Restores what `beside` says of `values`: nothing, if they were changed since.
 fn restore(
     store: &MemoryStore,
     session: &SessionId,
     values: &[Value],
     beside: &Value,
-) -> Result<usize, SessionError> {
+) -> Result<Known, SessionError> {
     let version = beside.get("v").and_then(Value::as_u64).unwrap_or(VERSION);
     if version > VERSION {
         return Err(SessionError::invalid(format!(
@@ -141,11 +186,21 @@ fn restore(
             session = session.as_str(),
             "the messages in the state were changed by others: they are taken as they are, without compactions"
         );
-        return Ok(0);
+        return Ok(Known::default());
     };
-    let snapshot = snapshot(of_list, &beside)?;
-    store.restore(session, &snapshot)?;
-    Ok(beside.values)
+    let mut known = Known { values: beside.values, ..Known::default() };
+    let mut stand_ins = beside.stand_ins.iter().peekable();
+    for (at, value) in of_list.iter().enumerate() {
+        let mut value = value.clone();
+        if let Some((_, seq)) = stand_ins.next_if(|(place, _)| *place == at) {
+            known.stand_ins.push((Seq(*seq), value));
+        } else {
+            list::unmark(&mut value);
+            known.log.push(value);
+        }
+    }
+    store.restore(session, &snapshot(&known.log, &beside)?)?;
+    Ok(known)
 }
 
 fn snapshot(values: &[Value], beside: &Beside) -> Result<Snapshot, SessionError> {
@@ -172,20 +227,39 @@ fn snapshot(values: &[Value], beside: &Beside) -> Result<Snapshot, SessionError>
             .collect(),
         appends: appends.collect(),
         records: records.map_err(|error| corrupt("a compaction record").with_source(error))?,
+        steps: beside.steps.iter().map(step).collect(),
     })
+}
+
+const fn kept_step(step: &Step) -> (KeptStep, u64, u64) {
+    let does = match step.does {
+        StepKind::Undo(made) => KeptStep::Undo(made.0),
+        StepKind::Prune(through) => KeptStep::Prune(through.0),
+    };
+    (does, step.made.0, step.head.0)
+}
+
+const fn step((does, made, head): &(KeptStep, u64, u64)) -> Step {
+    let does = match *does {
+        KeptStep::Undo(made) => StepKind::Undo(Revision(made)),
+        KeptStep::Prune(through) => StepKind::Prune(Revision(through)),
+    };
+    Step { does, made: Revision(*made), head: Seq(*head) }
 }
 
 fn kept_entry(entry: &Entry) -> KeptEntry {
     let flags = if entry.late { LATE } else { 0 } | if entry.orphan { ORPHAN } else { 0 };
     let TokenCount { tokens, basis, counter } = &entry.count;
-    KeptEntry(entry.anchor.0, entry.turn.0, tokens.0, *basis, counter.clone(), flags)
+    let parts = entry.part_tokens.iter().map(|tokens| tokens.0).collect();
+    KeptEntry(entry.anchor.0, entry.turn.0, tokens.0, *basis, counter.clone(), flags, parts)
 }
 
 fn entry(message: Message, kept: &KeptEntry) -> Entry {
-    let KeptEntry(anchor, turn, tokens, basis, counter, flags) = kept;
+    let KeptEntry(anchor, turn, tokens, basis, counter, flags, parts) = kept;
     let count = TokenCount::new(Tokens(*tokens), *basis, counter.clone());
     let mut entry = Entry::new(message, Seq(*anchor), Turn(*turn), count);
     (entry.late, entry.orphan) = (flags & LATE != 0, flags & ORPHAN != 0);
+    entry.part_tokens = parts.iter().copied().map(Tokens).collect();
     entry
 }
 

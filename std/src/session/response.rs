@@ -19,6 +19,15 @@ use crate::message::{Message, Str};
 /// let response = AgentResponse::new(vec![Message::assistant("Hello.")]).with_usage(Usage::new(12, 3));
 /// assert_eq!((response.messages.len(), response.text().as_str()), (1, "Hello."));
 /// ```
+///
+/// Providers have a run's context only lent. They see the response and the options of the run, and change neither:
+///
+/// ```compile_fail,E0507
+/// # use epitome_std::session::{AgentResponse, SessionContext};
+/// fn after_run(context: &mut SessionContext) {
+///     *context = context.with_response(AgentResponse::default());
+/// }
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct AgentResponse {

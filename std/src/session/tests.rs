@@ -4,4 +4,5 @@ mod bad_input;
 mod dict;
 mod excluded;
 mod histories;
+mod listed;
 mod properties;

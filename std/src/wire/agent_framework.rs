@@ -33,7 +33,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use read::read_messages;
+pub use read::{read_messages, trust_marker};
 pub(crate) use room::{ROOM, read_alone};
 pub use write::write_messages;
 pub(crate) use write::write_with_sources;

@@ -16,19 +16,19 @@ use super::support::text_of;
 
 /// Answers in turn, and remembers what it was asked.
 #[derive(Default)]
-struct Client {
+pub(super) struct Client {
     asked: Mutex<Vec<(String, String, String)>>,
     answers: Vec<ModelResponse>,
 }
 
 impl Client {
-    fn new(answers: &[&str]) -> Arc<Self> {
+    pub(super) fn new(answers: &[&str]) -> Arc<Self> {
         let answer =
             |text: &&str| ModelResponse::new(vec![Message::assistant(*text)]).with_usage(Usage::new(100, 10));
         Arc::new(Self { asked: Mutex::default(), answers: answers.iter().map(answer).collect() })
     }
 
-    fn asked(&self) -> Vec<(String, String, String)> {
+    pub(super) fn asked(&self) -> Vec<(String, String, String)> {
         self.asked.lock().unwrap().clone()
     }
 }

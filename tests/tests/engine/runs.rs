@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::sync::Arc;
 
-use epitome::compactors::{Engine, Summarization, Truncation};
+use epitome::compactors::{Engine, PromptedSummarizer, Summarization, Truncation};
 use epitome::core::message::Role;
 use epitome::core::{ModelKey, Trigger};
 use epitome::std::compaction::{AutoCompaction, CompactionOptions, RunPoints};
@@ -16,6 +16,7 @@ use epitome::std::run::{ModelResponse, Prompt, Run, RunEvent, RunOptions, RunSet
 use epitome::std::session::AgentSession;
 use futures::executor::block_on;
 
+use super::prompted::Client;
 use super::support::{Answer, Meanwhile, Scripted, history, summaries, text_of};
 
 fn settings(store: &Arc<dyn HistoryStore>, summarizer: &Arc<Scripted>) -> RunSettings {
@@ -210,4 +211,29 @@ fn an_answer_to_what_is_summarized_is_told_to_the_next_summary() {
         let again = usize::from(!stored);
         assert_eq!(told(), 1 + again, "{point:?}");
     }
+}
+
+/// The agent's client summarizes, and is asked for the agent's model.
+#[test]
+fn a_clients_own_engine_asks_for_the_agents_model() {
+    let client = Client::new(&["Goal: to read on."]);
+    let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+    let settings = settings_of(&store, Engine::summarizing(client.clone()));
+    let mut session = AgentSession::with_id("s");
+    let (sent, compacted) = block_on(async {
+        let named = settings.clone().with_model("claude-sonnet-4-5");
+        for _ in 0..4 {
+            drop(talk(&named, &mut session, 2).await);
+        }
+        talk(&named, &mut session, 12).await
+    });
+    assert!(compacted > 0 && summaries_in(&sent) > 0, "{compacted}: {sent:#?}");
+    let asked = client.asked();
+    assert!(!asked.is_empty() && asked.iter().all(|(model, ..)| model == "claude-sonnet-4-5"), "{asked:?}");
+    // A summarizer with a model of its own asks for that.
+    let own = PromptedSummarizer::new(client.clone()).with_model("small");
+    let engine = Engine::new(Summarization::new()).with_summarizer(Arc::new(own));
+    let settings = settings_of(&store, engine).with_model("claude-sonnet-4-5");
+    drop(block_on(talk(&settings, &mut session, 12)));
+    assert_eq!(client.asked().last().unwrap().0, "small");
 }

@@ -2,6 +2,7 @@
 
 mod faults;
 mod kept;
+mod proposal;
 pub(crate) mod sessions;
 
 use epitome::compactors::managed::openai::{OpenAiCompaction, ResponsesVendor};

@@ -53,6 +53,20 @@ fn summarizing(calls: &Arc<AtomicUsize>) -> MessagesCompactor {
     })
 }
 
+/// Leaves out two groups of three, whatever they are but for the last request: instructions, first requests, the newest step, and
+/// requests whose answers stay.
+fn leaving_out() -> MessagesCompactor {
+    MessagesCompactor::new("leave out", |messages: Vec<Held>, _: CompactionOptions| async move {
+        let last = messages.iter().rposition(|held| held.role() == Role::User);
+        let mut group = 0;
+        let stays = messages.into_iter().enumerate().filter(|(at, held)| {
+            group += usize::from(held.role() != Role::Tool);
+            group % 3 == 0 || last == Some(*at)
+        });
+        Ok(stays.map(|(_, held)| held).collect())
+    })
+}
+
 /// What compacts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -64,6 +78,8 @@ enum Kind {
     Clears,
     /// Shortens parts, and hides groups if that was not enough.
     Both,
+    /// Hides whatever may be hidden, and much that strategies keep.
+    LeavesOut,
 }
 
 const CLEARING: ToolResultClearing<'static> = ToolResultClearing::new().keep(1).clear_inputs(true);
@@ -88,6 +104,7 @@ impl Kind {
             Self::Summarizes => Arc::new(summarizing(calls)),
             Self::Clears => Arc::new(Truncating(CLEARING)),
             Self::Both => Arc::new(Truncating(Both)),
+            Self::LeavesOut => Arc::new(leaving_out()),
         }
     }
 }
@@ -216,7 +233,7 @@ fn check_case(case: &Case, census: &Census) -> Result<(), TestCaseError> {
     if case.kind == Kind::Summarizes {
         prop_assert_eq!(calls.load(Ordering::Relaxed), compacted, "a summary is made once for each crossing");
     }
-    census.count(["drops", "summarizes", "clears", "both"][case.kind as usize], compacted > 0);
+    census.count(["drops", "summarizes", "clears", "both", "leaves out"][case.kind as usize], compacted > 0);
     Ok(())
 }
 
@@ -226,7 +243,8 @@ fn what_is_stored_after_compactions_in_runs_is_what_was_sent() {
     let plan = (0_usize..7, 1_usize..3, 1_usize..6, end);
     let plan = plan.prop_map(|(rounds, width, lines, end)| Plan { rounds, width, lines, end });
     let persistence = prop_oneof![Just(Persistence::PerRun), Just(Persistence::PerModelCall)];
-    let kind = prop::sample::select(vec![Kind::Drops, Kind::Summarizes, Kind::Clears, Kind::Both]);
+    let kind =
+        prop::sample::select(vec![Kind::Drops, Kind::Summarizes, Kind::Clears, Kind::Both, Kind::LeavesOut]);
     let cases = (prop::collection::vec(plan, 2..6), kind, persistence, prop::bool::weighted(0.2));
     let cases = cases.prop_map(|(mut plans, kind, persistence, in_sqlite)| {
         if kind == Kind::Summarizes {
@@ -241,6 +259,7 @@ fn what_is_stored_after_compactions_in_runs_is_what_was_sent() {
         ("summarizes", 78),
         ("clears", 60),
         ("both", 60),
+        ("leaves out", 30),
         ("shortened", 300),
         ("compacted twice in a run", 100),
         ("compacted in a run that leaves nothing", 60),

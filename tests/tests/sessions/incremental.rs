@@ -129,7 +129,7 @@ fn check_case((steps, in_sqlite): (Vec<Step>, bool), census: &Census) -> Result<
         let token = format!("run-{number}");
         let mut context = SessionContext::new(&one, token.as_str(), input);
         block_on(providers.before_run(&agent, &mut one, &mut context)).unwrap();
-        context.set_response(AgentResponse::new(response));
+        context = context.with_response(AgentResponse::new(response));
         block_on(providers.after_run(&agent, &mut one, &mut context)).unwrap();
         if !said.is_empty() {
             block_on(HistoryProvider::append(&mut kept, &AppendToken::new(token), said)).unwrap();

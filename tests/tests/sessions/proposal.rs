@@ -1,6 +1,8 @@
 //! The worked examples of the proposal for automatic compaction, in its order, each with its outcome. Where the outcome is
 //! another one on purpose the test says so; `docs/divergences.md` says why. The example that hands the history to OpenAI's
-//! `/responses/compact` is not here: there is no managed compactor yet.
+//! `/responses/compact` is in `managed/openai/proposal.rs`, beside the server that it needs.
+
+mod compactors;
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;

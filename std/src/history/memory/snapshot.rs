@@ -1,7 +1,12 @@
 //! A session of the store as a value, for whoever writes it elsewhere.
 
+use epitome_core::{Head, Revision, Seq};
+
 use super::{Kept, MemoryStore, Op, Session, check, run_now};
-use crate::history::{Append, AppendToken, CompactionRecord, Entry, SessionId, StoreError, StoreErrorKind};
+use crate::history::kernel::Extent;
+use crate::history::{
+    Append, AppendToken, CompactionRecord, Entry, Live, SessionId, StoreError, StoreErrorKind, Visible,
+};
 
 /// All of a session: its log, its compactions, and under which tokens the log was appended.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -11,9 +16,40 @@ pub(crate) struct Snapshot {
     pub(crate) appends: Vec<(AppendToken, usize)>,
     /// In order.
     pub(crate) records: Vec<CompactionRecord>,
+    /// In order: what else has moved the revision.
+    pub(crate) steps: Vec<Step>,
+}
+
+/// An undoing or a pruning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) does: StepKind,
+    /// The revision that it made.
+    pub(crate) made: Revision,
+    /// The head at which it was done.
+    pub(crate) head: Head,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StepKind {
+    /// Of the record that made this revision.
+    Undo(Revision),
+    /// Of what was hidden at this revision or before.
+    Prune(Revision),
 }
 
 impl MemoryStore {
+    /// What would be sent of a session, in its order; nothing if there is no such session.
+    ///
+    /// # Errors
+    /// `Corrupt` if what is stored contradicts itself.
+    pub(crate) fn sent(&self, session: &SessionId) -> Result<Vec<Live>, StoreError> {
+        let sessions = self.0.sessions();
+        let Some(session) = sessions.get(session) else { return Ok(Vec::new()) };
+        let sent = Visible::sent(session.load(Extent::All)?);
+        sent.map_err(|error| inconsistent("groups").with_source(error))
+    }
+
     /// All of a session; `None` if there is no such session.
     pub(crate) fn snapshot(&self, session: &SessionId) -> Option<Snapshot> {
         let sessions = self.0.sessions();
@@ -27,6 +63,7 @@ impl MemoryStore {
                 .map(|logged| (logged.token.clone(), length(logged.appended.first.0, logged.appended.head.0)))
                 .collect(),
             records: session.records.iter().map(|kept: &Kept| kept.committed.record.clone()).collect(),
+            steps: session.steps(),
         })
     }
 
@@ -38,25 +75,58 @@ impl MemoryStore {
     /// `Corrupt` if they cannot have happened so. The store then has no such session.
     pub(crate) fn restore(&self, id: &SessionId, snapshot: &Snapshot) -> Result<(), StoreError> {
         let mut session = Session::default();
-        let mut records = snapshot.records.iter().peekable();
+        let (mut records, mut steps) = (snapshot.records.iter().peekable(), snapshot.steps.iter().peekable());
         let mut rest = &snapshot.entries[..];
         for (token, length) in &snapshot.appends {
             let (entries, others) = rest.split_at_checked(*length).ok_or_else(|| inconsistent("appends"))?;
             let append = Op::Append(Append::new(token, session.head(), entries), None);
             check(&append)?;
             run_now(&append, &mut session).map_err(refused)?;
-            while let Some(record) = records
-                .next_if(|next| next.parent == session.counters.revision && next.head <= session.head())
-            {
-                run_now(&Op::commit(record)?, &mut session).map_err(refused)?;
+            loop {
+                let (revision, head) = (session.counters.revision, session.head());
+                if let Some(record) = records.next_if(|next| next.parent == revision && next.head <= head) {
+                    run_now(&Op::commit(record)?, &mut session).map_err(refused)?;
+                } else if let Some(step) =
+                    steps.next_if(|next| next.made == revision.next() && next.head <= head)
+                {
+                    let op = match step.does {
+                        StepKind::Undo(made) => Op::Uncompact(made),
+                        StepKind::Prune(through) => Op::Prune(through),
+                    };
+                    run_now(&op, &mut session).map_err(refused)?;
+                } else {
+                    break;
+                }
             }
             rest = others;
         }
-        if !rest.is_empty() || records.next().is_some() {
+        if !rest.is_empty() || records.next().is_some() || steps.next().is_some() {
             return Err(inconsistent("records"));
         }
         self.0.sessions().insert(id.clone(), session);
         Ok(())
+    }
+}
+
+impl Session {
+    /// What has moved the revision beside appends and commits.
+    fn steps(&self) -> Vec<Step> {
+        let undone = self
+            .records
+            .iter()
+            .filter_map(|kept| Some((StepKind::Undo(kept.committed.revision), kept.committed.undone_by?)));
+        let pruned = self.prunes.iter().map(|pruned| (StepKind::Prune(pruned.through), pruned.revision));
+        let mut steps: Vec<Step> = undone
+            .chain(pruned)
+            .map(|(does, made)| {
+                // An append tells the revision that it left.
+                let before = self.appends.partition_point(|logged| logged.appended.revision < made);
+                let last = before.checked_sub(1).and_then(|at| self.appends.get(at));
+                Step { does, made, head: last.map_or(Seq(0), |logged| logged.appended.head) }
+            })
+            .collect();
+        steps.sort_by_key(|step| step.made);
+        steps
     }
 }
 

@@ -129,7 +129,7 @@ fn with_no_provider_at_all_a_conversation_is_remembered() {
         let providers = none.for_run(&session, &context);
         block_on(providers.before_run(&agent, &mut session, &mut context)).unwrap();
         let answer = format!("{} messages so far", context.prompt_messages().count());
-        context.set_response(crate::session::AgentResponse::new(vec![Message::assistant(answer)]));
+        context = context.with_response(crate::session::AgentResponse::new(vec![Message::assistant(answer)]));
         block_on(providers.after_run(&agent, &mut session, &mut context)).unwrap();
         let said = texts(context.get_messages(&MessageFilter::new().include_input().include_response()));
         if token == "run-2" {

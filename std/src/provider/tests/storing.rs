@@ -25,7 +25,7 @@ fn stored_by(change: impl FnOnce(HistoryProvider) -> HistoryProvider) -> String 
         "persona",
         [Message::user("persona"), Message::user("aside").with_label("ephemeral")],
     );
-    context.set_response(AgentResponse::new(vec![Message::assistant("response")]));
+    context = context.with_response(AgentResponse::new(vec![Message::assistant("response")]));
     let (agent, mut state) = (NamedAgent::new("a"), State::new());
     block_on(provider.after_run(Hook::new(&agent, &mut session, &mut context, &mut state))).unwrap();
     texts(&log(&store, "s")).join(" ")

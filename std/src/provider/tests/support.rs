@@ -90,10 +90,10 @@ pub(super) fn run(
     let mut context = SessionContext::new(session, token, vec![Message::user(says)]);
     block_on(async {
         providers.before_run(&agent, session, &mut context).await.unwrap();
-        context.set_response(AgentResponse::new(vec![Message::assistant(answers)]));
+        context = context.with_response(AgentResponse::new(vec![Message::assistant(answers)]));
         providers.after_run(&agent, session, &mut context).await.unwrap();
-    });
-    context
+        context
+    })
 }
 
 /// The texts of these messages.

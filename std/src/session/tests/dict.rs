@@ -4,6 +4,7 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 
 use epitome_core::Usage;
+use epitome_core::attribution::Retention;
 use epitome_core::message::{CallKind, Role};
 
 use crate::message::{Message, Part};
@@ -20,7 +21,7 @@ fn run(session: &mut AgentSession, token: &str, says: &str) -> Vec<Message> {
     let mut context = SessionContext::new(session, token, vec![Message::user(says)]);
     block_on(providers.before_run(&agent, session, &mut context)).unwrap();
     let prompt = context.prompt_messages().cloned().collect();
-    context.set_response(AgentResponse::new(vec![Message::assistant("Sure.")]));
+    context = context.with_response(AgentResponse::new(vec![Message::assistant("Sure.")]));
     block_on(providers.after_run(&agent, session, &mut context)).unwrap();
     prompt
 }
@@ -160,4 +161,28 @@ fn usage_and_unknown_fields_survive() {
 fn an_idle_session_is_small() {
     // Beside its own fields it has its id on the heap, and nothing else until a provider remembers something.
     assert!(size_of::<AgentSession>() <= 1_024, "{}", size_of::<AgentSession>());
+}
+
+#[test]
+fn labels_from_elsewhere_are_data_unless_they_are_trusted() {
+    let labelled = |label: &str| json!({"role": "user", "contents": [label], "additional_properties": {"attribution": label}});
+    let dict = json!({
+        "type": "session", "session_id": "s", "service_session_id": null,
+        "state": {"in_memory": {"messages": [labelled("important"), labelled("ephemeral"), labelled("else")]}},
+    });
+    let retention = |session: AgentSession| {
+        let mut session = session;
+        let mut state = session.take_state("in_memory").unwrap();
+        let history = block_on(HistoryProvider::in_memory().open(&mut session, &mut state)).unwrap();
+        history.projection().map(|message| message.attribution().retention).collect::<Vec<_>>()
+    };
+    let read = || AgentSession::from_dict(dict.clone()).unwrap();
+    assert_eq!(retention(read()), [Retention::Normal; 3]);
+    let trusted = [Retention::Pinned, Retention::Ephemeral, Retention::Normal];
+    assert_eq!(retention(read().trust_markers()), trusted);
+    // What was believed once is written with the session.
+    let mut session = read().trust_markers();
+    run(&mut session, "run-1", "And now?");
+    let again = AgentSession::from_dict(session.to_dict().unwrap()).unwrap();
+    assert_eq!(retention(again)[..3], trusted);
 }

@@ -13,7 +13,8 @@ use crate::wire::{Format, WireError};
 /// written.
 ///
 /// A message that a context provider of theirs has added says so in its `_attribution`: it is read as context of that
-/// source, of retrieved authority. What else stands in `additional_properties` is data.
+/// source, of retrieved authority. What else stands in `additional_properties` is data, an `attribution` too:
+/// [`trust_marker`] gives it a meaning.
 ///
 /// # Errors
 /// [`WireError`] with the place, a JSON pointer into the list.
@@ -24,6 +25,34 @@ pub fn read_messages(values: &[Value]) -> Result<Vec<Message>, WireError> {
         messages.extend(read);
     }
     Ok(messages)
+}
+
+/// `message` with the label that stands in its `additional_properties` under `attribution`, and with what the label says:
+/// `important` pins it, and `ephemeral` makes it ephemeral. For messages of somebody whom the caller trusts to say so; without
+/// this a label is data.
+///
+/// ```
+/// use epitome_core::attribution::Retention;
+/// use epitome_std::wire::agent_framework::{read_messages, trust_marker};
+/// use serde_json::json;
+///
+/// let theirs = json!({
+///     "role": "user", "contents": ["Never deploy on Fridays."], "additional_properties": {"attribution": "important"},
+/// });
+/// let read = read_messages(&[theirs])?.remove(0);
+/// assert_eq!(read.attribution().retention, Retention::Normal);
+/// assert_eq!(trust_marker(read).attribution().retention, Retention::Pinned);
+/// # Ok::<(), epitome_std::wire::WireError>(())
+/// ```
+#[must_use]
+pub fn trust_marker(message: Message) -> Message {
+    let wire = message.wire().filter(|wire| wire.format == super::FORMAT);
+    let value = wire.and_then(|wire| serde_json::from_str::<Value>(&wire.text).ok());
+    let label =
+        value.as_ref().and_then(|value| value.pointer("/additional_properties/attribution")?.as_str());
+    let Some(label) = label else { return message };
+    let attribution = message.attribution().clone().with_label(label);
+    message.with_attribution(attribution)
 }
 
 fn read_one(value: &Value) -> Result<Vec<Message>, WireError> {
