@@ -6,6 +6,7 @@ mod identifiers;
 mod instructions;
 mod prompted;
 mod quotes;
+mod span;
 mod summarizer;
 mod text;
 mod transcript;

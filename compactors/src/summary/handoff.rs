@@ -13,7 +13,7 @@ use epitome_std::message::{Message, Part};
 
 use super::digest::LEFT_OUT;
 use super::transcript::cut;
-use super::write::{answers, asks, is_added, is_result};
+use super::span::{answers, asks, is_added, is_result};
 use super::{Earlier, Identifiers, SummaryError, SummaryRequest, SummaryWriter, checked};
 
 /// A document of less has no room for its headings.

@@ -4,25 +4,20 @@ use core::fmt;
 use core::panic::AssertUnwindSafe;
 use core::pin::pin;
 use core::time::Duration;
-use std::collections::BTreeSet;
 use std::string::String;
 use std::vec::Vec;
 
-use epitome_core::attribution::SourceKind;
-use epitome_core::message::Role;
-use epitome_core::{
-    GroupKind, IndexedPart, SummaryGap, TokenCounter, Tokens, Verdict, Writer, measure_message,
-};
+use epitome_core::{SummaryGap, TokenCounter, Tokens, Writer, measure_message};
 use epitome_std::compaction::{Costs, LiveRequest};
-use epitome_std::history::{clamped_text, part_text};
-use epitome_std::message::{Message, Part};
+use epitome_std::message::Message;
 use futures::FutureExt as _;
 use futures::future::{Either, select};
 
 use super::digest::{LEFT_OUT, digest};
 use super::quotes::Quotes;
+use super::span::{Covered, Gone, covered, gone, is_answered};
 use super::text::SummaryText;
-use super::{Earlier, Identifiers, Summarizer, SummaryError, SummaryRequest, checked};
+use super::{Summarizer, SummaryError, SummaryRequest, checked};
 
 /// Has the summaries of a plan written and makes of each what it must be: the prose of a [`Summarizer`] between its header and
 /// what is known without one. An [`Engine`](crate::Engine) does so for the histories that it compacts; this is for messages
@@ -320,142 +315,4 @@ impl fmt::Debug for SummaryWriter<'_> {
             .field("deadline", &self.deadline)
             .finish_non_exhaustive()
     }
-}
-
-/// What a ledger has to say.
-struct Gone {
-    /// The summary in its span.
-    earlier: Earlier,
-    identifiers: Identifiers,
-}
-
-/// What a plan takes away, without what it shows elsewhere.
-fn gone(gap: &SummaryGap<'_>, messages: &[&Message], counter: &dyn TokenCounter) -> Gone {
-    let plan = gap.plan();
-    let within: BTreeSet<u32> = gap.covers().flatten().collect();
-    let mut gone = Gone { earlier: Earlier::default(), identifiers: Identifiers::of_code() };
-    let (mut hidden, mut shown) = (Vec::new(), Vec::new());
-    for group in plan.index().groups().filter(|group| group.kind() != GroupKind::Orphan) {
-        let goes = plan.verdict(&group) != Verdict::Keep;
-        for at in group.positions().flatten() {
-            let Some(message) = messages.get(at as usize).copied() else { continue };
-            if !goes {
-                shown.push((at, message));
-            } else if message.attribution().source == SourceKind::Compaction {
-                let mut earlier = Earlier::of(message);
-                gone.identifiers = gone.identifiers.with(core::mem::take(&mut earlier.identifiers));
-                if within.contains(&at) && gone.earlier.prose.is_empty() {
-                    gone.earlier = earlier;
-                }
-            } else {
-                hidden.push(message);
-            }
-        }
-    }
-    gone.identifiers.look_through(hidden.into_iter());
-    let text_of = |part: &IndexedPart<'_>| {
-        let message = messages.get(part.position() as usize)?;
-        part_text(*message, part.ordinal())
-    };
-    let mut shortened = BTreeSet::new();
-    for (part, _) in plan.shortened() {
-        shortened.insert((part.position(), part.ordinal()));
-        gone.identifiers.look_through_result(&text_of(&part).unwrap_or_default());
-    }
-    for (at, message) in shown {
-        let whole = (0..).zip(message.parts()).filter(|(ordinal, _)| !shortened.contains(&(at, *ordinal)));
-        gone.identifiers.leave_out(whole.map(|(_, part)| part));
-    }
-    for gap in plan.clamps() {
-        let (left, _) = clamped_text(&text_of(&gap.part).unwrap_or_default(), &gap, counter);
-        gone.identifiers.leave_out_text(&left);
-    }
-    gone
-}
-
-/// What is visible of the span.
-fn covered<'m>(gap: &SummaryGap<'_>, messages: &[&'m Message], late: &'m [Vec<Message>]) -> Covered<'m> {
-    let (mut covered, mut looked_at) = (Covered::default(), Vec::new());
-    for group in gap.groups() {
-        let mut own = Vec::new();
-        for message in group.positions().flatten().filter_map(|at| messages.get(at as usize).copied()) {
-            // In a run, where the span need not be stored yet, nothing but its attribution tells a summary.
-            if message.attribution().source == SourceKind::Compaction {
-                let earlier = Earlier::of(message);
-                covered.identifiers = covered.identifiers.with(earlier.identifiers.clone());
-                covered.quotes.append(earlier.quotes.clone());
-                // What others stand before is not what came before.
-                if own.is_empty() && covered.groups.is_empty() && covered.earlier.prose.is_empty() {
-                    covered.earlier = earlier;
-                    continue;
-                }
-            } else {
-                if asks(message) {
-                    covered.quotes.add(message);
-                }
-                looked_at.push(message);
-            }
-            own.push(message);
-        }
-        if !own.is_empty() {
-            covered.groups.push(own);
-        }
-    }
-    // To the summary that it begins with, they are what came next.
-    looked_at.extend(late.iter().flatten());
-    covered.groups.splice(0..0, late.iter().map(|exchange| exchange.iter().collect()));
-    covered.identifiers.look_through(looked_at.into_iter());
-    covered
-}
-
-/// Whether the last request of a user in the span was answered, in it or behind it; without one, as it was `before`.
-/// It is read from the log, because models take an old request for an open one.
-fn is_answered(gap: &SummaryGap<'_>, messages: &[&Message], before: Option<bool>) -> Option<bool> {
-    let within: BTreeSet<u32> = gap.covers().flatten().collect();
-    let asks_at = |position: &u32| messages.get(*position as usize).is_some_and(|message| asks(message));
-    let asked = within.iter().copied().rfind(asks_at);
-    let begin = match (asked, before) {
-        (Some(asked), _) => asked.saturating_add(1),
-        (None, Some(false)) => within.first().copied()?,
-        (None, known) => return known,
-    };
-    let later = messages.get(begin as usize..).unwrap_or_default();
-    let until = later.iter().take_while(|message| !asks(message));
-    // The last word counts: what is said before another call is no answer yet.
-    let speaks = |message: &&&Message| message.role() == Role::Assistant && !is_added(message);
-    Some(until.filter(speaks).last().is_some_and(|message| answers(message)))
-}
-
-/// What is visible of a span.
-#[derive(Default)]
-struct Covered<'a> {
-    /// The summary that it begins with, if it does.
-    earlier: Earlier,
-    /// What users say in it, those first that the earlier summary quotes.
-    quotes: Quotes,
-    /// Of the summaries in it and of its messages.
-    identifiers: Identifiers,
-    /// What it holds beside, group by group.
-    groups: Vec<Vec<&'a Message>>,
-}
-
-/// Whether a component has added a message, rather than somebody said it.
-pub(super) fn is_added(message: &Message) -> bool {
-    matches!(message.attribution().source, SourceKind::Context | SourceKind::Tool | SourceKind::Compaction)
-}
-
-/// Whether a message is what a user asks.
-pub(super) fn asks(message: &Message) -> bool {
-    message.role() == Role::User && !is_added(message) && !message.parts().iter().all(is_result)
-}
-
-pub(super) const fn is_result(part: &Part) -> bool {
-    matches!(part, Part::ToolResult(_))
-}
-
-/// Whether a message of the model says something and calls nothing.
-pub(super) fn answers(message: &Message) -> bool {
-    let calls = message.parts().iter().any(|part| matches!(part, Part::ToolCall(_)));
-    let says = message.parts().iter().any(|part| matches!(part, Part::Text(text) if !text.trim().is_empty()));
-    says && !calls
 }

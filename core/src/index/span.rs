@@ -160,7 +160,8 @@ impl Span {
 
     /// Takes the flag away that only what the model says has.
     pub(crate) fn settle_hosted<P: Table<Part>>(&mut self) {
-        if P::READS_HOSTED && !self.is(GroupKind::Assistant) {
+        // Few groups have it: they alone are looked at further.
+        if P::READS_HOSTED && self.meta & Flags::HOSTED.0 != 0 && !self.is(GroupKind::Assistant) {
             self.meta &= !Flags::HOSTED.0;
         }
     }
