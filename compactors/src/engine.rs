@@ -304,18 +304,22 @@ impl Strategy for Recorded<'_> {
     }
 }
 
+/// A text that is read again has at most this share of what its compaction frees: most of the room stays.
+const RELOADED_SHARE: u64 = 4;
+
 /// The record with the text that the hook of the options has the model read again, and the tokens of that.
 ///
-/// The text leaves the request below the trigger and smaller than it was: no compaction is due because of it.
+/// The text has a share of what the compaction frees, and leaves the request below the trigger.
 async fn reloaded(
     cx: &mut CompactionCx<'_>,
     mut record: CompactionRecord,
 ) -> Result<(CompactionRecord, Option<u64>), SessionError> {
     let Some(hook) = cx.options().hook().cloned() else { return Ok((record, None)) };
-    let most = cx.budget().limit().min(cx.budget().trigger()).min(record.tokens_before).saturating_sub(1);
-    let tokens_max = most.saturating_sub(record.tokens_after);
+    let most = cx.budget().limit().min(cx.budget().trigger()).saturating_sub(1);
+    let freed = record.tokens_before.saturating_sub(record.tokens_after);
+    let tokens_max = most.saturating_sub(record.tokens_after).min(freed / RELOADED_SHARE);
     let text = hook.reload(cx, &record, tokens_max).await?.filter(|text| !text.trim().is_empty());
-    let reloaded = text.and_then(|text| cx.history().add_text(&mut record, text, tokens_max));
+    let reloaded = text.and_then(|text| cx.history().add_text(&mut record, &text, tokens_max));
     Ok((record, reloaded))
 }
 

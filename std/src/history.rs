@@ -59,6 +59,7 @@ pub use open::open_store;
 pub use open::open_store_with_key;
 pub(crate) use pending::{Pending, PendingEdit};
 pub use pins::{Pinned, Pins};
+pub use planned::RELOADED;
 #[cfg(feature = "postgres")]
 pub use postgres::{Migrate, PostgresOptions, PostgresStore};
 pub use record::{Committed, CompactionRecord, RecordId, Summary, UnansweredCall};

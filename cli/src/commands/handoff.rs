@@ -9,6 +9,7 @@ use crate::args::HandoffArgs;
 use crate::failure::{Failure, Result};
 use crate::redact::Redactor;
 use crate::transcript::Input;
+use crate::visible::lines;
 use crate::{model, output, summarizer};
 
 use super::convert::messages;
@@ -32,6 +33,8 @@ pub(crate) fn run(args: &HandoffArgs) -> Result<ExitCode> {
     let said: Vec<&Message> = said.iter().collect();
     let tokens_max = Tokens(u32::try_from(args.tokens).unwrap_or(u32::MAX));
     let document = summarizer::handoff(&said, summarizer.as_ref(), &*counter, tokens_max)?;
+    // People read it on a terminal, wherever it is written.
+    let document = lines(&document);
     output::write_private(&args.output, |out| out.write_all(document.as_bytes()))?;
     if let Some(redactor) = &redactor {
         redactor.found().tell();

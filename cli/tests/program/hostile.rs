@@ -92,6 +92,8 @@ const FILES: &[&[&str]] = &[
     &["validate", "FILE"],
     &["validate", "FILE", "--json"],
     &["convert", "FILE", "--to", HOSTILE],
+    &["handoff", "FILE"],
+    &["handoff", "FILE", "--redact"],
     &[HOSTILE],
 ];
 

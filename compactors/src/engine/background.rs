@@ -23,6 +23,7 @@ use super::again::Again;
 use super::attempt::Ready;
 use super::region::Region;
 use super::written::{Known, Written};
+use crate::StrategySpec;
 
 /// Work that is to be polled to its end, by whatever executor there is.
 pub type BackgroundTask = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -118,24 +119,26 @@ impl Background {
 
     /// What was begun, if it is this one's and for this model.
     fn own<'c>(&self, cx: &'c mut CompactionCx<'_>) -> Result<&'c Work, Discarded> {
-        let model = cx.model_key();
+        let (model, own) = (cx.model_key(), cx.options().own::<StrategySpec>().cloned());
         let begun = cx.begun().ok_or(Discarded::Superseded)?;
         if begun.model() != model {
             return Err(Discarded::ModelChanged);
         }
-        let work = begun.work::<Work>().filter(|work| Arc::ptr_eq(&work.engine, &self.engine));
-        work.ok_or(Discarded::Superseded)
+        let is_same = |work: &&Work| Arc::ptr_eq(&work.engine, &self.engine) && work.own == own;
+        begun.work::<Work>().filter(is_same).ok_or(Discarded::Superseded)
     }
 
     fn start(&self, cx: &mut CompactionCx<'_>) {
         let (budget, pass, model) = (*cx.budget(), cx.pass(), cx.model().clone());
         let (key, request, costs) = (cx.model_key(), cx.request().cloned(), cx.costs().clone());
-        let payback = cx.payback().copied();
+        let (payback, options) = (cx.payback().copied(), cx.options().clone());
+        let own = options.own::<StrategySpec>().cloned();
         let mut snapshot = cx.history().snapshot();
         let (engine, revision) = (Arc::clone(&self.engine), snapshot.revision());
         let making = async move {
             let mut written = Written::telling(costs);
             let mut cx = CompactionCx::new(&mut snapshot, budget, pass)
+                .with_options(options)
                 .with_model(model)
                 .with_request(request)
                 .with_payback(payback);
@@ -159,7 +162,7 @@ impl Background {
         let (aborts, registration) = AbortHandle::new_pair();
         let task = Abortable::new(done.clone(), registration).map(drop);
         let Some(begun) = cx.begun() else { return };
-        begun.put(Work { engine: Arc::clone(&self.engine), done, aborts }, key, revision);
+        begun.put(Work { engine: Arc::clone(&self.engine), own, done, aborts }, key, revision);
         (self.spawn)(Box::pin(task));
     }
 
@@ -248,6 +251,8 @@ impl fmt::Debug for Background {
 struct Work {
     /// Whose it is.
     engine: Arc<Engine>,
+    /// The strategy that the caller has named for it.
+    own: Option<StrategySpec>,
     done: Shared<BoxFuture<'static, Arc<Done>>>,
     aborts: AbortHandle,
 }

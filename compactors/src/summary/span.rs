@@ -64,7 +64,11 @@ pub(super) fn gone(gap: &SummaryGap<'_>, messages: &[&Message], counter: &dyn To
 }
 
 /// What is visible of the span.
-pub(super) fn covered<'m>(gap: &SummaryGap<'_>, messages: &[&'m Message], late: &'m [Vec<Message>]) -> Covered<'m> {
+pub(super) fn covered<'m>(
+    gap: &SummaryGap<'_>,
+    messages: &[&'m Message],
+    late: &'m [Vec<Message>],
+) -> Covered<'m> {
     let (mut covered, mut looked_at) = (Covered::default(), Vec::new());
     for group in gap.groups() {
         let mut own = Vec::new();

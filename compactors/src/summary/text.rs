@@ -6,6 +6,7 @@ use std::string::String;
 use std::vec::Vec;
 
 use epitome_core::attribution::SourceKind;
+use epitome_std::history::RELOADED;
 use epitome_std::identifiers::Kind;
 use epitome_std::message::{Message, Part};
 
@@ -81,8 +82,17 @@ pub(crate) struct SummaryText<'a> {
 
 /// Whether a message is a ledger: something that it stands for is summarized nowhere.
 pub(crate) fn is_ledger(message: &Message) -> bool {
-    let says = |part: &Part| matches!(part, Part::Text(text) if text.lines().any(|line| line == LEDGER));
-    message.attribution().source == SourceKind::Compaction && message.parts().iter().any(says)
+    let says = |text: &str| text.lines().any(|line| line == LEDGER);
+    message.attribution().source == SourceKind::Compaction && texts_of(message).any(says)
+}
+
+/// What a summary says itself, without what a hook has added.
+fn texts_of(message: &Message) -> impl Iterator<Item = &str> {
+    let texts = message.parts().iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.filter(|text| !text.starts_with(RELOADED))
 }
 
 impl SummaryText<'_> {
@@ -141,11 +151,7 @@ pub(crate) struct Earlier {
 impl Earlier {
     /// Takes a summary apart. What is written otherwise, by another compactor, is prose.
     pub(crate) fn of(message: &Message) -> Self {
-        let texts = message.parts().iter().filter_map(|part| match part {
-            Part::Text(text) => Some(text.as_str()),
-            _ => None,
-        });
-        let text = texts.collect::<Vec<_>>().join("\n");
+        let text = texts_of(message).collect::<Vec<_>>().join("\n");
         let text = text.trim();
         let text = text.strip_prefix(HEADER).unwrap_or(text);
         let opening = format!("\n{IDENTIFIERS}\n");

@@ -45,7 +45,7 @@ pub enum RunUpdate {
     Delta(Delta),
     /// An answer has ended: the next piece begins another one.
     AnswerEnded,
-    /// The result of a tool, as the model is told it. Of tools that run at once, the first that is ready comes first.
+    /// The result of a tool, as the tool has returned it. Of tools that run at once, the first that is ready comes first.
     ToolResult(Message),
     /// An event of the run: a compaction, for example. The outcome has them all.
     Event(RunEvent),

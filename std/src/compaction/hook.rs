@@ -50,7 +50,8 @@ use crate::session::SessionError;
 /// ```
 #[async_trait]
 pub trait CompactionHook: Send + Sync + fmt::Debug {
-    /// Called when a compaction is due or asked for, before anything is planned.
+    /// Called when a compaction is due or asked for, before anything is planned. What a compactor has begun in the background is planned
+    /// before that; it is made only if the hook lets it.
     ///
     /// # Errors
     /// The compaction fails with the error of the hook.
@@ -61,9 +62,13 @@ pub trait CompactionHook: Send + Sync + fmt::Debug {
     /// Called when `record` is ready and not yet committed. Returns a text of at most `tokens_max` tokens that the model reads from
     /// then on, for example the files that it works on. A longer text is left out.
     ///
-    /// The text becomes a part of `record`: of its last summary, or in the place of the last messages that it hides. Undoing the
-    /// compaction takes the text away too. A record that only shortens messages has no place for a text, nor has one with a
-    /// summary that is not text. After a conflict with another writer the hook is called again.
+    /// `tokens_max` is a quarter of what the compaction frees, or less where the request would come near the next compaction.
+    ///
+    /// The text becomes a part of `record`, behind a line that says so ([`RELOADED`](crate::history::RELOADED)): of its last summary, or in
+    /// the place of the last messages that it hides. Undoing the compaction takes the text away too. A text of the compaction before goes,
+    /// but for one beside a summary that stays. A summary that is written later never takes a text for what was said. A record that only
+    /// shortens messages has no place for a text, nor has one with a summary that is not text. After a conflict with another writer the
+    /// hook is called again.
     ///
     /// Called by the engine of `epitome-compactors`. A [`MessagesCompactor`](super::MessagesCompactor) returns such a text itself.
     ///

@@ -204,14 +204,9 @@ impl History {
     }
 
     /// Has `record`, which is not committed yet, show `text` as well: in its last summary, or in the place of the last messages that it
-    /// hides. Returns the tokens of the text; `None` if the record has no place for it, or if it has more than `tokens_max`.
-    pub fn add_text(
-        &self,
-        record: &mut CompactionRecord,
-        text: impl Into<Str>,
-        tokens_max: u64,
-    ) -> Option<u64> {
-        self.visible.add_text(record, text.into(), tokens_max, &*self.counter)
+    /// hides. The part begins with [`RELOADED`](super::RELOADED). Texts of compactions before, where they stand alone, are hidden. Returns the tokens of the text; `None` if the record has no place for it, or if it has more than `tokens_max`.
+    pub fn add_text(&self, record: &mut CompactionRecord, text: &str, tokens_max: u64) -> Option<u64> {
+        self.visible.add_text(record, text, tokens_max, &*self.counter)
     }
 
     /// The record of what was decided elsewhere, as far as it fits what is visible here; `None` if nothing of it does.

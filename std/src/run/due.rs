@@ -156,7 +156,7 @@ pub(super) fn early_budget(
 }
 
 /// The amount of tokens that made a pass due.
-pub(super) fn limit_of(fired: &Fired) -> Option<u64> {
+fn limit_of(fired: &Fired) -> Option<u64> {
     let is_tokens = matches!(
         fired.kind(),
         TriggerKind::Tokens | TriggerKind::Budget | TriggerKind::Reported | TriggerKind::Window

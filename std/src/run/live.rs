@@ -12,13 +12,13 @@ use super::partial::Left;
 use super::served::Served;
 use super::working::Working;
 use super::{
-    ModelResponse, Persistence, Point, Prompt, RecallTool, RequestHandle, RunError, RunEvent, RunOptions,
-    RunSettings, render,
+    ModelResponse, Persistence, Point, Prompt, RequestHandle, RunError, RunEvent, RunOptions, RunSettings,
+    render,
 };
-use crate::compaction::{AutoCompaction, CompactTool};
+use crate::compaction::AutoCompaction;
 use crate::message::{Message, Str, ToolCall};
 use crate::provider::{ContextProvider, Providers};
-use crate::session::{AgentSession, SessionContext, Tool};
+use crate::session::{AgentSession, SessionContext};
 
 /// One exchange with an agent. See the [module](super).
 ///
@@ -100,14 +100,7 @@ impl<'a> Run<'a> {
         let instruction_tokens = instructions.map(|text| counter.count(text).as_u64()).sum();
         let compaction = settings.compaction.as_ref().or_else(|| settings.providers.compaction());
         let compaction = options.compaction.resolve(compaction).cloned();
-        let mut tools: Vec<Tool> = settings.tools.iter().chain(&options.tools).cloned().collect();
-        let compacts = compaction.as_ref().is_some_and(|auto| auto.is_tool).then(CompactTool::definition);
-        let recalls = settings.recall.then(RecallTool::definition);
-        for own in compacts.into_iter().chain(recalls) {
-            if !tools.iter().any(|tool| tool.name == own.name) {
-                tools.push(own);
-            }
-        }
+        let tools = settings.tools.iter().chain(&options.tools).cloned().collect();
         let (mut context, served) =
             (SessionContext::new(session, token, input).with_tools(tools), Served::of(session));
         if let Some(text) = &settings.instructions {
@@ -140,6 +133,8 @@ impl<'a> Run<'a> {
         self.compact_stored(Point::BeforeRun).await;
         let Self { settings, session, context, providers, .. } = self;
         providers.before_run(*settings, session, context).await?;
+        self.add_own_tools();
+        let Self { context, providers, .. } = self;
         for history in providers.histories().filter(|it| it.loads()) {
             if history.has_stored(context).await? {
                 return Err(RunError::AlreadyStored);

@@ -6,7 +6,7 @@ use epitome_core::{Pass, TriggerView, count_message};
 use super::due;
 use super::live::Run;
 use super::pass::Setup;
-use super::{Point, RecallTool, RunError};
+use super::{Point, RecallTool, RunError, RunEvent};
 use crate::compaction::{AutoCompaction, CompactTool, CompactionOutcome, OWN_TOOLS};
 use crate::message::{Message, Part, Str, ToolCall, ToolResult};
 use crate::session::Tool;
@@ -15,6 +15,18 @@ use crate::session::Tool;
 const TENTH_MIN: u64 = 5;
 
 impl Run<'_> {
+    /// Gives the model the tools that the run answers itself. A tool of the caller's or of a provider's that has the name of one stays
+    /// alone.
+    pub(super) fn add_own_tools(&mut self) {
+        let compacts = self.offers().is_some().then(CompactTool::definition);
+        let recalls = self.settings.recall.then(RecallTool::definition);
+        for own in compacts.into_iter().chain(recalls) {
+            if !self.context.tools().iter().any(|tool| tool.name == own.name) {
+                self.context.extend_tools(OWN_TOOLS, [own]);
+            }
+        }
+    }
+
     /// Answers the calls of [`CompactTool`] and [`RecallTool`] that wait for a result, and returns the results.
     /// [`Agent`](crate::agent::Agent) does it by itself.
     ///
@@ -31,9 +43,15 @@ impl Run<'_> {
         let mut results = Vec::new();
         let mut calls = self.pending_calls();
         calls.retain(|call| self.answers_call(call));
+        let mut was_compacted = false;
         for call in calls {
             let done = match call.name.as_str() {
-                CompactTool::NAME => self.compact_for(&call).await,
+                // One compaction is enough for all calls of an answer.
+                CompactTool::NAME if was_compacted => Ok(A_MOMENT_AGO.into()),
+                CompactTool::NAME => {
+                    was_compacted = true;
+                    self.compact_for(&call).await
+                }
                 _ => self.recall_for(&call).await,
             };
             let (text, is_error) = match done {
@@ -76,13 +94,17 @@ impl Run<'_> {
         let view = TriggerView::new(self.working.index(), &setup.budget, size);
         let pacing = self.session.pacing.with_spacing(setup.auto.spacing);
         if pacing.permits(self.session.requests, &view).is_err() {
-            return Ok(
-                "Nothing was compacted: the last compaction was a moment ago. Go on with the work.".into()
-            );
+            return Ok(A_MOMENT_AGO.into());
         }
         let goal = setup.auto.options.goal().map_or(size / 2, |goal| goal.min(size / 2));
         setup.auto.options = setup.auto.options.clone().with_goal(goal);
         if let Some(focus) = CompactTool::focus(call) {
+            let focus = match setup.auto.options.focus() {
+                Some(own) => {
+                    format!("{own}\nThe model asks to keep, where there is room: {}", focus.as_str()).into()
+                }
+                None => focus,
+            };
             setup.auto.options = setup.auto.options.clone().with_focus(focus);
         }
         let whole = setup.budget;
@@ -91,10 +113,15 @@ impl Run<'_> {
         let budget = due::plan_budget(&whole, &setup.auto.options, None, size, tokens, ledger);
         let (compacted, outcome, remarks) = match self.pass_over_request(&setup, budget, Pass::Manual).await {
             Ok(passed) => passed,
+            // The compactions that are due are made all the same.
             Err(error) => {
-                self.failed(point, &error);
+                self.tell(RunEvent::Failed { point, kind: error.kind(), reason: error.to_string() });
                 return Err("Nothing was compacted: the compaction has failed. Go on with the work.".into());
             }
+        };
+        let unchanged = match &outcome {
+            CompactionOutcome::Unchanged(reason) => reason.replace('_', " "),
+            _ => "there is too little to gain".into(),
         };
         let is_made = compacted && matches!(outcome, CompactionOutcome::Compacted(_));
         self.note(point, compacted, (Ok(outcome), remarks));
@@ -103,7 +130,7 @@ impl Run<'_> {
                 let left = self.size();
                 format!("Compacted from {size} tokens. {}", room(left, self.limit(&setup))).into()
             }
-            false => "Nothing was compacted: there is too little to gain. Go on with the work.".into(),
+            false => format!("Nothing was compacted: {unchanged}. Go on with the work.").into(),
         })
     }
 
@@ -136,12 +163,31 @@ impl Run<'_> {
 
     /// The size at which a compaction is due, or that which the window allows.
     fn limit(&self, setup: &Setup) -> u64 {
-        let whole = &setup.budget;
-        let largest = TriggerView::new(self.working.index(), whole, u64::MAX).with_token_count(u64::MAX);
-        let due = setup.auto.trigger.fired(&largest).as_ref().and_then(due::limit_of);
-        due.map_or(whole.limit(), |limit| limit.min(whole.limit()))
+        let (whole, index) = (&setup.budget, self.working.index());
+        let fires = |size: u64| {
+            let view = TriggerView::new(index, whole, size).with_token_count(size);
+            setup.auto.trigger.is_due(&view)
+        };
+        // Triggers that look at sizes fire at all sizes above one of them.
+        let (mut below, mut above) = (0, whole.limit());
+        if fires(below) || !fires(above) {
+            return above;
+        }
+        while above.saturating_sub(below) > 1 {
+            let middle = below.midpoint(above);
+            if fires(middle) {
+                above = middle;
+            } else {
+                below = middle;
+            }
+        }
+        below
     }
 }
+
+/// Is told to a model that asks again and again.
+const A_MOMENT_AGO: &str =
+    "Nothing was compacted: the last compaction was a moment ago. Go on with the work.";
 
 /// The room that is left, for the model.
 fn room(size: u64, limit: u64) -> String {
