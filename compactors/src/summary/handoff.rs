@@ -207,7 +207,7 @@ impl Frame {
         let quoted = |message: &Message| quote(&text_of(message), share, counter);
         let after = latest.map_or(0, |(at, _)| at.saturating_add(1));
         let speaks = |message: &&&Message| message.role() == Role::Assistant && !is_added(message);
-        let last = messages.get(after..).unwrap_or_default().iter().filter(speaks).next_back();
+        let last = messages.get(after..).unwrap_or_default().iter().rfind(speaks);
         let mut identifiers = Identifiers::default();
         identifiers.look_through(messages.iter().copied());
         Self {

@@ -39,7 +39,6 @@ enum State<'a> {
 /// Something that happens in a run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-#[expect(clippy::large_enum_variant, reason = "most of what is told are pieces")]
 pub enum RunUpdate {
     /// A piece of an answer of the model.
     Delta(Delta),

@@ -1,7 +1,7 @@
 //! What a compaction has hidden, read again by the model.
 
+use core::fmt::Write as _;
 use std::collections::{BTreeSet, HashSet};
-use std::fmt::Write as _;
 
 use epitome_core::message::Role;
 use epitome_core::{Seq, TokenCounter};
