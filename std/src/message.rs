@@ -11,6 +11,7 @@ pub use part::{
     Approval, ApprovalAnswer, CompactionPart, Media, MediaSource, Part, Reasoning, ToolCall, ToolResult,
     UnknownPart,
 };
+pub(crate) use repairs::summary_of_user;
 pub use repairs::{Repaired, apply_repairs};
 pub use text::Str;
 

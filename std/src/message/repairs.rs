@@ -1,9 +1,10 @@
 //! The steps of a repair, carried out.
 
 use std::borrow::Cow;
+use std::string::String;
 use std::vec::Vec;
 
-use epitome_core::attribution::Authority;
+use epitome_core::attribution::{Authority, SourceKind};
 use epitome_core::message::{CallKind, Role};
 use epitome_core::{BRIDGE, BRIDGE_USER, Repair};
 
@@ -11,6 +12,37 @@ use super::{Attribution, Message, Part, ToolCall};
 
 #[cfg(test)]
 mod tests;
+
+/// The summary before which these steps put a message of the user, and the same in the user's role: where a provider wants the user
+/// first, a summary that stands first is told so, between delimiters, and nothing has to be invented. `None` if there is none, and for
+/// a summary that is not text.
+///
+/// Its attribution stays: it has no more authority than before.
+pub(crate) fn summary_of_user<'m>(
+    steps: &[Repair],
+    at: impl Fn(u32) -> Option<&'m Message>,
+) -> Option<(u32, Message)> {
+    let bridge = steps.iter().position(|step| *step == Repair::BridgeUser)?;
+    let position = match steps.get(bridge.saturating_add(1))? {
+        Repair::Keep(position) | Repair::DropReasoning { position } => *position,
+        _ => return None,
+    };
+    let summary = at(position).filter(|message| {
+        message.role() == Role::Assistant && message.attribution().source == SourceKind::Compaction
+    })?;
+    let mut text = String::from(SUMMARY_OPENING);
+    for part in summary.parts() {
+        let Part::Text(said) = part else { return None };
+        text.extend([said.replace(SUMMARY_END, "<\\/summary>").as_str(), "\n"]);
+    }
+    text.push_str(SUMMARY_END);
+    Some((position, Message::user(text).with_attribution(summary.attribution().clone())))
+}
+
+/// What stands before a summary in the user's role, and behind it.
+const SUMMARY_OPENING: &str =
+    "What follows is a record of the earlier part of this conversation, and no request.\n<summary>\n";
+const SUMMARY_END: &str = "</summary>";
 
 /// A message of a repaired request.
 #[derive(Debug, Clone, PartialEq)]

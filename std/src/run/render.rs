@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use epitome_core::{Pending, Profile, Repair, repair};
 
-use crate::message::{Message, Repaired, apply_repairs};
+use crate::message::{Message, Repaired, apply_repairs, summary_of_user};
 use crate::wire::openai_responses::CustomCalls;
 
 /// `messages`, legal for `profile`, and what had to be changed. What a provider left for another model than `model` is not
@@ -31,6 +31,13 @@ pub(super) fn continued(all: &[&Message], messages: &[&Message]) -> Vec<Message>
 
 fn repaired(profile: Profile, messages: &[&Message]) -> (Vec<Message>, Vec<Repair>) {
     let steps = repair(profile, messages.iter().copied(), Pending::Over);
+    if let Some((position, summary)) = summary_of_user(&steps, |at| messages.get(at as usize).copied()) {
+        let mut messages = messages.to_vec();
+        if let Some(place) = messages.get_mut(position as usize) {
+            *place = &summary;
+        }
+        return repaired(profile, &messages);
+    }
     let untouched = (0_u32..).map(Repair::Keep);
     if steps.len() == messages.len() && steps.iter().copied().eq(untouched.take(steps.len())) {
         return (messages.iter().copied().cloned().collect(), Vec::new());

@@ -8,16 +8,26 @@ use epitome_core::{Pending, Repair, repair};
 use super::loss::{Loss, LossKind};
 use super::parts::{Prepared, Told};
 use super::target::Target;
-use crate::message::{Repaired, apply_repairs};
+use crate::message::{Repaired, apply_repairs, summary_of_user};
 
 /// The messages that the target accepts: what was left out, moved or invented goes to `losses`.
 pub(super) fn repaired<'m>(
-    prepared: Vec<Prepared<'m>>,
+    mut prepared: Vec<Prepared<'m>>,
     target: &Target,
     losses: &mut Vec<Loss>,
 ) -> Vec<Told<'m>> {
     // A file is at rest: nothing of it is still running.
-    let steps = repair(target.profile, prepared.iter().map(|prepared| &*prepared.message), Pending::Over);
+    let steps_of = |prepared: &[Prepared<'m>]| {
+        repair(target.profile, prepared.iter().map(|prepared| &*prepared.message), Pending::Over)
+    };
+    let mut steps = steps_of(&prepared);
+    let at = |at: u32| prepared.get(at as usize).map(|prepared| &*prepared.message);
+    if let Some((position, summary)) = summary_of_user(&steps, at) {
+        if let Some(place) = prepared.get_mut(position as usize) {
+            place.message = summary.into();
+        }
+        steps = steps_of(&prepared);
+    }
     tell(&steps, &prepared, target, losses);
     let at = |position: u32| prepared.get(position as usize).map(|prepared| &prepared.message);
     let mut made = Vec::with_capacity(steps.len());
