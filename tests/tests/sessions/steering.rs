@@ -7,7 +7,10 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use epitome::compactors::{DigestSummarizer, Engine, StrategySpec, Summarization, Truncation};
+use epitome::compactors::{
+    DigestSummarizer, Engine, StrategySpec, Summarization, Summarizer, SummaryError, SummaryRequest,
+    Truncation,
+};
 use epitome::core::Trigger;
 use epitome::core::message::Role;
 use epitome::std::agent::{Agent, RunUpdate, ToolOutput};
@@ -25,7 +28,7 @@ use futures::executor::block_on;
 
 use crate::runs::settings;
 use crate::strict::compactions;
-use crate::support::{Scripted, log, shown, texts};
+use crate::support::{Failing, Scripted, log, shown, texts};
 
 const LIMIT: u64 = 4_000;
 
@@ -396,4 +399,77 @@ fn the_room_is_that_of_the_smallest_limit_and_no_name_stands_twice() {
         let names: Vec<_> = tools.iter().map(|tool| (tool.name.as_str(), tool.context_source())).collect();
         assert_eq!(names, [(CompactTool::NAME, Some("mine")), (RecallTool::NAME, Some("run"))]);
     });
+}
+
+/// Remembers the subjects that it was told.
+#[derive(Debug, Default)]
+struct Focused(Mutex<Vec<String>>);
+
+#[async_trait]
+impl Summarizer for Focused {
+    fn name(&self) -> &str {
+        "focused"
+    }
+
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<String, SummaryError> {
+        self.0.lock().unwrap().push(request.focus.unwrap_or_default().to_owned());
+        Ok("It goes on.".into())
+    }
+}
+
+/// The subject of the model stands behind that of the caller, as the model's. The client is shared, and streams.
+#[test]
+fn the_models_subject_is_added_to_that_of_the_caller() {
+    for (own, expected) in [
+        (None, "src/lib.rs"),
+        (Some("the rules"), "the rules\nThe model asks to keep, where there is room: src/lib.rs"),
+    ] {
+        let (store, summarizer) = (Arc::new(MemoryStore::new()), Arc::new(Focused::default()));
+        let client = Arc::new(reader(30, Some(8)).streaming());
+        let engine = Engine::new(Summarization::new()).with_summarizer(Arc::clone(&summarizer) as _);
+        let mut auto = auto().with_tool();
+        auto.compactor = Arc::new(engine);
+        if let Some(own) = own {
+            auto = auto.with_options(CompactionOptions::default().with_focus(own));
+        }
+        let settings = settings(&store).with_compaction(auto);
+        let agent = Agent::with_settings(settings, Arc::clone(&client))
+            .with_tool_runner(|_| Box::pin(async { ToolOutput::new("a line of the file\n".repeat(40)) }));
+        let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());
+        for _ in 0..2 {
+            let mut stream = agent.run_stream(&mut session, "Read them all.", &options);
+            let mut pieces = 0;
+            block_on(async {
+                while let Some(update) = stream.next().await {
+                    pieces += usize::from(matches!(update.unwrap(), RunUpdate::Delta(_)));
+                }
+            });
+            assert!(pieces >= "Done.".len(), "letters come one by one");
+        }
+        let told = summarizer.0.lock().unwrap();
+        assert!(told.iter().any(|focus| focus == expected), "{told:?}");
+    }
+}
+
+/// What fails for the model is tried all the same when it is due.
+#[test]
+fn a_compaction_that_fails_for_the_model_does_not_keep_others_from_being_made() {
+    let store = Arc::new(MemoryStore::new());
+    let client = Scripted::new(|asked, _| {
+        let call = match asked {
+            1..=4 => ToolCall::new(format!("k{asked}"), CompactTool::NAME, "{}"),
+            _ => ToolCall::new(format!("c{asked}"), "read", "{}"),
+        };
+        let call = Message::new(Role::Assistant, vec![Part::ToolCall(call)]);
+        Ok(ModelResponse::new(vec![if asked > 34 { Message::assistant("Done.") } else { call }]))
+    });
+    let mut auto = auto().with_tool();
+    auto.compactor = Arc::new(Failing);
+    let agent = agent(&store, &client, auto);
+    let mut session = agent.create_session(Some("s"), None);
+    let outcome = block_on(agent.run(&mut session, "Go.", &RunOptions::default())).unwrap();
+    let told = texts(&outcome.response.messages);
+    assert_eq!(told.iter().filter(|text| text.contains("the compaction has failed")).count(), 4);
+    let failed = |event: &&RunEvent| matches!(event, RunEvent::Failed { .. });
+    assert!(outcome.events.iter().filter(failed).count() >= 4 + 3, "{:?}", outcome.events);
 }
