@@ -417,7 +417,7 @@ impl Summarizer for Focused {
     }
 }
 
-/// The subject of the model stands behind that of the caller, as the model's. The client is shared, and streams.
+/// The subject of the model stands behind that of the caller, as the model's.
 #[test]
 fn the_models_subject_is_added_to_that_of_the_caller() {
     for (own, expected) in [
@@ -425,7 +425,7 @@ fn the_models_subject_is_added_to_that_of_the_caller() {
         (Some("the rules"), "the rules\nThe model asks to keep, where there is room: src/lib.rs"),
     ] {
         let (store, summarizer) = (Arc::new(MemoryStore::new()), Arc::new(Focused::default()));
-        let client = Arc::new(reader(30, Some(8)).streaming());
+        let client = reader(30, Some(8));
         let engine = Engine::new(Summarization::new()).with_summarizer(Arc::clone(&summarizer) as _);
         let mut auto = auto().with_tool();
         auto.compactor = Arc::new(engine);
@@ -433,19 +433,15 @@ fn the_models_subject_is_added_to_that_of_the_caller() {
             auto = auto.with_options(CompactionOptions::default().with_focus(own));
         }
         let settings = settings(&store).with_compaction(auto);
-        let agent = Agent::with_settings(settings, Arc::clone(&client))
+        let agent = Agent::with_settings(settings, client)
             .with_tool_runner(|_| Box::pin(async { ToolOutput::new("a line of the file\n".repeat(40)) }));
         let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());
-        for _ in 0..2 {
-            let mut stream = agent.run_stream(&mut session, "Read them all.", &options);
-            let mut pieces = 0;
-            block_on(async {
-                while let Some(update) = stream.next().await {
-                    pieces += usize::from(matches!(update.unwrap(), RunUpdate::Delta(_)));
-                }
-            });
-            assert!(pieces >= "Done.".len(), "letters come one by one");
+        let before = Agent::with_settings(self::settings(&store), Scripted::says("It is as it should be."));
+        for turn in 0..12 {
+            let question = format!("{turn}: {}", "What of src/lib.rs? ".repeat(30));
+            block_on(before.run(&mut session, question, &options)).unwrap();
         }
+        block_on(agent.run(&mut session, "Read them all.", &options)).unwrap();
         let told = summarizer.0.lock().unwrap();
         assert!(told.iter().any(|focus| focus == expected), "{told:?}");
     }
@@ -472,4 +468,21 @@ fn a_compaction_that_fails_for_the_model_does_not_keep_others_from_being_made() 
     assert_eq!(told.iter().filter(|text| text.contains("the compaction has failed")).count(), 4);
     let failed = |event: &&RunEvent| matches!(event, RunEvent::Failed { .. });
     assert!(outcome.events.iter().filter(failed).count() >= 4 + 3, "{:?}", outcome.events);
+}
+
+/// A client that is shared streams as it does alone.
+#[test]
+fn a_shared_client_streams() {
+    let store = Arc::new(MemoryStore::new());
+    let agent = Agent::with_settings(settings(&store), Arc::new(Scripted::says("Hello.").streaming()));
+    let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());
+    let mut stream = agent.run_stream(&mut session, "Hi", &options);
+    let pieces = block_on(async {
+        let mut pieces = 0;
+        while let Some(update) = stream.next().await {
+            pieces += usize::from(matches!(update.unwrap(), RunUpdate::Delta(_)));
+        }
+        pieces
+    });
+    assert_eq!(pieces, "Hello.".len());
 }
