@@ -15,6 +15,7 @@ mod compaction;
 mod examples;
 mod first;
 mod generated;
+mod hooks;
 mod hosted;
 mod incremental;
 mod kept;
