@@ -43,7 +43,7 @@ mod error;
 mod event;
 mod finish;
 mod live;
-mod offered;
+mod own_tools;
 mod partial;
 mod pass;
 mod payback;

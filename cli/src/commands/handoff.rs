@@ -8,14 +8,12 @@ use epitome::std::message::Message;
 use crate::args::HandoffArgs;
 use crate::failure::{Failure, Result};
 use crate::redact::Redactor;
+use crate::scan::ESTIMATE;
 use crate::transcript::Input;
 use crate::visible::lines;
 use crate::{model, output, summarizer};
 
 use super::convert::messages;
-
-/// What counts where no model is named.
-const ESTIMATE: &str = "estimate";
 
 pub(crate) fn run(args: &HandoffArgs) -> Result<ExitCode> {
     if args.input.each {

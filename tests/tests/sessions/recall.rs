@@ -220,3 +220,30 @@ fn what_was_taken_back_and_what_others_said_is_not_found() {
     let told = recalled(&outcome.response.messages).pop().unwrap();
     assert!(told.contains("HIDDEN") && !told.contains("WRONG") && !told.contains("OTHERS"), "{told}");
 }
+
+/// A recall that a compaction has hidden is nearer to its own query than what it showed, and is not shown again.
+#[test]
+fn a_recall_does_not_find_itself() {
+    let client = Scripted::new(|_, messages| {
+        let last = texts(messages).pop().unwrap();
+        Ok(ModelResponse::new(vec![match last.contains("Recall") {
+            true => calls((0..10).map(|_| json!({"query": "colour of the lighthouse"}))),
+            false => Message::assistant("The harbour is quiet. ".repeat(90)),
+        }]))
+    });
+    let agent = Agent::with_settings(settings(HistoryProvider::in_memory()), client);
+    let (mut session, options) = (AgentSession::with_id("s"), RunOptions::default());
+    let mut run = |says: &str| block_on(agent.run(&mut session, says, &options)).unwrap();
+    run("Hello.");
+    run("The colour of the lighthouse is green, and the pier is long.");
+    for _ in 0..2 {
+        (0..20).for_each(|turn| drop(run(&format!("{turn}?"))));
+        let told = recalled(&run("Recall.").response.messages);
+        assert!(
+            told.iter().all(|text| text.contains("#2 user: The colour of the lighthouse is green")),
+            "{told:?}"
+        );
+        assert!(told.iter().all(|text| text.matches("[recalled: ").count() == 1), "{told:?}");
+        assert!(told.iter().all(|text| !text.contains("colour of the lighthouse\"")), "{told:?}");
+    }
+}

@@ -223,14 +223,7 @@ fn what_they_exclude_of_what_stands_for_others_is_hidden_here() {
 
 #[test]
 fn what_their_contents_cannot_say_is_not_hidden_from_them() {
-    let mut session = AgentSession::with_id("s");
-    let mut history = open(&mut session);
-    for number in 0..4 {
-        let turn = Turn { calls: 1, late: false, then: Then::Nothing };
-        let token = AppendToken::new(format!("run-{number}"));
-        block_on(history.append(&token, turn.messages(number, None))).unwrap();
-    }
-    act(&mut history, Then::Keep(8, true));
+    let (session, mut history) = compacted();
     let mut latest = block_on(history.latest_compaction()).unwrap().unwrap();
     block_on(history.uncompact(latest.revision)).unwrap();
     // What a service has sealed has no text.

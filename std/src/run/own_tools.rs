@@ -1,4 +1,5 @@
-//! The tools of the run itself: compaction that the model asks for, the room that it is told of, and what it reads again.
+//! The tools that a run answers itself, and the room that the model is told of. What a search shows stands in `recall`, how a pass is
+//! made in `compact`.
 
 use epitome_core::message::Role;
 use epitome_core::{Pass, TriggerView, count_message};
@@ -30,8 +31,9 @@ impl Run<'_> {
     /// Answers the calls of [`CompactTool`] and [`RecallTool`] that wait for a result, and returns the results.
     /// [`Agent`](crate::agent::Agent) does it by itself.
     ///
-    /// *Compaction*: all that would be sent is compacted, and the model is told how large it was and is. The goal is that of the options, or half of the size of the request, if that is less. The group of the call stays. A compaction
-    /// that was made a moment ago ([`AutoCompaction::spacing`]), cannot be made or changes nothing is told to the model in the result.
+    /// *Compaction*: all that would be sent is compacted, and the model is told how large it was and is. The goal is that of the options,
+    /// or half of the size of the request, if that is less. The group of the call stays. If the last compaction was a moment ago
+    /// ([`AutoCompaction::spacing`]), or if the compaction fails or changes nothing, the result tells the model so.
     ///
     /// # Errors
     /// [`RunError::Misuse`] as [`Run::answer`].
