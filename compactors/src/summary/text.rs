@@ -124,18 +124,21 @@ impl SummaryText<'_> {
         if !self.identifiers.is_empty() {
             text.push('\n');
             text.push_str(IDENTIFIERS);
-            for kind in Kind::ALL {
-                let mut own =
-                    self.identifiers.iter().filter(|identifier| Kind::of(identifier) == kind).peekable();
-                if own.peek().is_some() {
-                    text.extend(["\n", kind.as_str(), ":"]);
-                    own.for_each(|identifier| text.extend([" ", identifier]));
-                }
-            }
+            identifier_lines(self.identifiers).iter().for_each(|line| text.extend(["\n", line]));
         }
         text.truncate(text.trim_end().len());
         text
     }
+}
+
+/// A line for each kind of identifier that is among these.
+pub(super) fn identifier_lines(identifiers: &[&str]) -> Vec<String> {
+    let line = |kind: Kind| {
+        let own = identifiers.iter().filter(|identifier| Kind::of(identifier) == kind);
+        let own: String = own.flat_map(|identifier| [" ", identifier]).collect();
+        (!own.is_empty()).then(|| format!("{}:{own}", kind.as_str()))
+    };
+    Kind::ALL.into_iter().filter_map(line).collect()
 }
 
 /// What an earlier summary says.
