@@ -304,3 +304,32 @@ fn a_shared_client_streams() {
     });
     assert_eq!(pieces, "Hello.".len());
 }
+
+/// One compaction is enough for all calls of an answer, also where none has to wait for the one before; and it reaches the caller's goal.
+#[test]
+fn two_calls_in_one_answer_compact_once_to_the_goal() {
+    for (goal, expected) in [(None, 1_400..2_200), (Some(900), 300..1_000)] {
+        let store = Arc::new(MemoryStore::new());
+        let client = Scripted::new(|asked, _| {
+            let call = |id: &str, name: &str| Part::ToolCall(ToolCall::new(id, name, "{}"));
+            let parts = match asked {
+                1..=16 => vec![call(&format!("c{asked}"), "read")],
+                17 => vec![call("k1", CompactTool::NAME), call("k2", CompactTool::NAME)],
+                _ => return Ok(ModelResponse::new(vec![Message::assistant("Done.")])),
+            };
+            Ok(ModelResponse::new(vec![Message::new(Role::Assistant, parts)]))
+        });
+        let options =
+            goal.map_or_else(CompactionOptions::default, |goal| CompactionOptions::default().with_goal(goal));
+        let agent = agent(&store, &client, auto().with_options(options).with_tool().with_spacing(0));
+        let mut session = agent.create_session(Some("s"), None);
+        let outcome = block_on(agent.run(&mut session, "Go.", &RunOptions::default())).unwrap();
+        assert_eq!(compactions(&outcome.events), 1, "{:?}", outcome.events);
+        let told = texts(&outcome.response.messages);
+        let left =
+            told.iter().find_map(|text| text.split_once("Compacted from ")?.1.split_once("[context: "));
+        let left: u64 = left.unwrap().1.split(' ').next().unwrap().parse().unwrap();
+        assert!(expected.contains(&left), "{goal:?}: {left}");
+        assert_eq!(told.iter().filter(|text| text.contains("a moment ago")).count(), 1);
+    }
+}
