@@ -6,6 +6,7 @@ mod bench;
 mod eval;
 mod names;
 mod redact;
+mod search;
 mod session;
 mod sessions;
 mod show;
@@ -23,6 +24,9 @@ pub(crate) use bench::BenchArgs;
 pub(crate) use eval::{EvalArgs, PriceArgs};
 pub(crate) use names::From;
 pub(crate) use redact::RedactArgs;
+#[cfg(feature = "mcp")]
+pub(crate) use search::McpArgs;
+pub(crate) use search::{Numbers, ScopeArgs, SearchArgs};
 pub(crate) use session::{
     CopyKeyArgs, KeepArgs, OneSessionArgs, PlaceArgs, SessionArgs, SessionCommand, StoreArgs,
 };
@@ -64,6 +68,11 @@ pub(crate) enum Command {
     Handoff(HandoffArgs),
     /// List the sessions of Claude Code, Codex and Gemini CLI in the user's home
     Sessions(SessionsArgs),
+    /// Search what was said in the sessions of agents in the user's home, or in those of a store
+    Search(Box<SearchArgs>),
+    /// Serve search, lists, sizes and previews of compactions to an agent, as a server of the Model Context Protocol (MCP)
+    #[cfg(feature = "mcp")]
+    Mcp(Box<McpArgs>),
     /// Keep transcripts in a store, and compact them there without losing anything
     Session(Box<SessionArgs>),
 }
@@ -76,6 +85,9 @@ impl Command {
             Self::Show(args) => Some(&args.redact),
             Self::Convert(args) => Some(&args.redact),
             Self::Handoff(args) => Some(&args.redact),
+            Self::Search(args) => Some(&args.redact),
+            #[cfg(feature = "mcp")]
+            Self::Mcp(args) => Some(&args.redact),
             Self::Session(args) => args.command.redact(),
             _ => None,
         }

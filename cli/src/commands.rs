@@ -6,6 +6,9 @@ pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod eval;
 pub(crate) mod handoff;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
+pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod show;

@@ -1,6 +1,7 @@
 //! `epitome`: shrink, inspect and store the transcripts of LLM agents.
 
 mod amount;
+mod archive;
 mod args;
 mod budget;
 mod commands;
@@ -46,6 +47,9 @@ fn main() -> ExitCode {
         Command::Convert(args) => commands::convert::run(args),
         Command::Handoff(args) => commands::handoff::run(args),
         Command::Sessions(args) => commands::sessions::run(args),
+        Command::Search(args) => commands::search::run(args),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => commands::mcp::run(args),
         Command::Session(args) => commands::session::run(args),
     };
     done.unwrap_or_else(|failure| match command.redact() {

@@ -38,6 +38,7 @@ pub(crate) struct Found {
     pub(crate) path: PathBuf,
     /// When it was last written.
     pub(crate) modified: SystemTime,
+    pub(crate) bytes: u64,
     /// Whether it is a regular file: a pipe or a device of that name is listed, and never opened.
     pub(crate) is_regular: bool,
 }
@@ -162,9 +163,10 @@ fn walk(tool: Tool, folder: &Path, below: &[Option<&str>], found: &mut Vec<Found
             }
             [] => {
                 let about = fs::metadata(&path).ok().filter(|about| tool.has(&name) && !about.is_dir());
-                let about = about.and_then(|about| Some((about.modified().ok()?, about.is_file())));
-                if let Some((modified, is_regular)) = about {
-                    found.push(Found { tool, path, modified, is_regular });
+                let about =
+                    about.and_then(|about| Some((about.modified().ok()?, about.len(), about.is_file())));
+                if let Some((modified, bytes, is_regular)) = about {
+                    found.push(Found { tool, path, modified, bytes, is_regular });
                 }
             }
         }

@@ -10,7 +10,10 @@
 //! assert_eq!(index.nearest("When is the invoice due?", 1, |_| true), [1]);
 //! ```
 
+mod bm25;
 mod log2;
+mod once;
+mod record;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -18,8 +21,11 @@ mod words;
 
 use std::collections::HashMap;
 
+use bm25::Bm25;
 use log2::log2;
 
+pub use once::{Hit, Search};
+pub use record::{RECALL, Record, nearest_piece, said};
 pub use terms::for_each_term;
 
 /// Texts by the terms in them: how much each text says, and how near it is to a query.
@@ -39,8 +45,7 @@ pub struct SearchIndex {
     terms: Vec<u32>,
     /// By text, where its terms end in `terms`, and how many it has, repeated ones too.
     texts: Vec<(usize, u64)>,
-    /// The terms of all texts, repeated ones too.
-    length: u64,
+    all: Bm25,
 }
 
 /// How often a text holds a term.
@@ -76,7 +81,7 @@ impl SearchIndex {
             }
         }
         self.texts.push((self.terms.len(), length));
-        self.length = self.length.saturating_add(length);
+        self.all.add(length);
     }
 
     /// How many texts it has.
@@ -136,32 +141,15 @@ impl SearchIndex {
         let mut scores = vec![0_u64; self.texts.len()];
         for term in terms {
             let posting = self.posting(*term);
-            let rarity = self.rarity(posting.len() as u64);
+            let rarity = self.all.rarity(posting.len() as u64);
             for own in posting {
                 if let Some(score) = scores.get_mut(own.text as usize) {
-                    *score = score.saturating_add(self.saturated(*own, rarity));
+                    let (_, length) = self.texts.get(own.text as usize).copied().unwrap_or_default();
+                    *score = score.saturating_add(self.all.score(own.count, length, rarity));
                 }
             }
         }
         scores
-    }
-
-    /// The part of BM25 for a term in a text, `rarity count (k1 + 1) / (count + k1 (1 - b + b length / average))`, with both
-    /// sides of the fraction multiplied by ten times the length of all texts.
-    fn saturated(&self, own: Posting, rarity: u64) -> u64 {
-        let (_, length) = self.texts.get(own.text as usize).copied().unwrap_or_default();
-        let [count, length, rarity, all] =
-            [u64::from(own.count), length, rarity, self.length].map(u128::from);
-        let texts = self.texts.len() as u128;
-        let above = 22 * count * all;
-        let below = 10 * count * all + 3 * all + 9 * length * texts;
-        u64::try_from(rarity * above / below.max(1)).unwrap_or(u64::MAX)
-    }
-
-    /// `log2(1 + (texts - with + 1/2) / (with + 1/2))`, in units of 1 / 65,536.
-    fn rarity(&self, with: u64) -> u64 {
-        let texts = self.texts.len() as u64;
-        log2(2 * texts + 2).saturating_sub(log2(2 * with + 1))
     }
 
     fn posting(&self, term: u32) -> &[Posting] {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct RedactArgs {
     /// Put [redacted:KIND] in the place of keys, tokens and passwords; standard error says how many of each kind, and what
     /// could not be searched

@@ -73,6 +73,13 @@ impl Settings<'_> {
 }
 
 pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
+    let (text, exit_code) = compacted(args)?;
+    say(args, text)?;
+    Ok(exit_code)
+}
+
+/// Compacts, and writes what is to be written. Returns the report, and the exit code that tells the same.
+pub(crate) fn compacted(args: &CompactArgs) -> Result<(Printable, ExitCode)> {
     if args.output.is_none() && args.redact.is_asked() {
         return Err(Failure::input("--redact is for the transcript that is written: add -o OUT"));
     }
@@ -114,9 +121,8 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
     if let Some(written) = written {
         written.publish(args)?;
     }
-    say(args, text)?;
     let violations = |done: &Compacted| done.report.repair.map_or(0, |repair| repair.violations_left);
-    Ok(exit_code(results.iter().map(|result| result.as_ref().ok().map(violations))))
+    Ok((text, exit_code(results.iter().map(|result| result.as_ref().ok().map(violations)))))
 }
 
 /// Compacts every conversation. With `--each`, one that is infeasible stays as it is, and the others are done all the same.

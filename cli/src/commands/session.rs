@@ -1,7 +1,7 @@
 //! `epitome session`: transcripts kept in a store, and compacted there.
 
 mod clear;
-mod compact;
+pub(crate) mod compact;
 mod copy;
 mod erase;
 mod expand;
@@ -9,13 +9,13 @@ mod export;
 mod import;
 mod key;
 mod line;
-mod list;
+pub(crate) mod list;
 mod log;
 mod prune;
 mod retain;
 mod rewind;
 mod show;
-mod store;
+pub(crate) mod store;
 mod undo;
 
 use std::process::ExitCode;

@@ -46,6 +46,12 @@ struct Row {
 }
 
 pub(crate) fn run(args: &SessionsArgs) -> Result<ExitCode> {
+    output::say(&list(args)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The list.
+pub(crate) fn list(args: &SessionsArgs) -> Result<String> {
     let homes = Home::all()?;
     let wanted = args.project.as_deref().map(Wanted::named);
     let found = find(&homes).into_iter().map(|found| (Project::of(&found), found));
@@ -59,14 +65,12 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<ExitCode> {
     let older = found.len().saturating_sub(limit);
     let rows: Vec<_> =
         found.into_iter().take(limit).map(|(project, found)| Row::of(project, &found)).collect();
-    let text = match args.json {
+    match args.json {
         true => {
-            serde_json::to_string_pretty(&rows).map_err(|error| Failure::new(code::IO, error.to_string()))?
+            serde_json::to_string_pretty(&rows).map_err(|error| Failure::new(code::IO, error.to_string()))
         }
-        false => to_text(&rows, older),
-    };
-    output::say(&text)?;
-    Ok(ExitCode::SUCCESS)
+        false => Ok(to_text(&rows, older)),
+    }
 }
 
 impl Row {
@@ -140,7 +144,7 @@ fn to_text(rows: &[Row], older: usize) -> String {
 }
 
 /// A time to the second, in UTC.
-fn rfc3339(time: SystemTime) -> String {
+pub(crate) fn rfc3339(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (year, month, day) = date(seconds / DAY);
     let (hour, minute, second) = (seconds % DAY / 3_600, seconds % 3_600 / 60, seconds % 60);

@@ -75,10 +75,16 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
     if let Some(by) = args.by {
         return by::run(args, by);
     }
-    let found = model::find(&args.model)?;
     if args.tokenizer.as_deref() == Some(compare::ALL) {
-        return compare::run(args, found.as_ref());
+        return compare::run(args, model::find(&args.model)?.as_ref());
     }
+    output::say(&report(args)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What each conversation consists of.
+pub(crate) fn report(args: &StatsArgs) -> Result<String> {
+    let found = model::find(&args.model)?;
     let counter = model::counter(found.as_ref(), args.tokenizer.as_deref(), REFERENCE)?;
     // The estimate is for the same model: only its tokenizer is another.
     let estimator = model::counter(found.as_ref(), Some(ESTIMATE), ESTIMATE)?;
@@ -99,9 +105,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
             Ok(texts.collect::<Vec<_>>().join("\n"))
         }
     };
-    let text = text.map_err(|error| Failure::new(code::IO, error.to_string()))?;
-    output::say(&text)?;
-    Ok(ExitCode::SUCCESS)
+    text.map_err(|error| Failure::new(code::IO, error.to_string()))
 }
 
 impl Stats {

@@ -60,7 +60,11 @@ fn folder() -> Folder {
     drop(key);
     let session = folder.path(".claude/projects/p/one.jsonl");
     fs::create_dir_all(session.parent().unwrap()).unwrap();
-    fs::write(session, r#"{"type":"user","uuid":"u","message":{"role":"user","content":"Hi"}}"#).unwrap();
+    fs::write(
+        session,
+        r#"{"type":"user","uuid":"u","message":{"role":"user","content":"Hi in a few words"}}"#,
+    )
+    .unwrap();
     let old = format!("sqlite:{}", text(&folder.path("old.db")));
     run(&["session", "import", text(&folder.path("run.json")), "--store", &old, "--session", "two"]).ok();
     folder

@@ -12,24 +12,24 @@ use serde_json::{Value, json};
 use super::support::*;
 
 /// A home, and the folder of a project in it.
-struct Home {
-    folder: Folder,
+pub(crate) struct Home {
+    pub(crate) folder: Folder,
 }
 
 impl Home {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = Folder::new();
         fs::create_dir_all(folder.path("work/shop")).unwrap();
         fs::create_dir_all(folder.path("idle")).unwrap();
         Self { folder }
     }
 
-    fn project(&self) -> PathBuf {
+    pub(crate) fn project(&self) -> PathBuf {
         fs::canonicalize(self.folder.path("work/shop")).unwrap()
     }
 
     /// A file, last written so many seconds after 1970.
-    fn file(&self, name: &str, content: &str, written: u64) -> PathBuf {
+    pub(crate) fn file(&self, name: &str, content: &str, written: u64) -> PathBuf {
         let path = self.folder.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
@@ -39,21 +39,26 @@ impl Home {
     }
 
     /// Runs the program in `folder`, with this home.
-    fn run_in(&self, folder: &Path, args: &[&str]) -> Done {
+    pub(crate) fn run_in(&self, folder: &Path, args: &[&str]) -> Done {
+        done(self.program(args).current_dir(folder))
+    }
+
+    /// The program with this home.
+    pub(crate) fn program(&self, args: &[&str]) -> Command {
         let mut command = program(args);
-        command.current_dir(folder).env("HOME", self.folder.path(""));
+        command.env("HOME", self.folder.path(""));
         for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"] {
             command.env_remove(name);
         }
-        done(&mut command)
+        command
     }
 
-    fn run(&self, args: &[&str]) -> Done {
+    pub(crate) fn run(&self, args: &[&str]) -> Done {
         self.run_in(&self.folder.path("idle"), args)
     }
 }
 
-fn claude(cwd: &Path, said: &[&str]) -> String {
+pub(crate) fn claude(cwd: &Path, said: &[&str]) -> String {
     let line = |(at, said): (usize, &&str)| {
         let parent = at.checked_sub(1).map(|before| format!("u{before}"));
         let message = json!({"role": "user", "content": said});
@@ -64,7 +69,7 @@ fn claude(cwd: &Path, said: &[&str]) -> String {
     said.iter().enumerate().map(line).collect()
 }
 
-fn codex(cwd: &Path) -> String {
+pub(crate) fn codex(cwd: &Path) -> String {
     let item =
         json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "codex asks"}]});
     let lines = [
@@ -93,7 +98,7 @@ fn gemini_lines() -> String {
 }
 
 /// A session of each agent, the newest of Gemini CLI; and what is none.
-fn three(home: &Home) -> [PathBuf; 3] {
+pub(crate) fn three(home: &Home) -> [PathBuf; 3] {
     let shop = home.project();
     home.file(".claude/projects/-work-shop/agent-1.jsonl", &claude(&shop, &["sub-agent"]), 9_000);
     home.file(".claude/projects/-work-shop/deep/x.jsonl", &claude(&shop, &["too deep"]), 9_000);

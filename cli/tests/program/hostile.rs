@@ -129,8 +129,18 @@ const SESSIONS: &[&[&str]] = &[
 ];
 
 /// What is done with a home.
-const HOMES: &[&[&str]] =
-    &[&["sessions"], &["sessions", "--json"], &["sessions", "--project", HOSTILE], &["stats", "latest"]];
+const HOMES: &[&[&str]] = &[
+    &["sessions"],
+    &["sessions", "--json"],
+    &["sessions", "--project", HOSTILE],
+    &["stats", "latest"],
+    &["search", "words"],
+    &["search", "words", "--json"],
+    &["search", HOSTILE],
+    &["search", "--session", HOSTILE, "--messages", "0"],
+    &["mcp"],
+    &["mcp", "--store", HOSTILE],
+];
 
 /// The row with these words in the places of those.
 fn filled<'a>(row: &[&'a str], places: &[(&str, &'a str)]) -> Vec<&'a str> {
@@ -218,6 +228,9 @@ fn homes_are_looked_at_without_obeying_them() {
     let project = folder.path(&format!(".claude/projects/{HOSTILE}"));
     fs::create_dir_all(&project).unwrap();
     fs::write(project.join(format!("{HOSTILE}.jsonl")), "no session").unwrap();
+    let said = json!({"role": "user", "content": format!("words{HOSTILE}")});
+    let line = json!({"type": "user", "uuid": "u", "cwd": HOSTILE, "sessionId": format!("s{HOSTILE}"), "message": said});
+    fs::write(project.join("one.jsonl"), line.to_string()).unwrap();
     for args in HOMES {
         let mut command = program(args);
         let done = done(command.env("HOME", folder.path("")).env_remove("CLAUDE_CONFIG_DIR"));

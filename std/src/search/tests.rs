@@ -104,6 +104,22 @@ proptest! {
     }
 
     #[test]
+    fn a_search_finds_what_an_index_finds(texts in prop::collection::vec(text(), 0..12), query in text(), count in 0..6_usize) {
+        let (mut index, mut search) = (SearchIndex::new(), Search::new(&query.join(" ")));
+        for text in &texts {
+            index.add(&text.join(" "));
+            let has_a_term = text.iter().any(|word| query.contains(word));
+            prop_assert_eq!(search.add(&text.join("-")), has_a_term);
+        }
+        let scores = index.scores(&query.join(" "));
+        let nearest = index.nearest(&query.join(" "), count, |_| true);
+        let expected: Vec<_> = nearest.into_iter().map(|text| (scores[text], text as u64)).collect();
+        let found: Vec<_> = search.nearest(count).into_iter().map(|hit| (hit.score, hit.text)).collect();
+        prop_assert_eq!(found, expected);
+        prop_assert_eq!((search.len(), search.is_blank()), (texts.len() as u64, query.is_empty()));
+    }
+
+    #[test]
     fn any_text_can_be_added(texts in prop::collection::vec("\\PC{0,40}", 0..6), query in "\\PC{0,20}") {
         let mut index = SearchIndex::new();
         texts.iter().for_each(|text| index.add(text));

@@ -18,7 +18,7 @@ use crate::strategy::Strategies;
 use crate::summarizer::{self, Prompted};
 use crate::visible::Printable;
 
-pub(super) fn run(
+pub(crate) fn run(
     args: &OneSessionArgs,
     (plan_args, summary): (&PlanArgs, &SummaryArgs),
     pins: &[Pin],

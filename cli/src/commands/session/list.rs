@@ -10,7 +10,7 @@ use crate::amount::grouped;
 use crate::args::StoreArgs;
 use crate::failure::Result;
 
-pub(super) fn run(args: &StoreArgs, json: bool) -> Result<String> {
+pub(crate) fn run(args: &StoreArgs, json: bool) -> Result<String> {
     #[derive(Serialize)]
     struct Row {
         session: String,

@@ -14,21 +14,21 @@ use super::key;
 use crate::args::{OneSessionArgs, StoreArgs};
 use crate::failure::{Failure, Result};
 
-pub(super) type Store = Arc<dyn HistoryStore>;
+pub(crate) type Store = Arc<dyn HistoryStore>;
 pub(super) type Counter = Arc<dyn TokenCounter + Send + Sync>;
 
 /// How many rows are asked of a store at a time.
-pub(super) const PAGE: u32 = 500;
+pub(crate) const PAGE: u32 = 500;
 
 /// Whether a store may be made where there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(crate) enum Missing {
     Create,
     Refuse,
 }
 
 /// The store of this URL, with its key if it has one.
-pub(super) fn open(args: &StoreArgs, missing: Missing) -> Result<Store> {
+pub(crate) fn open(args: &StoreArgs, missing: Missing) -> Result<Store> {
     open_with(args, key::of(args)?, missing)
 }
 
@@ -72,12 +72,12 @@ pub(super) fn open_with(args: &StoreArgs, key: Option<StoreKey>, missing: Missin
 const HOW_KEYED: &str = "--key-file FILE or the environment variable EPITOME_KEY has it";
 
 /// What went wrong in the store, with its name.
-pub(super) fn in_store(args: &StoreArgs, error: impl Into<Failure>) -> Failure {
+pub(crate) fn in_store(args: &StoreArgs, error: impl Into<Failure>) -> Failure {
     error.into().during(shown(args))
 }
 
 /// The store's name, without a password in it.
-pub(super) fn shown(args: &StoreArgs) -> String {
+pub(crate) fn shown(args: &StoreArgs) -> String {
     match args.store.split_once(':') {
         Some(("sqlite" | "jsonl", _)) => args.store.clone(),
         _ => shown_url(&args.store),

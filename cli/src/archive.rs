@@ -1,0 +1,205 @@
+//! The sessions that can be searched and read: those that agents have left in the user's home, or those of a store.
+
+use std::io::BufReader;
+use std::time::SystemTime;
+
+use epitome::core::Seq;
+use epitome::std::history::SessionId;
+use epitome::std::message::Message;
+use epitome::std::wire::document::utf8;
+use epitome::std::wire::{ReadOptions, SessionLines, WireErrorKind, read};
+use futures::executor::block_on;
+
+use crate::args::{ScopeArgs, StoreArgs};
+use crate::commands::session::store::{Missing, PAGE, Store, in_store, open, shown};
+use crate::commands::sessions::rfc3339;
+use crate::failure::{Failure, Result, code};
+use crate::sessions::{self, Found, Home, Project, Wanted, find, nothing};
+
+/// How much of a file is read at a time.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// How long a line may be, and how large a document that is read whole: see `commands::sessions`.
+const LINE_BYTES_MAX: usize = 32 << 20;
+const WHOLE_BYTES_MAX: u64 = 256 << 20;
+
+/// All sessions, the newest first; those of a store in the order of their ids.
+pub(crate) struct Archive {
+    pub(crate) sessions: Vec<Session>,
+    store: Option<Store>,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) id: String,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Home { found: Found, project: String },
+    Stored,
+}
+
+/// Whether to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum More {
+    Wanted,
+    Enough,
+}
+
+impl Archive {
+    /// # Errors
+    /// Also where there is no session.
+    pub(crate) fn open(scope: &ScopeArgs) -> Result<Self> {
+        match scope.store() {
+            Some(store) => Self::of_store(&store),
+            None => Self::of_homes(scope.project.as_deref()),
+        }
+    }
+
+    fn of_homes(project: Option<&str>) -> Result<Self> {
+        let homes = Home::all()?;
+        let wanted = project.map(Wanted::named);
+        let found = find(&homes).into_iter().filter(|found| found.is_regular);
+        let found = found.map(|found| (Project::of(&found), found));
+        let found = found.filter(|(project, _)| wanted.as_ref().is_none_or(|wanted| wanted.is(project)));
+        let sessions = found.map(|(Project { folder, id }, found)| {
+            let place = Place::Home { found, project: folder };
+            Session { id, place }
+        });
+        let sessions: Vec<_> = sessions.collect();
+        match sessions.is_empty() {
+            true => Err(Failure::new(code::VIOLATIONS, nothing(&homes, project))),
+            false => Ok(Self { sessions, store: None }),
+        }
+    }
+
+    fn of_store(args: &StoreArgs) -> Result<Self> {
+        let store = open(args, Missing::Refuse)?;
+        let (mut sessions, mut after) = (Vec::new(), None);
+        loop {
+            let page = block_on(store.list(after.as_ref(), PAGE)).map_err(|error| in_store(args, error))?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.id.clone());
+            let ids = page.iter().map(|info| info.id.as_str().to_owned());
+            sessions.extend(ids.map(|id| Session { id, place: Place::Stored }));
+        }
+        match sessions.is_empty() {
+            true => Err(Failure::new(code::VIOLATIONS, format!("{}: no sessions", shown(args)))),
+            false => Ok(Self { sessions, store: Some(store) }),
+        }
+    }
+
+    /// The session with this id, or the only one whose id begins so. A file that a session was copied to has its id too: the
+    /// newest is meant.
+    pub(crate) fn named(&self, wanted: &str) -> Result<&Session> {
+        if let Some(session) = self.sessions.iter().find(|session| session.id == wanted) {
+            return Ok(session);
+        }
+        let begins = |session: &&Session| !wanted.is_empty() && session.id.starts_with(wanted);
+        let found: Vec<_> = self.sessions.iter().filter(begins).collect();
+        match found.as_slice() {
+            [only] => Ok(only),
+            [] => Err(Failure::input(format!("there is no session {wanted:?} here; a search names them"))),
+            [one, other, ..] => Err(Failure::input(format!(
+                "several sessions begin with {wanted:?}, {:?} and {:?} among them: give more of the id",
+                one.id, other.id
+            ))),
+        }
+    }
+
+    /// Calls `visit` with each message of a session and its number, in the order of the log or of the file, until it wants no
+    /// more. Branches, side chains and messages from before a compaction are among them. Returns how many lines could not be read:
+    /// the last one of a session that is being written, for example.
+    pub(crate) fn for_each(
+        &self,
+        session: &Session,
+        visit: &mut dyn FnMut(u64, Message) -> Result<More>,
+    ) -> Result<u64> {
+        match (&session.place, &self.store) {
+            (Place::Home { found, .. }, _) => for_each_in_file(found, visit),
+            (Place::Stored, Some(store)) => for_each_stored(store, &session.id, visit),
+            (Place::Stored, None) => Ok(0),
+        }
+    }
+}
+
+impl Session {
+    /// What a reader may want to know beside its id.
+    pub(crate) fn about(&self) -> Option<String> {
+        let Place::Home { found, project } = &self.place else { return None };
+        let date = rfc3339(found.modified);
+        let date = date.get(..10).unwrap_or_default();
+        let project = if project.is_empty() { "no project" } else { project };
+        Some(format!("{}, {project}, {date}", found.tool.as_str()))
+    }
+
+    /// Its file; a session of a store has none.
+    pub(crate) const fn file(&self) -> Option<&Found> {
+        match &self.place {
+            Place::Home { found, .. } => Some(found),
+            Place::Stored => None,
+        }
+    }
+
+    /// Whether it was written at that time or later.
+    pub(crate) fn is_since(&self, time: SystemTime) -> bool {
+        self.file().is_none_or(|found| found.modified >= time)
+    }
+}
+
+fn for_each_in_file(found: &Found, visit: &mut dyn FnMut(u64, Message) -> Result<More>) -> Result<u64> {
+    let (path, format) = (found.path.as_path(), found.tool.format());
+    let (mut number, mut unread) = (0, 0);
+    if path.extension().is_none_or(|extension| extension != "jsonl") {
+        let bytes = sessions::read_whole(path, WHOLE_BYTES_MAX).map_err(|error| Failure::io(path, &error))?;
+        let options = ReadOptions::default().with_from(format);
+        let transcript = utf8(&bytes).and_then(|text| read(text, &options));
+        let transcript = transcript.map_err(|error| Failure::wire(path, &error))?;
+        for entry in transcript.conversations().iter().flat_map(|conversation| conversation.entries.iter()) {
+            if visit(number, entry.message().clone())? == More::Enough {
+                break;
+            }
+            number += 1;
+        }
+        return Ok(0);
+    }
+    let file = sessions::open(path).map_err(|error| Failure::io(path, &error))?;
+    let lines = SessionLines::new(BufReader::with_capacity(BUFFER_BYTES, file), format);
+    let mut lines = lines.map_err(|error| Failure::wire(path, &error))?.with_line_bytes_max(LINE_BYTES_MAX);
+    loop {
+        match lines.next_record() {
+            Ok(None) => return Ok(unread),
+            Ok(Some(record)) => {
+                for message in record.messages {
+                    if visit(number, message)? == More::Enough {
+                        return Ok(unread);
+                    }
+                    number += 1;
+                }
+            }
+            Err(error) if error.kind() == WireErrorKind::Io => return Err(Failure::wire(path, &error)),
+            Err(_) => unread += 1,
+        }
+    }
+}
+
+fn for_each_stored(
+    store: &Store,
+    id: &str,
+    visit: &mut dyn FnMut(u64, Message) -> Result<More>,
+) -> Result<u64> {
+    let (id, mut next) = (SessionId::new(id), Some(Seq(0)));
+    while let Some(from) = next {
+        let page = block_on(store.log(&id, from..Seq(u64::MAX), PAGE))?;
+        next = page.next;
+        for logged in page.messages.into_iter().filter(|logged| logged.pruned_by.is_none()) {
+            if visit(logged.seq.0, logged.entry.message)? == More::Enough {
+                return Ok(0);
+            }
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,104 @@
+//! The command lines of `search` and `mcp`.
+
+use core::num::NonZeroUsize;
+use core::str::FromStr;
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use epitome::core::message::Role;
+
+use super::{RedactArgs, StoreArgs};
+use crate::amount::Age;
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SearchArgs {
+    /// The words to search for, in any script; words in which an answer may stand help too
+    #[arg(value_name = "WORDS", required_unless_present = "messages", conflicts_with = "messages")]
+    pub(crate) words: Vec<String>,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
+    /// Only in this session: its id, or a beginning of the id that no other session has
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Only messages of this role
+    #[arg(long, value_name = "ROLE", value_parser = ["user", "assistant", "tool"])]
+    pub(crate) role: Option<String>,
+    /// Only sessions of agents that were written within this time: 90m, 12h, 30d, 8w
+    #[arg(long, value_name = "TIME", conflicts_with = "store")]
+    pub(crate) age: Option<Age>,
+    /// Show these messages of the session instead: a number that a search has told (120), or a range (120-124)
+    #[arg(long, value_name = "WHICH", requires = "session", conflicts_with_all = ["role", "age", "limit"])]
+    pub(crate) messages: Option<Numbers>,
+    /// Begin in the first of these messages at this byte
+    #[arg(long, value_name = "BYTE", requires = "messages", default_value_t = 0)]
+    pub(crate) from: usize,
+    /// The most messages to show, the nearest ones
+    #[arg(long, value_name = "N", default_value = "8")]
+    pub(crate) limit: NonZeroUsize,
+    /// The most tokens to show
+    #[arg(long, value_name = "N", default_value_t = 2_000)]
+    pub(crate) tokens: u32,
+    /// Report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) redact: RedactArgs,
+}
+
+/// Which sessions there are: those of agents in the user's home, or those of a store.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct ScopeArgs {
+    /// Only sessions of agents in this project: a folder, or the last part of its name
+    #[arg(long, value_name = "P", conflicts_with = "store")]
+    pub(crate) project: Option<String>,
+    /// Only sessions of this store: sqlite:PATH (a file), jsonl:DIR (a directory), or a server, as `epitome session` takes it
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    /// A file with the key of an encrypted store, 64 hexadecimal digits [default: the digits in the environment variable
+    /// EPITOME_KEY, if it is set]
+    #[arg(long, value_name = "FILE", requires = "store")]
+    key_file: Option<PathBuf>,
+}
+
+impl ScopeArgs {
+    /// The store that is asked for.
+    pub(crate) fn store(&self) -> Option<StoreArgs> {
+        let store = self.store.clone()?;
+        Some(StoreArgs { store, key_file: self.key_file.clone() })
+    }
+}
+
+#[cfg(feature = "mcp")]
+#[derive(Debug, ClapArgs)]
+pub(crate) struct McpArgs {
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
+    #[command(flatten)]
+    pub(crate) redact: RedactArgs,
+}
+
+/// Messages of a session, from a number to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+impl FromStr for Numbers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        match [first, last].map(|number| number.trim().parse::<u64>()) {
+            [Ok(first), Ok(last)] if first <= last => Ok(Self { first, last }),
+            _ => Err("expected the number of a message (120) or a range (120-124)".into()),
+        }
+    }
+}
+
+impl SearchArgs {
+    pub(crate) fn role(&self) -> Option<Role> {
+        let role = self.role.as_deref()?;
+        [Role::User, Role::Assistant, Role::Tool].into_iter().find(|one| one.as_str() == role)
+    }
+}

@@ -1,0 +1,35 @@
+//! BM25 with `k1` = 1.2 and `b` = 0.75 (Robertson and Zaragoza 2009, in the form that Lucene uses), in integers.
+
+use super::log2::log2;
+
+/// What BM25 knows of all texts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Bm25 {
+    pub(super) texts: u64,
+    /// The terms of all texts, repeated ones too.
+    pub(super) length: u64,
+}
+
+impl Bm25 {
+    /// One text more, of so many terms.
+    pub(super) const fn add(&mut self, length: u64) {
+        self.texts = self.texts.saturating_add(1);
+        self.length = self.length.saturating_add(length);
+    }
+
+    /// How rare a term is that `with` texts have: `log2(1 + (texts - with + 1/2) / (with + 1/2))`, in units of 1 / 65,536.
+    pub(super) fn rarity(self, with: u64) -> u64 {
+        log2(2 * self.texts + 2).saturating_sub(log2(2 * with + 1))
+    }
+
+    /// The score of a text of `length` terms that has a term `count` times:
+    /// `rarity count (k1 + 1) / (count + k1 (1 - b + b length / average))`, with both sides of the fraction multiplied by ten
+    /// times the length of all texts.
+    pub(super) fn score(self, count: u32, length: u64, rarity: u64) -> u64 {
+        let [count, length, rarity, all, texts] =
+            [u64::from(count), length, rarity, self.length, self.texts].map(u128::from);
+        let above = 22 * count * all;
+        let below = 10 * count * all + 3 * all + 9 * length * texts;
+        u64::try_from(rarity * above / below.max(1)).unwrap_or(u64::MAX)
+    }
+}
