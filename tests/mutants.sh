@@ -32,7 +32,7 @@ copy() {
   sed -i 's/^default = \[\]/default = ["alloc", "heapless", "serde"]/' "$1/core/Cargo.toml"
   # Without what only features need.
   sed -i -e '/^\[features\]/,/^$/c [features]\nstd = []\n' -e '/optional = true/d' "$1/compactors/Cargo.toml"
-  sed -i -e '/^\[\[bin\]\]/,/^$/d' -e '/^\(async-trait\|axum\|epitome\|epitome-std\|futures\|proptest-state-machine\|reqwest\|serde_json\|tokio\)\b[ .]*[={w]/d' \
+  sed -i -e '/^autotests = /d' -e '/^\[features\]/,/^$/d' -e '/^\[\[\(bin\|test\)\]\]/,/^$/d' -e '/^\(async-trait\|axum\|epitome\|epitome-std\|futures\|proptest-state-machine\|reqwest\|serde_json\|tokio\)\b[ .]*[={w]/d' \
     "$1/tests/Cargo.toml"
   # What a store needs.
   rm "$1/tests/src/around.rs"

@@ -19,6 +19,7 @@ if [[ $# -eq 0 ]]; then
   set -- examples fuzz/seeds
   [[ ! -d ../shared/data ]] || set -- "$@" ../shared/data
 fi
-cargo build --quiet -p epitome-cli
+# With the examples its crates have the features that `cargo test --workspace` builds them with: they are not built again.
+cargo build --quiet --workspace --bin epitome --examples
 "$python" -B tests/sweep/test_check.py
 exec "$python" -B tests/sweep/check.py "${CARGO_TARGET_DIR:-target}/debug/epitome" "$@"

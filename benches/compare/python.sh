@@ -31,4 +31,9 @@ if [[ -n $why_not ]]; then
 else
   packages=(--python .venv/bin/python compare.py)
 fi
+if [[ ${1:-} == --smoke ]]; then
+  # No time matters, and `cargo test --workspace` has built it: with the features that the examples give all crates.
+  cargo build --quiet --workspace --bin beside_others --examples
+  exec "${CARGO_TARGET_DIR:-../../target}/debug/beside_others" "$@" "${packages[@]}"
+fi
 cargo run --quiet --release -p epitome-benches --bin beside_others -- "$@" "${packages[@]}"

@@ -14,10 +14,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # The measurement is the program's, so that it alone is optimized.
 profile=release
 [[ ${1:-} != --smoke ]] || profile=debug
-flags=()
-[[ $profile == debug ]] || flags+=(--release)
-cargo build --quiet "${flags[@]}" -p epitome-cli
-quality=(cargo run --quiet -p epitome-benches --bin quality -- --program "${CARGO_TARGET_DIR:-target}/$profile/epitome")
+programs=${CARGO_TARGET_DIR:-target}
+# With the examples their crates have the features that `cargo test --workspace` builds them with: they are not built again.
+cargo build --quiet --workspace --bin epitome --bin quality --examples
+[[ $profile == debug ]] || cargo build --quiet --release -p epitome-cli
+quality=("$programs/debug/quality" --program "$programs/$profile/epitome")
 note=
 if python=$(benches/compare/python.sh --prepare); then
   quality+=(--rivals "$python" "$PWD/benches/compare/quality.py")

@@ -13,7 +13,7 @@ venv .venv-managed managed-requirements.txt "openai and anthropic"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/requests" "$work/answers" "$work/next"
-epitome=(cargo run --quiet -p epitome-compactors --features std --example managed_interop --)
+example managed_interop
 
 "${epitome[@]}" write "$work/requests"
 requests=$("$python" managed.py check "$work/requests" 11)

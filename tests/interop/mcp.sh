@@ -16,6 +16,5 @@ mkdir -p "$work/.claude/projects/harbour"
 said='{"parentUuid":null,"isSidechain":false,"cwd":"/harbour","sessionId":"harbour-1","type":"user","uuid":"u1",
   "timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":"Ask the harbour master."}}'
 tr -d '\n' <<<"$said" >"$work/.claude/projects/harbour/harbour-1.jsonl"
-cargo build --quiet -p epitome-cli
-target=$(cargo metadata --format-version 1 --no-deps | "$python" -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
-"$python" mcp_client.py "$target/debug/epitome" "$work"
+cargo build --quiet --workspace --bin epitome
+"$python" mcp_client.py "${CARGO_TARGET_DIR:-../../target}/debug/epitome" "$work"

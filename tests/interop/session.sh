@@ -12,7 +12,7 @@ venv .venv requirements.txt agent-framework-core
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-epitome=(cargo run --quiet -p epitome-std --example session_interop --)
+example session_interop
 
 # Theirs, continued here, read there, added to there, continued here again, read there again.
 "$python" session.py make "$work/theirs.json"

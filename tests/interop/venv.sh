@@ -7,6 +7,13 @@ skip() {
   exit 0
 }
 
+# example NAME: sets `epitome` to its program, built as `cargo test --workspace` builds it: with the features of the whole
+# workspace, so that no crate is built once more with fewer.
+example() {
+  cargo build --quiet --workspace --example "$1"
+  epitome=("${CARGO_TARGET_DIR:-../../target}/debug/examples/$1")
+}
+
 # venv FOLDER REQUIREMENTS PACKAGES: makes FOLDER, and sets `python` to the one in it
 venv() {
   local found=${PYTHON:-python3}

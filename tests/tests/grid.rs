@@ -1,6 +1,6 @@
 //! What the strategies do, as a table under review: `tests/snapshots/grid.txt`. A tuning shows as a changed row.
 //!
-//! `EPITOME_BLESS=1 cargo test -p epitome-tests --test grid` writes it anew.
+//! `EPITOME_BLESS=1 cargo test -p epitome-tests --test all grid::` writes it anew.
 #![expect(clippy::expect_used, reason = "a panic is how a test reports")]
 
 use core::fmt::Write as _;

@@ -21,9 +21,7 @@ use epitome::std::session::Tool;
 use epitome::std::wire::openai_chat;
 use serde_json::{Value, json};
 
-#[path = "sessions/support.rs"]
-#[expect(dead_code, reason = "shared with other tests, which use all of it")]
-mod support;
+use crate::sessions::support;
 
 /// The server, for as long as this lives.
 struct Server {

@@ -7,7 +7,7 @@ pub(crate) mod sessions;
 
 use epitome::compactors::managed::anthropic::AnthropicCompaction;
 
-use crate::support::server;
+use crate::managed::support::server;
 
 /// The key that the server takes.
 const KEY: &str = "sk-test-4711";

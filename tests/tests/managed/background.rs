@@ -19,11 +19,11 @@ use epitome_tests::around::StoreWith;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use crate::commits::{Fate, Next, fresh};
-use crate::openai::sessions::check_replay;
-use crate::support::{append, block_on, case, compact, managed, open, shown, ten_turns};
-use crate::talk::Talk;
-use crate::{anthropic, openai};
+use crate::managed::commits::{Fate, Next, fresh};
+use crate::managed::openai::sessions::check_replay;
+use crate::managed::support::{append, block_on, case, compact, managed, open, shown, ten_turns};
+use crate::managed::talk::Talk;
+use crate::managed::{anthropic, openai};
 
 fn ahead(managed: Managed) -> Managed {
     managed.in_background(|task| drop(tokio::spawn(task)))

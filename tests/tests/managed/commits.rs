@@ -14,8 +14,8 @@ use epitome::std::history::{
 use epitome::std::message::Message;
 use epitome_tests::around::{Around, StoreWith};
 
-use crate::support::{block_on, compact, managed, open, ten_turns};
-use crate::{anthropic, openai};
+use crate::managed::support::{block_on, compact, managed, open, ten_turns};
+use crate::managed::{anthropic, openai};
 
 /// What becomes of the next commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

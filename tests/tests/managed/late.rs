@@ -11,8 +11,8 @@ use epitome::std::compaction::CompactionOutcome;
 use epitome::std::history::{History, HistoryStore, MemoryStore};
 use epitome::std::message::{Message, Part, ToolCall};
 
-use crate::support::{append, block_on, compact, managed, shown, ten_turns};
-use crate::{anthropic, openai};
+use crate::managed::support::{append, block_on, compact, managed, shown, ten_turns};
+use crate::managed::{anthropic, openai};
 
 /// A service, and what it was asked to replace.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use epitome::compactors::managed::openai::OpenAiCompaction;
 use epitome::compactors::managed::{CompactionService, ServiceRequest};
 use epitome::std::message::Message;
 
-use crate::support::block_on;
+use crate::managed::support::block_on;
 
 /// Answers as a proxy does, which is asked for whole URLs, and gives what it was asked for.
 fn proxy(answers: &[&str]) -> (String, std::thread::JoinHandle<Vec<String>>) {
@@ -51,7 +51,7 @@ fn proxies_of_the_environment_are_used() {
     ]);
     let program = std::env::current_exe().unwrap();
     let mut child = Command::new(program);
-    child.args(["--exact", "proxy::asks_where_nobody_is", "--ignored"]);
+    child.args(["--exact", "managed::proxy::asks_where_nobody_is", "--ignored"]);
     for name in ["NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy", "REQUEST_METHOD"] {
         child.env_remove(name);
     }

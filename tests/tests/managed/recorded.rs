@@ -20,10 +20,10 @@ use epitome::std::message::{Message, Part};
 use epitome::std::wire::{Format, ReadOptions, convert, read};
 use serde_json::{Value, json};
 
-use crate::anthropic::client::post;
-use crate::openai::sessions::Chat;
-use crate::support::{append, block_on, compact, managed, open};
-use crate::{anthropic, openai};
+use crate::managed::anthropic::client::post;
+use crate::managed::openai::sessions::Chat;
+use crate::managed::support::{append, block_on, compact, managed, open};
+use crate::managed::{anthropic, openai};
 
 /// A model that binds no thinking.
 const UNBOUND: &str = "claude-opus-4-8";

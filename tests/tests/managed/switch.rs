@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use epitome::compactors::{DigestSummarizer, Managed};
 
-use crate::talk::{Talk, auto};
-use crate::{anthropic, openai};
+use crate::managed::talk::{Talk, auto};
+use crate::managed::{anthropic, openai};
 
 /// What one has sealed is never sent to the other; its text is. What it was sent before is known to the end, where the
 /// provider has written a text itself.

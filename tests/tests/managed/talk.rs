@@ -13,7 +13,7 @@ use epitome::std::session::{AgentSession, Tool};
 use epitome::std::wire::Loss;
 use serde_json::json;
 
-use crate::support::block_on;
+use crate::managed::support::block_on;
 
 /// The talk, which goes on with any client and compactor.
 pub(crate) struct Talk {

@@ -21,7 +21,7 @@ use epitome_tests::around::{Around, StoreWith};
 use futures::executor::block_on;
 use serde_json::json;
 
-use crate::support::{Scripted, Truncating, call, log, shown, texts};
+use crate::sessions::support::{Scripted, Truncating, call, log, shown, texts};
 
 /// What goes wrong, the first time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,7 +160,8 @@ fn a_provider_that_fails_after_the_answer_does_not_take_it_away() {
 #[test]
 fn a_provider_that_fails_after_the_answer_does_not_undo_a_compaction() {
     let store = Arc::new(MemoryStore::new());
-    let before = Agent::with_settings(crate::runs::settings(&store), Scripted::says("A long answer."));
+    let before =
+        Agent::with_settings(crate::sessions::runs::settings(&store), Scripted::says("A long answer."));
     let mut session = before.create_session(Some("s"), None);
     for _ in 0..20 {
         block_on(before.run(&mut session, "And then?", &RunOptions::default())).unwrap();
@@ -213,7 +214,8 @@ fn a_store_that_fails_once_between_calls_loses_nothing() {
             Ok(ModelResponse::new(vec![said]))
         });
         let as_store: Arc<dyn HistoryStore> = store.clone();
-        let settings = crate::runs::settings_over(&as_store).with_persistence(Persistence::PerModelCall);
+        let settings =
+            crate::sessions::runs::settings_over(&as_store).with_persistence(Persistence::PerModelCall);
         let agent = Agent::with_settings(settings, client)
             .with_tool_runner(|_| Box::pin(async { ToolOutput::new("paid") }));
         let mut session = agent.create_session(Some("s"), None);
@@ -244,7 +246,7 @@ fn a_model_and_a_store_that_fail_together_are_both_told() {
             _ => Err("a SECRET".into()),
         });
         let as_store: Arc<dyn HistoryStore> = store.clone();
-        let agent = Agent::with_settings(crate::runs::settings_over(&as_store), client)
+        let agent = Agent::with_settings(crate::sessions::runs::settings_over(&as_store), client)
             .with_tool_runner(|_| Box::pin(async { ToolOutput::new("paid") }));
         let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());
         let ended = match streams {
@@ -281,7 +283,7 @@ impl ChatClient for Panicking {
 #[test]
 fn a_client_that_panics_has_failed() {
     let store = Arc::new(MemoryStore::new());
-    let agent = Agent::with_settings(crate::runs::settings(&store), Panicking);
+    let agent = Agent::with_settings(crate::sessions::runs::settings(&store), Panicking);
     let mut session = agent.create_session(Some("s"), None);
     let error = block_on(agent.run(&mut session, "Hi", &RunOptions::default())).unwrap_err();
     assert!(matches!(error, RunError::Model(_)) && !format!("{error:?}").contains("SECRET"), "{error:?}");

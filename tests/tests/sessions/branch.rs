@@ -12,8 +12,8 @@ use epitome::std::run::{RunOptions, RunSettings, branch};
 use epitome::std::session::{AgentSession, SessionErrorKind};
 use futures::executor::block_on;
 
-use crate::runs::settings;
-use crate::support::{Scripted, log, shown};
+use crate::sessions::runs::settings;
+use crate::sessions::support::{Scripted, log, shown};
 
 fn talk(agent: &Agent, session: &mut AgentSession, turns: usize) {
     for turn in 0..turns {

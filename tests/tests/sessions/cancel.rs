@@ -19,7 +19,7 @@ use futures::StreamExt;
 use futures::executor::block_on;
 use futures::task::noop_waker;
 
-use crate::support::{Scripted, Truncating, call, log, shown, texts};
+use crate::sessions::support::{Scripted, Truncating, call, log, shown, texts};
 
 /// Polls a future at most `polls` times.
 pub(crate) fn drive<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
@@ -206,7 +206,7 @@ fn what_a_dropped_run_has_left_outlives_a_second_dropped_run() {
         let store = Arc::new(StoreWith::<Pauses>::default());
         let client = Scripted::says("Once upon a time").streaming();
         let agent = Agent::with_settings(
-            crate::runs::settings_over(&(store.clone() as Arc<dyn HistoryStore>)),
+            crate::sessions::runs::settings_over(&(store.clone() as Arc<dyn HistoryStore>)),
             client,
         );
         let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());

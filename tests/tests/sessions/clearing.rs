@@ -13,8 +13,8 @@ use epitome::std::run::{ModelResponse, Persistence, Run, RunEvent, RunOptions, R
 use epitome::std::session::AgentSession;
 use futures::executor::block_on;
 
-use crate::runs::settings_over;
-use crate::support::{Truncating, call, log, shown, texts};
+use crate::sessions::runs::settings_over;
+use crate::sessions::support::{Truncating, call, log, shown, texts};
 
 const LINE: &str = "the quick brown fox jumps over the lazy dog and then over the next one\n";
 const CLEARING: ToolResultClearing<'static> = ToolResultClearing::new().keep(1);

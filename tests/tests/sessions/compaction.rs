@@ -21,8 +21,8 @@ use epitome::std::session::{AgentSession, SessionError, SessionErrorKind};
 use epitome::std::wire::ContextOverflow;
 use futures::executor::block_on;
 
-use crate::runs::settings;
-use crate::support::{Failing, Truncating, call, log, shown, texts};
+use crate::sessions::runs::settings;
+use crate::sessions::support::{Failing, Truncating, call, log, shown, texts};
 
 const LONG: &str = "the quick brown fox jumps over the lazy dog and then over the next one, again and again";
 

@@ -31,7 +31,7 @@ use epitome::std::session::{AgentSession, SessionError};
 use futures::executor::block_on;
 use serde_json::json;
 
-use crate::support::{Scripted, log, texts};
+use crate::sessions::support::{Scripted, log, texts};
 
 mod order;
 

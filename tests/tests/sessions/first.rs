@@ -12,8 +12,8 @@ use epitome::std::message::Message;
 use epitome::std::run::{Run, RunOptions};
 use futures::executor::block_on;
 
-use crate::runs::settings;
-use crate::support::Scripted;
+use crate::sessions::runs::settings;
+use crate::sessions::support::Scripted;
 
 /// A compactor that leaves nothing before its summary. Where the provider wants the user first, the summary is told in the user's role,
 /// and no message is invented; in any case the request is legal.

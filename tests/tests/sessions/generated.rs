@@ -17,8 +17,8 @@ use epitome_tests::cases::{Census, check};
 use futures::executor::block_on;
 use proptest::prelude::*;
 
-use crate::runs::settings_over;
-use crate::support::{Truncating, call, log, shown, texts};
+use crate::sessions::runs::settings_over;
+use crate::sessions::support::{Truncating, call, log, shown, texts};
 
 /// Keeps instructions, the first and the last request, and all from the model's last message on. The rest becomes one
 /// message. Counts how often it was called.

@@ -18,10 +18,10 @@ use epitome::std::run::{Compactions, RunEvent, RunOptions};
 use epitome::std::session::{AgentSession, SessionError, SessionErrorKind};
 use futures::executor::block_on;
 
-use crate::runs::settings;
-use crate::steering::{LIMIT, auto};
-use crate::strict::compactions;
-use crate::support::{Scripted, shown};
+use crate::sessions::runs::settings;
+use crate::sessions::steering::{LIMIT, auto};
+use crate::sessions::strict::compactions;
+use crate::sessions::support::{Scripted, shown};
 
 /// What a hook of the tests does.
 #[derive(Debug, Default)]

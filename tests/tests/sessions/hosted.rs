@@ -14,9 +14,9 @@ use epitome::std::run::{ModelResponse, RunOptions};
 use epitome::std::wire::ContextOverflow;
 use futures::executor::block_on;
 
-use crate::runs::settings;
-use crate::strict::{WINDOW, compactions};
-use crate::support::Scripted;
+use crate::sessions::runs::settings;
+use crate::sessions::strict::{WINDOW, compactions};
+use crate::sessions::support::Scripted;
 
 /// The model searches in each of two hundred runs: a call, its result and the answer in one message. Nothing overflows, each request is
 /// legal, results are cleared before groups go, and no call is ever without its result.

@@ -23,7 +23,7 @@ use epitome::std::wire::{ContextOverflow, Format, ReadOptions, convert_continued
 use futures::executor::block_on;
 use futures::{FutureExt, StreamExt};
 
-use crate::support::{Scripted, call, shown, texts};
+use crate::sessions::support::{Scripted, call, shown, texts};
 
 /// A session of which the service keeps what was said up to `r1`.
 fn session() -> AgentSession {

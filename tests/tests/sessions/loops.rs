@@ -23,8 +23,8 @@ use futures::executor::block_on;
 use futures::future::join;
 use futures::{FutureExt, StreamExt};
 
-use crate::runs::settings;
-use crate::support::{Failing, Scripted, Truncating, call, listen, log, texts};
+use crate::sessions::runs::settings;
+use crate::sessions::support::{Failing, Scripted, Truncating, call, listen, log, texts};
 
 fn with_tools(store: &Arc<MemoryStore>, client: &Scripted) -> Agent {
     Agent::with_settings(settings(store), client.clone()).with_tool_runner(|call| {

@@ -11,7 +11,7 @@ use epitome::std::session::AgentSession;
 use futures::executor::block_on;
 use futures::future::join_all;
 
-use crate::support::{Scripted, shown, texts};
+use crate::sessions::support::{Scripted, shown, texts};
 
 const SESSIONS: usize = 1_000;
 const RUNS: usize = 10;

@@ -12,9 +12,9 @@ use epitome::std::run::{RunOptions, RunSettings, compact};
 use epitome::std::session::AgentSession;
 use futures::executor::block_on;
 
-use crate::compaction::{auto, compacted, fill, talk};
-use crate::runs::settings;
-use crate::support::Truncating;
+use crate::sessions::compaction::{auto, compacted, fill, talk};
+use crate::sessions::runs::settings;
+use crate::sessions::support::Truncating;
 
 /// The size of the request in which the first compaction was made, and the sizes of all requests.
 fn sizes(settings: &RunSettings, runs: usize) -> (Option<usize>, Vec<u64>) {

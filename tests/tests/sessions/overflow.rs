@@ -18,9 +18,9 @@ use epitome_tests::around::{Pauses, StoreWith, pause};
 use futures::StreamExt;
 use futures::executor::block_on;
 
-use crate::runs::{settings, settings_over};
-use crate::strict::{Strict, WINDOW, agent, compaction, compactions, talk};
-use crate::support::{Truncating, call, log, texts};
+use crate::sessions::runs::{settings, settings_over};
+use crate::sessions::strict::{Strict, WINDOW, agent, compaction, compactions, talk};
+use crate::sessions::support::{Truncating, call, log, texts};
 
 /// What the service counts is three times what the agent does, and the first request of all is too long already.
 #[test]
@@ -226,10 +226,11 @@ fn a_run_that_is_dropped_while_it_is_refused_can_be_made_again() {
             let options = RunOptions::default().with_run_token("t");
             let question = "And where is the key?";
             let done = match streams {
-                true => {
-                    crate::cancel::drive(agent.run_stream(&mut session, question, &options).finish(), polls)
-                }
-                false => crate::cancel::drive(agent.run(&mut session, question, &options), polls),
+                true => crate::sessions::cancel::drive(
+                    agent.run_stream(&mut session, question, &options).finish(),
+                    polls,
+                ),
+                false => crate::sessions::cancel::drive(agent.run(&mut session, question, &options), polls),
             };
             let is_done = done.map(Result::unwrap).is_some();
             if is_done {

@@ -16,7 +16,7 @@ use epitome::std::run::{ModelResponse, Point, RunEvent, RunOptions, RunSettings}
 use epitome::std::session::AgentSession;
 use futures::executor::block_on;
 
-use crate::support::Scripted;
+use crate::sessions::support::Scripted;
 
 /// A model that reports what it is told to report.
 fn model(reports: &Arc<AtomicU64>) -> Scripted {

@@ -17,8 +17,8 @@ use epitome::std::session::AgentSession;
 use futures::executor::block_on;
 use serde_json::json;
 
-use crate::strict::compactions;
-use crate::support::{Scripted, texts};
+use crate::sessions::strict::compactions;
+use crate::sessions::support::{Scripted, texts};
 
 const FACTS: usize = 50;
 

@@ -14,7 +14,7 @@ use epitome::std::run::{
 use epitome::std::session::AgentSession;
 use futures::executor::block_on;
 
-use crate::support::{call, log, shown, texts};
+use crate::sessions::support::{call, log, shown, texts};
 
 pub(crate) fn settings(store: &Arc<MemoryStore>) -> RunSettings {
     settings_over(&(store.clone() as Arc<dyn HistoryStore>))

@@ -16,7 +16,7 @@ use epitome_tests::around::{Pauses, StoreWith, pause};
 use futures::executor::block_on;
 use futures::task::noop_waker;
 
-use crate::support::{Scripted, log};
+use crate::sessions::support::{Scripted, log};
 
 /// Where a provider stands: one before the history is told of the answer after that has stored.
 #[derive(Clone, Copy)]

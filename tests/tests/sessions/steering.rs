@@ -17,10 +17,10 @@ use epitome::std::session::AgentSession;
 use futures::StreamExt;
 use futures::executor::block_on;
 
-use crate::hooks::Steering;
-use crate::runs::settings;
-use crate::strict::compactions;
-use crate::support::{Failing, Scripted, log, shown, texts};
+use crate::sessions::hooks::Steering;
+use crate::sessions::runs::settings;
+use crate::sessions::strict::compactions;
+use crate::sessions::support::{Failing, Scripted, log, shown, texts};
 
 pub(crate) const LIMIT: u64 = 4_000;
 

@@ -12,7 +12,7 @@ use epitome::std::session::AgentSession;
 use epitome::std::wire::context_overflow;
 use futures::executor::block_on;
 
-use crate::support::{Scripted, Truncating};
+use crate::sessions::support::{Scripted, Truncating};
 
 pub(crate) const WINDOW: u64 = 4_000;
 const ANSWER: &str = "It is the third door on the left, and the key is under the mat. ";

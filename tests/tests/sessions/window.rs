@@ -10,9 +10,9 @@ use epitome::std::run::{RunEvent, RunOptions};
 use epitome::std::session::AgentSession;
 use futures::executor::block_on;
 
-use crate::runs::settings;
-use crate::strict::{Strict, WINDOW, agent, compaction, compactions, talk};
-use crate::support::log;
+use crate::sessions::runs::settings;
+use crate::sessions::strict::{Strict, WINDOW, agent, compaction, compactions, talk};
+use crate::sessions::support::log;
 
 /// Nothing but the model's figures are configured: no trigger, no window, no counter.
 #[test]

@@ -10,8 +10,8 @@ use epitome::std::run::{Delta, ModelResponse, Persistence, Run, RunOptions, RunS
 use epitome::std::session::AgentSession;
 use futures::executor::block_on;
 
-use crate::runs::settings_over;
-use crate::support::{log, texts};
+use crate::sessions::runs::settings_over;
+use crate::sessions::support::{log, texts};
 
 fn options(token: &str) -> RunOptions {
     RunOptions::default().with_run_token(token)

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::client::post;
 use super::{KEY, MODEL, service};
-use crate::support::{block_on, case, compact, managed, shown, ten_turns};
+use crate::managed::support::{block_on, case, compact, managed, shown, ten_turns};
 
 /// A service to which this happens, request by request.
 fn failing(faults: &str) -> AnthropicCompaction {
@@ -105,7 +105,7 @@ fn a_dropped_future_leaves_the_history_as_it_was() {
             assert!(matches!(select(compacting, soon).await, Either::Right(_)), "it hangs");
         }
         assert_eq!(shown(&history, &store).await, before);
-        let (outcome, _) = compact(&mut history, &crate::support::managed(service())).await;
+        let (outcome, _) = compact(&mut history, &crate::managed::support::managed(service())).await;
         assert!(matches!(outcome, Ok(CompactionOutcome::Compacted(_))), "{outcome:?}");
     });
 }

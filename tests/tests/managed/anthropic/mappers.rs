@@ -8,7 +8,7 @@ use epitome::compactors::managed::anthropic::{
 use serde_json::{Value, json};
 
 use super::client::{answered, empty, post, push, user};
-use crate::support::block_on;
+use crate::managed::support::block_on;
 
 /// A conversation and what was done to it.
 struct Talk {

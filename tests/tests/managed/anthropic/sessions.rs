@@ -17,7 +17,7 @@ use epitome::std::wire::{Format, ReadOptions, convert, read};
 use serde_json::{Value, json};
 
 use super::{KEY, MODEL, base, service};
-use crate::talk::{Talk, auto};
+use crate::managed::talk::{Talk, auto};
 
 /// Speaks Messages.
 #[derive(Clone)]

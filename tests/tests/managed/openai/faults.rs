@@ -24,8 +24,8 @@ use futures::future::{Either, select};
 
 use super::sessions::Chat;
 use super::{KEY, service};
-use crate::support::{append, block_on, case, compact, managed, open, shown, ten_turns};
-use crate::talk::{Talk, auto};
+use crate::managed::support::{append, block_on, case, compact, managed, open, shown, ten_turns};
+use crate::managed::talk::{Talk, auto};
 
 /// A service to which this happens, request by request.
 fn failing(faults: &str) -> OpenAiCompaction {
@@ -143,7 +143,7 @@ fn a_service_that_does_not_answer_is_left_in_time() {
 fn a_wrong_key_is_not_told() {
     block_on(async {
         for key in ["sk-wrong-1234", "sk-wrong-1234\n"] {
-            let at = format!("{}/openai/v1", crate::support::server());
+            let at = format!("{}/openai/v1", crate::managed::support::server());
             let service = OpenAiCompaction::new(key.into()).unwrap().with_base_url(&at);
             let error = service.compact(&ServiceRequest::new(&[&Message::user("Hi")])).await.unwrap_err();
             assert_eq!(error.kind(), &ServiceErrorKind::Authentication);

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::service;
 use super::sessions::Chat;
-use crate::support::{block_on, case, managed};
-use crate::talk::{Talk, auto, text};
+use crate::managed::support::{block_on, case, managed};
+use crate::managed::talk::{Talk, auto, text};
 
 /// What a request begins with, and goes on from.
 #[derive(Debug, PartialEq)]

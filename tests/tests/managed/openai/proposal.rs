@@ -10,8 +10,8 @@ use epitome::std::compaction::AutoCompaction;
 
 use super::KEY;
 use super::sessions::Chat;
-use crate::support::server;
-use crate::talk::Talk;
+use crate::managed::support::server;
+use crate::managed::talk::Talk;
 
 #[test]
 fn openai_compacts_as_the_agents_default() {

@@ -21,8 +21,8 @@ use epitome::std::wire::{Format, ReadOptions, read, session_forgotten};
 use serde_json::{Value, json};
 
 use super::{KEY, service};
-use crate::support::{block_on, case, managed, server};
-use crate::talk::{Talk, auto};
+use crate::managed::support::{block_on, case, managed, server};
+use crate::managed::talk::{Talk, auto};
 
 /// Speaks Responses.
 #[derive(Clone)]

@@ -15,7 +15,7 @@ use epitome::std::run::ModelResponse;
 use epitome::std::session::{MessageFilter, SessionError};
 
 use super::{agent, run};
-use crate::support::{Scripted, log, texts};
+use crate::sessions::support::{Scripted, log, texts};
 
 #[test]
 fn example_4_filters_by_source() {

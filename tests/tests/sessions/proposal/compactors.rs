@@ -17,7 +17,7 @@ use epitome::std::session::{AgentSession, SessionError, SessionErrorKind, State}
 use futures::executor::block_on;
 use serde_json::Map;
 
-use crate::support::{Scripted, call, texts};
+use crate::sessions::support::{Scripted, call, texts};
 
 /// `TruncationCompactor`: system messages, `int(older * kept / 4)` of the older ones, and the newest pairs.
 fn truncation(preserve_recent: usize, kept_quarters: usize) -> MessagesCompactor {

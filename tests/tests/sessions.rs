@@ -30,6 +30,6 @@ mod runs;
 mod states;
 mod steering;
 mod strict;
-mod support;
+pub(crate) mod support;
 mod window;
 mod written;
