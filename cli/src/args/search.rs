@@ -35,7 +35,7 @@ pub(crate) struct SearchArgs {
     /// The most messages to show, the nearest ones
     #[arg(long, value_name = "N", default_value = "8")]
     pub(crate) limit: NonZeroUsize,
-    /// The most tokens to show
+    /// The most tokens to show; --json shows all of each piece
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     pub(crate) tokens: u32,
     /// Report as JSON

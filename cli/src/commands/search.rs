@@ -71,6 +71,11 @@ pub(crate) fn run(args: &SearchArgs) -> Result<ExitCode> {
 
 /// Searches, or reads messages by their numbers.
 pub(crate) fn answer(args: &SearchArgs) -> Result<Answer> {
+    if args.age.is_some() && args.scope.store().is_some() {
+        return Err(Failure::input(
+            "--age is of sessions of agents: the sessions of a store are not told by their times",
+        ));
+    }
     let archive = Archive::open(&args.scope)?;
     let mut redactor = Redactor::new(&args.redact)?;
     let (shown, about) = match args.messages {

@@ -183,6 +183,8 @@ fn the_sessions_of_a_store_are_served_without_its_secrets() {
     // Nothing that is not seen comes to a model.
     assert!(!found.contains('\u{e0041}'), "{found}");
     assert!(client.ok("list_sessions", json!({})).contains("one"));
+    let error = client.fails("recall_history", json!({"query": "token", "age": "1h"}));
+    assert!(error.contains("--age is of sessions of agents"), "{error}");
     let preview = client.ok("preview_compaction", json!({"session": "one", "keep": "30%"}));
     assert!(preview.contains("tokens"), "{preview}");
     assert!(client.fails("session_stats", json!({"session": "one"})).contains("list_sessions has the sizes"));
