@@ -11,16 +11,20 @@
 //! ```
 
 mod log2;
+mod sentences;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod updates;
 mod words;
 
 use std::collections::HashMap;
 
 use log2::log2;
+use sentences::for_each_sentence;
 
 pub use terms::for_each_term;
+pub use updates::{Update, UpdateIndex};
 
 /// Texts by the terms in them: how much each text says, and how near it is to a query.
 ///
