@@ -22,18 +22,19 @@ use crate::{Pipeline, Salience, ToolResultClearing, Truncation};
 /// assert_eq!(ChatPreset::new(Salience::new(worths)).name(), "chat");
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub struct ChatPreset<W> {
+pub struct ChatPreset<W, U = fn(&Draft<'_>) -> Vec<(u32, u32)>> {
     clearing: ToolResultClearing<'static>,
-    salience: Salience<W>,
+    salience: Salience<W, U>,
 }
 
-impl<W> ChatPreset<W>
+impl<W, U> ChatPreset<W, U>
 where
     W: Fn(&Draft<'_>) -> Vec<u64>,
+    U: Fn(&Draft<'_>) -> Vec<(u32, u32)>,
 {
     /// With the defaults of the clearing, and this choice of groups.
     #[must_use]
-    pub const fn new(salience: Salience<W>) -> Self {
+    pub const fn new(salience: Salience<W, U>) -> Self {
         Self { clearing: ToolResultClearing::new(), salience }
     }
 
@@ -45,9 +46,10 @@ where
     }
 }
 
-impl<W> Strategy for ChatPreset<W>
+impl<W, U> Strategy for ChatPreset<W, U>
 where
     W: Fn(&Draft<'_>) -> Vec<u64>,
+    U: Fn(&Draft<'_>) -> Vec<(u32, u32)>,
 {
     fn name(&self) -> &'static str {
         "chat"

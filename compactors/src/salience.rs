@@ -2,7 +2,8 @@
 
 use core::cmp::Reverse;
 use core::fmt;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::vec;
 use std::vec::Vec;
 
 use epitome_core::{Draft, GroupKind, Protection, Strategy, Turn, Verdict};
@@ -12,7 +13,7 @@ use crate::Truncation;
 /// Fills the goal with the groups of the highest worth.
 ///
 /// *Keeps*: the newest turns, in at most a quarter of the room; then the groups of the highest worth, of equal ones the newest, each
-/// step with its request; summaries; and what [`Protection`] names. *Drops*: the other groups, whole. One that is too large is passed
+/// step with its request, and each group that a newer one updates with that one; summaries; and what [`Protection`] names. *Drops*: the other groups, whole. One that is too large is passed
 /// over. *Cost*: one sort of the groups. *Stable prefix*: up to the first group that it drops, which is usually in the second
 /// turn. Without a goal, and where all else was not enough, it does what its [`Truncation`] does.
 ///
@@ -30,8 +31,9 @@ use crate::Truncation;
 /// assert_eq!(short_ones.name(), "salience");
 /// ```
 #[derive(Clone, Copy)]
-pub struct Salience<W> {
+pub struct Salience<W, U = fn(&Draft<'_>) -> Vec<(u32, u32)>> {
     worths: W,
+    updates: U,
     truncation: Truncation,
 }
 
@@ -39,9 +41,26 @@ impl<W> Salience<W>
 where
     W: Fn(&Draft<'_>) -> Vec<u64>,
 {
-    /// With the worth of each group of a draft's index, in their order; a group without any has 0.
+    /// With the worth of each group of a draft's index, in their order; a group without any has 0. No group updates another.
     pub fn new(worths: W) -> Self {
-        Self { worths, truncation: Truncation::new() }
+        Self { worths, updates: |_| Vec::new(), truncation: Truncation::new() }
+    }
+}
+
+impl<W, U> Salience<W, U>
+where
+    W: Fn(&Draft<'_>) -> Vec<u64>,
+    U: Fn(&Draft<'_>) -> Vec<(u32, u32)>,
+{
+    /// Which groups a newer one updates: pairs of leaders, the older one first. The older group stays only if the newer one does, so
+    /// that no value is shown without the one that has replaced it. A newer group that is not shown is no condition.
+    #[must_use]
+    pub fn updates<V>(self, updates: V) -> Salience<W, V>
+    where
+        V: Fn(&Draft<'_>) -> Vec<(u32, u32)>,
+    {
+        let Self { worths, truncation, .. } = self;
+        Salience { worths, updates, truncation }
     }
 
     /// The groups it protects, the number of newest turns, and the rule without a goal.
@@ -52,15 +71,16 @@ where
     }
 }
 
-impl<W> fmt::Debug for Salience<W> {
+impl<W, U> fmt::Debug for Salience<W, U> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Salience").field("truncation", &self.truncation).finish_non_exhaustive()
     }
 }
 
-impl<W> Strategy for Salience<W>
+impl<W, U> Strategy for Salience<W, U>
 where
     W: Fn(&Draft<'_>) -> Vec<u64>,
+    U: Fn(&Draft<'_>) -> Vec<(u32, u32)>,
 {
     fn name(&self) -> &'static str {
         "salience"
@@ -85,12 +105,7 @@ const NEWEST_SHARE: u64 = 4;
 struct Candidate {
     leader: u32,
     turn: Turn,
-    tokens: u64,
     worth: u64,
-    /// Whether it is a request: it is paid for only once.
-    is_request: bool,
-    /// The request that stays as long as it does.
-    request: Option<u32>,
 }
 
 /// Candidates, and what stays in any case.
@@ -98,43 +113,42 @@ struct Candidate {
 struct Survey {
     candidates: Vec<Candidate>,
     always: u64,
-    /// Requests that nothing has brought yet, with their tokens.
+    /// Candidates that nothing has brought yet, with their tokens.
     unpaid: HashMap<u32, u64>,
+    /// By leader, the groups that stay as long as it does: the request of a step, and the groups that update it.
+    needs: HashMap<u32, Vec<u32>>,
+    /// The groups that update what stays in any case.
+    for_always: Vec<u32>,
 }
 
-impl<W> Salience<W>
+impl<W, U> Salience<W, U>
 where
     W: Fn(&Draft<'_>) -> Vec<u64>,
+    U: Fn(&Draft<'_>) -> Vec<(u32, u32)>,
 {
     /// Drops what has no room.
     fn fill(&self, draft: &mut Draft<'_>, goal: u64) {
-        let Survey { mut candidates, always, mut unpaid } = self.survey(draft);
-        let mut chosen = HashSet::new();
-        let mut take = |candidate: &Candidate, room: &mut u64| {
-            let request = if candidate.is_request { Some(candidate.leader) } else { candidate.request };
-            let own = if candidate.is_request { 0 } else { candidate.tokens };
-            let needs = request.and_then(|request| unpaid.get(&request)).copied().unwrap_or(0);
-            let Some(left) = room.checked_sub(own.saturating_add(needs)) else { return false };
-            *room = left;
-            chosen.insert(candidate.leader);
-            request.map(|request| unpaid.remove(&request));
-            true
-        };
-        let mut room = goal.saturating_sub(always);
+        let mut survey = self.survey(draft);
+        let mut room = goal.saturating_sub(survey.always);
+        // What cannot go is shown with what updates it, the newest first.
+        let mut newer = core::mem::take(&mut survey.for_always);
+        newer.sort_unstable();
+        for leader in newer.into_iter().rev() {
+            survey.take(leader, &mut room);
+        }
         let newest = Turn(draft.index().turn().0.saturating_add(1).saturating_sub(self.truncation.recent()));
         let mut for_newest = room / NEWEST_SHARE;
         let before = for_newest;
         let mut rest = Vec::new();
-        candidates.reverse();
-        for candidate in candidates {
-            if candidate.turn < newest || !take(&candidate, &mut for_newest) {
+        for candidate in core::mem::take(&mut survey.candidates).into_iter().rev() {
+            if candidate.turn < newest || !survey.take(candidate.leader, &mut for_newest) {
                 rest.push(candidate);
             }
         }
         room = room.saturating_sub(before.saturating_sub(for_newest));
         rest.sort_by_key(|candidate| Reverse((candidate.worth, candidate.leader)));
-        rest.retain(|candidate| !take(candidate, &mut room));
-        for candidate in rest.iter().filter(|candidate| !chosen.contains(&candidate.leader)) {
+        rest.retain(|candidate| !survey.take(candidate.leader, &mut room));
+        for candidate in rest.iter().filter(|candidate| survey.unpaid.contains_key(&candidate.leader)) {
             let _ = draft.drop_group(candidate.leader);
         }
     }
@@ -142,33 +156,55 @@ where
     fn survey(&self, draft: &Draft<'_>) -> Survey {
         let worths = (self.worths)(draft);
         let (mut survey, mut request) = (Survey::default(), None);
+        for (older, newer) in (self.updates)(draft) {
+            survey.needs.entry(older).or_default().push(newer);
+        }
         for (at, group) in draft.index().groups().enumerate() {
             if draft.verdict(&group) != Verdict::Keep {
                 continue;
             }
-            let tokens = draft.tokens_left(&group);
+            let (leader, tokens) = (group.leader(), draft.tokens_left(&group));
             let is_free = draft.is_candidate(&group) && group.kind() != GroupKind::Summary;
             if group.is_request() {
-                request = Some(group.leader());
-                if is_free {
-                    survey.unpaid.insert(group.leader(), tokens);
-                }
+                request = Some(leader);
             }
             let own = request.filter(|_| group.is_step());
             if is_free {
-                survey.candidates.push(Candidate {
-                    leader: group.leader(),
-                    turn: group.turn(),
-                    tokens,
-                    worth: worths.get(at).copied().unwrap_or(0),
-                    is_request: group.is_request(),
-                    request: own,
-                });
+                survey.unpaid.insert(leader, tokens);
+                survey.needs.entry(leader).or_default().extend(own);
+                let worth = worths.get(at).copied().unwrap_or(0);
+                survey.candidates.push(Candidate { leader, turn: group.turn(), worth });
             } else {
                 let brought = own.and_then(|request| survey.unpaid.remove(&request)).unwrap_or(0);
                 survey.always = survey.always.saturating_add(tokens).saturating_add(brought);
+                let newer = survey.needs.get(&leader).into_iter().flatten();
+                survey.for_always.extend(newer);
             }
         }
         survey
+    }
+}
+
+impl Survey {
+    /// Keeps a group with all that it needs, if there is room for what of it is not kept yet, and says so.
+    fn take(&mut self, leader: u32, room: &mut u64) -> bool {
+        let (mut found, mut tokens, mut next) = (vec![leader], 0_u64, 0);
+        while let Some(group) = found.get(next).copied() {
+            next = next.saturating_add(1);
+            tokens = tokens.saturating_add(self.unpaid.get(&group).copied().unwrap_or(0));
+            if tokens > *room {
+                return false;
+            }
+            for need in self.needs.get(&group).into_iter().flatten() {
+                if self.unpaid.contains_key(need) && !found.contains(need) {
+                    found.push(*need);
+                }
+            }
+        }
+        *room = room.saturating_sub(tokens);
+        for group in found {
+            self.unpaid.remove(&group);
+        }
+        true
     }
 }

@@ -14,19 +14,23 @@ mod bm25;
 mod log2;
 mod once;
 mod record;
+mod sentences;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod updates;
 mod words;
 
 use std::collections::HashMap;
 
 use bm25::Bm25;
 use log2::log2;
+use sentences::for_each_sentence;
 
 pub use once::{Hit, Search};
 pub use record::{RECALL, Record, nearest_piece, said};
 pub use terms::for_each_term;
+pub use updates::{Update, UpdateIndex};
 
 /// Texts by the terms in them: how much each text says, and how near it is to a query.
 ///

@@ -245,7 +245,8 @@ fn clear() -> impl Strategy<Value = Spec> {
 }
 
 fn salience() -> impl Strategy<Value = Spec> {
-    (0..4_u32).prop_map(|recent| Spec::Salience { recent })
+    let updates = prop_oneof![1 => Just(0), 2 => 1..5_u32];
+    (0..4_u32, updates).prop_map(|(recent, updates)| Spec::Salience { recent, updates })
 }
 
 fn ledger() -> impl Strategy<Value = Spec> {

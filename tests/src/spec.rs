@@ -28,10 +28,12 @@ pub enum Spec {
     },
     /// `newest`: truncation that fills the goal from the newest group on.
     Newest,
-    /// `salience recent=2`: the worth of a group is what [`worth`] says.
+    /// `salience recent=2 updates=3`: the worth of a group is what [`worth`] says.
     Salience {
         /// How many of the newest turns come first.
         recent: u32,
+        /// So many turns later a group is updated, as [`is_updated`] says; 0: none is.
+        updates: u32,
     },
     /// `ledger share=15`
     Ledger {
@@ -188,11 +190,12 @@ impl Spec {
                     .strength(*strength),
             ),
             Self::Newest => use_it(&NewestFirst::new()),
-            Self::Salience { recent } => {
+            Self::Salience { recent, updates } => {
                 let worths = |draft: &Draft<'_>| {
                     draft.index().groups().map(|group| worth(group.turn().0, group.is_request())).collect()
                 };
-                use_it(&Salience::new(worths).truncation(Truncation::new().preserve_recent(*recent)));
+                let made = Salience::new(worths).truncation(Truncation::new().preserve_recent(*recent));
+                use_it(&made.updates(|draft| updated(draft, *updates)));
             }
             Self::Ledger { share } => use_it(&Ledger::new().share(*share)),
             Self::Window { window, first_user } => {
@@ -238,6 +241,20 @@ impl Spec {
 #[must_use]
 pub fn worth(turn: u32, is_request: bool) -> u64 {
     (u64::from(turn) * 7 + u64::from(is_request) * 3) % 5
+}
+
+/// Whether a group of the turn `newer` updates one of the turn `older`: all of every other turn are updated so many turns later.
+#[must_use]
+pub const fn is_updated(older: u32, newer: u32, turns: u32) -> bool {
+    turns > 0 && older.is_multiple_of(2) && older + turns == newer
+}
+
+/// The leaders of all that are updated, each with all that update it.
+fn updated(draft: &Draft<'_>, turns: u32) -> Vec<(u32, u32)> {
+    let groups = || draft.index().groups();
+    let pairs = groups().flat_map(|older| groups().map(move |newer| (older, newer)));
+    let pairs = pairs.filter(|(older, newer)| is_updated(older.turn().0, newer.turn().0, turns));
+    pairs.map(|(older, newer)| (older.leader(), newer.leader())).collect()
 }
 
 impl Strategy for Spec {
@@ -293,7 +310,8 @@ impl fmt::Display for Spec {
                 )
             }
             Self::Newest => f.write_str("newest"),
-            Self::Salience { recent } => write!(f, "salience recent={recent}"),
+            Self::Salience { recent, updates: 0 } => write!(f, "salience recent={recent}"),
+            Self::Salience { recent, updates } => write!(f, "salience recent={recent} updates={updates}"),
             Self::Ledger { share } => write!(f, "ledger share={share}"),
             Self::Window { window, first_user } => {
                 match window {
@@ -348,7 +366,7 @@ impl FromStr for Spec {
         let mut spec = match words.next() {
             Some("truncate") => Self::truncate(),
             Some("newest") => Self::Newest,
-            Some("salience") => Self::Salience { recent: 2 },
+            Some("salience") => Self::Salience { recent: 2, updates: 0 },
             Some("ledger") => Self::Ledger { share: 15 },
             Some("window") => Self::window(Window::Goal),
             Some("clear") => Self::clear(),
@@ -374,7 +392,8 @@ impl Spec {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         let number = || value.parse::<u32>().map_err(|error| format!("{word}: {error}"));
         match (self, name) {
-            (Self::Truncate { recent, .. } | Self::Salience { recent }, "recent") => *recent = number()?,
+            (Self::Truncate { recent, .. } | Self::Salience { recent, .. }, "recent") => *recent = number()?,
+            (Self::Salience { updates, .. }, "updates") => *updates = number()?,
             (Self::Truncate { system, .. }, "system") => *system = value == "all",
             (Self::Truncate { strength, .. }, "strength") => {
                 *strength = match value {

@@ -158,7 +158,9 @@ fn made(stage: &Stage, texts: &Arc<Texts>) -> Box<dyn Strategy + Send + Sync> {
         }
         table::SALIENCE | table::CHAT => {
             let (texts, near) = (Arc::clone(texts), stage.switch("near-request") != Some(false));
+            let newer = Arc::clone(&texts);
             let made = Salience::new(move |draft: &Draft<'_>| texts.worths(draft, near));
+            let made = made.updates(move |draft: &Draft<'_>| newer.updates(draft));
             let made = made.truncation(truncation(stage));
             if stage.row.name == table::CHAT { Box::new(ChatPreset::new(made)) } else { Box::new(made) }
         }

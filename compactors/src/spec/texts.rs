@@ -8,13 +8,13 @@ use std::vec::Vec;
 
 use epitome_core::IndexedPart;
 use epitome_core::message::{PartView, Parts};
-use epitome_std::search::SearchIndex;
+use epitome_std::search::{SearchIndex, UpdateIndex};
 
 /// The knowledge of texts that the stages of a [`StrategySpec`](super::StrategySpec) need, because a strategy sees no text: made
 /// by [`StrategySpec::texts`](super::StrategySpec::texts), then shown all messages of an index in their order.
 ///
 /// For [`Supersede`](crate::Supersede): the tool and the arguments of the call of each result. Two results are about the same
-/// thing if both are equal. For [`Salience`](crate::Salience): a [`SearchIndex`] of the messages.
+/// thing if both are equal. For [`Salience`](crate::Salience): a [`SearchIndex`] of the messages, and an [`UpdateIndex`] of their texts.
 #[derive(Debug, Clone, Default)]
 pub struct Texts {
     things: Option<Things>,
@@ -37,8 +37,21 @@ struct Search {
     newest: HashMap<u64, u32>,
     /// By position, the hash of the text.
     hashes: Vec<u64>,
+    /// Each text and each result of a tool.
+    updates: UpdateIndex,
+    /// The places of these texts, in their order.
+    places: Vec<Place>,
     /// Room for the text of a message.
     text: String,
+}
+
+/// The place of a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) position: u32,
+    pub(super) ordinal: u32,
+    /// Whether it is the result of a tool.
+    pub(super) is_result: bool,
 }
 
 impl Texts {
@@ -72,6 +85,15 @@ impl Texts {
             }
         }
         weights
+    }
+
+    /// The places of texts of which a sentence is updated, each with that of the newest text that does so and may.
+    pub(super) fn updated(&self, may_update: impl Fn(Place) -> bool) -> Vec<(Place, Place)> {
+        let Some(search) = &self.search else { return Vec::new() };
+        let place = |text: usize| search.places.get(text).copied();
+        let updates = search.updates.updates(|text| place(text).is_some_and(&may_update));
+        let places = updates.into_iter().map(|update| Some((place(update.older)?, place(update.newer)?)));
+        places.flatten().collect()
     }
 
     /// By position, how near each message is to the one at `position`; empty where no search was asked for.
@@ -116,6 +138,23 @@ impl Search {
         text.clear();
         write(message, &mut text);
         self.add(&text);
+        let mut ordinal = 0_u32;
+        message.for_each_part(&mut |part| {
+            let mut add = |own: &str, is_result| {
+                self.updates.add(own);
+                self.places.push(Place { position, ordinal, is_result });
+            };
+            match part {
+                PartView::Text(own) => add(own, false),
+                PartView::ToolResult(result) => {
+                    text.clear();
+                    write(result.content, &mut text);
+                    add(&text, true);
+                }
+                _ => {}
+            }
+            ordinal = ordinal.saturating_add(1);
+        });
         self.text = text;
     }
 

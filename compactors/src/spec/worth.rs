@@ -1,10 +1,12 @@
-//! How much each group of a conversation is worth.
+//! How much each group of a conversation is worth, and which groups a newer one updates.
 
+use std::collections::{HashMap, HashSet};
 use std::vec::Vec;
 
-use epitome_core::{Draft, Group, PartKind};
+use epitome_core::{Draft, Group, GroupKind, PartKind, PartVerdict, Verdict};
 
 use super::Texts;
+use super::texts::Place;
 
 /// Nearness is worth so many times the rarity of terms, for each token.
 const NEARNESS: u64 = 200;
@@ -32,6 +34,25 @@ impl Texts {
         groups.map(|(at, group)| worth(draft, &group, &weights, near(at))).collect()
     }
 
+    /// The groups of a draft that a newer one updates, for [`Salience::updates`](crate::Salience::updates): a sentence of the newer one
+    /// is about the same thing and says something else ([`UpdateIndex`](epitome_std::search::UpdateIndex)).
+    ///
+    /// The words of users and the results of tools update others, as far as they are shown; those of the model repeat what others say.
+    #[must_use]
+    pub fn updates(&self, draft: &Draft<'_>) -> Vec<(u32, u32)> {
+        let shown = Shown::of(draft);
+        let updated = self.updated(|place| shown.updates(place));
+        let updated = updated.into_iter().filter(|(older, _)| shown.is_whole(*older));
+        let leaders = updated.filter_map(|(older, newer)| {
+            let [older, newer] = [older, newer].map(|place| shown.leader(place));
+            Some((older?, newer?)).filter(|(older, newer)| older != newer)
+        });
+        let mut leaders: Vec<(u32, u32)> = leaders.collect();
+        leaders.sort_unstable();
+        leaders.dedup();
+        leaders
+    }
+
     /// How near each group is to a request, with its neighbours.
     fn near_to(&self, draft: &Draft<'_>, request: &Group<'_>) -> Vec<u64> {
         let mut scores = Vec::new();
@@ -47,6 +68,49 @@ impl Texts {
             .map(|group| positions(&group).map(score).fold(0, u64::saturating_add))
             .collect();
         (0..own.len()).map(|at| with_neighbours(&own, at)).collect()
+    }
+}
+
+/// The places of texts that are shown, each with the leader of its group.
+struct Shown {
+    leaders: HashMap<u32, Leader>,
+    /// Results that are shortened, by position and ordinal.
+    shortened: HashSet<(u32, u32)>,
+}
+
+#[derive(Clone, Copy)]
+struct Leader {
+    leader: u32,
+    /// Whether its texts, but for results, are the model's.
+    is_of_model: bool,
+}
+
+impl Shown {
+    fn of(draft: &Draft<'_>) -> Self {
+        let (mut leaders, mut shortened) = (HashMap::new(), HashSet::new());
+        for group in draft.index().groups().filter(|group| draft.verdict(group) == Verdict::Keep) {
+            let is_of_model = group.is_step() || group.kind() == GroupKind::Summary;
+            let leader = Leader { leader: group.leader(), is_of_model };
+            leaders.extend(positions(&group).map(|position| (position, leader)));
+            if draft.is_shortened(&group) {
+                let parts = group.parts().filter(|part| draft.part_verdict(part) != PartVerdict::Keep);
+                shortened.extend(parts.map(|part| (part.position(), part.ordinal())));
+            }
+        }
+        Self { leaders, shortened }
+    }
+
+    fn leader(&self, place: Place) -> Option<u32> {
+        self.leaders.get(&place.position).map(|leader| leader.leader)
+    }
+
+    fn updates(&self, place: Place) -> bool {
+        let leader = self.leaders.get(&place.position);
+        self.is_whole(place) && leader.is_some_and(|leader| place.is_result || !leader.is_of_model)
+    }
+
+    fn is_whole(&self, place: Place) -> bool {
+        !self.shortened.contains(&(place.position, place.ordinal))
     }
 }
 

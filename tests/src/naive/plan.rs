@@ -163,12 +163,12 @@ impl Draft<'_> {
                 self.run_oldest(2);
                 self.squeeze();
             }
-            Spec::Salience { recent } => {
+            Spec::Salience { recent, updates } => {
                 match self.budget.goal() {
                     None => {
                         self.drop_share((self.naive.turn + 1).saturating_sub(*recent), Strength::Moderate)
                     }
-                    Some(goal) => self.salience(goal, *recent),
+                    Some(goal) => self.salience(goal, *recent, *updates),
                 }
                 self.run_oldest(*recent);
             }

@@ -3,8 +3,11 @@ use std::vec;
 use std::vec::Vec;
 
 use epitome_core::message::Role;
-use epitome_core::{Budget, Cell, IndexBuf, OpenCallTree, Outcome, Pass, Span, Tokens, plan};
+use epitome_core::{
+    Budget, Cell, Draft, IndexBuf, OpenCallTree, Outcome, Pass, Protection, Span, Tokens, Verdict, plan,
+};
 use epitome_std::message::{Message, Part, ToolCall, ToolResult};
+use proptest::prelude::*;
 
 use crate::StrategySpec;
 
@@ -138,4 +141,94 @@ fn a_request_is_open_while_the_model_waits_for_results() {
     let open = verdicts("salience:recent=0", &messages, 50);
     assert_eq!(open.chars().nth(2), Some('K'), "{open}");
     assert_eq!(open.chars().nth(4), Some('D'), "{open}");
+}
+
+#[test]
+fn a_value_is_not_kept_without_the_newer_one() {
+    // There is room for one message. The older one says more rare words, and would be it.
+    let older = "the staging proxy listens on port 8080 amber basil cedar";
+    let newer = "ok, the staging proxy listens on port 9090";
+    let kept = |newer: &str, goal| {
+        let texts = ["start", older, "ok go on", newer, "ok go on", "go on", "go on"];
+        let messages = dialogue(&texts, "well, go on");
+        let verdicts = verdicts("salience:recent=0:near-request=false", &messages, goal);
+        [2, 6].map(|at| verdicts.chars().nth(at).unwrap_or('-')).iter().collect::<String>()
+    };
+    assert_eq!((kept(newer, 40), kept(newer, 50)), ("DK".into(), "KK".into()));
+    assert_eq!(kept("ok, it rains in Lyon", 40), "KD");
+}
+
+#[test]
+fn what_the_model_says_updates_nothing() {
+    let said_again = "so the staging proxy listens on port 8080 then";
+    let mut messages = dialogue(&["start", "the staging proxy listens on port 8080", "a", "b", "c"], "yes");
+    messages.splice(5..6, [said(Role::Assistant, said_again)]);
+    let verdicts = verdicts("salience:recent=0:near-request=false", &messages, 60);
+    assert_eq!(verdicts.get(2..3), Some("K"), "{verdicts}");
+}
+
+/// Values of few things, among other words.
+fn facts() -> impl Strategy<Value = Vec<(bool, usize, u32, usize)>> {
+    proptest::collection::vec((any::<bool>(), 0_usize..4, 0_u32..3, 0_usize..30), 4..24)
+}
+
+proptest! {
+    #[test]
+    fn no_free_group_stays_without_what_updates_it(facts in facts(), goal in 40_u64..300) {
+        const THINGS: [&str; 4] =
+            ["our amber gate closes at", "发票的付款期限是每月的第", "the basil contract ends in year", "cedar pump runs with pressure"];
+        let text = |(_, thing, value, word): &(bool, usize, u32, usize)| {
+            std::format!("w{word} and so on. {} {value}.", THINGS.get(*thing).unwrap_or(&""))
+        };
+        let mut messages = vec![said(Role::User, "start"), said(Role::Assistant, "yes")];
+        for fact in &facts {
+            messages.push(said(if fact.0 { Role::User } else { Role::Assistant }, &text(fact)));
+        }
+        let spec: StrategySpec = "salience:recent=1".parse().unwrap();
+        let mut index = IndexBuf::<Vec<Span>, OpenCallTree>::new();
+        let mut texts = spec.texts();
+        for (position, message) in (0..).zip(&messages) {
+            index.push(message, Tokens(10)).unwrap();
+            texts.look_through(position, message);
+        }
+        let checked = texts.clone();
+        let budget = Budget::builder().window(4_000).trigger(2_000).goal(goal).build().unwrap();
+        let mut cells = vec![Cell::default(); index.view().cell_count()];
+        let made = Checked { strategy: spec.strategy(texts), texts: checked };
+        let _ = plan(index.view(), &budget, Pass::Manual, &made, &mut cells);
+    }
+}
+
+/// Looks at the verdicts of a strategy.
+struct Checked {
+    strategy: crate::MadeStrategy,
+    texts: crate::Texts,
+}
+
+impl epitome_core::Strategy for Checked {
+    fn name(&self) -> &'static str {
+        self.strategy.name()
+    }
+
+    fn protection(&self) -> Protection {
+        self.strategy.protection()
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        let updates = self.texts.updates(draft);
+        let free: Vec<u32> = draft
+            .index()
+            .groups()
+            .filter(|group| draft.is_candidate(group))
+            .map(|group| group.leader())
+            .collect();
+        self.strategy.plan(draft);
+        let verdict = |leader: u32| draft.index().group(leader).map(|group| draft.verdict(&group));
+        for (older, newer) in updates {
+            assert!(older < newer);
+            if free.contains(&older) && verdict(older) == Some(Verdict::Keep) {
+                assert_eq!(verdict(newer), Some(Verdict::Keep), "{older} {newer}");
+            }
+        }
+    }
 }

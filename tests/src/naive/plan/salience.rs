@@ -3,26 +3,33 @@
 use epitome_core::GroupKind;
 
 use super::{Draft, begins_turn};
-use crate::spec::worth;
+use crate::spec::{is_updated, worth};
 
 impl Draft<'_> {
-    /// The newest turns in a quarter of the room, then one group after another, the best of those that are left.
-    pub(super) fn salience(&mut self, goal: u64, recent: u32) {
+    /// What updates that which stays anyway; the newest turns in a quarter of the room; then one group after another, the best of those
+    /// that are left.
+    pub(super) fn salience(&mut self, goal: u64, recent: u32, updates: u32) {
         let free: Vec<usize> = (0..self.groups.len()).filter(|at| self.is_free(*at)).collect();
-        let mut kept: Vec<usize> =
+        let always: Vec<usize> =
             (0..self.groups.len()).filter(|at| !self.is_gone(*at) && !free.contains(at)).collect();
+        let mut kept = always.clone();
         self.bring_requests(&mut kept);
-        let always = self.size_of_all(&kept);
-        let room = goal.saturating_sub(always);
+        let most = goal.max(self.size_of_all(&kept));
+        for at in
+            free.iter().rev().filter(|at| always.iter().any(|older| self.updates(**at, *older, updates)))
+        {
+            self.try_to_keep(&mut kept, (*at, updates), most, &free);
+        }
+        let before = self.size_of_all(&kept);
         let newest = (self.naive.turn + 1).saturating_sub(recent);
         for at in free.iter().rev().filter(|at| self.groups[**at].turn >= newest) {
-            self.try_to_keep(&mut kept, *at, always + room / 4);
+            self.try_to_keep(&mut kept, (*at, updates), before + (most - before) / 4, &free);
         }
         let mut rest: Vec<usize> = free.iter().copied().filter(|at| !kept.contains(at)).collect();
         while !rest.is_empty() {
             let best = rest.iter().copied().max_by_key(|at| (self.worth_of(*at), *at)).expect("one is left");
             rest.retain(|at| *at != best);
-            self.try_to_keep(&mut kept, best, always + room);
+            self.try_to_keep(&mut kept, (best, updates), most, &free);
         }
         for at in free {
             if !kept.contains(&at) {
@@ -35,13 +42,28 @@ impl Draft<'_> {
         worth(self.groups[at].turn, begins_turn(self.first(at)))
     }
 
-    /// Keeps a group with its request if all that is kept then has at most so many tokens.
-    fn try_to_keep(&self, kept: &mut Vec<usize>, at: usize, most: u64) {
-        let mut with = kept.clone();
-        if !with.contains(&at) {
-            with.push(at);
+    fn updates(&self, newer: usize, older: usize, turns: u32) -> bool {
+        is_updated(self.groups[older].turn, self.groups[newer].turn, turns)
+    }
+
+    /// Keeps a group, with the requests of steps and what updates it and those, if all that is kept then has at most so many tokens.
+    fn try_to_keep(&self, kept: &mut Vec<usize>, (at, updates): (usize, u32), most: u64, free: &[usize]) {
+        let mut own = vec![at];
+        loop {
+            let before = own.len();
+            self.bring_requests(&mut own);
+            for newer in free {
+                if !own.contains(newer) && own.iter().any(|older| self.updates(*newer, *older, updates)) {
+                    own.push(*newer);
+                }
+            }
+            own.retain(|group| *group == at || !kept.contains(group));
+            if own.len() == before {
+                break;
+            }
         }
-        self.bring_requests(&mut with);
+        let mut with = kept.clone();
+        with.extend(own.into_iter().filter(|group| !kept.contains(group)));
         if self.size_of_all(&with) <= most {
             *kept = with;
         }
