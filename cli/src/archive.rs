@@ -1,6 +1,9 @@
 //! The sessions that can be searched and read: those that agents have left in the user's home, or those of a store.
 
+use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io::BufReader;
+use std::path::Path;
 use std::time::SystemTime;
 
 use epitome::core::Seq;
@@ -14,14 +17,9 @@ use crate::args::{ScopeArgs, StoreArgs};
 use crate::commands::session::store::{Missing, PAGE, Store, in_store, open, shown};
 use crate::commands::sessions::rfc3339;
 use crate::failure::{Failure, Result, code};
-use crate::sessions::{self, Found, Home, Project, Wanted, find, nothing};
-
-/// How much of a file is read at a time.
-const BUFFER_BYTES: usize = 1 << 20;
-
-/// How long a line may be, and how large a document that is read whole: see `commands::sessions`.
-const LINE_BYTES_MAX: usize = 32 << 20;
-const WHOLE_BYTES_MAX: u64 = 256 << 20;
+use crate::sessions::{
+    self, BUFFER_BYTES, Found, Home, LINE_BYTES_MAX, Project, WHOLE_BYTES_MAX, Wanted, find, nothing,
+};
 
 /// All sessions, the newest first; those of a store in the order of their ids.
 pub(crate) struct Archive {
@@ -69,7 +67,12 @@ impl Archive {
             let place = Place::Home { found, project: folder };
             Session { id, place }
         });
-        let sessions: Vec<_> = sessions.collect();
+        let mut sessions: Vec<_> = sessions.collect();
+        // A session that was continued in another file has its id there too; the name of a file, and its path, are another's less often.
+        let names: [fn(&Path) -> Option<&OsStr>; 2] = [Path::file_stem, |path| Some(path.as_os_str())];
+        for name in names {
+            rename_repeated(&mut sessions, name);
+        }
         match sessions.is_empty() {
             true => Err(Failure::new(code::VIOLATIONS, nothing(&homes, project))),
             false => Ok(Self { sessions, store: None }),
@@ -92,8 +95,7 @@ impl Archive {
         }
     }
 
-    /// The session with this id, or the only one whose id begins so. A file that a session was copied to has its id too: the
-    /// newest is meant.
+    /// The session with this id, or the only one whose id begins so.
     pub(crate) fn named(&self, wanted: &str) -> Result<&Session> {
         if let Some(session) = self.sessions.iter().find(|session| session.id == wanted) {
             return Ok(session);
@@ -110,30 +112,32 @@ impl Archive {
         }
     }
 
-    /// Calls `visit` with each message of a session and its number, in the order of the log or of the file, until it wants no
-    /// more. Branches, side chains and messages from before a compaction are among them. Returns how many lines could not be read:
+    /// Calls `visit` with each message of a session from the number `first` on and its number, in the order of the log or of the file, until
+    /// it wants no more. Branches, side chains and messages from before a compaction are among them. Returns how many lines could not be read:
     /// the last one of a session that is being written, for example.
     pub(crate) fn for_each(
         &self,
         session: &Session,
+        first: u64,
         visit: &mut dyn FnMut(u64, Message) -> Result<More>,
     ) -> Result<u64> {
         match (&session.place, &self.store) {
-            (Place::Home { found, .. }, _) => for_each_in_file(found, visit),
-            (Place::Stored, Some(store)) => for_each_stored(store, &session.id, visit),
+            (Place::Home { found, .. }, _) => for_each_in_file(found, &mut |number, message| {
+                if number < first { Ok(More::Wanted) } else { visit(number, message) }
+            }),
+            (Place::Stored, Some(store)) => for_each_stored(store, &session.id, Seq(first), visit),
             (Place::Stored, None) => Ok(0),
         }
     }
 }
 
 impl Session {
-    /// What a reader may want to know beside its id.
-    pub(crate) fn about(&self) -> Option<String> {
+    /// What a reader may want to know beside its id: its agent, its project, the day when it was last written.
+    pub(crate) fn about(&self) -> Option<[String; 3]> {
         let Place::Home { found, project } = &self.place else { return None };
-        let date = rfc3339(found.modified);
-        let date = date.get(..10).unwrap_or_default();
-        let project = if project.is_empty() { "no project" } else { project };
-        Some(format!("{}, {project}, {date}", found.tool.as_str()))
+        let date = rfc3339(found.modified).get(..10).unwrap_or_default().to_owned();
+        let project = if project.is_empty() { "(none)" } else { project };
+        Some([found.tool.as_str().to_owned(), project.to_owned(), date])
     }
 
     /// Its file; a session of a store has none.
@@ -147,6 +151,21 @@ impl Session {
     /// Whether it was written at that time or later.
     pub(crate) fn is_since(&self, time: SystemTime) -> bool {
         self.file().is_none_or(|found| found.modified >= time)
+    }
+}
+
+/// Gives each session whose id another one has too another name, if its file has one.
+fn rename_repeated(sessions: &mut [Session], name: impl Fn(&Path) -> Option<&OsStr>) {
+    let mut counts = HashMap::<String, u64>::new();
+    for session in &*sessions {
+        *counts.entry(session.id.clone()).or_default() += 1;
+    }
+    for session in sessions {
+        if let (Some(2..), Some(found)) = (counts.get(&session.id), session.file())
+            && let Some(name) = name(&found.path)
+        {
+            session.id = name.to_string_lossy().into_owned();
+        }
     }
 }
 
@@ -189,9 +208,10 @@ fn for_each_in_file(found: &Found, visit: &mut dyn FnMut(u64, Message) -> Result
 fn for_each_stored(
     store: &Store,
     id: &str,
+    first: Seq,
     visit: &mut dyn FnMut(u64, Message) -> Result<More>,
 ) -> Result<u64> {
-    let (id, mut next) = (SessionId::new(id), Some(Seq(0)));
+    let (id, mut next) = (SessionId::new(id), Some(first));
     while let Some(from) = next {
         let page = block_on(store.log(&id, from..Seq(u64::MAX), PAGE))?;
         next = page.next;

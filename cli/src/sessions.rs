@@ -23,6 +23,17 @@ use crate::failure::{Failure, Result};
 pub(crate) use latest::{LATEST, latest};
 pub(crate) use project::{Project, Wanted};
 
+/// How much of a file is read at a time.
+pub(crate) const BUFFER_BYTES: usize = 1 << 20;
+
+/// How large a file may be that has no outline and is read whole for a list or a search. Sessions of Gemini CLI have some megabytes; what
+/// is read takes three times as much memory.
+pub(crate) const WHOLE_BYTES_MAX: u64 = 256 << 20;
+
+/// How long a line may be in a file that is read for a list or a search. The longest of agents have some megabytes, for images; a line is held
+/// while it is read, and a list is to be there in seconds.
+pub(crate) const LINE_BYTES_MAX: usize = 32 << 20;
+
 /// An agent that leaves sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
@@ -143,8 +154,10 @@ pub(crate) fn read_whole(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {
-        let what =
-            format!("larger than {}, and not read for a list: give it as FILE", BinaryBytes(bytes_max));
+        let what = format!(
+            "larger than {}: only a command that is given it as FILE reads it",
+            BinaryBytes(bytes_max)
+        );
         return Err(io::Error::other(what));
     }
     Ok(bytes)

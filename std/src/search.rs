@@ -28,7 +28,7 @@ use log2::log2;
 use sentences::for_each_sentence;
 
 pub use once::{Hit, Search};
-pub use record::{RECALL, Record, nearest_piece, said};
+pub use record::{RECALL, Record, nearest_piece, said, text_of, without_role};
 pub use terms::for_each_term;
 pub use updates::{Update, UpdateIndex};
 

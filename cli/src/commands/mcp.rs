@@ -3,6 +3,7 @@
 //! A tool is a command of the program with fewer options: the arguments of a call become its command line, and what it would print
 //! is the result. The sessions and the redaction are those that the server was started with, whatever a call says.
 
+use core::num::NonZeroUsize;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,18 +17,23 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::{ServerHandler, ServiceExt as _};
 use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::{compact, search, session, sessions, stats};
 use crate::archive::Archive;
-use crate::args::{Args, Command, McpArgs, RedactArgs, ScopeArgs, SessionCommand};
+use crate::args::{Args, Command, McpArgs, RedactArgs, ScopeArgs, SessionCommand, SessionsArgs};
 use crate::failure::{Failure, Result, code};
 use crate::output;
+use crate::redact::Redactor;
 use crate::visible::lines;
 
 const LIST: &str = "list_sessions";
 const STATS: &str = "session_stats";
 const PREVIEW: &str = "preview_compaction";
+
+/// The most messages that a search shows.
+const FOUND_MAX: NonZeroUsize = NonZeroUsize::new(50).unwrap();
 
 /// Said to the model by hosts that show it.
 const INSTRUCTIONS: &str = "Earlier sessions of coding agents on this machine, and the parts of this one that a compaction has \
@@ -39,22 +45,27 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode> {
             "epitome: a server for agents, which start it themselves: see `epitome mcp --help`; Ctrl-C ends it",
         );
     }
-    let server = Server { scope: args.scope.clone(), redact: args.redact.clone() };
-    // That the store can be opened is known before an agent asks.
+    let (scope, redact) = (args.scope.clone(), args.redact.clone());
+    let server = Server { scope, redact, turn: Arc::new(Semaphore::new(1)) };
+    // That the store can be opened, and the list of secrets read, is known before an agent asks.
+    Redactor::new(&args.redact)?;
     if let Some(store) = server.scope.store() {
         session::store::open(&store, session::store::Missing::Refuse)?;
     }
     let failed = |error: &dyn core::fmt::Display| Failure::new(code::IO, error.to_string()).during("mcp");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| failed(&error))?.block_on(async {
+    let runtime = runtime.map_err(|error| failed(&error))?;
+    let done = runtime.block_on(async {
         match server.serve(rmcp::transport::stdio()).await {
             Ok(running) => running.waiting().await.map(|_| ()).map_err(|error| failed(&error)),
             // The client has gone without a word.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(failed(&error)),
         }
-    })?;
-    Ok(ExitCode::SUCCESS)
+    });
+    // A call whose client has gone is not waited for.
+    runtime.shutdown_background();
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// What each call is answered from.
@@ -62,6 +73,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode> {
 struct Server {
     scope: ScopeArgs,
     redact: RedactArgs,
+    turn: Arc<Semaphore>,
 }
 
 impl ServerHandler for Server {
@@ -82,27 +94,53 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         call: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> core::result::Result<CallToolResponse, ErrorData> {
         let (server, arguments) = (self.clone(), call.arguments.unwrap_or_default());
         let name = call.name.clone();
-        if !tools().iter().any(|tool| tool.name == name) {
-            return Err(ErrorData::invalid_params(format!("there is no tool {name:?}"), None));
+        let tools = tools();
+        let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
+            return Err(ErrorData::invalid_params(
+                "there is no tool of that name: tools/list has them",
+                None,
+            ));
+        };
+        let known = tool.input_schema.get("properties").and_then(Value::as_object);
+        let is_known = |name: &&String| known.is_none_or(|known| known.contains_key(*name));
+        let unknown = arguments.keys().find(|name| !is_known(name));
+        if let Some(unknown) = unknown {
+            let known = known.map(|known| known.keys().cloned().collect::<Vec<_>>().join(", "));
+            let what = format!("there is no argument {unknown:?}: {name} has {}", known.unwrap_or_default());
+            return Ok(self.answer(Err(Failure::input(what))).into());
+        }
+        // One call at a time: each may read all sessions, and one that was taken back meanwhile is not begun.
+        let Ok(_turn) = self.turn.acquire().await else {
+            return Err(ErrorData::internal_error("it ends", None));
+        };
+        if context.ct.is_cancelled() {
+            return Err(ErrorData::internal_error("the call was cancelled", None));
         }
         let done = spawn_blocking(move || server.call(&name, &arguments)).await;
-        let done = done.unwrap_or_else(|error| Err(Failure::new(code::IO, error.to_string())));
-        Ok(match done {
-            Ok(text) => CallToolResult::success(vec![ContentBlock::text(lines(&text))]),
-            Err(failure) => {
-                let failure = failure.redacted(&self.redact);
-                CallToolResult::error(vec![ContentBlock::text(lines(failure.message()))])
-            }
-        }
-        .into())
+        Ok(self.answer(done.unwrap_or_else(|error| Err(Failure::new(code::IO, error.to_string())))).into())
     }
 }
 
 impl Server {
+    /// A result, of which everything is without secrets if that is asked for, and nothing is hidden from who reads it.
+    fn answer(&self, done: Result<String>) -> CallToolResult {
+        let (text, is_error) = match done {
+            Ok(text) => (text, false),
+            Err(failure) => (failure.message().to_owned(), true),
+        };
+        let text = match Redactor::new(&self.redact) {
+            Ok(Some(mut redactor)) => redactor.value(None, &text).unwrap_or(text),
+            Ok(None) => text,
+            Err(failure) => failure.message().to_owned(),
+        };
+        let content = vec![ContentBlock::text(lines(&text))];
+        if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
+    }
+
     fn call(&self, name: &str, arguments: &Map<String, Value>) -> Result<String> {
         match name {
             RECALL => self.recall(arguments),
@@ -113,11 +151,17 @@ impl Server {
     }
 
     fn recall(&self, arguments: &Map<String, Value>) -> Result<String> {
-        let options = ["session", "messages", "from", "role", "age", "limit"];
-        let mut line = Line::new(&["search"]).with(arguments, &options)?;
+        // Models fill in what they need not: only the options of what they want are looked at.
+        let mut line = Line::new(&["search"]);
         match (text(arguments, "messages")?, text(arguments, "query")?) {
-            (Some(_), _) => drop(required(arguments, "session")?),
-            (None, Some(query)) => line.words.push(query),
+            (Some(_), _) => {
+                required(arguments, "session")?;
+                line = line.with(arguments, &["session", "messages", "from"])?;
+            }
+            (None, Some(query)) => {
+                line = line.with(arguments, &["session", "role", "age", "limit"])?;
+                line.words.push(query);
+            }
             (None, None) => {
                 let what = "give \"query\", words to search for, or \"session\" and \"messages\" to read";
                 return Err(Failure::input(what));
@@ -125,12 +169,19 @@ impl Server {
         }
         let Command::Search(mut args) = line.parsed()? else { return Err(unexpected()) };
         (args.scope, args.redact) = (self.scope.clone(), self.redact.clone());
+        args.limit = args.limit.min(FOUND_MAX);
         search::answer(&args).map(|answer| answer.text)
     }
 
     fn list(&self, arguments: &Map<String, Value>) -> Result<String> {
         if let Some(store) = self.scope.store() {
-            return session::list::run(&store, false);
+            let line = Line::new(&["sessions"]).with(arguments, &["limit"])?;
+            let Command::Sessions(SessionsArgs { limit, .. }) = line.parsed()? else {
+                return Err(unexpected());
+            };
+            let listed = session::list::run(&store, false)?;
+            let rows = if limit == 0 { usize::MAX } else { limit.saturating_add(1) };
+            return Ok(listed.lines().take(rows).collect::<Vec<_>>().join("\n"));
         }
         let Command::Sessions(mut args) = Line::new(&["sessions"]).with(arguments, &["limit"])?.parsed()?
         else {
@@ -213,9 +264,10 @@ impl Line {
     fn parsed(self) -> Result<Command> {
         let words = self.options.into_iter().chain(["--".to_owned()]).chain(self.words);
         Args::try_parse_from(words).map(|args| args.command).map_err(|error| {
-            // Behind the first line stands the usage of the program.
+            // Behind a blank line stands the usage of the program.
             let error = error.to_string();
-            Failure::input(error.lines().next().unwrap_or_default().trim_start_matches("error: "))
+            let lines = error.lines().map(str::trim).take_while(|line| !line.is_empty());
+            Failure::input(lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: "))
         })
     }
 }
@@ -236,7 +288,7 @@ fn required(arguments: &Map<String, Value>, name: &str) -> Result<String> {
 }
 
 fn unexpected() -> Failure {
-    Failure::input("the arguments are those of another command")
+    Failure::input("the arguments are of another command")
 }
 
 fn tools() -> Vec<Tool> {

@@ -2,15 +2,17 @@
 
 use core::hash::BuildHasher as _;
 use core::time::Duration;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::RandomState;
 use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 
 use epitome::core::message::Role;
+use epitome::core::{Basis, TokenCounter, Tokens};
 use epitome::std::history::Timestamp;
 use epitome::std::message::Message;
-use epitome::std::search::{Hit, Record, Search, nearest_piece, said};
+use epitome::std::search::{Hit, Record, Search, nearest_piece, said, text_of, without_role};
 use serde::Serialize;
 
 use crate::amount::counted;
@@ -20,8 +22,8 @@ use crate::failure::{Failure, Result, code};
 use crate::output;
 use crate::progress::Progress;
 use crate::redact::Redactor;
-use crate::scan::{self, ESTIMATE};
-use crate::visible::line;
+use crate::scan::{self, Counter, ESTIMATE};
+use crate::visible::{line, lines};
 
 /// What a search says.
 pub(crate) struct Answer {
@@ -82,9 +84,6 @@ pub(crate) fn answer(args: &SearchArgs) -> Result<Answer> {
         Some(numbers) => read(args, &archive, numbers, redactor.as_mut())?,
         None => search(args, &archive, redactor.as_mut())?,
     };
-    if let Some(redactor) = &redactor {
-        redactor.found().tell();
-    }
     let is_found = !shown.is_empty();
     let text = match (args.json, is_found) {
         (true, _) => {
@@ -92,18 +91,44 @@ pub(crate) fn answer(args: &SearchArgs) -> Result<Answer> {
         }
         (false, false) => about,
         (false, true) => {
-            let counter = scan::counter(ESTIMATE)?;
-            let mut record = Record::new(&*counter, args.tokens);
+            let counter = Visible(scan::counter(ESTIMATE)?);
+            let mut record = Record::new(&counter, args.tokens);
             for (order, shown) in (0..).zip(&shown) {
-                if !record.push(order, &shown.name(args.session.is_some()), &shown.whole, shown.piece.clone())
-                {
+                let name = shown.name(args.session.is_some());
+                if !record.push(order, &name, &shown.whole, shown.piece.clone()) {
                     break;
                 }
             }
             record.into_text(&about)
         }
     };
+    // Ids, projects and paths may hold secrets too.
+    let text = match &mut redactor {
+        Some(redactor) if args.json => redactor.json(&text),
+        Some(redactor) => redactor.value(None, &text).unwrap_or(text),
+        None => text,
+    };
+    if let Some(redactor) = &redactor {
+        redactor.found().tell();
+    }
     Ok(Answer { text, is_found })
+}
+
+/// Counts a text as it is printed.
+struct Visible(Counter);
+
+impl TokenCounter for Visible {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn basis(&self) -> Basis {
+        self.0.basis()
+    }
+
+    fn count(&self, text: &str) -> Tokens {
+        self.0.count(&lines(text))
+    }
 }
 
 fn search(
@@ -118,24 +143,42 @@ fn search(
     }
     let since = args.age.map(|age| Timestamp::now().0.saturating_sub(age.0));
     let since = since.map(|millis| UNIX_EPOCH + Duration::from_millis(millis));
-    let sessions: Vec<&Session> = match &args.session {
+    let mut sessions: Vec<&Session> = match &args.session {
         Some(id) => vec![archive.named(id)?],
-        None => {
-            let all = archive.sessions.iter();
-            all.filter(|session| since.is_none_or(|since| session.is_since(since))).collect()
-        }
+        None => archive.sessions.iter().collect(),
     };
-    // A session that was continued in another file is there twice.
-    let (hashes, mut known) = (RandomState::new(), HashSet::new());
-    let (mut places, mut looked) = (Vec::new(), Looked::default());
+    sessions.retain(|session| since.is_none_or(|since| session.is_since(since)));
+    if sessions.is_empty() {
+        return Err(Failure::new(code::VIOLATIONS, "--age: no session was written within this time"));
+    }
+    // The newest is looked at last: of texts that are equally near, and of places of one text, that is the one which is shown.
+    sessions.reverse();
+    let (hashes, mut known) = (RandomState::new(), HashMap::<u64, Option<usize>>::new());
+    let (mut places, mut looked) = (Vec::<(u64, usize, u64)>::new(), Looked::default());
     let bytes = |session: &&Session| session.file().map_or(0, |found| found.bytes);
     let (mut progress, mut done) = (Progress::new("searching", sessions.iter().map(bytes).sum()), 0);
     for (at, session) in sessions.iter().enumerate() {
-        looked.at(archive.for_each(session, &mut |number, message| {
-            if args.role().is_none_or(|role| role == message.role()) {
-                let text = said(&message);
-                if !text.is_empty() && known.insert(hashes.hash_one(&text)) && search.add(&text) {
-                    places.push((search.len() - 1, at, number));
+        looked.at(archive.for_each(session, 0, &mut |number, message| {
+            let text = if args.role().is_none_or(|role| role == message.role()) {
+                said(&message)
+            } else {
+                String::new()
+            };
+            if text.is_empty() {
+                return Ok(More::Wanted);
+            }
+            match known.entry(hashes.hash_one(&text)) {
+                Entry::Vacant(free) => {
+                    let is_found = search.add(without_role(&text));
+                    free.insert(is_found.then_some(places.len()));
+                    if is_found {
+                        places.push((search.len() - 1, at, number));
+                    }
+                }
+                Entry::Occupied(again) => {
+                    if let Some((_, session, earlier)) = again.get().and_then(|place| places.get_mut(place)) {
+                        (*session, *earlier) = (at, number);
+                    }
                 }
             }
             Ok(More::Wanted)
@@ -144,7 +187,6 @@ fn search(
         progress.reach(done);
     }
     drop(progress);
-    let sessions_read = looked.end()?;
     let hits = search.nearest(args.limit.get());
     let place = |hit: &Hit| {
         let at = places.binary_search_by_key(&hit.text, |(text, ..)| *text).ok()?;
@@ -158,22 +200,27 @@ fn search(
     for (at, mut numbers) in wanted {
         let Some(session) = sessions.get(at) else { continue };
         numbers.sort_unstable();
+        let first = numbers.first().map_or(0, |(number, _)| *number);
         let mut numbers = numbers.into_iter().peekable();
-        archive.for_each(session, &mut |number, message| {
+        let read = archive.for_each(session, first, &mut |number, message| {
             if let Some((_, rank)) = numbers.next_if(|(wanted, _)| *wanted == number) {
-                let whole = text_of(message.clone(), redactor.as_deref_mut());
+                let (role, whole) = (message.role(), text_of(&redacted(message, redactor.as_deref_mut())));
                 let piece = nearest_piece(&whole, &query);
-                shown.push((rank, Shown::new(session, number, message.role(), whole, piece)));
+                shown.push((rank, Shown::new(session, number, role, whole, piece)));
             }
             Ok(if numbers.peek().is_some() { More::Wanted } else { More::Enough })
-        })?;
+        });
+        if let Err(failure) = read {
+            looked.at(Err(failure));
+        }
     }
     shown.sort_unstable_by_key(|(rank, _)| *rank);
     let shown: Vec<_> = shown.into_iter().map(|(_, shown)| shown).collect();
-    let (messages, sessions) = (counted(search.len(), "message"), counted(sessions_read, "session"));
+    let (sessions, missing) = looked.end()?;
+    let (messages, sessions) = (counted(search.len(), "message"), counted(sessions, "session"));
     let about = match shown.len() {
-        0 => format!("None of {messages} in {sessions} has these words."),
-        count => format!("the {count} nearest of {messages} in {sessions}"),
+        0 => format!("None of {messages} in {sessions} has these words{missing}."),
+        count => format!("the {count} nearest of {messages} in {sessions}{missing}"),
     };
     Ok((shown, about))
 }
@@ -185,35 +232,52 @@ fn read(
     mut redactor: Option<&mut Redactor>,
 ) -> Result<(Vec<Shown>, String)> {
     let session = archive.named(args.session.as_deref().unwrap_or_default())?;
-    let (mut shown, mut bytes) = (Vec::new(), 0);
-    // What has more bytes a token than this is cut, so that it is known to be.
-    let bytes_max = args.tokens as usize * 16;
-    archive.for_each(session, &mut |number, message| {
-        if (first..=last).contains(&number) {
-            let (role, whole) = (message.role(), text_of(message, redactor.as_deref_mut()));
+    let counter = Visible(scan::counter(ESTIMATE)?);
+    let (mut shown, mut tokens) = (Vec::new(), 0);
+    archive.for_each(session, first, &mut |number, message| {
+        if number <= last {
+            let (role, whole) = (message.role(), text_of(&redacted(message, redactor.as_deref_mut())));
             let from = whole.floor_char_boundary(if number == first { args.from } else { 0 });
             let piece = from..whole.len();
-            bytes += piece.len();
             if !whole.is_empty() {
+                tokens += u64::from(counter.count(whole.get(piece.clone()).unwrap_or_default()).0);
                 shown.push(Shown::new(session, number, role, whole, piece));
             }
         }
-        Ok(if number >= last || bytes > bytes_max { More::Enough } else { More::Wanted })
+        // The last one then has no room, and the record says so.
+        let is_full = !args.json && tokens > u64::from(args.tokens);
+        Ok(if number >= last || is_full { More::Enough } else { More::Wanted })
     })?;
+    let id = quoted(&session.id);
     let about = match shown.is_empty() {
-        true => format!("The session {:?} has no text in the messages {first} to {last}.", session.id),
-        false => format!("messages {first} to {last} of the session {}", line(&session.id)),
+        true => format!("The session {id} has no text in the messages {first} to {last}."),
+        false => format!("messages {first} to {last} of the session {id}"),
     };
     Ok((shown, about))
 }
 
-/// The text of a message, without secrets if that is asked for.
-fn text_of(message: Message, redactor: Option<&mut Redactor>) -> String {
-    said(&match redactor {
+/// A message, without secrets if that is asked for.
+fn redacted(message: Message, redactor: Option<&mut Redactor>) -> Message {
+    match redactor {
         Some(redactor) => redactor.message(message),
         None => message,
-    })
+    }
 }
+
+/// A name that others gave, so that it cannot be taken for words of ours: as it is, if it has nothing but letters, digits and some marks.
+fn quoted(name: &str) -> String {
+    let is_plain =
+        |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '\\' | ':' | '@' | '+' | '~');
+    if name.len() <= NAME_BYTES_MAX && !name.is_empty() && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    let end = name.floor_char_boundary(NAME_BYTES_MAX);
+    let cut = if end < name.len() { ".." } else { "" };
+    format!("{:?}{cut}", name.get(..end).unwrap_or_default())
+}
+
+/// Longer names are cut where they are shown.
+const NAME_BYTES_MAX: usize = 200;
 
 impl Shown {
     fn new(
@@ -233,19 +297,24 @@ impl Shown {
             from: piece.start,
             bytes: whole.len(),
             text: whole.get(piece.start..end).unwrap_or_default().to_owned(),
-            about: session.about(),
+            about: session
+                .about()
+                .map(|[tool, project, date]| format!("{tool}, {}, {date}", quoted(&project))),
             whole,
             piece,
         }
     }
 
-    /// What stands before it. A name of a file may hold anything.
+    /// What stands before it.
     fn name(&self, is_of_one: bool) -> String {
-        let (number, id) = (self.message, line(&self.session));
-        match (is_of_one, &self.about) {
-            (true, _) => format!("#{number}"),
-            (false, Some(about)) => format!("{id} #{number} ({})", line(about)),
-            (false, None) => format!("{id} #{number}"),
+        let number = self.message;
+        if is_of_one {
+            return format!("#{number}");
+        }
+        let id = quoted(&self.session);
+        match &self.about {
+            Some(about) => format!("{id} #{number} ({about})"),
+            None => format!("{id} #{number}"),
         }
     }
 }
@@ -265,19 +334,26 @@ impl Looked {
         }
     }
 
-    /// Says what could not be read; where that is everything, there is no answer.
-    fn end(mut self) -> Result<u64> {
+    /// How many sessions were looked at, and what could not be read of them, which standard error says too. Where nothing can be read, there
+    /// is no answer.
+    fn end(mut self) -> Result<(u64, String)> {
+        let mut missing = String::new();
         if let Some(failure) = self.failed.take() {
             if self.sessions == 0 {
                 return Err(failure);
             }
-            let (count, message) = (counted(self.failures, "session"), line(failure.message()));
-            output::tell(format!("epitome: {count} could not be read, the first: {message}"));
+            let count = counted(self.failures, "session");
+            output::tell(format!(
+                "epitome: {count} could not be read, the first: {}",
+                line(failure.message())
+            ));
+            missing += &format!("; {count} could not be read");
         }
         if self.unread_lines > 0 {
             let lines = counted(self.unread_lines, "line");
-            output::tell(format!("epitome: {lines} could not be read and were passed over"));
+            output::tell(format!("epitome: passed over {lines} that could not be read"));
+            missing += &format!("; {lines} passed over that could not be read");
         }
-        Ok(self.sessions)
+        Ok((self.sessions, missing))
     }
 }

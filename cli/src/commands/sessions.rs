@@ -13,19 +13,10 @@ use crate::amount::{counted, grouped};
 use crate::args::SessionsArgs;
 use crate::failure::{Failure, Result, code};
 use crate::output;
-use crate::sessions::{self, Found, Home, Project, Wanted, find, nothing};
+use crate::sessions::{
+    self, BUFFER_BYTES, Found, Home, LINE_BYTES_MAX, Project, WHOLE_BYTES_MAX, Wanted, find, nothing,
+};
 use crate::visible::line;
-
-/// How much of a file is read at a time.
-const BUFFER_BYTES: usize = 1 << 20;
-
-/// How large a file may be that has no outline and is read whole for the list. Sessions of Gemini CLI have some megabytes; what
-/// is read takes three times as much memory.
-const WHOLE_BYTES_MAX: u64 = 256 << 20;
-
-/// How long a line may be in a file that is read for the list. The longest of agents have some megabytes, for images; a line is held
-/// while it is read, and a list is to be there in seconds.
-const LINE_BYTES_MAX: usize = 32 << 20;
 
 /// A session in the list.
 #[derive(Debug, Serialize)]

@@ -291,7 +291,7 @@ fn a_file_that_is_too_large_for_a_list_says_so() {
         home.file(".gemini/tmp/shop/chats/session-1.json", r#"{"sessionId":"s","projectHash":"p"}"#, 5);
     File::options().write(true).open(path).unwrap().set_len((256 << 20) + 1).unwrap();
     let rows = home.run(&["sessions", "--json"]).json();
-    assert_eq!(rows[0]["error"], "larger than 256.00 MiB, and not read for a list: give it as FILE");
+    assert_eq!(rows[0]["error"], "larger than 256.00 MiB: only a command that is given it as FILE reads it");
 }
 
 #[test]

@@ -136,6 +136,16 @@ fn a_wrong_call_is_told_what_to_do_and_reaches_nothing_else() {
             json!({"query": "one", "role": "root"}),
             "invalid value 'root' for '--role <ROLE>'",
         ),
+        (
+            "recall_history",
+            json!({"query": "one", "project": "/other"}),
+            "there is no argument \"project\": recall_history has ",
+        ),
+        (
+            "preview_compaction",
+            json!({"session": "claude-session", "output": "x"}),
+            "there is no argument \"output\"",
+        ),
         ("session_stats", json!({}), "\"session\" is missing: list_sessions and recall_history tell it"),
         // A session of another project, and a file, are no sessions here.
         ("session_stats", json!({"session": "codex-session"}), "there is no session \"codex-session\" here"),
@@ -149,13 +159,15 @@ fn a_wrong_call_is_told_what_to_do_and_reaches_nothing_else() {
     }
     // Options are no words, and what is not asked for is not looked at.
     let option = format!("--output={}", text(&out));
-    client.ok("recall_history", json!({"query": option, "output": text(&out), "tokens": 9}));
+    client.ok("recall_history", json!({"query": option}));
+    // Models fill in what they need not.
+    client.ok("recall_history", json!({"query": "one", "from": 0, "messages": "", "session": null}));
+    client
+        .ok("recall_history", json!({"query": "", "session": "claude-session", "messages": "0", "limit": 8}));
     client.fails(
         "preview_compaction",
         json!({"session": "claude-session", "strategy": format!("truncate {option}")}),
     );
-    client
-        .ok("preview_compaction", json!({"session": "claude-session", "output": text(&out), "force": true}));
     assert!(!out.exists());
     let none = client.ok("recall_history", json!({"query": "codex"}));
     assert_eq!(none, "None of 2 messages in 1 session has these words.");
@@ -177,12 +189,15 @@ fn the_sessions_of_a_store_are_served_without_its_secrets() {
     said.push(json!({"role": "user", "content": format!("remember the token {secret}\u{e0041}")}));
     let file = folder.file("one", serde_json::to_string(&said).unwrap());
     run(&["session", "import", text(&file), "--store", &store, "--session", "one"]).ok();
+    run(&["session", "import", text(&file), "--store", &store, "--session", &format!("two {secret}")]).ok();
     let mut client = Client::new(program(&["mcp", "--store", &store, "--redact"]));
     let found = client.ok("recall_history", json!({"query": "token", "role": "user"}));
     assert!(found.contains("remember the token [redacted:") && !found.contains(secret), "{found}");
     // Nothing that is not seen comes to a model.
     assert!(!found.contains('\u{e0041}'), "{found}");
     assert!(client.ok("list_sessions", json!({})).contains("one"));
+    assert!(!client.ok("list_sessions", json!({"limit": 1})).contains("two"));
+    assert!(!client.ok("list_sessions", json!({})).contains(secret));
     let error = client.fails("recall_history", json!({"query": "token", "age": "1h"}));
     assert!(error.contains("--age is of sessions of agents"), "{error}");
     let preview = client.ok("preview_compaction", json!({"session": "one", "keep": "30%"}));
@@ -192,6 +207,7 @@ fn the_sessions_of_a_store_are_served_without_its_secrets() {
     // Nothing was compacted.
     let listed = run(&["session", "list", "--store", &store, "--json"]).json();
     assert_eq!(listed[0]["messages"], listed[0]["live_messages"]);
+    assert!(run(&["mcp", "--redact-list", "/nowhere"]).fails(4).contains("/nowhere"));
     assert!(run(&["mcp", "--store", "sqlite:/nowhere/s.db"]).fails(2).contains("--store: there is no "));
     // A client that goes without a word.
     assert_eq!(run(&["mcp"]).ok(), "");

@@ -11,7 +11,7 @@ use crate::compaction::OWN_TOOLS;
 use crate::history::{History, Live, Logged};
 use crate::message::{Str, ToolCall};
 use crate::provider::ContextProvider;
-use crate::search::{Hit, RECALL, Record, Search, nearest_piece, said};
+use crate::search::{Hit, RECALL, Record, Search, nearest_piece, said, without_role};
 use crate::session::{CONTEXT_SOURCE, SessionError, Tool};
 
 /// The tool that [`RunSettings::with_recall`](super::RunSettings::with_recall) gives the model: it searches the messages of the session
@@ -111,7 +111,7 @@ impl Run<'_> {
     async fn search(&self, query: &str) -> Result<Str, SessionError> {
         let (mut search, mut numbers, seen) = (Search::new(query), Vec::new(), self.seen().await?);
         self.for_each_hidden(&seen, 0..=u64::MAX, |hidden| {
-            if search.add(&hidden.text) {
+            if search.add(without_role(&hidden.text)) {
                 numbers.push((search.len() - 1, hidden.number));
             }
             true

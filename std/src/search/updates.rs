@@ -117,12 +117,11 @@ impl UpdateIndex {
     fn add_sentence(&mut self, sentence: &str) {
         let mut own = Vec::new();
         for_each_term(sentence, &mut |term| {
-            if own.len() <= TERMS_MAX {
+            if own.len() <= TERMS_MAX && !own.contains(&term) {
                 own.push(term);
             }
         });
         own.sort_unstable();
-        own.dedup();
         if !(TERMS_MIN..=TERMS_MAX).contains(&own.len()) {
             return;
         }

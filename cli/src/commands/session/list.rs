@@ -9,6 +9,7 @@ use super::store::{Missing, PAGE, in_store, open};
 use crate::amount::grouped;
 use crate::args::StoreArgs;
 use crate::failure::Result;
+use crate::visible::line;
 
 pub(crate) fn run(args: &StoreArgs, json: bool) -> Result<String> {
     #[derive(Serialize)]
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &StoreArgs, json: bool) -> Result<String> {
     if json {
         return to_json(&rows);
     }
-    let names: Vec<_> = rows.iter().map(|row| row.session.escape_debug().to_string()).collect();
+    let names: Vec<_> = rows.iter().map(|row| line(&row.session)).collect();
     let width = names.iter().map(|name| measure_text_width(name)).chain([TITLE.len()]).max();
     let width = width.unwrap_or(0).min(NAME_WIDTH_MAX);
     let mut text =

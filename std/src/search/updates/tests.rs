@@ -102,8 +102,12 @@ fn texts() -> impl Strategy<Value = Vec<Vec<String>>> {
         1 => Just("the".to_owned()),
         1 => Just("发票到期".to_owned()),
     ];
-    let sentence = (prop::collection::vec(word, 1..9), prop_oneof![4 => Just("."), 1 => Just("?")])
-        .prop_map(|(words, end)| words.join(" ") + end);
+    // Some have more terms than a sentence may have, and repeat a few of them.
+    let many = (60_usize..70, 0_usize..3)
+        .prop_map(|(count, again)| (0..count).chain(0..again).map(|word| format!("w{word}")).collect());
+    let words = prop_oneof![20 => prop::collection::vec(word, 1..9), 1 => many];
+    let sentence =
+        (words, prop_oneof![4 => Just("."), 1 => Just("?")]).prop_map(|(words, end)| words.join(" ") + end);
     prop::collection::vec(prop::collection::vec(sentence, 0..4), 0..14)
 }
 
