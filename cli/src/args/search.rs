@@ -24,7 +24,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "ROLE", value_parser = ["user", "assistant", "tool"])]
     pub(crate) role: Option<String>,
     /// Only sessions of agents that were written within this time: 90m, 12h, 30d, 8w
-    #[arg(long, value_name = "TIME", conflicts_with = "store")]
+    #[arg(long, value_name = "TIME")]
     pub(crate) age: Option<Age>,
     /// Show these messages of the session instead: a number that a search has told (120), or a range (120-124)
     #[arg(long, value_name = "WHICH", requires = "session", conflicts_with_all = ["role", "age", "limit"])]

@@ -17,7 +17,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::{ServerHandler, ServiceExt as _};
 use serde_json::{Map, Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
 use super::{compact, search, session, sessions, stats};
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode> {
         );
     }
     let (scope, redact) = (args.scope.clone(), args.redact.clone());
-    let server = Server { scope, redact, turn: Arc::new(Semaphore::new(1)) };
+    let server = Server { scope, redact, turn: Arc::default() };
     // That the store can be opened, and the list of secrets read, is known before an agent asks.
     Redactor::new(&args.redact)?;
     if let Some(store) = server.scope.store() {
@@ -73,7 +73,8 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode> {
 struct Server {
     scope: ScopeArgs,
     redact: RedactArgs,
-    turn: Arc<Semaphore>,
+    /// Held by the call that is answered.
+    turn: Arc<Mutex<()>>,
 }
 
 impl ServerHandler for Server {
@@ -114,9 +115,7 @@ impl ServerHandler for Server {
             return Ok(self.answer(Err(Failure::input(what))).into());
         }
         // One call at a time: each may read all sessions, and one that was taken back meanwhile is not begun.
-        let Ok(_turn) = self.turn.acquire().await else {
-            return Err(ErrorData::internal_error("it ends", None));
-        };
+        let _turn = self.turn.lock().await;
         if context.ct.is_cancelled() {
             return Err(ErrorData::internal_error("the call was cancelled", None));
         }

@@ -33,8 +33,8 @@ pub fn text_of(message: &Message) -> String {
     labelled(message, false)
 }
 
-/// The same for a search. It is empty for instructions (system, developer), and has no calls and records of [`RECALL`], which would be
-/// nearer to their query than the messages that they are about.
+/// The text of a message that a search looks at. It is empty for instructions (system, developer), and lacks calls and records of
+/// [`RECALL`], which would be nearer to their query than the messages that they are about.
 #[must_use]
 pub fn said(message: &Message) -> String {
     match message.role() {
@@ -49,25 +49,25 @@ pub fn without_role(said: &str) -> &str {
     said.split_once(": ").map_or(said, |(_, text)| text)
 }
 
-fn labelled(message: &Message, is_first: bool) -> String {
+fn labelled(message: &Message, for_search: bool) -> String {
     let mut text = String::new();
-    write_parts(message.parts(), is_first, &mut text);
+    write_parts(message.parts(), for_search, &mut text);
     match text.trim().is_empty() {
         true => String::new(),
         false => format!("{}: {}", message.role().as_str(), text.trim_end()),
     }
 }
 
-fn write_parts(parts: &[Part], is_first: bool, text: &mut String) {
+fn write_parts(parts: &[Part], for_search: bool, text: &mut String) {
     for part in parts {
         // Writing into a text does not fail.
         let _ = match part {
             Part::Text(said) => writeln!(text, "{}", said.as_str()),
-            Part::ToolCall(call) if is_first && is_recall(call.name.as_str()) => Ok(()),
+            Part::ToolCall(call) if for_search && is_recall(call.name.as_str()) => Ok(()),
             Part::ToolCall(call) => writeln!(text, "call {} {}", call.name.as_str(), call.arguments.as_str()),
-            Part::ToolResult(result) if is_first && is_record(&result.parts) => Ok(()),
+            Part::ToolResult(result) if for_search && is_record(&result.parts) => Ok(()),
             Part::ToolResult(result) => {
-                write_parts(&result.parts, is_first, text);
+                write_parts(&result.parts, for_search, text);
                 Ok(())
             }
             _ => Ok(()),
