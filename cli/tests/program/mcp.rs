@@ -157,6 +157,8 @@ fn a_wrong_call_is_told_what_to_do_and_reaches_nothing_else() {
         let error = client.fails(name, arguments.clone());
         assert!(error.contains(expected), "{name} {arguments}: {error}");
     }
+    let listed = client.ok("list_sessions", json!({}));
+    assert!(listed.contains("claude-session") && !listed.contains("codex-session"), "{listed}");
     // Options are no words, and what is not asked for is not looked at.
     let option = format!("--output={}", text(&out));
     client.ok("recall_history", json!({"query": option}));

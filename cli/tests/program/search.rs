@@ -250,10 +250,9 @@ fn each_session_has_a_name_of_its_own_and_the_newest_goes_first() {
         ["user: the walrus costs 30", "user: the walrus costs 20", "user: the walrus costs 10"]
     );
     // What a search prints reads the same message.
-    for (session, number) in found(&report) {
+    for ((session, number), row) in found(&report).into_iter().zip(report.as_array().unwrap()) {
         let number = number.to_string();
         let read = home.run(&["search", "--session", &session, "--messages", &number, "--json"]).json();
-        let row = report.as_array().unwrap().iter().find(|row| row["session"] == *session).unwrap();
         assert_eq!(read[0]["text"], row["text"], "{session}");
     }
     // The role is not what is said.
