@@ -36,7 +36,7 @@
 //!
 //! # Adding a format
 //!
-//! A format is a folder here, a row (`room::Room` with three functions, in the table `room::ROOMS`), a name in [`Format`], and
+//! A format is a folder here, a row (`spec::FormatSpec` with three functions, in the table `spec::SPECS`), a name in [`Format`], and
 //! a fuzz target with small texts to begin with: the tests over all formats put odd values in every place of those.
 //!
 //! - `sign` looks at a `Body` (one JSON value, or lines) and says `No`, `Possible` or `Certain`, with the words for people.
@@ -92,8 +92,9 @@ pub mod pi;
 mod places;
 mod read;
 mod rewrite;
-mod room;
 pub mod semantic_kernel;
+mod slots;
+mod spec;
 pub mod stored;
 mod stream;
 pub mod swe_agent;

@@ -27,14 +27,14 @@ mod content;
 mod hosted;
 mod message;
 mod read;
-mod room;
+mod spec;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
 pub use read::{read_messages, trust_marker};
-pub(crate) use room::{ROOM, read_alone};
+pub(crate) use spec::{SPEC, read_alone};
 pub use write::write_messages;
 pub(crate) use write::write_with_sources;
 

@@ -35,11 +35,11 @@ mod block;
 mod encode;
 mod hosted;
 mod record;
-mod room;
+mod spec;
 mod write;
 
 pub(crate) use record::messages_and_usage;
-pub(crate) use room::ROOM;
+pub(crate) use spec::SPEC;
 pub(crate) use write::write_record;
 
 /// The format's name in [`WireText`](crate::message::WireText), and of its unknown parts.

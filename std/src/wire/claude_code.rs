@@ -42,11 +42,11 @@
 mod ends;
 mod line;
 mod outline;
-mod room;
 mod session;
+mod spec;
 mod tree;
 
-pub(crate) use room::ROOM;
+pub(crate) use spec::SPEC;
 
 #[cfg(test)]
 mod tests;

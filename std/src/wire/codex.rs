@@ -36,13 +36,13 @@
 //! All of it is written back. A new message becomes a line of its own, with the beginning of time as its `timestamp`.
 
 mod outline;
-mod room;
 mod session;
+mod spec;
 mod thread;
 mod write;
 
-pub(crate) use room::ROOM;
 pub(crate) use session::reported;
+pub(crate) use spec::SPEC;
 
 #[cfg(test)]
 mod tests;

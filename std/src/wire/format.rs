@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use epitome_core::Profile;
 
-use super::room::ROOMS;
+use super::spec::SPECS;
 use crate::message::Str;
 
 /// How a conversation is written down.
@@ -70,7 +70,7 @@ impl Format {
 
     /// The formats that this build reads and writes.
     pub fn readable() -> impl Iterator<Item = Self> {
-        ROOMS.iter().map(|room| room.format)
+        SPECS.iter().map(|spec| spec.format)
     }
 
     /// Its name, on the command line and in [`WireText`](crate::message::WireText). Where the format is a provider's, the

@@ -30,12 +30,12 @@
 mod content;
 mod encode;
 mod part;
-mod room;
+mod spec;
 mod write;
 
 pub(in crate::wire) use content::runs;
 pub(in crate::wire) use part::{Unit, unit};
-pub(crate) use room::ROOM;
+pub(crate) use spec::SPEC;
 
 /// The format's name in [`WireText`](crate::message::WireText), and of its unknown parts.
 pub const FORMAT: &str = super::Format::Gemini.as_str();

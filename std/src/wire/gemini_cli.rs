@@ -45,10 +45,10 @@
 
 mod log;
 mod message;
-mod room;
+mod spec;
 mod write;
 
-pub(crate) use room::ROOM;
+pub(crate) use spec::SPEC;
 
 /// The format's name in [`WireText`](crate::message::WireText), and of its unknown parts.
 pub const FORMAT: &str = super::Format::GeminiCli.as_str();

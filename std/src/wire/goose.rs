@@ -30,9 +30,9 @@
 //! own sources (`crates/goose/src/conversation` of <https://github.com/block/goose>).
 
 mod message;
-mod room;
+mod spec;
 
-pub(crate) use room::ROOM;
+pub(crate) use spec::SPEC;
 
 /// The format's name in [`WireText`](crate::message::WireText), and of its unknown parts.
 pub const FORMAT: &str = super::Format::Goose.as_str();

@@ -22,10 +22,10 @@
 //! does not tell in which of the three forms the file has its others.
 
 mod message;
-mod room;
+mod spec;
 mod write;
 
-pub(crate) use room::ROOM;
+pub(crate) use spec::SPEC;
 
 /// The format's name in [`WireText`](crate::message::WireText), and of its unknown parts.
 pub const FORMAT: &str = super::Format::LangChain.as_str();

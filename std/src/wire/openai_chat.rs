@@ -32,7 +32,7 @@ mod content;
 mod encode;
 mod fields;
 mod owned;
-mod room;
+mod spec;
 mod write;
 
 use std::borrow::Cow;
@@ -53,7 +53,7 @@ use crate::message::Message;
 pub(crate) use content::split_data_url;
 pub use owned::read;
 
-pub(crate) use room::{ROOM, read_element};
+pub(crate) use spec::{SPEC, read_element};
 pub use write::write;
 
 /// The format's name in [`WireText`](crate::message::WireText).

@@ -33,13 +33,13 @@ mod custom_output;
 mod encode;
 mod hosted;
 mod item;
-mod room;
+mod spec;
 mod write;
 
 pub(crate) use custom_output::CustomCalls;
 pub(crate) use encode::push_items;
 pub(crate) use item::{message, special_call};
-pub(crate) use room::ROOM;
+pub(crate) use spec::SPEC;
 pub(crate) use write::{write_items, write_record};
 
 /// The format's name in [`WireText`](crate::message::WireText), and of its unknown parts.

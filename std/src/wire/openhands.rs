@@ -29,11 +29,11 @@
 //! the calls, stand in several places of the file, and a change to them is refused.
 
 mod event;
-mod room;
 mod session;
+mod spec;
 mod write;
 
-pub(crate) use room::ROOM;
+pub(crate) use spec::SPEC;
 
 /// The format's name in [`WireText`](crate::message::WireText).
 pub const FORMAT: &str = super::Format::OpenHands.as_str();

@@ -96,9 +96,9 @@ impl Outline {
         lines: &mut SessionLines<R>,
         leaf: Option<&str>,
     ) -> Result<Self, WireError> {
-        let Some(outliner) = lines.room().outliner else {
+        let Some(outliner) = lines.spec().outliner else {
             let names = Self::FORMATS.map(Format::as_str).join(", ");
-            let what = format!("{} has no outline: {names} have", lines.room().format);
+            let what = format!("{} has no outline: {names} have", lines.spec().format);
             return Err(WireError::unsupported(what));
         };
         let mut outliner = outliner();

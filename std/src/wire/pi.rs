@@ -29,11 +29,11 @@
 
 mod message;
 mod outline;
-mod room;
 mod session;
+mod spec;
 mod tree;
 
-pub(crate) use room::ROOM;
+pub(crate) use spec::SPEC;
 
 /// The format's name in [`WireText`](crate::message::WireText), and of its unknown parts.
 pub const FORMAT: &str = super::Format::Pi.as_str();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use memchr::memchr;
 
 use super::document::{self, Document, LineKind, Pointer};
-use super::room::{self, Body, Content, Fit, ROOMS, Room};
+use super::spec::{self, Body, Content, Fit, FormatSpec, SPECS};
 use super::transcript::{Conversation, Transcript};
 use super::{Format, WireError, WireErrorKind};
 use crate::message::Message;
@@ -88,7 +88,7 @@ pub fn detect(text: &str) -> Result<Detection, WireError> {
     let source = Arc::from("");
     let bodies = bodies(text, &source, &options)?;
     let body = bodies.first().ok_or_else(nothing)?;
-    choose(body).map(|(room, reason)| Detection { format: room.format, reason })
+    choose(body).map(|(spec, reason)| Detection { format: spec.format, reason })
 }
 
 /// The conversations of `text`.
@@ -111,29 +111,29 @@ pub fn read(text: impl Into<Arc<str>>, options: &ReadOptions) -> Result<Transcri
     let source: Arc<str> = text.into();
     let bodies = bodies(&source, &source, options)?;
     let mut transcript = Transcript::empty(Arc::clone(&source));
-    let rooms = rooms(&bodies, options)?;
-    for (mut body, room) in bodies.into_iter().zip(rooms) {
-        body.read(room, &mut transcript).map_err(|error| body.place(error))?;
+    let specs = specs(&bodies, options)?;
+    for (mut body, spec) in bodies.into_iter().zip(specs) {
+        body.read(spec, &mut transcript).map_err(|error| body.place(error))?;
     }
     transcript.conversations.iter_mut().for_each(Conversation::seal);
     Ok(transcript)
 }
 
-/// The room of each body. One that fits several is of the format that all the certain ones are, if they agree.
-fn rooms(bodies: &[Body<'_>], options: &ReadOptions) -> Result<Vec<&'static Room>, WireError> {
+/// The spec of each body. One that fits several is of the format that all the certain ones are, if they agree.
+fn specs(bodies: &[Body<'_>], options: &ReadOptions) -> Result<Vec<&'static FormatSpec>, WireError> {
     if let Some(format) = options.from {
-        let room = room::of(format)?;
-        return Ok(vec![room; bodies.len()]);
+        let spec = spec::of(format)?;
+        return Ok(vec![spec; bodies.len()]);
     }
     let mut certain: Vec<_> = bodies.iter().filter_map(|body| certain_of(body).ok().flatten()).collect();
-    certain.dedup_by_key(|(room, _)| room.format);
+    certain.dedup_by_key(|(spec, _)| spec.format);
     let agreed = match certain.as_slice() {
-        [(room, _)] if bodies.len() > 1 => Some(*room),
+        [(spec, _)] if bodies.len() > 1 => Some(*spec),
         _ => None,
     };
-    let each = bodies.iter().map(|body| match agreed.filter(|room| (room.sign)(body) != Fit::No) {
-        Some(room) => Ok(room),
-        None => choose(body).map(|(room, _)| room),
+    let each = bodies.iter().map(|body| match agreed.filter(|spec| (spec.sign)(body) != Fit::No) {
+        Some(spec) => Ok(spec),
+        None => choose(body).map(|(spec, _)| spec),
     });
     each.collect()
 }
@@ -172,13 +172,13 @@ fn bodies<'a>(
     Ok(vec![body(Content::Value(at(Document::parse(text)?)?))])
 }
 
-/// The room that has a certain sign, or without any the one that is likely, if it is the only one.
-fn certain_of(body: &Body<'_>) -> Result<Option<(&'static Room, &'static str)>, WireError> {
+/// The spec that has a certain sign, or without any the one that is likely, if it is the only one.
+fn certain_of(body: &Body<'_>) -> Result<Option<(&'static FormatSpec, &'static str)>, WireError> {
     let (mut certain, mut likely) = (Vec::new(), Vec::new());
-    for room in ROOMS {
-        match (room.sign)(body) {
-            Fit::Certain(why) => certain.push((room, why)),
-            Fit::Likely(why) => likely.push((room, why)),
+    for spec in SPECS {
+        match (spec.sign)(body) {
+            Fit::Certain(why) => certain.push((spec, why)),
+            Fit::Likely(why) => likely.push((spec, why)),
             Fit::Possible(_) | Fit::No => {}
         }
     }
@@ -190,42 +190,42 @@ fn certain_of(body: &Body<'_>) -> Result<Option<(&'static Room, &'static str)>, 
     }
 }
 
-/// The room for a body, and why.
-fn choose(body: &Body<'_>) -> Result<(&'static Room, String), WireError> {
-    if let Some((room, why)) = certain_of(body)? {
-        return Ok((room, why.to_owned()));
+/// The spec for a body, and why.
+fn choose(body: &Body<'_>) -> Result<(&'static FormatSpec, String), WireError> {
+    if let Some((spec, why)) = certain_of(body)? {
+        return Ok((spec, why.to_owned()));
     }
-    let possible: Vec<_> = ROOMS
+    let possible: Vec<_> = SPECS
         .iter()
-        .filter_map(|room| match (room.sign)(body) {
-            Fit::Possible(why) => Some((room, why)),
+        .filter_map(|spec| match (spec.sign)(body) {
+            Fit::Possible(why) => Some((spec, why)),
             _ => None,
         })
         .collect();
     match possible.as_slice() {
         [] => Err(refusal(body)),
-        [(room, why)] => Ok((room, (*why).to_owned())),
-        [(room, why), others @ ..] => {
-            let first = reading(room, body);
+        [(spec, why)] => Ok((spec, (*why).to_owned())),
+        [(spec, why), others @ ..] => {
+            let first = reading(spec, body);
             if first.is_ok() && others.iter().all(|(other, _)| same(&first, &reading(other, body))) {
                 let names: Vec<_> = others.iter().map(|(other, _)| other.format.as_str()).collect();
                 let also = names.join(" and ");
-                return Ok((room, format!("{why}; {also} would read the same messages")));
+                return Ok((spec, format!("{why}; {also} would read the same messages")));
             }
             Err(body.place(ambiguous(&possible)))
         }
     }
 }
 
-/// What a room makes of a body, without the source texts.
-fn reading(room: &Room, body: &Body<'_>) -> Result<Vec<Vec<Message>>, WireError> {
+/// What a spec makes of a body, without the source texts.
+fn reading(spec: &FormatSpec, body: &Body<'_>) -> Result<Vec<Vec<Message>>, WireError> {
     let source: Arc<str> = Arc::from(body.text());
     let content = match &body.content {
         Content::Value(_) => Content::Value(Document::parse(&source)?),
         Content::Lines(_) => Content::Lines(&source),
     };
     let mut transcript = Transcript::empty(Arc::clone(&source));
-    Body::new(&source, content, body.leaf).read(room, &mut transcript)?;
+    Body::new(&source, content, body.leaf).read(spec, &mut transcript)?;
     let of = |conversation: Conversation| {
         Vec::from(conversation.entries).into_iter().map(|entry| entry.into_message().without_wire()).collect()
     };
@@ -236,8 +236,8 @@ fn same(one: &Result<Vec<Vec<Message>>, WireError>, other: &Result<Vec<Vec<Messa
     matches!((one, other), (Ok(one), Ok(other)) if one == other)
 }
 
-fn ambiguous(fitting: &[(&'static Room, &'static str)]) -> WireError {
-    let each: Vec<_> = fitting.iter().map(|(room, why)| format!("{} because {why}", room.format)).collect();
+fn ambiguous(fitting: &[(&'static FormatSpec, &'static str)]) -> WireError {
+    let each: Vec<_> = fitting.iter().map(|(spec, why)| format!("{} because {why}", spec.format)).collect();
     let what = format!("several formats fit: {}", each.join(", or "));
     WireError::new(WireErrorKind::Ambiguous, what).with_offset(0)
 }

@@ -17,10 +17,10 @@
 //! Written back are changed texts and results, messages left out, and new messages.
 
 mod message;
-mod room;
+mod spec;
 mod write;
 
-pub(crate) use room::ROOM;
+pub(crate) use spec::SPEC;
 
 /// The format's name in [`WireText`](crate::message::WireText), and of its unknown parts.
 pub const FORMAT: &str = super::Format::SemanticKernel.as_str();

@@ -23,7 +23,7 @@ use epitome_core::Usage;
 
 use super::document::Lines;
 use super::json;
-use super::room::{self, Body, Content, Room};
+use super::spec::{self, Body, Content, FormatSpec};
 use super::transcript::{ToolCompaction, Transcript};
 use super::{Format, WireError, codex};
 use crate::message::{Message, Str};
@@ -36,7 +36,7 @@ use crate::message::{Message, Str};
 #[derive(Debug)]
 pub struct SessionLines<R> {
     lines: Lines<R>,
-    room: &'static Room,
+    spec: &'static FormatSpec,
 }
 
 /// What a line holds.
@@ -84,7 +84,7 @@ impl<R: BufRead> SessionLines<R> {
             let what = format!("{format} is not read line by line: that is done for {names}");
             return Err(WireError::unsupported(what));
         }
-        Ok(Self { lines: Lines::new(reader), room: room::of(format)? })
+        Ok(Self { lines: Lines::new(reader), spec: spec::of(format)? })
     }
 
     /// The same, of lines that have so many bytes at most: see [`Lines::with_line_bytes_max`].
@@ -99,16 +99,16 @@ impl<R: BufRead> SessionLines<R> {
     /// # Errors
     /// As [`Lines::next_line`], and what the format's reader finds, with the line. The next call goes on after it.
     pub fn next_record(&mut self) -> Result<Option<LineRecord>, WireError> {
-        let room = self.room;
+        let spec = self.spec;
         self.next_with(|text, line, offset| {
-            let mut record = read_line(room, &Arc::from(text))?;
+            let mut record = read_line(spec, &Arc::from(text))?;
             (record.line, record.offset) = (line, offset);
             Ok(record)
         })
     }
 
-    pub(crate) const fn room(&self) -> &'static Room {
-        self.room
+    pub(crate) const fn spec(&self) -> &'static FormatSpec {
+        self.spec
     }
 
     /// What `read` makes of the next line that is not blank, its number and its offset.
@@ -143,13 +143,13 @@ impl<R: BufRead + Seek> SessionLines<R> {
 }
 
 /// Reads a line as a file of one line.
-fn read_line(room: &Room, text: &Arc<str>) -> Result<LineRecord, WireError> {
+fn read_line(spec: &FormatSpec, text: &Arc<str>) -> Result<LineRecord, WireError> {
     let mut transcript = Transcript::empty(Arc::clone(text));
-    Body::new(text, Content::Lines(text), None).read(room, &mut transcript)?;
-    let names = room.chain.and_then(|chain| (chain.names)(text));
+    Body::new(text, Content::Lines(text), None).read(spec, &mut transcript)?;
+    let names = spec.chain.and_then(|chain| (chain.names)(text));
     let (id, parent) =
         names.map_or((None, None), |(id, parent)| (Some(Str::from(id)), parent.map(Str::from)));
-    let is_aside = room.format == Format::ClaudeCode && json::field(text, "isSidechain")? == Some("true");
+    let is_aside = spec.format == Format::ClaudeCode && json::field(text, "isSidechain")? == Some("true");
     let mut record = LineRecord {
         line: 0,
         offset: 0,
@@ -167,7 +167,7 @@ fn read_line(room: &Room, text: &Arc<str>) -> Result<LineRecord, WireError> {
             compaction.dropped = None;
             compaction
         });
-        if record.id.is_none() && room.log.is_some() {
+        if record.id.is_none() && spec.log.is_some() {
             // Its records are named as their messages are.
             let first = conversation.entries.first().and_then(|entry| entry.message().id());
             record.id = first.map(Str::from);
@@ -175,7 +175,7 @@ fn read_line(room: &Room, text: &Arc<str>) -> Result<LineRecord, WireError> {
         record.messages =
             Vec::from(conversation.entries).into_iter().map(super::Entry::into_message).collect();
     }
-    if room.format == Format::Codex {
+    if spec.format == Format::Codex {
         record.usage = codex::reported(text)?;
     }
     Ok(record)

@@ -3,9 +3,9 @@
 //! They are messages of Chat Completions, read as by [`openai_chat`](super::openai_chat). `trajectory` and its `query`, which repeat the prompt of every step, are no messages.
 //! All of it is written back.
 
-mod room;
+mod spec;
 
-pub(crate) use room::ROOM;
+pub(crate) use spec::SPEC;
 
 #[cfg(test)]
 mod tests;

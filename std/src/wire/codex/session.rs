@@ -6,7 +6,7 @@ use epitome_core::Usage;
 use epitome_core::attribution::Retention;
 use epitome_core::message::Role;
 
-use super::room::item_of;
+use super::spec::item_of;
 use super::thread::{Left, Thread};
 use crate::message::{Message, Part, Str, WireText};
 use crate::wire::expect::{expect_object, member_text};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::room::item_of;
 use super::session::{history, instructions, replacement};
+use super::spec::item_of;
 use crate::message::{Message, Part};
 use crate::wire::WireError;
 use crate::wire::json::{self, patch, quote, rebuild};

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use crate::message::Message;
 use crate::wire::json::{self, Kind};
-use crate::wire::room;
+use crate::wire::spec;
 use crate::wire::{Format, WireError};
 
 /// The names of the fields that stand in the text of an unchanged message, and would not if its own format wrote it anew:
 /// nothing of them is in the message, so that no conversion can carry them.
 pub(super) fn untold(message: &Message) -> Vec<String> {
     let Some(wire) = message.wire().filter(|wire| !wire.touched) else { return Vec::new() };
-    let room = Format::by_name(&wire.format).and_then(|format| room::of(format).ok());
-    let fresh = room.map(|room| (room.write)(None, &[&message.clone().without_wire()]));
+    let spec = Format::by_name(&wire.format).and_then(|format| spec::of(format).ok());
+    let fresh = spec.map(|spec| (spec.write)(None, &[&message.clone().without_wire()]));
     // What has no fresh form is reported part by part.
     let Some(Ok(Some(fresh))) = fresh else { return Vec::new() };
     let (source, fresh) = (paths(&wire.text), paths(&fresh));

@@ -7,14 +7,14 @@ use super::parts::Told;
 use crate::message::{Media, MediaSource, Message, Part, Str, UnknownPart};
 use crate::wire::json::{Kind, quote, quoted_bytes};
 use crate::wire::openai_responses::CustomCalls;
-use crate::wire::room::{self, Room};
+use crate::wire::spec::{self, FormatSpec};
 use crate::wire::{Format, WireError, anthropic, openai_responses};
 
 /// A format to convert to.
 pub(super) struct Target {
     pub(super) format: Format,
     pub(super) profile: Profile,
-    room: &'static Room,
+    spec: &'static FormatSpec,
 }
 
 impl Target {
@@ -24,7 +24,7 @@ impl Target {
             let what = format!("{format} is no format to convert to: take one of {names}");
             return Err(WireError::unsupported(what));
         }
-        Ok(Self { format, profile: format.profile(), room: room::of(format)? })
+        Ok(Self { format, profile: format.profile(), spec: spec::of(format)? })
     }
 
     /// Whether the message was read from this format, so that what only this format has may go back.
@@ -145,7 +145,7 @@ impl Target {
         }
         let mut first = true;
         for group in rest.chunk_by(|one, next| self.joins(one, next)) {
-            let Some(record) = (self.room.write)(None, group)? else { continue };
+            let Some(record) = (self.spec.write)(None, group)? else { continue };
             if !core::mem::take(&mut first) {
                 out.push(',');
             }

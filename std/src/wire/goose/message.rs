@@ -5,22 +5,11 @@ use std::sync::Arc;
 use epitome_core::message::{MediaKind, Role};
 
 use super::FORMAT;
-use crate::message::{
-    Media, MediaSource, Message, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart, WireText,
-};
+use crate::message::{Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart};
+use crate::wire::WireError;
 use crate::wire::expect::{expect_object, member_text, share};
 use crate::wire::json::{self, Kind};
-use crate::wire::{Format, WireError};
-
-/// A message of a record, and the blocks that its parts come from.
-#[derive(Debug)]
-pub(super) struct Piece {
-    role: Role,
-    /// The place of the block in the record, and what it is.
-    pub(super) parts: Vec<(usize, Part)>,
-    /// The text of its blocks in the record.
-    text: Str,
-}
+use crate::wire::slots::{Form, Noted, Piece, Pieces, blocks};
 
 /// Who sees a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +21,8 @@ pub(super) enum Seen {
     NotByModel,
 }
 
-/// What `raw`, a slice of `whole`, is.
-pub(super) fn pieces(whole: &Arc<str>, raw: &str) -> Result<Vec<Piece>, WireError> {
+/// What `raw`, a slice of `whole`, holds.
+pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
     expect_object(raw, "a message")?;
     let [role, content] = json::fields(raw, &["role", "content"])?;
     let role = match role {
@@ -44,34 +33,14 @@ pub(super) fn pieces(whole: &Arc<str>, raw: &str) -> Result<Vec<Piece>, WireErro
     let Some(content) = content.filter(|content| Kind::of(content) == Kind::Array) else {
         return Err(WireError::shape("expected `content`, a list of blocks"));
     };
-    let (mut pieces, mut at) = (Vec::<Piece>::new(), 0_usize);
-    json::items(content, |raw| {
-        if let Some(part) =
-            json::nested(content, raw, format_args!("/content/{at}"), |raw| block(whole, raw))?
-        {
-            let role = if matches!(part, Part::ToolResult(_)) { Role::Tool } else { role };
-            match pieces.last_mut().filter(|last| role != Role::Tool && last.role == role) {
-                Some(last) => last.parts.push((at, part)),
-                None => pieces.push(Piece { role, parts: vec![(at, part)], text: share(whole, raw) }),
-            }
-        }
-        at = at.saturating_add(1);
-        Ok(())
+    let mut pieces = Pieces::new(role);
+    json::nested(raw, content, "/content", |content| {
+        blocks(content, |block| {
+            pieces.extend(block, part(whole, block)?.map(|noted| noted.with_element(content, block)));
+            Ok(())
+        })
     })?;
-    Ok(pieces)
-}
-
-/// The messages of a record, a slice of `whole`.
-pub(super) fn messages(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, WireError> {
-    let pieces = pieces(whole, raw)?;
-    let only = pieces.len() == 1;
-    let each = pieces.into_iter().enumerate().map(|(at, piece)| {
-        let text = if only { share(whole, raw) } else { piece.text };
-        let parts = piece.parts.into_iter().map(|(_, part)| part).collect();
-        let wire = WireText::new(Format::Goose.shared_name(), text).with_rejoin(at > 0);
-        Message::new(piece.role, parts).with_wire(wire)
-    });
-    Ok(each.collect())
+    Ok(pieces.into_list())
 }
 
 pub(super) fn seen(raw: &str) -> Result<Seen, WireError> {
@@ -84,17 +53,24 @@ pub(super) fn seen(raw: &str) -> Result<Seen, WireError> {
     })
 }
 
-fn block(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
+/// The part that a block is; none, if no model sees it.
+fn part<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Option<Noted<'a>>, WireError> {
     expect_object(raw, "a block")?;
     let text = |key| Ok::<_, WireError>(member_text(whole, raw, key)?.unwrap_or_default());
     let kind = text("type")?;
-    Ok(Some(match &*kind {
+    Ok(Some(Noted::new(match &*kind {
         "text" => match text("text")? {
             none if none.is_empty() => return Ok(None),
-            said => Part::Text(said),
+            said => {
+                return Ok(Some(
+                    Noted::new(Part::Text(said)).with_slot(json::field(raw, "text")?, Form::Text),
+                ));
+            }
         },
         "image" => {
-            Part::Media(Media::new(MediaKind::Image, text("mimeType")?, MediaSource::Base64(text("data")?)))
+            let source = MediaSource::Base64(text("data")?);
+            let image = Part::Media(Media::new(MediaKind::Image, text("mimeType")?, source));
+            return Ok(Some(Noted::new(image).with_slot(Some(raw), TEXT_BLOCK)));
         }
         "thinking" => {
             let mut reasoning = Reasoning::new(text("thinking")?);
@@ -107,10 +83,10 @@ fn block(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
             Part::Reasoning(reasoning)
         }
         "toolRequest" | "frontendToolRequest" => match call(whole, raw, text("id")?)? {
-            Some(call) => Part::ToolCall(call),
+            Some(call) => return Ok(Some(call)),
             None => unknown(whole, kind, raw),
         },
-        "toolResponse" => Part::ToolResult(result(whole, raw, text("id")?)?),
+        "toolResponse" => return result(whole, raw, text("id")?).map(Some),
         "toolConfirmationRequest"
         | "actionRequired"
         | "systemNotification"
@@ -118,7 +94,7 @@ fn block(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
         | "summarizationRequested"
         | "conversationCompacted" => return Ok(None),
         _ => unknown(whole, kind, raw),
-    }))
+    })))
 }
 
 fn unknown(whole: &Arc<str>, kind: Str, raw: &str) -> Part {
@@ -126,49 +102,47 @@ fn unknown(whole: &Arc<str>, kind: Str, raw: &str) -> Part {
 }
 
 /// The call of a block; none if goose could not read what the model wrote.
-fn call(whole: &Arc<str>, raw: &str, id: Str) -> Result<Option<ToolCall>, WireError> {
+fn call<'a>(whole: &Arc<str>, raw: &'a str, id: Str) -> Result<Option<Noted<'a>>, WireError> {
     let Some(value) = json::field(raw, "toolCall")?.filter(|call| Kind::of(call) == Kind::Object) else {
         return Ok(None);
     };
     let Some(value) = json::field(value, "value")?.filter(|value| Kind::of(value) == Kind::Object) else {
         return Ok(None);
     };
-    let arguments = json::field(value, "arguments")?.filter(|arguments| *arguments != "null").unwrap_or("{}");
+    let arguments = json::field(value, "arguments")?.filter(|arguments| *arguments != "null");
     let name = member_text(whole, value, "name")?.unwrap_or_default();
-    Ok(Some(ToolCall::new(id, name, share(whole, arguments))))
+    let call = ToolCall::new(id, name, share(whole, arguments.unwrap_or("{}")));
+    Ok(Some(Noted::new(Part::ToolCall(call)).with_slot(arguments, Form::Arguments)))
 }
 
 /// The result of a block: a list of what the tool returned, in newer files in an object, or why it failed.
-fn result(whole: &Arc<str>, raw: &str, id: Str) -> Result<ToolResult, WireError> {
+fn result<'a>(whole: &Arc<str>, raw: &'a str, id: Str) -> Result<Noted<'a>, WireError> {
     let mut result = ToolResult::new(id, Vec::new());
     let outcome = json::field(raw, "toolResult")?.filter(|outcome| Kind::of(outcome) == Kind::Object);
-    let Some(outcome) = outcome else { return Ok(result) };
+    let Some(outcome) = outcome else { return Ok(Noted::new(Part::ToolResult(result))) };
     let Some(value) = json::field(outcome, "value")? else {
         result.is_error = true;
         result.parts.extend(member_text(whole, outcome, "error")?.map(Part::Text));
-        return Ok(result);
+        return Ok(Noted::new(Part::ToolResult(result)).with_slot(json::field(outcome, "error")?, Form::Text));
     };
-    let list = match Kind::of(value) {
-        Kind::Object => {
-            let [content, failed] = json::fields(value, &["content", "isError"])?;
-            result.is_error = failed == Some("true");
-            content.unwrap_or("[]")
-        }
-        _ => value,
-    };
-    if Kind::of(list) != Kind::Array {
-        return Err(WireError::shape(format!(
-            "expected a list of what the tool returned, found {}",
-            json::describe(list)
-        )));
+    let (mut list, mut repeated) = (value, None);
+    if Kind::of(value) == Kind::Object {
+        let [content, failed, structured] =
+            json::fields(value, &["content", "isError", "structuredContent"])?;
+        result.is_error = failed == Some("true");
+        (list, repeated) = (content.unwrap_or("[]"), structured);
     }
+    if Kind::of(list) != Kind::Array {
+        let found = json::describe(list);
+        return Err(WireError::shape(format!("expected a list of what the tool returned, found {found}")));
+    }
+    let mut inner = Vec::new();
     json::items(list, |item| {
-        if is_for_model(item)? {
-            result.parts.extend(block(whole, item)?);
-        }
+        inner.extend(if is_for_model(item)? { part(whole, item)? } else { None });
         Ok(())
     })?;
-    Ok(result)
+    let noted = Noted::result(result, inner).with_slot(Some(list), TEXT_BLOCKS);
+    Ok(noted.with_slot(repeated, Form::Constant("null")))
 }
 
 /// Whether an item of a result is not for the user alone.
@@ -185,3 +159,6 @@ fn is_for_model(item: &str) -> Result<bool, WireError> {
     })?;
     Ok(found)
 }
+
+const TEXT_BLOCK: Form = Form::Around(r#"{"type":"text","text":"#, "}");
+const TEXT_BLOCKS: Form = Form::Around(r#"[{"type":"text","text":"#, "}]");

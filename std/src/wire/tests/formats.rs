@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::room::ROOMS;
+use super::super::spec::SPECS;
 use crate::wire::convert::tests::{TARGETS, converted};
 use crate::wire::document::Pointer;
 use crate::wire::{Format, ReadOptions, WireErrorKind, detect, read, write_back};
@@ -15,8 +15,8 @@ fn found(text: &str) -> (Format, String) {
 
 #[test]
 fn each_format_has_one_row() {
-    for (at, room) in ROOMS.iter().enumerate() {
-        assert!(ROOMS[..at].iter().all(|other| other.format != room.format), "{}", room.format);
+    for (at, spec) in SPECS.iter().enumerate() {
+        assert!(SPECS[..at].iter().all(|other| other.format != spec.format), "{}", spec.format);
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use super::super::room::ROOMS;
+use super::super::spec::SPECS;
 use super::formats::{first_difference, same_text};
 use crate::wire::json::{self, Kind};
 use crate::wire::{Format, ReadOptions, WireErrorKind, detect, read, write_back};
@@ -86,10 +86,10 @@ fn answer(text: &str, format: Format) -> Option<WireErrorKind> {
 
 #[test]
 fn every_format_is_told_from_its_seeds() {
-    for room in ROOMS {
+    for spec in SPECS {
         let told =
-            readable(room.format).filter(|seed| detect(seed).is_ok_and(|found| found.format == room.format));
-        assert!(told.count() > 0, "{}", room.format);
+            readable(spec.format).filter(|seed| detect(seed).is_ok_and(|found| found.format == spec.format));
+        assert!(told.count() > 0, "{}", spec.format);
     }
 }
 
@@ -110,15 +110,15 @@ fn odd_values_in_every_place() {
     // All of them where time does not matter, and otherwise each in some of the places.
     let some = if std::env::var_os("EPITOME_CASES").is_some() { odd.len() } else { 3 };
     let (mut read, mut refused) = (0, 0);
-    for room in ROOMS {
-        for seed in seeds(room.format) {
+    for spec in SPECS {
+        for seed in seeds(spec.format) {
             for (at, place) in Places::of(&seed).values.into_iter().enumerate() {
                 for value in odd.iter().cycle().skip(at * 3).take(some) {
                     let text = with(&seed, &place, value);
-                    match answer(&text, room.format) {
+                    match answer(&text, spec.format) {
                         None => {
                             read += 1;
-                            same_text(&text, &ReadOptions::default().with_from(room.format));
+                            same_text(&text, &ReadOptions::default().with_from(spec.format));
                         }
                         Some(_) => refused += 1,
                     }
@@ -132,17 +132,17 @@ fn odd_values_in_every_place() {
 #[test]
 fn a_key_twice_is_refused_or_carried() {
     let (mut read, mut refused) = (0, 0);
-    for room in ROOMS {
-        for seed in readable(room.format) {
+    for spec in SPECS {
+        for seed in readable(spec.format) {
             for place in Places::of(&seed).members {
                 let twice = format!("{0}, {0}", &seed[place.clone()]);
                 let text = with(&seed, &place, &twice);
-                match answer(&text, room.format) {
+                match answer(&text, spec.format) {
                     None => read += 1,
                     Some(WireErrorKind::DuplicateKey) => refused += 1,
-                    Some(other) => panic!("{}: {other:?} for {twice}", room.format),
+                    Some(other) => panic!("{}: {other:?} for {twice}", spec.format),
                 }
-                same_text(&text, &ReadOptions::default().with_from(room.format));
+                same_text(&text, &ReadOptions::default().with_from(spec.format));
             }
         }
     }
@@ -155,10 +155,10 @@ fn depth_takes_no_stack() {
     let level = (r#"{"content":[{"parts":["#, "]}]}");
     let deep = [&level.0.repeat(DEEP / 4), "1", &level.1.repeat(DEEP / 4)].concat();
     let all = move || {
-        for room in ROOMS {
-            for seed in seeds(room.format) {
+        for spec in SPECS {
+            for seed in seeds(spec.format) {
                 for place in Places::of(&seed).values {
-                    answer(&with(&seed, &place, &deep), room.format);
+                    answer(&with(&seed, &place, &deep), spec.format);
                 }
             }
         }
@@ -169,21 +169,21 @@ fn depth_takes_no_stack() {
 #[test]
 fn long_texts_are_read_in_every_format() {
     let long = format!("\"{}\"", "x".repeat(1 << 20));
-    for room in ROOMS {
-        let seed = seeds(room.format).swap_remove(0);
+    for spec in SPECS {
+        let seed = seeds(spec.format).swap_remove(0);
         let places = Places::of(&seed).values;
         let texts = places.iter().filter(|place| seed[(*place).clone()].starts_with('"'));
         let longest = texts.max_by_key(|place| place.len()).unwrap();
-        answer(&with(&seed, longest, &long), room.format);
+        answer(&with(&seed, longest, &long), spec.format);
     }
 }
 
 #[test]
 fn a_text_that_is_cut_off_is_an_answer() {
-    for room in ROOMS {
-        for seed in seeds(room.format) {
+    for spec in SPECS {
+        for seed in seeds(spec.format) {
             for cut in (0..seed.len()).filter(|cut| seed.is_char_boundary(*cut)) {
-                answer(&seed[..cut], room.format);
+                answer(&seed[..cut], spec.format);
             }
         }
     }
@@ -191,9 +191,9 @@ fn a_text_that_is_cut_off_is_an_answer() {
 
 #[test]
 fn the_text_of_one_format_is_an_answer_in_every_other() {
-    for one in ROOMS {
+    for one in SPECS {
         for seed in seeds(one.format) {
-            for other in ROOMS {
+            for other in SPECS {
                 answer(&seed, other.format);
             }
         }
@@ -204,8 +204,8 @@ fn the_text_of_one_format_is_an_answer_in_every_other() {
 /// others.
 #[test]
 fn many_records_are_read_in_every_format() {
-    for room in ROOMS {
-        let seed = seeds(room.format).swap_remove(0);
+    for spec in SPECS {
+        let seed = seeds(spec.format).swap_remove(0);
         let lines: Vec<&str> = seed.lines().collect();
         if lines.len() < 2 || json::check(lines[0]).is_err() {
             continue;
@@ -214,7 +214,7 @@ fn many_records_are_read_in_every_format() {
         for _ in 0..MANY / lines.len() {
             lines.iter().for_each(|line| writeln!(text, "{line}").unwrap());
         }
-        answer(&text, room.format);
+        answer(&text, spec.format);
     }
 }
 

@@ -6,12 +6,12 @@ use super::write::groups;
 use super::{Conversation, Entry, Transcript};
 use crate::wire::WireError;
 use crate::wire::rewrite::form;
-use crate::wire::room::WriteRecord;
+use crate::wire::spec::WriteRecord;
 
 /// How a format's log says what has become of a conversation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Log {
-    /// The text of a record that holds these messages, as [`Room::write`](crate::wire::room::Room::write).
+    /// The text of a record that holds these messages, as [`FormatSpec::write`](crate::wire::spec::FormatSpec::write).
     pub(crate) record: WriteRecord,
     /// The line that puts these records in the place of all before it.
     pub(crate) line: fn(&[Cow<'_, str>]) -> Result<String, WireError>,

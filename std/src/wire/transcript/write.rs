@@ -10,7 +10,7 @@ use super::relink::Links;
 use super::{AsRead, Conversation, Entry, List, Partial, Place, RecordId, Stages, Transcript};
 use crate::wire::json::Slots;
 use crate::wire::openai_responses::CustomCalls;
-use crate::wire::room;
+use crate::wire::spec;
 use crate::wire::{WireError, WireErrorKind};
 
 /// Writes the text that `transcript` was read from, with the entries that its conversations have now.
@@ -82,7 +82,7 @@ impl<'t> Edits<'t> {
             }
         }
         let mut formats = transcript.conversations.iter().filter(is_changed).map(|one| one.format);
-        let chain = formats.find_map(|format| room::of(format).ok()?.chain);
+        let chain = formats.find_map(|format| spec::of(format).ok()?.chain);
         for ((number, list), stays) in (0_u32..).zip(&transcript.lists).zip(stays) {
             let mut contents = lists.remove(&number).unwrap_or_default();
             contents.keep(&stays);
@@ -103,15 +103,15 @@ impl<'t> Edits<'t> {
         lists: &mut HashMap<u32, Contents>,
         written: &mut HashSet<RecordId>,
     ) -> Result<(), WireError> {
-        let room = room::of(conversation.format)?;
-        if let Some(log) = room.log.filter(|_| conversation.is_log) {
+        let spec = spec::of(conversation.format)?;
+        if let Some(log) = spec.log.filter(|_| conversation.is_log) {
             let end = transcript.source.len();
             self.0.extend(log.addition(transcript, conversation)?.map(|line| Edit::Text(end..end, line)));
             return Ok(());
         }
         let (mut list, mut cursor) = (conversation.first_list(transcript), None);
         let mut own = HashSet::new();
-        let chain = room.chain;
+        let chain = spec.chain;
         let links = chain.and_then(|chain| Links::of(transcript, conversation, chain));
         let partial = conversation.partial(&transcript.records);
         // A result that the text did not have takes the form that answers its call.
@@ -369,9 +369,9 @@ fn written_text(
     id: Option<RecordId>,
     group: &[Entry],
 ) -> Result<Option<String>, WireError> {
-    let room = room::of(conversation.format)?;
+    let spec = spec::of(conversation.format)?;
     let messages: Vec<_> = group.iter().map(Entry::message).collect();
-    (room.write)(id.map(|id| transcript.record(id)), &messages)
+    (spec.write)(id.map(|id| transcript.record(id)), &messages)
 }
 
 /// The text of a group; `None` if its record is as it was, and `Some(None)` if nothing of it is left.

@@ -10,12 +10,12 @@ use super::write::write_record;
 use crate::message::{Message, Part, WireText};
 use crate::wire::expect::{expect_text, optional_text, share};
 use crate::wire::json::{self, Kind};
-use crate::wire::room::{Body, Fit, Room};
+use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Transcript};
 use crate::wire::{Format, WireError};
 
 /// The row of Responses.
-pub(crate) const ROOM: Room = Room {
+pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::OpenaiResponses,
     keys: &["input", "output", "instructions", "id"],
     sign,

@@ -6,12 +6,12 @@ use crate::message::Str;
 use crate::wire::document;
 use crate::wire::expect::{optional_text, share};
 use crate::wire::json::{self, Kind};
-use crate::wire::room::{Body, Content, Fit, Room};
+use crate::wire::spec::{Body, Content, Fit, FormatSpec};
 use crate::wire::transcript::Transcript;
 use crate::wire::{Format, WireError};
 
 /// The row of OpenHands.
-pub(crate) const ROOM: Room = Room {
+pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::OpenHands,
     keys: &["history"],
     sign,

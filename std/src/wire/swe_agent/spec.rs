@@ -3,12 +3,12 @@
 use crate::message::Message;
 use crate::wire::json::{self, Kind};
 use crate::wire::openai_chat;
-use crate::wire::room::{Body, Fit, Room};
+use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Transcript};
 use crate::wire::{Format, WireError};
 
 /// The row of SWE-agent.
-pub(crate) const ROOM: Room = Room {
+pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::SweAgent,
     keys: &["history"],
     sign,

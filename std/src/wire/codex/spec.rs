@@ -4,12 +4,12 @@ use super::outline::Lines;
 use super::session;
 use super::write::write_record;
 use crate::wire::json::{self, Kind};
-use crate::wire::room::{Body, Fit, Room};
+use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::Transcript;
 use crate::wire::{Format, WireError};
 
 /// The row of Codex.
-pub(crate) const ROOM: Room = Room {
+pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Codex,
     keys: &[],
     sign,

@@ -10,12 +10,12 @@ use super::write::write_record;
 use crate::message::Message;
 use crate::wire::expect::number;
 use crate::wire::json::{self, Kind};
-use crate::wire::room::{self, Body, Content, Fit, Room};
+use crate::wire::spec::{self, Body, Content, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Transcript};
 use crate::wire::{Format, WireError};
 
 /// The row of `LangChain`.
-pub(crate) const ROOM: Room = Room {
+pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::LangChain,
     keys: &["values", "messages"],
     sign,
@@ -41,7 +41,7 @@ fn list<'a>(body: &Body<'a>) -> Option<(&'a str, &'static str)> {
 fn sign(body: &Body<'_>) -> Fit {
     let sample = match body.content {
         Content::Lines(_) => body.sample("messages"),
-        Content::Value(_) => list(body).and_then(|(list, _)| room::first_of(list)),
+        Content::Value(_) => list(body).and_then(|(list, _)| spec::first_of(list)),
     };
     let each = sample.unwrap_or_default().into_iter().map(fit);
     // A message of another format is none of this; a certain sign in one is one for all.

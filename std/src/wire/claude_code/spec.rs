@@ -6,12 +6,12 @@ use crate::message::Message;
 use crate::wire::anthropic;
 use crate::wire::forest;
 use crate::wire::json::{self, Kind, patch};
-use crate::wire::room::{Body, Fit, Room};
+use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::{Chain, Transcript};
 use crate::wire::{Format, WireError};
 
 /// The row of Claude Code.
-pub(crate) const ROOM: Room = Room {
+pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::ClaudeCode,
     keys: &[],
     sign,

@@ -12,12 +12,12 @@ use crate::message::{Message, Part, Str, WireText};
 use crate::wire::expect::share;
 use crate::wire::json::{self, Kind, patch, quote};
 use crate::wire::patch_parts::Elements;
-use crate::wire::room::{Body, Content, Fit, Room};
+use crate::wire::spec::{Body, Content, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Transcript};
 use crate::wire::{Format, WireError};
 
 /// The row of Agent Framework.
-pub(crate) const ROOM: Room = Room {
+pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::AgentFramework,
     keys: &["type", "session_id", "state", "messages"],
     sign,

@@ -4,12 +4,12 @@ use super::log::Log;
 use super::message::record;
 use super::write::{checkpoint, write_logged, write_record};
 use crate::wire::json::{self, Kind};
-use crate::wire::room::{Body, Fit, Room};
+use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::{self, Conversation, Transcript};
 use crate::wire::{Format, WireError};
 
 /// The row of Gemini CLI.
-pub(crate) const ROOM: Room = Room {
+pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::GeminiCli,
     keys: &["messages", "sessionId", "summary"],
     sign,

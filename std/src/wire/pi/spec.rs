@@ -9,12 +9,12 @@ use crate::message::{Message, Part};
 use crate::wire::forest;
 use crate::wire::json::{self, Kind, patch, quote};
 use crate::wire::rewrite::{changes, form, text};
-use crate::wire::room::{Body, Fit, Room};
+use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::{Chain, Transcript};
 use crate::wire::{Format, WireError};
 
 /// The row of pi.
-pub(crate) const ROOM: Room = Room {
+pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Pi,
     keys: &[],
     sign,

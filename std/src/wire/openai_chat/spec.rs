@@ -10,12 +10,12 @@ use crate::message::{Message, Str};
 use crate::wire::document::{self, Foreign};
 use crate::wire::expect::{optional_text, share};
 use crate::wire::json::{self, Kind, patch};
-use crate::wire::room::{Body, Content, Fit, Room};
+use crate::wire::spec::{Body, Content, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Relation, Transcript};
 use crate::wire::{Format, WireError};
 
 /// The row of Chat Completions.
-pub(crate) const ROOM: Room = Room {
+pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::OpenaiChat,
     keys: &["messages", "choices", "id"],
     sign,

@@ -12,8 +12,8 @@ use super::transcript::{Chain, KnownArray, Log, Transcript};
 use super::{Format, WireError};
 use crate::message::{Message, Str};
 
-/// What is known of one format. A new format is a folder with these functions, and its row in [`ROOMS`].
-pub(crate) struct Room {
+/// What is known of one format. A new format is a folder with these functions, and its row in [`SPECS`].
+pub(crate) struct FormatSpec {
     pub(crate) format: Format,
     /// The keys of an object around the messages that `read` looks at.
     pub(crate) keys: &'static [&'static str],
@@ -32,7 +32,7 @@ pub(crate) struct Room {
     pub(crate) outliner: Option<fn() -> Box<dyn Outliner>>,
 }
 
-/// See [`Room::write`].
+/// See [`FormatSpec::write`].
 pub(crate) type WriteRecord = fn(Option<&str>, &[&Message]) -> Result<Option<String>, WireError>;
 
 /// How well a text fits a format. The words complete "it is FORMAT because ..".
@@ -127,15 +127,15 @@ impl<'a> Body<'a> {
         self.members.iter().any(|(name, ..)| name == "role")
     }
 
-    /// What `room` reads of it.
-    pub(crate) fn read(&mut self, room: &Room, transcript: &mut Transcript) -> Result<(), WireError> {
+    /// What `spec` reads of it.
+    pub(crate) fn read(&mut self, spec: &FormatSpec, transcript: &mut Transcript) -> Result<(), WireError> {
         transcript.arrays = core::mem::take(&mut self.arrays);
-        for key in room.keys {
+        for key in spec.keys {
             if let Some((.., again)) = self.members.iter().filter(|(name, ..)| name == key).nth(1) {
                 return Err(json::duplicate(key).with_offset(json::offset_of(self.text(), again)));
             }
         }
-        let done = (room.read)(transcript, self);
+        let done = (spec.read)(transcript, self);
         transcript.arrays = Vec::new();
         done
     }
@@ -171,7 +171,7 @@ impl<'a> Body<'a> {
         once.filter(|value| *value != "null")
     }
 
-    /// The text under `key`, one of the format's [`keys`](Room::keys), as [`field`](Self::field); empty, if there is none.
+    /// The text under `key`, one of the format's [`keys`](FormatSpec::keys), as [`field`](Self::field); empty, if there is none.
     ///
     /// # Errors
     /// `Shape` for what is no text.
@@ -220,36 +220,36 @@ pub(crate) fn first_of(list: &str) -> Option<Vec<&str>> {
 }
 
 /// The row of a format.
-pub(crate) fn of(format: Format) -> Result<&'static Room, WireError> {
-    ROOMS
+pub(crate) fn of(format: Format) -> Result<&'static FormatSpec, WireError> {
+    SPECS
         .iter()
-        .find(|room| room.format == format)
+        .find(|spec| spec.format == format)
         .ok_or_else(|| WireError::unsupported(format!("this build has no reader and no writer for {format}")))
 }
 
 /// One row for each format, the format that wins a tie of equal readings first.
-pub(crate) static ROOMS: &[Room] = &[
-    super::openai_chat::ROOM,
-    super::openai_responses::ROOM,
-    super::anthropic::ROOM,
-    super::gemini::ROOM,
-    super::agent_framework::ROOM,
-    super::langchain::ROOM,
-    super::semantic_kernel::ROOM,
-    super::codex::ROOM,
-    super::claude_code::ROOM,
-    super::gemini_cli::ROOM,
-    super::openhands::ROOM,
-    super::pi::ROOM,
-    super::swe_agent::ROOM,
-    super::goose::ROOM,
+pub(crate) static SPECS: &[FormatSpec] = &[
+    super::openai_chat::SPEC,
+    super::openai_responses::SPEC,
+    super::anthropic::SPEC,
+    super::gemini::SPEC,
+    super::agent_framework::SPEC,
+    super::langchain::SPEC,
+    super::semantic_kernel::SPEC,
+    super::codex::SPEC,
+    super::claude_code::SPEC,
+    super::gemini_cli::SPEC,
+    super::openhands::SPEC,
+    super::pi::SPEC,
+    super::swe_agent::SPEC,
+    super::goose::SPEC,
 ];
 
 /// How many elements of a list are looked at for signs of a format.
 const SAMPLE_MAX: usize = 256;
 
-impl core::fmt::Debug for Room {
+impl core::fmt::Debug for FormatSpec {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Room").field("format", &self.format).finish_non_exhaustive()
+        f.debug_struct("FormatSpec").field("format", &self.format).finish_non_exhaustive()
     }
 }

@@ -9,12 +9,12 @@ use super::write::write_record;
 use crate::message::Message;
 use crate::wire::document;
 use crate::wire::json::{self, Kind};
-use crate::wire::room::{Body, Content, Fit, Room};
+use crate::wire::spec::{Body, Content, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Transcript};
 use crate::wire::{Format, WireError};
 
 /// The row of Anthropic's Messages.
-pub(crate) const ROOM: Room = Room {
+pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Anthropic,
     keys: &["messages", "system"],
     sign,

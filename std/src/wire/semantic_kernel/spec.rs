@@ -6,12 +6,12 @@ use super::message::{Fields, messages, role};
 use super::write::write_record;
 use crate::wire::expect::number;
 use crate::wire::json::{self, Kind};
-use crate::wire::room::{Body, Fit, Room};
+use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Transcript};
 use crate::wire::{Format, WireError};
 
 /// The row of Semantic Kernel.
-pub(crate) const ROOM: Room = Room {
+pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::SemanticKernel,
     keys: &["Messages"],
     sign,

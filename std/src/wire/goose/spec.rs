@@ -1,19 +1,19 @@
 //! Session files, told, read and written.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::message::{Seen, messages, pieces, seen};
-use crate::message::{Message, Part};
+use super::message::{Seen, pieces, seen};
+use crate::message::Message;
 use crate::wire::expect::member_text;
-use crate::wire::json::{self, Kind, patch, quote};
-use crate::wire::rewrite::{changes, form, text};
-use crate::wire::room::{Body, Content, Fit, Room};
+use crate::wire::json::{self, Kind};
+use crate::wire::rewrite::form;
+use crate::wire::slots;
+use crate::wire::spec::{Body, Content, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, ToolCompaction, Transcript};
 use crate::wire::{Format, WireError};
 
 /// The row of goose.
-pub(crate) const ROOM: Room = Room {
+pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Goose,
     keys: &["conversation", "id", "name"],
     sign,
@@ -63,7 +63,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
         let raw = source.get(transcript.place(list, at)).unwrap_or_default();
         let place = if path.is_empty() { String::new() } else { format!("{path}/{at}") };
         json::nested(whole, raw, place, |raw| {
-            let messages = messages(&source, raw)?;
+            let messages = slots::messages(&source, raw, Format::Goose, pieces)?;
             if messages.is_empty() {
                 if at == 0 && path.is_empty() {
                     conversation.label = member_text(&source, raw, "description")?.unwrap_or_default();
@@ -93,45 +93,5 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
 }
 
 fn write_record(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
-    let Some(record) = record else { return Err(form("a new message")) };
-    let whole: Arc<str> = Arc::from(record);
-    let places = pieces(&whole, &whole)?;
-    let was = messages(&whole, &whole)?;
-    let mut new = HashMap::new();
-    for change in changes(&was, now)? {
-        let place = places.get(change.piece).and_then(|piece| piece.parts.get(change.part));
-        new.extend(place.map(|(block, _)| (*block, change.new)));
-    }
-    let content = json::field(record, "content")?.unwrap_or("[]");
-    let (mut ranges, mut blocks) = (Vec::new(), Vec::new());
-    json::items(content, |raw| {
-        let at = ranges.len();
-        ranges.push(json::range_of(content, raw));
-        blocks.push(match new.get(&at) {
-            Some(part) => patched(raw, part)?,
-            None => raw.to_owned(),
-        });
-        Ok(())
-    })?;
-    let blocks = blocks.iter().enumerate().map(|(at, block)| (Some(at), block.as_str()));
-    patch(record, &[("content", Some(json::rebuild(content, &ranges, blocks)))]).map(Some)
-}
-
-/// The block with what it says now.
-fn patched(raw: &str, part: &Part) -> Result<String, WireError> {
-    let said = quote(text(part)?);
-    if !matches!(part, Part::ToolResult(_)) {
-        return patch(raw, &[("text", Some(said))]);
-    }
-    let outcome = json::field(raw, "toolResult")?.ok_or_else(|| form("a result where there was none"))?;
-    let list = format!(r#"[{{"type":"text","text":{said}}}]"#);
-    let outcome = match json::field(outcome, "value")? {
-        Some(value) if Kind::of(value) == Kind::Object => {
-            let value = patch(value, &[("content", Some(list)), ("structuredContent", None)])?;
-            patch(outcome, &[("value", Some(value))])?
-        }
-        Some(_) => patch(outcome, &[("value", Some(list))])?,
-        None => patch(outcome, &[("error", Some(said))])?,
-    };
-    patch(raw, &[("toolResult", Some(outcome))])
+    slots::write(record.ok_or_else(|| form("a new message"))?, now, pieces)
 }

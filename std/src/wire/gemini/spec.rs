@@ -6,12 +6,12 @@ use crate::message::Message;
 use crate::wire::document::Foreign;
 use crate::wire::expect::{optional_text, share};
 use crate::wire::json::{self, Kind};
-use crate::wire::room::{Body, Fit, Room};
+use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Relation, Transcript};
 use crate::wire::{Format, WireError};
 
 /// The row of Gemini.
-pub(crate) const ROOM: Room = Room {
+pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Gemini,
     keys: &["contents", "candidates", "systemInstruction", "system_instruction", "responseId"],
     sign,

@@ -1,0 +1,344 @@
+//! The writer of formats whose readers note where each part stands in its record.
+//!
+//! A reader returns [`Piece`]s: the messages of a record, and for each part the [`Slot`] in which a changed part is written, and the
+//! list of which the part can be left out. The text outside of changed slots is copied.
+
+use core::ops::Range;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use epitome_core::message::Role;
+
+use super::expect::share;
+use super::json::{self, quote};
+use super::rewrite::form;
+use super::{Format, WireError};
+use crate::message::{Message, Part, Str, ToolResult, WireText};
+
+/// One message of a record.
+#[derive(Debug)]
+pub(crate) struct Piece<'a> {
+    role: Role,
+    /// The name of the speaker; empty where there is none.
+    pub(crate) name: Str,
+    /// The text that the message is counted and shown by where it is one of several of its record.
+    text: &'a str,
+    pub(crate) parts: Vec<Noted<'a>>,
+}
+
+/// A part, and where its record can say something else.
+#[derive(Debug)]
+pub(crate) struct Noted<'a> {
+    pub(crate) part: Part,
+    slots: Vec<Slot<'a>>,
+    /// The list that the part is an element of, and the element.
+    element: Option<(&'a str, &'a str)>,
+    /// What a result holds, where its reader notes that too.
+    inner: Vec<Self>,
+}
+
+/// A value of a record in whose place another one can stand.
+#[derive(Debug, Clone, Copy)]
+struct Slot<'a> {
+    value: &'a str,
+    form: Form,
+}
+
+/// How a changed part is written into its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The text of the part, or the arguments of a call, as a JSON string.
+    Text,
+    /// The text of the part as a JSON string between two others.
+    Around(&'static str, &'static str),
+    /// The arguments of a call, which are JSON.
+    Arguments,
+    /// This value, whatever the part says: it only repeated or explained what the part was.
+    Constant(&'static str),
+}
+
+/// A reader of one record, a slice of the first text.
+pub(crate) type ReadPieces = for<'a> fn(&Arc<str>, &'a str) -> Result<Vec<Piece<'a>>, WireError>;
+
+impl<'a> Piece<'a> {
+    /// A message of `text`, a slice of the record.
+    pub(crate) fn new(role: Role, text: &'a str) -> Self {
+        Self { role, name: Str::default(), text, parts: Vec::new() }
+    }
+
+    fn message(self, whole: &Arc<str>, record: Option<&str>, format: Format, at: usize) -> Message {
+        let text = share(whole, record.unwrap_or(self.text));
+        let wire = WireText::new(format.shared_name(), text).with_rejoin(at > 0);
+        let parts = self.parts.into_iter().map(|noted| noted.part).collect();
+        let message = Message::new(self.role, parts).with_wire(wire);
+        if self.name.is_empty() { message } else { message.with_name(self.name) }
+    }
+}
+
+impl<'a> Noted<'a> {
+    /// A part that stays as it is.
+    pub(crate) const fn new(part: Part) -> Self {
+        Self { part, slots: Vec::new(), element: None, inner: Vec::new() }
+    }
+
+    /// A result that holds these parts.
+    pub(crate) fn result(mut result: ToolResult, inner: Vec<Self>) -> Self {
+        result.parts = inner.iter().map(|noted| noted.part.clone()).collect();
+        Self { inner, ..Self::new(Part::ToolResult(result)) }
+    }
+
+    /// The same part, which is written into `value` too where it is changed; nowhere, where there is no such value.
+    pub(crate) fn with_slot(mut self, value: Option<&'a str>, form: Form) -> Self {
+        self.slots.extend(value.map(|value| Slot { value, form }));
+        self
+    }
+
+    /// The same part as `element` of `list`, of which it can be left out.
+    pub(crate) const fn with_element(mut self, list: &'a str, element: &'a str) -> Self {
+        self.element = Some((list, element));
+        self
+    }
+
+    /// The change of a record after which the part is `new`.
+    fn change(&self, record: &str, new: &Part, edits: &mut Edits<'_>) -> Result<(), WireError> {
+        if self.part == *new {
+            return Ok(());
+        }
+        let mut slots = self.slots.iter();
+        match new {
+            Part::ToolResult(result) if self.takes_inner(result) => {
+                for (inner, new) in self.inner.iter().zip(&result.parts) {
+                    inner.change(record, new, edits)?;
+                }
+                slots.try_for_each(|slot| match slot.form {
+                    Form::Constant(_) => edits.replace(record, slot, new),
+                    _ => Ok(()),
+                })
+            }
+            _ if self.takes(new) => slots.try_for_each(|slot| edits.replace(record, slot, new)),
+            _ => Err(form("this change")),
+        }
+    }
+
+    /// Whether the parts of a result have a form in the slots of the parts that it had.
+    fn takes_inner(&self, new: &ToolResult) -> bool {
+        let takes = |(inner, new): (&Self, &Part)| inner.part == *new || inner.takes(new);
+        let is_it = matches!(&self.part, Part::ToolResult(was) if was.call_id == new.call_id);
+        is_it && new.parts.len() == self.inner.len() && self.inner.iter().zip(&new.parts).all(takes)
+    }
+
+    /// Whether `new` has a form in the slots.
+    fn takes(&self, new: &Part) -> bool {
+        let is_call = matches!(new, Part::ToolCall(_));
+        let is_same_kind = core::mem::discriminant(&self.part) == core::mem::discriminant(new);
+        // A note takes the place of media.
+        let is_note = matches!((&self.part, new), (Part::Media(_), Part::Text(_)));
+        let mut forms = self.slots.iter().map(|slot| slot.form).peekable();
+        forms.peek().is_some()
+            && (is_same_kind || is_note)
+            && match (&self.part, new) {
+                (Part::ToolCall(was), Part::ToolCall(new)) => was.id == new.id && was.name == new.name,
+                (Part::ToolResult(was), Part::ToolResult(new)) => was.call_id == new.call_id,
+                _ => true,
+            }
+            && forms.all(|form| {
+                matches!(form, Form::Constant(_) | Form::Text) || (form == Form::Arguments) == is_call
+            })
+    }
+}
+
+impl Form {
+    fn written(self, part: &Part) -> Result<String, WireError> {
+        Ok(match (self, part) {
+            (Self::Constant(value), _) => value.to_owned(),
+            (Self::Text, Part::ToolCall(call)) => quote(&call.arguments),
+            (Self::Text, part) => quote(&said(part)?),
+            (Self::Around(before, behind), part) => format!("{before}{}{behind}", quote(&said(part)?)),
+            (Self::Arguments, Part::ToolCall(call)) => {
+                json::check(&call.arguments).map_err(|_| form("a call whose arguments are no JSON"))?;
+                call.arguments.to_string()
+            }
+            (Self::Arguments, _) => return Err(form("this change")),
+        })
+    }
+}
+
+/// The text that a part says: of a result all of its texts, one on a line.
+fn said(part: &Part) -> Result<Cow<'_, str>, WireError> {
+    match part {
+        Part::Text(text) => Ok(Cow::Borrowed(text)),
+        Part::Reasoning(thought) if thought.opaque.is_none() => Ok(Cow::Borrowed(&thought.text)),
+        Part::ToolResult(result) => match result.parts.as_slice() {
+            [] => Ok(Cow::Borrowed("")),
+            [one] => said(one),
+            several => Ok(several.iter().map(said).collect::<Result<Vec<_>, _>>()?.join("\n").into()),
+        },
+        _ => Err(form("this change")),
+    }
+}
+
+/// The messages that `read` finds in the record `text`, a slice of `whole`.
+pub(crate) fn messages(
+    whole: &Arc<str>,
+    text: &str,
+    format: Format,
+    read: ReadPieces,
+) -> Result<Vec<Message>, WireError> {
+    let pieces = read(whole, text)?;
+    let record = (pieces.len() == 1).then_some(text);
+    let each = pieces.into_iter().enumerate();
+    Ok(each.map(|(at, piece)| piece.message(whole, record, format, at)).collect())
+}
+
+/// The record `text` when it holds the messages `now`, of those that `read` finds in it; `None`, if it holds none.
+pub(crate) fn write(text: &str, now: &[&Message], read: ReadPieces) -> Result<Option<String>, WireError> {
+    if now.is_empty() {
+        return Ok(None);
+    }
+    let whole: Arc<str> = Arc::from(text);
+    let pieces = read(&whole, &whole)?;
+    let (mut edits, mut now) = (Edits::default(), now.iter().peekable());
+    let is_alone = pieces.len() == 1;
+    for piece in &pieces {
+        let is_it = |message: &&&&Message| {
+            let wire = message.wire().map_or("", |wire| &*wire.text);
+            message.role() == piece.role && (is_alone || wire == piece.text)
+        };
+        match now.next_if(|message| is_it(&message)) {
+            Some(message) => edits.piece(&whole, piece, message.parts())?,
+            None => edits.piece(&whole, piece, &[])?,
+        }
+    }
+    match now.next() {
+        None => edits.apply(&whole).map(Some),
+        Some(_) => Err(form("a message that its record did not have")),
+    }
+}
+
+/// What is replaced in a record.
+#[derive(Debug, Default)]
+struct Edits<'a> {
+    values: Vec<(Range<usize>, String)>,
+    /// Elements that are left out, each after its list.
+    left_out: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Edits<'a> {
+    fn replace(&mut self, record: &str, slot: &Slot<'_>, new: &Part) -> Result<(), WireError> {
+        self.values.push((json::range_of(record, slot.value), slot.form.written(new)?));
+        Ok(())
+    }
+
+    /// Lets a piece hold the parts `now`: each is one of its own, in their order; those without a counterpart are left out.
+    fn piece(&mut self, record: &str, piece: &Piece<'a>, now: &[Part]) -> Result<(), WireError> {
+        let mut left_out = piece.parts.len().checked_sub(now.len()).ok_or_else(|| form("a new part"))?;
+        let mut now = now.iter().peekable();
+        for noted in &piece.parts {
+            let stays =
+                now.peek().is_some_and(|new| left_out == 0 || noted.part == **new || noted.takes(new));
+            match now.next_if(|_| stays) {
+                Some(new) => noted.change(record, new, self)?,
+                None => {
+                    let element = noted.element.ok_or_else(|| form("a message without one of its parts"))?;
+                    self.left_out.push(element);
+                    left_out = left_out.saturating_sub(1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(mut self, record: &str) -> Result<String, WireError> {
+        let mut left_out = BTreeMap::<usize, (&str, Vec<usize>)>::new();
+        for (list, element) in self.left_out {
+            let of_list = left_out.entry(json::offset_of(record, list)).or_insert((list, Vec::new()));
+            of_list.1.push(json::offset_of(record, element));
+        }
+        for (list, elements) in left_out.into_values() {
+            let cuts = cuts(record, list, &elements)?;
+            self.values.extend(cuts.into_iter().map(|cut| (cut, String::new())));
+        }
+        self.values.sort_by_key(|(range, _)| (range.start, core::cmp::Reverse(range.end)));
+        let (mut out, mut done) = (String::with_capacity(record.len()), 0);
+        for (range, new) in &self.values {
+            // A value in an element that is left out goes with it.
+            if range.start < done {
+                continue;
+            }
+            out.push_str(record.get(done..range.start).unwrap_or_default());
+            out.push_str(new);
+            done = range.end;
+        }
+        out.push_str(record.get(done..).unwrap_or_default());
+        Ok(out)
+    }
+}
+
+/// The ranges of `record` without which the array `list` has none of these elements, each with one separator.
+fn cuts(record: &str, list: &str, left_out: &[usize]) -> Result<Vec<Range<usize>>, WireError> {
+    let mut elements = Vec::new();
+    json::items(list, |element| {
+        elements.push(json::range_of(record, element));
+        Ok(())
+    })?;
+    let stays = |element: &Range<usize>| left_out.binary_search(&element.start).is_err();
+    // The elements before the first one that stays go with the separator behind them, all others with the one before.
+    let kept = elements.iter().position(stays).unwrap_or(elements.len());
+    let (before, behind) = elements.split_at(kept);
+    let end = behind.first().map(|next| next.start).or(before.last().map(|last| last.end));
+    let first = before.first().zip(end).map(|(first, end)| first.start..end);
+    let later = behind.windows(2).filter_map(|pair| match pair {
+        [before, own] if !stays(own) => Some(before.end..own.end),
+        _ => None,
+    });
+    Ok(first.into_iter().chain(later).collect())
+}
+
+/// The pieces of a message of blocks, of which each result is a tool's message of its own.
+#[derive(Debug)]
+pub(crate) struct Pieces<'a> {
+    role: Role,
+    list: Vec<Piece<'a>>,
+}
+
+impl<'a> Pieces<'a> {
+    /// Those of a message of this role.
+    pub(crate) const fn new(role: Role) -> Self {
+        Self { role, list: Vec::new() }
+    }
+
+    /// Adds the parts that `block` is.
+    pub(crate) fn extend(&mut self, block: &'a str, parts: impl IntoIterator<Item = Noted<'a>>) {
+        for noted in parts {
+            let is_result = matches!(noted.part, Part::ToolResult(_));
+            let role = if is_result { Role::Tool } else { self.role };
+            if is_result || self.list.last().is_none_or(|last| last.role != role) {
+                self.list.push(Piece::new(role, block));
+            }
+            if let Some(piece) = self.list.last_mut() {
+                piece.parts.push(noted);
+            }
+        }
+    }
+
+    pub(crate) fn into_list(self) -> Vec<Piece<'a>> {
+        self.list
+    }
+}
+
+/// Calls `visit` with each element of the array `list`; an error says which one it is about.
+pub(crate) fn blocks<'a>(
+    list: &'a str,
+    mut visit: impl FnMut(&'a str) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    let mut at = 0_usize;
+    json::items(list, |block| {
+        json::nested(list, block, format_args!("/{at}"), &mut visit)?;
+        at = at.saturating_add(1);
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests;
