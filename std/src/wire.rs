@@ -58,18 +58,24 @@
 //! - Where files may be too long to hold, the row has an `outline::Outliner`: which lines are which conversation. Only what
 //!   decides that is held of a line, in the same type that decides it for `read`.
 //! - Reports of usage go to `Conversation::usage`, what the tool compacted itself to `Conversation::compactions`.
-//! - `write` gives the text of a record that has to change: the old text patched (`json::patch`, `json::rebuild`, `Places`
-//!   keep what is not touched), or a new record where there is none.
+//! - `write` gives the text of a record that has to change. Where `read` makes `slots::Piece`s, which note where each part stands in
+//!   its record, `slots::write` is all of it. Else the old text is patched (`json::patch`, `json::rebuild`, `Places`). A record that is
+//!   new is written, or refused.
 //!
 //! Errors have offsets and paths within the text that a function was given; `json::nested` adds up, and `read` makes line
 //! and column of it. The tests over all formats are in `wire/tests/formats.rs`.
 
 pub mod agent_framework;
+pub mod ai_sdk;
 mod answers;
 pub mod anthropic;
+pub mod bedrock_converse;
+mod blocks;
 pub mod claude_code;
+pub mod cline;
 pub mod codex;
 pub mod convert;
+pub mod cursor;
 pub mod document;
 mod error;
 mod expect;
@@ -85,6 +91,7 @@ pub mod langchain;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod openhands;
+pub mod otel_genai;
 mod outline;
 mod overflow;
 mod patch_parts;

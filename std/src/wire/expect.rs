@@ -6,7 +6,9 @@ use std::sync::Arc;
 use epitome_core::message::MediaKind;
 
 use super::WireError;
+use super::json::known::Members;
 use super::json::{self, Kind};
+use super::openai_chat::split_data_url;
 use crate::media::pixels_of_base64;
 use crate::message::{Media, MediaSource, Str};
 
@@ -44,6 +46,17 @@ pub(crate) fn member_text(whole: &Arc<str>, raw: &str, key: &'static str) -> Res
     Ok(optional_text(raw, value, key)?.map(|text| share(whole, &text)))
 }
 
+impl<const N: usize> Members<'_, N> {
+    /// The text under one of the keys; empty, where there is none.
+    ///
+    /// # Errors
+    /// `Shape` for a value that is no text.
+    pub(crate) fn text(&self, whole: &Arc<str>, key: &'static str) -> Result<Str, WireError> {
+        let text = optional_text(self.object(), self.get(key)?, key)?;
+        Ok(text.map(|text| share(whole, &text)).unwrap_or_default())
+    }
+}
+
 /// The whole number that `raw` is.
 pub(crate) fn number(raw: Option<&str>) -> Option<u64> {
     raw.and_then(|raw| raw.parse().ok())
@@ -53,6 +66,27 @@ pub(crate) fn expect_object(raw: &str, what: &str) -> Result<(), WireError> {
     match Kind::of(raw) {
         Kind::Object => Ok(()),
         _ => Err(WireError::shape(format!("expected {what} (an object), found {}", json::describe(raw)))),
+    }
+}
+
+/// The kind of media of this type.
+pub(crate) fn kind_of_mime(mime: &str) -> MediaKind {
+    match mime.split_once('/').map(|(kind, _)| kind) {
+        Some("image") => MediaKind::Image,
+        Some("audio") => MediaKind::Audio,
+        Some("video") => MediaKind::Video,
+        _ => MediaKind::Document,
+    }
+}
+
+/// Media of this type at `url`, which can hold them itself.
+pub(crate) fn linked_media(whole: &Arc<str>, mime: Str, url: &str) -> Media {
+    match split_data_url(url) {
+        Some((own, data)) => {
+            let mime = if own.is_empty() { mime } else { share(whole, own) };
+            new_media(kind_of_mime(&mime), mime, MediaSource::Base64(share(whole, data)))
+        }
+        None => new_media(kind_of_mime(&mime), mime, MediaSource::Uri(share(whole, url))),
     }
 }
 

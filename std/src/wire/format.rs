@@ -47,11 +47,21 @@ pub enum Format {
     SweAgent,
     /// A session file of goose.
     Goose,
+    /// Messages of the Vercel AI SDK.
+    AiSdk,
+    /// Messages of the Converse API of Amazon Bedrock.
+    BedrockConverse,
+    /// Messages as OpenTelemetry records them.
+    OtelGenai,
+    /// A conversation of Cline or Roo Code.
+    Cline,
+    /// A transcript of Cursor's agent.
+    Cursor,
 }
 
 impl Format {
     /// All formats that have a name, in the order in which they are listed to people.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 19] = [
         Self::OpenaiChat,
         Self::OpenaiResponses,
         Self::Anthropic,
@@ -66,6 +76,11 @@ impl Format {
         Self::Pi,
         Self::SweAgent,
         Self::Goose,
+        Self::AiSdk,
+        Self::BedrockConverse,
+        Self::OtelGenai,
+        Self::Cline,
+        Self::Cursor,
     ];
 
     /// The formats that this build reads and writes.
@@ -92,6 +107,11 @@ impl Format {
             Self::Pi => "pi",
             Self::SweAgent => "swe-agent",
             Self::Goose => "goose",
+            Self::AiSdk => "ai-sdk",
+            Self::BedrockConverse => "bedrock-converse",
+            Self::OtelGenai => "otel-genai",
+            Self::Cline => "cline",
+            Self::Cursor => "cursor",
         }
     }
 
@@ -111,9 +131,10 @@ impl Format {
                 Profile::OpenaiChat
             }
             Self::OpenaiResponses | Self::Codex => Profile::OpenaiResponses,
-            Self::Anthropic | Self::ClaudeCode => Profile::Anthropic,
+            Self::Anthropic | Self::ClaudeCode | Self::BedrockConverse => Profile::Anthropic,
             Self::Gemini | Self::GeminiCli => Profile::Gemini,
             Self::OpenHands | Self::Pi | Self::SweAgent | Self::Goose => Profile::Permissive,
+            Self::AiSdk | Self::OtelGenai | Self::Cline | Self::Cursor => Profile::Permissive,
         }
     }
 

@@ -5,7 +5,8 @@
 //! for something. What the program says again, and what says nothing of the work, is context; what was returned once is a tool's, and is
 //! summarized as a result is.
 //!
-//! Source of the texts: `ContextualUserFragment` in openai/codex (October 2026); session files of Claude Code 1.0 and 2.0.
+//! Source of the texts: `ContextualUserFragment` in openai/codex (October 2026); session files of Claude Code 1.0 and 2.0;
+//! `formatResponse` and `getEnvironmentDetails` of Roo Code (April 2026).
 
 use epitome_core::attribution::{Authority, Retention, SourceKind};
 use epitome_core::message::Role;
@@ -68,15 +69,25 @@ const CLAUDE_CODE: [Sign; 13] = [
     sign("<task-notification>", "</task-notification>", What::Printed),
 ];
 
+const CLINE: [Sign; 1] = [sign("<environment_details>", "</environment_details>", What::Told)];
+
 /// The message, marked if all that it says was written by the program of `format`. A reader calls this for each that it makes.
 pub(crate) fn marked(message: Message, format: Format) -> Message {
     let signs: &[Sign] = match format {
         Format::Codex => &CODEX,
         Format::ClaudeCode => &CLAUDE_CODE,
+        Format::Cline => &CLINE,
         _ => return message,
     };
     if message.role() != Role::User {
         return message;
+    }
+    if format == Format::Cline && is_returned(&message) {
+        return message.with_attribution(Attribution::new(
+            format.shared_name(),
+            SourceKind::Tool,
+            Authority::Retrieved,
+        ));
     }
     let told = message.parts().iter().map(|part| match part {
         Part::Text(text) => told_by(text, signs),
@@ -91,6 +102,18 @@ pub(crate) fn marked(message: Message, format: Format) -> Message {
     let attribution = Attribution::new(format.shared_name(), source, authority);
     message.with_attribution(attribution.with_retention(retention))
 }
+
+/// Whether a message of Cline or Roo Code is what a tool has returned, with nothing in it that a person says.
+fn is_returned(message: &Message) -> bool {
+    let text = |part: &Part| if let Part::Text(text) = part { Some(text.clone()) } else { None };
+    let texts: Vec<_> = message.parts().iter().filter_map(text).collect();
+    let head = texts.first().and_then(|first| first.lines().next()).unwrap_or_default();
+    (head.starts_with('[') && head.contains("] Result:"))
+        && !texts.iter().any(|text| SPOKEN.iter().any(|tag| text.contains(tag)))
+}
+
+/// Tags around the words of a person.
+const SPOKEN: [&str; 5] = ["<task>", "<feedback>", "<answer>", "<user_message>", "<user-message>"];
 
 /// What a text is, if one of these signs is on it, and on nothing but it.
 fn told_by(text: &str, signs: &[Sign]) -> Option<What> {

@@ -5,14 +5,16 @@
 
 use core::ops::Range;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use epitome_core::message::Role;
 
 use super::expect::share;
-use super::json::{self, quote};
+use super::json::{self, Kind, quote};
 use super::rewrite::form;
+use super::spec::{Body, Content};
+use super::transcript::{Conversation, Transcript};
 use super::{Format, WireError};
 use crate::message::{Message, Part, Str, ToolResult, WireText};
 
@@ -54,6 +56,8 @@ pub(crate) enum Form {
     Around(&'static str, &'static str),
     /// The arguments of a call, which are JSON.
     Arguments,
+    /// A text in the place of any JSON value: as JSON where the value was an array or an object and the text still is one.
+    Value,
     /// This value, whatever the part says: it only repeated or explained what the part was.
     Constant(&'static str),
 }
@@ -92,6 +96,13 @@ impl<'a> Noted<'a> {
     pub(crate) fn with_slot(mut self, value: Option<&'a str>, form: Form) -> Self {
         self.slots.extend(value.map(|value| Slot { value, form }));
         self
+    }
+
+    /// Takes `value` for a slot of the part too, if it is the same text.
+    pub(crate) fn repeat(&mut self, whole: &Arc<str>, value: Option<&'a str>) {
+        if let Some(again) = text(whole, value).filter(|again| again.part == self.part) {
+            self.slots.extend(again.slots);
+        }
     }
 
     /// The same part as `element` of `list`, of which it can be left out.
@@ -149,8 +160,14 @@ impl<'a> Noted<'a> {
 }
 
 impl Form {
-    fn written(self, part: &Part) -> Result<String, WireError> {
+    fn written(self, was: &str, part: &Part) -> Result<String, WireError> {
         Ok(match (self, part) {
+            (Self::Value, part) => {
+                let said = said(part)?;
+                let is_tree = matches!(Kind::of(was), Kind::Array | Kind::Object);
+                let is_same = is_tree && Kind::of(&said) == Kind::of(was) && json::check(&said).is_ok();
+                if is_same { said.into_owned() } else { quote(&said) }
+            }
             (Self::Constant(value), _) => value.to_owned(),
             (Self::Text, Part::ToolCall(call)) => quote(&call.arguments),
             (Self::Text, part) => quote(&said(part)?),
@@ -222,11 +239,13 @@ struct Edits<'a> {
     values: Vec<(Range<usize>, String)>,
     /// Elements that are left out, each after its list.
     left_out: Vec<(&'a str, &'a str)>,
+    /// Elements of which a part stays.
+    kept: Vec<&'a str>,
 }
 
 impl<'a> Edits<'a> {
     fn replace(&mut self, record: &str, slot: &Slot<'_>, new: &Part) -> Result<(), WireError> {
-        self.values.push((json::range_of(record, slot.value), slot.form.written(new)?));
+        self.values.push((json::range_of(record, slot.value), slot.form.written(slot.value, new)?));
         Ok(())
     }
 
@@ -238,7 +257,10 @@ impl<'a> Edits<'a> {
             let stays =
                 now.peek().is_some_and(|new| left_out == 0 || noted.part == **new || noted.takes(new));
             match now.next_if(|_| stays) {
-                Some(new) => noted.change(record, new, self)?,
+                Some(new) => {
+                    noted.change(record, new, self)?;
+                    self.kept.extend(noted.element.map(|(_, element)| element));
+                }
                 None => {
                     let element = noted.element.ok_or_else(|| form("a message without one of its parts"))?;
                     self.left_out.push(element);
@@ -250,10 +272,15 @@ impl<'a> Edits<'a> {
     }
 
     fn apply(mut self, record: &str) -> Result<String, WireError> {
-        let mut left_out = BTreeMap::<usize, (&str, Vec<usize>)>::new();
+        // A call and its result can be one element.
+        let kept: BTreeSet<_> = self.kept.iter().map(|element| json::offset_of(record, element)).collect();
+        let mut left_out = BTreeMap::<usize, (&str, BTreeSet<usize>)>::new();
         for (list, element) in self.left_out {
-            let of_list = left_out.entry(json::offset_of(record, list)).or_insert((list, Vec::new()));
-            of_list.1.push(json::offset_of(record, element));
+            let at = json::offset_of(record, element);
+            if kept.contains(&at) {
+                return Err(form("a call without its result"));
+            }
+            left_out.entry(json::offset_of(record, list)).or_insert((list, BTreeSet::new())).1.insert(at);
         }
         for (list, elements) in left_out.into_values() {
             let cuts = cuts(record, list, &elements)?;
@@ -276,13 +303,13 @@ impl<'a> Edits<'a> {
 }
 
 /// The ranges of `record` without which the array `list` has none of these elements, each with one separator.
-fn cuts(record: &str, list: &str, left_out: &[usize]) -> Result<Vec<Range<usize>>, WireError> {
+fn cuts(record: &str, list: &str, left_out: &BTreeSet<usize>) -> Result<Vec<Range<usize>>, WireError> {
     let mut elements = Vec::new();
     json::items(list, |element| {
         elements.push(json::range_of(record, element));
         Ok(())
     })?;
-    let stays = |element: &Range<usize>| left_out.binary_search(&element.start).is_err();
+    let stays = |element: &Range<usize>| !left_out.contains(&element.start);
     // The elements before the first one that stays go with the separator behind them, all others with the one before.
     let kept = elements.iter().position(stays).unwrap_or(elements.len());
     let (before, behind) = elements.split_at(kept);
@@ -308,18 +335,31 @@ impl<'a> Pieces<'a> {
         Self { role, list: Vec::new() }
     }
 
-    /// Adds the parts that `block` is.
+    /// Adds the parts that `block` is: a result as a message of its own.
     pub(crate) fn extend(&mut self, block: &'a str, parts: impl IntoIterator<Item = Noted<'a>>) {
         for noted in parts {
-            let is_result = matches!(noted.part, Part::ToolResult(_));
-            let role = if is_result { Role::Tool } else { self.role };
-            if is_result || self.list.last().is_none_or(|last| last.role != role) {
-                self.list.push(Piece::new(role, block));
-            }
-            if let Some(piece) = self.list.last_mut() {
-                piece.parts.push(noted);
+            match noted.part {
+                Part::ToolResult(_) => {
+                    self.list.push(Piece { parts: vec![noted], ..Piece::new(Role::Tool, block) });
+                }
+                _ => self.extend_own(block, [noted]),
             }
         }
+    }
+
+    /// Adds the parts that `block` is to the message that goes on, whatever they are: the provider ran the tool.
+    pub(crate) fn extend_own(&mut self, block: &'a str, parts: impl IntoIterator<Item = Noted<'a>>) {
+        for noted in parts {
+            match self.list.last_mut().filter(|last| last.role == self.role) {
+                Some(last) => last.parts.push(noted),
+                None => self.list.push(Piece { parts: vec![noted], ..Piece::new(self.role, block) }),
+            }
+        }
+    }
+
+    /// The parts so far, to be changed.
+    pub(crate) fn parts_mut(&mut self) -> impl Iterator<Item = &mut Noted<'a>> {
+        self.list.iter_mut().flat_map(|piece| &mut piece.parts)
     }
 
     pub(crate) fn into_list(self) -> Vec<Piece<'a>> {
@@ -338,6 +378,56 @@ pub(crate) fn blocks<'a>(
         at = at.saturating_add(1);
         Ok(())
     })
+}
+
+/// The text that the JSON string `raw` is, which is written there; none, if it is empty or no string.
+pub(crate) fn text<'a>(whole: &Arc<str>, raw: Option<&'a str>) -> Option<Noted<'a>> {
+    let raw = raw.filter(|raw| Kind::of(raw) == Kind::Text && *raw != "\"\"")?;
+    Some(Noted::new(Part::Text(share(whole, &json::decode(raw)))).with_slot(Some(raw), Form::Text))
+}
+
+/// The answer to the call `id`: a text, or the JSON of any other value.
+pub(crate) fn output<'a>(whole: &Arc<str>, id: Str, value: Option<&'a str>) -> Noted<'a> {
+    let value = value.filter(|value| *value != "null");
+    let said = value.map(|value| match Kind::of(value) {
+        Kind::Text => share(whole, &json::decode(value)),
+        _ => share(whole, value),
+    });
+    let parts = said.filter(|said| !said.is_empty()).map(Part::Text).into_iter().collect();
+    Noted::new(Part::ToolResult(ToolResult::new(id, parts))).with_slot(value, Form::Value)
+}
+
+/// Adds to `conversation` the messages of a list: of the array under `key` in the object that `body` is, of the array that it is, or of
+/// its lines.
+pub(crate) fn read_list(
+    transcript: &mut Transcript,
+    body: &Body<'_>,
+    conversation: &mut Conversation,
+    key: &'static str,
+    read: ReadPieces,
+) -> Result<(), WireError> {
+    let format = conversation.format;
+    let read_element = |source: &Arc<str>, text: &str| Ok((messages(source, text, format, read)?, None));
+    let (whole, path, list) = match (&body.content, body.field(key)) {
+        (Content::Lines(text), _) => (*text, String::new(), transcript.lines(text)),
+        (Content::Value(document), Some(list)) => {
+            let path = format!("/{key}");
+            let number = json::nested(document.text(), list, &path, |list| array(transcript, list))?;
+            (document.text(), path, number)
+        }
+        (Content::Value(document), None) => {
+            (document.text(), String::new(), array(transcript, document.text())?)
+        }
+    };
+    conversation.path = format!("{}{path}", body.path());
+    transcript.extend(conversation, list, (whole, &path), read_element)
+}
+
+fn array(transcript: &mut Transcript, list: &str) -> Result<u32, WireError> {
+    match Kind::of(list) {
+        Kind::Array => transcript.array(list),
+        _ => Err(WireError::shape(format!("expected a list of messages, found {}", json::describe(list)))),
+    }
 }
 
 #[cfg(test)]

@@ -243,6 +243,11 @@ pub(crate) static SPECS: &[FormatSpec] = &[
     super::pi::SPEC,
     super::swe_agent::SPEC,
     super::goose::SPEC,
+    super::ai_sdk::SPEC,
+    super::bedrock_converse::SPEC,
+    super::otel_genai::SPEC,
+    super::cline::SPEC,
+    super::cursor::SPEC,
 ];
 
 /// How many elements of a list are looked at for signs of a format.

@@ -10,3 +10,4 @@ mod outlines;
 mod properties;
 mod recorded;
 mod sessions;
+mod slotted;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use epitome_core::message::{CallKind, MediaKind};
+use epitome_core::message::CallKind;
 use serde_json::Value;
 
 use super::{FORMAT, hosted};
@@ -10,7 +10,7 @@ use crate::message::{
     Approval, ApprovalAnswer, Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart,
 };
 use crate::wire::WireError;
-use crate::wire::expect::{new_media, share};
+use crate::wire::expect::{kind_of_mime, new_media, share};
 use crate::wire::json::{self, Kind};
 use crate::wire::openai_chat::split_data_url;
 use crate::wire::stored::NESTING_MAX;
@@ -156,12 +156,7 @@ impl Content<'_> {
             None => (Str::default(), MediaSource::Uri(uri.clone())),
         };
         let mime = self.optional("media_type")?.unwrap_or(written);
-        let kind = match mime.split('/').next() {
-            Some("image") => MediaKind::Image,
-            Some("audio") => MediaKind::Audio,
-            Some("video") => MediaKind::Video,
-            _ => MediaKind::Document,
-        };
+        let kind = kind_of_mime(&mime);
         Ok(new_media(kind, mime, source))
     }
 

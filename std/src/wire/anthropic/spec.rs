@@ -7,11 +7,11 @@ use epitome_core::Usage;
 use super::record::{instructions, messages};
 use super::write::write_record;
 use crate::message::Message;
-use crate::wire::document;
+use crate::wire::document::{self, Foreign};
 use crate::wire::json::{self, Kind};
 use crate::wire::spec::{Body, Content, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Transcript};
-use crate::wire::{Format, WireError};
+use crate::wire::{Format, WireError, cline};
 
 /// The row of Anthropic's Messages.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
@@ -30,7 +30,9 @@ fn sign(body: &Body<'_>) -> Fit {
         // One message alone is a response, or nothing that anybody writes to a file.
         return body.value().map(sign_of).filter(|fit| matches!(fit, Fit::Certain(_))).unwrap_or(Fit::No);
     }
-    let Some(sample) = body.sample("messages") else { return Fit::No };
+    let Some(sample) = body.sample("messages").filter(|_| cline::sign_of(body).is_none()) else {
+        return Fit::No;
+    };
     let mut fit = match body.field("messages") {
         Some(_) if body.field("system").is_some() => Fit::Certain("it has `system` beside `messages`"),
         Some(_) if body.field("anthropic_version").is_some() => Fit::Certain("it has `anthropic_version`"),
@@ -60,6 +62,9 @@ fn has_schemas(body: &Body<'_>) -> bool {
 
 /// What one message says of its format.
 fn sign_of(message: &str) -> Fit {
+    if Foreign::of(message).is_some() {
+        return Fit::No;
+    }
     let names = &["role", "content", "type", "tool_calls", "tool_call_id", "function_call", "parts"];
     let Some(Ok([Some(role), Some(content), kind, None, None, None, None])) =
         (Kind::of(message) == Kind::Object).then(|| json::fields(message, names))

@@ -1,10 +1,10 @@
-//! Messages of formats that are not read: each has a `role`, and is taken for a message of Chat Completions otherwise.
+//! Messages that have a `role` and are no messages of Chat Completions, though they look like some.
 
 use super::lines::lines;
 use crate::wire::WireError;
 use crate::wire::json::{self, Kind};
 
-/// What a message is that no format here reads.
+/// The form of a message that is none of Chat Completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Foreign {
     Converse,
@@ -20,7 +20,7 @@ pub(crate) enum Foreign {
 }
 
 impl Foreign {
-    /// What `message` is, if it is of a format that is known and not read.
+    /// The form of `message`, if it is one of these.
     pub(crate) fn of(message: &str) -> Option<Self> {
         if Kind::of(message) != Kind::Object {
             return None;
@@ -40,33 +40,21 @@ impl Foreign {
         )
     }
 
-    /// The words of a refusal that name it, and how to know it.
-    const fn words(self) -> &'static str {
-        match self {
-            Self::Converse => "this looks like Bedrock's Converse (blocks of content without a `type`)",
-            Self::OpenTelemetry => {
-                "this looks like OpenTelemetry's messages of generative AI (`parts` of a `type`)"
-            }
-            Self::AiSdk => {
-                "this looks like the Vercel AI SDK's messages (`parts`, or content of type `tool-call`)"
-            }
-            Self::Cursor => "this looks like Cursor's transcripts (`role` beside a `message` with `content`)",
+    /// The error for a message that no format reads.
+    fn error(self) -> Option<WireError> {
+        let words = match self {
+            Self::Converse | Self::OpenTelemetry | Self::AiSdk | Self::Cursor => return None,
             Self::Parts => "this has `parts` in the place of `content`",
             Self::TextAlone => "this has `text` in the place of `content`",
             Self::Untyped => "this has a block of content without a `type`",
-        }
-    }
-
-    fn error(self) -> WireError {
-        let words = self.words();
-        WireError::shape(format!(
-            "{words}, which is not read: convert it to one that is, such as Chat Completions"
-        ))
+        };
+        let remedy = "convert it to a format that is, such as Chat Completions";
+        Some(WireError::shape(format!("{words}, which is not read: {remedy}")))
     }
 }
 
-/// The error for the first message of `value`, a list of them or an object with one under `messages`, that is of a format
-/// that is known and not read. Path and offset are those in `value`.
+/// The error for the first message of `value`, a list of them or an object with one under `messages`, that has a form which no
+/// format reads. Path and offset are those in `value`.
 pub(crate) fn foreign_in_value(value: &str) -> Option<WireError> {
     let (list, path) = match Kind::of(value) {
         Kind::Object => (member(value, super::conversation::MESSAGES)?, "/messages"),
@@ -79,17 +67,17 @@ pub(crate) fn foreign_in_value(value: &str) -> Option<WireError> {
     let _ = json::items(list, |message| {
         if found.is_none() {
             let place = || (format!("{path}/{at}"), json::offset_of(value, message));
-            found = Foreign::of(message).map(|foreign| (foreign, place()));
+            found = Foreign::of(message).and_then(Foreign::error).map(|error| (error, place()));
         }
         at = at.saturating_add(1);
         Ok(())
     });
-    found.map(|(foreign, (path, offset))| foreign.error().inside(path, offset))
+    found.map(|(error, (path, offset))| error.inside(path, offset))
 }
 
 /// As [`foreign_in_value`], for a message on every line.
 pub(crate) fn foreign_in_lines(text: &str) -> Option<WireError> {
-    lines(text).find_map(|line| Some(Foreign::of(line.text())?.error().inside("", line.offset())))
+    lines(text).find_map(|line| Some(Foreign::of(line.text())?.error()?.inside("", line.offset())))
 }
 
 /// What a list of blocks under `content` says.
@@ -98,6 +86,8 @@ fn of_content(content: &str) -> Option<Foreign> {
     each_block(content, |block, kind| {
         found = found.or(match kind {
             Some("\"tool-call\"" | "\"tool-result\"") => Some(Foreign::AiSdk),
+            Some("\"image\"") if member(block, "image").is_some() => Some(Foreign::AiSdk),
+            Some("\"file\"") if member(block, "mediaType").is_some() => Some(Foreign::AiSdk),
             Some(_) => None,
             None if CONVERSE.iter().any(|key| member(block, key).is_some()) => Some(Foreign::Converse),
             None => Some(Foreign::Untyped),

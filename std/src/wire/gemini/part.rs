@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-use epitome_core::message::{CallKind, MediaKind};
+use epitome_core::message::CallKind;
 
 use super::FORMAT;
 use crate::message::{Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart};
 use crate::wire::WireError;
-use crate::wire::expect::{expect_object, expect_text, new_media, optional_text, present, share};
+use crate::wire::expect::{
+    expect_object, expect_text, kind_of_mime, new_media, optional_text, present, share,
+};
 use crate::wire::json::{self, Kind};
 
 /// What one part of the wire says: a part, or sealed reasoning and a part, or nothing.
@@ -230,12 +232,7 @@ fn media(whole: &Arc<str>, body: &str) -> Result<Option<Media>, WireError> {
             optional_text(body, uri.or(snake_uri), "fileUri")?.map(|uri| MediaSource::Uri(share(whole, &uri)))
         }
     };
-    let kind = match mime.split('/').next() {
-        Some("image") => MediaKind::Image,
-        Some("audio") => MediaKind::Audio,
-        Some("video") => MediaKind::Video,
-        _ => MediaKind::Document,
-    };
+    let kind = kind_of_mime(&mime);
     Ok(source.map(|source| new_media(kind, share(whole, &mime), source)))
 }
 

@@ -12,7 +12,7 @@ use crate::wire::expect::{optional_text, share};
 use crate::wire::json::{self, Kind, patch};
 use crate::wire::spec::{Body, Content, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Relation, Transcript};
-use crate::wire::{Format, WireError};
+use crate::wire::{Format, WireError, cline};
 
 /// The row of Chat Completions.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
@@ -37,7 +37,9 @@ fn sign(body: &Body<'_>) -> Fit {
             return Fit::Certain("it has `choices` with a `message`");
         }
     }
-    let Some(sample) = body.sample("messages") else { return Fit::No };
+    let Some(sample) = body.sample("messages").filter(|_| cline::sign_of(body).is_none()) else {
+        return Fit::No;
+    };
     let mut fit = Fit::Possible("its messages have `role` and `content`");
     let mut says_something = sample.is_empty();
     for message in sample {

@@ -31,6 +31,35 @@ fn a_sign_decides() {
 }
 
 #[test]
+fn messages_that_only_look_like_chat_completions_have_their_own_formats() {
+    for (text, format) in [
+        (
+            r#"{"modelId":"m","messages":[{"role":"user","content":[{"text":"Hi"}]}]}"#,
+            Format::BedrockConverse,
+        ),
+        (
+            r#"[{"role":"user","content":[{"text":"Hi"}]},{"role":"assistant","content":[{"toolUse":{"name":"f"}}]}]"#,
+            Format::BedrockConverse,
+        ),
+        (r#"[{"role":"user","parts":[{"type":"text","content":"Hi"}]}]"#, Format::OtelGenai),
+        (r#"[{"id":"1","role":"user","parts":[{"type":"text","text":"Hi"}]}]"#, Format::AiSdk),
+        (
+            r#"[{"role":"assistant","content":[{"type":"tool-call","toolCallId":"t","toolName":"f","input":{}}]}]"#,
+            Format::AiSdk,
+        ),
+        (r#"{"role":"user","message":{"content":[{"type":"text","text":"Hi"}]}}"#, Format::Cursor),
+        (
+            r#"[{"ts":1,"role":"user","content":[{"type":"text","text":"<task>\nGo\n</task>"}]}]"#,
+            Format::Cline,
+        ),
+    ] {
+        assert_eq!(found(text).0, format, "{text}");
+    }
+    // A time beside a message says nothing yet.
+    assert_eq!(found(r#"[{"ts":1,"role":"user","content":"a"}]"#).0, Format::OpenaiChat);
+}
+
+#[test]
 fn developers_speak_in_two_formats() {
     let items = r#"[{"type":"message","role":"developer","content":"s"},{"type":"reasoning","summary":[]}]"#;
     assert_eq!(found(items).0, Format::OpenaiResponses);

@@ -92,9 +92,7 @@ fn what_a_refusal_says_to_try_works() {
         if path.ends_with("pydantic-ai__recorded_requests.jsonl") {
             let alone = ReadOptions { each: false, ..options };
             let refused = text.lines().filter_map(|line| read(line, &alone).err());
-            let is_known = |error: &crate::wire::WireError| {
-                error.kind() == WireErrorKind::Ambiguous || error.to_string().contains("Converse")
-            };
+            let is_known = |error: &crate::wire::WireError| error.kind() == WireErrorKind::Ambiguous;
             assert!(refused.collect::<Vec<_>>().iter().all(is_known), "{path:?}");
         } else {
             read(text, &options).unwrap();
@@ -107,30 +105,6 @@ fn what_a_refusal_says_to_try_works() {
 #[test]
 fn what_is_no_conversation_is_told_by_what_it_looks_like() {
     let cases = [
-        (
-            r#"{"modelId":"m","messages":[{"role":"user","content":[{"text":"Hi"}]}]}"#,
-            "at /messages/0: this looks like Bedrock's Converse",
-        ),
-        (
-            r#"[{"role":"user","content":"Hi"},{"role":"assistant","content":[{"toolUse":{"name":"f"}}]}]"#,
-            "at /1: this looks like Bedrock's Converse",
-        ),
-        (
-            r#"[{"role":"user","parts":[{"type":"text","content":"Hi"}]}]"#,
-            "looks like OpenTelemetry's messages",
-        ),
-        (
-            r#"[{"id":"1","role":"user","parts":[{"type":"text","text":"Hi"}]}]"#,
-            "looks like the Vercel AI SDK's messages",
-        ),
-        (
-            r#"[{"role":"assistant","content":[{"type":"tool-call","toolCallId":"t","toolName":"f","input":{}}]}]"#,
-            "looks like the Vercel AI SDK's messages",
-        ),
-        (
-            r#"{"role":"user","message":{"content":[{"type":"text","text":"Hi"}]}}"#,
-            "line 1: this looks like Cursor's transcripts",
-        ),
         (r#"[{"role":"user","text":"Hi"}]"#, "`text` in the place of `content`"),
         (r#"[{"role":"user","content":[{"words":"Hi"}]}]"#, "a block of content without a `type`"),
         (r#"[{"role":"user"},{"role":"assistant"}]"#, "no known format fits"),

@@ -43,6 +43,8 @@ pub(crate) struct Record {
     pub(crate) pieces: u32,
     /// Whether the text says something else without it, though it holds no message any more.
     pub(crate) stays: bool,
+    /// The record of whose messages it says that this one, which holds none of a conversation, is not sent.
+    pub(crate) hidden_by: Option<RecordId>,
 }
 
 /// How a record stands in the text.
@@ -165,6 +167,14 @@ impl Transcript {
         self.push_record(Place::Element { list, at }, text, pieces)
     }
 
+    /// Says that the element `at` of a list is not sent while the record `by` is there: both are left out together.
+    pub(crate) fn hide(&mut self, list: u32, at: usize, by: RecordId) {
+        let id = self.element(list, at, 0);
+        if let Some(record) = self.records.get_mut(id.0 as usize) {
+            record.hidden_by = Some(by);
+        }
+    }
+
     /// The record that the value of the member `key` of an object is, whose members are these slices of the source.
     pub(crate) fn field(
         &mut self,
@@ -203,7 +213,7 @@ impl Transcript {
     fn push_record(&mut self, place: Place, text: Range<usize>, pieces: usize) -> RecordId {
         let id = RecordId(u32::try_from(self.records.len()).unwrap_or(u32::MAX));
         let pieces = u32::try_from(pieces).unwrap_or(u32::MAX);
-        self.records.push(Record { place, text, pieces, stays: false });
+        self.records.push(Record { place, text, pieces, stays: false, hidden_by: None });
         id
     }
 

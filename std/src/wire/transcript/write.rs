@@ -71,14 +71,18 @@ impl<'t> Edits<'t> {
             edits.conversation(transcript, conversation, &mut lists, &mut written)?;
         }
         let held = Held::of(transcript);
-        edits.absent(transcript, |id| written.contains(&id) || held.has(id))?;
+        let is_there = |id: RecordId| written.contains(&id) || held.has(id);
+        edits.absent(transcript, is_there)?;
         let mut stays: Vec<_> = transcript.lists.iter().map(|list| vec![true; list.elements.len()]).collect();
         for (id, record) in (0_u32..).map(RecordId).zip(&transcript.records) {
             // One that was read as no message stays.
             if let Place::Element { list, at } = record.place
                 && let Some(stays) = stays.get_mut(list as usize).and_then(|list| list.get_mut(at as usize))
             {
-                *stays &= record.pieces == 0 || (held.has(id) && !written.contains(&id));
+                *stays &= match record.hidden_by {
+                    Some(by) => is_there(by),
+                    None => record.pieces == 0 || (held.has(id) && !written.contains(&id)),
+                };
             }
         }
         let mut formats = transcript.conversations.iter().filter(is_changed).map(|one| one.format);

@@ -1,0 +1,78 @@
+//! Lists of messages, told and read.
+
+use std::sync::Arc;
+
+use epitome_core::message::Role;
+
+use super::{model, ui};
+use crate::message::Message;
+use crate::wire::document::Foreign;
+use crate::wire::expect::expect_object;
+use crate::wire::json::known::Members;
+use crate::wire::json::{self, Kind};
+use crate::wire::rewrite::form;
+use crate::wire::slots::{self, Piece};
+use crate::wire::spec::{Body, Fit, FormatSpec};
+use crate::wire::transcript::{Conversation, Transcript};
+use crate::wire::{Format, WireError};
+
+/// The row of the Vercel AI SDK.
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::AiSdk,
+    keys: &["messages", "id"],
+    sign,
+    read,
+    write,
+    chain: None,
+    log: None,
+    outliner: None,
+};
+
+fn sign(body: &Body<'_>) -> Fit {
+    let is_one = |message: &&str| Foreign::of(message) == Some(Foreign::AiSdk);
+    match body.sample("messages").is_some_and(|sample| sample.iter().any(is_one)) {
+        true => {
+            Fit::Certain("its messages have `parts` of the Vercel AI SDK, or content of type `tool-call`")
+        }
+        false => Fit::No,
+    }
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    let mut conversation = Conversation::new(Format::AiSdk, "");
+    slots::read_list(transcript, body, &mut conversation, "messages", pieces)?;
+    conversation.id = body.text_of("id")?;
+    transcript.push(conversation);
+    Ok(())
+}
+
+fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
+    slots::write(record.ok_or_else(|| form("a new message"))?, now, pieces)
+}
+
+/// The messages that an element is.
+fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+    expect_object(raw, "a message")?;
+    let found = Members::of(raw, &["role", "content", "parts", "toolInvocations"]);
+    let role = match &*found.text(whole, "role")? {
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        "system" => Role::System,
+        "tool" => Role::Tool,
+        // Version 3 kept data of the application among the messages.
+        "data" => return Ok(Vec::new()),
+        _ => return Err(WireError::shape("expected a `role` of `user`, `assistant`, `system` or `tool`")),
+    };
+    let is_list = |list: &&str| Kind::of(list) == Kind::Array;
+    match (found.get("parts")?.filter(is_list), found.get("content")?) {
+        (Some(parts), content) => ui::pieces(whole, raw, role, (parts, content)),
+        (None, Some(content)) if Kind::of(content) == Kind::Array => model::pieces(whole, raw, role, content),
+        (None, Some(content)) if Kind::of(content) == Kind::Text => {
+            ui::plain(whole, raw, role, (content, found.get("toolInvocations")?.filter(is_list)))
+        }
+        _ => {
+            let found = json::describe(raw);
+            Err(WireError::shape(format!("expected a message with `parts` or `content`, found {found}")))
+        }
+    }
+}
