@@ -16,5 +16,6 @@ mkdir -p "$work/.claude/projects/harbour"
 said='{"parentUuid":null,"isSidechain":false,"cwd":"/harbour","sessionId":"harbour-1","type":"user","uuid":"u1",
   "timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":"Ask the harbour master."}}'
 tr -d '\n' <<<"$said" >"$work/.claude/projects/harbour/harbour-1.jsonl"
-cargo build --quiet --workspace --bin epitome
+# With the examples its crates have the features that `cargo test --workspace` builds them with: they are not built again.
+cargo build --quiet --workspace --bin epitome --examples
 "$python" mcp_client.py "${CARGO_TARGET_DIR:-../../target}/debug/epitome" "$work"
