@@ -29,72 +29,7 @@ fn refused(file: &Path, parts: &[&str]) {
 
 /// Messages that no format here has: what they are, how the refusal calls them, and a message of theirs that shows it.
 fn foreign() -> Vec<(&'static str, &'static str, Vec<Value>)> {
-    let call = json!({"toolUseId": "t", "name": "f", "input": {}});
-    let result = json!({"toolUseId": "t", "content": [{"text": SECRET}]});
     vec![
-        (
-            "Converse, texts",
-            "looks like Bedrock's Converse",
-            vec![
-                json!({"role": "user", "content": [{"text": SECRET}]}),
-                json!({"role": "assistant", "content": [{"text": SECRET}]}),
-            ],
-        ),
-        (
-            "Converse, calls",
-            "looks like Bedrock's Converse",
-            vec![
-                json!({"role": "user", "content": [{"text": SECRET}]}),
-                json!({"role": "assistant", "content": [{"toolUse": call}]}),
-                json!({"role": "user", "content": [{"toolResult": result}]}),
-            ],
-        ),
-        (
-            "OpenTelemetry",
-            "looks like OpenTelemetry's messages",
-            vec![
-                json!({"role": "user", "parts": [{"type": "text", "content": SECRET}]}),
-                json!({"role": "assistant", "parts": [{"type": "tool_call", "id": "t", "name": "f", "arguments": {}}]}),
-                json!({"role": "tool", "parts": [{"type": "tool_call_response", "id": "t", "response": SECRET}]}),
-            ],
-        ),
-        (
-            "AI SDK, interface",
-            "looks like the Vercel AI SDK's messages",
-            vec![
-                json!({"id": "1", "role": "user", "parts": [{"type": "text", "text": SECRET}]}),
-                json!({"id": "2", "role": "assistant", "parts": [{"type": "step-start"},
-                {"type": "tool-look", "toolCallId": "t", "state": "output-available", "input": {}, "output": SECRET},
-                {"type": "text", "text": SECRET}]}),
-            ],
-        ),
-        (
-            "AI SDK, interface before version 5",
-            "looks like the Vercel AI SDK's messages",
-            vec![
-                json!({"id": "1", "role": "user", "content": SECRET, "parts": [{"type": "text", "text": SECRET}]}),
-                json!({"id": "2", "role": "assistant", "content": "", "parts": [{"type": "step-start"},
-                {"type": "tool-invocation", "toolInvocation": {"toolCallId": "t", "toolName": "f"}}]}),
-            ],
-        ),
-        (
-            "AI SDK, model",
-            "looks like the Vercel AI SDK's messages",
-            vec![
-                json!({"role": "user", "content": SECRET}),
-                json!({"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "t", "toolName": "f", "input": {}}]}),
-                json!({"role": "tool", "content": [{"type": "tool-result", "toolCallId": "t", "toolName": "f",
-                "output": {"type": "text", "value": SECRET}}]}),
-            ],
-        ),
-        (
-            "Cursor",
-            "looks like Cursor's transcripts",
-            vec![
-                json!({"role": "user", "message": {"content": [{"type": "text", "text": SECRET}]}}),
-                json!({"role": "assistant", "message": {"content": [{"type": "tool_use", "name": "f", "input": {}}]}}),
-            ],
-        ),
         (
             "a text without content",
             "`text` in the place of `content`",
@@ -145,7 +80,7 @@ fn a_refusal_names_the_message_that_is_of_no_format() {
     let folder = Folder::new();
     let mut messages =
         vec![json!({"role": "user", "content": "Hi"}), json!({"role": "assistant", "content": "Yes?"})];
-    messages.push(json!({"role": "user", "content": [{"text": SECRET}]}));
+    messages.push(json!({"role": "user", "content": [{"words": SECRET}]}));
     refused(&folder.file("a.json", json!({"messages": messages}).to_string()), &["at /messages/2"]);
     refused(&folder.file("a.jsonl", jsonl(&messages)), &["line 3"]);
 }

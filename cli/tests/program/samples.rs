@@ -5,6 +5,7 @@ use epitome::core::Profile;
 use epitome::std::wire::CONVERSION_TARGETS;
 use serde_json::{Value, json};
 
+use crate::more_samples;
 use crate::support::{Folder, read, run, text};
 
 /// One file: what it is called, and what it holds.
@@ -77,11 +78,15 @@ pub(crate) fn all(turns: usize) -> Vec<Sample> {
     more("pi.jsonl", lines(pi(turns)));
     more("swe-agent.json", swe_agent(turns));
     more("goose.jsonl", lines(goose(turns)));
+    more("ai-sdk.json", Value::from(more_samples::ui_messages(turns)).to_string());
+    more("bedrock-converse.json", more_samples::converse(turns).to_string());
+    more("otel-genai.json", Value::from(more_samples::recorded(turns)).to_string());
+    more("cline.json", Value::from(more_samples::cline(turns)).to_string());
     samples
 }
 
 /// What is said in a turn. Results are longer, as those of tools are: a digest of one is worth its words.
-fn said(what: &str, turn: usize) -> String {
+pub(crate) fn said(what: &str, turn: usize) -> String {
     let times = if what == "result" { 48 } else { 12 };
     format!("{what} number {turn}: {}", "a few more words of it. ".repeat(times))
 }

@@ -26,7 +26,7 @@
 //!
 //! Messages stand in an array, in an object under `messages`, or one in a line. Written back are changed texts, arguments and results,
 //! and parts and messages left out. The output of a tool stays JSON if it was an array or an object and its new text is one too; else
-//! it becomes a text. A new message is refused.
+//! it becomes a text. A new message is a text.
 //!
 //! The form is that of version 6 (<https://github.com/vercel/ai>, `ui-messages.ts` and `content-part.ts` of August 2026).
 

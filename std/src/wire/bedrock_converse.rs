@@ -21,7 +21,7 @@
 //! - Each `toolResult` is a tool's message. A tool that the service ran (`server_tool_use`) is a hosted call.
 //! - Cache points are no parts, and stay where they are.
 //!
-//! Written back are changed texts, arguments and results, and parts and messages left out. A new message is refused. The rules of
+//! Written back are changed texts, arguments and results, and parts and messages left out. A new message is a text. The rules of
 //! Anthropic's API hold for a request: the API asks for the same order of roles, and for each result behind its call.
 //!
 //! The form is that of the API reference (`Message`, `ContentBlock`, `ToolResultContentBlock`) of August 2026.

@@ -25,7 +25,7 @@
 //!   truncation hides is left out. Both are a [`ToolCompaction`](super::ToolCompaction).
 //! - `metrics` of an answer are its usage.
 //!
-//! Written back are changed texts, arguments and results, and parts and messages left out. A new message is refused.
+//! Written back are changed texts, arguments and results, and parts and messages left out. A new message is a text.
 //!
 //! The forms are those of <https://github.com/cline/cline> (`sdk/packages/shared/src/llms/messages.ts`, August 2026) and
 //! <https://github.com/RooCodeInc/Roo-Code> (`src/core/task-persistence/apiMessages.ts`, `src/core/condense/index.ts`, April 2026).

@@ -19,7 +19,7 @@
 //! - Lines without a `role`, such as the ends of turns, are no messages.
 //! - Sub-agents have files of their own.
 //!
-//! Written back are changed texts and arguments, and parts and messages left out. A new message is refused. Cursor publishes no
+//! Written back are changed texts and arguments, and parts and messages left out. A new message is a text. Cursor publishes no
 //! description: the form is that of files of version 3, as the readers of other projects describe them (2026).
 
 mod spec;

@@ -26,7 +26,7 @@
 //! - Questions to the user and notices (`toolConfirmationRequest`, `actionRequired`, `systemNotification` and the like) are
 //!   no parts. A call that could not be read is an unknown part.
 //!
-//! Written back are changed texts and results, and messages left out. A new message is refused. The form is that of goose's
+//! Written back are changed texts and results, and messages left out. A new message is a text. The form is that of goose's
 //! own sources (`crates/goose/src/conversation` of <https://github.com/block/goose>).
 
 mod message;

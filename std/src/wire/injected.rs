@@ -108,7 +108,7 @@ fn is_returned(message: &Message) -> bool {
     let text = |part: &Part| if let Part::Text(text) = part { Some(text.clone()) } else { None };
     let texts: Vec<_> = message.parts().iter().filter_map(text).collect();
     let head = texts.first().and_then(|first| first.lines().next()).unwrap_or_default();
-    (head.starts_with('[') && head.contains("] Result:"))
+    (head.starts_with('[') && head.trim_end().ends_with("] Result:"))
         && !texts.iter().any(|text| SPOKEN.iter().any(|tag| text.contains(tag)))
 }
 
@@ -218,6 +218,12 @@ mod tests {
                 ],
             ),
             (PRINTED, Format::ClaudeCode, &["<task-notification>the result</task-notification>"]),
+            (TOLD, Format::Cline, &["<environment_details>\nnow\n</environment_details>"]),
+            (PRINTED, Format::Cline, &["[read_file for 'a'] Result:", "the text of a"]),
+            (PRINTED, Format::Cline, &["[execute_command for 'ls'] Result:\na.txt"]),
+            (ASKED, Format::Cline, &["[attempt_completion] Result:", "<feedback>\nNo.\n</feedback>"]),
+            (ASKED, Format::Cline, &["[read_file for 'a'] Result: is what I see. Why?"]),
+            (ASKED, Format::Cline, &["<task>\nGo.\n</task>", "<environment_details></environment_details>"]),
         ] {
             assert_eq!(attribution(texts, format), expected, "{format} {texts:?}");
         }

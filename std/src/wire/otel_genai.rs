@@ -21,7 +21,7 @@
 //!   refused: it has to be parsed first.
 //! - Each `tool_call_response` is a tool's message. What a server ran (`server_tool_call`) is a hosted call.
 //!
-//! Written back are changed texts, arguments and results, and parts and messages left out. A new message is refused.
+//! Written back are changed texts, arguments and results, and parts and messages left out. A new message is a text.
 //!
 //! The form is that of the schemas `gen-ai-input-messages.json` and `gen-ai-output-messages.json` of the semantic conventions (1.37 and
 //! later), with the names that earlier writers used (`result`, `thinking`).

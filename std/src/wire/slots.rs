@@ -12,7 +12,7 @@ use epitome_core::message::Role;
 
 use super::expect::share;
 use super::json::{self, Kind, quote};
-use super::rewrite::form;
+use super::rewrite::{form, only_text};
 use super::spec::{Body, Content};
 use super::transcript::{Conversation, Transcript};
 use super::{Format, WireError};
@@ -208,8 +208,13 @@ pub(crate) fn messages(
     Ok(each.map(|(at, piece)| piece.message(whole, record, format, at)).collect())
 }
 
-/// The record `text` when it holds the messages `now`, of those that `read` finds in it; `None`, if it holds none.
-pub(crate) fn write(text: &str, now: &[&Message], read: ReadPieces) -> Result<Option<String>, WireError> {
+/// The record when it holds the messages `now`, of those that `read` finds in it; `None`, if it holds none.
+pub(crate) fn write(
+    record: Option<&str>,
+    now: &[&Message],
+    read: ReadPieces,
+) -> Result<Option<String>, WireError> {
+    let text = record.ok_or_else(|| form("several new messages in one record"))?;
     if now.is_empty() {
         return Ok(None);
     }
@@ -230,6 +235,20 @@ pub(crate) fn write(text: &str, now: &[&Message], read: ReadPieces) -> Result<Op
     match now.next() {
         None => edits.apply(&whole).map(Some),
         Some(_) => Err(form("a message that its record did not have")),
+    }
+}
+
+/// The record `like` with other values for some keys, or without it a record of those that have one.
+pub(crate) fn fresh(like: Option<&str>, members: &[(&str, Option<String>)]) -> Result<String, WireError> {
+    json::patch(like.unwrap_or("{}"), members)
+}
+
+/// The role and the text of a new message, which is a text of one of these roles.
+pub(crate) fn fresh_text(message: &Message, roles: &[Role]) -> Result<(String, String), WireError> {
+    let (message, text) = only_text(&[message])?;
+    match roles.contains(&message.role()) {
+        true => Ok((quote(message.role().as_str()), quote(text))),
+        false => Err(form("a new message of this role")),
     }
 }
 

@@ -24,6 +24,9 @@ pub(crate) struct FormatSpec {
     /// The text of a record that holds these messages: the record of this text patched, or without one a new record.
     /// `None` if there is nothing to write: then the record is left out.
     pub(crate) write: WriteRecord,
+    /// The text of a record that is new, where `write` does not give it: of this message, and with the fields that the record beside
+    /// it has.
+    pub(crate) fresh: Option<FreshRecord>,
     /// How its records name each other, if they do.
     pub(crate) chain: Option<Chain>,
     /// How it says what has become of a conversation, where it is a log that is only added to.
@@ -34,6 +37,9 @@ pub(crate) struct FormatSpec {
 
 /// See [`FormatSpec::write`].
 pub(crate) type WriteRecord = fn(Option<&str>, &[&Message]) -> Result<Option<String>, WireError>;
+
+/// See [`FormatSpec::fresh`].
+pub(crate) type FreshRecord = fn(&Message, Option<&str>) -> Result<String, WireError>;
 
 /// How well a text fits a format. The words complete "it is FORMAT because ..".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! Lists of messages, told and read.
 
+use core::hash::{Hash, Hasher};
+use std::hash::DefaultHasher;
 use std::sync::Arc;
 
 use epitome_core::message::Role;
@@ -10,7 +12,6 @@ use crate::wire::document::Foreign;
 use crate::wire::expect::expect_object;
 use crate::wire::json::known::Members;
 use crate::wire::json::{self, Kind};
-use crate::wire::rewrite::form;
 use crate::wire::slots::{self, Piece};
 use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Transcript};
@@ -23,6 +24,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     sign,
     read,
     write,
+    fresh: Some(fresh),
     chain: None,
     log: None,
     outliner: None,
@@ -47,7 +49,26 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
 }
 
 fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
-    slots::write(record.ok_or_else(|| form("a new message"))?, now, pieces)
+    slots::write(record, now, pieces)
+}
+
+/// A message of the kind of the one beside it: with `parts` and an id, or with `content`.
+fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
+    let (role, text) = slots::fresh_text(message, &[Role::User, Role::Assistant, Role::System])?;
+    let [parts, id] = json::fields(like.unwrap_or("{}"), &["parts", "id"])?;
+    let new = match parts {
+        None => [("role", Some(role)), ("content", Some(text)), ("providerOptions", None), ("id", None)],
+        Some(_) => {
+            let mut named = DefaultHasher::new();
+            text.hash(&mut named);
+            let id = id.map(|_| format!(r#""note-{:016x}""#, named.finish()));
+            let parts = format!(r#"[{{"type":"text","text":{text}}}]"#);
+            [("id", id), ("role", Some(role)), ("parts", Some(parts)), ("content", None)]
+        }
+    };
+    let gone =
+        ["metadata", "annotations", "toolInvocations", "experimental_attachments"].map(|key| (key, None));
+    slots::fresh(like, &[new, gone].concat())
 }
 
 /// The messages that an element is.

@@ -17,6 +17,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     sign,
     read,
     write: write_record,
+    fresh: None,
     chain: Some(Chain {
         names: |raw| forest::names(raw, &["uuid", "parentUuid"]),
         linked: |raw, parent| forest::linked(raw, "parentUuid", parent),

@@ -38,6 +38,8 @@ pub(super) struct Effective {
     hidden: Vec<bool>,
     /// The place of the summary or the marker that stands for the hidden ones.
     pub(super) stand_in: Option<usize>,
+    /// Whether nothing before it is sent: it is a summary.
+    pub(super) is_fresh_start: bool,
 }
 
 impl Effective {
@@ -64,7 +66,7 @@ impl Effective {
         };
         let hidden = marks.iter().enumerate().map(is_hidden).collect();
         let stand_in = summary.or_else(|| marks.iter().rposition(|mark| mark.is_marker));
-        Ok(Self { hidden, stand_in })
+        Ok(Self { hidden, stand_in, is_fresh_start: summary.is_some() })
     }
 
     pub(super) fn is_hidden(&self, at: usize) -> bool {

@@ -12,7 +12,6 @@ use crate::wire::blocks::block;
 use crate::wire::expect::{expect_object, number, share};
 use crate::wire::json::known::Members;
 use crate::wire::json::{self, Kind};
-use crate::wire::rewrite::form;
 use crate::wire::slots::{self, Noted, Piece, Pieces, blocks, text};
 use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
@@ -25,6 +24,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     sign,
     read,
     write,
+    fresh: Some(fresh),
     chain: None,
     log: None,
     outliner: None,
@@ -73,6 +73,9 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
                 compaction.dropped = Some(hidden);
                 conversation.compactions = vec![compaction].into();
                 stand_in = Some(id);
+                if effective.is_fresh_start {
+                    transcript.begin_with(id);
+                }
             }
         }
     }
@@ -89,7 +92,14 @@ fn messages(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, WireError> {
 }
 
 fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
-    slots::write(record.ok_or_else(|| form("a new message"))?, now, pieces)
+    slots::write(record, now, pieces)
+}
+
+fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
+    let (role, text) = slots::fresh_text(message, &[Role::User, Role::Assistant])?;
+    let content = format!(r#"[{{"type":"text","text":{text}}}]"#);
+    let ts = json::field(like.unwrap_or("{}"), "ts")?.map(|ts| format!(r#","ts":{ts}"#)).unwrap_or_default();
+    Ok(format!(r#"{{"role":{role},"content":{content}{ts}}}"#))
 }
 
 /// The messages that a record is: a message, or the instructions of a session.

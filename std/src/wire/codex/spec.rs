@@ -15,6 +15,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     sign,
     read,
     write: write_record,
+    fresh: None,
     chain: None,
     log: None,
     outliner: Some(|| Box::<Lines>::default()),

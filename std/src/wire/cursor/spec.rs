@@ -12,7 +12,6 @@ use crate::wire::document::Foreign;
 use crate::wire::expect::{expect_object, share};
 use crate::wire::json::known::Members;
 use crate::wire::json::{self, Kind};
-use crate::wire::rewrite::form;
 use crate::wire::slots::{self, Noted, Piece, Pieces, blocks, text};
 use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Transcript};
@@ -25,6 +24,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     sign,
     read,
     write,
+    fresh: Some(fresh),
     chain: None,
     log: None,
     outliner: None,
@@ -64,7 +64,12 @@ fn unanswered(conversation: &mut Conversation) {
 }
 
 fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
-    slots::write(record.ok_or_else(|| form("a new message"))?, now, pieces)
+    slots::write(record, now, pieces)
+}
+
+fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
+    let (role, text) = slots::fresh_text(message, &[Role::User, Role::Assistant])?;
+    Ok(format!(r#"{{"role":{role},"message":{{"content":[{{"type":"text","text":{text}}}]}}}}"#))
 }
 
 /// The messages of a line.

@@ -17,6 +17,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     sign,
     read,
     write: write_record,
+    fresh: None,
     chain: None,
     log: None,
     outliner: None,

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use epitome_core::message::Role;
+
 use super::message::{Seen, pieces, seen};
 use crate::message::Message;
 use crate::wire::expect::member_text;
 use crate::wire::json::{self, Kind};
-use crate::wire::rewrite::form;
 use crate::wire::slots;
 use crate::wire::spec::{Body, Content, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, ToolCompaction, Transcript};
@@ -19,6 +20,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     sign,
     read,
     write: write_record,
+    fresh: Some(fresh),
     chain: None,
     log: None,
     outliner: None,
@@ -93,5 +95,12 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
 }
 
 fn write_record(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
-    slots::write(record.ok_or_else(|| form("a new message"))?, now, pieces)
+    slots::write(record, now, pieces)
+}
+
+fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
+    let (role, text) = slots::fresh_text(message, &[Role::User, Role::Assistant])?;
+    let content = format!(r#"[{{"type":"text","text":{text}}}]"#);
+    let like = like.or(Some(r#"{"role":"","created":0,"content":[]}"#));
+    slots::fresh(like, &[("role", Some(role)), ("content", Some(content)), ("id", None), ("metadata", None)])
 }

@@ -106,7 +106,9 @@ fn what_the_model_no_longer_sees_is_a_compaction() {
 #[test]
 fn what_the_form_cannot_say_is_refused() {
     let mut transcript = transcript(&[HEAD, USER, CALLS].join("\n"));
-    transcript.conversations_mut()[0].entries.push(crate::wire::Entry::new(Message::user("new")));
+    let call = Part::ToolCall(crate::message::ToolCall::new("c", "ls", "{}"));
+    let new = Message::new(epitome_core::message::Role::Assistant, vec![call]);
+    transcript.conversations_mut()[0].entries.push(crate::wire::Entry::new(new));
     let refused = write_back(&transcript, &mut Vec::new()).unwrap_err();
     assert_eq!(refused.kind(), WireErrorKind::Unsupported);
     for wrong in [

@@ -10,7 +10,6 @@ use crate::wire::document::Foreign;
 use crate::wire::expect::expect_object;
 use crate::wire::json::known::Members;
 use crate::wire::json::{self, Kind};
-use crate::wire::rewrite::form;
 use crate::wire::slots::{self, Piece, Pieces, blocks, read_list};
 use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Transcript};
@@ -23,6 +22,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     sign,
     read,
     write,
+    fresh: Some(fresh),
     chain: None,
     log: None,
     outliner: None,
@@ -82,7 +82,12 @@ fn expect_parsed(list: &str) -> Result<(), WireError> {
 }
 
 fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
-    slots::write(record.ok_or_else(|| form("a new message"))?, now, pieces)
+    slots::write(record, now, pieces)
+}
+
+fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
+    let (role, text) = slots::fresh_text(message, &[Role::User, Role::Assistant, Role::System])?;
+    Ok(format!(r#"{{"role":{role},"parts":[{{"type":"text","content":{text}}}]}}"#))
 }
 
 /// The messages that a record is: a message, or the list of instructions beside the messages.

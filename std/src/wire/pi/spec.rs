@@ -20,6 +20,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     sign,
     read,
     write: write_record,
+    fresh: None,
     chain: Some(Chain {
         names: |raw| forest::names(raw, &["id", "parentId"]),
         linked: |raw, parent| forest::linked(raw, "parentId", parent),

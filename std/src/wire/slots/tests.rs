@@ -72,7 +72,7 @@ proptest! {
                 now.push(message.clone().with_parts(parts));
             }
         }
-        let written = write(&text, &now.iter().collect::<Vec<_>>(), pieces).unwrap();
+        let written = write(Some(&text), &now.iter().collect::<Vec<_>>(), pieces).unwrap();
         let expected: Vec<Value> = blocks
             .iter()
             .filter_map(|(is_result, said, fate)| {
@@ -90,7 +90,7 @@ proptest! {
                 let again = read(&written);
                 let parts = |all: &[Message]| all.iter().flat_map(|one| one.parts().to_vec()).collect::<Vec<_>>();
                 prop_assert_eq!(parts(&again), parts(&now));
-                prop_assert_eq!(write(&written, &again.iter().collect::<Vec<_>>(), pieces).unwrap(), Some(written));
+                prop_assert_eq!(write(Some(&written), &again.iter().collect::<Vec<_>>(), pieces).unwrap(), Some(written));
             }
         }
     }
@@ -112,13 +112,13 @@ fn a_change_without_a_slot_is_refused() {
     ];
     for parts in wrong {
         let changed = was[0].clone().with_parts(parts);
-        let refused = write(text, &[&changed, &was[1]], pieces).unwrap_err();
+        let refused = write(Some(text), &[&changed, &was[1]], pieces).unwrap_err();
         assert_eq!(refused.kind(), crate::wire::WireErrorKind::Unsupported);
     }
     let result =
         was[1].clone().with_parts(vec![Part::ToolResult(ToolResult::new("c", vec![Part::Media(image)]))]);
-    assert!(write(text, &[&was[0], &result], pieces).is_err());
+    assert!(write(Some(text), &[&was[0], &result], pieces).is_err());
     // A message of another record has no place in this one.
     let new = Message::user("new");
-    assert!(write(text, &[&was[0], &new, &was[1]], pieces).is_err());
+    assert!(write(Some(text), &[&was[0], &new, &was[1]], pieces).is_err());
 }

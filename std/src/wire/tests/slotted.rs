@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::message::{Message, Part, ToolCall, ToolResult};
-use crate::wire::{Format, ReadOptions, Transcript, WireErrorKind, read, write_back};
+use epitome_core::message::{MediaKind, Role};
+
+use crate::message::{Media, MediaSource, Message, Part, ToolCall, ToolResult};
+use crate::wire::{Entry, Format, ReadOptions, Transcript, WireErrorKind, read, write_back};
 
 const FORMATS: [Format; 6] =
     [Format::Goose, Format::AiSdk, Format::BedrockConverse, Format::OtelGenai, Format::Cline, Format::Cursor];
@@ -126,4 +128,44 @@ fn reasoning_is_left_out_of_its_message() {
         }
     }
     assert!(left_out >= 6, "{left_out}");
+}
+
+#[test]
+fn a_new_text_stands_where_it_is_put() {
+    let mut put = 0;
+    for (format, text) in samples() {
+        let before = said(&transcript(&text, format));
+        for at in 0..=before.len() {
+            let mut new = transcript(&text, format);
+            let note = Message::user("[note \"日\"]");
+            new.conversations_mut()[0].entries.insert(at, Entry::new(note.clone()));
+            let Ok(out) = written(&new) else { continue };
+            let mut expected = before.clone();
+            expected.insert(at, ("user".to_owned(), note.parts().to_vec()));
+            let again = said(&transcript(&out, format));
+            // A message is put between records, never into one that is several messages.
+            if again != expected {
+                let is_note = |(role, parts): &(String, Vec<Part>)| role == "user" && *parts == note.parts();
+                assert_eq!(again.iter().filter(|said| is_note(said)).count(), 1, "{format}: {out}");
+                continue;
+            }
+            put += 1;
+        }
+    }
+    assert!(put > 40, "{put}");
+}
+
+#[test]
+fn what_is_no_text_or_of_another_role_is_refused() {
+    for (format, text) in samples() {
+        let picture = Media::new(MediaKind::Image, "image/png", MediaSource::Base64("AA==".into()));
+        for new in [
+            Message::new(Role::User, vec![Part::Media(picture)]),
+            Message::new(Role::Developer, vec![Part::Text("a".into())]),
+        ] {
+            let mut changed = transcript(&text, format);
+            changed.conversations_mut()[0].entries.push(Entry::new(new));
+            assert_eq!(written(&changed), Err(WireErrorKind::Unsupported), "{format}");
+        }
+    }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Record {
     pub(crate) stays: bool,
     /// The record of whose messages it says that this one, which holds none of a conversation, is not sent.
     pub(crate) hidden_by: Option<RecordId>,
+    /// Whether the conversation begins with it, whatever stands before it in the text.
+    pub(crate) begins: bool,
 }
 
 /// How a record stands in the text.
@@ -175,6 +177,13 @@ impl Transcript {
         }
     }
 
+    /// Says that the conversation begins with a record.
+    pub(crate) fn begin_with(&mut self, id: RecordId) {
+        if let Some(record) = self.records.get_mut(id.0 as usize) {
+            record.begins = true;
+        }
+    }
+
     /// The record that the value of the member `key` of an object is, whose members are these slices of the source.
     pub(crate) fn field(
         &mut self,
@@ -213,7 +222,7 @@ impl Transcript {
     fn push_record(&mut self, place: Place, text: Range<usize>, pieces: usize) -> RecordId {
         let id = RecordId(u32::try_from(self.records.len()).unwrap_or(u32::MAX));
         let pieces = u32::try_from(pieces).unwrap_or(u32::MAX);
-        self.records.push(Record { place, text, pieces, stays: false, hidden_by: None });
+        self.records.push(Record { place, text, pieces, stays: false, hidden_by: None, begins: false });
         id
     }
 

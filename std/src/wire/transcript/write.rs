@@ -10,6 +10,7 @@ use super::relink::Links;
 use super::{AsRead, Conversation, Entry, List, Partial, Place, RecordId, Stages, Transcript};
 use crate::wire::json::Slots;
 use crate::wire::openai_responses::CustomCalls;
+use crate::wire::rewrite::form;
 use crate::wire::spec;
 use crate::wire::{WireError, WireErrorKind};
 
@@ -113,8 +114,8 @@ impl<'t> Edits<'t> {
             self.0.extend(log.addition(transcript, conversation)?.map(|line| Edit::Text(end..end, line)));
             return Ok(());
         }
-        let (mut list, mut cursor) = (conversation.first_list(transcript), None);
-        let mut own = HashSet::new();
+        let (mut list, mut cursor, mut near) = (conversation.first_list(transcript), None, None);
+        let (mut own, mut has_new) = (HashSet::new(), false);
         let chain = spec.chain;
         let links = chain.and_then(|chain| Links::of(transcript, conversation, chain));
         let partial = conversation.partial(&transcript.records);
@@ -145,7 +146,17 @@ impl<'t> Edits<'t> {
                     continue;
                 }
             }
-            let text = new_text(transcript, conversation, id.zip(Some(&partial)), group)?;
+            has_new |= id.is_none();
+            if has_new && record.is_some_and(|record| record.begins) {
+                return Err(form("a new message before what a compaction has left"));
+            }
+            let like = near.or_else(|| conversation.first_element(transcript));
+            let text = match (group, id, spec.fresh) {
+                ([entry], None, Some(fresh)) => {
+                    Some(Some(fresh(entry.message(), like.map(|id| transcript.record(id)))?))
+                }
+                _ => new_text(transcript, conversation, id.zip(Some(&partial)), group)?,
+            };
             let text = relinked(transcript, links.as_ref(), id, text)?;
             match record.map(|record| (&record.place, record)) {
                 Some((Place::Field { .. } | Place::Value, record)) => match text {
@@ -154,7 +165,7 @@ impl<'t> Edits<'t> {
                     Some(None) => self.leave_out(&record.place)?,
                 },
                 Some((Place::Element { list: number, at }, _)) => {
-                    list = Some(*number);
+                    (list, near) = (Some(*number), id);
                     let contents = Contents::of(lists, transcript, *number);
                     contents.push(&mut cursor, Some(*at as usize), text);
                 }
@@ -349,15 +360,20 @@ impl Transcript {
 }
 
 impl Conversation {
+    /// The first of its records that is an element of a list.
+    fn first_element(&self, transcript: &Transcript) -> Option<RecordId> {
+        let place = |id: &RecordId| transcript.records.get(id.0 as usize).map(|record| &record.place);
+        let is_element = |id: &RecordId| matches!(place(id), Some(Place::Element { .. }));
+        self.entries.iter().filter_map(Entry::record).find(is_element)
+    }
+
     fn first_list(&self, transcript: &Transcript) -> Option<u32> {
-        let place = |entry: &Entry| match &transcript.records.get(entry.record?.0 as usize)?.place {
-            Place::Element { list, .. } => Some(*list),
+        let record = self.first_element(transcript).and_then(|id| transcript.records.get(id.0 as usize));
+        match (record.map(|record| &record.place), transcript.lists.len()) {
+            (Some(Place::Element { list, .. }), _) => Some(*list),
+            (_, 1) => Some(0),
             _ => None,
-        };
-        self.entries.iter().find_map(place).or(match transcript.lists.len() {
-            1 => Some(0),
-            _ => None,
-        })
+        }
     }
 }
 
