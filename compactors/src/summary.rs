@@ -4,6 +4,7 @@ mod digest;
 mod handoff;
 mod identifiers;
 mod instructions;
+mod pieces;
 mod prompted;
 mod quotes;
 mod span;

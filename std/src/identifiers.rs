@@ -56,10 +56,10 @@ const BYTES_MAX: usize = 200;
 /// assert_eq!(found, ["src/main.rs", "PROJ-7", "use_cache"]);
 /// ```
 pub fn for_each_identifier<'t>(text: &'t str, code: bool, visit: &mut dyn FnMut(&'t str)) {
-    for word in text.split(is_border) {
+    for_each_word(text, &mut |word| {
         let word = trimmed(word);
         if is_prose(word) || word.len() > BYTES_MAX {
-            continue;
+            return;
         }
         if kind_of(word).is_some() {
             visit(word);
@@ -67,7 +67,64 @@ pub fn for_each_identifier<'t>(text: &'t str, code: bool, visit: &mut dyn FnMut(
             let names = word.split(|c: char| !(c.is_alphanumeric() || c == '_'));
             names.filter(|name| !is_prose(name) && name_kind(name).is_some()).for_each(&mut *visit);
         }
+    });
+}
+
+/// Calls `visit` with what stands between borders, but for most of what is prose.
+fn for_each_word<'t>(text: &'t str, visit: &mut impl FnMut(&'t str)) {
+    let (bytes, mut at) = (text.as_bytes(), 0_usize);
+    while let Some(first) = bytes.get(at) {
+        let (begin, mut rest) = (at, 0);
+        let mut class = class_of(*first);
+        let first = class;
+        while class != BORDER {
+            at = match class {
+                BEYOND_ASCII => match text.get(at..).and_then(|text| text.chars().next()) {
+                    Some(border) if is_border(border) => break,
+                    Some(other) => at.saturating_add(other.len_utf8()),
+                    None => break,
+                },
+                _ => at.saturating_add(1),
+            };
+            class = bytes.get(at).map_or(BORDER, |byte| class_of(*byte));
+            rest |= class;
+        }
+        let is_prose = matches!(first, LOWER | UPPER) && rest & !LOWER == 0;
+        if at > begin && !is_prose {
+            visit(text.get(begin..at).unwrap_or_default());
+        }
+        // Past the border, if it is not the end.
+        let border = text.get(at..).and_then(|text| text.chars().next());
+        at = at.saturating_add(border.map_or(1, char::len_utf8));
     }
+}
+
+const BORDER: u8 = 0;
+const LOWER: u8 = 1;
+const UPPER: u8 = 2;
+const OTHER: u8 = 4;
+/// Of a byte that is not ASCII its character tells whether it is a border.
+const BEYOND_ASCII: u8 = 8;
+
+/// The class of each byte.
+static CLASSES: [u8; 256] = {
+    let mut classes = [BORDER; 256];
+    let (mut left, mut byte): (&mut [u8], u8) = (&mut classes, 0);
+    while let [own, others @ ..] = left {
+        *own = match byte {
+            _ if is_ascii_border(byte) => BORDER,
+            b'a'..=b'z' => LOWER,
+            b'A'..=b'Z' => UPPER,
+            0..=127 => OTHER,
+            128.. => BEYOND_ASCII,
+        };
+        (left, byte) = (others, byte.wrapping_add(1));
+    }
+    classes
+};
+
+fn class_of(byte: u8) -> u8 {
+    CLASSES.get(usize::from(byte)).copied().unwrap_or(BORDER)
 }
 
 /// Whether a word is letters in lower case, but perhaps for the first: most words are, and none of them is an identifier.
@@ -99,23 +156,38 @@ fn name_kind(word: &str) -> Option<Kind> {
 
 /// Whether a character stands between words: no identifier holds it.
 fn is_border(c: char) -> bool {
-    const OTHERS: u128 = {
-        let (mut mask, mut rest): (u128, &[u8]) = (1 << 127, b"\"'`<>()[]{}|,;=*");
-        while let [byte, after @ ..] = rest {
-            mask |= 1 << *byte;
-            rest = after;
-        }
-        mask
-    };
-    match u32::from(c) {
-        0..=32 => true,
-        ascii @ 33..=127 => OTHERS >> ascii & 1 == 1,
+    match u8::try_from(c) {
+        Ok(ascii) if ascii.is_ascii() => is_ascii_border(ascii),
         _ => {
             c.is_whitespace()
                 || c.is_control()
                 || "\u{201c}\u{201d}\u{300c}\u{300d}\u{3001}\u{3002}".contains(c)
         }
     }
+}
+
+const fn is_ascii_border(byte: u8) -> bool {
+    matches!(
+        byte,
+        0..=32
+            | 127
+            | b'"'
+            | b'\''
+            | b'`'
+            | b'<'
+            | b'>'
+            | b'('
+            | b')'
+            | b'['
+            | b']'
+            | b'{'
+            | b'}'
+            | b'|'
+            | b','
+            | b';'
+            | b'='
+            | b'*'
+    )
 }
 
 /// A word without the punctuation of the sentence around it.
@@ -213,7 +285,32 @@ mod tests {
 
     use super::*;
 
+    /// The rule as it is written.
+    fn naive(text: &str, code: bool) -> Vec<&str> {
+        let mut found = Vec::new();
+        for word in text.split(is_border).map(trimmed).filter(|word| word.len() <= BYTES_MAX) {
+            match kind_of(word) {
+                Some(_) => found.push(word),
+                None if code => {
+                    let names = word.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+                    found.extend(names.filter(|name| name_kind(name).is_some()));
+                }
+                None => {}
+            }
+        }
+        found
+    }
+
     proptest! {
+        #[test]
+        fn identifiers_are_those_of_the_rule(
+            text in "([a-z]{1,9}|[A-Za-z0-9_./#-]{0,12}|[ .,:!\n(\"=\u{7f}]|[\u{85}\u{a0}\u{201c}\u{300c}\u{3002}日é]|\\PC){0,30}", code: bool,
+        ) {
+            let mut found = Vec::new();
+            for_each_identifier(&text, code, &mut |identifier| found.push(identifier));
+            prop_assert_eq!(found, naive(&text, code));
+        }
+
         /// The words that are passed over early are none, and are most words.
         #[test]
         fn prose_is_no_identifier(word in "[A-Z]?[a-z]{0,12}|[A-Za-z0-9_./#-]{0,8}") {

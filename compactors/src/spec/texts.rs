@@ -1,6 +1,7 @@
 //! The knowledge of texts that a strategy needs, in numbers.
 
 use core::hash::{BuildHasher as _, BuildHasherDefault};
+use core::ops::Range;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::DefaultHasher;
 use std::string::String;
@@ -8,13 +9,13 @@ use std::vec::Vec;
 
 use epitome_core::IndexedPart;
 use epitome_core::message::{PartView, Parts};
-use epitome_std::search::{SearchIndex, UpdateIndex};
+use epitome_std::search::ConversationIndex;
 
 /// The knowledge of texts that the stages of a [`StrategySpec`](super::StrategySpec) need, because a strategy sees no text: made
 /// by [`StrategySpec::texts`](super::StrategySpec::texts), then shown all messages of an index in their order.
 ///
 /// For [`Supersede`](crate::Supersede): the tool and the arguments of the call of each result. Two results are about the same
-/// thing if both are equal. For [`Salience`](crate::Salience): a [`SearchIndex`] of the messages, and an [`UpdateIndex`] of their texts.
+/// thing if both are equal. For [`Salience`](crate::Salience): a [`ConversationIndex`] of the messages, with their texts and results of tools.
 #[derive(Debug, Clone, Default)]
 pub struct Texts {
     things: Option<Things>,
@@ -32,17 +33,17 @@ struct Things {
 
 #[derive(Debug, Clone, Default)]
 struct Search {
-    index: SearchIndex,
+    index: ConversationIndex,
     /// By the hash of a text, the newest message that has it.
     newest: HashMap<u64, u32>,
     /// By position, the hash of the text.
     hashes: Vec<u64>,
-    /// Each text and each result of a tool.
-    updates: UpdateIndex,
-    /// The places of these texts, in their order.
+    /// The place of each text and of each result of a tool, in their order.
     places: Vec<Place>,
     /// Room for the text of a message.
     text: String,
+    /// Room for where these stand in it.
+    ranges: Vec<Range<usize>>,
 }
 
 /// The place of a text.
@@ -74,7 +75,7 @@ impl Texts {
         self.things.as_ref()?.results.get(&(part.position(), part.ordinal())).copied()
     }
 
-    /// By position, how much each message says, in units of [`SearchIndex::weights`]; 0 if a newer one says the same. Empty where no
+    /// By position, how much each message says, in units of [`ConversationIndex::weights`]; 0 if a newer one says the same. Empty where no
     /// search was asked for.
     pub(super) fn weights(&self) -> Vec<u64> {
         let Some(search) = &self.search else { return Vec::new() };
@@ -91,7 +92,7 @@ impl Texts {
     pub(super) fn updated(&self, may_update: impl Fn(Place) -> bool) -> Vec<(Place, Place)> {
         let Some(search) = &self.search else { return Vec::new() };
         let place = |text: usize| search.places.get(text).copied();
-        let updates = search.updates.updates(|text| place(text).is_some_and(&may_update));
+        let updates = search.index.updates(|text| place(text).is_some_and(&may_update));
         let places = updates.into_iter().map(|update| Some((place(update.older)?, place(update.newer)?)));
         places.flatten().collect()
     }
@@ -131,57 +132,49 @@ impl Things {
 impl Search {
     fn look_through<M: Parts + ?Sized>(&mut self, position: u32, message: &M) {
         // One that was passed over says nothing.
+        self.text.clear();
+        self.ranges.clear();
         while self.hashes.len() < position as usize {
-            self.add("");
+            self.add();
         }
-        let mut text = core::mem::take(&mut self.text);
-        text.clear();
-        write(message, &mut text);
-        self.add(&text);
         let mut ordinal = 0_u32;
         message.for_each_part(&mut |part| {
-            let mut add = |own: &str, is_result| {
-                self.updates.add(own);
+            let start = self.text.len();
+            let is_result = matches!(part, PartView::ToolResult(_));
+            let may_update = is_result || matches!(part, PartView::Text(_));
+            write(part, &mut self.text);
+            if may_update {
+                self.ranges.push(start..self.text.len());
                 self.places.push(Place { position, ordinal, is_result });
-            };
-            match part {
-                PartView::Text(own) => add(own, false),
-                PartView::ToolResult(result) => {
-                    text.clear();
-                    write(result.content, &mut text);
-                    add(&text, true);
-                }
-                _ => {}
             }
             ordinal = ordinal.saturating_add(1);
         });
-        self.text = text;
+        self.add();
     }
 
-    fn add(&mut self, text: &str) {
-        let (hash, position) = (hash(text), u32::try_from(self.hashes.len()).unwrap_or(u32::MAX));
-        self.index.add(text);
+    /// Adds the message whose text was written.
+    fn add(&mut self) {
+        let (hash, position) = (hash(&self.text), u32::try_from(self.hashes.len()).unwrap_or(u32::MAX));
+        self.index.add(&self.text, &self.ranges);
         self.hashes.push(hash);
         self.newest.insert(hash, position);
     }
 }
 
-/// All that a message says to its reader, a line for each text: texts, names and arguments of calls, results.
-fn write<M: Parts + ?Sized>(message: &M, text: &mut String) {
-    message.for_each_part(&mut |part| {
-        let mut line = |own: &str| {
-            text.push_str(own);
-            text.push('\n');
-        };
-        match part {
-            PartView::Text(own) => line(own),
-            PartView::ToolCall(call) => {
-                line(call.name);
-                line(call.arguments);
-            }
-            PartView::ToolResult(result) => write(result.content, text),
-            PartView::Compaction(own) => line(own.text),
-            _ => {}
+/// All that a part says to its reader, a line for each text: texts, names and arguments of calls, results.
+fn write(part: PartView<'_>, text: &mut String) {
+    let mut line = |own: &str| {
+        text.push_str(own);
+        text.push('\n');
+    };
+    match part {
+        PartView::Text(own) => line(own),
+        PartView::ToolCall(call) => {
+            line(call.name);
+            line(call.arguments);
         }
-    });
+        PartView::ToolResult(result) => result.content.for_each_part(&mut |part| write(part, text)),
+        PartView::Compaction(own) => line(own.text),
+        _ => {}
+    }
 }

@@ -1,8 +1,9 @@
 //! What a model must be able to write letter by letter after a summary: paths, addresses, ids, amounts. No model is asked:
 //! models leave such things out, or write them wrong.
 
+use core::cmp::Reverse;
 use std::borrow::ToOwned;
-use std::collections::HashMap;
+use std::collections::{BinaryHeap, HashMap};
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
@@ -11,6 +12,8 @@ use epitome_core::{TokenCounter, Tokens};
 use epitome_std::identifiers::for_each_identifier;
 use epitome_std::message::{Message, Part};
 use serde_json::Value;
+
+use super::pieces::Pieces;
 
 /// Identifiers with how much speaks for each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -167,18 +170,17 @@ impl Identifiers {
 
     /// The most important ones, as many as there is room for.
     pub(crate) fn best(&self, room: Tokens, counter: &dyn TokenCounter) -> Vec<&str> {
-        let mut all: Vec<_> = self.found.iter().collect();
-        all.sort_by_key(|(identifier, found)| {
-            (core::cmp::Reverse(self.worth(identifier, found)), identifier.as_str())
-        });
+        let worths = self.found.iter();
+        let worths =
+            worths.map(|(identifier, found)| (self.worth(identifier, found), Reverse(identifier.as_str())));
+        // Seldom is there room for all, so that they are not sorted.
+        let mut all: BinaryHeap<_> = worths.collect();
         let (mut left, mut misses) = (room.0, 0_u32);
-        let mut best = Vec::new();
-        for (identifier, _) in all {
-            if left <= SPACE_TOKENS || misses > MISSES_MAX {
-                break;
-            }
+        let (mut best, mut seen) = (Vec::new(), Pieces::default());
+        while left > SPACE_TOKENS && misses <= MISSES_MAX {
+            let Some((_, Reverse(identifier))) = all.pop() else { break };
             // A name is seen in a path that ends with it.
-            if self.code && best.iter().any(|known: &&str| known.contains(identifier.as_str())) {
+            if self.code && seen.contains(identifier) {
                 continue;
             }
             let tokens = counter.count(identifier).0.saturating_add(SPACE_TOKENS);
@@ -186,7 +188,10 @@ impl Identifiers {
             match left.checked_sub(tokens) {
                 Some(rest) => {
                     left = rest;
-                    best.push(identifier.as_str());
+                    best.push(identifier);
+                    if self.code {
+                        seen.add(identifier);
+                    }
                 }
                 None => misses = misses.saturating_add(1),
             }

@@ -18,9 +18,49 @@ pub(super) fn log2(number: u64) -> u64 {
     log
 }
 
+/// How rare something is that so many of `all` have: `log2(1 + all / with)`, in units of 1 / 65,536. Each is computed once.
+pub(super) struct Rarities {
+    all: u64,
+    known: Vec<Option<u64>>,
+}
+
+/// What more have is computed each time.
+const KNOWN_MAX: usize = 4_096;
+
+impl Rarities {
+    pub(super) const fn among(all: u64) -> Self {
+        Self { all, known: Vec::new() }
+    }
+
+    pub(super) fn of(&mut self, with: u32) -> u64 {
+        let (own, at) = (u64::from(with).max(1), with as usize);
+        let compute = || log2(self.all.saturating_add(own)).saturating_sub(log2(own));
+        if at >= KNOWN_MAX {
+            return compute();
+        }
+        if at >= self.known.len() {
+            self.known.resize(at + 1, None);
+        }
+        match self.known.get_mut(at) {
+            Some(known) => *known.get_or_insert_with(compute),
+            None => compute(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rarity_is_that_of_its_formula() {
+        let mut rarities = Rarities::among(5_000);
+        for with in [1, 7, 5_000, 4_096, 1, 7, 4_095] {
+            let own = u64::from(with);
+            assert_eq!(rarities.of(with), log2(5_000 + own) - log2(own), "{with}");
+        }
+        assert_eq!(Rarities::among(3).of(0), log2(4));
+    }
 
     #[test]
     fn it_is_the_logarithm() {

@@ -1,9 +1,8 @@
 //! A search for one query.
 
-use std::collections::HashMap;
-
 use super::bm25::Bm25;
-use super::for_each_term;
+use super::each_term;
+use super::vocabulary::Vocabulary;
 
 /// Finds the texts that are nearest to one query, in one pass over them. It gives each text the score that a
 /// [`SearchIndex`](super::SearchIndex) of the same texts gives.
@@ -21,8 +20,8 @@ use super::for_each_term;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// By the hash of a term of the query, its number.
-    terms: HashMap<u64, usize>,
+    /// The terms of the query.
+    terms: Vocabulary,
     /// By the number of a term, how many texts have it.
     with: Vec<u64>,
     all: Bm25,
@@ -56,10 +55,9 @@ impl Search {
     /// A search without texts. A query without a term finds nothing.
     #[must_use]
     pub fn new(query: &str) -> Self {
-        let mut terms = HashMap::new();
-        for_each_term(query, &mut |term| {
-            let next = terms.len();
-            terms.entry(term).or_insert(next);
+        let mut terms = Vocabulary::default();
+        each_term(query, |term| {
+            terms.number(term);
         });
         let (with, own) = (vec![0; terms.len()], vec![0; terms.len()]);
         Self { terms, with, all: Bm25::default(), found: Vec::new(), counts: Vec::new(), own }
@@ -68,21 +66,20 @@ impl Search {
     /// Whether the query has no term: no letter and no digit.
     #[must_use]
     pub fn is_blank(&self) -> bool {
-        self.terms.is_empty()
+        self.terms.len() == 0
     }
 
     /// Looks at the next text. Returns whether it has a term of the query.
     pub fn add(&mut self, text: &str) -> bool {
         let (before, mut length) = (self.counts.len(), 0_u64);
-        for_each_term(text, &mut |term| {
+        each_term(text, |term| {
             length += 1;
-            let Some(number) = self.terms.get(&term).copied() else { return };
-            let (Some(count), Some(with)) = (self.own.get_mut(number), self.with.get_mut(number)) else {
-                return;
-            };
+            let Some(number) = self.terms.find(term) else { return };
+            let at = number as usize;
+            let (Some(count), Some(with)) = (self.own.get_mut(at), self.with.get_mut(at)) else { return };
             if *count == 0 {
                 *with += 1;
-                self.counts.push((u32::try_from(number).unwrap_or(u32::MAX), 0));
+                self.counts.push((number, 0));
             }
             *count = count.saturating_add(1);
         });

@@ -4,41 +4,84 @@
 ///
 /// A sentence ends with a line; behind a full stop, a question mark or an exclamation mark that white space follows; and behind those of
 /// Chinese, Japanese and Korean. White space alone is no sentence.
-pub(super) fn for_each_sentence(text: &str, visit: &mut dyn FnMut(&str)) {
-    let (mut start, mut after_mark) = (0, false);
-    for (at, char) in text.char_indices() {
-        let end = match char {
-            '\n' => at,
-            '。' | '！' | '？' => at.saturating_add(char.len_utf8()),
-            _ if after_mark && char.is_whitespace() => at,
-            _ => {
-                after_mark = matches!(char, '.' | '!' | '?' | '؟' | '।');
-                continue;
-            }
+///
+/// *Cost*: one pass over the bytes, of which those that begin a mark or end a line are looked at.
+pub(super) fn for_each_sentence<'t>(text: &'t str, mut visit: impl FnMut(&'t str)) {
+    let (bytes, mut start, mut at) = (text.as_bytes(), 0_usize, 0_usize);
+    let mut visit_one = |from: usize, to: usize| {
+        if let Some(sentence) = text.get(from..to).filter(|sentence| !sentence.trim_start().is_empty()) {
+            visit(sentence);
+        }
+    };
+    while let Some(next) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| may_end(*byte))) {
+        let found = at.saturating_add(next);
+        let mut chars = text.get(found..).unwrap_or_default().chars();
+        let Some(mark) = chars.next() else { break };
+        at = found.saturating_add(mark.len_utf8());
+        let end = match mark {
+            '\n' => found,
+            '。' | '！' | '？' => at,
+            '.' | '!' | '?' | '؟' | '।' if chars.next().is_some_and(char::is_whitespace) => at,
+            _ => continue,
         };
-        after_mark = false;
-        visit_one(text.get(start..end), visit);
+        visit_one(start, end);
         start = end;
     }
-    visit_one(text.get(start..), visit);
+    visit_one(start, text.len());
 }
 
-fn visit_one(sentence: Option<&str>, visit: &mut dyn FnMut(&str)) {
-    if let Some(sentence) = sentence.filter(|sentence| !sentence.trim().is_empty()) {
-        visit(sentence);
-    }
+/// Whether the end of a line or one of the marks begins with this byte. It never is one within a character.
+const fn may_end(byte: u8) -> bool {
+    // U+061F; U+0964; U+3002; U+FF01 and U+FF1F.
+    matches!(byte, b'\n' | b'.' | b'!' | b'?' | 0xD8 | 0xE0 | 0xE3 | 0xEF)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    fn sentences(text: &str) -> Vec<&str> {
+        let mut all = Vec::new();
+        for_each_sentence(text, |sentence| all.push(sentence));
+        all
+    }
 
     #[test]
     fn sentences_end_behind_marks_and_with_lines() {
-        let mut all = Vec::new();
         let text = "It is 3.14. Is it?\nYes!  No\n\n  \n发票到期。是吗？是";
-        for_each_sentence(text, &mut |sentence| all.push(sentence.trim().to_owned()));
+        let all: Vec<&str> = sentences(text).into_iter().map(str::trim).collect();
         assert_eq!(all, ["It is 3.14.", "Is it?", "Yes!", "No", "发票到期。", "是吗？", "是"]);
-        for_each_sentence("", &mut |sentence| panic!("{sentence}"));
+        assert!(sentences("").is_empty());
+    }
+
+    /// The rule as it is written, character by character.
+    fn naive(text: &str) -> Vec<&str> {
+        let (mut all, mut start, mut after_mark) = (Vec::new(), 0, false);
+        for (at, char) in text.char_indices() {
+            let end = match char {
+                '\n' => at,
+                '。' | '！' | '？' => at + char.len_utf8(),
+                _ if after_mark && char.is_whitespace() => at,
+                _ => {
+                    after_mark = matches!(char, '.' | '!' | '?' | '؟' | '।');
+                    continue;
+                }
+            };
+            after_mark = false;
+            all.push(&text[start..end]);
+            start = end;
+        }
+        all.push(&text[start..]);
+        all.retain(|sentence| !sentence.trim().is_empty());
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn they_are_those_of_the_rule(text in "([ab]|[.!?]|[ \n\t]|[。！？؟।]|[\u{a0}\u{3000}\u{2028}]|[éहあ]|\\PC){0,40}") {
+            prop_assert_eq!(sentences(&text), naive(&text));
+        }
     }
 }

@@ -46,19 +46,20 @@ const ERROR_WORTH: u64 = 4;
 /// What a line costs beside its text: often a note.
 const LINE_BYTES: u64 = 24;
 
-/// Words in lines that report an error, in lower case.
-const ERRORS: [&[u8]; 10] = [
-    b"cannot",
-    b"denied",
-    b"error",
-    b"exception",
-    b"fail",
-    b"fatal",
-    b"not found",
-    b"panic",
-    b"refused",
-    b"traceback",
-];
+/// Words in lines that report an error, in lower case, by their first letter.
+const fn errors_with(letter: u8) -> &'static [&'static [u8]] {
+    match letter {
+        b'c' => &[b"cannot"],
+        b'd' => &[b"denied"],
+        b'e' => &[b"error", b"exception"],
+        b'f' => &[b"fail", b"fatal"],
+        b'n' => &[b"not found"],
+        b'p' => &[b"panic"],
+        b'r' => &[b"refused"],
+        b't' => &[b"traceback"],
+        _ => &[],
+    }
+}
 
 const fn half(tokens: Tokens) -> Tokens {
     Tokens(tokens.0 / 2)
@@ -253,13 +254,11 @@ impl<'t> Said<'t> {
 
 fn is_error(line: &str) -> bool {
     let bytes = line.as_bytes();
-    (0..bytes.len()).any(|at| {
-        let rest = bytes.get(at..).unwrap_or_default();
-        let begins = |word: &&[u8]| {
-            rest.first().map(u8::to_ascii_lowercase) == word.first().copied()
-                && rest.get(..word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word))
-        };
-        ERRORS.iter().any(begins)
+    bytes.iter().enumerate().any(|(at, byte)| {
+        errors_with(byte.to_ascii_lowercase()).iter().any(|word| {
+            let part = bytes.get(at..at.saturating_add(word.len()));
+            part.is_some_and(|part| part.eq_ignore_ascii_case(word))
+        })
     })
 }
 
@@ -283,6 +282,29 @@ mod tests {
         let (text, tokens) = shown(&lines.join("\n"), 60).unwrap();
         assert!(text.starts_with("test module_0::case") && text.contains("Error: the types"), "{text}");
         assert!(text.contains(" lines cut]\n") && tokens <= Tokens(107), "{text}");
+    }
+
+    #[test]
+    fn a_line_with_a_word_of_failure_reports_an_error() {
+        for line in [
+            "I Cannot go on",
+            "access DENIED",
+            "error",
+            "an Exception: x",
+            "it failed",
+            "fatal: no",
+            "x was Not Found",
+            "thread panicked",
+            "connection refused",
+            "Traceback (most recent call last):",
+            "cancannot",
+        ] {
+            assert!(is_error(line), "{line}");
+        }
+        for line in ["", "er", "errand", "all is well", "not  found", "I can not", "пани\u{441}", "refuse"]
+        {
+            assert!(!is_error(line), "{line}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
+use super::super::{ConversationIndex, SearchIndex, for_each_term};
 use super::*;
 
 fn updates(texts: &[&str]) -> Vec<(usize, usize)> {
@@ -118,5 +119,29 @@ proptest! {
         texts.iter().for_each(|text| index.add(&text.join(" ")));
         let found = index.updates(|text| text != silent);
         prop_assert_eq!(found, naive(&texts, |text| text != silent).into_iter().collect::<Vec<_>>());
+    }
+
+    /// What both indexes say alone, of messages with a line that is no text between their texts.
+    #[test]
+    fn one_pass_for_both_says_what_both_say(
+        messages in prop::collection::vec((texts(), "[w0-9 .]{0,20}"), 0..6), silent in 0_usize..14, asked in 0_usize..6,
+    ) {
+        let (mut both, mut search, mut updates) = (ConversationIndex::new(), SearchIndex::new(), UpdateIndex::new());
+        for (texts, beside) in &messages {
+            let (mut message, mut ranges) = (String::new(), Vec::new());
+            for text in texts {
+                let text = text.join(" ");
+                updates.add(&text);
+                message.extend([beside, "\n"]);
+                ranges.push(message.len()..message.len() + text.len());
+                message.extend([&text, "\n"]);
+            }
+            message.push_str(beside);
+            search.add(&message);
+            both.add(&message, &ranges);
+        }
+        prop_assert_eq!(both.weights(), search.weights());
+        prop_assert_eq!(both.scores_like(asked), search.scores_like(asked));
+        prop_assert_eq!(both.updates(|text| text != silent), updates.updates(|text| text != silent));
     }
 }

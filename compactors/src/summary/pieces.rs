@@ -1,0 +1,96 @@
+//! Whether a text stands in one of many others.
+
+use std::string::String;
+use std::vec;
+use std::vec::Vec;
+
+/// Texts without control characters, by every three neighbouring bytes in them.
+///
+/// *Cost*: one step for each byte of a text that is added; a look-up takes one step for each of its bytes, and compares it with the
+/// places of those three of its bytes that are in the fewest places.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    /// One text after the other, with an end of a line between.
+    all: String,
+    /// By the hash of three bytes. Empty until there is a text.
+    rows: Vec<Row>,
+    /// By the place of three bytes in `all`, the place of those before them that have the same hash, counted from 1.
+    before: Vec<u32>,
+}
+
+/// The places of bytes with the same hash.
+#[derive(Debug, Clone, Copy, Default)]
+struct Row {
+    count: u32,
+    /// The last, counted from 1.
+    last: u32,
+}
+
+/// How many bytes are looked up together.
+const BYTES: usize = 3;
+
+/// Bits of a hash: more than three bytes of identifiers mostly have.
+const BITS: u32 = 15;
+
+impl Pieces {
+    /// Adds a text.
+    pub(super) fn add(&mut self, text: &str) {
+        if self.rows.is_empty() {
+            self.rows = vec![Row::default(); 1 << BITS];
+        }
+        self.all.push_str(text);
+        self.all.push('\n');
+        for three in text.as_bytes().windows(BYTES) {
+            let place = u32::try_from(self.before.len()).unwrap_or(u32::MAX).saturating_add(1);
+            if let Some(row) = self.rows.get_mut(hash(three)) {
+                self.before.push(row.last);
+                *row = Row { count: row.count.saturating_add(1), last: place };
+            }
+        }
+        // What ends in the middle of three bytes, or behind the text, begins none.
+        self.before.resize(self.all.len(), 0);
+    }
+
+    /// Whether `text` stands in one of them.
+    pub(super) fn contains(&self, text: &str) -> bool {
+        let rows = text.as_bytes().windows(BYTES).map(|three| self.rows.get(hash(three)).copied());
+        let rarest = rows.map(Option::unwrap_or_default).enumerate().min_by_key(|(_, row)| row.count);
+        let Some((offset, row)) = rarest else { return self.all.contains(text) };
+        let mut next = row.last;
+        while let Some(place) = next.checked_sub(1).map(|place| place as usize) {
+            let begin = place.checked_sub(offset).and_then(|begin| self.all.as_bytes().get(begin..));
+            if begin.is_some_and(|all| all.starts_with(text.as_bytes())) {
+                return true;
+            }
+            next = self.before.get(place).copied().unwrap_or(0);
+        }
+        false
+    }
+}
+
+fn hash(three: &[u8]) -> usize {
+    let number = three.iter().fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
+    // Fibonacci hashing.
+    (number.wrapping_mul(0x9E37_79B9) >> (u32::BITS - BITS)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_finds_what_a_look_at_each_text_finds(
+            texts in prop::collection::vec("[ab/]{0,9}|[a-z0-9é]{0,6}", 0..12), piece in "[ab/]{0,5}|[a-z0-9é]{0,4}", of in 0_usize..12, from in 0_usize..9,
+        ) {
+            let mut pieces = Pieces::default();
+            texts.iter().for_each(|text| pieces.add(text));
+            let own = texts.get(of).and_then(|text| text.get(from.min(text.len())..)).unwrap_or_default();
+            for piece in [piece.as_str(), own].into_iter().filter(|piece| !piece.is_empty()) {
+                prop_assert_eq!(pieces.contains(piece), texts.iter().any(|text| text.contains(piece)), "{}", piece);
+            }
+        }
+    }
+}

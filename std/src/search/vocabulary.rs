@@ -1,0 +1,138 @@
+//! Terms by number.
+
+use core::hash::BuildHasher as _;
+use std::collections::hash_map::RandomState;
+
+use super::each_term;
+
+/// The terms of some texts, numbered from 0 in the order in which they are first seen.
+///
+/// Each has a slot in a table with open addressing, the first that was free from its place on: looking one up reads one line of
+/// memory, where a map of the standard library reads two. *Memory*: 24 to 48 bytes for each term.
+#[derive(Debug, Clone)]
+pub(super) struct Vocabulary {
+    /// A power of two, at most two thirds of them taken.
+    slots: Vec<Slot>,
+    len: u32,
+    /// Who writes a text can choose the hashes of its terms, but not this, and so cannot have many of them in one place.
+    random: [u64; 2],
+    /// Room for the hashes of some terms.
+    hashes: Vec<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    /// The hash of a term.
+    term: u64,
+    /// One more than its number; 0 where the slot is free.
+    number: u32,
+}
+
+/// Slots of a vocabulary with its first term.
+const SLOTS_MIN: usize = 64;
+
+impl Default for Vocabulary {
+    fn default() -> Self {
+        let random = RandomState::new();
+        let random = [random.hash_one(0_u64), random.hash_one(1_u64) | 1];
+        Self { slots: Vec::new(), len: 0, random, hashes: Vec::new() }
+    }
+}
+
+impl Vocabulary {
+    /// Adds the number of each term of a text to `numbers`, in order; a term that is not known yet gets the next number.
+    ///
+    /// All terms are found before the first is looked up, so that the processor waits for several places in memory at once.
+    pub(super) fn numbers(&mut self, text: &str, numbers: &mut Vec<u32>) {
+        let mut hashes = core::mem::take(&mut self.hashes);
+        hashes.clear();
+        each_term(text, |term| hashes.push(term));
+        numbers.extend(hashes.iter().map(|term| self.number(*term)));
+        self.hashes = hashes;
+    }
+
+    /// The number of a term, which is a new one if it is not known yet.
+    #[inline]
+    pub(super) fn number(&mut self, term: u64) -> u32 {
+        if self.len().saturating_mul(3) >= self.slots.len().saturating_mul(2) {
+            self.grow();
+        }
+        let len = self.len;
+        let Some(slot) = self.slot(term) else { return len };
+        let number = slot.number;
+        match number.checked_sub(1) {
+            Some(number) => number,
+            None => {
+                *slot = Slot { term, number: len.saturating_add(1) };
+                self.len = len.saturating_add(1);
+                len
+            }
+        }
+    }
+
+    /// The number of a term that is known.
+    pub(super) fn find(&self, term: u64) -> Option<u32> {
+        let at = self.slot_at(term)?;
+        self.slots.get(at)?.number.checked_sub(1)
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    fn slot(&mut self, term: u64) -> Option<&mut Slot> {
+        let at = self.slot_at(term)?;
+        self.slots.get_mut(at)
+    }
+
+    /// The slot of a term, or the free one that it would have. There is one, but in a table without slots.
+    #[inline]
+    fn slot_at(&self, term: u64) -> Option<usize> {
+        let last = self.slots.len().checked_sub(1)?;
+        let [added, factor] = self.random;
+        let product = u128::from(term ^ added).wrapping_mul(u128::from(factor));
+        let mut at = (product >> 64) as usize ^ product as usize;
+        loop {
+            at &= last;
+            let slot = self.slots.get(at)?;
+            if slot.term == term && slot.number > 0 || slot.number == 0 {
+                return Some(at);
+            }
+            at = at.wrapping_add(1);
+        }
+    }
+
+    #[inline(never)]
+    fn grow(&mut self) {
+        let slots = self.slots.len().saturating_mul(2).max(SLOTS_MIN);
+        let before = core::mem::replace(&mut self.slots, vec![Slot::default(); slots]);
+        for own in before.into_iter().filter(|slot| slot.number > 0) {
+            if let Some(slot) = self.slot(own.term) {
+                *slot = own;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_numbers_terms_as_a_map_does(terms in prop::collection::vec(prop_oneof![0_u64..90, any::<u64>()], 0..400)) {
+            let (mut vocabulary, mut map) = (Vocabulary::default(), HashMap::new());
+            for term in &terms {
+                prop_assert_eq!(vocabulary.find(*term), map.get(term).copied());
+                let next = map.len() as u32;
+                let number = *map.entry(*term).or_insert(next);
+                prop_assert_eq!(vocabulary.number(*term), number);
+                prop_assert_eq!((vocabulary.find(*term), vocabulary.len()), (Some(number), map.len()));
+            }
+        }
+    }
+}
