@@ -84,6 +84,7 @@ pub(crate) mod json;
 pub mod langchain;
 pub mod openai_chat;
 pub mod openai_responses;
+pub mod opencode;
 pub mod openhands;
 mod outline;
 mod overflow;

@@ -7,6 +7,7 @@ use epitome_core::message::MediaKind;
 
 use super::WireError;
 use super::json::{self, Kind};
+use super::openai_chat::split_data_url;
 use crate::media::pixels_of_base64;
 use crate::message::{Media, MediaSource, Str};
 
@@ -63,6 +64,25 @@ pub(crate) fn new_media(kind: MediaKind, mime: impl Into<Str>, source: MediaSour
         media.extent.pixels = pixels_of_base64(data);
     }
     media
+}
+
+/// The kind of media that a media type is of.
+pub(crate) fn kind_of(mime: &str) -> MediaKind {
+    match mime.split('/').next() {
+        Some("image") => MediaKind::Image,
+        Some("audio") => MediaKind::Audio,
+        Some("video") => MediaKind::Video,
+        _ => MediaKind::Document,
+    }
+}
+
+/// Media of this type, of which the bytes are in `url`, or at it.
+pub(crate) fn media_at(whole: &Arc<str>, mime: Str, url: &str) -> Media {
+    let kind = kind_of(&mime);
+    match split_data_url(url) {
+        Some((_, data)) => new_media(kind, mime, MediaSource::Base64(share(whole, data))),
+        None => Media::new(kind, mime, MediaSource::Uri(share(whole, url))),
+    }
 }
 
 /// `text` as a slice of `whole` if it is one, else as a text of its own.

@@ -47,11 +47,13 @@ pub enum Format {
     SweAgent,
     /// A session file of goose.
     Goose,
+    /// A session of OpenCode.
+    OpenCode,
 }
 
 impl Format {
     /// All formats that have a name, in the order in which they are listed to people.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::OpenaiChat,
         Self::OpenaiResponses,
         Self::Anthropic,
@@ -66,6 +68,7 @@ impl Format {
         Self::Pi,
         Self::SweAgent,
         Self::Goose,
+        Self::OpenCode,
     ];
 
     /// The formats that this build reads and writes.
@@ -92,6 +95,7 @@ impl Format {
             Self::Pi => "pi",
             Self::SweAgent => "swe-agent",
             Self::Goose => "goose",
+            Self::OpenCode => "opencode",
         }
     }
 
@@ -113,7 +117,7 @@ impl Format {
             Self::OpenaiResponses | Self::Codex => Profile::OpenaiResponses,
             Self::Anthropic | Self::ClaudeCode => Profile::Anthropic,
             Self::Gemini | Self::GeminiCli => Profile::Gemini,
-            Self::OpenHands | Self::Pi | Self::SweAgent | Self::Goose => Profile::Permissive,
+            Self::OpenHands | Self::Pi | Self::SweAgent | Self::Goose | Self::OpenCode => Profile::Permissive,
         }
     }
 

@@ -243,6 +243,7 @@ pub(crate) static SPECS: &[FormatSpec] = &[
     super::pi::SPEC,
     super::swe_agent::SPEC,
     super::goose::SPEC,
+    super::opencode::SPEC,
 ];
 
 /// How many elements of a list are looked at for signs of a format.
