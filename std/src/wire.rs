@@ -91,6 +91,7 @@ mod overflow;
 mod patch_parts;
 pub mod pi;
 mod places;
+pub mod pydantic_ai;
 mod read;
 mod rewrite;
 pub mod semantic_kernel;

@@ -49,11 +49,13 @@ pub enum Format {
     Goose,
     /// A session of OpenCode.
     OpenCode,
+    /// A message history of Pydantic AI.
+    PydanticAi,
 }
 
 impl Format {
     /// All formats that have a name, in the order in which they are listed to people.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::OpenaiChat,
         Self::OpenaiResponses,
         Self::Anthropic,
@@ -69,6 +71,7 @@ impl Format {
         Self::SweAgent,
         Self::Goose,
         Self::OpenCode,
+        Self::PydanticAi,
     ];
 
     /// The formats that this build reads and writes.
@@ -96,6 +99,7 @@ impl Format {
             Self::SweAgent => "swe-agent",
             Self::Goose => "goose",
             Self::OpenCode => "opencode",
+            Self::PydanticAi => "pydantic-ai",
         }
     }
 
@@ -117,7 +121,9 @@ impl Format {
             Self::OpenaiResponses | Self::Codex => Profile::OpenaiResponses,
             Self::Anthropic | Self::ClaudeCode => Profile::Anthropic,
             Self::Gemini | Self::GeminiCli => Profile::Gemini,
-            Self::OpenHands | Self::Pi | Self::SweAgent | Self::Goose | Self::OpenCode => Profile::Permissive,
+            Self::OpenHands | Self::Pi | Self::SweAgent | Self::Goose | Self::OpenCode | Self::PydanticAi => {
+                Profile::Permissive
+            }
         }
     }
 

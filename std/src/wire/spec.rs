@@ -244,6 +244,7 @@ pub(crate) static SPECS: &[FormatSpec] = &[
     super::swe_agent::SPEC,
     super::goose::SPEC,
     super::opencode::SPEC,
+    super::pydantic_ai::SPEC,
 ];
 
 /// How many elements of a list are looked at for signs of a format.
