@@ -64,6 +64,7 @@
 //! Errors have offsets and paths within the text that a function was given; `json::nested` adds up, and `read` makes line
 //! and column of it. The tests over all formats are in `wire/tests/formats.rs`.
 
+pub mod adk;
 pub mod agent_framework;
 mod answers;
 pub mod anthropic;

@@ -51,11 +51,13 @@ pub enum Format {
     OpenCode,
     /// A message history of Pydantic AI.
     PydanticAi,
+    /// A session of Google's ADK.
+    Adk,
 }
 
 impl Format {
     /// All formats that have a name, in the order in which they are listed to people.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::OpenaiChat,
         Self::OpenaiResponses,
         Self::Anthropic,
@@ -72,6 +74,7 @@ impl Format {
         Self::Goose,
         Self::OpenCode,
         Self::PydanticAi,
+        Self::Adk,
     ];
 
     /// The formats that this build reads and writes.
@@ -100,6 +103,7 @@ impl Format {
             Self::Goose => "goose",
             Self::OpenCode => "opencode",
             Self::PydanticAi => "pydantic-ai",
+            Self::Adk => "adk",
         }
     }
 
@@ -121,9 +125,13 @@ impl Format {
             Self::OpenaiResponses | Self::Codex => Profile::OpenaiResponses,
             Self::Anthropic | Self::ClaudeCode => Profile::Anthropic,
             Self::Gemini | Self::GeminiCli => Profile::Gemini,
-            Self::OpenHands | Self::Pi | Self::SweAgent | Self::Goose | Self::OpenCode | Self::PydanticAi => {
-                Profile::Permissive
-            }
+            Self::OpenHands
+            | Self::Pi
+            | Self::SweAgent
+            | Self::Goose
+            | Self::OpenCode
+            | Self::PydanticAi
+            | Self::Adk => Profile::Permissive,
         }
     }
 

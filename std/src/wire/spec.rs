@@ -245,6 +245,7 @@ pub(crate) static SPECS: &[FormatSpec] = &[
     super::goose::SPEC,
     super::opencode::SPEC,
     super::pydantic_ai::SPEC,
+    super::adk::SPEC,
 ];
 
 /// How many elements of a list are looked at for signs of a format.
