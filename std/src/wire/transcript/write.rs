@@ -10,6 +10,7 @@ use super::relink::Links;
 use super::{AsRead, Conversation, Entry, List, Partial, Place, RecordId, Stages, Transcript};
 use crate::wire::json::Slots;
 use crate::wire::openai_responses::CustomCalls;
+use crate::wire::rewrite::form;
 use crate::wire::spec;
 use crate::wire::{WireError, WireErrorKind};
 
@@ -382,6 +383,9 @@ fn new_text(
     group: &[Entry],
 ) -> Result<Option<Option<String>>, WireError> {
     let id = record.map(|(id, _)| id);
+    if id.is_none() && conversation.is_closed {
+        return Err(form("a new message"));
+    }
     let pieces = record.and_then(|(id, partial)| partial.get(&id)).map(Vec::as_slice);
     if id.is_some_and(|id| transcript.is_intact(id, group, pieces.map(<[_]>::len))) {
         return Ok(None);
