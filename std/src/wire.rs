@@ -70,6 +70,7 @@ mod answers;
 pub mod anthropic;
 pub mod claude_code;
 pub mod codex;
+pub mod continue_dev;
 pub mod convert;
 pub mod document;
 mod error;

@@ -53,11 +53,13 @@ pub enum Format {
     PydanticAi,
     /// A session of Google's ADK.
     Adk,
+    /// A session of Continue.
+    Continue,
 }
 
 impl Format {
     /// All formats that have a name, in the order in which they are listed to people.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::OpenaiChat,
         Self::OpenaiResponses,
         Self::Anthropic,
@@ -75,6 +77,7 @@ impl Format {
         Self::OpenCode,
         Self::PydanticAi,
         Self::Adk,
+        Self::Continue,
     ];
 
     /// The formats that this build reads and writes.
@@ -104,6 +107,7 @@ impl Format {
             Self::OpenCode => "opencode",
             Self::PydanticAi => "pydantic-ai",
             Self::Adk => "adk",
+            Self::Continue => "continue",
         }
     }
 
@@ -131,7 +135,8 @@ impl Format {
             | Self::Goose
             | Self::OpenCode
             | Self::PydanticAi
-            | Self::Adk => Profile::Permissive,
+            | Self::Adk
+            | Self::Continue => Profile::Permissive,
         }
     }
 

@@ -246,6 +246,7 @@ pub(crate) static SPECS: &[FormatSpec] = &[
     super::opencode::SPEC,
     super::pydantic_ai::SPEC,
     super::adk::SPEC,
+    super::continue_dev::SPEC,
 ];
 
 /// How many elements of a list are looked at for signs of a format.
