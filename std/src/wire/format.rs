@@ -55,11 +55,13 @@ pub enum Format {
     Adk,
     /// A session of Continue.
     Continue,
+    /// A session of GitHub Copilot CLI.
+    CopilotCli,
 }
 
 impl Format {
     /// All formats that have a name, in the order in which they are listed to people.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::OpenaiChat,
         Self::OpenaiResponses,
         Self::Anthropic,
@@ -78,6 +80,7 @@ impl Format {
         Self::PydanticAi,
         Self::Adk,
         Self::Continue,
+        Self::CopilotCli,
     ];
 
     /// The formats that this build reads and writes.
@@ -108,6 +111,7 @@ impl Format {
             Self::PydanticAi => "pydantic-ai",
             Self::Adk => "adk",
             Self::Continue => "continue",
+            Self::CopilotCli => "copilot-cli",
         }
     }
 
@@ -136,7 +140,8 @@ impl Format {
             | Self::OpenCode
             | Self::PydanticAi
             | Self::Adk
-            | Self::Continue => Profile::Permissive,
+            | Self::Continue
+            | Self::CopilotCli => Profile::Permissive,
         }
     }
 

@@ -247,6 +247,7 @@ pub(crate) static SPECS: &[FormatSpec] = &[
     super::pydantic_ai::SPEC,
     super::adk::SPEC,
     super::continue_dev::SPEC,
+    super::copilot_cli::SPEC,
 ];
 
 /// How many elements of a list are looked at for signs of a format.
