@@ -72,6 +72,7 @@ pub mod claude_code;
 pub mod codex;
 pub mod continue_dev;
 pub mod convert;
+pub mod copilot_chat;
 pub mod copilot_cli;
 pub mod document;
 mod error;

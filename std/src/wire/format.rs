@@ -57,11 +57,13 @@ pub enum Format {
     Continue,
     /// A session of GitHub Copilot CLI.
     CopilotCli,
+    /// A chat of VS Code with GitHub Copilot.
+    CopilotChat,
 }
 
 impl Format {
     /// All formats that have a name, in the order in which they are listed to people.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::OpenaiChat,
         Self::OpenaiResponses,
         Self::Anthropic,
@@ -81,6 +83,7 @@ impl Format {
         Self::Adk,
         Self::Continue,
         Self::CopilotCli,
+        Self::CopilotChat,
     ];
 
     /// The formats that this build reads and writes.
@@ -112,6 +115,7 @@ impl Format {
             Self::Adk => "adk",
             Self::Continue => "continue",
             Self::CopilotCli => "copilot-cli",
+            Self::CopilotChat => "copilot-chat",
         }
     }
 
@@ -141,7 +145,8 @@ impl Format {
             | Self::PydanticAi
             | Self::Adk
             | Self::Continue
-            | Self::CopilotCli => Profile::Permissive,
+            | Self::CopilotCli
+            | Self::CopilotChat => Profile::Permissive,
         }
     }
 

@@ -248,6 +248,7 @@ pub(crate) static SPECS: &[FormatSpec] = &[
     super::adk::SPEC,
     super::continue_dev::SPEC,
     super::copilot_cli::SPEC,
+    super::copilot_chat::SPEC,
 ];
 
 /// How many elements of a list are looked at for signs of a format.
