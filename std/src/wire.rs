@@ -65,6 +65,7 @@
 //! Errors have offsets and paths within the text that a function was given; `json::nested` adds up, and `read` makes line
 //! and column of it. The tests over all formats are in `wire/tests/formats.rs`.
 
+pub mod adk;
 pub mod agent_framework;
 pub mod ai_sdk;
 mod answers;
@@ -74,7 +75,10 @@ mod blocks;
 pub mod claude_code;
 pub mod cline;
 pub mod codex;
+pub mod continue_dev;
 pub mod convert;
+pub mod copilot_chat;
+pub mod copilot_cli;
 pub mod cursor;
 pub mod document;
 mod error;
@@ -90,6 +94,7 @@ pub(crate) mod json;
 pub mod langchain;
 pub mod openai_chat;
 pub mod openai_responses;
+pub mod opencode;
 pub mod openhands;
 pub mod otel_genai;
 mod outline;
@@ -97,6 +102,7 @@ mod overflow;
 mod patch_parts;
 pub mod pi;
 mod places;
+pub mod pydantic_ai;
 mod read;
 mod rewrite;
 pub mod semantic_kernel;

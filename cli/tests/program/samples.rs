@@ -1,5 +1,7 @@
 //! The same conversation in every format that is read.
 
+mod newer;
+
 use epitome::compactors::StrategySpec;
 use epitome::core::Profile;
 use epitome::std::wire::CONVERSION_TARGETS;
@@ -82,6 +84,19 @@ pub(crate) fn all(turns: usize) -> Vec<Sample> {
     more("bedrock-converse.json", more_samples::converse(turns).to_string());
     more("otel-genai.json", Value::from(more_samples::recorded(turns)).to_string());
     more("cline.json", Value::from(more_samples::cline(turns)).to_string());
+    more(
+        "opencode.json",
+        json!({"info": {"id": "s", "title": "t"}, "messages": newer::opencode(turns)}).to_string(),
+    );
+    more("pydantic-ai.json", Value::from(newer::pydantic_ai(turns)).to_string());
+    more("adk.json", json!({"id": "s", "appName": "a", "events": newer::adk(turns)}).to_string());
+    more("openhands-v1.json", Value::from(newer::openhands_v1(turns)).to_string());
+    more(
+        "continue.json",
+        json!({"sessionId": "s", "title": "t", "history": newer::continue_dev(turns)}).to_string(),
+    );
+    more("copilot-cli.jsonl", lines(newer::copilot_cli(turns)));
+    more("copilot-chat.json", json!({"version": 3, "requests": newer::copilot_chat(turns)}).to_string());
     samples
 }
 

@@ -57,11 +57,23 @@ pub enum Format {
     Cline,
     /// A transcript of Cursor's agent.
     Cursor,
+    /// A session of OpenCode.
+    OpenCode,
+    /// A message history of Pydantic AI.
+    PydanticAi,
+    /// A session of Google's ADK.
+    Adk,
+    /// A session of Continue.
+    Continue,
+    /// A session of GitHub Copilot CLI.
+    CopilotCli,
+    /// A chat of VS Code with GitHub Copilot.
+    CopilotChat,
 }
 
 impl Format {
     /// All formats that have a name, in the order in which they are listed to people.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 25] = [
         Self::OpenaiChat,
         Self::OpenaiResponses,
         Self::Anthropic,
@@ -81,6 +93,12 @@ impl Format {
         Self::OtelGenai,
         Self::Cline,
         Self::Cursor,
+        Self::OpenCode,
+        Self::PydanticAi,
+        Self::Adk,
+        Self::Continue,
+        Self::CopilotCli,
+        Self::CopilotChat,
     ];
 
     /// The formats that this build reads and writes.
@@ -112,6 +130,12 @@ impl Format {
             Self::OtelGenai => "otel-genai",
             Self::Cline => "cline",
             Self::Cursor => "cursor",
+            Self::OpenCode => "opencode",
+            Self::PydanticAi => "pydantic-ai",
+            Self::Adk => "adk",
+            Self::Continue => "continue",
+            Self::CopilotCli => "copilot-cli",
+            Self::CopilotChat => "copilot-chat",
         }
     }
 
@@ -133,8 +157,11 @@ impl Format {
             Self::OpenaiResponses | Self::Codex => Profile::OpenaiResponses,
             Self::Anthropic | Self::ClaudeCode | Self::BedrockConverse => Profile::Anthropic,
             Self::Gemini | Self::GeminiCli => Profile::Gemini,
-            Self::OpenHands | Self::Pi | Self::SweAgent | Self::Goose => Profile::Permissive,
+            Self::OpenHands | Self::Pi | Self::SweAgent | Self::Goose | Self::OpenCode | Self::Continue => {
+                Profile::Permissive
+            }
             Self::AiSdk | Self::OtelGenai | Self::Cline | Self::Cursor => Profile::Permissive,
+            Self::PydanticAi | Self::Adk | Self::CopilotCli | Self::CopilotChat => Profile::Permissive,
         }
     }
 

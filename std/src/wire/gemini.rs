@@ -33,9 +33,10 @@ mod part;
 mod spec;
 mod write;
 
-pub(in crate::wire) use content::runs;
+pub(in crate::wire) use content::{Ids, messages, runs};
 pub(in crate::wire) use part::{Unit, unit};
 pub(crate) use spec::SPEC;
+pub(in crate::wire) use write::write_record as write_content;
 
 /// The format's name in [`WireText`](crate::message::WireText), and of its unknown parts.
 pub const FORMAT: &str = super::Format::Gemini.as_str();

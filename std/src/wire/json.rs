@@ -232,6 +232,18 @@ fn field_by<'a, S: Look>(text: &'a str, name: &str) -> Result<Option<&'a str>, W
     Ok(found)
 }
 
+/// The member of the object `text` with this key: all of it, key included.
+pub(crate) fn member<'a>(text: &'a str, name: &str) -> Result<Option<&'a str>, WireError> {
+    let mut found = None;
+    raw_members(text, |key, value| {
+        if place_of(key, &[name]).is_some() {
+            found = text.get(offset_of(text, key)..range_of(text, value).end);
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
 /// How many elements the array `text` has.
 pub(crate) fn count(text: &str) -> usize {
     let mut count = 0_usize;

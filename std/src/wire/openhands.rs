@@ -1,5 +1,5 @@
-//! Events of OpenHands (up to its version 0.x): a list of actions and observations, an object with `history`, or the
-//! output of an evaluation, whose lines are such objects.
+//! Events of OpenHands, of its versions 0 and 1: a list of them, an object with such a list under `history`, `events` or `items`, or
+//! the output of an evaluation, whose lines are such objects. Those of version 1 may stand on lines too.
 //!
 //! ```
 //! use epitome_core::message::Role;
@@ -27,10 +27,22 @@
 //!
 //! Written back are changed texts of messages and results, and events left out. What a model said beside its calls, and
 //! the calls, stand in several places of the file, and a change to them is refused.
+//!
+//! Events of version 1 have a `kind`, and an `id` that is a text:
+//!
+//! - A `SystemPromptEvent`, a `MessageEvent`, an `ActionEvent` (a call, and what the model thought and said beside it) and an
+//!   `ObservationEvent` are messages, and so are `UserRejectObservation` and `AgentErrorEvent`, which are results. Others are none.
+//! - A `Condensation` is read as above; its summary stands where the first forgotten event stood.
+//! - The event behind one that is left out names, as its `parent_id`, the one before it.
+//! - Changed thoughts and words of the model are written too. A new message is refused: an event needs a name of its own.
+//!
+//! The form of version 1 is that of its sources (`openhands-sdk/openhands/sdk/event` of
+//! <https://github.com/OpenHands/software-agent-sdk>, version 1.43, August 2026).
 
 mod event;
 mod session;
 mod spec;
+mod v1;
 mod write;
 
 pub(crate) use spec::SPEC;
@@ -40,3 +52,5 @@ pub const FORMAT: &str = super::Format::OpenHands.as_str();
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod v1_tests;

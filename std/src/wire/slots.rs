@@ -5,7 +5,7 @@
 
 use core::ops::Range;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use epitome_core::message::Role;
@@ -16,7 +16,7 @@ use super::rewrite::{form, only_text};
 use super::spec::{Body, Content};
 use super::transcript::{Conversation, Transcript};
 use super::{Format, WireError};
-use crate::message::{Message, Part, Str, ToolResult, WireText};
+use crate::message::{Attribution, Message, Part, Str, ToolResult, WireText};
 
 /// One message of a record.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub(crate) struct Piece<'a> {
     pub(crate) name: Str,
     /// The text that the message is counted and shown by where it is one of several of its record.
     text: &'a str,
+    /// Where the message comes from, if it does not come from the speaker of its role.
+    pub(crate) attribution: Option<Attribution>,
     pub(crate) parts: Vec<Noted<'a>>,
 }
 
@@ -36,6 +38,8 @@ pub(crate) struct Noted<'a> {
     slots: Vec<Slot<'a>>,
     /// The list that the part is an element of, and the element.
     element: Option<(&'a str, &'a str)>,
+    /// A value that says what the part says, and what is written there where the part is left out.
+    absence: Option<(&'a str, &'static str)>,
     /// What a result holds, where its reader notes that too.
     inner: Vec<Self>,
 }
@@ -60,6 +64,8 @@ pub(crate) enum Form {
     Value,
     /// This value, whatever the part says: it only repeated or explained what the part was.
     Constant(&'static str),
+    /// This value, where a result is written as one text: it held what stood beside the text.
+    Gone(&'static str),
 }
 
 /// A reader of one record, a slice of the first text.
@@ -68,22 +74,28 @@ pub(crate) type ReadPieces = for<'a> fn(&Arc<str>, &'a str) -> Result<Vec<Piece<
 impl<'a> Piece<'a> {
     /// A message of `text`, a slice of the record.
     pub(crate) fn new(role: Role, text: &'a str) -> Self {
-        Self { role, name: Str::default(), text, parts: Vec::new() }
+        Self { role, name: Str::default(), text, attribution: None, parts: Vec::new() }
     }
 
     fn message(self, whole: &Arc<str>, record: Option<&str>, format: Format, at: usize) -> Message {
         let text = share(whole, record.unwrap_or(self.text));
         let wire = WireText::new(format.shared_name(), text).with_rejoin(at > 0);
         let parts = self.parts.into_iter().map(|noted| noted.part).collect();
-        let message = Message::new(self.role, parts).with_wire(wire);
-        if self.name.is_empty() { message } else { message.with_name(self.name) }
+        let mut message = Message::new(self.role, parts);
+        if !self.name.is_empty() {
+            message = message.with_name(self.name);
+        }
+        if let Some(attribution) = self.attribution {
+            message = message.with_attribution(attribution);
+        }
+        message.with_wire(wire)
     }
 }
 
 impl<'a> Noted<'a> {
     /// A part that stays as it is.
     pub(crate) const fn new(part: Part) -> Self {
-        Self { part, slots: Vec::new(), element: None, inner: Vec::new() }
+        Self { part, slots: Vec::new(), element: None, absence: None, inner: Vec::new() }
     }
 
     /// A result that holds these parts.
@@ -108,6 +120,12 @@ impl<'a> Noted<'a> {
     /// The same part as `element` of `list`, of which it can be left out.
     pub(crate) const fn with_element(mut self, list: &'a str, element: &'a str) -> Self {
         self.element = Some((list, element));
+        self
+    }
+
+    /// The same part, which is left out where `absent` is written in the place of `value`.
+    pub(crate) fn with_absence(mut self, value: Option<&'a str>, absent: &'static str) -> Self {
+        self.absence = value.map(|value| (value, absent));
         self
     }
 
@@ -154,7 +172,8 @@ impl<'a> Noted<'a> {
                 _ => true,
             }
             && forms.all(|form| {
-                matches!(form, Form::Constant(_) | Form::Text) || (form == Form::Arguments) == is_call
+                matches!(form, Form::Constant(_) | Form::Gone(_) | Form::Text)
+                    || (form == Form::Arguments) == is_call
             })
     }
 }
@@ -168,7 +187,7 @@ impl Form {
                 let is_same = is_tree && Kind::of(&said) == Kind::of(was) && json::check(&said).is_ok();
                 if is_same { said.into_owned() } else { quote(&said) }
             }
-            (Self::Constant(value), _) => value.to_owned(),
+            (Self::Constant(value) | Self::Gone(value), _) => value.to_owned(),
             (Self::Text, Part::ToolCall(call)) => quote(&call.arguments),
             (Self::Text, part) => quote(&said(part)?),
             (Self::Around(before, behind), part) => format!("{before}{}{behind}", quote(&said(part)?)),
@@ -214,7 +233,7 @@ pub(crate) fn write(
     now: &[&Message],
     read: ReadPieces,
 ) -> Result<Option<String>, WireError> {
-    let text = record.ok_or_else(|| form("several new messages in one record"))?;
+    let text = record.ok_or_else(|| form("a new message"))?;
     if now.is_empty() {
         return Ok(None);
     }
@@ -258,8 +277,8 @@ struct Edits<'a> {
     values: Vec<(Range<usize>, String)>,
     /// Elements that are left out, each after its list.
     left_out: Vec<(&'a str, &'a str)>,
-    /// Elements of which a part stays.
-    kept: Vec<&'a str>,
+    /// Where elements begin of which a part stays.
+    staying: HashSet<usize>,
 }
 
 impl<'a> Edits<'a> {
@@ -272,17 +291,27 @@ impl<'a> Edits<'a> {
     fn piece(&mut self, record: &str, piece: &Piece<'a>, now: &[Part]) -> Result<(), WireError> {
         let mut left_out = piece.parts.len().checked_sub(now.len()).ok_or_else(|| form("a new part"))?;
         let mut now = now.iter().peekable();
-        for noted in &piece.parts {
-            let stays =
-                now.peek().is_some_and(|new| left_out == 0 || noted.part == **new || noted.takes(new));
+        for (at, noted) in piece.parts.iter().enumerate() {
+            // What a later part says already, it goes on saying.
+            let later = || piece.parts.iter().skip(at.saturating_add(1)).take(left_out.min(LATER_MAX));
+            let is_later = |new: &Part| later().any(|later| later.part == *new);
+            let stays = now.peek().is_some_and(|new| {
+                left_out == 0 || noted.part == **new || (noted.takes(new) && !is_later(new))
+            });
             match now.next_if(|_| stays) {
                 Some(new) => {
+                    self.staying.extend(noted.element.map(|(_, element)| json::offset_of(record, element)));
                     noted.change(record, new, self)?;
-                    self.kept.extend(noted.element.map(|(_, element)| element));
                 }
                 None => {
-                    let element = noted.element.ok_or_else(|| form("a message without one of its parts"))?;
-                    self.left_out.push(element);
+                    if noted.element.is_none() && noted.absence.is_none() {
+                        return Err(form("a message without one of its parts"));
+                    }
+                    self.left_out.extend(noted.element);
+                    let absence = noted
+                        .absence
+                        .map(|(value, absent)| (json::range_of(record, value), absent.to_owned()));
+                    self.values.extend(absence);
                     left_out = left_out.saturating_sub(1);
                 }
             }
@@ -291,17 +320,18 @@ impl<'a> Edits<'a> {
     }
 
     fn apply(mut self, record: &str) -> Result<String, WireError> {
-        // A call and its result can be one element.
-        let kept: BTreeSet<_> = self.kept.iter().map(|element| json::offset_of(record, element)).collect();
-        let mut left_out = BTreeMap::<usize, (&str, BTreeSet<usize>)>::new();
+        let mut left_out = BTreeMap::<usize, (&str, Vec<usize>)>::new();
         for (list, element) in self.left_out {
-            let at = json::offset_of(record, element);
-            if kept.contains(&at) {
-                return Err(form("a call without its result"));
+            let of_list = left_out.entry(json::offset_of(record, list)).or_insert((list, Vec::new()));
+            let start = json::offset_of(record, element);
+            if self.staying.contains(&start) {
+                return Err(form("a call without its result, or a result without its call"));
             }
-            left_out.entry(json::offset_of(record, list)).or_insert((list, BTreeSet::new())).1.insert(at);
+            of_list.1.push(start);
         }
-        for (list, elements) in left_out.into_values() {
+        for (list, mut elements) in left_out.into_values() {
+            // A call and its result may be one element.
+            elements.sort_unstable();
             let cuts = cuts(record, list, &elements)?;
             self.values.extend(cuts.into_iter().map(|cut| (cut, String::new())));
         }
@@ -322,13 +352,13 @@ impl<'a> Edits<'a> {
 }
 
 /// The ranges of `record` without which the array `list` has none of these elements, each with one separator.
-fn cuts(record: &str, list: &str, left_out: &BTreeSet<usize>) -> Result<Vec<Range<usize>>, WireError> {
+fn cuts(record: &str, list: &str, left_out: &[usize]) -> Result<Vec<Range<usize>>, WireError> {
     let mut elements = Vec::new();
     json::items(list, |element| {
         elements.push(json::range_of(record, element));
         Ok(())
     })?;
-    let stays = |element: &Range<usize>| !left_out.contains(&element.start);
+    let stays = |element: &Range<usize>| left_out.binary_search(&element.start).is_err();
     // The elements before the first one that stays go with the separator behind them, all others with the one before.
     let kept = elements.iter().position(stays).unwrap_or(elements.len());
     let (before, behind) = elements.split_at(kept);
@@ -357,23 +387,33 @@ impl<'a> Pieces<'a> {
     /// Adds the parts that `block` is: a result as a message of its own.
     pub(crate) fn extend(&mut self, block: &'a str, parts: impl IntoIterator<Item = Noted<'a>>) {
         for noted in parts {
-            match noted.part {
-                Part::ToolResult(_) => {
-                    self.list.push(Piece { parts: vec![noted], ..Piece::new(Role::Tool, block) });
-                }
-                _ => self.extend_own(block, [noted]),
-            }
+            let is_result = matches!(noted.part, Part::ToolResult(_));
+            self.push(if is_result { Role::Tool } else { self.role }, block, noted);
         }
     }
 
     /// Adds the parts that `block` is to the message that goes on, whatever they are: the provider ran the tool.
     pub(crate) fn extend_own(&mut self, block: &'a str, parts: impl IntoIterator<Item = Noted<'a>>) {
-        for noted in parts {
-            match self.list.last_mut().filter(|last| last.role == self.role) {
-                Some(last) => last.parts.push(noted),
-                None => self.list.push(Piece { parts: vec![noted], ..Piece::new(self.role, block) }),
-            }
+        parts.into_iter().for_each(|noted| self.push(self.role, block, noted));
+    }
+
+    /// Adds a part of `block` that is said in this role.
+    pub(crate) fn push(&mut self, role: Role, block: &'a str, noted: Noted<'a>) {
+        let is_new = self.list.last().is_none_or(|last| last.role != role || last.attribution.is_some());
+        if is_new || matches!(noted.part, Part::ToolResult(_)) && role == Role::Tool {
+            self.list.push(Piece::new(role, block));
         }
+        if let Some(piece) = self.list.last_mut() {
+            piece.parts.push(noted);
+        }
+    }
+
+    /// Adds a part of `block` as a message of its own, which comes from elsewhere than the speaker of this role.
+    pub(crate) fn push_from(&mut self, role: Role, block: &'a str, noted: Noted<'a>, from: Attribution) {
+        let mut piece = Piece::new(role, block);
+        piece.attribution = Some(from);
+        piece.parts.push(noted);
+        self.list.push(piece);
     }
 
     /// The parts so far, to be changed.
@@ -448,6 +488,9 @@ fn array(transcript: &mut Transcript, list: &str) -> Result<u32, WireError> {
         _ => Err(WireError::shape(format!("expected a list of messages, found {}", json::describe(list)))),
     }
 }
+
+/// How many parts behind one are looked at for what a changed message says: a message may have very many.
+const LATER_MAX: usize = 16;
 
 #[cfg(test)]
 mod tests;

@@ -254,6 +254,12 @@ pub(crate) static SPECS: &[FormatSpec] = &[
     super::otel_genai::SPEC,
     super::cline::SPEC,
     super::cursor::SPEC,
+    super::opencode::SPEC,
+    super::pydantic_ai::SPEC,
+    super::adk::SPEC,
+    super::continue_dev::SPEC,
+    super::copilot_cli::SPEC,
+    super::copilot_chat::SPEC,
 ];
 
 /// How many elements of a list are looked at for signs of a format.

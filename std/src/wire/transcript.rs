@@ -22,7 +22,7 @@ pub(crate) use compactions::CompactionTree;
 pub use compactions::Compactions;
 pub(crate) use container::{KnownArray, List, Place, Record};
 pub(crate) use log::Log;
-pub(crate) use relink::Chain;
+pub(crate) use relink::{Chain, Names};
 pub use shared::{EntryIter, LazyList};
 pub(crate) use shared::{Stage, Stages};
 pub(crate) use timeline::{Life, NEVER, Report, Timeline};
@@ -68,6 +68,8 @@ pub struct Conversation {
     pub(crate) as_read: AsRead,
     /// Whether it stands in a log that is only added to.
     pub(crate) is_log: bool,
+    /// Whether its form, one of several of its format, has no place for a new message.
+    pub(crate) is_closed: bool,
 }
 
 /// Of which records the messages of a conversation were, and which message of those, when it was read.
@@ -178,6 +180,7 @@ impl Conversation {
             pieces: 0,
             as_read: AsRead::Own(Arc::default()),
             is_log: false,
+            is_closed: false,
         }
     }
 

@@ -6,30 +6,12 @@ use crate::wire::json::{self, Kind};
 
 /// What the value at `at` looks like, in words, if it is something that people try.
 pub(super) fn looks_like(at: &Pointer, text: &str) -> Option<String> {
-    if is_adk(text) {
-        let events = at.join("events");
-        return Some(format!(
-            "{events} looks like the events of an agent of Google's ADK, each with a `content` of Gemini's: put those \
-             in a list under `contents`"
-        ));
-    }
     let (place, count, first) = dialogue(at, text)?;
     let place = if place.is_root() { "this".to_owned() } else { place.to_string() };
     let found = json::describe(first);
     Some(format!(
         "{place} looks like a dialogue of {count} without roles ({found}): give each element a `role`"
     ))
-}
-
-/// Whether it has events, one of which has a content with parts.
-fn is_adk(text: &str) -> bool {
-    let mut found = false;
-    let Some(events) = member(text, "events") else { return false };
-    let _ = json::items(events, |event| {
-        found |= member(event, "content").is_some_and(|content| member(content, "parts").is_some());
-        Ok(())
-    });
-    found
 }
 
 /// The nearest list of objects that say something: where, how many, and the first.

@@ -16,7 +16,7 @@ use crate::wire::{WireError, WireErrorKind};
 
 /// The ids of calls that have none on the wire.
 #[derive(Debug, Default)]
-pub(super) struct Ids {
+pub(in crate::wire) struct Ids {
     step: u64,
     /// How many calls the latest step has had.
     calls: u64,
@@ -43,7 +43,11 @@ impl Ids {
 }
 
 /// The messages that the content `text`, a slice of `whole`, is.
-pub(super) fn messages(whole: &Arc<str>, text: &str, ids: &mut Ids) -> Result<Vec<Message>, WireError> {
+pub(in crate::wire) fn messages(
+    whole: &Arc<str>,
+    text: &str,
+    ids: &mut Ids,
+) -> Result<Vec<Message>, WireError> {
     expect_object(text, "a content")?;
     let [role, parts] = json::known::fields(text, &["role", "parts"])?;
     let role = match role.filter(|role| *role != "null") {

@@ -45,8 +45,8 @@ fn sign(body: &Body<'_>) -> Fit {
 
 fn is_content(content: &str) -> bool {
     Kind::of(content) == Kind::Object
-        && json::fields(content, &["parts", "content"])
-            .is_ok_and(|[parts, content]: [Option<&str>; 2]| parts.is_some() && content.is_none())
+        && json::fields(content, &["parts", "content", "info", "kind"])
+            .is_ok_and(|[parts, others @ ..]: [Option<&str>; 4]| parts.is_some() && others == [None; 3])
         // Others have `parts` too, which say of which type they are.
         && matches!(Foreign::of(content), None | Some(Foreign::Parts))
 }

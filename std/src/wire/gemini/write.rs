@@ -13,7 +13,10 @@ use crate::wire::json::{self, Kind, patch, quote};
 use crate::wire::patch_parts::Elements;
 
 /// The content `source` with these messages in it, or a new one.
-pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
+pub(in crate::wire) fn write_record(
+    source: Option<&str>,
+    messages: &[&Message],
+) -> Result<Option<String>, WireError> {
     let wanted: Vec<Unit> = messages.iter().flat_map(|message| encode::units(message)).collect();
     let Some(source) = source else { return fresh(messages, &wanted).map(Some) };
     if let Some(content) = json::field(source, "content").ok().flatten().filter(|_| is_candidate(source)) {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::event::{Event, event};
+use super::v1::{self, Numbers};
 use crate::message::{Message, Part, Str};
 use crate::wire::forest::narrow;
 use crate::wire::json;
@@ -13,21 +14,24 @@ use crate::wire::transcript::{
 };
 use crate::wire::{Format, WireError};
 
-/// Adds the conversations of the array `list`, at `path` in `whole`, a slice of the source.
+/// Adds the conversations of the list with this number, whose elements stand in `whole` at `path`; for lines, at none.
 pub(super) fn read(
     transcript: &mut Transcript,
-    (whole, list, path): (&str, &str, &str),
+    (whole, number, path): (&str, u32, Option<&str>),
     place: String,
     label: Str,
 ) -> Result<(), WireError> {
     let source = Arc::clone(&transcript.source);
-    let number = json::nested(whole, list, path, |list| transcript.free_array(list))?;
     let mut run = Run::default();
     for at in 0..transcript.count(number) {
         let raw = source.get(transcript.place(number, at)).unwrap_or_default();
-        let path = format_args!("{path}/{at}");
-        json::nested(whole, raw, path, |raw| run.push(transcript, (number, at), raw))?;
+        let path = path.map(|path| format!("{path}/{at}")).unwrap_or_default();
+        json::nested(whole, raw, path, |raw| {
+            json::check(raw)?;
+            run.push(transcript, (number, at), raw)
+        })?;
     }
+    let is_closed = !run.numbers.is_empty();
     let base = transcript.conversations.len();
     let (now, lists) = (run.ended(), run.compactions.lists());
     let file: Arc<dyn Stages> = Arc::new(run.timeline.finish(run.entries, run.reports));
@@ -37,6 +41,7 @@ pub(super) fn read(
         found = found.with_stage(&stage, ended.messages);
         found.compactions = lists(ended.stage.checked_sub(1));
         found.label = label.clone();
+        found.is_closed = is_closed;
         if count > 0 {
             found.relation = Relation::Branch(base);
             found.active = false;
@@ -62,6 +67,8 @@ struct Run {
     compactions: CompactionTree,
     /// The responses whose words have been told.
     told: HashSet<String>,
+    /// The numbers that events with names of their own were given.
+    numbers: Numbers,
     /// The numbers of actions without a recorded call that have caused nothing yet.
     unanswered: HashSet<u64>,
 }
@@ -87,7 +94,10 @@ impl Run {
         raw: &str,
     ) -> Result<(), WireError> {
         let source = Arc::clone(&transcript.source);
-        let (id, event) = event(&source, raw)?;
+        let (id, event) = match v1::is_event(raw) {
+            true => v1::event(&source, raw, &mut self.numbers)?,
+            false => event(&source, raw)?,
+        };
         let (message, usage) = match event {
             Event::Note => return Ok(()),
             Event::Message(message) => (message, None),

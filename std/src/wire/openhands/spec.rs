@@ -1,6 +1,7 @@
 //! Lists of events, told and read.
 
 use super::session;
+use super::v1;
 use super::write::write_record;
 use crate::message::Str;
 use crate::wire::document;
@@ -13,19 +14,27 @@ use crate::wire::{Format, WireError};
 /// The row of OpenHands.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::OpenHands,
-    keys: &["history"],
+    keys: &["history", "events", "items"],
     sign,
     read,
     write: write_record,
     fresh: None,
-    chain: None,
+    chain: Some(v1::CHAIN),
     log: None,
     outliner: None,
 };
 
 fn sign(body: &Body<'_>) -> Fit {
     let sample = match &body.content {
-        Content::Value(_) => body.sample("history").unwrap_or_default(),
+        Content::Value(_) => {
+            let key = LISTS.iter().find(|key| body.field(key).is_some()).unwrap_or(&"history");
+            body.sample(key).unwrap_or_default()
+        }
+        Content::Lines(_)
+            if body.sample("").is_some_and(|lines| lines.iter().all(|line| v1::is_event(line))) =>
+        {
+            body.sample("").unwrap_or_default()
+        }
         Content::Lines(text) => {
             let lines: Vec<_> = document::lines(text).map(|line| line.text()).collect();
             if lines.iter().any(|line| history(line).is_none()) {
@@ -34,9 +43,13 @@ fn sign(body: &Body<'_>) -> Fit {
             lines.first().and_then(|line| history(line)).map(events).unwrap_or_default()
         }
     };
-    match !sample.is_empty() && sample.iter().all(|event| is_event(event)) {
-        true => Fit::Certain("its events have `source`, and `action` or `observation`"),
-        false => Fit::No,
+    let all = |is_event: fn(&str) -> bool| !sample.is_empty() && sample.iter().all(|event| is_event(event));
+    match () {
+        () if all(v1::is_event) && sample.iter().any(|event| v1::is_known(event)) => {
+            Fit::Certain("its events have `kind`, `id` and `source`")
+        }
+        () if all(is_event) => Fit::Certain("its events have `source`, and `action` or `observation`"),
+        () => Fit::No,
     }
 }
 
@@ -71,6 +84,12 @@ fn is_event(event: &str) -> bool {
 
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     match &body.content {
+        Content::Lines(text)
+            if document::lines(text).next().is_some_and(|line| v1::is_event(line.text())) =>
+        {
+            let list = transcript.forest(text);
+            session::read(transcript, (text, list, None), String::new(), Str::default())
+        }
         Content::Lines(text) => {
             for line in document::lines(text) {
                 let line = line.text();
@@ -85,17 +104,25 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
 /// Reads a run: a list of events, or an object with one.
 fn read_run(transcript: &mut Transcript, whole: &str, place: &str) -> Result<(), WireError> {
     if Kind::of(whole) == Kind::Array {
-        return session::read(transcript, (whole, whole, ""), place.to_owned(), Str::default());
+        let list = transcript.free_array(whole)?;
+        return session::read(transcript, (whole, list, Some("")), place.to_owned(), Str::default());
     }
-    let [history, name] = match Kind::of(whole) {
-        Kind::Object => json::fields(whole, &["history", "instance_id"])?,
-        _ => [None, None],
+    let [history, events, items, name] = match Kind::of(whole) {
+        Kind::Object => json::fields(whole, &["history", "events", "items", "instance_id"])?,
+        _ => [None; 4],
     };
-    let Some(list) = history.filter(|history| Kind::of(history) == Kind::Array) else {
+    let lists = LISTS.iter().zip([history, events, items]);
+    let mut lists = lists.filter_map(|(key, list)| Some((key, list?)));
+    let Some((key, list)) = lists.find(|(_, list)| Kind::of(list) == Kind::Array) else {
         let found = json::describe(whole);
         return Err(WireError::shape(format!("expected a list of events or `history`, found {found}")));
     };
+    let path = format!("/{key}");
     let name = optional_text(whole, name, "instance_id")?;
     let label = name.map(|name| share(&transcript.source, &name)).unwrap_or_default();
-    session::read(transcript, (whole, list, "/history"), format!("{place}/history"), label)
+    let number = json::nested(whole, list, &path, |list| transcript.free_array(list))?;
+    session::read(transcript, (whole, number, Some(&path)), format!("{place}{path}"), label)
 }
+
+/// Where an object has its events.
+const LISTS: &[&str] = &["history", "events", "items"];

@@ -5,14 +5,19 @@ use std::sync::Arc;
 use epitome_core::message::Role;
 
 use super::event::{Event, event};
+use super::v1;
 use crate::message::{Message, Part};
 use crate::wire::WireError;
 use crate::wire::json::{self, Kind, patch, quote};
 use crate::wire::rewrite::{changes, form, only_text, text};
+use crate::wire::slots;
 
 /// The event `source` as its message is now, or a new one that is a text.
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let Some(source) = source else { return fresh(messages).map(Some) };
+    if v1::is_event(source) {
+        return slots::write(Some(source), messages, v1::pieces);
+    }
     let whole: Arc<str> = Arc::from(source);
     let [now] = messages else { return Err(form("several messages in one event")) };
     let was = match event(&whole, &whole)?.1 {

@@ -109,10 +109,6 @@ fn what_is_no_conversation_is_told_by_what_it_looks_like() {
         (r#"[{"role":"user","content":[{"words":"Hi"}]}]"#, "a block of content without a `type`"),
         (r#"[{"role":"user"},{"role":"assistant"}]"#, "no known format fits"),
         (
-            r#"{"id":"s","events":[{"content":{"role":"user","parts":[{"text":"Hi"}]}}]}"#,
-            "/events looks like the events of an agent",
-        ),
-        (
             r#"{"topics":[],"meeting":[{"speaker":"A","content":"Hi"},{"speaker":"B","content":"Ho"}]}"#,
             "/meeting looks like a dialogue of 2 without roles",
         ),
@@ -131,7 +127,6 @@ fn what_is_no_conversation_is_told_by_what_it_looks_like() {
 /// Files that are no conversation, and what their refusal says.
 const REFUSED: &[(&str, &str)] = &[
     ("tau-bench__gpt-4o-airline.json", "try --each --at /traj"),
-    ("adk-python__flow_complex_spark.session.json", "/events looks like the events of an agent"),
     ("toolbench__G3_13_function_call_tree.json", "try --at /answer_generation/train_messages/0"),
     ("longmemeval_s__3_instances.json", "try --each --at /haystack_sessions/0"),
     ("qmsum__Bmr006.json", "looks like a dialogue of"),
@@ -144,6 +139,7 @@ const REFUSED: &[(&str, &str)] = &[
 
 /// What the files hold, and how many messages stand in side chains.
 const KNOWN: &[(&str, Row, usize)] = &[
+    ("adk-python__flow_complex_spark.session.json", (Format::Adk, 1, 9, 2, 0, 0), 0),
     ("agent-sessions__codex_small_scrubbed.jsonl", (Format::Codex, 7, 17, 1, 0, 6), 0),
     ("agentcmd__claude_full-session-five.jsonl", (Format::ClaudeCode, 1, 14, 5, 0, 0), 0),
     ("agentcmd__claude_full-session-four.jsonl", (Format::ClaudeCode, 1, 82, 27, 0, 0), 0),

@@ -29,7 +29,7 @@ pub(super) struct Links {
 struct Known {
     parent: Option<String>,
     at: usize,
-    /// Whether the conversation has it; `None` if it holds no message.
+    /// Whether the conversation still has it; `None` if it never had, because the record holds no message, or those of others.
     is_kept: Option<bool>,
 }
 
@@ -41,6 +41,8 @@ impl Links {
             return None;
         }
         let kept: HashSet<RecordId> = entries.iter().filter_map(|entry| entry.record()).collect();
+        // What another conversation holds is not left out of this one.
+        let own: HashSet<RecordId> = conversation.as_read().map(|(id, _)| id).collect();
         let mut holding = HashMap::new();
         for (id, record) in (0_u32..).map(RecordId).zip(&transcript.records) {
             if let Place::Element { list, at } = record.place {
@@ -52,7 +54,7 @@ impl Links {
             for (at, range) in (0_u32..).zip(&list.elements) {
                 let Some((name, parent)) = (chain.names)(transcript.slice(range.clone())) else { continue };
                 let id = holding.get(&(number, at));
-                let is_kept = id.map(|id| kept.contains(id));
+                let is_kept = id.filter(|id| own.contains(id)).map(|id| kept.contains(id));
                 records.entry(name).or_insert(Known { parent, at: at as usize, is_kept });
             }
         }

@@ -402,6 +402,9 @@ fn new_text(
     group: &[Entry],
 ) -> Result<Option<Option<String>>, WireError> {
     let id = record.map(|(id, _)| id);
+    if id.is_none() && conversation.is_closed {
+        return Err(form("a new message"));
+    }
     let pieces = record.and_then(|(id, partial)| partial.get(&id)).map(Vec::as_slice);
     if id.is_some_and(|id| transcript.is_intact(id, group, pieces.map(<[_]>::len))) {
         return Ok(None);

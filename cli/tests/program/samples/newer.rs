@@ -1,0 +1,152 @@
+//! The conversation in the formats of programs that came later.
+
+use serde_json::{Value, json};
+
+use super::said;
+
+pub(super) fn opencode(turns: usize) -> Vec<Value> {
+    let mut all = Vec::new();
+    let mut add = |role: &str, parts: Value| {
+        all.push(json!({"info": {"id": format!("m{}", all.len()), "role": role}, "parts": parts}));
+    };
+    for turn in 0..turns {
+        let state = json!({"status": "completed", "input": {"at": turn}, "output": said("result", turn), "title": "t",
+            "metadata": {}, "time": {"start": 1, "end": 2}});
+        let call = json!({"type": "tool", "callID": format!("c{turn}"), "tool": "look", "state": state});
+        let text = |text: String| json!({"type": "text", "text": text});
+        add("user", json!([text(said("question", turn))]));
+        add(
+            "assistant",
+            json!([{"type": "step-start"}, text(said("plan", turn)), call, {"type": "step-finish"}]),
+        );
+        add(
+            "assistant",
+            json!([{"type": "step-start"}, text(said("answer", turn)), {"type": "step-finish"}]),
+        );
+    }
+    all
+}
+
+pub(super) fn pydantic_ai(turns: usize) -> Vec<Value> {
+    let mut all = Vec::new();
+    for turn in 0..turns {
+        let id = format!("c{turn}");
+        let request = |part: Value| json!({"kind": "request", "instructions": "Be brief.", "parts": [part]});
+        let text = json!({"part_kind": "text", "content": said("plan", turn)});
+        let call =
+            json!({"part_kind": "tool-call", "tool_name": "look", "args": {"at": turn}, "tool_call_id": id});
+        let result = json!({"part_kind": "tool-return", "tool_name": "look", "content": said("result", turn), "tool_call_id": id});
+        all.push(request(json!({"part_kind": "user-prompt", "content": said("question", turn)})));
+        all.push(json!({"kind": "response", "parts": [text, call]}));
+        all.push(request(result));
+        all.push(
+            json!({"kind": "response", "parts": [{"part_kind": "text", "content": said("answer", turn)}]}),
+        );
+    }
+    all
+}
+
+pub(super) fn adk(turns: usize) -> Vec<Value> {
+    let mut all = Vec::new();
+    let mut add = |author: &str, role: &str, parts: Value| {
+        all.push(json!({"id": format!("e{}", all.len()), "author": author, "invocationId": "i", "timestamp": all.len(),
+            "content": {"role": role, "parts": parts}}));
+    };
+    for turn in 0..turns {
+        let id = format!("adk-{turn}");
+        add("user", "user", json!([{"text": said("question", turn)}]));
+        let call = json!({"functionCall": {"id": id, "name": "look", "args": {"at": turn}}});
+        add("helper", "model", json!([{"text": said("plan", turn)}, call]));
+        let response = json!({"id": id, "name": "look", "response": {"result": said("result", turn)}});
+        add("helper", "user", json!([{"functionResponse": response}]));
+        add("helper", "model", json!([{"text": said("answer", turn)}]));
+    }
+    all
+}
+
+pub(super) fn openhands_v1(turns: usize) -> Vec<Value> {
+    let mut all = Vec::new();
+    let mut add = |kind: &str, source: &str, mut event: Value| {
+        let parent = (!all.is_empty()).then(|| format!("e{}", all.len() - 1));
+        event["id"] = json!(format!("e{}", all.len()));
+        event["parent_id"] = json!(parent);
+        (event["kind"], event["source"]) = (json!(kind), json!(source));
+        all.push(event);
+    };
+    let words = |text: String| json!([{"type": "text", "text": text}]);
+    for turn in 0..turns {
+        let id = format!("c{turn}");
+        add(
+            "MessageEvent",
+            "user",
+            json!({"llm_message": {"role": "user", "content": words(said("question", turn))}}),
+        );
+        let call = json!({"id": id, "name": "look", "arguments": "{}"});
+        add(
+            "ActionEvent",
+            "agent",
+            json!({"thought": words(said("plan", turn)), "tool_name": "look", "tool_call_id": id,
+            "tool_call": call, "llm_response_id": format!("r{turn}")}),
+        );
+        let observation = json!({"content": words(said("result", turn)), "is_error": false});
+        add("ObservationEvent", "environment", json!({"tool_call_id": id, "observation": observation}));
+        add(
+            "MessageEvent",
+            "agent",
+            json!({"llm_message": {"role": "assistant", "content": words(said("answer", turn))}}),
+        );
+    }
+    all
+}
+
+pub(super) fn continue_dev(turns: usize) -> Vec<Value> {
+    let mut all = Vec::new();
+    for turn in 0..turns {
+        let id = format!("c{turn}");
+        let item = |role: &str, text: String| json!({"message": {"role": role, "content": text}, "contextItems": []});
+        let call = json!({"id": id, "type": "function", "function": {"name": "look", "arguments": "{}"}});
+        let output = json!([{"name": "look", "description": "", "content": said("result", turn)}]);
+        let mut calls = item("assistant", said("plan", turn));
+        calls["message"]["toolCalls"] = json!([call]);
+        calls["toolCallStates"] = json!([{"toolCallId": id, "toolCall": call, "status": "done", "parsedArgs": {}, "output": output}]);
+        all.push(item("user", said("question", turn)));
+        all.push(calls);
+        all.push(item("assistant", said("answer", turn)));
+    }
+    all
+}
+
+pub(super) fn copilot_cli(turns: usize) -> Vec<Value> {
+    let mut all: Vec<Value> = Vec::new();
+    let mut add = |kind: &str, data: Value| {
+        let parent = (!all.is_empty()).then(|| format!("e{}", all.len() - 1));
+        all.push(json!({"type": kind, "data": data, "id": format!("e{}", all.len()), "timestamp": "t", "parentId": parent}));
+    };
+    add("session.start", json!({"sessionId": "s", "version": 1, "producer": "copilot-agent"}));
+    for turn in 0..turns {
+        let id = format!("c{turn}");
+        add("user.message", json!({"content": said("question", turn)}));
+        let requests = json!([{"toolCallId": id, "name": "look", "arguments": {"at": turn}}]);
+        add(
+            "assistant.message",
+            json!({"messageId": "m", "content": said("plan", turn), "toolRequests": requests}),
+        );
+        let result = json!({"content": said("result", turn)});
+        add("tool.execution_complete", json!({"toolCallId": id, "success": true, "result": result}));
+        add("assistant.message", json!({"messageId": "m", "content": said("answer", turn)}));
+    }
+    all
+}
+
+pub(super) fn copilot_chat(turns: usize) -> Vec<Value> {
+    let request = |turn: usize| {
+        let id = format!("c{turn}");
+        let call = json!({"id": id, "name": "look", "arguments": "{}"});
+        let rounds = json!([{"response": said("plan", turn), "toolCalls": [call]}, {"response": said("answer", turn), "toolCalls": []}]);
+        let results = json!({id: {"content": [{"$mid": 21, "value": said("result", turn)}]}});
+        json!({"requestId": format!("r{turn}"), "message": {"text": said("question", turn), "parts": []},
+            "response": [{"value": said("answer", turn)}],
+            "result": {"metadata": {"toolCallRounds": rounds, "toolCallResults": results}}})
+    };
+    (0..turns).map(request).collect()
+}
