@@ -1,11 +1,13 @@
 //! What was written, read again and compared with the plan before it replaces anything.
 
 use core::hash::{Hash, Hasher as _};
+use std::collections::HashMap;
 use std::hash::DefaultHasher;
 use std::path::Path;
 
 use epitome::core::message::{MessageView, PartView, Role};
 use epitome::core::{OpenCallTree, Profile, Validator};
+use epitome::std::wire::gemini::is_assigned_id;
 
 use crate::args::{From, InputArgs};
 use crate::failure::{Failure, Result, code};
@@ -19,6 +21,25 @@ pub(crate) struct Said {
     /// The number of the message, and the digest.
     parts: Vec<(u32, u64)>,
     messages: u32,
+    ids: AssignedIds,
+}
+
+/// The ids that a reader gave to calls which have none in the text, numbered in the order of the calls: what is left out before a call
+/// changes its id, and not its number among the calls that stay.
+#[derive(Debug, Default)]
+struct AssignedIds(HashMap<String, usize>);
+
+impl AssignedIds {
+    /// What is compared of an id.
+    fn hash(&mut self, id: &str, digest: &mut DefaultHasher) {
+        match is_assigned_id(id) {
+            true => {
+                let next = self.0.len();
+                self.0.entry(id.to_owned()).or_insert(next).hash(digest);
+            }
+            false => id.hash(digest),
+        }
+    }
 }
 
 /// How exactly a conversation is known before it is written.
@@ -57,13 +78,14 @@ impl Said {
     pub(crate) fn push(&mut self, message: &impl MessageView, exactness: Exactness) {
         let number = self.messages;
         self.messages = self.messages.saturating_add(1);
+        let Self { parts, ids, .. } = self;
         message.for_each_part(&mut |part| {
             let mut digest = DefaultHasher::new();
             speaker(message.role(), part).hash(&mut digest);
-            add(part, exactness, &mut digest);
+            add(part, exactness, ids, &mut digest);
             // An empty text is a part in some formats, and none in others.
             if !matches!(part, PartView::Text("")) {
-                self.parts.push((number, digest.finish()));
+                parts.push((number, digest.finish()));
             }
         });
     }
@@ -90,7 +112,7 @@ const fn speaker(role: Role, part: PartView<'_>) -> &'static str {
     }
 }
 
-fn add(part: PartView<'_>, exactness: Exactness, digest: &mut DefaultHasher) {
+fn add(part: PartView<'_>, exactness: Exactness, ids: &mut AssignedIds, digest: &mut DefaultHasher) {
     core::mem::discriminant(&part).hash(digest);
     if exactness != Exactness::Whole {
         return;
@@ -98,10 +120,14 @@ fn add(part: PartView<'_>, exactness: Exactness, digest: &mut DefaultHasher) {
     match part {
         PartView::Text(text) => text.hash(digest),
         PartView::Reasoning(reasoning) => (reasoning.text, reasoning.opaque).hash(digest),
-        PartView::ToolCall(call) => (call.id, call.name, call.arguments).hash(digest),
+        PartView::ToolCall(call) => {
+            ids.hash(call.id, digest);
+            (call.name, call.arguments).hash(digest);
+        }
         PartView::ToolResult(result) => {
-            (result.call_id, result.is_error).hash(digest);
-            result.content.for_each_part(&mut |part| add(part, exactness, digest));
+            ids.hash(result.call_id, digest);
+            result.is_error.hash(digest);
+            result.content.for_each_part(&mut |part| add(part, exactness, ids, digest));
         }
         other => format!("{other:?}").hash(digest),
     }

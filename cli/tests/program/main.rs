@@ -30,7 +30,6 @@ mod keyed;
 mod lazy;
 mod mcp;
 mod models;
-mod more_samples;
 mod options;
 mod output;
 mod prompts;

@@ -7,7 +7,6 @@ use epitome::core::Profile;
 use epitome::std::wire::CONVERSION_TARGETS;
 use serde_json::{Value, json};
 
-use crate::more_samples;
 use crate::support::{Folder, read, run, text};
 
 /// One file: what it is called, and what it holds.
@@ -71,6 +70,7 @@ pub(crate) fn all(turns: usize) -> Vec<Sample> {
     more("chat.jsonl", lines(chat));
     more("codex.jsonl", lines(codex(turns)));
     more("claude-code.jsonl", lines(claude_code(turns)));
+    more("gemini-without-ids.json", newer::gemini_without_ids(turns).to_string());
     more("gemini-cli.json", gemini_cli(turns).1);
     more("gemini-cli.jsonl", lines(gemini_cli(turns).0));
     more("openhands.json", Value::from(openhands(turns)).to_string());
@@ -80,10 +80,10 @@ pub(crate) fn all(turns: usize) -> Vec<Sample> {
     more("pi.jsonl", lines(pi(turns)));
     more("swe-agent.json", swe_agent(turns));
     more("goose.jsonl", lines(goose(turns)));
-    more("ai-sdk.json", Value::from(more_samples::ui_messages(turns)).to_string());
-    more("bedrock-converse.json", more_samples::converse(turns).to_string());
-    more("otel-genai.json", Value::from(more_samples::recorded(turns)).to_string());
-    more("cline.json", Value::from(more_samples::cline(turns)).to_string());
+    more("ai-sdk.json", Value::from(newer::ui_messages(turns)).to_string());
+    more("bedrock-converse.json", newer::converse(turns).to_string());
+    more("otel-genai.json", Value::from(newer::recorded(turns)).to_string());
+    more("cline.json", Value::from(newer::cline(turns)).to_string());
     more(
         "opencode.json",
         json!({"info": {"id": "s", "title": "t"}, "messages": newer::opencode(turns)}).to_string(),
@@ -101,7 +101,7 @@ pub(crate) fn all(turns: usize) -> Vec<Sample> {
 }
 
 /// What is said in a turn. Results are longer, as those of tools are: a digest of one is worth its words.
-pub(crate) fn said(what: &str, turn: usize) -> String {
+fn said(what: &str, turn: usize) -> String {
     let times = if what == "result" { 48 } else { 12 };
     format!("{what} number {turn}: {}", "a few more words of it. ".repeat(times))
 }

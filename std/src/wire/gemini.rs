@@ -44,5 +44,17 @@ pub const FORMAT: &str = super::Format::Gemini.as_str();
 /// How an id begins that the reader made, because the wire has none.
 const ASSIGNED: &str = "gemini:";
 
+/// Whether the id of a call was given by the reader, because the text has none. It depends on the calls before it, and is never written.
+///
+/// ```
+/// use epitome_std::wire::gemini::is_assigned_id;
+///
+/// assert!(is_assigned_id("gemini:1:0") && !is_assigned_id("call_1"));
+/// ```
+#[must_use]
+pub fn is_assigned_id(id: &str) -> bool {
+    id.starts_with(ASSIGNED)
+}
+
 #[cfg(test)]
 mod tests;

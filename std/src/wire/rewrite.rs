@@ -3,6 +3,8 @@
 //! A planner clears results, shortens texts and leaves messages out; it never makes a call of a text. Formats that repeat
 //! one thing in several places can be written back that far without a guess.
 
+use epitome_core::attribution::Retention;
+
 use super::WireError;
 use crate::message::{Message, Part, ToolResult};
 
@@ -56,6 +58,15 @@ pub(crate) fn only_text<'m>(messages: &[&'m Message]) -> Result<(&'m Message, &'
         },
         _ => Err(form("several messages in one record")),
     }
+}
+
+/// The messages of a record that must stay in its file: pinned, so that no strategy leaves them out.
+pub(crate) fn pinned(messages: Vec<Message>) -> Vec<Message> {
+    let pinned = |message: Message| {
+        let attribution = message.attribution().clone().with_retention(Retention::Pinned);
+        message.with_attribution(attribution)
+    };
+    messages.into_iter().map(pinned).collect()
 }
 
 /// The error for what the format cannot say.

@@ -6,7 +6,7 @@ use super::event::{Fate, Head, content, fates, reported};
 use crate::message::Message;
 use crate::wire::gemini::{self, Ids};
 use crate::wire::json::{self, Kind};
-use crate::wire::rewrite::form;
+use crate::wire::rewrite::{form, pinned};
 use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
 use crate::wire::{Format, WireError};
@@ -91,7 +91,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
         }
         let usage = json::nested(whole, raw, "", reported)?;
         conversation.usage.extend(usage.map(|usage| UsageEntry::new(first, usage)));
-        conversation.extend(record, messages);
+        conversation.extend(record, if head.compacts.is_some() { pinned(messages) } else { messages });
     }
     conversation.compactions = compactions.into();
     transcript.push(conversation);

@@ -8,6 +8,7 @@ use crate::message::{Message, Str};
 use crate::wire::document;
 use crate::wire::expect::member_text;
 use crate::wire::json::{self, Kind};
+use crate::wire::rewrite::pinned;
 use crate::wire::slots;
 use crate::wire::spec::{Body, Content, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Relation, ToolCompaction, Transcript};
@@ -158,7 +159,7 @@ fn event(
         if must_stay {
             transcript.must_stay(record);
         }
-        thread.conversation.extend(record, messages);
+        thread.conversation.extend(record, if must_stay { pinned(messages) } else { messages });
     }
     Ok(())
 }

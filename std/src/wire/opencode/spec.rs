@@ -10,6 +10,7 @@ use super::message::{pieces, reported};
 use crate::message::{Message, Str};
 use crate::wire::expect::{member_text, optional_text, share};
 use crate::wire::json::{self, Kind};
+use crate::wire::rewrite::pinned;
 use crate::wire::slots;
 use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
@@ -157,10 +158,12 @@ impl Window {
         conversation.usage.extend(answer);
         let record = transcript.element(list, at, messages.len());
         let is_needed = |compacted: &Compacted| compacted.at == at || compacted.summary == at;
-        if self.compaction.as_ref().is_some_and(is_needed) {
+        let is_needed = self.compaction.as_ref().is_some_and(is_needed);
+        if is_needed {
             transcript.must_stay(record);
         }
-        conversation.extend(record, messages);
+        // Without them OpenCode would send the hidden messages again.
+        conversation.extend(record, if is_needed { pinned(messages) } else { messages });
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Exports of OpenCode, read, changed and written back. The form is that of its sources; the contents are made up.
 
-use epitome_core::attribution::SourceKind;
+use epitome_core::attribution::{Retention, SourceKind};
 
 use crate::message::{Message, Part, ToolResult};
 use crate::wire::openai_chat::tests::shown;
@@ -152,6 +152,9 @@ fn what_is_before_a_compaction_is_counted() {
         [(0, Some(8), "auto".to_owned())]
     );
     assert_eq!(conversation.entries[2].message().attribution().source, SourceKind::Context);
+    // What the file cannot do without is pinned.
+    let pinned = |message: &Message| message.attribution().retention == Retention::Pinned;
+    assert_eq!(conversation.messages().map(pinned).collect::<Vec<_>>(), [true, true, false]);
     transcript.conversations_mut()[0].entries.remove(0);
     assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
     // Without its summary it is one that has not come to an end.
