@@ -41,8 +41,9 @@ pub(super) fn other_format(text: &str, args: &InputArgs) -> Result<Option<Transc
         Some(format) => return read(text, &options.with_from(format)).map(Some),
         None if looks_other(text, &options)? => match read(text, &options) {
             Ok(found) if found.conversations().iter().any(is_other) => return Ok(Some(found)),
-            Err(error) if error.kind() == WireErrorKind::Ambiguous => return Err(error),
-            _ => {}
+            // Another reader would find less in a text that is of this format.
+            Err(error) => return Err(error),
+            Ok(_) => {}
         },
         None => {}
     }

@@ -184,3 +184,14 @@ fn many_silent_messages_are_counted() {
     );
     assert!(done.err.contains("and 34 more") && done.err.lines().count() == 1, "{}", done.err);
 }
+
+/// A text of a format that its reader refuses is refused: another reader would lose what it says.
+#[test]
+fn a_broken_text_of_a_known_format_is_refused_with_its_place() {
+    let folder = Folder::new();
+    let parts = json!([{"role": "user", "parts": [{"type": "text", "text": SECRET}]},
+        {"role": "assistant", "parts": [{"type": "text", "text": "ok"}, null]}]);
+    refused(&folder.file("a.json", parts.to_string()), &["/1/parts/1"]);
+    let recorded = json!({"gen_ai.input.messages": "[]"});
+    refused(&folder.file("b.json", recorded.to_string()), &["put the list itself"]);
+}

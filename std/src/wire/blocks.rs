@@ -24,6 +24,9 @@ pub(crate) fn block<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Result<Option<
             let mut reasoning =
                 Reasoning::new(said.map(|said| share(whole, &json::decode(said))).unwrap_or_default());
             reasoning.opaque = Some(found.text(whole, "signature")?).filter(|sealed| !sealed.is_empty());
+            if reasoning == Reasoning::new("") {
+                return Ok(Ok(None));
+            }
             let slot = said.filter(|_| reasoning.opaque.is_none());
             Noted::new(Part::Reasoning(reasoning)).with_slot(slot, Form::Text)
         }

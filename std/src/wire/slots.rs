@@ -38,8 +38,8 @@ pub(crate) struct Noted<'a> {
     slots: Vec<Slot<'a>>,
     /// The list that the part is an element of, and the element.
     element: Option<(&'a str, &'a str)>,
-    /// A value that says what the part says, and what is written there where the part is left out.
-    absence: Option<(&'a str, &'static str)>,
+    /// Values that say what the part says, and what is written there where the part is left out.
+    absence: Vec<(&'a str, &'static str)>,
     /// What a result holds, where its reader notes that too.
     inner: Vec<Self>,
 }
@@ -95,7 +95,7 @@ impl<'a> Piece<'a> {
 impl<'a> Noted<'a> {
     /// A part that stays as it is.
     pub(crate) const fn new(part: Part) -> Self {
-        Self { part, slots: Vec::new(), element: None, absence: None, inner: Vec::new() }
+        Self { part, slots: Vec::new(), element: None, absence: Vec::new(), inner: Vec::new() }
     }
 
     /// A result that holds these parts.
@@ -117,6 +117,12 @@ impl<'a> Noted<'a> {
         }
     }
 
+    /// Empties `value`, which repeats the texts of several parts, where the part is changed.
+    pub(crate) fn repeat_among(&mut self, value: Option<&'a str>) {
+        let value = value.filter(|value| Kind::of(value) == Kind::Text);
+        self.slots.extend(value.map(|value| Slot { value, form: Form::Constant("\"\"") }));
+    }
+
     /// The same part as `element` of `list`, of which it can be left out.
     pub(crate) const fn with_element(mut self, list: &'a str, element: &'a str) -> Self {
         self.element = Some((list, element));
@@ -125,7 +131,7 @@ impl<'a> Noted<'a> {
 
     /// The same part, which is left out where `absent` is written in the place of `value`.
     pub(crate) fn with_absence(mut self, value: Option<&'a str>, absent: &'static str) -> Self {
-        self.absence = value.map(|value| (value, absent));
+        self.absence.extend(value.map(|value| (value, absent)));
         self
     }
 
@@ -242,11 +248,16 @@ pub(crate) fn write(
     let (mut edits, mut now) = (Edits::default(), now.iter().peekable());
     let is_alone = pieces.len() == 1;
     for piece in &pieces {
-        let is_it = |message: &&&&Message| {
-            let wire = message.wire().map_or("", |wire| &*wire.text);
-            message.role() == piece.role && (is_alone || wire == piece.text)
+        let at = json::offset_of(&whole, piece.text);
+        let is_it = |message: &Message| {
+            // Several messages of a record may begin with the same text: the place decides, where it is known.
+            let is_there = match place_in(text, message) {
+                Some(place) => place == at,
+                None => message.wire().is_some_and(|wire| *wire.text == *piece.text),
+            };
+            message.role() == piece.role && (is_alone || is_there)
         };
-        match now.next_if(|message| is_it(&message)) {
+        match now.next_if(|message| is_it(message)) {
             Some(message) => edits.piece(&whole, piece, message.parts())?,
             None => edits.piece(&whole, piece, &[])?,
         }
@@ -255,6 +266,13 @@ pub(crate) fn write(
         None => edits.apply(&whole).map(Some),
         Some(_) => Err(form("a message that its record did not have")),
     }
+}
+
+/// Where the text of a message stands in its record, if it is a part of this very text.
+fn place_in(record: &str, message: &Message) -> Option<usize> {
+    let text = message.wire()?.text.as_bytes();
+    let is_in = record.as_bytes().as_ptr_range().contains(&text.as_ptr());
+    is_in.then(|| (text.as_ptr() as usize).saturating_sub(record.as_ptr() as usize))
 }
 
 /// The record `like` with other values for some keys, or without it a record of those that have one.
@@ -304,14 +322,14 @@ impl<'a> Edits<'a> {
                     noted.change(record, new, self)?;
                 }
                 None => {
-                    if noted.element.is_none() && noted.absence.is_none() {
+                    if noted.element.is_none() && noted.absence.is_empty() {
                         return Err(form("a message without one of its parts"));
                     }
                     self.left_out.extend(noted.element);
-                    let absence = noted
-                        .absence
-                        .map(|(value, absent)| (json::range_of(record, value), absent.to_owned()));
-                    self.values.extend(absence);
+                    let absent = |(value, absent): &(&str, &str)| {
+                        (json::range_of(record, value), (*absent).to_owned())
+                    };
+                    self.values.extend(noted.absence.iter().map(absent));
                     left_out = left_out.saturating_sub(1);
                 }
             }

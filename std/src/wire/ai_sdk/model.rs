@@ -48,7 +48,7 @@ fn part<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<Noted<'a>>, WireE
     let kind = found.text(whole, "type")?;
     Ok(Some(match &*kind {
         "text" => return Ok(text(whole, found.get("text")?)),
-        "reasoning" => reasoning(whole, block, found.get("text")?)?,
+        "reasoning" => return reasoning(whole, block, found.get("text")?),
         "tool-call" => {
             let input = found.get("input")?.or(found.get("args")?);
             let (id, name) = (found.text(whole, "toolCallId")?, found.text(whole, "toolName")?);

@@ -31,8 +31,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 };
 
 fn sign(body: &Body<'_>) -> Fit {
-    let is_one = |message: &&str| Foreign::of(message) == Some(Foreign::AiSdk);
-    match body.sample("messages").is_some_and(|sample| sample.iter().any(is_one)) {
+    match body.sample("messages").is_some_and(|sample| Foreign::AiSdk.is_of(&sample)) {
         true => {
             Fit::Certain("its messages have `parts` of the Vercel AI SDK, or content of type `tool-call`")
         }
@@ -86,7 +85,10 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireErro
     };
     let is_list = |list: &&str| Kind::of(list) == Kind::Array;
     match (found.get("parts")?.filter(is_list), found.get("content")?) {
-        (Some(parts), content) => ui::pieces(whole, raw, role, (parts, content)),
+        (Some(parts), content) => {
+            let invocations = found.get("toolInvocations")?.filter(is_list);
+            ui::pieces(whole, raw, role, (parts, content), invocations)
+        }
         (None, Some(content)) if Kind::of(content) == Kind::Array => model::pieces(whole, raw, role, content),
         (None, Some(content)) if Kind::of(content) == Kind::Text => {
             ui::plain(whole, raw, role, (content, found.get("toolInvocations")?.filter(is_list)))

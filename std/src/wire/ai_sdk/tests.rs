@@ -119,3 +119,34 @@ fn an_error_names_the_place() {
     let wrong = r#"[{"role":"robot","parts":[{"type":"step-start"}]}]"#;
     assert_eq!(read(wrong, &ReadOptions::default()).unwrap_err().kind(), WireErrorKind::Shape);
 }
+
+#[test]
+fn steps_that_begin_alike_are_told_by_their_place() {
+    let step = |id: &str| {
+        format!(
+            r#"{{"type":"step-start"}},{{"type":"text","text":"Let me check."}},{{"type":"tool-b","toolCallId":"{id}","state":"output-available","input":{{}},"output":"o"}}"#
+        )
+    };
+    let text = format!(r#"[{{"id":"2","role":"assistant","parts":[{},{}]}}]"#, step("a"), step("b"));
+    let mut transcript = transcript(&text);
+    transcript.conversations_mut()[0].entries.drain(..2);
+    let out = written(&transcript);
+    assert!(!out.contains(r#""a""#) && out.contains(r#""b""#), "{out}");
+}
+
+#[test]
+fn copies_of_version_4_are_cleared_too() {
+    let mut transcript = transcript(V4);
+    let at = transcript.conversations()[0].messages().position(|one| one.role() == Role::Tool).unwrap();
+    let entry = &mut transcript.conversations_mut()[0].entries[at];
+    let cleared = Part::ToolResult(ToolResult::new("c", vec![Part::Text("[cleared]".into())]));
+    *entry = entry.clone().with_message(entry.message().clone().with_parts(vec![cleared]));
+    let out = written(&transcript);
+    assert_eq!(out.matches(r#""result": "[cleared]""#).count(), 2, "{out}");
+}
+
+#[test]
+fn reasoning_without_words_is_no_part() {
+    let text = r#"[{"id":"1","role":"assistant","parts":[{"type":"reasoning","text":""},{"type":"text","text":"ok"}]}]"#;
+    assert_eq!(shown_in(&transcript(text)), ["assistant: text ok"]);
+}

@@ -1,5 +1,6 @@
 //! Messages of applications: parts in steps, each tool part with a call and its result.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use epitome_core::message::{CallKind, Role};
@@ -18,8 +19,19 @@ pub(super) fn pieces<'a>(
     raw: &'a str,
     role: Role,
     (parts, content): (&'a str, Option<&'a str>),
+    invocations: Option<&'a str>,
 ) -> Result<Vec<Piece<'a>>, WireError> {
     let mut steps = Steps::new(role);
+    if let Some(list) = invocations {
+        json::items(list, |copy| {
+            if Kind::of(copy) == Kind::Object {
+                let found = Members::of(copy, &["toolCallId", "result"]);
+                let result = found.get("result")?.map(|result| (found.text(whole, "toolCallId"), result));
+                steps.copies.extend(result.map(|(id, result)| id.map(|id| (id, result))).transpose()?);
+            }
+            Ok(())
+        })?;
+    }
     json::nested(raw, parts, "/parts", |list| {
         blocks(list, |block| {
             expect_object(block, "a part")?;
@@ -28,8 +40,9 @@ pub(super) fn pieces<'a>(
     })?;
     let mut pieces = steps.end();
     let mut texts: Vec<_> = pieces.parts_mut().filter(|noted| matches!(noted.part, Part::Text(_))).collect();
-    if let [only] = texts.as_mut_slice() {
-        only.repeat(whole, content);
+    match texts.as_mut_slice() {
+        [only] => only.repeat(whole, content),
+        several => several.iter_mut().for_each(|noted| noted.repeat_among(content)),
     }
     Ok(pieces.into_list())
 }
@@ -60,11 +73,13 @@ struct Steps<'a> {
     results: Vec<(&'a str, Noted<'a>)>,
     /// Whether a tool invocation of version 4 is in the step: there the next text begins another step.
     has_invocation: bool,
+    /// What version 4 repeats of results beside the parts, by call.
+    copies: HashMap<Str, &'a str>,
 }
 
 impl<'a> Steps<'a> {
-    const fn new(role: Role) -> Self {
-        Self { pieces: Pieces::new(role), results: Vec::new(), has_invocation: false }
+    fn new(role: Role) -> Self {
+        Self { pieces: Pieces::new(role), results: Vec::new(), has_invocation: false, copies: HashMap::new() }
     }
 
     fn end_step(&mut self) {
@@ -101,7 +116,7 @@ impl<'a> Steps<'a> {
                 return self.tool(whole, (list, block), invocation, Str::default());
             }
             "text" => text(whole, found.get("text")?),
-            "reasoning" => Some(reasoning(whole, block, found.get("text")?.or(found.get("reasoning")?))?),
+            "reasoning" => reasoning(whole, block, found.get("text")?.or(found.get("reasoning")?))?,
             "file" => Some(file(whole, block, &found)?),
             other => {
                 if let Some(name) = other.strip_prefix("tool-") {
@@ -140,7 +155,11 @@ impl<'a> Steps<'a> {
         let call = Noted::new(Part::ToolCall(call)).with_slot(input, Form::Arguments);
         self.pieces.extend_own(block, [call.with_element(list, block)]);
         let result = match &*state {
-            "output-available" | "result" => output(whole, id, tool.get("output")?.or(tool.get("result")?)),
+            "output-available" | "result" => {
+                let copy = self.copies.get(&id).copied();
+                let said = tool.get("output")?.or(tool.get("result")?);
+                output(whole, id, said).with_slot(copy, Form::Value)
+            }
             "output-error" => failed(whole, id, tool.get("errorText")?),
             "output-denied" => {
                 let approval = tool.get("approval")?.filter(|value| Kind::of(value) == Kind::Object);
@@ -167,12 +186,12 @@ fn failed<'a>(whole: &Arc<str>, id: Str, reason: Option<&'a str>) -> Noted<'a> {
     failed
 }
 
-/// Reasoning, sealed if a provider has put its seal beside it.
+/// Reasoning, sealed if a provider has put its seal beside it; none, if it says nothing.
 pub(super) fn reasoning<'a>(
     whole: &Arc<str>,
     block: &'a str,
     said: Option<&'a str>,
-) -> Result<Noted<'a>, WireError> {
+) -> Result<Option<Noted<'a>>, WireError> {
     let text = optional_text(block, said, "text")?.unwrap_or_default();
     let mut reasoning = Reasoning::new(share(whole, &text));
     let [kept, sent] = json::known::fields(block, &["providerMetadata", "providerOptions"])?;
@@ -187,8 +206,11 @@ pub(super) fn reasoning<'a>(
             Ok(())
         })?;
     }
+    if reasoning == Reasoning::new("") {
+        return Ok(None);
+    }
     let is_sealed = reasoning.opaque.is_some();
-    Ok(Noted::new(Part::Reasoning(reasoning)).with_slot(said.filter(|_| !is_sealed), Form::Text))
+    Ok(Some(Noted::new(Part::Reasoning(reasoning)).with_slot(said.filter(|_| !is_sealed), Form::Text)))
 }
 
 /// A file that a `url` names or holds.

@@ -28,7 +28,7 @@ pub(super) fn part<'a>(whole: &Arc<str>, block: &'a str) -> Result<(Option<Noted
     }
     if let Some(thought) = under("reasoningContent")? {
         let noted = json::nested(block, thought, "/reasoningContent", |thought| reasoning(whole, thought))?;
-        return Ok((Some(noted), false));
+        return Ok((noted, false));
     }
     if let Some(guarded) = under("guardContent")? {
         let inner = json::known::field(guarded, "text")?.filter(|inner| Kind::of(inner) == Kind::Object);
@@ -98,18 +98,25 @@ fn item<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<Noted<'a>>, WireE
     Ok(Some(media(whole, block, &found)?.unwrap_or_else(|| unknown(whole, block))))
 }
 
-fn reasoning<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Noted<'a>, WireError> {
+fn reasoning<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Option<Noted<'a>>, WireError> {
     let found = Members::of(raw, &["reasoningText", "redactedContent"]);
     let Some(said) = found.get("reasoningText")?.filter(|said| Kind::of(said) == Kind::Object) else {
+        // Bytes are a text in base64; a program that serializes them otherwise keeps them as they are written.
         let mut sealed = Reasoning::new("");
-        sealed.opaque = Some(found.text(whole, "redactedContent")?);
-        return Ok(Noted::new(Part::Reasoning(sealed)));
+        sealed.opaque = found.get("redactedContent")?.map(|raw| match Kind::of(raw) {
+            Kind::Text => share(whole, &json::decode(raw)),
+            _ => share(whole, raw),
+        });
+        return Ok(Some(Noted::new(Part::Reasoning(sealed))));
     };
     let said = Members::of(said, &["text", "signature"]);
     let mut reasoning = Reasoning::new(said.text(whole, "text")?);
     reasoning.opaque = Some(said.text(whole, "signature")?).filter(|signature| !signature.is_empty());
+    if reasoning == Reasoning::new("") {
+        return Ok(None);
+    }
     let slot = said.get("text")?.filter(|_| reasoning.opaque.is_none());
-    Ok(Noted::new(Part::Reasoning(reasoning)).with_slot(slot, Form::Text))
+    Ok(Some(Noted::new(Part::Reasoning(reasoning)).with_slot(slot, Form::Text)))
 }
 
 /// An image, a document, a video or a sound whose bytes or place are told.

@@ -10,7 +10,7 @@ use crate::wire::document::{self, Foreign};
 use crate::wire::expect::expect_object;
 use crate::wire::json::known::Members;
 use crate::wire::json::{self, Kind};
-use crate::wire::slots::{self, Piece, Pieces, blocks, read_list};
+use crate::wire::slots::{self, Piece, Pieces, blocks, read_list, text};
 use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Transcript, UsageEntry};
 use crate::wire::{Format, WireError, usage};
@@ -30,7 +30,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 
 fn sign(body: &Body<'_>) -> Fit {
     let is_one = |message: &&str| Foreign::of(message) == Some(Foreign::Converse);
-    let is_list = body.sample("messages").is_some_and(|sample| sample.iter().any(is_one));
+    let is_list = body.sample("messages").is_some_and(|sample| Foreign::Converse.is_of(&sample));
     let is_alone = || body.value().is_some_and(|text| is_one(&text));
     let is_answer = || matches!(answer(body), Ok(Some(message)) if is_one(&message));
     match is_list || is_answer() || is_alone() {
@@ -101,8 +101,15 @@ fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
 
 /// The messages that a record is: a message, or the list of instructions beside the messages.
 fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
-    if Kind::of(raw) == Kind::Array {
-        return list(whole, raw, raw, ("", Role::System));
+    match Kind::of(raw) {
+        Kind::Array => return list(whole, raw, raw, ("", Role::System)),
+        // Some libraries take a text.
+        Kind::Text => {
+            let mut pieces = Pieces::new(Role::System);
+            pieces.extend(raw, text(whole, Some(raw)));
+            return Ok(pieces.into_list());
+        }
+        _ => {}
     }
     expect_object(raw, "a message")?;
     let found = Members::of(raw, &["role", "content"]);

@@ -1,6 +1,6 @@
 //! Which messages of a list are sent, and which of them a person has written.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::message::Str;
@@ -11,16 +11,33 @@ use crate::wire::spec::Body;
 
 /// Why `body` is a session of Cline, or a history of Cline or Roo Code, if it is one.
 pub(crate) fn sign_of(body: &Body<'_>) -> Option<&'static str> {
-    if ["sessionId", "updated_at", "version", "messages"].iter().all(|key| body.field(key).is_some()) {
-        return Some("it has `sessionId`, `updated_at` and `version` beside `messages`");
-    }
-    let has_time = |message: &&str| {
-        Kind::of(message) == Kind::Object
-            && matches!(json::fields(message, &["role", "ts"]), Ok([Some(_), Some(_)]))
-    };
     let sample = body.sample("messages")?;
-    let is_one = sample.first().is_some_and(has_time) && sample.iter().any(|message| is_own(message));
-    is_one.then_some("its messages have `ts`, and tags or marks of Cline or Roo Code")
+    let [Some(_), time, ..] = sample.first().copied().and_then(fields)? else { return None };
+    let mut fields = sample.iter().copied().filter_map(fields);
+    if fields.any(|[.., calls, answers]| calls.is_some() || answers.is_some()) {
+        return None;
+    }
+    let has_keys = ["sessionId", "updated_at", "version"].iter().all(|key| body.field(key).is_some());
+    if has_keys && time.is_some() {
+        return Some("it has `sessionId`, `updated_at` and `version` beside `messages` with `ts`");
+    }
+    if time.is_some() && sample.iter().any(|message| is_own(message)) {
+        return Some("its messages have `ts`, and tags or marks of Cline or Roo Code");
+    }
+    // Cline wrote no times for long.
+    let is_task = |message: &&str| {
+        message.contains(SIGNS[0]) && SIGNS.iter().skip(1).any(|sign| message.contains(sign))
+    };
+    sample
+        .first()
+        .is_some_and(is_task)
+        .then_some("its first message has a `<task>` and `<environment_details>`")
+}
+
+/// Role, time, and the calls and the answered call of a message of Chat Completions.
+fn fields(message: &str) -> Option<[Option<&str>; 4]> {
+    let is_object = Kind::of(message) == Kind::Object;
+    is_object.then(|| json::fields(message, &["role", "ts", "tool_calls", "tool_call_id"]).ok()).flatten()
 }
 
 fn is_own(message: &str) -> bool {
@@ -33,17 +50,16 @@ fn is_own(message: &str) -> bool {
 /// What only these programs write, as it stands in JSON.
 const SIGNS: [&str; 3] = ["<environment_details>", "\"<task>", "\"<user_message>"];
 
-/// Which of the messages of a list are sent, and how many a compaction hides.
+/// Which of the messages of a list are sent.
 pub(super) struct Effective {
-    hidden: Vec<bool>,
-    /// The place of the summary or the marker that stands for the hidden ones.
-    pub(super) stand_in: Option<usize>,
-    /// Whether nothing before it is sent: it is a summary.
-    pub(super) is_fresh_start: bool,
+    /// By message, which one says that it is not sent, if one does.
+    hidden_by: Vec<Option<usize>>,
+    /// The summary with which the conversation begins.
+    pub(super) summary: Option<usize>,
 }
 
 impl Effective {
-    /// Of the messages `records`, as Roo Code chooses them.
+    /// Of the messages `records`, as Roo Code chooses them: from the last summary on, without what a marker of a truncation hides.
     pub(super) fn of<'a>(
         whole: &Arc<str>,
         records: impl Iterator<Item = &'a str>,
@@ -54,23 +70,20 @@ impl Effective {
         }
         let summary = marks.iter().rposition(|mark| mark.is_summary);
         let begin = summary.unwrap_or(0);
-        let sent = || marks.iter().skip(begin);
-        let markers: HashSet<&Str> =
-            sent().filter(|mark| mark.is_marker).map(|mark| &mark.truncation).collect();
-        let summaries: HashSet<&Str> =
-            sent().filter(|mark| mark.is_summary).map(|mark| &mark.condense).collect();
-        let is_hidden = |(at, mark): (usize, &Marks)| {
-            let is_truncated = markers.contains(&mark.truncation_parent);
-            let is_condensed = summary.is_none() && summaries.contains(&mark.condense_parent);
-            at < begin || (!mark.truncation_parent.is_empty() && is_truncated) || is_condensed
+        let sent = marks.iter().enumerate().skip(begin);
+        let markers: HashMap<&Str, usize> =
+            sent.filter(|(_, mark)| mark.is_marker).map(|(at, mark)| (&mark.truncation, at)).collect();
+        let hidden_by = |(at, mark): (usize, &Marks)| match at < begin {
+            true => summary,
+            false if mark.truncation_parent.is_empty() => None,
+            false => markers.get(&mark.truncation_parent).copied(),
         };
-        let hidden = marks.iter().enumerate().map(is_hidden).collect();
-        let stand_in = summary.or_else(|| marks.iter().rposition(|mark| mark.is_marker));
-        Ok(Self { hidden, stand_in, is_fresh_start: summary.is_some() })
+        Ok(Self { hidden_by: marks.iter().enumerate().map(hidden_by).collect(), summary })
     }
 
-    pub(super) fn is_hidden(&self, at: usize) -> bool {
-        self.hidden.get(at).copied().unwrap_or(false)
+    /// The message that hides this one.
+    pub(super) fn hidden_by(&self, at: usize) -> Option<usize> {
+        self.hidden_by.get(at).copied().flatten()
     }
 }
 
@@ -78,8 +91,6 @@ impl Effective {
 #[derive(Debug, Default)]
 struct Marks {
     is_summary: bool,
-    condense: Str,
-    condense_parent: Str,
     is_marker: bool,
     truncation: Str,
     truncation_parent: Str,
@@ -93,8 +104,6 @@ impl Marks {
         let found = Members::of(record, &NAMES);
         Ok(Self {
             is_summary: found.get("isSummary")? == Some("true"),
-            condense: found.text(whole, "condenseId")?,
-            condense_parent: found.text(whole, "condenseParent")?,
             is_marker: found.get("isTruncationMarker")? == Some("true"),
             truncation: found.text(whole, "truncationId")?,
             truncation_parent: found.text(whole, "truncationParent")?,
@@ -102,5 +111,4 @@ impl Marks {
     }
 }
 
-const NAMES: [&str; 6] =
-    ["isSummary", "condenseId", "condenseParent", "isTruncationMarker", "truncationId", "truncationParent"];
+const NAMES: [&str; 4] = ["isSummary", "isTruncationMarker", "truncationId", "truncationParent"];

@@ -1,5 +1,6 @@
 //! Histories and sessions, told and read.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use epitome_core::message::Role;
@@ -56,32 +57,34 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     let record = |transcript: &Transcript, at| source.get(transcript.place(list, at)).unwrap_or_default();
     let count = transcript.count(list);
     let effective = Effective::of(&source, (0..count).map(|at| record(transcript, at)))?;
-    let (mut hidden, mut hidden_at, mut stand_in) = (0_u64, Vec::new(), None);
+    let (mut hidden, mut compactions) = (BTreeMap::<usize, (u64, Vec<usize>)>::new(), Vec::new());
+    let mut records = Vec::new();
     for at in 0..count {
         let raw = record(transcript, at);
         let said = json::nested(whole, raw, format_args!("{path}/{at}"), |raw| messages(&source, raw))?;
-        if effective.is_hidden(at) {
-            hidden = hidden.saturating_add(said.len() as u64);
-            hidden_at.push(at);
+        if let Some(by) = effective.hidden_by(at) {
+            let (count, places) = hidden.entry(by).or_default();
+            *count = count.saturating_add(said.len() as u64);
+            places.push(at);
         } else if !said.is_empty() {
             let first = conversation.entries.len();
             conversation.usage.extend(reported(raw)?.map(|usage| UsageEntry::new(first, usage)));
             let id = transcript.element(list, at, said.len());
             conversation.extend(id, said);
-            if effective.stand_in == Some(at) {
-                let mut compaction = ToolCompaction::new(first);
-                compaction.dropped = Some(hidden);
-                conversation.compactions = vec![compaction].into();
-                stand_in = Some(id);
-                if effective.is_fresh_start {
-                    transcript.begin_with(id);
-                }
+            records.push((at, first, id));
+            if effective.summary == Some(at) {
+                transcript.begin_with(id);
             }
         }
     }
-    for (at, by) in hidden_at.into_iter().filter_map(|at| Some((at, stand_in?))) {
-        transcript.hide(list, at, by);
+    for (at, first, id) in records {
+        let Some((count, places)) = hidden.remove(&at) else { continue };
+        let mut compaction = ToolCompaction::new(first);
+        compaction.dropped = Some(count);
+        compactions.push(compaction);
+        places.into_iter().for_each(|place| transcript.hide(list, place, id));
     }
+    conversation.compactions = compactions.into();
     transcript.push(conversation);
     Ok(())
 }

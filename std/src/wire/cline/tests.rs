@@ -76,3 +76,26 @@ fn what_a_marker_of_a_truncation_hides_is_not_sent() {
     write_back(&transcript, &mut out).unwrap();
     assert_eq!(out, text.as_bytes());
 }
+
+#[test]
+fn each_marker_hides_its_own_messages() {
+    let text = r#"[{"role":"user","ts":1,"content":"<user_message>a","truncationParent":"t"},
+      {"role":"user","ts":2,"content":"one","isTruncationMarker":true,"truncationId":"t"},
+      {"role":"assistant","ts":3,"content":"b","truncationParent":"u"},
+      {"role":"user","ts":4,"content":"two","isTruncationMarker":true,"truncationId":"u"},
+      {"role":"assistant","ts":5,"content":"c"}]"#;
+    for gone in 0..2 {
+        let mut transcript = transcript(text);
+        let compactions: Vec<_> =
+            transcript.conversations()[0].compactions.iter().map(|one| (one.at, one.dropped)).collect();
+        assert_eq!(compactions, [(0, Some(1)), (1, Some(1))]);
+        transcript.conversations_mut()[0].entries.remove(gone);
+        let mut out = Vec::new();
+        write_back(&transcript, &mut out).unwrap();
+        let again =
+            read(String::from_utf8(out).unwrap(), &ReadOptions::default().with_from(Format::Cline)).unwrap();
+        let said: Vec<_> =
+            again.conversations()[0].messages().map(|message| shown(message).join("")).collect();
+        assert_eq!(said, [["text two", "text one"][gone], "text c"]);
+    }
+}

@@ -26,15 +26,18 @@ fn sign(body: &Body<'_>) -> Fit {
         return Fit::No;
     }
     let sample = body.sample("requests").unwrap_or_default();
-    let is_request = |request: &&str| {
+    let mut answered = false;
+    // The last request may have no answer yet.
+    let mut is_request = |request: &&str| {
         let found = match Kind::of(request) {
             Kind::Object => json::fields(request, &["message", "response", "role"]).ok(),
             _ => None,
         };
-        matches!(found, Some([Some(message), Some(_), None])
-            if matches!(Kind::of(message), Kind::Text | Kind::Object))
+        let Some([Some(message), response, None]) = found else { return false };
+        answered |= response.is_some();
+        matches!(Kind::of(message), Kind::Text | Kind::Object)
     };
-    match !sample.is_empty() && sample.iter().all(is_request) {
+    match !sample.is_empty() && sample.iter().all(&mut is_request) && answered {
         true => Fit::Certain("its `requests` have a `message` and a `response`"),
         false => Fit::No,
     }

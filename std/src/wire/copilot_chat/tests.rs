@@ -91,3 +91,9 @@ fn what_the_form_cannot_say_is_refused() {
         assert!(error.kind() == WireErrorKind::Shape && error.to_string().contains("/requests/1"), "{error}");
     }
 }
+
+#[test]
+fn the_last_request_may_have_no_answer() {
+    let open = r#"{"requestId":"r9","message":{"text":"next"}}"#;
+    assert_eq!(shown_in(&transcript(&session(&[PLAIN, open])).conversations()[0]).len(), 3);
+}

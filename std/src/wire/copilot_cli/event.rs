@@ -131,16 +131,12 @@ fn assistant<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<Piece<
         reasoning.opaque =
             member_text(whole, data, key)?.filter(|text| !text.is_empty()).or(reasoning.opaque);
     }
-    let is_sealed = reasoning.opaque.is_some();
-    if !reasoning.text.is_empty() || is_sealed {
-        let noted = Noted::new(Part::Reasoning(reasoning)).with_slot(thought, Form::Text);
-        // A thought that is sealed twice has no one value to leave out.
-        let values = [thought, opaque, encrypted].into_iter().flatten().filter(|value| *value != "null");
-        let values: Vec<_> = values.collect();
-        piece.parts.push(match values.as_slice() {
-            [one] => noted.with_absence(Some(*one), "null"),
-            _ => noted,
-        });
+    if !reasoning.text.is_empty() || reasoning.opaque.is_some() {
+        let mut noted = Noted::new(Part::Reasoning(reasoning)).with_slot(thought, Form::Text);
+        for value in [thought, opaque, encrypted] {
+            noted = noted.with_absence(value, "null");
+        }
+        piece.parts.push(noted);
     }
     let said = member_text(whole, data, "content")?.filter(|said| !said.is_empty());
     let said = said.map(|said| Noted::new(Part::Text(said)).with_slot(content, Form::Text));

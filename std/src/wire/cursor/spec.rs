@@ -31,8 +31,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 };
 
 fn sign(body: &Body<'_>) -> Fit {
-    let is_one = |message: &&str| Foreign::of(message) == Some(Foreign::Cursor);
-    match body.sample("messages").is_some_and(|sample| sample.iter().any(is_one)) {
+    match body.sample("messages").is_some_and(|sample| Foreign::Cursor.is_of(&sample)) {
         true => Fit::Certain("its records have `role` beside a `message` with `content`"),
         false => Fit::No,
     }

@@ -25,8 +25,19 @@ impl Foreign {
         if Kind::of(message) != Kind::Object {
             return None;
         }
-        let names = &["role", "content", "parts", "message", "text"];
-        let Ok([Some(_), content, parts, said, text]) = json::fields(message, names) else { return None };
+        let names =
+            &["role", "content", "parts", "message", "text", "tool_calls", "tool_call_id", "toolInvocations"];
+        let Ok([Some(_), content, parts, said, text, calls, answers, invocations]) =
+            json::fields(message, names)
+        else {
+            return None;
+        };
+        if calls.is_some() || answers.is_some() {
+            return None;
+        }
+        if invocations.is_some_and(|list| Kind::of(list) == Kind::Array) {
+            return Some(Self::AiSdk);
+        }
         let nothing = content.is_none();
         let is = |value: Option<&str>, kind| value.is_some_and(|value| Kind::of(value) == kind);
         content.and_then(of_content).or_else(|| parts.and_then(|parts| of_parts(parts, nothing))).or_else(
@@ -38,6 +49,17 @@ impl Foreign {
                 () => None,
             },
         )
+    }
+
+    /// Whether some of these messages are of this form, and none has the calls or the results of Chat Completions.
+    pub(crate) fn is_of(self, sample: &[&str]) -> bool {
+        let is_chat = |message: &&&str| {
+            let found = json::fields(message, &["tool_calls", "tool_call_id"]);
+            matches!(found, Ok([calls, answers]) if calls.is_some() || answers.is_some())
+        };
+        let is_object = |message: &&&str| Kind::of(message) == Kind::Object;
+        sample.iter().any(|message| Self::of(message) == Some(self))
+            && !sample.iter().filter(is_object).any(|message| is_chat(&message))
     }
 
     /// The error for a message that no format reads.
@@ -86,8 +108,11 @@ fn of_content(content: &str) -> Option<Foreign> {
     each_block(content, |block, kind| {
         found = found.or(match kind {
             Some("\"tool-call\"" | "\"tool-result\"") => Some(Foreign::AiSdk),
-            Some("\"image\"") if member(block, "image").is_some() => Some(Foreign::AiSdk),
             Some("\"file\"") if member(block, "mediaType").is_some() => Some(Foreign::AiSdk),
+            Some("\"image\"") if ["image", "mediaType"].iter().all(|key| member(block, key).is_some()) => {
+                Some(Foreign::AiSdk)
+            }
+            Some("\"reasoning\"") if member(block, "text").is_some() => Some(Foreign::AiSdk),
             Some(_) => None,
             None if CONVERSE.iter().any(|key| member(block, key).is_some()) => Some(Foreign::Converse),
             None => Some(Foreign::Untyped),

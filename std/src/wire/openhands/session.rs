@@ -8,6 +8,7 @@ use super::v1::{self, Numbers};
 use crate::message::{Message, Part, Str};
 use crate::wire::forest::narrow;
 use crate::wire::json;
+use crate::wire::rewrite::pinned;
 use crate::wire::transcript::{
     CompactionTree, Conversation, Entry, NEVER, RecordId, Relation, Report, Stage, Stages, Timeline,
     ToolCompaction, Transcript,
@@ -119,6 +120,7 @@ impl Run {
                     transcript.must_stay(record);
                 }
                 let gone = self.take(first.zip(last), others);
+                let summary = summary.and_then(|summary| pinned(vec![summary]).pop());
                 self.condense(&gone, record.zip(summary), id);
                 return Ok(());
             }

@@ -21,7 +21,8 @@ pub(super) fn part<'a>(whole: &Arc<str>, block: &'a str) -> Result<(Option<Noted
         "text" => text(whole, found.get("content")?),
         "reasoning" | "thinking" => {
             let reasoning = Reasoning::new(found.text(whole, "content")?);
-            Some(Noted::new(Part::Reasoning(reasoning)).with_slot(found.get("content")?, Form::Text))
+            let noted = Noted::new(Part::Reasoning(reasoning.clone()));
+            (!reasoning.text.is_empty()).then_some(noted.with_slot(found.get("content")?, Form::Text))
         }
         "tool_call" => Some(call(whole, &found, "arguments", CallKind::Function)?),
         "server_tool_call" => {

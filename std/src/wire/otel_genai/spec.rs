@@ -32,8 +32,7 @@ fn sign(body: &Body<'_>) -> Fit {
     if [INPUT, OUTPUT].iter().any(|key| body.field(key).is_some()) {
         return Fit::Certain("it has `gen_ai.input.messages` or `gen_ai.output.messages`");
     }
-    let is_one = |message: &&str| Foreign::of(message) == Some(Foreign::OpenTelemetry);
-    match body.sample("messages").is_some_and(|sample| sample.iter().any(is_one)) {
+    match body.sample("messages").is_some_and(|sample| Foreign::OpenTelemetry.is_of(&sample)) {
         true => Fit::Certain("its messages have `parts` of a `type` with `content`"),
         false => Fit::No,
     }

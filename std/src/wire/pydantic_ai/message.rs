@@ -134,7 +134,7 @@ impl<'a> Block<'_, 'a> {
         let noted = match &*kind {
             "text" => self.said("content")?,
             "speech" => self.said("transcript")?,
-            "thinking" => Some(self.thought()?),
+            "thinking" => self.thought()?,
             "tool-call" => Some(self.call(CallKind::Function)?),
             "builtin-tool-call" => Some(self.call(CallKind::Hosted)?),
             "builtin-tool-return" => Some(self.result()?),
@@ -154,14 +154,17 @@ impl<'a> Block<'_, 'a> {
         Ok(())
     }
 
-    fn thought(&self) -> Result<Noted<'a>, WireError> {
+    fn thought(&self) -> Result<Option<Noted<'a>>, WireError> {
         let [said, sealed, details] = json::fields(self.raw, &["content", "signature", "provider_details"])?;
         let mut reasoning = Reasoning::new(self.text("content")?);
         reasoning.id = Some(self.text("id")?).filter(|id| !id.is_empty());
         reasoning.opaque = optional_text(self.raw, sealed, "signature")?
             .map(|sealed| share(self.whole, &sealed))
             .or_else(|| details.filter(|details| *details != "null").map(|raw| share(self.whole, raw)));
-        Ok(self.element(Noted::new(Part::Reasoning(reasoning)).with_slot(said, Form::Text)))
+        if reasoning.text.is_empty() && reasoning.opaque.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(self.element(Noted::new(Part::Reasoning(reasoning)).with_slot(said, Form::Text))))
     }
 
     /// A call, whose arguments are an object or its text.

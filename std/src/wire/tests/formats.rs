@@ -55,6 +55,24 @@ fn messages_that_only_look_like_chat_completions_have_their_own_formats() {
     ] {
         assert_eq!(found(text).0, format, "{text}");
     }
+    // The calls of Chat Completions decide, whatever stands beside them.
+    let call = r#"{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
+    for other in [
+        r#"{"role":"user","content":[{"type":"image","image":"https://e.org/a.png"},{"type":"text","text":"a"}]}"#,
+        r#"{"role":"user","content":[{"text":"a"}]}"#,
+        r#"{"role":"user","ts":1,"content":"<task>"}"#,
+    ] {
+        let messages = format!("[{other},{call}]");
+        for text in
+            [format!(r#"{{"sessionId":"a","version":1,"updated_at":"t","messages":{messages}}}"#), messages]
+        {
+            assert!(detect(&text).map_or(true, |found| found.format == Format::OpenaiChat), "{text}");
+        }
+    }
+    let task = r#"[{"role":"user","content":[{"type":"text","text":"<task>\nGo\n</task>"},{"type":"text","text":"<environment_details>"}]}]"#;
+    assert_eq!(found(task).0, Format::Cline);
+    let old = r#"[{"role":"assistant","content":"","toolInvocations":[]}]"#;
+    assert_eq!(found(old).0, Format::AiSdk);
     // A time beside a message says nothing yet.
     assert_eq!(found(r#"[{"ts":1,"role":"user","content":"a"}]"#).0, Format::OpenaiChat);
 }
