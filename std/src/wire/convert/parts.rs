@@ -101,6 +101,10 @@ impl<'m> Preparing<'_, 'm> {
             here.lose(LossKind::Message, "");
             return;
         }
+        let is_call = |part: &Part| matches!(part, Part::ToolCall(_));
+        if target.puts_calls_last() && !parts.iter().skip_while(|part| !is_call(part)).all(is_call) {
+            here.lose(LossKind::Moved, "");
+        }
         let mut made = Message::new(message.role(), parts).with_attribution(message.attribution().clone());
         if let Some(id) = message.response_id() {
             made = made.with_response_id(id);

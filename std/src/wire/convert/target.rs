@@ -57,6 +57,11 @@ impl Target {
         self.hoists() || matches!(self.format, Format::AgentFramework | Format::LangChain)
     }
 
+    /// Whether the calls of a message stand behind all else that it says.
+    pub(super) const fn puts_calls_last(&self) -> bool {
+        matches!(self.format, Format::OpenaiChat | Format::LangChain)
+    }
+
     /// Whether it has names of speakers.
     pub(super) const fn has_names(&self) -> bool {
         matches!(self.format, Format::OpenaiChat) || self.is_framework()

@@ -98,6 +98,18 @@ fn calls_results_and_instructions_find_their_places() {
 }
 
 #[test]
+fn words_behind_a_call_are_moved_where_calls_stand_last() {
+    let text = r#"{"messages":[{"role":"user","content":"go"},
+      {"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}},{"type":"text","text":"ok"}]},
+      {"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"r"}]}]}"#;
+    for to in TARGETS {
+        let moved = matches!(to, Format::OpenaiChat | Format::LangChain);
+        let lost = one(text, to).1;
+        assert_eq!(lost.iter().any(|lost| lost.contains("moved")), moved, "{to}: {lost:?}");
+    }
+}
+
+#[test]
 fn sealed_reasoning_is_never_sent_to_another_vendor() {
     let text = r#"{"system":"S","messages":[{"role":"user","content":"a"},{"role":"assistant","content":[
         {"type":"thinking","thinking":"I think","signature":"SEALED-1"},{"type":"redacted_thinking","data":"SEALED-2"},
