@@ -444,6 +444,32 @@ impl<'a> Pieces<'a> {
     }
 }
 
+/// The pieces of a message of this role in `raw`, whose blocks stand at `path`. `part` gives the part that a block is, and whether the
+/// provider ran its tool.
+pub(crate) fn list<'a>(
+    whole: &Arc<str>,
+    (raw, content): (&'a str, &'a str),
+    (path, role): (&str, Role),
+    part: ReadPart<'a>,
+) -> Result<Vec<Piece<'a>>, WireError> {
+    let mut pieces = Pieces::new(role);
+    json::nested(raw, content, path, |list| {
+        blocks(list, |block| {
+            let (noted, is_hosted) = part(whole, block)?;
+            let noted = noted.map(|noted| noted.with_element(list, block));
+            match is_hosted {
+                true => pieces.extend_own(block, noted),
+                false => pieces.extend(block, noted),
+            }
+            Ok(())
+        })
+    })?;
+    Ok(pieces.into_list())
+}
+
+/// See [`list`].
+type ReadPart<'a> = fn(&Arc<str>, &'a str) -> Result<(Option<Noted<'a>>, bool), WireError>;
+
 /// Calls `visit` with each element of the array `list`; an error says which one it is about.
 pub(crate) fn blocks<'a>(
     list: &'a str,

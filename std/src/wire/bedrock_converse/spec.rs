@@ -10,7 +10,7 @@ use crate::wire::document::{self, Foreign};
 use crate::wire::expect::expect_object;
 use crate::wire::json::known::Members;
 use crate::wire::json::{self, Kind};
-use crate::wire::slots::{self, Piece, Pieces, blocks, read_list, text};
+use crate::wire::slots::{self, Piece, Pieces, read_list, text};
 use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Transcript, UsageEntry};
 use crate::wire::{Format, WireError, usage};
@@ -102,7 +102,7 @@ fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
 /// The messages that a record is: a message, or the list of instructions beside the messages.
 fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
     match Kind::of(raw) {
-        Kind::Array => return list(whole, raw, raw, ("", Role::System)),
+        Kind::Array => return slots::list(whole, (raw, raw), ("", Role::System), part),
         // Some libraries take a text.
         Kind::Text => {
             let mut pieces = Pieces::new(Role::System);
@@ -120,7 +120,7 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireErro
         _ => return Err(WireError::shape("expected a `role` of `user` or `assistant`")),
     };
     match found.get("content")?.filter(|content| Kind::of(content) == Kind::Array) {
-        Some(content) => list(whole, raw, content, ("/content", role)),
+        Some(content) => slots::list(whole, (raw, content), ("/content", role), part),
         None => {
             let found = json::describe(raw);
             Err(WireError::shape(format!(
@@ -128,25 +128,4 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireErro
             )))
         }
     }
-}
-
-fn list<'a>(
-    whole: &Arc<str>,
-    raw: &'a str,
-    content: &'a str,
-    (path, role): (&str, Role),
-) -> Result<Vec<Piece<'a>>, WireError> {
-    let mut pieces = Pieces::new(role);
-    json::nested(raw, content, path, |list| {
-        blocks(list, |block| {
-            let (noted, is_hosted) = part(whole, block)?;
-            let noted = noted.map(|noted| noted.with_element(list, block));
-            match is_hosted {
-                true => pieces.extend_own(block, noted),
-                false => pieces.extend(block, noted),
-            }
-            Ok(())
-        })
-    })?;
-    Ok(pieces.into_list())
 }

@@ -10,7 +10,7 @@ use crate::wire::document::Foreign;
 use crate::wire::expect::expect_object;
 use crate::wire::json::known::Members;
 use crate::wire::json::{self, Kind};
-use crate::wire::slots::{self, Piece, Pieces, blocks, read_list};
+use crate::wire::slots::{self, Piece, read_list};
 use crate::wire::spec::{Body, Fit, FormatSpec};
 use crate::wire::transcript::{Conversation, Transcript};
 use crate::wire::{Format, WireError};
@@ -92,7 +92,7 @@ fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
 /// The messages that a record is: a message, or the list of instructions beside the messages.
 fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
     if Kind::of(raw) == Kind::Array {
-        return list(whole, raw, raw, ("", Role::System));
+        return slots::list(whole, (raw, raw), ("", Role::System), part);
     }
     expect_object(raw, "a message")?;
     let found = Members::of(raw, &["role", "parts", "name"]);
@@ -111,31 +111,10 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireErro
         let found = json::describe(raw);
         return Err(WireError::shape(format!("expected a message with `parts`, a list, found {found}")));
     };
-    let mut pieces = list(whole, raw, parts, ("/parts", role))?;
+    let mut pieces = slots::list(whole, (raw, parts), ("/parts", role), part)?;
     let name = found.text(whole, "name")?;
     pieces.iter_mut().for_each(|piece| piece.name = name.clone());
     Ok(pieces)
-}
-
-fn list<'a>(
-    whole: &Arc<str>,
-    raw: &'a str,
-    parts: &'a str,
-    (path, role): (&str, Role),
-) -> Result<Vec<Piece<'a>>, WireError> {
-    let mut pieces = Pieces::new(role);
-    json::nested(raw, parts, path, |list| {
-        blocks(list, |block| {
-            let (noted, is_hosted) = part(whole, block)?;
-            let noted = noted.map(|noted| noted.with_element(list, block));
-            match is_hosted {
-                true => pieces.extend_own(block, noted),
-                false => pieces.extend(block, noted),
-            }
-            Ok(())
-        })
-    })?;
-    Ok(pieces.into_list())
 }
 
 /// The names of the attributes.
