@@ -18,7 +18,7 @@ use crate::repair::{Pending, Repair};
 use crate::test_message::{TestMessage, TestPart};
 use crate::{Profile, ViolationKind};
 
-const CASES: u32 = if cfg!(miri) { 8 } else { 2_000 };
+const CASES: u32 = if cfg!(miri) { 20 } else { 2_000 };
 
 /// How often, of 1,000 conversations, each kind of violation must occur at least.
 const KINDS_MIN: u32 = 2;
