@@ -22,8 +22,9 @@ const KEPT: u64 = 20;
 /// How many writes the busiest writer may have for each of the slowest.
 const MOST_OVER_LEAST: u64 = 10;
 
-/// Writes of the busiest writer from which on shares say something.
-const SHARES_FROM: u64 = 50;
+/// How many writes each writer makes at least, however long that takes: a busy machine lets through too few in the time for shares
+/// to say anything.
+const WRITES_MIN: u64 = 10;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
@@ -94,10 +95,7 @@ pub(crate) fn prove(url: &str, options: &Options) {
          conflicts; nothing lost, nothing twice, in order; the busiest {most}, the slowest {least}",
         options.writers, options.compactors, options.processes, options.millis
     );
-    // A busy machine lets through too few for shares to say anything.
-    if most >= SHARES_FROM {
-        assert!(least > 0 && most <= MOST_OVER_LEAST * least, "{most} over {least}");
-    }
+    assert!(least > 0 && most <= MOST_OVER_LEAST * least, "{most} over {least}");
     assert!(options.compactors == 0 || commits > 0);
 }
 
@@ -140,7 +138,7 @@ fn run(store: &Arc<dyn HistoryStore>, session: &SessionId, options: &Options) ->
 
 fn write(store: &dyn HistoryStore, session: &SessionId, writer: u64, end: Instant) -> Done {
     let mut done = Done { writer: Some(writer), acknowledged: 0, conflicts: 0 };
-    while Instant::now() < end {
+    while Instant::now() < end || done.acknowledged < WRITES_MIN {
         let (head, _) = counters(store, session);
         let words = format!("{writer} {}", done.acknowledged);
         let said = in_its_turn(entry(Message::user(words.as_str()), head, 1), head);
