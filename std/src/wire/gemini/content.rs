@@ -49,7 +49,11 @@ pub(in crate::wire) fn messages(
     ids: &mut Ids,
 ) -> Result<Vec<Message>, WireError> {
     expect_object(text, "a content")?;
-    let [role, parts] = json::known::fields(text, &["role", "parts"])?;
+    let [role, parts, content] = json::known::fields(text, &["role", "parts", "content"])?;
+    // The writer takes it for a candidate, whose content stands within.
+    if parts.is_none() && content.is_some() {
+        return Err(WireError::shape(format!("expected `parts`, found {}", json::describe(text))));
+    }
     let role = match role.filter(|role| *role != "null") {
         Some(role) => json::nested(text, role, "/role", self::role)?,
         None => Role::User,

@@ -4,13 +4,8 @@ use epitome_core::message::Role;
 
 use crate::message::{Message, Part, ToolCall, ToolResult};
 use crate::wire::openai_chat::tests::shown;
-use crate::wire::{Format, ReadOptions, Transcript, convert, detect, read, write_back};
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
+use crate::wire::tests::support::written;
+use crate::wire::{Format, ReadOptions, Transcript, convert, detect, read};
 
 fn transcript(text: &str) -> Transcript {
     let transcript = read(text, &ReadOptions::default()).unwrap();
