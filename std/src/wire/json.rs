@@ -20,7 +20,7 @@ use scan::{Checked, Look};
 
 use super::error::{WireError, WireErrorKind, quoted};
 
-pub(crate) use patch::{Slots, patch, rebuild};
+pub(crate) use patch::{ElementPlaces, patch, rebuild};
 pub(crate) use text::{decode, push_quoted, quote, quoted_bytes};
 
 /// What kind of value a JSON text is, by its first byte.

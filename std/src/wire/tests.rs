@@ -11,3 +11,4 @@ mod properties;
 mod recorded;
 mod sessions;
 mod slotted;
+pub(crate) mod support;

@@ -3,6 +3,7 @@
 mod compactions;
 mod container;
 mod contents;
+mod held;
 mod log;
 mod relink;
 mod shared;

@@ -1,7 +1,7 @@
 //! Sessions of ADK, read, changed and written back. The form is that of its sources; the contents are made up.
 
 use crate::message::{Message, Part, ToolResult};
-use crate::wire::openai_chat::tests::shown;
+use crate::wire::tests::support::{shown_in, transcript_of, written};
 use crate::wire::{
     Conversation, Entry, Format, ReadOptions, ToolCompaction, Transcript, WireErrorKind, detect, read,
     write_back,
@@ -26,21 +26,7 @@ fn session(events: &[&str]) -> String {
 }
 
 fn transcript(text: &str) -> Transcript {
-    assert_eq!(detect(text).unwrap().format, Format::Adk);
-    let transcript = read(text, &ReadOptions::default()).unwrap();
-    assert_eq!(written(&transcript), text);
-    transcript
-}
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn shown_in(conversation: &Conversation) -> Vec<String> {
-    let of = |message: &Message| format!("{}: {}", message.role().as_str(), shown(message).join(" | "));
-    conversation.messages().map(of).collect()
+    transcript_of(text, Format::Adk)
 }
 
 fn compactions(conversation: &Conversation) -> Vec<(usize, Option<u64>)> {

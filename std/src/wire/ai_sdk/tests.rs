@@ -4,17 +4,11 @@ use epitome_core::message::{CallKind, Role};
 
 use crate::message::{Message, Part, Str, ToolResult};
 use crate::wire::openai_chat::tests::shown;
-use crate::wire::{Format, ReadOptions, Transcript, WireErrorKind, detect, read, write_back};
+use crate::wire::tests::support::{transcript_of, written};
+use crate::wire::{Format, ReadOptions, Transcript, WireErrorKind, read, write_back};
 
 fn transcript(text: &str) -> Transcript {
-    assert_eq!(detect(text).unwrap().format, Format::AiSdk);
-    read(text, &ReadOptions::default()).unwrap()
-}
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
+    transcript_of(text, Format::AiSdk)
 }
 
 fn shown_in(transcript: &Transcript) -> Vec<String> {

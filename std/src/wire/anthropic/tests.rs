@@ -4,18 +4,13 @@ use epitome_core::message::{CallKind, Parts as _, Role};
 
 use crate::message::{Message, Part, ToolCall, ToolResult};
 use crate::wire::openai_chat::tests::shown;
+use crate::wire::tests::support::written;
 use crate::wire::{Entry, Format, ReadOptions, Transcript, WireErrorKind, detect, read, write_back};
 
 fn transcript(text: &str) -> Transcript {
     let transcript = read(text, &ReadOptions::default().with_from(Format::Anthropic)).unwrap();
     assert_eq!(written(&transcript), text, "what nobody changed is the source text");
     transcript
-}
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
 }
 
 fn lines(transcript: &Transcript) -> Vec<String> {

@@ -3,7 +3,7 @@
 use epitome_core::attribution::SourceKind;
 
 use crate::message::{Message, Part, ToolResult};
-use crate::wire::openai_chat::tests::shown;
+use crate::wire::tests::support::{shown_in, written};
 use crate::wire::{
     Conversation, Entry, Format, ReadOptions, Relation, Transcript, WireErrorKind, detect, read, write_back,
 };
@@ -55,17 +55,6 @@ fn transcript(text: &str) -> Transcript {
     let transcript = read(text, &ReadOptions::default()).unwrap();
     assert_eq!(written(&transcript), text, "what nobody changed is the source text");
     transcript
-}
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn shown_in(conversation: &Conversation) -> Vec<String> {
-    let of = |message: &Message| format!("{}: {}", message.role().as_str(), shown(message).join(" | "));
-    conversation.messages().map(of).collect()
 }
 
 /// A response with a thought and two calls in three lines; the answers hang on their calls, and one comes early.

@@ -5,15 +5,15 @@ use epitome_core::message::Role;
 
 use crate::message::Message;
 use crate::wire::openai_chat::tests::shown;
-use crate::wire::{Format, ReadOptions, Transcript, detect, read, write_back};
+use crate::wire::tests::support::transcript_of;
+use crate::wire::{Format, ReadOptions, Transcript, read, write_back};
 
 const SESSION: &str = include_str!("../../../../fuzz/seeds/wire_cline/session.messages.json");
 const HISTORY: &str = include_str!("../../../../fuzz/seeds/wire_cline/history.json");
 const ROO: &str = include_str!("../../../../fuzz/seeds/wire_cline/roo.json");
 
 fn transcript(text: &str) -> Transcript {
-    assert_eq!(detect(text).unwrap().format, Format::Cline);
-    read(text, &ReadOptions::default()).unwrap()
+    transcript_of(text, Format::Cline)
 }
 
 fn sources(transcript: &Transcript) -> Vec<SourceKind> {

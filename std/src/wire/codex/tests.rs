@@ -3,9 +3,9 @@
 use epitome_core::attribution::{Retention, SourceKind};
 
 use crate::message::{Message, Part, ToolResult};
-use crate::wire::openai_chat::tests::shown;
+use crate::wire::tests::support::{shown_in, written};
 use crate::wire::{
-    Conversation, Entry, Format, ReadOptions, Relation, Transcript, WireErrorKind, detect, read, write_back,
+    Entry, Format, ReadOptions, Relation, Transcript, WireErrorKind, detect, read, write_back,
 };
 
 fn item(payload: &str) -> String {
@@ -62,17 +62,6 @@ fn transcript(lines: &[String]) -> Transcript {
     let transcript = read(text.as_str(), &ReadOptions::default()).unwrap();
     assert_eq!(written(&transcript), text, "what nobody changed is the source text");
     transcript
-}
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn shown_in(conversation: &Conversation) -> Vec<String> {
-    let of = |message: &Message| format!("{}: {}", message.role().as_str(), shown(message).join(" | "));
-    conversation.messages().map(of).collect()
 }
 
 #[test]

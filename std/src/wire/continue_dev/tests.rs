@@ -3,10 +3,8 @@
 use epitome_core::message::Role;
 
 use crate::message::{Message, Part, ToolCall, ToolResult};
-use crate::wire::openai_chat::tests::shown;
-use crate::wire::{
-    Conversation, Entry, Format, ReadOptions, Transcript, WireErrorKind, detect, read, write_back,
-};
+use crate::wire::tests::support::{change, shown_in, transcript_of, written};
+use crate::wire::{Entry, Format, ReadOptions, Transcript, WireErrorKind, read, write_back};
 
 const ASKS: &str = r#"{"message":{"role":"user","content":[{"type":"text","text":"go"},{"type":"imageUrl","imageUrl":{"url":"data:image/png;base64,AAAA"}}],"id":"1"},"contextItems":[{"id":{"providerTitle":"file","itemId":"a"},"name":"a.txt","description":"","content":"some lines"}],"editorState":{"x":1}}"#;
 const THINKS: &str = r#"{"message":{"role":"thinking","content":"hm","signature":"s"},"contextItems":[]}"#;
@@ -23,26 +21,7 @@ fn session(items: &[&str]) -> String {
 }
 
 fn transcript(text: &str) -> Transcript {
-    assert_eq!(detect(text).unwrap().format, Format::Continue);
-    let transcript = read(text, &ReadOptions::default()).unwrap();
-    assert_eq!(written(&transcript), text);
-    transcript
-}
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn shown_in(conversation: &Conversation) -> Vec<String> {
-    let of = |message: &Message| format!("{}: {}", message.role().as_str(), shown(message).join(" | "));
-    conversation.messages().map(of).collect()
-}
-
-fn change(conversation: &mut Conversation, at: usize, parts: Vec<Part>) {
-    let message = conversation.entries[at].message().clone().with_parts(parts);
-    conversation.entries[at] = conversation.entries[at].clone().with_message(message);
+    transcript_of(text, Format::Continue)
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! Chats of VS Code, read, changed and written back. The form is that of its sources; the contents are made up.
 
 use crate::message::{Message, Part, ToolResult};
-use crate::wire::openai_chat::tests::shown;
-use crate::wire::{
-    Conversation, Entry, Format, ReadOptions, Transcript, WireErrorKind, detect, read, write_back,
-};
+use crate::wire::tests::support::{change, shown_in, transcript_of, written};
+use crate::wire::{Entry, Format, ReadOptions, Transcript, WireErrorKind, read, write_back};
 
 const PLAIN: &str = r#"{"requestId":"r0","message":"hello","variableData":{"variables":[]},"response":[{"value":"Hi ","supportThemeIcons":false},{"kind":"inlineReference","inlineReference":{}},{"kind":"markdownContent","content":{"value":"there"}}],"isCanceled":false}"#;
 const ROUNDS: &str = r#"{"requestId":"r1","message":{"text":"go","parts":[{"kind":"text","text":"go"}]},"variableData":{"variables":[]},"response":[{"value":"look"},{"kind":"toolInvocationSerialized","toolCallId":"u","toolId":"ls","isComplete":true},{"value":"done"}],"result":{"metadata":{"toolCallRounds":[{"id":"1","response":"look","toolCalls":[{"id":"c1","name":"ls","arguments":"{\"n\":1.0}"},{"id":"c2","name":"view","arguments":"{}"}],"thinking":{"id":"t","text":["h","m"]}},{"id":"2","response":"done","toolCalls":[]}],"toolCallResults":{"c1":{"$mid":20,"content":[{"$mid":21,"value":"a.txt"}]},"c2":{"$mid":20,"content":[{"$mid":23,"value":{"node":{"type":1,"children":[{"type":2,"text":"one"},{"type":1,"children":[{"type":2,"text":"two","lineBreakBefore":true}]}]}}}]}}}}}"#;
@@ -18,26 +16,7 @@ fn session(requests: &[&str]) -> String {
 }
 
 fn transcript(text: &str) -> Transcript {
-    assert_eq!(detect(text).unwrap().format, Format::CopilotChat);
-    let transcript = read(text, &ReadOptions::default()).unwrap();
-    assert_eq!(written(&transcript), text);
-    transcript
-}
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn shown_in(conversation: &Conversation) -> Vec<String> {
-    let of = |message: &Message| format!("{}: {}", message.role().as_str(), shown(message).join(" | "));
-    conversation.messages().map(of).collect()
-}
-
-fn change(conversation: &mut Conversation, at: usize, parts: Vec<Part>) {
-    let message = conversation.entries[at].message().clone().with_parts(parts);
-    conversation.entries[at] = conversation.entries[at].clone().with_message(message);
+    transcript_of(text, Format::CopilotChat)
 }
 
 #[test]

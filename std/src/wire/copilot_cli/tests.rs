@@ -3,10 +3,9 @@
 use epitome_core::attribution::SourceKind;
 
 use crate::message::{Message, Part, ToolResult};
-use crate::wire::openai_chat::tests::shown;
+use crate::wire::tests::support::{change, shown_in, transcript_of, written};
 use crate::wire::{
-    Conversation, Entry, Format, ReadOptions, Relation, ToolCompaction, Transcript, WireErrorKind, detect,
-    read, write_back,
+    Entry, Format, ReadOptions, Relation, ToolCompaction, Transcript, WireErrorKind, read, write_back,
 };
 
 const START: &str = r#"{"type":"session.start","data":{"sessionId":"s1","version":1,"producer":"copilot-agent","copilotVersion":"0.0.1"},"id":"e0","timestamp":"t","parentId":null}"#;
@@ -29,26 +28,7 @@ fn lines(events: &[&str]) -> String {
 }
 
 fn transcript(text: &str) -> Transcript {
-    assert_eq!(detect(text).unwrap().format, Format::CopilotCli);
-    let transcript = read(text, &ReadOptions::default()).unwrap();
-    assert_eq!(written(&transcript), text);
-    transcript
-}
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn shown_in(conversation: &Conversation) -> Vec<String> {
-    let of = |message: &Message| format!("{}: {}", message.role().as_str(), shown(message).join(" | "));
-    conversation.messages().map(of).collect()
-}
-
-fn change(conversation: &mut Conversation, at: usize, parts: Vec<Part>) {
-    let message = conversation.entries[at].message().clone().with_parts(parts);
-    conversation.entries[at] = conversation.entries[at].clone().with_message(message);
+    transcript_of(text, Format::CopilotCli)
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use super::lines::{LineKind, lines};
 use super::{Document, Origin, Pointer, route};
 use crate::wire::WireError;
-use crate::wire::json::{self, Kind, Slots};
+use crate::wire::json::{self, ElementPlaces, Kind};
 
 /// A conversation in a text: where its messages are.
 #[derive(Clone)]
@@ -193,7 +193,7 @@ impl<'a> Conversation<'a> {
                 ("[", "]", range.start.saturating_add(1), range.end.saturating_sub(1), ",")
             }
         };
-        let slots = Slots { text: self.whole, start, end, elements: &self.elements, separator };
+        let places = ElementPlaces { text: self.whole, start, end, elements: &self.elements, separator };
         let mut unknown = None;
         let pieces = keep.into_iter().map_while(|piece| match piece {
             Piece::New(text) => Some((None, text)),
@@ -206,7 +206,7 @@ impl<'a> Conversation<'a> {
             },
         });
         out.write_all(open.as_bytes())?;
-        slots.emit(pieces, &mut |text| out.write_all(text.as_bytes()))?;
+        places.emit(pieces, &mut |text| out.write_all(text.as_bytes()))?;
         match unknown {
             Some(index) => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,

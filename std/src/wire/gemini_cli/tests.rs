@@ -2,9 +2,9 @@
 
 use crate::message::{Message, Part, ToolResult};
 use crate::wire::openai_chat::tests::shown;
+use crate::wire::tests::support::{shown_in, written};
 use crate::wire::{
-    Conversation, Entry, Format, ReadOptions, Relation, SessionLines, Transcript, WireErrorKind, detect,
-    read, write_back,
+    Entry, Format, ReadOptions, Relation, SessionLines, Transcript, WireErrorKind, detect, read, write_back,
 };
 
 const SESSION: &str = r#"{"sessionId": "s", "projectHash": "p", "messages": [
@@ -17,12 +17,6 @@ const SESSION: &str = r#"{"sessionId": "s", "projectHash": "p", "messages": [
     {"id": "c2", "name": "rm", "args": {}, "status": "error",
      "result": [{"functionResponse": {"id": "c2", "name": "rm", "response": {"error": "no"}}}]}]},
   {"id": "3", "type": "user", "content": [{"text": "And"}, "now"]}]}"#;
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
 
 fn transcript() -> Transcript {
     assert_eq!(detect(SESSION).unwrap().format, Format::GeminiCli);
@@ -76,11 +70,6 @@ fn logged(text: &str) -> Transcript {
     let transcript = read(text, &ReadOptions::default()).unwrap();
     assert_eq!(written(&transcript), text);
     transcript
-}
-
-fn shown_in(conversation: &Conversation) -> Vec<String> {
-    let of = |message: &Message| format!("{}: {}", message.role().as_str(), shown(message).join(" | "));
-    conversation.messages().map(of).collect()
 }
 
 /// What the file says when it is read again.

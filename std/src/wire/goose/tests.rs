@@ -1,8 +1,8 @@
 //! Session files of goose, read, changed and written back. The form is that of its sources; the contents are made up.
 
 use crate::message::{Message, Part, ToolResult};
-use crate::wire::openai_chat::tests::shown;
-use crate::wire::{Conversation, Format, ReadOptions, Transcript, WireErrorKind, detect, read, write_back};
+use crate::wire::tests::support::{change, shown_in, transcript_of, written};
+use crate::wire::{Format, ReadOptions, Transcript, WireErrorKind, read, write_back};
 
 const HEAD: &str = r#"{"working_dir":"/work","description":"Look around","schedule_id":null,"message_count":4,"total_tokens":120}"#;
 const USER: &str =
@@ -13,26 +13,7 @@ const FAILED: &str = r#"{"role":"user","created":1700000003,"content":[{"type":"
 const NOTICE: &str = r#"{"role":"assistant","created":1,"content":[{"type":"systemNotification","notificationType":"inlineMessage","msg":"x"}],"metadata":{"userVisible":true,"agentVisible":false}}"#;
 
 fn transcript(text: &str) -> Transcript {
-    assert_eq!(detect(text).unwrap().format, Format::Goose);
-    let transcript = read(text, &ReadOptions::default()).unwrap();
-    assert_eq!(written(&transcript), text);
-    transcript
-}
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn shown_in(conversation: &Conversation) -> Vec<String> {
-    let of = |message: &Message| format!("{}: {}", message.role().as_str(), shown(message).join(" | "));
-    conversation.messages().map(of).collect()
-}
-
-fn change(conversation: &mut Conversation, at: usize, parts: Vec<Part>) {
-    let message = conversation.entries[at].message().clone().with_parts(parts);
-    conversation.entries[at] = conversation.entries[at].clone().with_message(message);
+    transcript_of(text, Format::Goose)
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::wire::WireError;
 
 /// The places of a container's elements: where they lie in `text`, and what stands between them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Slots<'a> {
+pub(crate) struct ElementPlaces<'a> {
     /// The text that all ranges are of.
     pub(crate) text: &'a str,
     /// The first byte after the opening bracket.
@@ -21,7 +21,7 @@ pub(crate) struct Slots<'a> {
     pub(crate) separator: &'a str,
 }
 
-impl<'a> Slots<'a> {
+impl<'a> ElementPlaces<'a> {
     /// Gives `emit` what stands between the brackets when the container holds `pieces`: each a text, with the index of
     /// the element in whose place it stands, if any. A piece is separated from the one before it as that element was.
     pub(crate) fn emit<'p, E>(
@@ -75,10 +75,10 @@ pub(crate) fn rebuild<'p>(
     let inner = trim(text);
     let start = offset_of(text, inner).saturating_add(1);
     let end = start.saturating_add(inner.len().saturating_sub(2));
-    let slots = Slots { text, start, end, elements, separator: "," };
+    let places = ElementPlaces { text, start, end, elements, separator: "," };
     let mut out = String::with_capacity(text.len());
     out.push_str(text.get(..start).unwrap_or_default());
-    let Ok(()) = slots.emit(pieces, &mut |piece| {
+    let Ok(()) = places.emit(pieces, &mut |piece| {
         out.push_str(piece);
         Ok::<(), Infallible>(())
     });

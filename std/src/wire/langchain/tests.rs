@@ -2,6 +2,7 @@
 
 use crate::message::{Message, Part, ToolResult};
 use crate::wire::openai_chat::tests::shown;
+use crate::wire::tests::support::written;
 use crate::wire::{Entry, Format, ReadOptions, Transcript, WireErrorKind, detect, read, write_back};
 
 const USAGE: &str = r#""usage_metadata": {"input_tokens": 120, "output_tokens": 9, "total_tokens": 129,
@@ -30,12 +31,6 @@ fn transcript(text: &str) -> Transcript {
     let transcript = read(text, &ReadOptions::default()).unwrap();
     assert_eq!(written(&transcript), text, "what nobody changed is the source text");
     transcript
-}
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
 }
 
 fn lines(transcript: &Transcript) -> Vec<String> {

@@ -4,13 +4,8 @@ use epitome_core::message::{CallKind, Role};
 
 use crate::message::{Message, Part, ToolCall, ToolResult};
 use crate::wire::openai_chat::tests::shown;
-use crate::wire::{Entry, Format, ReadOptions, Transcript, detect, read, write_back};
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
+use crate::wire::tests::support::written;
+use crate::wire::{Entry, Format, ReadOptions, Transcript, detect, read};
 
 fn transcript(text: &str) -> Transcript {
     let transcript = read(text, &ReadOptions::default().with_from(Format::OpenaiResponses)).unwrap();

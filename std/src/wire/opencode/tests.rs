@@ -3,11 +3,8 @@
 use epitome_core::attribution::{Retention, SourceKind};
 
 use crate::message::{Message, Part, ToolResult};
-use crate::wire::openai_chat::tests::shown;
-use crate::wire::{
-    Conversation, Entry, Format, ReadOptions, ToolCompaction, Transcript, WireErrorKind, detect, read,
-    write_back,
-};
+use crate::wire::tests::support::{change, shown_in, transcript_of, written};
+use crate::wire::{Entry, Format, ReadOptions, ToolCompaction, Transcript, WireErrorKind, read, write_back};
 
 const USER: &str = r#"{"info":{"id":"msg_1","sessionID":"ses_1","role":"user","time":{"created":1},"agent":"build"},
  "parts":[{"id":"prt_1","type":"text","text":"go"},{"id":"prt_2","type":"text","text":"shown to people","ignored":true},
@@ -44,26 +41,7 @@ fn export(messages: &[&str]) -> String {
 }
 
 fn transcript(text: &str) -> Transcript {
-    assert_eq!(detect(text).unwrap().format, Format::OpenCode);
-    let transcript = read(text, &ReadOptions::default()).unwrap();
-    assert_eq!(written(&transcript), text);
-    transcript
-}
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn shown_in(conversation: &Conversation) -> Vec<String> {
-    let of = |message: &Message| format!("{}: {}", message.role().as_str(), shown(message).join(" | "));
-    conversation.messages().map(of).collect()
-}
-
-fn change(conversation: &mut Conversation, at: usize, parts: Vec<Part>) {
-    let message = conversation.entries[at].message().clone().with_parts(parts);
-    conversation.entries[at] = conversation.entries[at].clone().with_message(message);
+    transcript_of(text, Format::OpenCode)
 }
 
 fn cleared(id: &str) -> Vec<Part> {

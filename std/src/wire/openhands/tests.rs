@@ -1,10 +1,8 @@
 //! Events of OpenHands, read, changed and written back.
 
 use crate::message::{Message, Part, ToolResult};
-use crate::wire::openai_chat::tests::shown;
-use crate::wire::{
-    Conversation, Format, ReadOptions, Relation, Transcript, WireErrorKind, detect, read, write_back,
-};
+use crate::wire::tests::support::{shown_in, transcript_of, written};
+use crate::wire::{Conversation, Format, Relation, Transcript, WireErrorKind, write_back};
 
 const HEAD: &str = r#"{"id": 0, "source": "agent", "action": "system", "args": {"content": "Be brief."}},
  {"id": 1, "source": "environment", "observation": "agent_state_changed", "content": "", "extras": {"agent_state": "init"}},
@@ -56,21 +54,7 @@ fn list(events: &[String]) -> String {
 }
 
 fn transcript(text: &str) -> Transcript {
-    assert_eq!(detect(text).unwrap().format, Format::OpenHands);
-    let transcript = read(text, &ReadOptions::default()).unwrap();
-    assert_eq!(written(&transcript), text);
-    transcript
-}
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn shown_in(conversation: &Conversation) -> Vec<String> {
-    let of = |message: &Message| format!("{}: {}", message.role().as_str(), shown(message).join(" | "));
-    conversation.messages().map(of).collect()
+    transcript_of(text, Format::OpenHands)
 }
 
 #[test]

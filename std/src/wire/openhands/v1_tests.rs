@@ -3,10 +3,8 @@
 use epitome_core::message::Role;
 
 use crate::message::{Message, Part, ToolResult};
-use crate::wire::openai_chat::tests::shown;
-use crate::wire::{
-    Conversation, Entry, Format, ReadOptions, Relation, Transcript, WireErrorKind, detect, read, write_back,
-};
+use crate::wire::tests::support::{change, shown_in, transcript_of, written};
+use crate::wire::{Entry, Format, ReadOptions, Relation, Transcript, WireErrorKind, read, write_back};
 
 const SYSTEM: &str = r#"{"id":"e0","timestamp":"t","source":"agent","system_prompt":{"cache_prompt":false,"type":"text","text":"Be brief."},"tools":[],"dynamic_context":{"type":"text","text":"On Linux."},"kind":"SystemPromptEvent"}"#;
 const ASKS: &str = r#"{"id":"e1","source":"user","parent_id":"e0","llm_message":{"role":"user","content":[{"type":"text","text":"go"},{"type":"image","image_urls":["data:image/png;base64,AAAA"]}]},"extended_content":[{"type":"text","text":"A rule."}],"kind":"MessageEvent"}"#;
@@ -23,26 +21,7 @@ fn list(events: &[&str]) -> String {
 }
 
 fn transcript(text: &str) -> Transcript {
-    assert_eq!(detect(text).unwrap().format, Format::OpenHands);
-    let transcript = read(text, &ReadOptions::default()).unwrap();
-    assert_eq!(written(&transcript), text);
-    transcript
-}
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn shown_in(conversation: &Conversation) -> Vec<String> {
-    let of = |message: &Message| format!("{}: {}", message.role().as_str(), shown(message).join(" | "));
-    conversation.messages().map(of).collect()
-}
-
-fn change(conversation: &mut Conversation, at: usize, parts: Vec<Part>) {
-    let message = conversation.entries[at].message().clone().with_parts(parts);
-    conversation.entries[at] = conversation.entries[at].clone().with_message(message);
+    transcript_of(text, Format::OpenHands)
 }
 
 #[test]

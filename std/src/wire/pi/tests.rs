@@ -1,7 +1,7 @@
 //! Session files of pi, read, changed and written back.
 
-use crate::message::{Message, Part, ToolResult};
-use crate::wire::openai_chat::tests::shown;
+use crate::message::{Part, ToolResult};
+use crate::wire::tests::support::{shown_in, written};
 use crate::wire::{
     Conversation, Format, ReadOptions, Relation, Transcript, WireErrorKind, detect, read, write_back,
 };
@@ -20,17 +20,6 @@ fn transcript(lines: &[String]) -> Transcript {
     let transcript = read(text.as_str(), &ReadOptions::default()).unwrap();
     assert_eq!(written(&transcript), text);
     transcript
-}
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn shown_in(conversation: &Conversation) -> Vec<String> {
-    let of = |message: &Message| format!("{}: {}", message.role().as_str(), shown(message).join(" | "));
-    conversation.messages().map(of).collect()
 }
 
 /// The entry with a name, after another.

@@ -4,10 +4,8 @@ use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
 
 use crate::message::{Message, Part, ToolResult};
-use crate::wire::openai_chat::tests::shown;
-use crate::wire::{
-    Conversation, Entry, Format, ReadOptions, Transcript, WireErrorKind, detect, read, write_back,
-};
+use crate::wire::tests::support::{change, shown_in, transcript_of, written};
+use crate::wire::{Entry, Format, ReadOptions, Transcript, WireErrorKind, read, write_back};
 
 const ASKED: &str = r#"{"parts":[{"content":"Be kind.","timestamp":"t","dynamic_ref":null,"part_kind":"system-prompt"},
  {"content":["Which files?",{"url":"https://x.example/a.png","kind":"image-url","media_type":"image/png"},
@@ -31,26 +29,7 @@ fn list(messages: &[&str]) -> String {
 }
 
 fn transcript(text: &str) -> Transcript {
-    assert_eq!(detect(text).unwrap().format, Format::PydanticAi);
-    let transcript = read(text, &ReadOptions::default()).unwrap();
-    assert_eq!(written(&transcript), text);
-    transcript
-}
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn shown_in(conversation: &Conversation) -> Vec<String> {
-    let of = |message: &Message| format!("{}: {}", message.role().as_str(), shown(message).join(" | "));
-    conversation.messages().map(of).collect()
-}
-
-fn change(conversation: &mut Conversation, at: usize, parts: Vec<Part>) {
-    let message = conversation.entries[at].message().clone().with_parts(parts);
-    conversation.entries[at] = conversation.entries[at].clone().with_message(message);
+    transcript_of(text, Format::PydanticAi)
 }
 
 #[test]

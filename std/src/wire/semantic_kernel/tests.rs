@@ -2,7 +2,8 @@
 
 use crate::message::{Part, ToolResult};
 use crate::wire::openai_chat::tests::shown;
-use crate::wire::{Entry, Format, ReadOptions, Transcript, detect, read, write_back};
+use crate::wire::tests::support::written;
+use crate::wire::{Entry, Format, ReadOptions, detect, read};
 
 const HISTORY: &str = "\u{FEFF}[\r\n {\"Role\": {\"Label\": \"user\"}, \"Items\": [{\"$type\": \"TextContent\", \"Text\": \"Weather?\"},
   {\"$type\": \"ImageContent\", \"Uri\": \"https://a/b.png\"}, {\"$type\": \"BinaryContent\", \"Data\": \"QUJD\"}]},
@@ -12,12 +13,6 @@ const HISTORY: &str = "\u{FEFF}[\r\n {\"Role\": {\"Label\": \"user\"}, \"Items\"
  {\"Role\": {\"Label\": \"tool\"}, \"Items\": [{\"$type\": \"TextContent\", \"Text\": \"rain\"},
   {\"$type\": \"FunctionResultContent\", \"CallId\": \"c1\", \"PluginName\": \"Sky\", \"FunctionName\": \"Now\", \"Result\": \"rain\"}]},
  {\"Role\": {\"Label\": \"tool\"}, \"Items\": [{\"$type\": \"TextContent\", \"Text\": \"sun\"}], \"Metadata\": {\"ChatCompletionsToolCall.Id\": \"c2\"}}\r\n]";
-
-fn written(transcript: &Transcript) -> String {
-    let mut out = Vec::new();
-    write_back(transcript, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
 
 #[test]
 fn calls_and_results_are_paired_and_written_back() {

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json as value};
 
 use super::*;
+use crate::wire::json;
 
 /// A record of blocks: texts, and results in messages of their own. What a text says stands in it twice.
 fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {

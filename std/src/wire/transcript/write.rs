@@ -3,12 +3,12 @@
 use core::ops::Range;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
-use std::sync::Arc;
 
 use super::contents::{Contents, Output};
+use super::held::Held;
 use super::relink::Links;
-use super::{AsRead, Conversation, Entry, List, Partial, Place, RecordId, Stages, Transcript};
-use crate::wire::json::Slots;
+use super::{AsRead, Conversation, Entry, List, Partial, Place, RecordId, Transcript};
+use crate::wire::json::ElementPlaces;
 use crate::wire::openai_responses::CustomCalls;
 use crate::wire::rewrite::form;
 use crate::wire::spec;
@@ -229,7 +229,7 @@ impl Edit<'_> {
             Self::List(list, outputs) => (list, outputs),
         };
         let (start, end) = (list.inner.start, list.inner.end);
-        let slots = Slots {
+        let places = ElementPlaces {
             text: &transcript.source,
             start,
             end,
@@ -243,7 +243,7 @@ impl Edit<'_> {
             }
             Output::Text(at, text) => (*at, text.as_str()),
         });
-        slots.emit(pieces, &mut |text| emit(text, out))
+        places.emit(pieces, &mut |text| emit(text, out))
     }
 }
 
@@ -254,7 +254,7 @@ impl Transcript {
     }
 
     /// The same of one conversation.
-    fn is_untouched(&self, conversation: &Conversation) -> bool {
+    pub(super) fn is_untouched(&self, conversation: &Conversation) -> bool {
         let is_untouched = |entry: &Entry| {
             let record = entry.record.and_then(|id| self.records.get(id.0 as usize));
             record.is_some_and(|record| self.holds(record, entry))
@@ -288,48 +288,6 @@ impl Transcript {
             && group.iter().zip(0..).all(|(entry, piece)| {
                 (partial.is_some() || entry.piece == piece) && self.holds(record, entry)
             })
-    }
-}
-
-/// The records that some conversation has which nobody changed.
-struct Held(Vec<u32>);
-
-impl Held {
-    fn of(transcript: &Transcript) -> Self {
-        let mut counts = vec![0_u32; transcript.records.len()];
-        let mut add = |id: RecordId, by: i64| {
-            if let Some(count) = counts.get_mut(id.0 as usize) {
-                let now = i64::from(*count).saturating_add(by).max(0);
-                *count = u32::try_from(now).unwrap_or(u32::MAX);
-            }
-        };
-        // What conversations share is counted for all of them at once, and those are taken away that were changed.
-        let mut known: Vec<&Arc<dyn Stages>> = Vec::new();
-        for conversation in &transcript.conversations {
-            let is_untouched = transcript.is_untouched(conversation);
-            match &conversation.as_read {
-                AsRead::Own(places) if is_untouched => places.iter().for_each(|(id, _)| add(*id, 1)),
-                AsRead::Own(_) => {}
-                AsRead::Shared(stage) => {
-                    if !known.last().is_some_and(|last| Arc::ptr_eq(last, &stage.of)) {
-                        known.push(&stage.of);
-                        let holders = stage.of.holders();
-                        let each = stage.of.entries().iter().zip(holders);
-                        each.for_each(|(entry, count)| {
-                            entry.record.iter().for_each(|id| add(*id, count.into()))
-                        });
-                    }
-                    if !is_untouched {
-                        stage.as_read().for_each(|(id, _)| add(id, -1));
-                    }
-                }
-            }
-        }
-        Self(counts)
-    }
-
-    fn has(&self, id: RecordId) -> bool {
-        self.0.get(id.0 as usize).is_some_and(|count| *count > 0)
     }
 }
 
