@@ -86,3 +86,50 @@ fn what_fits_several_formats_is_refused() {
     let unknown = run(&["convert", "-", "--to", "codex"]).fails(2);
     assert!(unknown.contains("[possible values: openai-chat, "), "{unknown}");
 }
+
+/// The ids that a reader gives to such calls depend on the calls before them, which a compaction leaves out.
+#[test]
+fn calls_without_ids_are_compacted() {
+    let samples = samples::all(8);
+    let folder = Folder::new();
+    for name in ["gemini-without-ids.json", "adk.json"] {
+        let sample = samples.iter().find(|sample| sample.name == name).unwrap();
+        let (file, out) = (folder.file(name, &sample.text), folder.path("out.json"));
+        run(&["compact", text(&file), "--keep", "40%", "-o", text(&out)]).ok();
+        let left = run(&["validate", text(&out)]).ok();
+        assert!(left.contains("valid under"), "{left}");
+        assert!(read(&out).len() < sample.text.len(), "{name}");
+    }
+}
+
+/// What a program needs to keep in its file, no strategy takes.
+#[test]
+fn a_session_that_was_compacted_is_compacted_again() {
+    let words = "a few more words of it. ".repeat(40);
+    let said = |id: &str, role: &str, more: Value, part: Value| {
+        let mut info = json!({"id": id, "role": role});
+        info.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"info": info, "parts": [part]})
+    };
+    let mut messages = vec![
+        said("u0", "user", json!({}), json!({"type": "text", "text": "first"})),
+        said("u1", "user", json!({}), json!({"type": "compaction", "auto": true})),
+        said(
+            "a1",
+            "assistant",
+            json!({"parentID": "u1", "summary": true, "finish": "stop"}),
+            json!({"type": "text", "text": "so far"}),
+        ),
+    ];
+    for turn in 2..12 {
+        let (user, answer) = (format!("u{turn}"), format!("a{turn}"));
+        messages.push(said(&user, "user", json!({}), json!({"type": "text", "text": "more"})));
+        messages.push(said(&answer, "assistant", json!({}), json!({"type": "text", "text": words})));
+    }
+    let folder = Folder::new();
+    let file = folder.file("opencode.json", json!({"info": {"id": "s"}, "messages": messages}).to_string());
+    let out = folder.path("out.json");
+    run(&["compact", text(&file), "--keep", "40%", "-o", text(&out)]).ok();
+    let left = read(&out);
+    assert!(left.contains("so far") && left.contains("compaction") && left.len() < read(&file).len());
+}
