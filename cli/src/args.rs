@@ -78,6 +78,16 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether it ends only when it is interrupted, or when its standard input ends.
+    pub(crate) const fn is_endless(&self) -> bool {
+        match self {
+            #[cfg(feature = "mcp")]
+            Self::Mcp(_) => true,
+            Self::Show(args) => args.follow,
+            _ => false,
+        }
+    }
+
     /// What is to be taken out of texts.
     pub(crate) const fn redact(&self) -> Option<&RedactArgs> {
         match self {

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::io;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process;
 
 use epitome::core::{Budget, BudgetError, Contributor, Infeasible, PlanError};
 use epitome::std::history::{HistoryError, StoreError, StoreErrorKind};
@@ -27,6 +27,30 @@ pub(crate) mod code {
     pub(crate) const IO: u8 = 4;
     /// What was to be written reads back as something else than the plan.
     pub(crate) const UNFAITHFUL: u8 = 5;
+}
+
+/// How the program ends: 0, or a number of [`code`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ExitCode(u8);
+
+impl ExitCode {
+    pub(crate) const SUCCESS: Self = Self(0);
+
+    pub(crate) const fn as_u8(self) -> u8 {
+        self.0
+    }
+}
+
+impl From<u8> for ExitCode {
+    fn from(code: u8) -> Self {
+        Self(code)
+    }
+}
+
+impl From<ExitCode> for process::ExitCode {
+    fn from(code: ExitCode) -> Self {
+        code.0.into()
+    }
 }
 
 /// Why the program ends: an exit code, and a line for the user.

@@ -8,7 +8,10 @@ use std::sync::{Mutex, PoisonError};
 
 use tempfile::NamedTempFile;
 
+use crate::args::InputArgs;
+use crate::console::{self, Err as Stderr, Out};
 use crate::failure::{Failure, Result};
+use crate::transcript::Input;
 use crate::visible::Printable;
 
 /// The half-written file, if there is one.
@@ -23,6 +26,7 @@ const INTERRUPTED: i32 = 130;
 /// Makes an interrupt (Ctrl-C, a hang-up, a request to end) remove the half-written file, and say what is to be said.
 pub(crate) fn end_well_on_interrupt() {
     // Where no handler can be set, an interrupt leaves a file with a temporary name; the output is whole all the same.
+    #[cfg(not(target_family = "wasm"))]
     let _ = ctrlc::set_handler(|| {
         // Held until the end: nobody makes another half file, or reports that this one is gone.
         let half = HALF_FILE.lock();
@@ -52,7 +56,7 @@ pub(crate) enum Audience {
 /// Says a report, or a part of one, on standard output, and ends its line. That nobody reads all of it is no failure:
 /// what the program did, and its exit code, are the same.
 pub(crate) fn say(text: impl Into<Printable>) -> Result<Audience> {
-    let mut out = io::stdout().lock();
+    let mut out = Out;
     match out
         .write_all(text.into().as_str().as_bytes())
         .and_then(|()| out.write_all(b"\n"))
@@ -68,7 +72,7 @@ pub(crate) fn say(text: impl Into<Printable>) -> Result<Audience> {
 pub(crate) fn tell(text: impl Into<Printable>) {
     let text = text.into();
     // Nobody may be listening; exit codes say what matters.
-    let _ = writeln!(io::stderr().lock(), "{}", text.as_str().trim_end_matches('\n'));
+    let _ = writeln!(Stderr, "{}", text.as_str().trim_end_matches('\n'));
 }
 
 /// Writes `path`, or standard output for `-`: beside it first, renamed when it is complete. Until then, whatever goes
@@ -79,7 +83,7 @@ pub(crate) fn write_private(
 ) -> Result<()> {
     match Target::of(path)? {
         Target::Stdout => {
-            let mut out = BufWriter::new(io::stdout());
+            let mut out = BufWriter::new(Out);
             content(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
         }
         Target::Device => {
@@ -103,8 +107,16 @@ pub(crate) struct Draft {
     /// What the user called it.
     path: PathBuf,
     target: Target,
-    half: NamedTempFile,
+    half: Half,
     mark: Mark,
+}
+
+/// The content of a draft until it is published.
+#[derive(Debug)]
+enum Half {
+    File(NamedTempFile),
+    /// For a caller in the same process.
+    Memory(Vec<u8>),
 }
 
 /// Where a draft goes.
@@ -156,8 +168,11 @@ impl Draft {
 
     fn at(path: &Path, target: Target, mode: u32) -> Result<Self> {
         let half = match &target {
-            Target::File(place, _) => create(folder(place), mode),
-            Target::Device | Target::Stdout | Target::Nowhere => create(&env::temp_dir(), PRIVATE),
+            Target::File(place, _) => create(folder(place), mode).map(Half::File),
+            Target::Stdout | Target::Nowhere if console::is_in_memory() => Ok(Half::Memory(Vec::new())),
+            Target::Device | Target::Stdout | Target::Nowhere => {
+                create(&env::temp_dir(), PRIVATE).map(Half::File)
+            }
         };
         let half = half.map_err(|error| Failure::io(path, &error))?;
         Ok(Self { path: path.to_owned(), target, half, mark: Mark })
@@ -168,28 +183,45 @@ impl Draft {
         mut self,
         content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
     ) -> Result<Self> {
-        let mut out = BufWriter::with_capacity(1 << 20, self.half.as_file_mut());
-        let filled = content(&mut out).and_then(|()| out.flush());
-        drop(out);
+        let filled = match &mut self.half {
+            Half::File(file) => {
+                let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
+                content(&mut out).and_then(|()| out.flush())
+            }
+            Half::Memory(bytes) => content(bytes),
+        };
         match filled {
             Ok(()) => Ok(self),
             Err(error) => Err(Failure::io(&self.path, &error)),
         }
     }
 
-    /// Where the content is, until it is published.
-    pub(crate) fn half(&self) -> &Path {
-        self.half.path()
+    /// Reads the content as the input `reader` asks for.
+    pub(crate) fn open(&self, reader: &InputArgs) -> Result<Input> {
+        match &self.half {
+            Half::File(half) => Input::open(&InputArgs { file: half.path().to_owned(), ..reader.clone() }),
+            Half::Memory(bytes) => Input::from_bytes(self.path.clone(), bytes.clone(), reader),
+        }
+    }
+
+    /// `message` without the name of the temporary file, which means nothing to anybody.
+    pub(crate) fn without_name(&self, message: &str) -> String {
+        match &self.half {
+            Half::File(half) => message.replace(&*half.path().to_string_lossy(), "what was written"),
+            Half::Memory(_) => message.to_owned(),
+        }
     }
 
     /// Gives the path its content.
     pub(crate) fn publish(self) -> Result<()> {
         let Self { path, target, half, mark: _mark } = self;
-        let done = match target {
-            Target::File(place, permissions) => replace(half, &place, permissions),
-            Target::Device => device(&path).and_then(|mut out| copy(half, &mut out)),
-            Target::Stdout => return copy(half, &mut io::stdout()).map_err(|error| Failure::stdout(&error)),
-            Target::Nowhere => Ok(()),
+        let done = match (target, half) {
+            (Target::File(place, permissions), Half::File(half)) => replace(half, &place, permissions),
+            (Target::Nowhere, _) => Ok(()),
+            (Target::Device, half) => device(&path).and_then(|mut out| half.copy(&mut out)),
+            (Target::Stdout | Target::File(..), half) => {
+                return half.copy(&mut Out).map_err(|error| Failure::stdout(&error));
+            }
         };
         done.map_err(|error| Failure::io(&path, &error))
     }
@@ -209,10 +241,14 @@ fn device(path: &Path) -> io::Result<File> {
     fs::OpenOptions::new().write(true).open(path)
 }
 
-fn copy(half: NamedTempFile, out: &mut dyn Write) -> io::Result<()> {
-    let mut from = half.reopen()?;
-    io::copy(&mut from, out)?;
-    out.flush()
+impl Half {
+    fn copy(self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::File(half) => io::copy(&mut half.reopen()?, out).map(|_| ())?,
+            Self::Memory(bytes) => out.write_all(&bytes)?,
+        }
+        out.flush()
+    }
 }
 
 fn replace(half: NamedTempFile, path: &Path, permissions: Option<Permissions>) -> io::Result<()> {

@@ -1,10 +1,11 @@
 //! A progress bar for inputs that take a while.
 
 use core::time::Duration;
-use std::io::IsTerminal as _;
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::console::is_err_terminal;
 
 /// Shown on standard error, only on a terminal, and only once the work has taken [`QUIET`].
 pub(crate) struct Progress {
@@ -13,7 +14,8 @@ pub(crate) struct Progress {
     total: u64,
     done: u64,
     steps: u32,
-    started: Instant,
+    /// `None` where nobody sees a bar.
+    started: Option<Instant>,
     bar: Option<ProgressBar>,
 }
 
@@ -26,7 +28,15 @@ impl Progress {
     /// Progress of `what`, up to `total` bytes.
     pub(crate) fn new(what: &'static str, total: u64) -> Self {
         let template = "{msg} {wide_bar} {bytes}/{total_bytes} {eta}";
-        Self { what, template, total, done: 0, steps: 0, started: Instant::now(), bar: None }
+        Self {
+            what,
+            template,
+            total,
+            done: 0,
+            steps: 0,
+            started: is_err_terminal().then(Instant::now),
+            bar: None,
+        }
     }
 
     /// Progress of `what`, up to `total` messages.
@@ -52,7 +62,7 @@ impl Progress {
     }
 
     fn show(&mut self) {
-        if self.bar.is_none() && self.started.elapsed() > QUIET && std::io::stderr().is_terminal() {
+        if self.bar.is_none() && self.started.is_some_and(|started| started.elapsed() > QUIET) {
             let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::stderr());
             if let Ok(style) = ProgressStyle::with_template(self.template) {
                 bar.set_style(style);

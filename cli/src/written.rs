@@ -12,7 +12,7 @@ use epitome::std::wire::gemini::is_assigned_id;
 use crate::args::{From, InputArgs};
 use crate::failure::{Failure, Result, code};
 use crate::output::Draft;
-use crate::transcript::{Input, Transcript};
+use crate::transcript::Transcript;
 
 /// What a conversation says: a digest for each part of its messages. How parts are distributed over messages is the format's
 /// own: some join what others part.
@@ -136,22 +136,17 @@ fn add(part: PartView<'_>, exactness: Exactness, ids: &mut AssignedIds, digest: 
 impl Expected {
     /// Reads the draft of `path` again, and refuses one that says something else.
     pub(crate) fn check(&self, draft: &Draft, path: &Path) -> Result<()> {
-        let reader = InputArgs { file: draft.half().to_owned(), ..self.reader.clone() };
-        let why = match self.read(&reader) {
+        let why = match self.read(draft) {
             Ok(read) => match self.difference(&read) {
-                None => self.more_breaches(&reader)?,
+                None => self.more_breaches(draft)?,
                 why => why,
             },
             Err(failure) => {
-                let half = draft.half().display().to_string();
-                Some(format!(
-                    "it cannot be read again ({})",
-                    failure.message().replace(&half, "what was written")
-                ))
+                Some(format!("it cannot be read again ({})", draft.without_name(failure.message())))
             }
         };
         let Some(why) = why else { return Ok(()) };
-        let advice = match reader.from {
+        let advice = match self.reader.from {
             From(None) => "name its format with --from FORMAT, or write another one with --to FORMAT",
             From(Some(_)) => "write another format with --to FORMAT",
         };
@@ -161,11 +156,11 @@ impl Expected {
     }
 
     /// Whether more rules are broken than the plan breaks: a format may part again what a repair has joined.
-    fn more_breaches(&self, reader: &InputArgs) -> Result<Option<String>> {
+    fn more_breaches(&self, draft: &Draft) -> Result<Option<String>> {
         let Some((profile, planned)) = self.rules else { return Ok(None) };
-        let input = Input::open(reader)?;
+        let input = draft.open(&self.reader)?;
         let mut breaches = 0;
-        for transcript in &mut input.transcripts(reader)? {
+        for transcript in &mut input.transcripts(&self.reader)? {
             let mut validator = Validator::<OpenCallTree>::new(profile);
             transcript.for_each(|message| {
                 let pushed = validator.push(message, &mut |_| breaches += 1);
@@ -180,9 +175,9 @@ impl Expected {
         }))
     }
 
-    fn read(&self, reader: &InputArgs) -> Result<Vec<Said>> {
-        let input = Input::open(reader)?;
-        let mut transcripts = input.transcripts(reader)?;
+    fn read(&self, draft: &Draft) -> Result<Vec<Said>> {
+        let input = draft.open(&self.reader)?;
+        let mut transcripts = input.transcripts(&self.reader)?;
         transcripts.iter_mut().map(|transcript| Said::of(transcript, self.exactness)).collect()
     }
 

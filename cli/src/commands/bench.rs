@@ -6,13 +6,12 @@ mod stages;
 mod text;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use epitome::core::{Basis, Profile, TokenCounter};
 use serde::Serialize;
 
 use crate::args::{BenchArgs, InputArgs};
-use crate::failure::{Failure, Result, code};
+use crate::failure::{ExitCode, Failure, Result, code};
 use crate::model;
 use crate::output;
 use crate::scan::ESTIMATE;

@@ -7,7 +7,6 @@ mod why;
 mod write;
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use epitome::core::{Index, Plan, Planner, Profile, StandIn, TokenCounter, Tokens};
 use epitome::std::history::{Notes, fill_with, part_text};
@@ -17,7 +16,7 @@ use serde::Serialize;
 
 use crate::args::{BudgetArgs, CompactArgs};
 use crate::budget::Asked;
-use crate::failure::{Failure, Result, code};
+use crate::failure::{ExitCode, Failure, Result, code};
 use crate::filled::Filled;
 use crate::model;
 use crate::output;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::process::ExitCode;
 
 use epitome::std::message::Message;
 use epitome::std::wire::{Converted, Format, Loss, LossKind, convert};
@@ -11,7 +10,7 @@ use serde::Serialize;
 
 use crate::amount::counted;
 use crate::args::{ConvertArgs, InputArgs, RedactArgs};
-use crate::failure::{Failure, Result};
+use crate::failure::{ExitCode, Failure, Result};
 use crate::output::{self, Draft};
 use crate::redact::{Found, Redactor};
 use crate::transcript::{Input, Transcript};

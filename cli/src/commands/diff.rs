@@ -5,7 +5,6 @@ use core::hash::{Hash as _, Hasher as _};
 use core::ops::Range;
 use std::collections::HashMap;
 use std::hash::DefaultHasher;
-use std::process::ExitCode;
 
 use epitome::core::message::{MessageView, PartView, Parts, Role};
 use epitome::core::{ClassEstimator, count_message};
@@ -13,7 +12,7 @@ use serde::Serialize;
 
 use crate::amount::{counted, grouped};
 use crate::args::{DiffArgs, InputArgs};
-use crate::failure::{Failure, Result, code};
+use crate::failure::{ExitCode, Failure, Result, code};
 use crate::output;
 use crate::transcript::Input;
 use crate::visible::{line, without_base64};

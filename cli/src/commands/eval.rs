@@ -24,7 +24,6 @@ mod words;
 
 use core::time::Duration;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use epitome::core::TokenCounter;
@@ -33,7 +32,7 @@ use serde::Serialize;
 
 use crate::amount::Percent;
 use crate::args::{EvalArgs, InputArgs};
-use crate::failure::{Failure, Result, code};
+use crate::failure::{ExitCode, Failure, Result, code};
 use crate::model;
 use crate::output;
 use crate::strategy::Strategies;

@@ -1,12 +1,10 @@
 //! `epitome handoff`: a document with which a new session goes on.
 
-use std::process::ExitCode;
-
 use epitome::core::Tokens;
 use epitome::std::message::Message;
 
 use crate::args::HandoffArgs;
-use crate::failure::{Failure, Result};
+use crate::failure::{ExitCode, Failure, Result};
 use crate::redact::Redactor;
 use crate::scan::ESTIMATE;
 use crate::transcript::Input;

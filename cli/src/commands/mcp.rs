@@ -5,7 +5,6 @@
 
 use core::num::NonZeroUsize;
 use std::io::IsTerminal as _;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser as _;
@@ -23,7 +22,7 @@ use tokio::task::spawn_blocking;
 use super::{compact, search, session, sessions, stats};
 use crate::archive::Archive;
 use crate::args::{Args, Command, McpArgs, RedactArgs, ScopeArgs, SessionCommand, SessionsArgs};
-use crate::failure::{Failure, Result, code};
+use crate::failure::{ExitCode, Failure, Result, code};
 use crate::output;
 use crate::redact::Redactor;
 use crate::visible::lines;

@@ -5,7 +5,6 @@ use core::time::Duration;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::RandomState;
-use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 
 use epitome::core::message::Role;
@@ -18,7 +17,7 @@ use serde::Serialize;
 use crate::amount::counted;
 use crate::archive::{Archive, More, Session};
 use crate::args::{Numbers, SearchArgs};
-use crate::failure::{Failure, Result, code};
+use crate::failure::{ExitCode, Failure, Result, code};
 use crate::output;
 use crate::progress::Progress;
 use crate::redact::Redactor;

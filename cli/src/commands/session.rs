@@ -18,10 +18,8 @@ mod show;
 pub(crate) mod store;
 mod undo;
 
-use std::process::ExitCode;
-
 use crate::args::{SessionArgs, SessionCommand};
-use crate::failure::Result;
+use crate::failure::{ExitCode, Result};
 use crate::output;
 use crate::visible::Printable;
 

@@ -2,7 +2,6 @@
 
 use core::error::Error;
 use std::io::BufReader;
-use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use epitome::std::wire::document::utf8;
@@ -11,7 +10,7 @@ use serde::Serialize;
 
 use crate::amount::{counted, grouped};
 use crate::args::SessionsArgs;
-use crate::failure::{Failure, Result, code};
+use crate::failure::{ExitCode, Failure, Result, code};
 use crate::output;
 use crate::sessions::{
     self, BUFFER_BYTES, Found, Home, LINE_BYTES_MAX, Project, WHOLE_BYTES_MAX, Wanted, find, nothing,

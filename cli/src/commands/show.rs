@@ -5,14 +5,13 @@ mod follow;
 mod message;
 
 use std::io;
-use std::process::ExitCode;
 
 use epitome::core::count_message;
 use epitome::std::wire::ToolCompaction;
 
 use crate::amount::{counted, grouped};
 use crate::args::ShowArgs;
-use crate::failure::{Failure, Result, code};
+use crate::failure::{ExitCode, Failure, Result, code};
 use crate::output::{self, Audience};
 use crate::redact::Redactor;
 use crate::report::place_of;

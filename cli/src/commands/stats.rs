@@ -5,8 +5,6 @@ mod compacted;
 mod compare;
 mod session;
 
-use std::process::ExitCode;
-
 use epitome::core::message::{MessageView as _, PartView, Role};
 use epitome::core::{Basis, TokenCounter, Tokens, count_message, measure_each};
 use epitome::std::models::Prices;
@@ -14,7 +12,7 @@ use serde::Serialize;
 
 use crate::amount::{counted, grouped};
 use crate::args::StatsArgs;
-use crate::failure::{Failure, Result, code};
+use crate::failure::{ExitCode, Failure, Result, code};
 use crate::model;
 use crate::output;
 use crate::report::{place_of, share};

@@ -1,13 +1,11 @@
 //! `epitome validate`: would a provider accept this transcript?
 
-use std::process::ExitCode;
-
 use epitome::core::{OpenCallTree, Profile, Validator, Violation};
 use serde::Serialize;
 
 use crate::amount::{counted, grouped};
 use crate::args::ValidateArgs;
-use crate::failure::{Failure, Result, code};
+use crate::failure::{ExitCode, Failure, Result, code};
 use crate::output;
 use crate::report::place_of;
 use crate::silent::Silent;

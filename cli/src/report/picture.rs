@@ -1,8 +1,7 @@
 //! A conversation in one line: a cell for each group, or for a run of them.
 
-use std::io::{IsTerminal as _, stdout};
-
 use super::GroupDetail;
+use crate::console::is_out_terminal;
 
 /// How to draw.
 #[derive(Debug, Clone, Copy)]
@@ -17,8 +16,8 @@ const WIDTH: usize = 72;
 impl Picture {
     /// In colour on a terminal, unless `NO_COLOR` is set; else in plain characters.
     pub(crate) fn for_stdout() -> Self {
-        let colour = stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
-        let width = if stdout().is_terminal() { console::Term::stdout().size().1 } else { 0 };
+        let colour = is_out_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+        let width = if is_out_terminal() { console::Term::stdout().size().1 } else { 0 };
         Self {
             colour,
             width: if width == 0 { WIDTH } else { usize::from(width).clamp(20, 160).saturating_sub(2) },

@@ -61,7 +61,11 @@ pub(super) fn read_whole(file: &mut File, size: u64, path: &Path) -> Result<Vec<
 }
 
 /// All that `reader` gives, if that is not too much to be held.
-pub(super) fn fill(reader: &mut impl io::Read, mut bytes: Vec<u8>, path: &Path) -> Result<Vec<u8>> {
+pub(super) fn fill(
+    reader: &mut (impl io::Read + ?Sized),
+    mut bytes: Vec<u8>,
+    path: &Path,
+) -> Result<Vec<u8>> {
     match reader.take(WHOLE_BYTES_MAX + 1).read_to_end(&mut bytes) {
         Ok(_) if bytes.len() as u64 > WHOLE_BYTES_MAX => Err(too_large(path, bytes.len() as u64)),
         Ok(_) => Ok(bytes),

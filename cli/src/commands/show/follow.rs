@@ -11,7 +11,6 @@ use std::fs;
 use std::hash::DefaultHasher;
 use std::io;
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
 use epitome::std::wire::document::{self, looks_like_jsonl};
@@ -19,7 +18,7 @@ use epitome::std::wire::document::{self, looks_like_jsonl};
 use super::{Numbers, Screen, compaction};
 use crate::amount::counted;
 use crate::args::{InputArgs, ShowArgs};
-use crate::failure::{Failure, Result, code};
+use crate::failure::{ExitCode, Failure, Result, code};
 use crate::output;
 use crate::output::Audience;
 use crate::transcript::Input;

@@ -3,15 +3,13 @@
 mod tool;
 mod turn;
 
-use std::process::ExitCode;
-
 use epitome::core::TokenCounter;
 use serde::Serialize;
 
 use super::session::Session;
 use super::{REFERENCE, compare};
 use crate::args::{By, StatsArgs};
-use crate::failure::{Failure, Result, code};
+use crate::failure::{ExitCode, Failure, Result, code};
 use crate::model;
 use crate::output;
 use crate::report::place_of;

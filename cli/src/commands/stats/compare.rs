@@ -1,7 +1,5 @@
 //! `epitome stats --tokenizer all`: what every counter makes of a transcript, and how far it is off.
 
-use std::process::ExitCode;
-
 use epitome::core::{
     Basis, Budget, Head, Ledger, ModelKey, Revision, Stamp, TokenCounter, Tokens, Usage, measure_message,
 };
@@ -12,7 +10,7 @@ use serde::Serialize;
 use super::REFERENCE;
 use crate::amount::{counted, grouped};
 use crate::args::StatsArgs;
-use crate::failure::{Failure, Result, code};
+use crate::failure::{ExitCode, Failure, Result, code};
 use crate::model;
 use crate::output;
 use crate::report::place_of;

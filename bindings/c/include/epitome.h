@@ -1,0 +1,86 @@
+/* The commands of Epitome as a C library. Made from the documentation in src/lib.rs: EPITOME_BLESS=1 cargo test -p epitome-c
+ * writes it anew. */
+
+#ifndef EPITOME_H
+#define EPITOME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// A null pointer where the documentation asks for another, a size of more than `SIZE_MAX / 2`, or an argument that is no UTF-8.
+// Nothing was done.
+#define EPITOME_BAD_ARGUMENT -1
+
+// A fault of the library. No file was changed by half, and other calls are not affected.
+#define EPITOME_FAULT -2
+
+// The results of a call. The texts belong to the library until `epitome_answer_free` takes them back.
+typedef struct epitome_answer {
+    // The standard output of the command: `output_len` bytes, and a zero byte that is not counted. Never null after a call.
+    uint8_t *output;
+    // The number of bytes of `output`.
+    size_t output_len;
+    // The standard error of the command, a UTF-8 text: warnings and, where the call failed, the reason. As `output`.
+    uint8_t *told;
+    // The number of bytes of `told`.
+    size_t told_len;
+} epitome_answer;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Runs a command of the program `epitome`, with a text in memory as its standard input.
+//
+// `arguments` are `argument_count` texts in UTF-8, each ended by a zero byte, without the name of the program, for example
+// `compact`, `-`, `--keep`, `30%`, `-o`, `-`. The file `-` is `input`, of `input_len` bytes (it may be null if that is 0), and
+// `-o -` is `answer->output`. `epitome_call` with `--help` lists the commands. `mcp` and `show --follow` are refused.
+//
+// Returns the exit code of the program: 0 done, 1 violations or nothing found, 2 wrong input or arguments, 3 the protected messages
+// do not fit the window, 4 a file or a store failed, 5 the result reads back as something else; or one of the negative codes above.
+// `*answer` is written in each case but that of a null `answer`; what it held before is not freed. Give it to
+// `epitome_answer_free`.
+//
+// Any number of threads may call at the same time. A call cannot be cancelled. It reads no pointer after it has returned.
+//
+// Conditions:
+//
+// The pointers point to as much memory as is said, which nobody writes during the call. `answer` points to an `epitome_answer`,
+// whose fields need not be initialized.
+int32_t epitome_call(const char *const *arguments,
+                     size_t argument_count,
+                     const uint8_t *input,
+                     size_t input_len,
+                     struct epitome_answer *answer);
+
+// Frees the texts of an answer, and sets its fields to null and 0. A null pointer, and an answer that was freed, are no error.
+//
+// Conditions:
+//
+// `answer` is null, or points to an answer of `epitome_call` that nobody else reads or frees at the same time, and whose fields are
+// as the library has written them.
+void epitome_answer_free(struct epitome_answer *answer);
+
+// The version of the library, like `0.1.0`: a text that is never freed.
+const char *epitome_version(void);
+
+#if defined(__wasm__)
+// Memory of a host that cannot allocate in that of the library, as JavaScript beside WebAssembly: `len` bytes of zero, or null if
+// there is no room. `epitome_memory_free` takes it back.
+uint8_t *epitome_memory(size_t len);
+#endif
+
+#if defined(__wasm__)
+// Frees what `epitome_memory` gave for the same `len`.
+//
+// Conditions:
+//
+// `memory` came from `epitome_memory(len)` and was not freed.
+void epitome_memory_free(uint8_t *memory, size_t len);
+#endif
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* EPITOME_H */

@@ -1,0 +1,196 @@
+//! The commands of Epitome as a C library: a transcript in memory, its compacted form in memory.
+//!
+//! [`epitome_call`] is the whole of it: it takes the arguments of the program `epitome` and the text of a transcript, and gives
+//! back what the program would print. The packages for Python and for WebAssembly load this library. The header
+//! `include/epitome.h` is made from this documentation.
+
+use core::ffi::{CStr, c_char};
+use core::ptr;
+use core::slice;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A null pointer where the documentation asks for another, a size of more than `SIZE_MAX / 2`, or an argument that is no UTF-8.
+/// Nothing was done.
+pub const EPITOME_BAD_ARGUMENT: i32 = -1;
+
+/// A fault of the library. No file was changed by half, and other calls are not affected.
+pub const EPITOME_FAULT: i32 = -2;
+
+/// The results of a call. The texts belong to the library until `epitome_answer_free` takes them back.
+#[repr(C)]
+#[derive(Debug)]
+pub struct epitome_answer {
+    /// The standard output of the command: `output_len` bytes, and a zero byte that is not counted. Never null after a call.
+    pub output: *mut u8,
+    /// The number of bytes of `output`.
+    pub output_len: usize,
+    /// The standard error of the command, a UTF-8 text: warnings and, where the call failed, the reason. As `output`.
+    pub told: *mut u8,
+    /// The number of bytes of `told`.
+    pub told_len: usize,
+}
+
+impl epitome_answer {
+    const EMPTY: Self = Self { output: ptr::null_mut(), output_len: 0, told: ptr::null_mut(), told_len: 0 };
+
+    fn new(output: Vec<u8>, told: Vec<u8>) -> Self {
+        let (output, output_len) = leak(output);
+        let (told, told_len) = leak(told);
+        Self { output, output_len, told, told_len }
+    }
+}
+
+/// Runs a command of the program `epitome`, with a text in memory as its standard input.
+///
+/// `arguments` are `argument_count` texts in UTF-8, each ended by a zero byte, without the name of the program, for example
+/// `compact`, `-`, `--keep`, `30%`, `-o`, `-`. The file `-` is `input`, of `input_len` bytes (it may be null if that is 0), and
+/// `-o -` is `answer->output`. `epitome_call` with `--help` lists the commands. `mcp` and `show --follow` are refused.
+///
+/// Returns the exit code of the program: 0 done, 1 violations or nothing found, 2 wrong input or arguments, 3 the protected messages
+/// do not fit the window, 4 a file or a store failed, 5 the result reads back as something else; or one of the negative codes above.
+/// `*answer` is written in each case but that of a null `answer`; what it held before is not freed. Give it to
+/// `epitome_answer_free`.
+///
+/// Any number of threads may call at the same time. A call cannot be cancelled. It reads no pointer after it has returned.
+///
+/// # Safety
+///
+/// The pointers point to as much memory as is said, which nobody writes during the call. `answer` points to an `epitome_answer`,
+/// whose fields need not be initialized.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epitome_call(
+    arguments: *const *const c_char,
+    argument_count: usize,
+    input: *const u8,
+    input_len: usize,
+    answer: *mut epitome_answer,
+) -> i32 {
+    if answer.is_null() {
+        return EPITOME_BAD_ARGUMENT;
+    }
+    // SAFETY: it is not null, and the caller has seen to the rest.
+    unsafe { answer.write(epitome_answer::EMPTY) };
+    // SAFETY: as the caller has promised of `arguments` and `input`.
+    let read = unsafe { texts(arguments, argument_count) }
+        // SAFETY: the same.
+        .and_then(|arguments| unsafe { bytes(input, input_len, "input") }.map(|input| (arguments, input)));
+    let (code, output, told) = match read {
+        Ok((arguments, input)) => {
+            let call = || epitome_cli::call(arguments, input);
+            match catch_unwind(AssertUnwindSafe(call)) {
+                Ok(done) => (i32::from(done.exit_code), done.output, done.told),
+                Err(_) => (EPITOME_FAULT, Vec::new(), b"epitome: a fault of the library\n".to_vec()),
+            }
+        }
+        Err(why) => (EPITOME_BAD_ARGUMENT, Vec::new(), format!("epitome_call: {why}\n").into_bytes()),
+    };
+    // SAFETY: as above.
+    unsafe { answer.write(epitome_answer::new(output, told)) };
+    code
+}
+
+/// Frees the texts of an answer, and sets its fields to null and 0. A null pointer, and an answer that was freed, are no error.
+///
+/// # Safety
+///
+/// `answer` is null, or points to an answer of `epitome_call` that nobody else reads or frees at the same time, and whose fields are
+/// as the library has written them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epitome_answer_free(answer: *mut epitome_answer) {
+    if answer.is_null() {
+        return;
+    }
+    // SAFETY: it is not null, and the caller has seen to the rest.
+    let epitome_answer { output, output_len, told, told_len } =
+        unsafe { answer.replace(epitome_answer::EMPTY) };
+    for (text, len) in [(output, output_len), (told, told_len)] {
+        if !text.is_null() {
+            // SAFETY: `leak` made it of a slice of this length and one byte more.
+            drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(text, len + 1)) });
+        }
+    }
+}
+
+/// The version of the library, like `0.1.0`: a text that is never freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn epitome_version() -> *const c_char {
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => c"",
+        };
+    VERSION.as_ptr()
+}
+
+/// Memory of a host that cannot allocate in that of the library, as JavaScript beside WebAssembly: `len` bytes of zero, or null if
+/// there is no room. `epitome_memory_free` takes it back.
+#[cfg(target_family = "wasm")]
+#[unsafe(no_mangle)]
+pub extern "C" fn epitome_memory(len: usize) -> *mut u8 {
+    let mut memory = Vec::new();
+    match memory.try_reserve_exact(len.saturating_add(1)) {
+        Ok(()) => {
+            memory.resize(len, 0);
+            leak(memory).0
+        }
+        Err(_) => ptr::null_mut(),
+    }
+}
+
+/// Frees what `epitome_memory` gave for the same `len`.
+///
+/// # Safety
+///
+/// `memory` came from `epitome_memory(len)` and was not freed.
+#[cfg(target_family = "wasm")]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epitome_memory_free(memory: *mut u8, len: usize) {
+    let mut answer = epitome_answer { output: memory, output_len: len, ..epitome_answer::EMPTY };
+    // SAFETY: it is as `leak` made it, and the caller has seen to the rest.
+    unsafe { epitome_answer_free(&raw mut answer) }
+}
+
+/// Gives up `bytes` with a zero byte behind them, which the length does not count.
+fn leak(mut bytes: Vec<u8>) -> (*mut u8, usize) {
+    let len = bytes.len();
+    bytes.push(0);
+    (Box::into_raw(bytes.into_boxed_slice()).cast(), len)
+}
+
+/// # Safety
+///
+/// `start` is null or points to `count` pointers, each of which is null or points to a text that ends with a zero byte.
+unsafe fn texts(start: *const *const c_char, count: usize) -> Result<Vec<String>, String> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let is_room =
+        count.checked_mul(size_of::<*const c_char>()).is_some_and(|bytes| isize::try_from(bytes).is_ok());
+    if start.is_null() || !is_room {
+        return Err(format!("arguments is null or too long for {count} arguments"));
+    }
+    // SAFETY: as the caller has promised; it is not null, and its size is no more than a slice may have.
+    let pointers = unsafe { slice::from_raw_parts(start, count) };
+    let texts = pointers.iter().enumerate().map(|(at, pointer)| {
+        if pointer.is_null() {
+            return Err(format!("argument {at} is null"));
+        }
+        // SAFETY: as the caller has promised, and it is not null.
+        let text = unsafe { CStr::from_ptr(*pointer) }.to_str();
+        text.map(str::to_owned).map_err(|_| format!("argument {at} is not UTF-8"))
+    });
+    texts.collect()
+}
+
+/// # Safety
+///
+/// `start` is null or points to `len` bytes.
+unsafe fn bytes(start: *const u8, len: usize, what: &str) -> Result<Vec<u8>, String> {
+    match (start.is_null(), isize::try_from(len)) {
+        (_, Ok(0)) => Ok(Vec::new()),
+        // SAFETY: as the caller has promised; it is not null, and its size is no more than a slice may have.
+        (false, Ok(_)) => Ok(unsafe { slice::from_raw_parts(start, len) }.to_vec()),
+        (true, _) => Err(format!("{what} is null, and its length {len}")),
+        (false, Err(_)) => Err(format!("{what} has a length of {len}")),
+    }
+}

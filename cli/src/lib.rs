@@ -1,0 +1,128 @@
+//! The program `epitome` as a library: shrink, inspect and store the transcripts of LLM agents.
+//!
+//! [`main`] is the program. [`call`] runs one of its commands within the calling process, on a text in memory: the libraries for
+//! other languages are made from it. A Rust program has more from the crate `epitome`, which has types for messages, budgets,
+//! strategies and stores.
+
+mod amount;
+mod archive;
+mod args;
+mod budget;
+mod commands;
+mod console;
+mod failure;
+mod filled;
+mod model;
+mod output;
+mod pins;
+mod progress;
+mod redact;
+mod redaction;
+mod report;
+mod request;
+mod scan;
+mod sessions;
+mod silent;
+mod strategy;
+mod summarizer;
+mod transcript;
+mod visible;
+mod written;
+
+use std::ffi::OsString;
+use std::process;
+
+use clap::Parser as _;
+
+use args::{Args, Command};
+use console::Out;
+use failure::{ExitCode, Failure, Result};
+
+/// Runs the program with the command line of the process.
+#[must_use]
+pub fn main() -> process::ExitCode {
+    output::end_well_on_interrupt();
+    run(std::env::args_os()).into()
+}
+
+/// The results of a command in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Answer {
+    /// The exit code of the program: 0 done, 1 violations or nothing found, 2 wrong input or arguments, 3 the protected messages do
+    /// not fit the window, 4 a file or a store failed, 5 the result reads back as something else and was not written.
+    pub exit_code: u8,
+    /// Its standard output.
+    pub output: Vec<u8>,
+    /// Its standard error: warnings and, where the exit code is not 0, the reason.
+    pub told: Vec<u8>,
+}
+
+/// Runs the command `arguments` (without the name of the program) with `input` as standard input. The file `-` is that input, and
+/// `-o -` is the output in memory; other files and stores are those of the machine.
+///
+/// The commands that never end by themselves, `mcp` and `show --follow`, are refused with exit code 2.
+///
+/// ```
+/// let request = r#"{"messages": [{"role": "user", "content": "Hello"}]}"#;
+/// let answer = epitome_cli::call(["validate", "-", "--profile", "openai-chat"], request);
+/// assert_eq!((answer.exit_code, &*answer.told), (0, &b""[..]));
+///
+/// let answer = epitome_cli::call(["validate", "-"], "no JSON");
+/// assert_eq!(answer.exit_code, 2);
+/// assert!(answer.told.starts_with(b"epitome: standard input: "));
+/// ```
+pub fn call<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>, input: impl Into<Vec<u8>>) -> Answer {
+    let arguments = core::iter::once("epitome".into()).chain(arguments.into_iter().map(Into::into));
+    let (code, output, told) = console::in_memory(input.into(), || run(arguments));
+    Answer { exit_code: code.as_u8(), output, told }
+}
+
+fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let command = match Args::try_parse_from(arguments) {
+        Ok(args) => args.command,
+        Err(error) => return usage(&error),
+    };
+    done(&command).unwrap_or_else(|failure| match command.redact() {
+        Some(args) => failure.redacted(args).report(),
+        None => failure.report(),
+    })
+}
+
+fn done(command: &Command) -> Result<ExitCode> {
+    if console::is_in_memory() && command.is_endless() {
+        return Err(Failure::input(
+            "this command runs until it is interrupted: start the program `epitome` for it",
+        ));
+    }
+    match command {
+        Command::Compact(args) => commands::compact::run(args),
+        Command::Diff(args) => commands::diff::run(args),
+        Command::Show(args) => commands::show::run(args),
+        Command::Stats(args) => commands::stats::run(args),
+        Command::Bench(args) => commands::bench::run(args),
+        Command::Eval(args) => commands::eval::run(args),
+        Command::Validate(args) => commands::validate::run(args),
+        Command::Convert(args) => commands::convert::run(args),
+        Command::Handoff(args) => commands::handoff::run(args),
+        Command::Sessions(args) => commands::sessions::run(args),
+        Command::Search(args) => commands::search::run(args),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => commands::mcp::run(args),
+        Command::Session(args) => commands::session::run(args),
+    }
+}
+
+/// Says what is wrong with the command line, or the help or version that was asked for.
+fn usage(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        output::tell(error.to_string());
+        return ExitCode::from(failure::code::INPUT);
+    }
+    // Nothing in it comes from elsewhere.
+    let _ = match console::is_out_terminal() {
+        true => error.print(),
+        false => std::io::Write::write_all(&mut Out, error.to_string().as_bytes()),
+    };
+    ExitCode::SUCCESS
+}
