@@ -48,6 +48,7 @@ pub(crate) fn is_out_terminal() -> bool {
 }
 
 /// Whether standard error is a terminal.
+#[cfg(not(target_family = "wasm"))]
 pub(crate) fn is_err_terminal() -> bool {
     !is_in_memory() && io::stderr().is_terminal()
 }

@@ -20,6 +20,7 @@ static HALF_FILE: Mutex<Option<PathBuf>> = Mutex::new(None);
 /// What an interrupt says on standard error.
 static LAST_WORDS: Mutex<String> = Mutex::new(String::new());
 
+#[cfg(not(target_family = "wasm"))]
 /// The exit code of a program that was interrupted, as shells report it.
 const INTERRUPTED: i32 = 130;
 

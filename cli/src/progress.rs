@@ -1,84 +1,11 @@
 //! A progress bar for inputs that take a while.
 
-use core::time::Duration;
-use std::time::Instant;
+#[cfg(target_family = "wasm")]
+mod none;
+#[cfg(not(target_family = "wasm"))]
+mod terminal;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-use crate::console::is_err_terminal;
-
-/// Shown on standard error, only on a terminal, and only once the work has taken [`QUIET`].
-pub(crate) struct Progress {
-    what: &'static str,
-    template: &'static str,
-    total: u64,
-    done: u64,
-    steps: u32,
-    /// `None` where nobody sees a bar.
-    started: Option<Instant>,
-    bar: Option<ProgressBar>,
-}
-
-/// Work that is over sooner needs no bar.
-const QUIET: Duration = Duration::from_secs(1);
-/// The clock is read once in so many steps.
-const STEPS: u32 = 256;
-
-impl Progress {
-    /// Progress of `what`, up to `total` bytes.
-    pub(crate) fn new(what: &'static str, total: u64) -> Self {
-        let template = "{msg} {wide_bar} {bytes}/{total_bytes} {eta}";
-        Self {
-            what,
-            template,
-            total,
-            done: 0,
-            steps: 0,
-            started: is_err_terminal().then(Instant::now),
-            bar: None,
-        }
-    }
-
-    /// Progress of `what`, up to `total` messages.
-    pub(crate) fn of_messages(what: &'static str, total: u64) -> Self {
-        let mut progress = Self::new(what, total);
-        progress.template = "{msg} {wide_bar} {human_pos}/{human_len} messages {eta}";
-        progress
-    }
-
-    /// So many bytes or messages more are done.
-    pub(crate) fn advance(&mut self, more: u64) {
-        self.done = self.done.saturating_add(more);
-        self.steps = self.steps.wrapping_add(1);
-        if self.steps.is_multiple_of(STEPS) {
-            self.show();
-        }
-    }
-
-    /// So many are done in all. Not for every small step: it reads the clock.
-    pub(crate) fn reach(&mut self, done: u64) {
-        self.done = done;
-        self.show();
-    }
-
-    fn show(&mut self) {
-        if self.bar.is_none() && self.started.is_some_and(|started| started.elapsed() > QUIET) {
-            let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template(self.template) {
-                bar.set_style(style);
-            }
-            self.bar = Some(bar.with_message(self.what));
-        }
-        if let Some(bar) = &self.bar {
-            bar.set_position(self.done);
-        }
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
-    }
-}
+#[cfg(target_family = "wasm")]
+pub(crate) use none::{BinaryBytes, DecimalBytes, Progress};
+#[cfg(not(target_family = "wasm"))]
+pub(crate) use terminal::{BinaryBytes, DecimalBytes, Progress};

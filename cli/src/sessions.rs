@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use epitome::std::wire::Format;
-use indicatif::BinaryBytes;
 
 use crate::failure::{Failure, Result};
+use crate::progress::BinaryBytes;
 
 pub(crate) use latest::{LATEST, latest};
 pub(crate) use project::{Project, Wanted};

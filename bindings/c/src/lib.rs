@@ -4,6 +4,9 @@
 //! back what the program would print. The packages for Python and for WebAssembly load this library. The header
 //! `include/epitome.h` is made from this documentation.
 
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+mod wasm;
+
 use core::ffi::{CStr, c_char};
 use core::ptr;
 use core::slice;
@@ -120,34 +123,6 @@ pub extern "C" fn epitome_version() -> *const c_char {
             Err(_) => c"",
         };
     VERSION.as_ptr()
-}
-
-/// Memory of a host that cannot allocate in that of the library, as JavaScript beside WebAssembly: `len` bytes of zero, or null if
-/// there is no room. `epitome_memory_free` takes it back.
-#[cfg(target_family = "wasm")]
-#[unsafe(no_mangle)]
-pub extern "C" fn epitome_memory(len: usize) -> *mut u8 {
-    let mut memory = Vec::new();
-    match memory.try_reserve_exact(len.saturating_add(1)) {
-        Ok(()) => {
-            memory.resize(len, 0);
-            leak(memory).0
-        }
-        Err(_) => ptr::null_mut(),
-    }
-}
-
-/// Frees what `epitome_memory` gave for the same `len`.
-///
-/// # Safety
-///
-/// `memory` came from `epitome_memory(len)` and was not freed.
-#[cfg(target_family = "wasm")]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn epitome_memory_free(memory: *mut u8, len: usize) {
-    let mut answer = epitome_answer { output: memory, output_len: len, ..epitome_answer::EMPTY };
-    // SAFETY: it is as `leak` made it, and the caller has seen to the rest.
-    unsafe { epitome_answer_free(&raw mut answer) }
 }
 
 /// Gives up `bytes` with a zero byte behind them, which the length does not count.

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use epitome::std::wire::document::{self, LineKind};
 use epitome::std::wire::{self, Format, Outline, WireErrorKind};
-use indicatif::{BinaryBytes, DecimalBytes};
 
 use crate::args::InputArgs;
 use crate::failure::{Failure, Result, code};
+use crate::progress::{BinaryBytes, DecimalBytes};
 
 /// The beginning of a file, up to what is no UTF-8.
 pub(super) fn read(file: &mut File, path: &Path) -> Result<String> {

@@ -1,0 +1,172 @@
+/** The commands of Epitome over texts in memory. See index.d.ts for the documentation of each function. */
+
+const FAULT = -2;
+
+/** An error of a command. `code` is the exit code of the program `epitome`. */
+export class EpitomeError extends Error {
+  constructor(code, message) {
+    super(message);
+    this.name = "EpitomeError";
+    this.code = code;
+  }
+}
+
+/** Loads the library: from `source`, or the file `epitome.wasm` beside this module. */
+export async function load(source) {
+  return new Epitome(await compile(source));
+}
+
+async function compile(source) {
+  if (source instanceof WebAssembly.Module) return source;
+  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return WebAssembly.compile(source);
+  const place = source ?? new URL("./epitome.wasm", import.meta.url);
+  if (String(place).startsWith("file:")) {
+    const { readFile } = await import("node:fs/promises");
+    return WebAssembly.compile(await readFile(new URL(place)));
+  }
+  const response = await (place instanceof Promise || place instanceof Response ? place : fetch(place));
+  if (!response.ok) throw new EpitomeError(4, `epitome.wasm: ${response.status} ${response.statusText}`);
+  return WebAssembly.compile(await response.arrayBuffer());
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8");
+
+class Epitome {
+  #module;
+  #library = null;
+
+  constructor(module) {
+    this.#module = module;
+  }
+
+  get #exports() {
+    if (this.#library === null) {
+      const random = (to, len) => {
+        // The interface gives at most 65,536 bytes at a time.
+        for (let at = 0; at < len; at += 65536) {
+          crypto.getRandomValues(new Uint8Array(memory.buffer, to + at, Math.min(65536, len - at)));
+        }
+      };
+      const { exports } = new WebAssembly.Instance(this.#module, { epitome: { random } });
+      const memory = exports.memory;
+      this.#library = exports;
+    }
+    return this.#library;
+  }
+
+  version() {
+    const { memory, epitome_version } = this.#exports;
+    const bytes = new Uint8Array(memory.buffer, epitome_version());
+    return decoder.decode(bytes.subarray(0, bytes.indexOf(0)));
+  }
+
+  call(args, input = "") {
+    try {
+      return this.#call(args, typeof input === "string" ? encoder.encode(input) : input);
+    } catch (error) {
+      if (!(error instanceof WebAssembly.RuntimeError) && !(error instanceof RangeError)) throw error;
+      // What is left in its memory is not used again.
+      this.#library = null;
+      throw new EpitomeError(FAULT, `epitome: the library has failed: ${error.message}`);
+    }
+  }
+
+  #call(args, input) {
+    const library = this.#exports;
+    const taken = [];
+    const take = (len) => {
+      const at = library.epitome_memory(len);
+      if (at === 0) throw new RangeError(`no memory for ${len} bytes`);
+      taken.push([at, len]);
+      return at;
+    };
+    const put = (bytes) => {
+      const at = take(bytes.length);
+      new Uint8Array(library.memory.buffer, at, bytes.length).set(bytes);
+      return at;
+    };
+    try {
+      const texts = args.map((text) => {
+        if (text.includes("\0")) throw new EpitomeError(2, "an argument has a zero character");
+        return put(encoder.encode(`${text}\0`));
+      });
+      const pointers = take(4 * texts.length);
+      const data = put(input);
+      const answer = take(16);
+      new Uint32Array(library.memory.buffer, pointers, texts.length).set(texts);
+      const code = library.epitome_call(pointers, texts.length, data, input.length, answer);
+      const [output, outputLength, told, toldLength] = new Uint32Array(library.memory.buffer, answer, 4);
+      const text = (at, len) => decoder.decode(new Uint8Array(library.memory.buffer, at, len));
+      const result = { code, output: text(output, outputLength), told: text(told, toldLength) };
+      library.epitome_answer_free(answer);
+      return result;
+    } finally {
+      for (const [at, len] of taken) library.epitome_memory_free(at, len);
+    }
+  }
+
+  compact(input, options = {}) {
+    const { text, back } = transcript(input);
+    const args = ["compact", "-", "-o", "-", "--json", ...flags(options, COMPACT)];
+    const { output, told } = this.#done(args, text);
+    const report = JSON.parse(told.slice(told.indexOf("{")));
+    return { transcript: back(output), report };
+  }
+
+  validate(input, options = {}) {
+    const { text } = transcript(input);
+    return JSON.parse(this.#done(["validate", "-", "--json", ...flags(options, VALIDATE)], text, [0, 1]).output);
+  }
+
+  convert(input, to, options = {}) {
+    const { text } = transcript(input);
+    const args = ["convert", "-", "--json", ...flags({ ...options, to }, CONVERT)];
+    const { output, told } = this.#done(args, text);
+    return { text: output, losses: JSON.parse(told.slice(told.indexOf("{"))).losses };
+  }
+
+  stats(input, options = {}) {
+    const { text } = transcript(input);
+    const args = ["stats", "-", "--json", ...flags({ tokenizer: "estimate", ...options }, STATS)];
+    return JSON.parse(this.#done(args, text).output);
+  }
+
+  #done(args, text, fine = [0]) {
+    const { code, output, told } = this.call(args, text);
+    if (!fine.includes(code)) throw new EpitomeError(code, told.trim());
+    return { output, told };
+  }
+}
+
+const INPUT = { format: "--from", at: "--at", leaf: "--leaf" };
+const BUDGET = { keep: "--keep", window: "--window", reserve: "--reserve", trigger: "--trigger", goal: "--goal" };
+const COMPACT = {
+  ...INPUT, ...BUDGET, strategy: "--strategy", model: "--model", tokenizer: "--tokenizer", to: "--to",
+  profile: "--profile", repair: "--repair", pins: "--pin",
+};
+const VALIDATE = { ...INPUT, profile: "--profile" };
+const CONVERT = { ...INPUT, to: "--to" };
+const STATS = { ...INPUT, model: "--model", tokenizer: "--tokenizer" };
+
+/** The options of the program for an object of options. */
+function flags(options, known) {
+  const all = [];
+  for (const [name, value] of Object.entries(options)) {
+    if (!Object.hasOwn(known, name)) {
+      throw new EpitomeError(2, `there is no option ${name}: expected ${Object.keys(known).join(", ")}`);
+    }
+    if (value === undefined || value === null || value === false) continue;
+    for (const one of Array.isArray(value) ? value : [value]) {
+      all.push(one === true ? known[name] : `${known[name]}=${one}`);
+    }
+  }
+  return all;
+}
+
+/** The text of a transcript, and how its compacted form is given back: a text for a text, a value for a value. */
+function transcript(input) {
+  if (typeof input === "string") return { text: input, back: (text) => text };
+  if (input instanceof Uint8Array) return { text: input, back: (text) => text };
+  return { text: JSON.stringify(input), back: (text) => JSON.parse(text) };
+}
