@@ -26,9 +26,9 @@ pub(crate) fn program<S: AsRef<str>>(args: &[S]) -> Command {
     command
 }
 
-/// Runs the program with `args`.
+/// Runs the program with `args`: within this process, which has the tables of tokens already.
 pub(crate) fn run<S: AsRef<str>>(args: &[S]) -> Done {
-    Done::of(program(args).output().unwrap())
+    run_with(args, b"")
 }
 
 /// Runs this command, and says what came of it.
@@ -36,9 +36,18 @@ pub(crate) fn done(command: &mut Command) -> Done {
     Done::of(command.output().unwrap())
 }
 
-/// Runs the program with `input` as its standard input.
+/// Runs the program with `input` as its standard input, within this process. A command that never ends by itself, or reads
+/// the input of its process, has a process of its own.
 pub(crate) fn run_with<S: AsRef<str>>(args: &[S], input: &[u8]) -> Done {
-    let mut command = program(args);
+    if args.iter().any(|arg| ["mcp", "--follow", "/dev/stdin"].contains(&arg.as_ref())) {
+        return piped(&mut program(args), input);
+    }
+    let answer = epitome_cli::call(args.iter().map(AsRef::as_ref), input);
+    Done::new(answer.exit_code.into(), answer.output, answer.told)
+}
+
+/// Runs this command with `input` as its standard input.
+pub(crate) fn piped(command: &mut Command, input: &[u8]) -> Done {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -53,8 +62,12 @@ pub(crate) fn run_with<S: AsRef<str>>(args: &[S], input: &[u8]) -> Done {
 impl Done {
     fn of(output: Output) -> Self {
         let code = output.status.code().unwrap_or_else(|| panic!("{:?}", output.status));
+        Self::new(code, output.stdout, output.stderr)
+    }
+
+    fn new(code: i32, out: Vec<u8>, err: Vec<u8>) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        let done = Self { code, out: text(output.stdout), err: text(output.stderr) };
+        let done = Self { code, out: text(out), err: text(err) };
         assert!(!done.err.contains(SECRET), "message text in an error: {}", done.err);
         assert!(!done.err.contains("panicked"), "{}", done.err);
         done
