@@ -159,9 +159,9 @@ static failure are_paired(const agent *agent) {
             return "a call without a result";
         epitome_kernel_part part;
         for (size_t at = 0; !epitome_kernel_read_part(agent->history, message.seq, at, &part); at++) {
-            if (part.kind == EPITOME_KERNEL_PART_RESULT)
+            if (part.kind == EPITOME_KERNEL_PART_KIND_RESULT)
                 TRY(close_call(&open, part.id));
-            if (part.kind == EPITOME_KERNEL_PART_CALL) {
+            if (part.kind == EPITOME_KERNEL_PART_KIND_CALL) {
                 if (open.count == CALLS_MAX)
                     return "too many calls at once";
                 open.ids[open.count++] = part.id;

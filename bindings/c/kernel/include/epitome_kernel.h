@@ -513,18 +513,18 @@ typedef struct epitome_kernel_message {
 /* What a part is. */
 enum {
     /* `text`. */
-    EPITOME_KERNEL_PART_TEXT = 1,
+    EPITOME_KERNEL_PART_KIND_TEXT = 1,
     /* A call: `id`, `name`, and its arguments as `text`. */
-    EPITOME_KERNEL_PART_CALL = 2,
+    EPITOME_KERNEL_PART_KIND_CALL = 2,
     /* A result: `id` of its call, `is_error`, and its content as `text`. */
-    EPITOME_KERNEL_PART_RESULT = 3,
+    EPITOME_KERNEL_PART_KIND_RESULT = 3,
     /* Something that a snapshot of another program has brought, without a text. */
-    EPITOME_KERNEL_PART_OTHER = 4
+    EPITOME_KERNEL_PART_KIND_OTHER = 4
 };
 
 /* A piece of a message. Fields that its kind does not have are absent. */
 typedef struct epitome_kernel_part {
-    /* EPITOME_KERNEL_PART_... */
+    /* EPITOME_KERNEL_PART_KIND_... */
     int32_t kind;
     uint32_t is_error;
     epitome_kernel_text text;

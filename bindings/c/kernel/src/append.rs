@@ -1,7 +1,9 @@
 //! Messages in: text, calls of tools, results of tools.
 
 use epitome_core::attribution::{AttributionView, Retention};
-use epitome_core::message::{MessageView, PartView, Parts, Role, Text as Content, ToolCallView, ToolResultView};
+use epitome_core::message::{
+    MessageView, PartView, Parts, Role, Text as Content, ToolCallView, ToolResultView,
+};
 use epitome_core::{ClassEstimator, OPEN_CALLS_MAX, Placed as PlacedInIndex};
 
 use crate::call::{Call, Plain, Text};

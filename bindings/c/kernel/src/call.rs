@@ -145,7 +145,8 @@ impl<'c> Call<'c> {
         if start == 0 {
             return Err(Error::Null);
         }
-        let end = start.checked_add(length).filter(|_| isize::try_from(length).is_ok()).ok_or(Error::Length)?;
+        let end =
+            start.checked_add(length).filter(|_| isize::try_from(length).is_ok()).ok_or(Error::Length)?;
         let first = self.history.addr();
         let meets = start < first.saturating_add(size_of::<History>()) && first < end;
         if meets && first != 0 { Err(Error::Overlap) } else { Ok(()) }

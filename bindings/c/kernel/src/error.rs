@@ -28,6 +28,7 @@ pub enum Error {
     BudgetGoal = 17,
     BudgetReclaim = 18,
     Stages = 19,
+    #[allow(dead_code, reason = "every strategy may be built in")]
     NotBuilt = 20,
     Infeasible = 21,
     NoPlan = 22,

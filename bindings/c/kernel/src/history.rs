@@ -16,7 +16,7 @@ pub struct History {
     pub(crate) bounded: Bounded,
 }
 
-/// "EpKn", and not zero, so that memory which was never touched has none.
+/// Four letters, and not zero, so that memory which was never touched has none.
 pub(crate) const SEAL: u32 = 0x6E4B_7045;
 
 /// How many bytes of memory a history takes.
@@ -56,8 +56,13 @@ pub unsafe extern "C" fn epitome_kernel_init_layout(
         if memory_bytes < size_of::<History>() {
             return Err(Error::Memory);
         }
-        // SAFETY: not null, aligned, large enough, and the caller's to give.
-        unsafe { place.write(History { seal: SEAL, lent: Cell::new(false), bounded: Bounded::new() }) };
+        // Zeros in place: a history as a value would stand on the stack first.
+        // SAFETY: not null, aligned, large enough, and the caller's to give; an empty history is all zero bytes, which
+        // core promises and a test below looks at.
+        unsafe {
+            place.write_bytes(0, 1);
+            (&raw mut (*place).seal).write(SEAL);
+        }
         to.put(place);
         Ok(())
     })())
@@ -106,4 +111,20 @@ pub unsafe extern "C" fn epitome_kernel_read_status(history: *const History, sta
         });
         Ok(())
     })())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In a static, padding is zero too.
+    static EMPTY: Bounded = Bounded::new();
+
+    #[test]
+    fn an_empty_history_is_all_zero_bytes() {
+        let start = (&raw const EMPTY).cast::<u8>();
+        // SAFETY: all of the static, byte by byte; volatile, so that nothing is assumed of its padding.
+        let is_zero = |at| unsafe { start.add(at).read_volatile() == 0 };
+        assert!((0..size_of::<Bounded>()).all(is_zero));
+    }
 }

@@ -70,8 +70,12 @@ pub unsafe extern "C" fn epitome_kernel_plan(
         let stages = Stages::read(&call, stages, stage_count)?;
         let history = call.change()?;
         let before = history.tokens();
-        let mut plan =
-            PlanResult { outcome: PlanOutcome::Planned as i32, tokens_after: before, floor: 0, limit: budget.limit() };
+        let mut plan = PlanResult {
+            outcome: PlanOutcome::Planned as i32,
+            tokens_after: before,
+            floor: 0,
+            limit: budget.limit(),
+        };
         let done = stages.as_one(|strategy| match history.plan(&budget, pass, strategy) {
             Ok(Outcome::Planned(planned)) => {
                 plan.tokens_after = planned.tokens_after();

@@ -2,11 +2,11 @@
 
 use core::array;
 
-use epitome_compactors::{EphemeralFirst, Pipeline, ToolResultClearing, Truncation};
 #[cfg(feature = "newest-first")]
 use epitome_compactors::NewestFirst;
 #[cfg(feature = "tool-exchanges")]
 use epitome_compactors::ToolExchangeDrop;
+use epitome_compactors::{EphemeralFirst, Pipeline, ToolResultClearing, Truncation};
 #[cfg(feature = "window")]
 use epitome_compactors::{SlidingWindow, Window};
 use epitome_core::Strategy;
@@ -25,7 +25,7 @@ pub struct Stage {
 // SAFETY: numbers.
 unsafe impl Plain for Stage {}
 
-/// A strategy.
+/// A strategy. Those that are not built in have numbers too.
 #[repr(i32)]
 pub enum StrategyCode {
     Truncate = 1,
@@ -84,13 +84,18 @@ impl Rule {
                 let rule = ToolExchangeDrop::new();
                 Self::Exchanges(keep.map_or(rule, |exchanges| rule.keep(exchanges)))
             }
+            #[cfg(not(feature = "tool-exchanges"))]
+            EXCHANGES => return Err(Error::NotBuilt),
+            #[cfg(not(feature = "window"))]
+            TURNS | GOAL => return Err(Error::NotBuilt),
+            #[cfg(not(feature = "newest-first"))]
+            NEWEST => return Err(Error::NotBuilt),
             #[cfg(feature = "window")]
             TURNS => Self::Window(SlidingWindow::new(Window::Turns(keep.ok_or(Error::Value)?))),
             #[cfg(feature = "window")]
             GOAL => Self::Window(SlidingWindow::new(Window::Goal)),
             #[cfg(feature = "newest-first")]
             NEWEST => Self::Newest(NewestFirst::new()),
-            code if (EXCHANGES..=NEWEST).contains(&code) => return Err(Error::NotBuilt),
             _ => return Err(Error::Value),
         })
     }

@@ -2,18 +2,18 @@
 
 use epitome_core::ClassEstimator;
 
-use crate::append::{Placed, role};
+use crate::append::{self, Placed};
 use crate::call::{Call, Text};
 use crate::error::{Error, code};
 use crate::history::History;
 
 /// Begins a message whose text comes piece by piece.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn epitome_kernel_begin(history: *mut History, role_code: i32) -> Error {
+pub unsafe extern "C" fn epitome_kernel_begin(history: *mut History, role: i32) -> Error {
     // SAFETY: the rules of the header for the pointers of a call.
     let mut call = unsafe { Call::new(history) };
     code((|| {
-        let role = role(role_code)?;
+        let role = append::role(role)?;
         // A result needs the id of its call, which a stream has not.
         if role == epitome_core::message::Role::Tool {
             return Err(Error::Entry);
@@ -58,8 +58,6 @@ pub unsafe extern "C" fn epitome_kernel_abandon(history: *mut History) -> Error 
     let mut call = unsafe { Call::new(history) };
     code((|| {
         // Taken up and not suspended again, but dropped: that gives up the text.
-        let stream = call.change_stream()?.resume().ok_or(Error::NotStreaming)?;
-        drop(stream);
-        Ok(())
+        call.change_stream()?.resume().map(|_| ()).ok_or(Error::NotStreaming)
     })())
 }

@@ -42,12 +42,15 @@ const FIXED_BYTES: usize = 1_280;
 const MESSAGE_BYTES: usize = 45;
 const RESULT_BYTES: usize = 13;
 
-const _: () = assert!(size_of::<crate::history::History>() <= MEMORY_BYTES, "the header asks for too little memory");
+const _: () =
+    assert!(size_of::<crate::history::History>() <= MEMORY_BYTES, "the header asks for too little memory");
 const _: () = assert!(align_of::<crate::history::History>() <= 8, "the header asks for too little alignment");
-const _: () = assert!(MESSAGES <= MAX && ARENA_BYTES <= MAX && RESULTS <= MAX, "a size has more than 24 bits");
+const _: () =
+    assert!(MESSAGES <= MAX && ARENA_BYTES <= MAX && RESULTS <= MAX, "a size has more than 24 bits");
 const MAX: usize = 1 << 24;
 
 /// A decimal number, or the default where there is none.
+#[expect(clippy::panic, reason = "while the library is built, not while it runs")]
 const fn number(text: Option<&str>, default: usize) -> usize {
     let Some(text) = text else { return default };
     match usize::from_str_radix(text, 10) {

@@ -59,13 +59,13 @@ fn a_suspended_text_is_given_up_by_whatever_else_is_written() {
         history
     };
     let changes: [&dyn Fn(&mut History); 8] = [
-        &|history| drop(history.resume()),
-        &|history| drop(push(history, &SimpleMessage::user("Well?"))),
+        &|history| assert!(history.resume().is_some()),
+        &|history| assert!(!push(history, &SimpleMessage::user("Well?")).orphan),
         &|history| {
             let long = "x".repeat(800);
             assert_eq!(history.push(&SimpleMessage::user(&long), &ClassEstimator), Err(Full));
         },
-        &|history| drop(history.begin(Role::User).unwrap()),
+        &|history| assert!(history.begin(Role::User).is_ok()),
         &|history| {
             let budget = Budget::builder().window(400).trigger(200).goal(60).build().unwrap();
             assert!(matches!(history.plan(&budget, Pass::Manual, &Oldest), Ok(Outcome::Planned(_))));
