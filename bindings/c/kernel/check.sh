@@ -96,12 +96,14 @@ check_valgrind() {
     skipped valgrind "valgrind is not installed and could not be"
     return
   fi
-  local program
+  local program pids=() pid
   "$1" "${warnings[@]}" -g -O1 "${example[@]}" example/host.c "$work/host.a" -o "$work/agent-plain"
   "$1" "${warnings[@]}" -g -O1 tests/border.c "$work/host.a" -o "$work/border-plain"
   for program in agent-plain border-plain; do
-    valgrind --quiet --error-exitcode=1 --leak-check=full "$work/$program" >"$work/valgrind.txt"
+    valgrind --quiet --error-exitcode=1 --leak-check=full "$work/$program" >"$work/$program.txt" &
+    pids+=($!)
   done
+  for pid in "${pids[@]}"; do wait "$pid"; done
   echo "kernel: valgrind finds no error"
 }
 
@@ -210,15 +212,16 @@ at_most_a_tenth_above() {
 }
 
 check_targets() {
-  local target
+  local target targets=()
   for target in thumbv6m-none-eabi riscv32imc-unknown-none-elf; do
     if has_target "$target"; then
-      cargo build --release --locked --quiet --target "$target"
+      targets+=(--target "$target")
       echo "kernel: builds for $target"
     else
       skipped "$target" "the target is not installed and could not be added"
     fi
   done
+  [[ ${#targets[@]} -eq 0 ]] || cargo build --release --locked --quiet "${targets[@]}"
 }
 
 check_code
