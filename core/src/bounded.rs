@@ -31,6 +31,7 @@ use crate::{Budget, Cell, Pass, Seq, Strategy, TokenCounter, Tokens, Turn};
 use bytes::Writer;
 use encode::{Form, write_message};
 use results::{ResultTable, count_sized};
+use stream::Suspended;
 
 /// How many calls may wait for their results at once. Models ask for one to five together; the calls of earlier turns
 /// that never got a result make room first.
@@ -96,6 +97,8 @@ pub struct BoundedHistory<const MESSAGES: usize, const BYTES: usize, const PARTS
     used: usize,
     /// Whether the cells hold the verdicts of a plan of what is here now.
     planned: bool,
+    /// The text in the free room that a suspended stream has left there.
+    suspended: Suspended,
 }
 
 type BoundedIndex<const MESSAGES: usize, const PARTS: usize> =
@@ -158,6 +161,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
             len: 0,
             used: 0,
             planned: false,
+            suspended: Suspended::NONE,
         }
     }
 
@@ -258,6 +262,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     pub fn clear(&mut self) {
         self.index.clear();
         (self.len, self.used, self.planned) = (0, 0, false);
+        self.suspended = Suspended::NONE;
     }
 
     /// What becomes of an answer to no call: nothing.
@@ -266,8 +271,10 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         Placed { anchor, turn, late: false, orphan: true, hidden: false }
     }
 
-    /// The free bytes of the arena, if there is a header left for what they could hold.
+    /// The free bytes of the arena, if there is a header left for what they could hold. They are to be written: a suspended
+    /// text in them is lost.
     fn free_room(&mut self) -> Result<&mut [u8], Full> {
+        self.suspended = Suspended::NONE;
         if self.len < MESSAGES { self.arena.get_mut(self.used..).ok_or(Full) } else { Err(Full) }
     }
 

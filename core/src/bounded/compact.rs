@@ -10,6 +10,7 @@ use crate::{Revision, Seq, TokenCounter, Tokens};
 
 use super::bytes::move_down;
 use super::results::{ResultAt, first_result, move_with_note, note_bytes};
+use super::stream::Suspended;
 use super::{ArenaMessage, BoundedHistory, Header, OPEN_CALLS_MAX};
 
 /// What a compaction has freed.
@@ -242,6 +243,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         let result = self.restore_index(calls, head, revision);
         debug_assert_eq!(result, Ok(()), "a history that was grouped once can be grouped again");
         self.planned = false;
+        self.suspended = Suspended::NONE;
     }
 
     pub(super) fn restore_index(

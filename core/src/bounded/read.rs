@@ -23,6 +23,23 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         self.index.view().projection().flatten().filter_map(|at| self.message(at as usize))
     }
 
+    /// The message at `place` among [`messages`](Self::messages), without reading those before it. Takes one pass over the
+    /// spans.
+    ///
+    /// ```
+    /// # use epitome_core::message::{MessageView, Role, SimpleMessage};
+    /// # use epitome_core::{BoundedHistory, ClassEstimator};
+    /// let mut history = BoundedHistory::<8, 64>::new();
+    /// history.push(&SimpleMessage::user("Hello"), &ClassEstimator::new())?;
+    /// assert_eq!(history.message_at(0).map(|message| message.role()), Some(Role::User));
+    /// assert!(history.message_at(1).is_none());
+    /// # Ok::<(), epitome_core::Full>(())
+    /// ```
+    #[must_use]
+    pub fn message_at(&self, place: usize) -> Option<ArenaMessage<'_>> {
+        self.message(self.index.view().projection().flatten().nth(place)? as usize)
+    }
+
     /// The messages with numbers in `range`, in the order in which they came: what a summary of them must cover.
     ///
     /// ```

@@ -41,6 +41,31 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         }
         Ok(Stream { history: self, role, len: 0 })
     }
+
+    /// The stream that [`Stream::suspend`] has suspended. `None` if there is none: its text is given up as soon as anything
+    /// else is added, begun, compacted, summarized, restored or cleared, also where that fails.
+    pub const fn resume(&mut self) -> Option<Stream<'_, MESSAGES, BYTES, PARTS>> {
+        let Suspended { there, role, len } = self.suspended;
+        self.suspended = Suspended::NONE;
+        if there { Some(Stream { history: self, role, len }) } else { None }
+    }
+
+    /// Whether there is a stream to [`resume`](Self::resume).
+    ///
+    /// ```
+    /// # use epitome_core::BoundedHistory;
+    /// # use epitome_core::message::Role;
+    /// let mut history = BoundedHistory::<8, 64>::new();
+    /// history.begin(Role::Assistant)?.suspend();
+    /// assert!(history.is_suspended());
+    /// history.clear();
+    /// assert!(!history.is_suspended());
+    /// # Ok::<(), epitome_core::Full>(())
+    /// ```
+    #[must_use]
+    pub const fn is_suspended(&self) -> bool {
+        self.suspended.there
+    }
 }
 
 /// A message whose text is still coming, begun by [`BoundedHistory::begin`]. Until [`Stream::finish`] the history is as
@@ -87,6 +112,28 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> Stream<'_, M
         history.keep_written(bytes, counter)
     }
 
+    /// Leaves the text in the history, where [`BoundedHistory::resume`] finds it: for a caller that cannot hold a stream from
+    /// one piece to the next, such as a program in C. Nothing else may be added before the stream is resumed.
+    ///
+    /// ```
+    /// use epitome_core::message::Role;
+    /// use epitome_core::{BoundedHistory, ClassEstimator};
+    ///
+    /// let mut history = BoundedHistory::<8, 64>::new();
+    /// history.begin(Role::Assistant)?.suspend();
+    /// for piece in ["21 ", "degrees."] {
+    ///     let mut answer = history.resume().expect("nothing else was added");
+    ///     answer.extend(piece)?;
+    ///     answer.suspend();
+    /// }
+    /// history.resume().expect("nothing else was added").finish(&ClassEstimator::new())?;
+    /// assert!(history.len() == 1 && history.resume().is_none());
+    /// # Ok::<(), epitome_core::Full>(())
+    /// ```
+    pub const fn suspend(self) {
+        self.history.suspended = Suspended { there: true, role: self.role, len: self.len };
+    }
+
     /// How many bytes of text have come.
     #[must_use]
     pub const fn len(&self) -> usize {
@@ -118,6 +165,18 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> Stream<'_, M
     fn room(&mut self) -> Result<&mut [u8], Full> {
         self.history.free_room()
     }
+}
+
+/// A stream without its history. `NONE` is all zero bytes, as all of an empty history is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Suspended {
+    there: bool,
+    role: Role,
+    len: usize,
+}
+
+impl Suspended {
+    pub(super) const NONE: Self = Self { there: false, role: Role::System, len: 0 };
 }
 
 impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> core::fmt::Debug

@@ -44,3 +44,48 @@ fn streamed_text_is_what_pushed_text_is() {
     stream.extend("what fits").unwrap();
     assert_eq!(state(&streamed), state(&pushed));
 }
+
+#[test]
+fn a_suspended_text_is_given_up_by_whatever_else_is_written() {
+    let suspended = || {
+        let mut history = History::new();
+        rounds(&mut history, 4);
+        let mut stream = history.begin(Role::Assistant).unwrap();
+        stream.extend("21 ").unwrap();
+        stream.suspend();
+        let stream = history.resume().unwrap();
+        assert_eq!(stream.len(), 3);
+        stream.suspend();
+        history
+    };
+    let changes: [&dyn Fn(&mut History); 8] = [
+        &|history| assert!(history.resume().is_some()),
+        &|history| assert!(!push(history, &SimpleMessage::user("Well?")).orphan),
+        &|history| {
+            let long = "x".repeat(800);
+            assert_eq!(history.push(&SimpleMessage::user(&long), &ClassEstimator), Err(Full));
+        },
+        &|history| assert!(history.begin(Role::User).is_ok()),
+        &|history| {
+            let budget = Budget::builder().window(400).trigger(200).goal(60).build().unwrap();
+            assert!(matches!(history.plan(&budget, Pass::Manual, &Oldest), Ok(Outcome::Planned(_))));
+            assert!(history.is_suspended(), "a plan changes nothing");
+            history.compact().unwrap();
+        },
+        &|history| {
+            let range = SeqRange { first: Seq(2), last: Seq(5) };
+            history.summarize(range, "Twice 21.", &ClassEstimator).unwrap();
+        },
+        &|history| {
+            let mut page = [0; History::snapshot_bytes_max()];
+            history.snapshot(&mut page).unwrap();
+            history.restore(&page).unwrap();
+        },
+        &History::clear,
+    ];
+    for (at, change) in changes.into_iter().enumerate() {
+        let mut history = suspended();
+        change(&mut history);
+        assert!(!history.is_suspended() && history.resume().is_none(), "change {at}");
+    }
+}
