@@ -16,11 +16,11 @@ impl Clock {
         timer.set_reload(TICKS - 1);
         timer.clear_current();
         timer.enable_counter();
-        // A loop of known length says how many instructions a tick has: two for each two cycles asked for.
+        // A loop of known length says how many instructions a tick has: `delay` runs two for each cycle that it is asked for.
         let began = SYST::get_current();
         cortex_m::asm::delay(CALIBRATION);
         let ticks = since(began).max(1);
-        Some(Self { instructions: (CALIBRATION + ticks / 2) / ticks })
+        Some(Self { instructions: (2 * CALIBRATION + ticks / 2) / ticks })
     }
 
     /// What `work` gives, and how many instructions it took; exact to a tick.
