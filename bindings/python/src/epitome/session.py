@@ -122,8 +122,12 @@ class Session:
         self._report("fork", f"--as={id}", *_place(at, turns))
         return Session(self.store, id, key_file=self.key_file)
 
+    def restore(self, exported: str) -> int:
+        """Makes this session, which must be new, from a text of `export`, and returns the number of messages in the log."""
+        return int(self._report("import", "-", text=text_of(exported))["messages"])
+
     def export(self) -> str:
-        """Returns the whole session as a text that `append` restores in another store."""
+        """Returns the whole session, with its log and its compactions, as a text for `restore`."""
         return self._call("export", "-o", "-").decode("utf-8")
 
     def verify(self) -> None:

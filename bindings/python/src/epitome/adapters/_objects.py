@@ -33,8 +33,8 @@ class Form(Generic[M]):
     #: The name of the format, as `--from` takes it.
     format: str
 
-    def dump(self, message: M) -> str:
-        """Returns a message as a JSON object in one line."""
+    def dump(self, message: M, number: int) -> str:
+        """Returns a message as a JSON object in one line, with its number under `epitome`."""
         raise NotImplementedError
 
     def changed(self, message: M, record: Dict[str, Any]) -> M:
@@ -57,15 +57,21 @@ class Compactor(Generic[M]):
         """Returns the origin of each message that stays, or `None` if nothing changes."""
         if not messages:
             return None
-        records = []
-        for number, message in enumerate(messages):
-            try:
-                records.append(_records.numbered(number, self._form.dump(message)))
-            except (AttributeError, KeyError, TypeError) as error:
-                raise BadInput(f"message {number} is no message of {self._form.format}: {error!r}") from error
-            except BadInput as error:
-                raise BadInput(f"message {number}: {error}") from error
+        dump = self._form.dump
+        try:
+            records = [dump(message, number) for number, message in enumerate(messages)]
+        except (AttributeError, KeyError, TypeError, BadInput):
+            records = [self._dumped(message, number) for number, message in enumerate(messages)]
         return _records.compact(records, self._arguments).items
+
+    def _dumped(self, message: M, number: int) -> str:
+        """Returns a message as JSON, or an error that names the message."""
+        try:
+            return self._form.dump(message, number)
+        except BadInput as error:
+            raise BadInput(f"message {number}: {error}") from error
+        except (AttributeError, KeyError, TypeError) as error:
+            raise BadInput(f"message {number} is no message of {self._form.format}: {error!r}") from error
 
     def message(self, item: Union[int, _records.Change], messages: Sequence[M]) -> M:
         """Returns the object for an item: the same object, a changed copy, or a new one."""

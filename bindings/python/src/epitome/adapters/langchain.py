@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, List, Optional, Sequence, Tuple
 
-from langchain_core.messages import AIMessage, BaseMessage, messages_from_dict
+from langchain_core.messages import BaseMessage, messages_from_dict
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from .._errors import BadInput
 from .._json import dump as _dump
 from .._json import quote
+from .._records import NUMBER
 from ._objects import Compactor, Form, Options, text
 
 if TYPE_CHECKING:
@@ -23,47 +24,31 @@ except ImportError:  # langchain-core alone
 
 
 class LangChainForm(Form[BaseMessage]):
-    """Messages as `messages_to_dict` writes them, without the members that no model sees."""
+    """Messages as the state of LangGraph has them, without the members that no model sees."""
 
     format = "langchain"
 
-    def dump(self, message: BaseMessage) -> str:
+    def dump(self, message: BaseMessage, number: int) -> str:
         fields = message.__dict__
         kind = fields["type"]
         content = fields["content"]
         said = quote(content) if type(content) is str else text(content)
-        if kind in ("human", "system"):
-            more = ""
-        elif kind in ("ai", "AIMessageChunk"):
+        more = "" if fields["name"] is None else f',"name":{quote(fields["name"])}'
+        if kind == "tool":
+            more += f',"tool_call_id":{quote(fields["tool_call_id"])}'
+            if fields["status"] == "error":
+                more += ',"status":"error"'
+        elif kind == "ai" or kind == "AIMessageChunk":
             kind = "ai"
-            more = _of_model(fields)
-        elif kind == "tool":
-            more = f',"tool_call_id":{quote(fields["tool_call_id"])},"status":"{fields["status"]}"'
-        elif kind == "chat":
-            kind = {"assistant": "ai", "user": "human"}.get(fields["role"], fields["role"])
-            more = ""
-        elif kind == "function":
-            more = f',"tool_call_id":{quote(fields["name"])}'
-        elif kind in ("HumanMessageChunk", "SystemMessageChunk"):
-            kind = kind[: -len("MessageChunk")].lower()
-            more = ""
-        else:
-            raise BadInput(f"a message of type {kind!r} cannot be sent: remove it")
-        if fields["name"] is not None:
-            more += f',"name":{quote(fields["name"])}'
-        if fields["id"] is not None:
-            more += f',"id":{quote(fields["id"])}'
-        return f'{{"type":"{kind}","data":{{"type":"{kind}","content":{said}{more}}}}}'
+            if fields["tool_calls"] or fields["additional_kwargs"]:
+                more += _of_model(fields)
+        elif kind != "human" and kind != "system":
+            kind, added = _of_other(kind, fields)
+            more += added
+        return f'{{"{NUMBER}":{number},"type":"{kind}","content":{said}{more}}}'
 
     def changed(self, message: BaseMessage, record: Dict[str, Any]) -> BaseMessage:
-        data = record["data"]
-        update: Dict[str, Any] = {"content": data["content"]}
-        if isinstance(message, AIMessage):
-            for call in data.get("tool_calls", []):
-                call.setdefault("type", "tool_call")
-            if message.tool_calls:
-                update["tool_calls"] = data["tool_calls"]
-        return message.model_copy(update=update)
+        return message.model_copy(update={"content": record["content"]})
 
     def built(self, record: Dict[str, Any]) -> BaseMessage:
         return messages_from_dict([record])[0]
@@ -142,3 +127,18 @@ def _of_model(fields: Dict[str, Any]) -> str:
     if isinstance(thought, str):
         more += f',"additional_kwargs":{{"reasoning_content":{quote(thought)}}}'
     return more
+
+
+def _of_other(kind: str, fields: Dict[str, Any]) -> Tuple[str, str]:
+    """Returns the type and the further members of a message of a rare type."""
+    if kind == "chat":
+        role = fields["role"]
+        return {"assistant": "ai", "user": "human"}.get(role, role), ""
+    if kind == "function":
+        return kind, f',"tool_call_id":{quote(fields["name"])}'
+    plain = kind[: -len("MessageChunk")].lower() if kind.endswith("MessageChunk") else ""
+    if plain in ("human", "system"):
+        return plain, ""
+    if plain == "tool":
+        return plain, f',"tool_call_id":{quote(fields["tool_call_id"])},"status":"{fields["status"]}"'
+    raise BadInput(f"a message of type {kind!r} cannot be sent: remove it")

@@ -23,11 +23,11 @@ class PydanticAIForm(Form[ModelMessage]):
 
     format = "pydantic-ai"
 
-    def dump(self, message: ModelMessage) -> str:
-        parts = ",".join([numbered(number, _part(part)) for number, part in enumerate(message.parts)])
+    def dump(self, message: ModelMessage, number: int) -> str:
+        parts = ",".join([numbered(place, _part(part)) for place, part in enumerate(message.parts)])
         instructions = getattr(message, "instructions", None)
         more = f',"instructions":{quote(instructions)}' if instructions else ""
-        return f'{{"kind":"{message.kind}"{more},"parts":[{parts}]}}'
+        return f'{{"{NUMBER}":{number},"kind":"{message.kind}"{more},"parts":[{parts}]}}'
 
     def changed(self, message: ModelMessage, record: Dict[str, Any]) -> ModelMessage:
         parts: List[Any] = []
@@ -75,22 +75,26 @@ def _part(part: Any) -> str:
     kind = part.part_kind
     if kind in ("user-prompt", "text", "system-prompt") and type(part.content) is str:
         return f'{{"part_kind":"{kind}","content":{quote(part.content)}}}'
-    if kind == "tool-return" and type(part.content) is str:
-        outcome = ',"outcome":"failed"' if getattr(part, "outcome", "success") == "failed" else ""
-        name, id, content = quote(part.tool_name), quote(part.tool_call_id), quote(part.content)
+    if kind == "tool-return":
+        outcome = getattr(part, "outcome", "success")
+        outcome = "" if outcome == "success" else f',"outcome":{quote(outcome)}'
+        name, id = quote(part.tool_name), quote(part.tool_call_id)
+        content = quote(part.content) if type(part.content) is str else _json(part.content, kind)
         return f'{{"part_kind":"{kind}","tool_name":{name},"tool_call_id":{id},"content":{content}{outcome}}}'
     if kind == "tool-call":
         args = "null" if part.args is None else text(part.args)
         name, id = quote(part.tool_name), quote(part.tool_call_id)
         return f'{{"part_kind":"{kind}","tool_name":{name},"tool_call_id":{id},"args":{args}}}'
-    return _whole(part)
+    return _json(part, kind)
 
 
-def _whole(part: Any) -> str:
+def _json(value: Any, kind: str) -> str:
+    """Returns a value of a part of this kind as JSON."""
     try:
-        return to_json(part, bytes_mode="base64", inf_nan_mode="constants").decode("utf-8")
+        # Metadata of the application may be any object.
+        return to_json(value, bytes_mode="base64", inf_nan_mode="constants", serialize_unknown=True).decode("utf-8")
     except (PydanticSerializationError, UnicodeError) as error:
-        raise BadInput(f"a part of kind {part.part_kind} is not JSON: {error}") from error
+        raise BadInput(f"a part of kind {kind} is not JSON: {error}") from error
 
 
 def _changed_part(kind: str, part: Any, record: Dict[str, Any]) -> Any:
@@ -101,5 +105,5 @@ def _changed_part(kind: str, part: Any, record: Dict[str, Any]) -> Any:
         return part
     if set(changes) <= {"content", "args"} and isinstance(changes.get("content", ""), str):
         return replace(part, **changes)
-    whole = {**json.loads(_whole(part)), **changes}
+    whole = {**json.loads(_json(part, part.part_kind)), **changes}
     return ModelMessagesTypeAdapter.validate_python([{"kind": kind, "parts": [whole]}])[0].parts[0]
