@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, Iterable, List, Tuple
 
 from ._errors import BadInput, EpitomeError
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_make_encoder: Any = getattr(json.encoder, "c_make_encoder", None)
+#: Writes a value in pieces. The encoder is made once: `JSONEncoder.encode` makes one for every value, which takes longer than to
+#: write a short value.
+_chunks: Callable[[Any, int], Iterable[str]] = (
+    _make_encoder(None, _ENCODER.default, json.encoder.encode_basestring, None, ":", ",", False, False, False)
+    if _make_encoder is not None
+    else lambda value, _: _ENCODER.iterencode(value)
+)
 _DECODER = json.JSONDecoder()
 
 #: Quotes a text as JSON. The text keeps its characters beyond ASCII.
@@ -17,7 +25,7 @@ quote: Callable[[str], str] = json.encoder.encode_basestring
 def dump(value: Any, place: str = "the input") -> str:
     """Returns `value` as JSON without line breaks. `place` names the value in an error."""
     try:
-        return _ENCODER.encode(value)
+        return "".join(_chunks(value, 0))
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"{place} is not JSON: {error or type(error).__name__}") from error
 

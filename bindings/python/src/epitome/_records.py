@@ -62,6 +62,21 @@ def run(text: bytes, options: Sequence[str]) -> Tuple[bytes, str]:
 
 def origins(records: Sequence[str], written: str) -> List[Union[int, Change]]:
     """Returns for each record of the array `written` its origin in `records`."""
+    items: List[Union[int, Change]] = []
+    # Where records were left out and no more, one look at both lists is enough.
+    place, count = 0, len(records)
+    for record in written[2:-2].split(",\n"):
+        while place < count and records[place] != record:
+            place += 1
+        if place == count:
+            return changes(records, written)
+        items.append(place)
+        place += 1
+    return items
+
+
+def changes(records: Sequence[str], written: str) -> List[Union[int, Change]]:
+    """Returns the same where records were changed or added."""
     places: Dict[str, List[int]] = {}
     for number in range(len(records) - 1, -1, -1):
         places.setdefault(records[number], []).append(number)
