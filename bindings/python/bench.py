@@ -20,24 +20,24 @@ WORK = "def f():\n    return 1\n" * 10
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     print(f"{count:,} messages, half of the tokens kept\n")
-    print(f"{'':<34}{'theirs':>12}{'Epitome':>12}{'ratio':>10}")
+    print(f"{'':<40}{'theirs':>12}{'Epitome':>12}{'ratio':>10}")
     langchain(count)
     agent_framework(count)
 
 
-def langchain(count: int) -> None:
+def langchain(size: int) -> None:
     from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage, trim_messages
     from langchain_core.messages.utils import count_tokens_approximately
 
     from epitome.adapters.langchain import MessageCompactor
 
     said: List[Any] = [SystemMessage("You are an agent.")]
-    for n in range(count // 4 + 1):
+    for n in range(size // 4 + 1):
         said.append(HumanMessage(f"Please look at file {n} and say what it does. " * 3))
         said.append(AIMessage("I will look.", tool_calls=[{"name": "read", "args": {"path": f"src/{n}.py"}, "id": f"c{n}"}]))
         said.append(ToolMessage(f"{WORK}{n}", tool_call_id=f"c{n}"))
         said.append(AIMessage(f"File {n} defines a function. " * 4))
-    said = said[:count]
+    said = said[:size]
     goal = count_tokens_approximately(said) // 2
     compactor = MessageCompactor(goal=goal, window=100 * goal)
 
@@ -47,8 +47,15 @@ def langchain(count: int) -> None:
         )
 
     report("LangChain trim_messages", best(trim), best(lambda: compactor(said)))
+    # A turn below the limit: the same messages as in the call before, and a new one.
     calm = MessageCompactor(window=100 * goal)
-    report("  below the limit", best(lambda: count_tokens_approximately(said)), best(lambda: calm(said)))
+    calm(said)
+    grown = [*said, HumanMessage("And now?")]
+
+    def count() -> Any:
+        return trim_messages(grown, max_tokens=100 * goal, token_counter=count_tokens_approximately, strategy="last")
+
+    report("  the next turn below the limit", best(count), best(lambda: calm(grown)))
 
 
 def agent_framework(count: int) -> None:
@@ -78,9 +85,10 @@ def agent_framework(count: int) -> None:
         messages = conversation()
         return lambda: asyncio.run(apply_compaction(messages, strategy=strategy))
 
-    report("Agent Framework TruncationStrategy", time_of(run(theirs)), min(time_of(run(ours)) for _ in range(3)))
+    whole = time_of(run(theirs))
+    report("Agent Framework TruncationStrategy", whole, min(time_of(run(ours)) for _ in range(3)))
     alone = min(time_of(direct(ours, conversation())) for _ in range(3))
-    report("  without its marks of groups", time_of(run(theirs)), alone)
+    report("  without the groups of the framework", whole, alone)
 
 
 def direct(strategy: Any, messages: List[Any]) -> Callable[[], Any]:
@@ -98,7 +106,7 @@ def time_of(run: Callable[[], Any]) -> float:
 
 
 def report(name: str, theirs: float, ours: float) -> None:
-    print(f"{name:<34}{theirs * 1000:>9,.0f} ms{ours * 1000:>9,.0f} ms{theirs / ours:>9,.1f}x", flush=True)
+    print(f"{name:<40}{theirs * 1000:>9,.0f} ms{ours * 1000:>9,.0f} ms{theirs / ours:>9,.1f}x", flush=True)
 
 
 if __name__ == "__main__":

@@ -75,6 +75,30 @@ class LangChain(Adapter):
 
         self.check(conversations.langchain, MessageCompactor, lambda message: message.model_dump())
 
+    def test_nothing_is_converted_twice_below_the_trigger(self) -> None:
+        from langchain_core.messages import HumanMessage
+
+        from epitome.adapters.langchain import MessageCompactor
+
+        said = [HumanMessage(f"Question {number}: why, and what is it for?") for number in range(400)]
+        compactor = MessageCompactor(window=20_000, trigger=3_000, goal=1_000)
+        plain = MessageCompactor(window=20_000, trigger=3_000, goal=1_000)
+        dumped: List[int] = []
+        dump = compactor._form.dump
+        compactor._form.dump = lambda message, number: dumped.append(number) or dump(message, number)  # type: ignore[method-assign, func-returns-value]
+        for count in range(1, len(said) + 1):
+            left = compactor(said[:count])
+            self.assertTrue(all(one is other for one, other in zip(left, said)) or len(left) < count)
+            if len(left) < count or count % 20 == 0:
+                plain._known = None
+                self.assertEqual([id(message) for message in left], [id(message) for message in plain(said[:count])])
+            if len(left) < count:
+                break
+        self.assertGreater(count, 100)
+        self.assertLess(count, 400)
+        # Without the memory, every call converts every message.
+        self.assertLess(len(dumped), count * count / 10)
+
     def test_rare_messages(self) -> None:
         from langchain_core.messages import AIMessage, AIMessageChunk, ChatMessage, HumanMessage, RemoveMessage, ToolMessage
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from litellm.integrations.custom_logger import CustomLogger
 
-from .. import _json, _options, _records
-from ._objects import Options
+from ._objects import DictCompactor, Options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class MessageCompactor:
+class MessageCompactor(DictCompactor):
     """Compacts lists of Chat Completions messages: `completion(model, messages=compactor(messages))`.
 
     >>> said = [{"role": "user", "content": f"Question {n}: " + "why? " * 50} for n in range(40)]
@@ -24,18 +23,7 @@ class MessageCompactor:
     """
 
     def __init__(self, **options: Unpack[Options]) -> None:
-        self._arguments = ["--from=openai-chat", *_options.arguments(**options)]
-
-    def __call__(self, messages: List[Any]) -> List[Any]:
-        """Returns the compacted messages; a list of the same objects if nothing changes."""
-        if not messages:
-            return list(messages)
-        plain = [message if isinstance(message, dict) else message.model_dump(exclude_none=True) for message in messages]
-        records = [_json.dump(message, f"message {number}") for number, message in enumerate(plain)]
-        items = _records.compact(records, self._arguments).items
-        if items is None:
-            return list(messages)
-        return [messages[item] if isinstance(item, int) else item.record for item in items]
+        super().__init__("openai-chat", options)
 
 
 class CompactionCallback(CustomLogger):

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, Awaitable, Callable, List, Optional
 from agents.memory.session import SessionABC
 from agents.run_config import CallModelData, ModelInputData
 
-from .. import _json, _options, _records
 from .. import session as _session
-from ._objects import Options
+from ._objects import DictCompactor, Options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class InputCompactor:
+class InputCompactor(DictCompactor):
     """Compacts lists of input items, which are dictionaries. The options are those of `epitome.compact`.
 
     >>> said = [{"role": "user", "content": f"Question {n}: " + "why? " * 50} for n in range(40)]
@@ -26,17 +25,7 @@ class InputCompactor:
     """
 
     def __init__(self, **options: Unpack[Options]) -> None:
-        self._arguments = ["--from=openai-responses", *_options.arguments(**options)]
-
-    def __call__(self, items: List[Any]) -> List[Any]:
-        """Returns the compacted items; a list of the same objects if nothing changes."""
-        if not items:
-            return list(items)
-        records = [_json.dump(item, f"item {number}") for number, item in enumerate(items)]
-        found = _records.compact(records, self._arguments).items
-        if found is None:
-            return list(items)
-        return [items[item] if isinstance(item, int) else item.record for item in found]
+        super().__init__("openai-responses", options)
 
 
 def input_filter(**options: Unpack[Options]) -> Callable[[CallModelData[Any]], Awaitable[ModelInputData]]:
