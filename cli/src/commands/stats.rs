@@ -26,6 +26,7 @@ use compacted::Compacted;
 #[derive(Debug, Serialize)]
 struct Stats {
     path: String,
+    format: &'static str,
     messages: u64,
     turns: u32,
     groups: u32,
@@ -136,6 +137,7 @@ impl Stats {
         let error = if tokens == 0 { 0.0 } else { (estimated as f64 / tokens as f64 - 1.0) * 100.0 };
         Ok(Self {
             path: transcript.pointer().to_owned(),
+            format: transcript.format().as_str(),
             messages: at,
             turns: view.turn().0,
             groups: view.group_count(),

@@ -112,9 +112,10 @@ impl<'a> Block<'_, 'a> {
                 said.into_iter().for_each(|said| pieces.push(Role::User, self.raw, said));
             }
             "tool-return" => pieces.push(Role::Tool, self.raw, self.result()?),
-            "retry-prompt" => match json::field(self.raw, "tool_name")?.filter(|name| *name != "null") {
-                Some(_) => pieces.push(Role::Tool, self.raw, self.result()?),
-                None => {
+            // Newer versions have a part of its own for feedback on a response.
+            "retry-prompt" | "retry-feedback" => match json::field(self.raw, "tool_name")? {
+                Some(name) if name != "null" => pieces.push(Role::Tool, self.raw, self.result()?),
+                _ => {
                     let name = Format::PydanticAi.shared_name();
                     let from = Attribution::new(name, SourceKind::Context, Authority::User);
                     for noted in self.returned()?.into_iter().map(|noted| self.element(noted)) {
@@ -183,7 +184,8 @@ impl<'a> Block<'_, 'a> {
     fn result(&self) -> Result<Noted<'a>, WireError> {
         let mut result = ToolResult::new(self.text("tool_call_id")?, Vec::new());
         let is_retry = self.text("part_kind")? == "retry-prompt";
-        result.is_error = is_retry || json::field(self.raw, "outcome")? == Some("\"failed\"");
+        let outcome = json::field(self.raw, "outcome")?;
+        result.is_error = is_retry || matches!(outcome, Some("\"failed\"" | "\"retried\""));
         let noted = Noted::result(result, self.returned()?).with_slot(self.content()?, Form::Text);
         Ok(self.element(noted))
     }

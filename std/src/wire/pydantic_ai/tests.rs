@@ -55,6 +55,19 @@ fn requests_are_messages_of_their_parts() {
     assert_eq!((usage.at, usage.usage.input_total, usage.usage.cache_read), (3, Some(100), Some(90)));
 }
 
+/// In newer versions a call that is to be repeated is answered by a return, and feedback on a response is a part of its own.
+#[test]
+fn retries_of_newer_versions_are_read() {
+    let newer = r#"{"parts":[{"tool_name":"ls","content":"no such folder","tool_call_id":"c1","outcome":"retried","part_kind":"tool-return"},
+ {"content":"say more","retry":{"cause":"output_validator"},"part_kind":"retry-feedback"}],"kind":"request"}"#;
+    let transcript = transcript(&list(&[CALLS, newer]));
+    let conversation = &transcript.conversations()[0];
+    let message = |at: usize| conversation.entries[at].message();
+    assert!(matches!(message(1).parts(), [Part::ToolResult(result)] if result.is_error));
+    assert_eq!(shown_in(conversation)[2], "user: text say more");
+    assert_eq!(message(2).attribution().source, SourceKind::Context);
+}
+
 #[test]
 fn lines_and_other_places_are_read_too() {
     let one = |text: &str| text.replace("\n ", "");

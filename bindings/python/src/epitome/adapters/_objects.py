@@ -1,0 +1,186 @@
+"""Compaction of a list of a framework's own objects."""
+
+from __future__ import annotations
+
+import operator
+import re
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Dict,
+    Generic,
+    Iterable,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    TypedDict,
+    TypeVar,
+    Union,
+)
+
+from .. import _json, _options, _records
+from .._errors import BadInput, EpitomeError
+
+if TYPE_CHECKING:
+    from .._options import Amount
+
+M = TypeVar("M")
+
+
+class Options(TypedDict, total=False):
+    """The options of a compaction, as for `epitome.compact`."""
+
+    keep: Union[float, str]
+    window: int
+    reserve: int
+    trigger: Amount
+    goal: Amount
+    strategy: str
+    model: str
+    tokenizer: str
+    pins: Iterable[Union[int, str]]
+
+
+class Form(Generic[M]):
+    """The form of a framework's messages as records."""
+
+    #: The name of the format, as `--from` takes it.
+    format: str
+
+    def dump(self, message: M, number: int) -> str:
+        """Returns a message as a JSON object in one line, with its number under `epitome`."""
+        raise NotImplementedError
+
+    def changed(self, message: M, record: Dict[str, Any]) -> M:
+        """Returns a copy of a message with the changes of its record."""
+        raise NotImplementedError
+
+    def built(self, record: Dict[str, Any]) -> M:
+        """Returns a new message."""
+        raise NotImplementedError
+
+
+class _Known(NamedTuple):
+    """A list that was below its trigger."""
+
+    messages: Sequence[Any]
+    #: The most tokens that it can have.
+    tokens: int
+    trigger: int
+
+
+class Compactor(Generic[M]):
+    """Compacts lists of messages with fixed options.
+
+    It remembers the latest list below its trigger. Where the next list begins with the same objects, only the new messages are looked
+    at until they may reach the trigger. So a message that was handed in is not to be changed in place.
+    """
+
+    def __init__(self, form: Form[M], options: Options) -> None:
+        self._form = form
+        self._arguments = [f"--from={form.format}", "--json", *_options.arguments(**options)]
+        self._known: Optional[_Known] = None
+
+    def items(self, messages: Sequence[M]) -> Optional[List[Union[int, _records.Change]]]:
+        """Returns the origin of each message that stays, or `None` if nothing changes."""
+        if not messages or self._is_surely_below(messages):
+            return None
+        dump = self._form.dump
+        try:
+            records = [dump(message, number) for number, message in enumerate(messages)]
+        except (AttributeError, KeyError, TypeError, BadInput):
+            records = [self._dumped(message, number) for number, message in enumerate(messages)]
+        outcome = _records.compact(records, self._arguments)
+        self._known = _known(messages, outcome)
+        return outcome.items
+
+    def _is_surely_below(self, messages: Sequence[M]) -> bool:
+        """Returns whether the list begins with the known one, and its new messages cannot reach the trigger."""
+        known = self._known
+        if known is None or not len(known.messages) <= len(messages):
+            return False
+        if not all(map(operator.is_, known.messages, messages)):
+            return False
+        tokens = known.tokens
+        for number in range(len(known.messages), len(messages)):
+            record = self._dumped(messages[number], number)
+            # A token has a byte or more, but for those of pictures and files.
+            tokens += len(_json.encode(record))
+            if tokens > known.trigger or _MEDIA.search(record):
+                return False
+        self._known = _Known(list(messages), tokens, known.trigger)
+        return True
+
+    def _dumped(self, message: M, number: int) -> str:
+        """Returns a message as JSON, or an error that names the message."""
+        try:
+            return self._form.dump(message, number)
+        except BadInput as error:
+            raise BadInput(f"message {number}: {error}") from error
+        except (AttributeError, KeyError, TypeError) as error:
+            raise BadInput(f"message {number} is no message of {self._form.format}: {error!r}") from error
+
+    def message(self, item: Union[int, _records.Change], messages: Sequence[M]) -> M:
+        """Returns the object for an item: the same object, a changed copy, or a new one."""
+        if isinstance(item, int):
+            return messages[item]
+        try:
+            if item.number is None:
+                return self._form.built(item.record)
+            return self._form.changed(messages[item.number], item.record)
+        except EpitomeError:
+            raise
+        except Exception as error:
+            raise EpitomeError(
+                f"the strategy has made a message that {self._form.format} has no form for: {error}; try another strategy"
+            ) from error
+
+    def __call__(self, messages: Sequence[M]) -> List[M]:
+        """Returns the compacted messages; a list of the same objects if nothing changes."""
+        items = self.items(messages)
+        return list(messages) if items is None else [self.message(item, messages) for item in items]
+
+
+class DictForm(Form[Any]):
+    """Messages that are dictionaries, or objects with `model_dump`. They carry no number: services refuse unknown members."""
+
+    def __init__(self, format: str) -> None:
+        self.format = format
+
+    def dump(self, message: Any, number: int) -> str:
+        plain = message if isinstance(message, dict) else message.model_dump(exclude_none=True)
+        return _json.dump(plain, "its content")
+
+    def changed(self, message: Any, record: Dict[str, Any]) -> Any:
+        return record
+
+    def built(self, record: Dict[str, Any]) -> Any:
+        return record
+
+
+class DictCompactor(Compactor[Any]):
+    """Compacts lists of dictionaries in one format."""
+
+    def __init__(self, format: str, options: Options) -> None:
+        super().__init__(DictForm(format), options)
+
+
+_MEDIA = re.compile("image|audio|video|file|document|binary|data:|uri")
+
+
+def _known(messages: Sequence[Any], outcome: _records.Outcome) -> Optional[_Known]:
+    """Returns the size of a list that was below its trigger."""
+    if outcome.items is not None:
+        return None
+    documents, _ = _json.reports(outcome.told)
+    report = documents[-1] if documents else {}
+    trigger = report.get("budget", {}).get("trigger")
+    if not isinstance(trigger, int) or report["tokens_before"] > trigger:
+        return None
+    return _Known(list(messages), report["tokens_before"], trigger)
+
+
+def text(value: Any) -> str:
+    """Returns a value as JSON."""
+    return _json.quote(value) if isinstance(value, str) else _json.dump(value, "its content")

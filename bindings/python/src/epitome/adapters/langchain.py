@@ -1,0 +1,144 @@
+"""LangChain: compaction in the place of `trim_messages`, and a middleware for `create_agent`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, List, Optional, Sequence, Tuple
+
+from langchain_core.messages import BaseMessage, messages_from_dict
+from langchain_core.runnables import Runnable, RunnableLambda
+
+from .._errors import BadInput
+from .._json import dump as _dump
+from .._json import quote
+from .._records import NUMBER
+from ._objects import Compactor, Form, Options, text
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+try:
+    from langchain.agents.middleware import AgentMiddleware
+except ImportError:  # langchain-core alone
+    AgentMiddleware = object  # type: ignore[assignment, misc]
+
+
+class LangChainForm(Form[BaseMessage]):
+    """Messages as the state of LangGraph has them, without the members that no model sees."""
+
+    format = "langchain"
+
+    def dump(self, message: BaseMessage, number: int) -> str:
+        fields = message.__dict__
+        kind = fields["type"]
+        content = fields["content"]
+        said = quote(content) if type(content) is str else text(content)
+        more = "" if fields["name"] is None else f',"name":{quote(fields["name"])}'
+        if kind == "tool":
+            more += f',"tool_call_id":{quote(fields["tool_call_id"])}'
+            if fields["status"] == "error":
+                more += ',"status":"error"'
+        elif kind == "ai" or kind == "AIMessageChunk":
+            kind = "ai"
+            if fields["tool_calls"] or fields["additional_kwargs"]:
+                more += _of_model(fields)
+        elif kind != "human" and kind != "system":
+            kind, added = _of_other(kind, fields)
+            more += added
+        return f'{{"{NUMBER}":{number},"type":"{kind}","content":{said}{more}}}'
+
+    def changed(self, message: BaseMessage, record: Dict[str, Any]) -> BaseMessage:
+        return message.model_copy(update={"content": record["content"]})
+
+    def built(self, record: Dict[str, Any]) -> BaseMessage:
+        return messages_from_dict([record])[0]
+
+
+class MessageCompactor(Compactor[BaseMessage]):
+    """Compacts lists of LangChain messages. The options are those of `epitome.compact`.
+
+    >>> from langchain_core.messages import HumanMessage
+    >>> said = [HumanMessage(f"Question {n}: " + "why? " * 50) for n in range(40)]
+    >>> left = MessageCompactor(goal=500)(said)
+    >>> len(left) < 10, left[-1] is said[-1]
+    (True, True)
+    """
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        super().__init__(LangChainForm(), options)
+
+
+def compact_messages(
+    messages: Optional[Sequence[BaseMessage]] = None, **options: Unpack[Options]
+) -> List[BaseMessage]:
+    """Returns compacted messages, as `trim_messages` returns trimmed ones. `runnable` makes a step of a chain.
+
+    >>> from langchain_core.messages import HumanMessage
+    >>> compact_messages([HumanMessage("Hello")], window=8_000)
+    [HumanMessage(content='Hello', additional_kwargs={}, response_metadata={})]
+    """
+    return MessageCompactor(**options)(messages or [])
+
+
+def runnable(**options: Unpack[Options]) -> Runnable[Sequence[BaseMessage], List[BaseMessage]]:
+    """Returns a step of a chain that compacts the messages that it gets, such as `runnable(model="gpt-4o") | chat_model`."""
+    return RunnableLambda(MessageCompactor(**options).__call__, name="epitome")
+
+
+class CompactionMiddleware(AgentMiddleware):  # type: ignore[type-arg, unused-ignore]
+    """Compacts each request of an agent before the model gets it.
+
+    The state of the agent keeps every message. Put it behind middlewares that add messages. It needs the package `langchain`.
+
+    `create_agent(model, tools, middleware=[CompactionMiddleware(model="gpt-4o")])`
+    """
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        super().__init__()
+        self._compactor = MessageCompactor(**options)
+
+    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        """Compacts the messages of a request, and sends it on."""
+        return handler(self._request(request))
+
+    async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Compacts the messages of a request in a thread, and sends it on."""
+        return await handler(await asyncio.to_thread(self._request, request))
+
+    def _request(self, request: Any) -> Any:
+        items = self._compactor.items(request.messages)
+        if items is None:
+            return request
+        return request.override(messages=[self._compactor.message(item, request.messages) for item in items])
+
+
+def _of_model(fields: Dict[str, Any]) -> str:
+    """Returns the members of a model's message that only such messages have."""
+    more = ""
+    calls = fields["tool_calls"]
+    if len(calls) == 1 and len(calls[0]) == 4:
+        # The most frequent form, without a dictionary in between.
+        call = calls[0]
+        id = "null" if call["id"] is None else quote(call["id"])
+        more = f',"tool_calls":[{{"name":{quote(call["name"])},"args":{_dump(call["args"])},"id":{id}}}]'
+    elif calls:
+        more = f',"tool_calls":{_dump(calls, "its calls")}'
+    thought = fields["additional_kwargs"].get("reasoning_content")
+    if isinstance(thought, str):
+        more += f',"additional_kwargs":{{"reasoning_content":{quote(thought)}}}'
+    return more
+
+
+def _of_other(kind: str, fields: Dict[str, Any]) -> Tuple[str, str]:
+    """Returns the type and the further members of a message of a rare type."""
+    if kind == "chat":
+        role = fields["role"]
+        return {"assistant": "ai", "user": "human"}.get(role, role), ""
+    if kind == "function":
+        return kind, f',"tool_call_id":{quote(fields["name"])}'
+    plain = kind[: -len("MessageChunk")].lower() if kind.endswith("MessageChunk") else ""
+    if plain in ("human", "system"):
+        return plain, ""
+    if plain == "tool":
+        return plain, f',"tool_call_id":{quote(fields["tool_call_id"])},"status":"{fields["status"]}"'
+    raise BadInput(f"a message of type {kind!r} cannot be sent: remove it")

@@ -1,0 +1,43 @@
+"""LiteLLM: a callback of the proxy, and compaction before a call of the library."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Dict, Optional
+
+from litellm.integrations.custom_logger import CustomLogger
+
+from ._objects import DictCompactor, Options
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class MessageCompactor(DictCompactor):
+    """Compacts lists of Chat Completions messages: `completion(model, messages=compactor(messages))`.
+
+    >>> said = [{"role": "user", "content": f"Question {n}: " + "why? " * 50} for n in range(40)]
+    >>> left = MessageCompactor(goal=500)(said)
+    >>> len(left) < 10, left[-1] is said[-1]
+    (True, True)
+    """
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        super().__init__("openai-chat", options)
+
+
+class CompactionCallback(CustomLogger):
+    """A callback of the proxy that compacts every request for a chat: `litellm.callbacks = [CompactionCallback(window=128_000)]`."""
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        super().__init__()
+        self._compactor = MessageCompactor(**options)
+
+    async def async_pre_call_hook(
+        self, user_api_key_dict: Any, cache: Any, data: Dict[str, Any], call_type: Any
+    ) -> Optional[Dict[str, Any]]:
+        """Returns the request with compacted messages."""
+        messages = data.get("messages")
+        if not isinstance(messages, list) or not messages:
+            return data
+        return {**data, "messages": await asyncio.to_thread(self._compactor, messages)}

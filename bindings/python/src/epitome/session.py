@@ -1,0 +1,169 @@
+"""Conversations in a store, which are compacted there without a loss."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Iterable, List, Optional, Union, cast
+
+from . import _json, _options
+from ._errors import BadInput
+from ._functions import Transcript, messages_of, text_of
+from ._library import call
+from ._options import Amount
+
+
+class Session:
+    """A conversation in a store.
+
+    The log of a session keeps every message as it was appended. A compaction hides messages from the next request, and `undo`
+    shows them again. Every method reads the store anew, so a restart loses nothing, and any number of objects and processes can
+    use one session.
+
+    `store`: "sqlite:PATH", a file, or "jsonl:DIR", a directory. `id`: the name of the session. `key_file`: a file with the key of
+    an encrypted store, 64 hexadecimal digits.
+
+    The methods raise `StoreFailed` if the store fails, and `BadInput` otherwise.
+
+    >>> import tempfile, os
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> session = Session("sqlite:" + os.path.join(folder.name, "chats.db"), "demo")
+    >>> said = [{"role": "user", "content": f"Question {n}: " + "why? " * 50} for n in range(40)]
+    >>> session.append(said)
+    40
+    >>> report = session.compact(goal=500)
+    >>> len(session.messages()) < 40, len(session.log())
+    (True, 40)
+    >>> session.undo()["live_messages"]
+    40
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, store: str, id: str, *, key_file: Optional[str] = None) -> None:
+        self.store = store
+        self.id = id
+        self.key_file = key_file
+
+    def __repr__(self) -> str:
+        return f"Session({self.store!r}, {self.id!r})"
+
+    def append(self, messages: Transcript, *, format: Optional[str] = None, tokenizer: str = "estimate") -> int:
+        """Appends messages, in any format that the program reads, and returns the number of messages in the log.
+
+        An empty list appends nothing.
+        """
+        if not isinstance(messages, (str, bytes)) and not messages:
+            row = self._row()
+            return row["messages"] if row else 0
+        reader = [f"--from={format}"] if format is not None else []
+        return int(self._report("import", "-", "--append", f"--tokenizer={tokenizer}", *reader, text=text_of(messages))["messages"])
+
+    def messages(self, to: str = "openai-chat") -> List[Any]:
+        """Returns the messages of the next request, in the format `to`; an empty list for a new session."""
+        row = self._row()
+        return messages_of(self.text(to)) if row and row["live_messages"] else []
+
+    def text(self, to: str = "openai-chat") -> str:
+        """Returns the next request as a text in the format `to`."""
+        return self._call("export", "-o", "-", f"--to={to}").decode("utf-8")
+
+    def compact(
+        self,
+        *,
+        keep: Optional[Union[float, str]] = None,
+        window: Optional[int] = None,
+        reserve: Optional[int] = None,
+        trigger: Optional[Amount] = None,
+        goal: Optional[Amount] = None,
+        strategy: Optional[str] = None,
+        model: Optional[str] = None,
+        tokenizer: Optional[str] = None,
+        pins: Iterable[Union[int, str]] = (),
+    ) -> Dict[str, Any]:
+        """Compacts the session if a compaction is due, and returns the report.
+
+        The options are those of `epitome.compact`; the numbers of `pins` are those of the log. Raises `Infeasible` too.
+        """
+        options = _options.arguments(
+            keep=keep,
+            window=window,
+            reserve=reserve,
+            trigger=trigger,
+            goal=goal,
+            strategy=strategy,
+            model=model,
+            tokenizer=tokenizer,
+            pins=pins,
+        )
+        return self._report("compact", *options)
+
+    def undo(self, revision: Optional[int] = None) -> Dict[str, Any]:
+        """Undoes the latest compaction or rewind, or the one of this revision, and returns the report."""
+        return self._report("uncompact", *([] if revision is None else [f"--revision={revision}"]))
+
+    def rewind(self, *, at: Optional[int] = None, turns: Optional[int] = None) -> Dict[str, Any]:
+        """Hides the message with the number `at` and all messages behind it, or the latest `turns` turns."""
+        return self._report("rewind", *_place(at, turns))
+
+    def clear(self) -> Dict[str, Any]:
+        """Hides all messages. `undo` shows them again."""
+        return self._report("clear")
+
+    def log(self) -> List[Dict[str, Any]]:
+        """Returns every message of the log, with the revision that hides it."""
+        return cast(List[Dict[str, Any]], _json.lines(self._call("log", "--json").decode("utf-8")))
+
+    def expand(self, revision: int) -> List[Dict[str, Any]]:
+        """Returns the messages that the compaction of this revision has hidden or shortened."""
+        output = self._call("expand", f"--revision={revision}", "--json")
+        return cast(List[Dict[str, Any]], _json.lines(output.decode("utf-8")))
+
+    def fork(self, id: str, *, at: Optional[int] = None, turns: Optional[int] = None) -> Session:
+        """Makes another session with the messages before `at`, or without the latest `turns` turns."""
+        self._report("fork", f"--as={id}", *_place(at, turns))
+        return Session(self.store, id, key_file=self.key_file)
+
+    def restore(self, exported: str) -> int:
+        """Makes this session, which must be new, from a text of `export`, and returns the number of messages in the log."""
+        return int(self._report("import", "-", text=text_of(exported))["messages"])
+
+    def export(self) -> str:
+        """Returns the whole session, with its log and its compactions, as a text for `restore`."""
+        return self._call("export", "-o", "-").decode("utf-8")
+
+    def verify(self) -> None:
+        """Checks the session against its log. Raises `EpitomeError` if they differ."""
+        self._call("verify")
+
+    def erase(self) -> None:
+        """Deletes the session and all its messages for good."""
+        self._call("erase")
+
+    def exists(self) -> bool:
+        """Returns whether the store has the session."""
+        return self._row() is not None
+
+    def _row(self) -> Optional[Dict[str, Any]]:
+        """Returns the row of the session in the list of its store."""
+        scheme, _, path = self.store.partition(":")
+        if scheme in ("sqlite", "jsonl") and not os.path.exists(path):
+            # The first append makes the store.
+            return None
+        rows = _json.loads(call(["session", "list", "--json", *self._store()]).output.decode("utf-8"))
+        return next((row for row in rows if row["session"] == self.id), None)
+
+    def _store(self) -> List[str]:
+        key = [f"--key-file={self.key_file}"] if self.key_file is not None else []
+        return [f"--store={self.store}", *key]
+
+    def _call(self, command: str, *arguments: str, text: bytes = b"") -> bytes:
+        return call(["session", command, *arguments, *self._store(), f"--session={self.id}"], text).output
+
+    def _report(self, command: str, *arguments: str, text: bytes = b"") -> Dict[str, Any]:
+        output = self._call(command, *arguments, "--json", text=text).decode("utf-8")
+        return cast(Dict[str, Any], _json.loads(output)) if output.strip() else {}
+
+
+def _place(at: Optional[int], turns: Optional[int]) -> List[str]:
+    if (at is None) == (turns is None):
+        raise BadInput("a place is needed: give either `at` or `turns`")
+    return [f"--at={at}"] if at is not None else [f"--turns={turns}"]

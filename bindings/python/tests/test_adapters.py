@@ -1,0 +1,399 @@
+"""The adapters, with the real packages. A package that is not installed skips its tests."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import doctest
+import importlib
+import importlib.util
+import json
+import os
+import tempfile
+import unittest
+from typing import Any, Callable, List
+
+import epitome
+
+from . import conversations
+
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+os.environ.setdefault("OPENAI_AGENTS_DISABLE_TRACING", "1")
+PACKAGES = {
+    "langchain": "langchain_core",
+    "langgraph": "langgraph",
+    "pydantic_ai": "pydantic_ai",
+    "openai_agents": "agents",
+    "agent_framework": "agent_framework",
+    "litellm": "litellm",
+}
+STRATEGIES = ("truncate", "tool-results:keep=2", "tool-results:keep=2 | truncate", "window", "truncate | tool-digest")
+
+
+def has(name: str) -> bool:
+    return importlib.util.find_spec(PACKAGES[name]) is not None
+
+
+def load_tests(loader: Any, tests: unittest.TestSuite, pattern: Any) -> unittest.TestSuite:
+    for name in PACKAGES:
+        if has(name):
+            tests.addTests(doctest.DocTestSuite(importlib.import_module(f"epitome.adapters.{name}")))
+    return tests
+
+
+class Adapter(unittest.TestCase):
+    def check(self, make: Callable[[Any], List[Any]], compactor: Any, dump: Callable[[Any], Any]) -> None:
+        """Compacts random conversations with every strategy: the objects that stay are the same, and no object is changed."""
+        for seed in range(3):
+            said = make(conversations.chat(seed, turns=8))
+            before = copy.deepcopy(said)
+            places = {id(message): place for place, message in enumerate(said)}
+            for strategy in STRATEGIES:
+                with self.subTest(seed=seed, strategy=strategy):
+                    left = compactor(keep=0.5, strategy=strategy)(said)
+                    self.assertEqual([dump(message) for message in said], [dump(message) for message in before])
+                    own = [places[id(message)] for message in left if id(message) in places]
+                    self.assertEqual(own, sorted(set(own)))
+                    self.assertIs(left[-1], said[-1])
+                    dumps = [dump(message) for message in said]
+                    others = [message for message in left if id(message) not in places]
+                    self.assertTrue(all(dump(message) not in dumps for message in others))
+                    if strategy == "truncate":
+                        self.assertEqual(others, [])
+                    if strategy == "tool-results:keep=2":
+                        self.assertEqual(len(left), len(said))
+                        self.assertGreater(len(others), 0)
+            same = compactor(window=1_000_000)(said)
+            self.assertTrue(len(same) == len(said) and all(one is other for one, other in zip(same, said)))
+        self.assertEqual(compactor(window=1_000)([]), [])
+
+
+@unittest.skipUnless(has("langchain"), "langchain is not installed")
+class LangChain(Adapter):
+    def test_messages(self) -> None:
+        from epitome.adapters.langchain import MessageCompactor
+
+        self.check(conversations.langchain, MessageCompactor, lambda message: message.model_dump())
+
+    def test_nothing_is_converted_twice_below_the_trigger(self) -> None:
+        from langchain_core.messages import HumanMessage
+
+        from epitome.adapters.langchain import MessageCompactor
+
+        said = [HumanMessage(f"Question {number}: why, and what is it for?") for number in range(400)]
+        compactor = MessageCompactor(window=20_000, trigger=3_000, goal=1_000)
+        plain = MessageCompactor(window=20_000, trigger=3_000, goal=1_000)
+        dumped: List[int] = []
+        dump = compactor._form.dump
+        compactor._form.dump = lambda message, number: dumped.append(number) or dump(message, number)  # type: ignore[method-assign, func-returns-value]
+        for count in range(1, len(said) + 1):
+            left = compactor(said[:count])
+            self.assertTrue(all(one is other for one, other in zip(left, said)) or len(left) < count)
+            if len(left) < count or count % 20 == 0:
+                plain._known = None
+                self.assertEqual([id(message) for message in left], [id(message) for message in plain(said[:count])])
+            if len(left) < count:
+                break
+        self.assertGreater(count, 100)
+        self.assertLess(count, 400)
+        # Without the memory, every call converts every message.
+        self.assertLess(len(dumped), count * count / 10)
+
+    def test_rare_messages(self) -> None:
+        from langchain_core.messages import AIMessage, AIMessageChunk, ChatMessage, HumanMessage, RemoveMessage, ToolMessage
+
+        from epitome.adapters.langchain import MessageCompactor, compact_messages, runnable
+
+        said: List[Any] = []
+        for number in range(10):
+            said += [
+                HumanMessage([{"type": "text", "text": "Look. " * 30}, {"type": "image_url", "image_url": {"url": "https://a/b.png"}}]),
+                AIMessage(
+                    [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}, {"type": "text", "text": "ok"}],
+                    tool_calls=[{"name": "f", "args": {"x": 1.5}, "id": f"c{number}"}],
+                    additional_kwargs={"reasoning_content": "Hm."},
+                    usage_metadata={"input_tokens": 9, "output_tokens": 1, "total_tokens": 10},
+                ),
+                ToolMessage([{"type": "text", "text": "long " * 40}], tool_call_id=f"c{number}", status="error", artifact=object()),
+                AIMessageChunk("chunk " * 20, id=f"run-{number}"),
+                ChatMessage("words " * 20, role="user", name="anna"),
+            ]
+        for strategy in STRATEGIES:
+            left = MessageCompactor(keep=0.4, strategy=strategy)(said)
+            self.assertIs(left[-1], said[-1])
+        self.assertLess(len(runnable(keep=0.4).invoke(said)), len(said))
+        with self.assertRaisesRegex(epitome.BadInput, "message 1: .*'remove'"):
+            compact_messages([HumanMessage("x"), RemoveMessage("id")], keep=0.5)
+        with self.assertRaisesRegex(epitome.BadInput, "message 0 is no message of langchain"):
+            compact_messages(["x"], keep=0.5)  # type: ignore[list-item]
+        with self.assertRaisesRegex(epitome.BadInput, "lone surrogate"):
+            compact_messages([HumanMessage("\ud800")], keep=0.5)
+
+    @unittest.skipUnless(importlib.util.find_spec("langchain"), "langchain is not installed")
+    def test_an_agent_with_the_middleware(self) -> None:
+        from langchain.agents import create_agent
+        from langchain_core.language_models import GenericFakeChatModel
+        from langchain_core.messages import AIMessage
+
+        from epitome.adapters.langchain import CompactionMiddleware
+
+        seen: List[int] = []
+
+        class Model(GenericFakeChatModel):
+            def _generate(self, messages: Any, *rest: Any, **named: Any) -> Any:
+                seen.append(len(messages))
+                return super()._generate(messages, *rest, **named)
+
+        said = conversations.langchain(conversations.chat(1, turns=8))
+        for call in ("invoke", "ainvoke"):
+            model = Model(messages=iter([AIMessage("Done.")]))
+            agent = create_agent(model, [], middleware=[CompactionMiddleware(keep=0.3)])
+            state = {"messages": said}
+            result: Any = asyncio.run(agent.ainvoke(state)) if call == "ainvoke" else agent.invoke(state)
+            self.assertEqual(len(result["messages"]), len(said) + 1)
+            self.assertLess(seen[-1], len(said))
+
+
+@unittest.skipUnless(has("langgraph"), "langgraph is not installed")
+class LangGraph(unittest.TestCase):
+    def test_the_hook_in_an_agent(self) -> None:
+        import warnings
+
+        from langchain_core.language_models import GenericFakeChatModel
+        from langchain_core.messages import AIMessage
+        from langgraph.prebuilt import create_react_agent
+
+        from epitome.adapters.langgraph import pre_model_hook
+
+        class Model(GenericFakeChatModel):
+            def bind_tools(self, tools: Any, **named: Any) -> Any:
+                return self
+
+        said = conversations.langchain(conversations.chat(1, turns=8))
+        for keep_state in (True, False):
+            model = Model(messages=iter([AIMessage("Done.")]))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                agent = create_react_agent(model, [], pre_model_hook=pre_model_hook(keep=0.3, keep_state=keep_state))
+            left = agent.invoke({"messages": said})["messages"]
+            self.assertEqual(left[-1].content, "Done.")
+            self.assertEqual(len(left) == len(said) + 1, keep_state)
+
+
+@unittest.skipUnless(has("pydantic_ai"), "pydantic_ai is not installed")
+class PydanticAI(Adapter):
+    def test_messages(self) -> None:
+        from epitome.adapters.pydantic_ai import MessageCompactor
+
+        self.check(conversations.pydantic_ai, MessageCompactor, repr)
+
+    def test_rare_parts(self) -> None:
+        import warnings
+
+        warnings.simplefilter("ignore")
+        self.addCleanup(warnings.resetwarnings)
+        from pydantic_ai.messages import (
+            BinaryContent,
+            ImageUrl,
+            ModelRequest,
+            ModelResponse,
+            RetryPromptPart,
+            TextPart,
+            ThinkingPart,
+            ToolCallPart,
+            ToolReturnPart,
+            UserPromptPart,
+        )
+
+        from epitome.adapters.pydantic_ai import MessageCompactor
+
+        said: List[Any] = []
+        for number in range(10):
+            files = [f"Look {number}. " * 30, ImageUrl("https://a/b.png"), BinaryContent(b"\x89PNG\xff", media_type="image/png")]
+            said += [
+                ModelRequest([UserPromptPart(files)], instructions="Be brief."),
+                ModelResponse([ThinkingPart("Hm.", signature="c2ln"), TextPart("ok"), ToolCallPart("f", None, f"c{number}")]),
+                ModelRequest([ToolReturnPart("f", {"rows": ["long " * 40]}, f"c{number}", metadata=object())]),
+                ModelResponse([ToolCallPart("f", '{"x": 1}', f"d{number}")]),
+                ModelRequest([RetryPromptPart("wrong " * 20, tool_name="f", tool_call_id=f"d{number}")]),
+                ModelResponse([TextPart("ok")]),
+            ]
+        said.append(ModelRequest([UserPromptPart("And now?")]))
+        places = {id(message) for message in said}
+        for strategy in STRATEGIES:
+            left = MessageCompactor(keep=0.4, strategy=strategy)(said)
+            self.assertIs(left[-1], said[-1])
+            if strategy == "tool-results:keep=2":
+                changed = [message for message in left if id(message) not in places]
+                self.assertGreater(len(changed), 0)
+                self.assertTrue(all(type(message) in (ModelRequest, ModelResponse) for message in changed))
+
+    def test_an_agent(self) -> None:
+        from pydantic_ai import Agent
+        from pydantic_ai.messages import ModelResponse, TextPart
+        from pydantic_ai.models.function import FunctionModel
+
+        from epitome.adapters.pydantic_ai import history_processor
+
+        seen: List[int] = []
+
+        def model(messages: Any, info: Any) -> Any:
+            seen.append(len(messages))
+            return ModelResponse([TextPart("Done.")])
+
+        processor = history_processor(keep=0.3)
+        try:
+            from pydantic_ai.capabilities import ProcessHistory
+
+            agent: Any = Agent(FunctionModel(model), capabilities=[ProcessHistory(processor)])
+        except ImportError:
+            agent = Agent(FunctionModel(model), history_processors=[processor])  # type: ignore[call-arg, unused-ignore]
+        said = conversations.pydantic_ai(conversations.chat(1, turns=8)[:-1])
+        self.assertEqual(agent.run_sync("And now?", message_history=said).output, "Done.")
+        self.assertLess(seen[-1], len(said))
+
+
+@unittest.skipUnless(has("openai_agents"), "openai-agents is not installed")
+class OpenAIAgents(Adapter):
+    def test_items(self) -> None:
+        from epitome.adapters.openai_agents import InputCompactor
+
+        self.check(conversations.responses, InputCompactor, lambda item: json.dumps(item))
+
+    def agent(self, seen: List[Any]) -> Any:
+        from agents import Agent, Model, ModelResponse, Usage
+        from openai.types.responses import ResponseOutputMessage, ResponseOutputText
+
+        class Fake(Model):
+            async def get_response(self, system_instructions: Any, input: Any, *rest: Any, **named: Any) -> Any:
+                seen.append(list(input))
+                text = ResponseOutputText(text="Done. " * 40, type="output_text", annotations=[])
+                message = ResponseOutputMessage(
+                    id=f"msg_{len(seen)}", content=[text], role="assistant", status="completed", type="message"
+                )
+                return ModelResponse(output=[message], usage=Usage(), response_id=None)
+
+            def stream_response(self, *rest: Any, **named: Any) -> Any:
+                raise NotImplementedError
+
+        return Agent(name="helper", instructions="Be brief.", model=Fake())
+
+    def test_the_filter_in_a_run(self) -> None:
+        from agents import RunConfig, Runner
+
+        from epitome.adapters.openai_agents import input_filter
+
+        seen: List[Any] = []
+        said = conversations.responses(conversations.chat(1, turns=8))
+        config = RunConfig(call_model_input_filter=input_filter(keep=0.3), tracing_disabled=True)
+        asyncio.run(Runner.run(self.agent(seen), said, run_config=config))
+        self.assertLess(len(seen[0]), len(said))
+
+    def test_a_session_over_many_runs(self) -> None:
+        from agents import RunConfig, Runner
+
+        from epitome.adapters.openai_agents import Session
+
+        with tempfile.TemporaryDirectory() as folder:
+            store = "sqlite:" + os.path.join(folder, "chats.db")
+            seen: List[Any] = []
+            agent = self.agent(seen)
+            config = RunConfig(tracing_disabled=True)
+
+            async def talk() -> None:
+                for turn in range(12):
+                    # A new object each time, as after a restart.
+                    session = Session("demo", store, window=2_000, trigger=500, goal=250)
+                    await Runner.run(agent, f"Question {turn}: " + "why? " * 20, session=session, run_config=config)
+
+            asyncio.run(talk())
+            session = Session("demo", store)
+            self.assertEqual(len(session.history.log()), 24)
+            self.assertLess(max(len(items) for items in seen), 16)
+
+            async def rest() -> None:
+                items = await session.get_items()
+                self.assertEqual(await session.get_items(limit=2), items[-2:])
+                self.assertEqual(await session.pop_item(), items[-1])
+                self.assertEqual(await session.get_items(), items[:-1])
+                await session.clear_session()
+                self.assertEqual((await session.get_items(), await session.pop_item()), ([], None))
+
+            asyncio.run(rest())
+
+    def test_items_of_a_session_come_back(self) -> None:
+        from epitome.adapters.openai_agents import Session
+
+        items: List[Any] = [
+            {"role": "user", "content": "Which files?"},
+            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2ln"},
+            {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "ls", "arguments": "{}", "status": "completed"},
+            {"type": "function_call_output", "call_id": "c1", "output": "a.txt"},
+            {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+             "content": [{"type": "output_text", "text": "a.txt", "annotations": []}]},
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            session = Session("demo", "sqlite:" + os.path.join(folder, "chats.db"))
+            asyncio.run(session.add_items(items))
+            back = asyncio.run(session.get_items())
+            self.assertEqual([item.get("type", "message") for item in back], [item.get("type", "message") for item in items])
+            self.assertEqual(back[1]["encrypted_content"], "c2ln")
+            self.assertEqual((back[2]["call_id"], back[3]["output"]), ("c1", "a.txt"))
+
+
+@unittest.skipUnless(has("agent_framework"), "agent-framework-core is not installed")
+class AgentFramework(Adapter):
+    def test_messages(self) -> None:
+        from epitome.adapters.agent_framework import MessageCompactor
+
+        self.check(conversations.agent_framework, MessageCompactor, lambda message: message.to_dict())
+
+    def test_the_strategy(self) -> None:
+        from agent_framework import CharacterEstimatorTokenizer, apply_compaction
+
+        from epitome.adapters.agent_framework import CompactionStrategy
+
+        for strategy in STRATEGIES:
+            said = conversations.agent_framework(conversations.chat(1, turns=8))
+            count = len(said)
+            last = said[-1]
+            own = {id(message) for message in said}
+            step = CompactionStrategy(keep=0.5, strategy=strategy)
+            tokenizer = CharacterEstimatorTokenizer()
+            left = asyncio.run(apply_compaction(said, strategy=step, tokenizer=tokenizer))
+            self.assertIs(left[-1], last)
+            self.assertGreaterEqual(len(said), count)
+            if strategy == "truncate":
+                self.assertLess(len(left), count)
+                self.assertTrue(all(id(message) in own for message in left))
+            if strategy == "tool-results:keep=2":
+                self.assertEqual(len(left), count)
+                self.assertTrue(any(id(message) not in own for message in left))
+        calm = CompactionStrategy(window=1_000_000)
+        self.assertFalse(asyncio.run(calm(conversations.agent_framework(conversations.chat(1)))))
+
+
+@unittest.skipUnless(has("litellm"), "litellm is not installed")
+class LiteLLM(Adapter):
+    def test_messages(self) -> None:
+        from epitome.adapters.litellm import MessageCompactor
+
+        self.check(lambda said: said, MessageCompactor, lambda message: json.dumps(message))
+
+    def test_the_callback(self) -> None:
+        from epitome.adapters.litellm import CompactionCallback
+
+        said = conversations.chat(1, turns=8)
+        data = {"model": "m", "messages": said}
+        done = asyncio.run(CompactionCallback(keep=0.3).async_pre_call_hook(None, None, data, "completion"))
+        assert done is not None
+        self.assertEqual((done["model"], data["messages"]), ("m", said))
+        self.assertLess(len(done["messages"]), len(said))
+        import litellm
+
+        answer = litellm.completion("gpt-4o", messages=done["messages"], mock_response="Done.")
+        self.assertEqual(answer.choices[0].message.content, "Done.")
+
+
+if __name__ == "__main__":
+    unittest.main()
