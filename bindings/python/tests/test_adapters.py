@@ -90,7 +90,7 @@ class LangChain(Adapter):
             left = compactor(said[:count])
             self.assertTrue(all(one is other for one, other in zip(left, said)) or len(left) < count)
             if len(left) < count or count % 20 == 0:
-                plain._known = None
+                plain._checkpoint = None
                 self.assertEqual([id(message) for message in left], [id(message) for message in plain(said[:count])])
             if len(left) < count:
                 break

@@ -45,7 +45,8 @@ class Hostile(unittest.TestCase):
         deep: Any = "x"
         for _ in range(sys.getrecursionlimit() * 2):
             deep = [deep]
-        self.refuse([{"role": "user", "content": deep}], "message 0 is not JSON")
+        # Newer versions of Python write it, and the library refuses it.
+        self.refuse([{"role": "user", "content": deep}])
         with self.assertRaises(epitome.BadInput):
             epitome.compact("[" * 1_000_000, keep=0.5)
 

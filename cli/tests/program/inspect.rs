@@ -14,6 +14,7 @@ fn stats_count_what_is_there() {
     {
         assert_eq!(stats[name], value, "{name}");
     }
+    assert_eq!(stats["format"], "openai-chat");
     assert_eq!((&stats["token_basis"], &stats["tokenizer"]), (&json!("counted"), &json!("o200k_base")));
     let named = |list: &str, name: &str| {
         let all = stats[list].as_array().unwrap();

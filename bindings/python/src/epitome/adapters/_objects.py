@@ -61,8 +61,8 @@ class Form(Generic[M]):
         raise NotImplementedError
 
 
-class _Known(NamedTuple):
-    """A list that was below its trigger."""
+class _Checkpoint(NamedTuple):
+    """A list below its trigger, and its size."""
 
     messages: Sequence[Any]
     #: The most tokens that it can have.
@@ -80,7 +80,7 @@ class Compactor(Generic[M]):
     def __init__(self, form: Form[M], options: Options) -> None:
         self._form = form
         self._arguments = [f"--from={form.format}", "--json", *_options.arguments(**options)]
-        self._known: Optional[_Known] = None
+        self._checkpoint: Optional[_Checkpoint] = None
 
     def items(self, messages: Sequence[M]) -> Optional[List[Union[int, _records.Change]]]:
         """Returns the origin of each message that stays, or `None` if nothing changes."""
@@ -92,24 +92,24 @@ class Compactor(Generic[M]):
         except (AttributeError, KeyError, TypeError, BadInput):
             records = [self._dumped(message, number) for number, message in enumerate(messages)]
         outcome = _records.compact(records, self._arguments)
-        self._known = _known(messages, outcome)
+        self._checkpoint = _checkpoint_of(messages, outcome)
         return outcome.items
 
     def _is_surely_below(self, messages: Sequence[M]) -> bool:
-        """Returns whether the list begins with the known one, and its new messages cannot reach the trigger."""
-        known = self._known
-        if known is None or not len(known.messages) <= len(messages):
+        """Returns whether the list begins with the list of the checkpoint, and its new messages cannot reach the trigger."""
+        checkpoint = self._checkpoint
+        if checkpoint is None or not len(checkpoint.messages) <= len(messages):
             return False
-        if not all(map(operator.is_, known.messages, messages)):
+        if not all(map(operator.is_, checkpoint.messages, messages)):
             return False
-        tokens = known.tokens
-        for number in range(len(known.messages), len(messages)):
+        tokens = checkpoint.tokens
+        for number in range(len(checkpoint.messages), len(messages)):
             record = self._dumped(messages[number], number)
             # A token has a byte or more, but for those of pictures and files.
             tokens += len(_json.encode(record))
-            if tokens > known.trigger or _MEDIA.search(record):
+            if tokens > checkpoint.trigger or _MEDIA.search(record):
                 return False
-        self._known = _Known(list(messages), tokens, known.trigger)
+        self._checkpoint = _Checkpoint(list(messages), tokens, checkpoint.trigger)
         return True
 
     def _dumped(self, message: M, number: int) -> str:
@@ -169,7 +169,7 @@ class DictCompactor(Compactor[Any]):
 _MEDIA = re.compile("image|audio|video|file|document|binary|data:|uri")
 
 
-def _known(messages: Sequence[Any], outcome: _records.Outcome) -> Optional[_Known]:
+def _checkpoint_of(messages: Sequence[Any], outcome: _records.Outcome) -> Optional[_Checkpoint]:
     """Returns the size of a list that was below its trigger."""
     if outcome.items is not None:
         return None
@@ -178,7 +178,7 @@ def _known(messages: Sequence[Any], outcome: _records.Outcome) -> Optional[_Know
     trigger = report.get("budget", {}).get("trigger")
     if not isinstance(trigger, int) or report["tokens_before"] > trigger:
         return None
-    return _Known(list(messages), report["tokens_before"], trigger)
+    return _Checkpoint(list(messages), report["tokens_before"], trigger)
 
 
 def text(value: Any) -> str:
