@@ -8,9 +8,10 @@
 mod wasm;
 
 use core::ffi::{CStr, c_char};
+use core::panic::AssertUnwindSafe;
 use core::ptr;
 use core::slice;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::catch_unwind;
 
 /// A null pointer where the documentation asks for another, a size of more than `SIZE_MAX / 2`, or an argument that is no UTF-8.
 /// Nothing was done.

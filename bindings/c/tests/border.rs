@@ -1,5 +1,7 @@
 //! The functions of the C library, called as C calls them.
 
+#![cfg(test)]
+
 use core::ffi::{CStr, c_char};
 use core::mem::MaybeUninit;
 use core::{ptr, slice};

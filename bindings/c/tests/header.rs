@@ -1,5 +1,7 @@
 //! The header says what the library has.
 
+#![cfg(test)]
+
 use std::fs;
 use std::path::Path;
 

@@ -83,6 +83,11 @@ fn an_export_is_imported_into_any_store_as_it_was() {
         let shown = stores.session_in(&other, command, "two", &["--json"]).ok();
         assert_eq!(shown, stores.session(command, "one", &["--json"]).ok());
     }
+    let piped = ["session", "import", "-", "--store", &other, "--session", "piped"];
+    let done = run_with(&piped, &fs::read(&file).unwrap()).ok();
+    assert_eq!(done, said.replace("\"two\"", "\"piped\""));
+    let transcript = fs::read(example("support-chat.jsonl")).unwrap();
+    run_with(&[&piped[..6], &["piped-chat"]].concat(), &transcript).ok();
     assert!(into("two", &["--append"]).fails(2).contains("give --session another name"));
     stores.session_in(&other, "import", "three", &[text(&example("support-chat.jsonl"))]).ok();
     assert!(into("three", &[]).fails(2).contains("another session of that name"));

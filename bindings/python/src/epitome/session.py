@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from typing import Any, Dict, Iterable, List, Optional, Union, cast
 
 from . import _json, _options
@@ -125,12 +124,7 @@ class Session:
 
     def restore(self, exported: str) -> int:
         """Makes this session, which must be new, from a text of `export`, and returns the number of messages in the log."""
-        # The program restores from files only.
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "session.jsonl")
-            with open(path, "wb") as file:
-                file.write(text_of(exported))
-            return int(self._report("import", path)["messages"])
+        return int(self._report("import", "-", text=text_of(exported))["messages"])
 
     def export(self) -> str:
         """Returns the whole session, with its log and its compactions, as a text for `restore`."""

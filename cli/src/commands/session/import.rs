@@ -1,7 +1,8 @@
 //! `epitome session import`: a transcript's messages, appended to a session.
 
 use std::fs::File;
-use std::io::{BufReader, Read as _, Seek as _};
+use std::io::{BufReader, Cursor, Read, Seek};
+use std::path::{Path, PathBuf};
 
 use epitome::core::{Basis, Seq, Tokens, Turn};
 use epitome::std::history::{
@@ -18,15 +19,17 @@ use crate::args::{InputArgs, OneSessionArgs};
 use crate::failure::{Failure, Result};
 use crate::progress::Progress;
 use crate::scan;
-use crate::transcript::Input;
+use crate::transcript::{Input, STDIN, stdin};
 
 /// Appends the conversation of `input`, unless the session began with this very import: who repeats one whose end was
 /// not seen gets it once.
 pub(super) fn run(input: &InputArgs, args: &OneSessionArgs, append: bool, tokenizer: &str) -> Result<String> {
-    if let Some(restored) = restore(input, args, append)? {
+    // It can be read once only.
+    let stdin = (input.file == Path::new("-")).then(stdin).transpose()?;
+    if let Some(restored) = restore(input, stdin.as_deref(), args, append)? {
         return Ok(restored);
     }
-    let (messages, digest) = read(input, args)?;
+    let (messages, digest) = read(input, stdin, args)?;
     let counter = scan::counter(tokenizer)?;
     let store = open(&args.store, Missing::Create)?;
     let stored = |error| in_store(&args.store, error);
@@ -62,14 +65,35 @@ pub(super) fn run(input: &InputArgs, args: &OneSessionArgs, append: bool, tokeni
     })
 }
 
-/// Makes a session of an exported one; `None` if the file is no export. It is read to its end before anything is stored.
-fn restore(input: &InputArgs, args: &OneSessionArgs, append: bool) -> Result<Option<String>> {
+/// Makes a session of an exported one; `None` if the input is no export.
+fn restore(
+    input: &InputArgs,
+    stdin: Option<&[u8]>,
+    args: &OneSessionArgs,
+    append: bool,
+) -> Result<Option<String>> {
     let path = &input.file;
-    let Ok(mut file) = File::open(path) else { return Ok(None) };
+    match stdin {
+        Some(bytes) => restore_from(Cursor::new(bytes), Path::new(STDIN), args, append),
+        None => match File::open(path) {
+            // What cannot be looked at twice is no export.
+            Ok(file) if file.metadata().is_ok_and(|file| file.is_file()) => {
+                restore_from(&file, path, args, append)
+            }
+            _ => Ok(None),
+        },
+    }
+}
+
+/// The same of an open input. It is read to its end before anything is stored.
+fn restore_from(
+    mut file: impl Read + Seek + Send,
+    path: &Path,
+    args: &OneSessionArgs,
+    append: bool,
+) -> Result<Option<String>> {
     let mut first = [0; EXPORT.len()];
-    // What cannot be looked at twice is no export.
-    let is_file = file.metadata().is_ok_and(|file| file.is_file());
-    if !is_file || file.read_exact(&mut first).is_err() || first != *EXPORT {
+    if file.read_exact(&mut first).is_err() || first != *EXPORT {
         return Ok(None);
     }
     if append {
@@ -78,12 +102,12 @@ fn restore(input: &InputArgs, args: &OneSessionArgs, append: bool) -> Result<Opt
     if args.session.is_empty() {
         return Err(Failure::input("--session: a session needs a name"));
     }
-    let rewind = |mut file: &File| file.rewind().map_err(|error| Failure::io(path, &error));
-    rewind(&file)?;
-    check_export(&mut BufReader::new(&file)).map_err(|error| Failure::from(error).during(path.display()))?;
-    rewind(&file)?;
+    file.rewind().map_err(|error| Failure::io(path, &error))?;
+    check_export(&mut BufReader::new(&mut file))
+        .map_err(|error| Failure::from(error).during(path.display()))?;
+    file.rewind().map_err(|error| Failure::io(path, &error))?;
     let store = open(&args.store, Missing::Create)?;
-    let done = block_on(store.import(&id(args), &mut BufReader::new(&file)));
+    let done = block_on(store.import(&id(args), &mut BufReader::new(&mut file)));
     let done = done.map_err(|error| refused(&args.store, error))?;
     let (messages, records) = (done.head.0, done.records);
     Ok(Some(if args.json {
@@ -100,8 +124,11 @@ fn restore(input: &InputArgs, args: &OneSessionArgs, append: bool) -> Result<Opt
 const EXPORT: &[u8; 20] = br#"{"epitome_session":{"#;
 
 /// The messages, and the digest of their texts.
-fn read(input: &InputArgs, args: &OneSessionArgs) -> Result<(Vec<Message>, String)> {
-    let source = Input::open(input)?;
+fn read(input: &InputArgs, stdin: Option<Vec<u8>>, args: &OneSessionArgs) -> Result<(Vec<Message>, String)> {
+    let source = match stdin {
+        Some(bytes) => Input::from_bytes(PathBuf::from(STDIN), bytes, input)?,
+        None => Input::open(input)?,
+    };
     if input.each {
         return Err(Failure::input("a session holds one conversation: name it with --at instead of --each"));
     }
