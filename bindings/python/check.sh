@@ -29,7 +29,8 @@ case $(uname -s) in
   Darwin) name=libepitome_c.dylib ;;
   *) name=libepitome_c.so ;;
 esac
-cargo build --quiet -p epitome-c
+# With the whole workspace, so that no crate is built once more with other features.
+cargo build --quiet --workspace --lib
 export EPITOME_LIBRARY=$target/debug/$name
 export LITELLM_LOCAL_MODEL_COST_MAP=True OPENAI_AGENTS_DISABLE_TRACING=1
 
