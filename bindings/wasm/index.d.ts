@@ -18,8 +18,8 @@ export interface InputOptions {
 }
 
 export interface CompactOptions extends InputOptions {
-  /** The share of the transcript's own tokens to keep: "30%". */
-  keep?: string;
+  /** The share of the transcript's own tokens to keep: 0.3 or "30%". */
+  keep?: number | string;
   /** The window of the model, in tokens. Default: 128,000. */
   window?: number;
   /** The tokens that stay free for the answer. Default: an eighth of the window, at most 8,192. */
@@ -45,7 +45,10 @@ export interface CompactOptions extends InputOptions {
 }
 
 export interface Compacted<T> {
-  /** The compacted transcript: a text for a text, a value for a value. Untouched messages are as they were. */
+  /**
+   * The compacted transcript: a text for a text or bytes, a value for a value. It is the input itself if nothing has changed;
+   * untouched messages are as they were.
+   */
   transcript: T;
   /** The report that `epitome compact --json` prints. */
   report: {
@@ -58,6 +61,10 @@ export interface Compacted<T> {
     verdicts: string;
     [field: string]: unknown;
   };
+  /** With `to`: the things that have no counterpart in the other format. */
+  losses: { message: number; kind: string; reason: string }[];
+  /** Warnings of the program, one for each line. */
+  warnings: string[];
 }
 
 export interface Answer {
@@ -73,7 +80,7 @@ export interface Answer {
 export interface Epitome {
   version(): string;
   /** Shrinks a transcript: a text of any format that Epitome reads, or a value that `JSON.stringify` turns into one. */
-  compact(input: string | Uint8Array, options?: CompactOptions): Compacted<string>;
+  compact(input: string | Uint8Array | ArrayBuffer, options?: CompactOptions): Compacted<string>;
   compact<T extends object>(input: T, options?: CompactOptions): Compacted<T>;
   /** Checks a transcript against the rules of a provider. An empty list of violations means that the provider accepts it. */
   validate(

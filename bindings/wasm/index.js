@@ -30,7 +30,7 @@ async function compile(source) {
 }
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder("utf-8");
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 class Epitome {
   #module;
@@ -88,6 +88,7 @@ class Epitome {
     };
     try {
       const texts = args.map((text) => {
+        if (typeof text !== "string") throw new EpitomeError(2, `an argument is a ${typeof text}: give texts`);
         if (text.includes("\0")) throw new EpitomeError(2, "an argument has a zero character");
         return put(encoder.encode(`${text}\0`));
       });
@@ -106,29 +107,31 @@ class Epitome {
     }
   }
 
-  compact(input, options = {}) {
+  compact(input, options) {
     const { text, back } = transcript(input);
-    const args = ["compact", "-", "-o", "-", "--json", ...flags(options, COMPACT)];
+    const args = ["compact", "-", "-o", "-", "--json", ...flags({ tokenizer: "estimate" }, options, COMPACT)];
+    // 1: a repair has left violations, which the report counts.
+    const { output, told } = this.#done(args, text, [0, 1]);
+    const { documents, warnings } = reports(told);
+    const losses = documents.length > 1 ? documents[0].losses : [];
+    return { transcript: output === text ? input : back(output), report: documents.at(-1), losses, warnings };
+  }
+
+  validate(input, options) {
+    const { text } = transcript(input);
+    return JSON.parse(this.#done(["validate", "-", "--json", ...flags({}, options, VALIDATE)], text, [0, 1]).output);
+  }
+
+  convert(input, to, options) {
+    const { text } = transcript(input);
+    const args = ["convert", "-", "--json", ...flags({ to }, options, CONVERT)];
     const { output, told } = this.#done(args, text);
-    const report = JSON.parse(told.slice(told.indexOf("{")));
-    return { transcript: back(output), report };
+    return { text: output, losses: reports(told).documents.at(-1).losses };
   }
 
-  validate(input, options = {}) {
+  stats(input, options) {
     const { text } = transcript(input);
-    return JSON.parse(this.#done(["validate", "-", "--json", ...flags(options, VALIDATE)], text, [0, 1]).output);
-  }
-
-  convert(input, to, options = {}) {
-    const { text } = transcript(input);
-    const args = ["convert", "-", "--json", ...flags({ ...options, to }, CONVERT)];
-    const { output, told } = this.#done(args, text);
-    return { text: output, losses: JSON.parse(told.slice(told.indexOf("{"))).losses };
-  }
-
-  stats(input, options = {}) {
-    const { text } = transcript(input);
-    const args = ["stats", "-", "--json", ...flags({ tokenizer: "estimate", ...options }, STATS)];
+    const args = ["stats", "-", "--json", ...flags({ tokenizer: "estimate" }, options, STATS)];
     return JSON.parse(this.#done(args, text).output);
   }
 
@@ -149,14 +152,19 @@ const VALIDATE = { ...INPUT, profile: "--profile" };
 const CONVERT = { ...INPUT, to: "--to" };
 const STATS = { ...INPUT, model: "--model", tokenizer: "--tokenizer" };
 
-/** The options of the program for an object of options. */
-function flags(options, known) {
+/** The options of the program for an object of options, over those that are set without it. */
+function flags(defaults, options, known) {
   const all = [];
-  for (const [name, value] of Object.entries(options)) {
+  const given = Object.entries(options ?? {}).filter(([, value]) => value !== undefined && value !== null);
+  for (const [name, value] of Object.entries({ ...defaults, ...Object.fromEntries(given) })) {
     if (!Object.hasOwn(known, name)) {
       throw new EpitomeError(2, `there is no option ${name}: expected ${Object.keys(known).join(", ")}`);
     }
-    if (value === undefined || value === null || value === false) continue;
+    if (value === false) continue;
+    if (name === "keep" && typeof value === "number") {
+      all.push(`--keep=${(value * 100).toFixed(3)}%`);
+      continue;
+    }
     for (const one of Array.isArray(value) ? value : [value]) {
       all.push(one === true ? known[name] : `${known[name]}=${one}`);
     }
@@ -164,9 +172,46 @@ function flags(options, known) {
   return all;
 }
 
-/** The text of a transcript, and how its compacted form is given back: a text for a text, a value for a value. */
+/** The text of a transcript, and how its compacted form is given back: a text for a text or bytes, a value for a value. */
 function transcript(input) {
-  if (typeof input === "string") return { text: input, back: (text) => text };
-  if (input instanceof Uint8Array) return { text: input, back: (text) => text };
-  return { text: JSON.stringify(input), back: (text) => JSON.parse(text) };
+  const same = (text) => text;
+  if (input instanceof Uint8Array) return { text: input, back: same };
+  if (input instanceof ArrayBuffer) return { text: new Uint8Array(input), back: same };
+  const plain = Array.isArray(input) || (typeof input === "object" && input !== null && !ArrayBuffer.isView(input));
+  if (typeof input !== "string" && !plain) {
+    const kind = input === null ? "null" : (input?.constructor?.name ?? typeof input);
+    throw new EpitomeError(2, `the transcript is ${kind}: give a text, bytes, a list of messages or an object`);
+  }
+  let text = input;
+  try {
+    if (plain) text = JSON.stringify(input);
+  } catch (error) {
+    throw new EpitomeError(2, `the transcript is no JSON: ${error.message}`);
+  }
+  // JSON.stringify writes a lone surrogate as an escape, which is read as it is documented.
+  const lone = text.isWellFormed?.() === false;
+  if (lone) throw new EpitomeError(2, "the text has a lone surrogate, which UTF-8 cannot have: replace it");
+  return { text, back: plain ? JSON.parse : same };
+}
+
+/** The JSON documents and the lines of plain text on standard error. */
+function reports(told) {
+  const documents = [];
+  const warnings = [];
+  let document = null;
+  for (const line of told.split("\n")) {
+    // The program writes a document over several lines, the last of which is its closing bracket alone.
+    if (document !== null || line === "{" || line === "[") {
+      document = document === null ? line : `${document}\n${line}`;
+      if (line === "}" || line === "]") {
+        documents.push(JSON.parse(document));
+        document = null;
+      }
+    } else if (line.startsWith("{") && line.endsWith("}")) {
+      documents.push(JSON.parse(line));
+    } else if (line.trim() !== "") {
+      warnings.push(line);
+    }
+  }
+  return { documents, warnings };
 }

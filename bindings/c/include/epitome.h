@@ -64,21 +64,6 @@ void epitome_answer_free(struct epitome_answer *answer);
 // The version of the library, like `0.1.0`: a text that is never freed.
 const char *epitome_version(void);
 
-#if defined(__wasm__)
-// Memory of a host that cannot allocate in that of the library, as JavaScript beside WebAssembly: `len` bytes of zero, or null if
-// there is no room. `epitome_memory_free` takes it back.
-uint8_t *epitome_memory(size_t len);
-#endif
-
-#if defined(__wasm__)
-// Frees what `epitome_memory` gave for the same `len`.
-//
-// Conditions:
-//
-// `memory` came from `epitome_memory(len)` and was not freed.
-void epitome_memory_free(uint8_t *memory, size_t len);
-#endif
-
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

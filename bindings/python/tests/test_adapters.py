@@ -101,8 +101,19 @@ class LangChain(Adapter):
 
     def test_rare_messages(self) -> None:
         from langchain_core.messages import AIMessage, AIMessageChunk, ChatMessage, HumanMessage, RemoveMessage, ToolMessage
+        from langchain_core.prompts import ChatPromptTemplate
 
         from epitome.adapters.langchain import MessageCompactor, compact_messages, runnable
+
+        # The results of calls that could not be read stay with them or go with them.
+        wrong: List[Any] = [HumanMessage("go")]
+        for number in range(4):
+            call = {"id": f"c{number}", "name": "ls", "args": "{bad", "error": "e", "type": "invalid_tool_call"}
+            wrong += [AIMessage("", invalid_tool_calls=[call]), ToolMessage("err " * 900, tool_call_id=f"c{number}", status="error")]
+        left = compact_messages([*wrong, HumanMessage("and?")], goal=2_500)
+        calls = [call["id"] for message in left for call in getattr(message, "invalid_tool_calls", [])]
+        self.assertEqual(calls, [message.tool_call_id for message in left if message.type == "tool"])
+        self.assertIn(len(calls), (1, 2, 3))
 
         said: List[Any] = []
         for number in range(10):
@@ -124,8 +135,10 @@ class LangChain(Adapter):
         self.assertLess(len(runnable(keep=0.4).invoke(said)), len(said))
         with self.assertRaisesRegex(epitome.BadInput, "message 1: .*'remove'"):
             compact_messages([HumanMessage("x"), RemoveMessage("id")], keep=0.5)
-        with self.assertRaisesRegex(epitome.BadInput, "message 0 is no message of langchain"):
-            compact_messages(["x"], keep=0.5)  # type: ignore[list-item]
+        # As for `trim_messages`: what a chat model takes.
+        self.assertEqual(compact_messages([("user", "x")], window=8_000), [HumanMessage("x")])  # type: ignore[list-item]
+        prompt: Any = ChatPromptTemplate.from_messages([("system", "Be brief."), ("user", "{question}")])
+        self.assertEqual(len((prompt | runnable(window=8_000)).invoke({"question": "Why?"})), 2)
         with self.assertRaisesRegex(epitome.BadInput, "lone surrogate"):
             compact_messages([HumanMessage("\ud800")], keep=0.5)
 
@@ -339,6 +352,30 @@ class OpenAIAgents(Adapter):
             self.assertEqual([item.get("type", "message") for item in back], [item.get("type", "message") for item in items])
             self.assertEqual(back[1]["encrypted_content"], "c2ln")
             self.assertEqual((back[2]["call_id"], back[3]["output"]), ("c1", "a.txt"))
+            search = {"type": "web_search_call", "id": "ws1", "status": "completed", "action": {"type": "search", "query": "x"}}
+            with self.assertRaisesRegex(epitome.BadInput, "item 1 .*nothing was stored"):
+                asyncio.run(session.add_items([items[0], search]))
+            self.assertEqual(len(asyncio.run(session.get_items())), len(items))
+            # What was said together goes item by item.
+            for kept, kind in ((4, "message"), (3, "function_call_output"), (1, "function_call"), (0, "message")):
+                popped = asyncio.run(session.pop_item())
+                self.assertEqual((popped or {}).get("type"), kind)
+                # Reasoning is not sent without the call that it led to.
+                self.assertEqual(len(asyncio.run(session.get_items())), kept)
+            self.assertIsNone(asyncio.run(session.pop_item()))
+
+    def test_writers_at_the_same_time(self) -> None:
+        from epitome.adapters.openai_agents import Session
+
+        with tempfile.TemporaryDirectory() as folder:
+            session = Session("demo", "sqlite:" + os.path.join(folder, "chats.db"))
+
+            async def together() -> None:
+                await asyncio.gather(*[session.add_items([{"role": "user", "content": str(n)}]) for n in range(12)])
+
+            asyncio.run(together())
+            texts = sorted(json.dumps(item) for item in asyncio.run(session.get_items()))
+            self.assertEqual(len(set(texts)), 12)
 
 
 @unittest.skipUnless(has("agent_framework"), "agent-framework-core is not installed")

@@ -56,6 +56,33 @@ class Functions(unittest.TestCase):
         self.assertEqual(epitome.compact(lines, keep=0.5).messages, expected)
         self.assertEqual(epitome.compact(tuple(said), keep=0.5).value, expected)
 
+    def test_of_equal_messages_the_right_one_stays(self) -> None:
+        said = [{"role": "user", "content": "yes"} for _ in range(30)]
+        done = epitome.compact(said, goal=60)
+        places = [next(at for at, message in enumerate(said) if message is kept) for kept in done.value]
+        self.assertEqual((places[0], places[-1]), (0, 29))
+        self.assertEqual(places, sorted(places))
+        pinned = epitome.compact(said, goal=60, pins=[20]).value
+        self.assertTrue(any(message is said[20] for message in pinned))
+
+    def test_a_member_of_the_callers_own_stays(self) -> None:
+        for own in ("mine", 7, True, 1.5, {"a": 1}):
+            said = conversations.chat(3)
+            said = [{**message, "epitome": own} for message in said]
+            done = epitome.compact(said, goal=200, strategy="tool-results:keep=1")
+            self.assertTrue(done.changed)
+            self.assertEqual([message["epitome"] for message in done.value], [own] * len(done.value))
+
+    def test_values_in_place_of_options(self) -> None:
+        said = [{"role": "user", "content": "Hello"}]
+        self.assertFalse(epitome.compact((message for message in said), window=8_000.0).changed)  # type: ignore[type-var, arg-type]
+        for options in ({"window": 0.5}, {"pins": 3}, {"keep": 2}):
+            with self.assertRaises(epitome.BadInput):
+                epitome.compact(said, **options)  # type: ignore[arg-type]
+        for wrong in (None, 5, bytearray(b"[]")):
+            with self.assertRaises(epitome.BadInput):
+                epitome.compact(wrong)  # type: ignore[type-var]
+
     def test_nothing_changes_below_the_trigger(self) -> None:
         said = conversations.chat(2)
         done = epitome.compact(said, window=1_000_000)

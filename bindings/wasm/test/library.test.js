@@ -43,6 +43,27 @@ test("a text comes back as a text, byte for byte where nothing is due", () => {
   assert.equal(report.unchanged_reason, "not_due");
 });
 
+test("what is unchanged is the input itself, and odd values are refused by name", () => {
+  const messages = conversation(3);
+  assert.equal(epitome.compact(messages, { window: 100000, tokenizer: undefined }).transcript, messages);
+  assert.equal(epitome.compact(conversation(40), { keep: 0.3 }).report.goal_missed, false);
+  const marked = `\ufeff${JSON.stringify(messages)}`;
+  assert.equal(epitome.compact(marked, { window: 100000 }).transcript, marked);
+  for (const wrong of [undefined, null, 5, 5n, () => 1, new Uint16Array(3), "[{\"role\":\"user\",\"content\":\"\ud800\"}]"]) {
+    assert.throws(() => epitome.compact(wrong), (error) => error instanceof EpitomeError && error.code === 2, String(wrong));
+  }
+  assert.throws(() => epitome.compact([{ role: "user", content: 5n }]), EpitomeError);
+});
+
+test("a model brings its window, and another format its losses", () => {
+  const messages = conversation(40);
+  const { report } = epitome.compact(messages, { model: "gpt-4o", keep: "50%" });
+  assert.match(report.tokenizer, /estimate/);
+  const { transcript, losses } = epitome.compact(messages, { keep: "30%", to: "gemini" });
+  assert.ok(transcript.contents.length > 0);
+  assert.ok(Array.isArray(losses));
+});
+
 test("other formats are read and written", () => {
   const { text, losses } = epitome.convert(conversation(2), "anthropic");
   assert.ok(JSON.parse(text).messages.length > 0);

@@ -61,6 +61,9 @@ enum Source {
 }
 
 pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
+    if cfg!(target_family = "wasm") {
+        return Err(Failure::input("WebAssembly has no clock: measure with the program `epitome`"));
+    }
     let found = model::find(&args.model)?;
     let counter = model::counter(found.as_ref(), args.tokenizer.as_deref(), ESTIMATE)?;
     let budget = model::budget(found.as_ref(), &args.budget());

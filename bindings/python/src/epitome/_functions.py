@@ -146,14 +146,15 @@ def compact(
     options += ["--repair"] if repair else []
     if isinstance(messages, (str, bytes, Mapping)):
         return _compact_text(messages, options)
-    records = [_json.dump(message, f"message {number}") for number, message in enumerate(messages)]
+    listed = _listed(messages)
+    records = [_json.dump(_plain(message), f"message {number}") for number, message in enumerate(listed)]
     outcome = _records.compact(records, options)
     if to is not None:
         value: Any = _json.loads(outcome.text)
     elif outcome.items is None:
-        value = list(messages)
+        value = list(listed)
     else:
-        value = [messages[item] if isinstance(item, int) else _restored(item, messages) for item in outcome.items]
+        value = [listed[item] if isinstance(item, int) else item.record for item in outcome.items]
     return Compacted(value, outcome.text, outcome.items is not None, outcome.told)
 
 
@@ -244,6 +245,7 @@ def text_of(messages: Transcript) -> bytes:
     """Returns a transcript as the text that the library reads."""
     if isinstance(messages, bytes):
         return messages
+    messages = messages if isinstance(messages, (str, Mapping)) else _listed(messages)
     return _json.encode(messages if isinstance(messages, str) else _json.dump(_plain(messages)))
 
 
@@ -268,19 +270,24 @@ def _reader(format: Optional[str]) -> List[str]:
     return [f"--from={format}"] if format is not None else []
 
 
-def _plain(messages: Any) -> Any:
-    return messages if isinstance(messages, (dict, list)) else dict(messages) if isinstance(messages, Mapping) else list(messages)
+def _listed(messages: Any) -> Sequence[Any]:
+    """Returns messages as a list. Raises `BadInput` for a value that is no transcript."""
+    if isinstance(messages, (list, tuple)):
+        return messages
+    if isinstance(messages, (bytearray, memoryview)) or not isinstance(messages, Iterable):
+        raise BadInput(f"messages is a {type(messages).__name__}: give a list of messages, a dictionary, a text or bytes")
+    return list(messages)
+
+
+def _plain(value: Any) -> Any:
+    """Returns a mapping as a dictionary, which is what is written as JSON."""
+    return dict(value) if isinstance(value, Mapping) and not isinstance(value, dict) else value
 
 
 def _count(messages: Transcript, tokenizer: str, format: Optional[str]) -> int:
     options = ["--json", f"--tokenizer={tokenizer}", f"--window={_HUGE}", f"--trigger={_HUGE // 2}", *_reader(format)]
     answer = call(["compact", "-", *options], text_of(messages))
     return int(_json.loads(answer.output.decode("utf-8"))["tokens_before"])
-
-
-def _restored(item: _records.Change, messages: Any) -> Dict[str, Any]:
-    """Returns a record with the number that a caller's own message has under `epitome`."""
-    return item.record if item.number is None else {**item.record, _records.NUMBER: item.number}
 
 
 def _compact_text(messages: Any, options: List[str]) -> Compacted[Any]:

@@ -20,21 +20,23 @@ def arguments(
     strategy: Optional[str] = None,
     model: Optional[str] = None,
     tokenizer: Optional[str] = None,
-    pins: Iterable[Union[int, str]] = (),
+    pins: Optional[Iterable[Union[int, str]]] = (),
 ) -> List[str]:
     """Returns the arguments for these options. Every command that compacts takes them."""
     if isinstance(pins, str):
         raise BadInput(f"pins is the text {pins!r}: give a list, such as [{pins!r}]")
+    if isinstance(pins, int):
+        raise BadInput(f"pins is the number {pins}: give a list, such as [{pins}]")
     values = [
         ("--keep", None if keep is None else share("keep", keep)),
-        ("--window", None if window is None else amount("window", window)),
-        ("--reserve", None if reserve is None else amount("reserve", reserve)),
+        ("--window", None if window is None else tokens("window", window)),
+        ("--reserve", None if reserve is None else tokens("reserve", reserve)),
         ("--trigger", None if trigger is None else amount("trigger", trigger)),
         ("--goal", None if goal is None else amount("goal", goal)),
         ("--strategy", strategy),
         ("--model", model),
         ("--tokenizer", tokenizer),
-        *[("--pin", str(pin)) for pin in pins],
+        *[("--pin", str(pin)) for pin in pins or ()],
     ]
     # One argument for each option: a value may begin with a hyphen.
     return [f"{name}={text(name, value)}" for name, value in values if value is not None]
@@ -56,8 +58,19 @@ def share(name: str, value: Union[float, str]) -> str:
     return f"{value * 100:.3f}%"
 
 
+def tokens(name: str, value: Union[int, float, str]) -> str:
+    """Returns a number of tokens as the program writes it."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise BadInput(f"{name} is {value!r}: give a number of tokens, such as 8000")
+    return str(value)
+
+
 def amount(name: str, value: Amount) -> str:
-    """Returns a number of tokens, or a share below 1, as the program writes it."""
+    """Returns a number of tokens, or a float from 0 to 1 as a share, as the program writes it."""
+    if isinstance(value, float) and value > 1:
+        return tokens(name, value)
     if isinstance(value, float):
         return share(name, value)
     if isinstance(value, bool) or not isinstance(value, (int, str)):

@@ -7,7 +7,7 @@ equals a record of the input is that message, and its object can be given back i
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Collection, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _json
 from ._errors import EpitomeError
@@ -44,13 +44,37 @@ def numbered(number: int, record: str) -> str:
     return f'{{"{NUMBER}":{number}{comma}{record[1:]}'
 
 
-def compact(records: Sequence[str], options: Sequence[str]) -> Outcome:
-    """Compacts records with the options of `epitome compact`."""
+def compact(records: Sequence[str], options: Sequence[str], numbered: bool = False) -> Outcome:
+    """Compacts records with the options of `epitome compact`. `numbered`: whether they have the numbers of their messages."""
     # An array: not every format is read as JSON lines. A record in a line needs no scan of the output.
     text = _json.encode("[\n" + ",\n".join(records) + "\n]")
     output, told = run(text, options)
     written = output.decode("utf-8")
-    return Outcome(None if output == text else origins(records, written), written, told)
+    if output == text:
+        return Outcome(None, written, told)
+    # Of equal records only the report says which one is left out.
+    gone = dropped(told, len(records)) if len(set(records)) < len(records) else frozenset()
+    items = origins(records, written, gone)
+    return Outcome(items if numbered else [_unnumbered(item) for item in items], written, told)
+
+
+def _unnumbered(item: Union[int, Change]) -> Union[int, Change]:
+    return item if isinstance(item, int) or item.number is None else Change(None, {NUMBER: item.number, **item.record})
+
+
+def dropped(told: str, count: int) -> Collection[int]:
+    """Returns the numbers of the messages that a report says are left out; none where a record is not one message."""
+    documents, _ = _json.reports(told)
+    report = documents[-1] if documents else {}
+    if report.get("messages_before") != count:
+        return frozenset()
+    gone: Set[int] = set()
+    stays: Set[int] = set()
+    for group in report.get("groups_detail", ()):
+        numbers = range(group["first"], group["last"] + 1)
+        (gone if group["verdict"] in "DR" else stays).update(numbers)
+    # The range of a group may hold messages of another one.
+    return gone - stays
 
 
 def run(text: bytes, options: Sequence[str]) -> Tuple[bytes, str]:
@@ -60,26 +84,27 @@ def run(text: bytes, options: Sequence[str]) -> Tuple[bytes, str]:
     return answer.output, answer.told
 
 
-def origins(records: Sequence[str], written: str) -> List[Union[int, Change]]:
-    """Returns for each record of the array `written` its origin in `records`."""
+def origins(records: Sequence[str], written: str, gone: Collection[int] = frozenset()) -> List[Union[int, Change]]:
+    """Returns the origin in `records` of each record of the array `written`. The numbers in `gone` are no origins."""
     items: List[Union[int, Change]] = []
-    # Where records were left out and no more, one look at both lists is enough.
+    # One look at both lists is enough if no record was changed or added.
     place, count = 0, len(records)
     for record in written[2:-2].split(",\n"):
-        while place < count and records[place] != record:
+        while place < count and (records[place] != record or place in gone):
             place += 1
         if place == count:
-            return changes(records, written)
+            return changes(records, written, gone)
         items.append(place)
         place += 1
     return items
 
 
-def changes(records: Sequence[str], written: str) -> List[Union[int, Change]]:
-    """Returns the same where records were changed or added."""
+def changes(records: Sequence[str], written: str, gone: Collection[int]) -> List[Union[int, Change]]:
+    """Returns the origins as `origins` does, also of records that were changed or added."""
     places: Dict[str, List[int]] = {}
     for number in range(len(records) - 1, -1, -1):
-        places.setdefault(records[number], []).append(number)
+        if number not in gone:
+            places.setdefault(records[number], []).append(number)
     items: List[Union[int, Change]] = []
     behind = -1
     for record in split(written, places):
@@ -134,4 +159,7 @@ def change(record: Any) -> Change:
     if not isinstance(record, dict):
         raise EpitomeError(f"the library returned a record that is a {type(record).__name__}")
     number = record.pop(NUMBER, None)
-    return Change(number if isinstance(number, int) else None, record)
+    if type(number) is int:
+        return Change(number, record)
+    # A member of the caller's own.
+    return Change(None, record if number is None else {NUMBER: number, **record})

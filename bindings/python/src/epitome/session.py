@@ -15,7 +15,8 @@ from ._options import Amount
 class Session:
     """A conversation in a store.
 
-    The log of a session keeps every message as it was appended. A compaction hides messages from the next request, and `undo`
+    The messages of the next request are written anew in the format that is asked for: members that the format of Epitome's messages
+    does not have, such as `cache_control`, are in the log and not in the request. The log of a session keeps every message as it was appended. A compaction hides messages from the next request, and `undo`
     shows them again. Every method reads the store anew, so a restart loses nothing, and any number of objects and processes can
     use one session.
 
@@ -63,7 +64,10 @@ class Session:
         return messages_of(self.text(to)) if row and row["live_messages"] else []
 
     def text(self, to: str = "openai-chat") -> str:
-        """Returns the next request as a text in the format `to`."""
+        """Returns the next request as a text in the format `to`. Raises `BadInput` for a session that shows no message."""
+        row = self._row()
+        if row is None or not row["live_messages"]:
+            raise BadInput(f"the session {self.id!r} shows no message: append messages, or undo the latest rewind")
         return self._call("export", "-o", "-", f"--to={to}").decode("utf-8")
 
     def compact(

@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use epitome::core::{Basis, Seq, Tokens, Turn};
+use epitome::core::{Basis, Seq, TokenCounter, Tokens, Turn};
 use epitome::std::history::{
-    Append, AppendToken, Entry, History, HistoryStoreExt as _, StoreErrorKind, TokenCount, check_export,
+    Append, AppendToken, Entry, History, HistoryStoreExt as _, StoreError, StoreErrorKind, TokenCount,
+    check_export,
 };
 use epitome::std::message::Message;
 use futures::executor::block_on;
@@ -33,13 +35,21 @@ pub(super) fn run(input: &InputArgs, args: &OneSessionArgs, append: bool, tokeni
     let counter = scan::counter(tokenizer)?;
     let store = open(&args.store, Missing::Create)?;
     let stored = |error| in_store(&args.store, error);
-    let mut history = block_on(History::open(store.clone(), id(args), counter.into())).map_err(stored)?;
+    let counter: Arc<dyn TokenCounter + Send + Sync> = counter.into();
+    let opened = || block_on(History::open(store.clone(), id(args), counter.clone())).map_err(stored);
+    let mut history = opened()?;
     let mut count = messages.len() as u64;
-    if history.head() == Seq(0) || append {
-        let token = token(&digest, history.head());
-        let mut progress = Progress::of_messages("counting", count);
-        let mut tell = |counted: usize| progress.reach(counted as u64);
-        block_on(history.append_telling(&token, messages, &mut tell)).map_err(stored)?;
+    if append {
+        let mut more = 1..APPENDS_MAX;
+        while let Err(error) = appended(&mut history, &digest, messages.clone()) {
+            // A conflict: another writer was there first.
+            if error.kind() != StoreErrorKind::Conflict || more.next().is_none() {
+                return Err(stored(error));
+            }
+            history = opened()?;
+        }
+    } else if history.head() == Seq(0) {
+        appended(&mut history, &digest, messages).map_err(stored)?;
     } else if is_done(&store, args, &token(&digest, Seq(0)), messages)? {
         count = 0;
     } else {
@@ -63,6 +73,21 @@ pub(super) fn run(input: &InputArgs, args: &OneSessionArgs, append: bool, tokeni
             args.session
         ),
     })
+}
+
+/// How often an append is tried where others append to the same session.
+const APPENDS_MAX: u32 = 100;
+
+/// Appends the messages behind those that `history` has.
+fn appended(
+    history: &mut History,
+    digest: &str,
+    messages: Vec<Message>,
+) -> core::result::Result<(), StoreError> {
+    let token = token(digest, history.head());
+    let mut progress = Progress::of_messages("counting", messages.len() as u64);
+    let mut tell = |counted: usize| progress.reach(counted as u64);
+    block_on(history.append_telling(&token, messages, &mut tell)).map(|_| ())
 }
 
 /// Makes a session of an exported one; `None` if the input is no export.

@@ -47,6 +47,8 @@ class Form(Generic[M]):
 
     #: The name of the format, as `--from` takes it.
     format: str
+    #: Whether `dump` writes the number of a message.
+    numbered = True
 
     def dump(self, message: M, number: int) -> str:
         """Returns a message as a JSON object in one line, with its number under `epitome`."""
@@ -91,7 +93,7 @@ class Compactor(Generic[M]):
             records = [dump(message, number) for number, message in enumerate(messages)]
         except (AttributeError, KeyError, TypeError, BadInput):
             records = [self._dumped(message, number) for number, message in enumerate(messages)]
-        outcome = _records.compact(records, self._arguments)
+        outcome = _records.compact(records, self._arguments, self._form.numbered)
         self._checkpoint = _checkpoint_of(messages, outcome)
         return outcome.items
 
@@ -144,6 +146,8 @@ class Compactor(Generic[M]):
 
 class DictForm(Form[Any]):
     """Messages that are dictionaries, or objects with `model_dump`. They carry no number: services refuse unknown members."""
+
+    numbered = False
 
     def __init__(self, format: str) -> None:
         self.format = format

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, List, Optional, Sequence, Tuple
 
-from langchain_core.messages import BaseMessage, messages_from_dict
+from langchain_core.messages import BaseMessage, convert_to_messages, messages_from_dict
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from .._errors import BadInput
@@ -40,7 +40,7 @@ class LangChainForm(Form[BaseMessage]):
                 more += ',"status":"error"'
         elif kind == "ai" or kind == "AIMessageChunk":
             kind = "ai"
-            if fields["tool_calls"] or fields["additional_kwargs"]:
+            if fields["tool_calls"] or fields["invalid_tool_calls"] or fields["additional_kwargs"]:
                 more += _of_model(fields)
         elif kind != "human" and kind != "system":
             kind, added = _of_other(kind, fields)
@@ -66,6 +66,12 @@ class MessageCompactor(Compactor[BaseMessage]):
 
     def __init__(self, **options: Unpack[Options]) -> None:
         super().__init__(LangChainForm(), options)
+
+    def __call__(self, messages: Any) -> List[BaseMessage]:
+        """Returns the compacted messages of a list, a prompt, or anything else that a chat model takes."""
+        if not (isinstance(messages, (list, tuple)) and all(isinstance(one, BaseMessage) for one in messages)):
+            messages = convert_to_messages([messages] if isinstance(messages, str) else messages)
+        return super().__call__(messages)
 
 
 def compact_messages(
@@ -116,7 +122,11 @@ def _of_model(fields: Dict[str, Any]) -> str:
     """Returns the members of a model's message that only such messages have."""
     more = ""
     calls = fields["tool_calls"]
-    if len(calls) == 1 and len(calls[0]) == 4:
+    if fields["invalid_tool_calls"]:
+        # A model client sends them as calls too, so that their results belong to them.
+        invalid = [{"name": call["name"] or "", "args": {"invalid": call["args"]}, "id": call["id"]} for call in fields["invalid_tool_calls"]]
+        calls = [*calls, *invalid]
+    if len(calls) == 1 and "type" in calls[0]:
         # The most frequent form, without a dictionary in between.
         call = calls[0]
         id = "null" if call["id"] is None else quote(call["id"])

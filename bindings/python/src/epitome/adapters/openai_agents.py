@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, List, Optional
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, List, Optional
 
 from agents.memory.session import SessionABC
 from agents.run_config import CallModelData, ModelInputData
 
 from .. import session as _session
+from .._errors import BadInput
+from .._functions import convert
 from ._objects import DictCompactor, Options
 
 if TYPE_CHECKING:
@@ -42,12 +44,21 @@ def input_filter(**options: Unpack[Options]) -> Callable[[CallModelData[Any]], A
     return compact_input
 
 
+#: The kinds of losses of items that could not be sent again.
+_LOST = ("compaction", "hosted-tool", "media", "unknown-part")
+#: The output that a request has for a call without a result.
+_ABORTED = "[aborted: this call has no result]"
+
+
 class Session(SessionABC):
     """A session of the SDK in a store of Epitome: `Runner.run(agent, "Hello", session=Session("demo", "sqlite:chats.db"))`.
 
     With `window`, `model` or another option of `epitome.compact`, the session is compacted whenever that is due after an
-    addition. The log keeps every item; `history` is the `epitome.Session` with `undo` and `log`. An item that the store can say
-    in other words, such as a content that is a text, may come back in the other form.
+    addition. The log keeps every item; `history` is the `epitome.Session` with `undo` and `log`.
+
+    `get_items` writes the items anew: a content that is a text becomes a list of parts, and the ids of calls' items and of messages,
+    their status and their annotations are left out. An item that the service ran itself, such as a web search, could not be
+    written again, so `add_items` refuses it, and stores none of the items: use `input_filter` with a session of the SDK there.
     """
 
     def __init__(self, session_id: str, store: str, **options: Unpack[Options]) -> None:
@@ -57,7 +68,7 @@ class Session(SessionABC):
 
     async def get_items(self, limit: Optional[int] = None) -> List[Any]:
         """Returns the items of the next request, or the latest `limit` of them."""
-        items = await asyncio.to_thread(self.history.messages, "openai-responses")
+        items = await asyncio.to_thread(self._items)
         return items if limit is None else items[-limit:] if limit > 0 else []
 
     async def add_items(self, items: List[Any]) -> None:
@@ -73,16 +84,47 @@ class Session(SessionABC):
         await asyncio.to_thread(self._clear)
 
     def _add(self, items: List[Any]) -> None:
+        if not items:
+            return
+        for loss in convert(items, to="openai-responses", format="openai-responses").losses:
+            # An open call and a late result are no losses: the other half comes with other items.
+            if loss["kind"] in _LOST:
+                number, what = loss["message"], loss.get("what", "")
+                raise BadInput(f"item {number} ({loss['kind']} {what}) could not be sent again: {loss['reason']}; nothing was stored")
         self.history.append(items, format="openai-responses")
-        if self._options and items:
+        if self._options:
             self.history.compact(**self._options)
 
-    def _pop(self) -> Optional[Any]:
+    def _items(self) -> List[Any]:
         items = self.history.messages("openai-responses")
-        shown = [row for row in self.history.log() if row["hidden_by"] is None] if items else []
-        if not shown:
+        if not any(item.get("type") == "function_call_output" and item.get("output") == _ABORTED for item in items):
+            return items
+        # A request has a result for every call; the session has those that were added.
+        said = [row["message"] for row in self._rows()]
+        added = {message.get("tool_call_id") for message in said if message.get("role") == "tool"}
+        return [item for item in items if item.get("type") != "function_call_output" or item["call_id"] in added]
+
+    def _rows(self) -> List[Dict[str, Any]]:
+        return [row for row in self.history.log() if row["hidden_by"] is None]
+
+    def _pop(self) -> Optional[Any]:
+        items = self._items()
+        shown = self._rows()
+        while len(shown) > len(items) and "reasoning_details" in shown[-1]["message"]:
+            # Reasoning that nothing follows is not sent.
+            self.history.rewind(at=shown.pop()["seq"])
+        if not items:
             return None
-        self.history.rewind(at=shown[-1]["seq"])
+        # What was said together is hidden together, and all but the latest item is appended again.
+        for hidden in range(1, len(shown) + 1):
+            try:
+                self.history.rewind(at=shown[-hidden]["seq"])
+            except BadInput:
+                if hidden == len(shown) or len(shown) != len(items):
+                    raise
+                continue
+            self.history.append(items[-hidden:-1], format="openai-responses")
+            break
         return items[-1]
 
     def _clear(self) -> None:
