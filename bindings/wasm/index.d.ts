@@ -2,7 +2,7 @@
 export class EpitomeError extends Error {
   /**
    * The exit code of the program `epitome`: 2 wrong input or options, 3 the protected messages do not fit the window,
-   * 4 a file failed, 5 the result reads back as something else. -2 is a fault of the library, which is loaded anew.
+   * 4 a file failed, 5 the result differs from the plan when it is read again. After a fault of the library (-2), the next call works.
    */
   readonly code: number;
 }
@@ -30,7 +30,7 @@ export interface CompactOptions extends InputOptions {
   goal?: number | string;
   /** The strategies to try in this order, for example "agent" or "tool-results|truncate". Default: "truncate". */
   strategy?: string;
-  /** The model that receives the request: window, reserve and rules for images are its own. */
+  /** The model that receives the request: it decides the window, the reserve and the rules for images. */
   model?: string;
   /** The counter. Default: "estimate"; exact ones are not part of this build. */
   tokenizer?: string;
@@ -73,10 +73,10 @@ export interface Answer {
   /** The standard output. */
   output: string;
   /** The standard error. */
-  told: string;
+  diagnostics: string;
 }
 
-/** The library. Its calls are synchronous: a long transcript belongs into a worker. */
+/** The library. Its calls are synchronous: compact a long transcript in a worker. */
 export interface Epitome {
   version(): string;
   /** Shrinks a transcript: a text of any format that Epitome reads, or a value that `JSON.stringify` turns into one. */

@@ -97,9 +97,9 @@ class Epitome {
       const answer = take(16);
       new Uint32Array(library.memory.buffer, pointers, texts.length).set(texts);
       const code = library.epitome_call(pointers, texts.length, data, input.length, answer);
-      const [output, outputLength, told, toldLength] = new Uint32Array(library.memory.buffer, answer, 4);
+      const [output, outputLength, diagnostics, diagnosticsLength] = new Uint32Array(library.memory.buffer, answer, 4);
       const text = (at, len) => decoder.decode(new Uint8Array(library.memory.buffer, at, len));
-      const result = { code, output: text(output, outputLength), told: text(told, toldLength) };
+      const result = { code, output: text(output, outputLength), diagnostics: text(diagnostics, diagnosticsLength) };
       library.epitome_answer_free(answer);
       return result;
     } finally {
@@ -111,8 +111,8 @@ class Epitome {
     const { text, back } = transcript(input);
     const args = ["compact", "-", "-o", "-", "--json", ...flags({ tokenizer: "estimate" }, options, COMPACT)];
     // 1: a repair has left violations, which the report counts.
-    const { output, told } = this.#done(args, text, [0, 1]);
-    const { documents, warnings } = reports(told);
+    const { output, diagnostics } = this.#done(args, text, [0, 1]);
+    const { documents, warnings } = reports(diagnostics);
     const losses = documents.length > 1 ? documents[0].losses : [];
     return { transcript: output === text ? input : back(output), report: documents.at(-1), losses, warnings };
   }
@@ -125,8 +125,8 @@ class Epitome {
   convert(input, to, options) {
     const { text } = transcript(input);
     const args = ["convert", "-", "--json", ...flags({ to }, options, CONVERT)];
-    const { output, told } = this.#done(args, text);
-    return { text: output, losses: reports(told).documents.at(-1).losses };
+    const { output, diagnostics } = this.#done(args, text);
+    return { text: output, losses: reports(diagnostics).documents.at(-1).losses };
   }
 
   stats(input, options) {
@@ -136,9 +136,9 @@ class Epitome {
   }
 
   #done(args, text, fine = [0]) {
-    const { code, output, told } = this.call(args, text);
-    if (!fine.includes(code)) throw new EpitomeError(code, told.trim());
-    return { output, told };
+    const { code, output, diagnostics } = this.call(args, text);
+    if (!fine.includes(code)) throw new EpitomeError(code, diagnostics.trim());
+    return { output, diagnostics };
   }
 }
 
@@ -195,11 +195,11 @@ function transcript(input) {
 }
 
 /** The JSON documents and the lines of plain text on standard error. */
-function reports(told) {
+function reports(diagnostics) {
   const documents = [];
   const warnings = [];
   let document = null;
-  for (const line of told.split("\n")) {
+  for (const line of diagnostics.split("\n")) {
     // The program writes a document over several lines, the last of which is its closing bracket alone.
     if (document !== null || line === "{" || line === "[") {
       document = document === null ? line : `${document}\n${line}`;

@@ -1,5 +1,4 @@
-//! Where the program reads its input and says its words: the standard streams of the process or, for a caller in the same process,
-//! texts in memory.
+//! Standard input, output and error: those of the process or, for a caller in the same process, texts in memory.
 
 use core::cell::RefCell;
 use std::io::{self, IsTerminal as _, Write};
@@ -37,7 +36,7 @@ impl Drop for Restore {
     }
 }
 
-/// Whether the streams are in memory: there is no terminal, and nobody can interrupt.
+/// Whether the streams are in memory. Then there is no terminal, and no interrupt.
 pub(crate) fn is_in_memory() -> bool {
     STREAMS.with_borrow(Option::is_some)
 }

@@ -55,7 +55,7 @@ pub struct Answer {
     /// Its standard output.
     pub output: Vec<u8>,
     /// Its standard error: warnings and, where the exit code is not 0, the reason.
-    pub told: Vec<u8>,
+    pub diagnostics: Vec<u8>,
 }
 
 /// Runs the command `arguments` (without the name of the program) with `input` as standard input. The file `-` is that input, and
@@ -66,16 +66,16 @@ pub struct Answer {
 /// ```
 /// let request = r#"{"messages": [{"role": "user", "content": "Hello"}]}"#;
 /// let answer = epitome_cli::call(["validate", "-", "--profile", "openai-chat"], request);
-/// assert_eq!((answer.exit_code, &*answer.told), (0, &b""[..]));
+/// assert_eq!((answer.exit_code, &*answer.diagnostics), (0, &b""[..]));
 ///
 /// let answer = epitome_cli::call(["validate", "-"], "no JSON");
 /// assert_eq!(answer.exit_code, 2);
-/// assert!(answer.told.starts_with(b"epitome: standard input: "));
+/// assert!(answer.diagnostics.starts_with(b"epitome: standard input: "));
 /// ```
 pub fn call<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>, input: impl Into<Vec<u8>>) -> Answer {
     let arguments = core::iter::once("epitome".into()).chain(arguments.into_iter().map(Into::into));
-    let (code, output, told) = console::in_memory(input.into(), || run(arguments));
-    Answer { exit_code: code.as_u8(), output, told }
+    let (code, output, diagnostics) = console::in_memory(input.into(), || run(arguments));
+    Answer { exit_code: code.as_u8(), output, diagnostics }
 }
 
 fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {

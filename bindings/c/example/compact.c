@@ -24,7 +24,7 @@ int main(int count, char **arguments) {
     epitome_answer answer;
     int code = epitome_call(command, 6, (const uint8_t *)text, size, &answer);
     fwrite(answer.output, 1, answer.output_len, stdout);
-    fwrite(answer.told, 1, answer.told_len, stderr);
+    fwrite(answer.diagnostics, 1, answer.diagnostics_len, stderr);
     epitome_answer_free(&answer);
     free(text);
     return code < 0 ? 4 : code;

@@ -7,23 +7,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A null pointer where the documentation asks for another, a size of more than `SIZE_MAX / 2`, or an argument that is no UTF-8.
-// Nothing was done.
+// A null pointer where the documentation does not allow one, a size of more than `SIZE_MAX / 2`, or an argument that is not UTF-8.
+// The command was not run.
 #define EPITOME_BAD_ARGUMENT -1
 
-// A fault of the library. No file was changed by half, and other calls are not affected.
+// A fault of the library. Every file has its old or its new content as a whole, and other calls are not affected.
 #define EPITOME_FAULT -2
 
-// The results of a call. The texts belong to the library until `epitome_answer_free` takes them back.
+// The results of a call. The library owns the texts; `epitome_answer_free` frees them.
 typedef struct epitome_answer {
     // The standard output of the command: `output_len` bytes, and a zero byte that is not counted. Never null after a call.
     uint8_t *output;
     // The number of bytes of `output`.
     size_t output_len;
-    // The standard error of the command, a UTF-8 text: warnings and, where the call failed, the reason. As `output`.
-    uint8_t *told;
-    // The number of bytes of `told`.
-    size_t told_len;
+    // The standard error of the command, a text in UTF-8: warnings, and the reason of a failure. It ends with a zero byte, as `output`
+    // does.
+    uint8_t *diagnostics;
+    // The number of bytes of `diagnostics`.
+    size_t diagnostics_len;
 } epitome_answer;
 
 #ifdef __cplusplus
@@ -33,20 +34,21 @@ extern "C" {
 // Runs a command of the program `epitome`, with a text in memory as its standard input.
 //
 // `arguments` are `argument_count` texts in UTF-8, each ended by a zero byte, without the name of the program, for example
-// `compact`, `-`, `--keep`, `30%`, `-o`, `-`. The file `-` is `input`, of `input_len` bytes (it may be null if that is 0), and
-// `-o -` is `answer->output`. `epitome_call` with `--help` lists the commands. `mcp` and `show --follow` are refused.
+// `compact`, `-`, `--keep`, `30%`, `-o`, `-`. The transcript `-` is `input`, of `input_len` bytes; it may be null if `input_len` is 0.
+// `-o -` writes to `answer->output`. `--help` lists the commands. `mcp` and `show --follow` are refused. Other files, such as those of
+// `--models` and `--key-file`, and the environment variables of the program are those of the process.
 //
 // Returns the exit code of the program: 0 done, 1 violations or nothing found, 2 wrong input or arguments, 3 the protected messages
 // do not fit the window, 4 a file or a store failed, 5 the result reads back as something else; or one of the negative codes above.
-// `*answer` is written in each case but that of a null `answer`; what it held before is not freed. Give it to
-// `epitome_answer_free`.
+// The call writes every field of `answer` and does not read them before. Free each answer with `epitome_answer_free`.
 //
-// Any number of threads may call at the same time. A call cannot be cancelled. It reads no pointer after it has returned.
+// Any number of threads may call at the same time; each needs 1 MiB of stack. A call cannot be cancelled. It reads no pointer after
+// it has returned.
 //
 // Conditions:
 //
-// The pointers point to as much memory as is said, which nobody writes during the call. `answer` points to an `epitome_answer`,
-// whose fields need not be initialized.
+// Each pointer points to memory of the size that the call is given, and no thread writes to that memory during the call. `answer`
+// points to an `epitome_answer`, whose fields need not be initialized.
 int32_t epitome_call(const char *const *arguments,
                      size_t argument_count,
                      const uint8_t *input,
@@ -57,8 +59,8 @@ int32_t epitome_call(const char *const *arguments,
 //
 // Conditions:
 //
-// `answer` is null, or points to an answer of `epitome_call` that nobody else reads or frees at the same time, and whose fields are
-// as the library has written them.
+// `answer` is null, or points to an answer of `epitome_call` whose fields are unchanged. No other thread reads or frees the answer at
+// the same time.
 void epitome_answer_free(struct epitome_answer *answer);
 
 // The version of the library, like `0.1.0`: a text that is never freed.

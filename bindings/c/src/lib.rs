@@ -1,7 +1,7 @@
 //! The commands of Epitome as a C library: a transcript in memory, its compacted form in memory.
 //!
-//! [`epitome_call`] is the whole of it: it takes the arguments of the program `epitome` and the text of a transcript, and gives
-//! back what the program would print. The packages for Python and for WebAssembly load this library. The header
+//! [`epitome_call`] takes the arguments of the program `epitome` and the text of a transcript, and returns the texts that the program
+//! would print. The packages for Python and for WebAssembly load this library. The header
 //! `include/epitome.h` is made from this documentation.
 
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
@@ -13,14 +13,14 @@ use core::ptr;
 use core::slice;
 use std::panic::catch_unwind;
 
-/// A null pointer where the documentation asks for another, a size of more than `SIZE_MAX / 2`, or an argument that is no UTF-8.
-/// Nothing was done.
+/// A null pointer where the documentation does not allow one, a size of more than `SIZE_MAX / 2`, or an argument that is not UTF-8.
+/// The command was not run.
 pub const EPITOME_BAD_ARGUMENT: i32 = -1;
 
-/// A fault of the library. No file was changed by half, and other calls are not affected.
+/// A fault of the library. Every file has its old or its new content as a whole, and other calls are not affected.
 pub const EPITOME_FAULT: i32 = -2;
 
-/// The results of a call. The texts belong to the library until `epitome_answer_free` takes them back.
+/// The results of a call. The library owns the texts; `epitome_answer_free` frees them.
 #[repr(C)]
 #[derive(Debug)]
 pub struct epitome_answer {
@@ -28,39 +28,42 @@ pub struct epitome_answer {
     pub output: *mut u8,
     /// The number of bytes of `output`.
     pub output_len: usize,
-    /// The standard error of the command, a UTF-8 text: warnings and, where the call failed, the reason. As `output`.
-    pub told: *mut u8,
-    /// The number of bytes of `told`.
-    pub told_len: usize,
+    /// The standard error of the command, a text in UTF-8: warnings, and the reason of a failure. It ends with a zero byte, as `output`
+    /// does.
+    pub diagnostics: *mut u8,
+    /// The number of bytes of `diagnostics`.
+    pub diagnostics_len: usize,
 }
 
 impl epitome_answer {
-    const EMPTY: Self = Self { output: ptr::null_mut(), output_len: 0, told: ptr::null_mut(), told_len: 0 };
+    const EMPTY: Self =
+        Self { output: ptr::null_mut(), output_len: 0, diagnostics: ptr::null_mut(), diagnostics_len: 0 };
 
-    fn new(output: Vec<u8>, told: Vec<u8>) -> Self {
+    fn new(output: Vec<u8>, diagnostics: Vec<u8>) -> Self {
         let (output, output_len) = leak(output);
-        let (told, told_len) = leak(told);
-        Self { output, output_len, told, told_len }
+        let (diagnostics, diagnostics_len) = leak(diagnostics);
+        Self { output, output_len, diagnostics, diagnostics_len }
     }
 }
 
 /// Runs a command of the program `epitome`, with a text in memory as its standard input.
 ///
 /// `arguments` are `argument_count` texts in UTF-8, each ended by a zero byte, without the name of the program, for example
-/// `compact`, `-`, `--keep`, `30%`, `-o`, `-`. The file `-` is `input`, of `input_len` bytes (it may be null if that is 0), and
-/// `-o -` is `answer->output`. `epitome_call` with `--help` lists the commands. `mcp` and `show --follow` are refused.
+/// `compact`, `-`, `--keep`, `30%`, `-o`, `-`. The transcript `-` is `input`, of `input_len` bytes; it may be null if `input_len` is 0.
+/// `-o -` writes to `answer->output`. `--help` lists the commands. `mcp` and `show --follow` are refused. Other files, such as those of
+/// `--models` and `--key-file`, and the environment variables of the program are those of the process.
 ///
 /// Returns the exit code of the program: 0 done, 1 violations or nothing found, 2 wrong input or arguments, 3 the protected messages
 /// do not fit the window, 4 a file or a store failed, 5 the result reads back as something else; or one of the negative codes above.
-/// `*answer` is written in each case but that of a null `answer`; what it held before is not freed. Give it to
-/// `epitome_answer_free`.
+/// The call writes every field of `answer` and does not read them before. Free each answer with `epitome_answer_free`.
 ///
-/// Any number of threads may call at the same time. A call cannot be cancelled. It reads no pointer after it has returned.
+/// Any number of threads may call at the same time; each needs 1 MiB of stack. A call cannot be cancelled. It reads no pointer after
+/// it has returned.
 ///
 /// # Safety
 ///
-/// The pointers point to as much memory as is said, which nobody writes during the call. `answer` points to an `epitome_answer`,
-/// whose fields need not be initialized.
+/// Each pointer points to memory of the size that the call is given, and no thread writes to that memory during the call. `answer`
+/// points to an `epitome_answer`, whose fields need not be initialized.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn epitome_call(
     arguments: *const *const c_char,
@@ -78,18 +81,18 @@ pub unsafe extern "C" fn epitome_call(
     let read = unsafe { texts(arguments, argument_count) }
         // SAFETY: the same.
         .and_then(|arguments| unsafe { bytes(input, input_len, "input") }.map(|input| (arguments, input)));
-    let (code, output, told) = match read {
+    let (code, output, diagnostics) = match read {
         Ok((arguments, input)) => {
             let call = || epitome_cli::call(arguments, input);
             match catch_unwind(AssertUnwindSafe(call)) {
-                Ok(done) => (i32::from(done.exit_code), done.output, done.told),
+                Ok(done) => (i32::from(done.exit_code), done.output, done.diagnostics),
                 Err(_) => (EPITOME_FAULT, Vec::new(), b"epitome: a fault of the library\n".to_vec()),
             }
         }
         Err(why) => (EPITOME_BAD_ARGUMENT, Vec::new(), format!("epitome_call: {why}\n").into_bytes()),
     };
     // SAFETY: as above.
-    unsafe { answer.write(epitome_answer::new(output, told)) };
+    unsafe { answer.write(epitome_answer::new(output, diagnostics)) };
     code
 }
 
@@ -97,17 +100,17 @@ pub unsafe extern "C" fn epitome_call(
 ///
 /// # Safety
 ///
-/// `answer` is null, or points to an answer of `epitome_call` that nobody else reads or frees at the same time, and whose fields are
-/// as the library has written them.
+/// `answer` is null, or points to an answer of `epitome_call` whose fields are unchanged. No other thread reads or frees the answer at
+/// the same time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn epitome_answer_free(answer: *mut epitome_answer) {
     if answer.is_null() {
         return;
     }
     // SAFETY: it is not null, and the caller has seen to the rest.
-    let epitome_answer { output, output_len, told, told_len } =
+    let epitome_answer { output, output_len, diagnostics, diagnostics_len } =
         unsafe { answer.replace(epitome_answer::EMPTY) };
-    for (text, len) in [(output, output_len), (told, told_len)] {
+    for (text, len) in [(output, output_len), (diagnostics, diagnostics_len)] {
         if !text.is_null() {
             // SAFETY: `leak` made it of a slice of this length and one byte more.
             drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(text, len + 1)) });

@@ -1,4 +1,4 @@
-//! For a host that lends no memory and no random numbers: JavaScript beside WebAssembly. The package in `bindings/wasm` is that host.
+//! Memory and random numbers for a host in JavaScript, such as the package in `bindings/wasm`.
 
 use core::ptr;
 
@@ -32,7 +32,7 @@ extern "C" fn epitome_memory(len: usize) -> *mut u8 {
     }
 }
 
-/// Frees what `epitome_memory` gave for the same `len`.
+/// Frees memory of `epitome_memory`; `len` is the length that it was asked for.
 ///
 /// # Safety
 ///

@@ -13,7 +13,7 @@ use epitome_c::{EPITOME_BAD_ARGUMENT, epitome_answer, epitome_answer_free, epito
 const REQUEST: &str =
     r#"{"messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]}"#;
 
-/// The exit code, the output and what was told.
+/// The exit code, the output and the diagnostics.
 fn call(arguments: &[&str], input: &[u8]) -> (i32, Vec<u8>, String) {
     let texts: Vec<_> = arguments.iter().map(|text| CString::new(*text).unwrap()).collect();
     let pointers: Vec<_> = texts.iter().map(|text| text.as_ptr()).collect();
@@ -38,30 +38,35 @@ fn raw(
         bytes[..len].to_vec()
     };
     let output = text(answer.output, answer.output_len);
-    let told = String::from_utf8(text(answer.told, answer.told_len)).unwrap();
+    let diagnostics = String::from_utf8(text(answer.diagnostics, answer.diagnostics_len)).unwrap();
     for _ in 0..2 {
         // SAFETY: it is an answer; the second time, one that was freed.
         unsafe { epitome_answer_free(&raw mut answer) };
-        assert!(answer.output.is_null() && answer.told.is_null() && answer.output_len + answer.told_len == 0);
+        assert!(
+            answer.output.is_null()
+                && answer.diagnostics.is_null()
+                && answer.output_len + answer.diagnostics_len == 0
+        );
     }
-    (code, output, told)
+    (code, output, diagnostics)
 }
 
 #[test]
 fn a_transcript_is_compacted_in_memory() {
-    let (code, output, told) = call(&["compact", "-", "--keep", "100%", "-o", "-"], REQUEST.as_bytes());
+    let (code, output, diagnostics) =
+        call(&["compact", "-", "--keep", "100%", "-o", "-"], REQUEST.as_bytes());
     assert_eq!((code, core::str::from_utf8(&output).unwrap()), (0, REQUEST));
-    assert!(told.contains("2 messages"), "{told}");
+    assert!(diagnostics.contains("2 messages"), "{diagnostics}");
 }
 
 #[test]
 fn the_input_may_be_empty_or_anything() {
-    let (code, output, told) = raw(ptr::null(), 0, ptr::null(), 0);
+    let (code, output, diagnostics) = raw(ptr::null(), 0, ptr::null(), 0);
     assert_eq!((code, output.len()), (2, 0));
-    assert!(told.contains("Usage"), "{told}");
-    let (code, _, told) = call(&["stats", "-"], b"\xff\0\xff");
-    assert_eq!(code, 2, "{told}");
-    assert!(told.starts_with("epitome: standard input: "), "{told}");
+    assert!(diagnostics.contains("Usage"), "{diagnostics}");
+    let (code, _, diagnostics) = call(&["stats", "-"], b"\xff\0\xff");
+    assert_eq!(code, 2, "{diagnostics}");
+    assert!(diagnostics.starts_with("epitome: standard input: "), "{diagnostics}");
 }
 
 #[test]
@@ -78,9 +83,9 @@ fn wrong_pointers_are_refused() {
         (stats.as_ptr(), 2, ptr::null(), 5, "input is null"),
         (stats.as_ptr(), 2, REQUEST.as_ptr(), huge, "a length of"),
     ] {
-        let (code, output, told) = raw(arguments, count, input, len);
-        assert_eq!((code, output.len()), (EPITOME_BAD_ARGUMENT, 0), "{told}");
-        assert!(told.contains(why), "{told}");
+        let (code, output, diagnostics) = raw(arguments, count, input, len);
+        assert_eq!((code, output.len()), (EPITOME_BAD_ARGUMENT, 0), "{diagnostics}");
+        assert!(diagnostics.contains(why), "{diagnostics}");
     }
     // SAFETY: nothing is read, and null is no answer.
     unsafe {
@@ -92,8 +97,8 @@ fn wrong_pointers_are_refused() {
 #[test]
 fn what_never_ends_is_refused() {
     for arguments in [&["mcp"][..], &["show", "-", "--follow"]] {
-        let (code, _, told) = call(arguments, REQUEST.as_bytes());
-        assert_eq!(code, 2, "{told}");
+        let (code, _, diagnostics) = call(arguments, REQUEST.as_bytes());
+        assert_eq!(code, 2, "{diagnostics}");
     }
 }
 

@@ -89,9 +89,9 @@ test("errors name the place and the remedy", () => {
 });
 
 test("files of the machine are out of reach", () => {
-  const { code, told } = epitome.call(["stats", "/etc/passwd"]);
+  const { code, diagnostics } = epitome.call(["stats", "/etc/passwd"]);
   assert.notEqual(code, 0);
-  assert.ok(told.length > 0);
+  assert.ok(diagnostics.length > 0);
 });
 
 test("the library works on after many calls, and after one that it has no memory for", () => {

@@ -43,7 +43,7 @@ pub(crate) fn run_with<S: AsRef<str>>(args: &[S], input: &[u8]) -> Done {
         return piped(&mut program(args), input);
     }
     let answer = epitome_cli::call(args.iter().map(AsRef::as_ref), input);
-    Done::new(answer.exit_code.into(), answer.output, answer.told)
+    Done::new(answer.exit_code.into(), answer.output, answer.diagnostics)
 }
 
 /// Runs this command with `input` as its standard input.

@@ -36,9 +36,9 @@ class Unfaithful(EpitomeError):
     code = 5
 
 
-def error_of(code: int, told: str) -> EpitomeError:
+def error_of(code: int, diagnostics: str) -> EpitomeError:
     """Returns the error for an exit code and a text on standard error."""
-    message = told.strip()
+    message = diagnostics.strip()
     message = message[len("epitome: ") :] if message.startswith("epitome: ") else message
     known = {kind.code: kind for kind in (BadInput, Infeasible, StoreFailed, Unfaithful)}
     kind = BadInput if code == -1 else known.get(code, EpitomeError)

@@ -44,18 +44,18 @@ class Compacted(Generic[T]):
     text: str
     #: Whether the output differs from the input.
     changed: bool
-    _told: str = field(repr=False)
+    _diagnostics: str = field(repr=False)
 
     @cached_property
     def report(self) -> Dict[str, Any]:
         """The report of `epitome compact --json`, with its names."""
-        documents, _ = _json.reports(self._told)
+        documents, _ = _json.reports(self._diagnostics)
         return cast(Dict[str, Any], documents[-1])
 
     @property
     def warnings(self) -> List[str]:
         """The warnings of the program, one for each line."""
-        return _json.reports(self._told)[1]
+        return _json.reports(self._diagnostics)[1]
 
     @property
     def messages(self) -> List[Any]:
@@ -155,13 +155,13 @@ def compact(
         value = list(listed)
     else:
         value = [listed[item] if isinstance(item, int) else item.record for item in outcome.items]
-    return Compacted(value, outcome.text, outcome.items is not None, outcome.told)
+    return Compacted(value, outcome.text, outcome.items is not None, outcome.diagnostics)
 
 
 def stats(messages: Transcript, *, tokenizer: Optional[str] = None, format: Optional[str] = None) -> Dict[str, Any]:
     """Returns the statistics of a transcript, with the names of `epitome stats --json`.
 
-    `tokenizer` is an exact counter beside the estimate; "o200k_base" if not given.
+    `tokenizer` is the counter of the tokens; "o200k_base" if not given. The report has the estimate too.
 
     >>> stats([{"role": "user", "content": "Hello"}])["messages"]
     1
@@ -174,7 +174,7 @@ def stats(messages: Transcript, *, tokenizer: Optional[str] = None, format: Opti
 def count(messages: Transcript, *, tokenizer: str = "estimate", format: Optional[str] = None) -> int:
     """Returns the tokens of a transcript, by the counter that compactions use.
 
-    A text that is no transcript is counted as one message of the user. `tokenizer` is as for `compact`.
+    A text that is not a transcript is counted alone, without the tokens of a message around it. `tokenizer` is as for `compact`.
 
     >>> count("Hello, world", tokenizer="o200k_base")
     3
@@ -205,7 +205,7 @@ def validate(
 
 
 def repair(messages: T, *, profile: Optional[str] = None, format: Optional[str] = None) -> Compacted[T]:
-    """Makes a transcript legal for a provider, and leaves out nothing else.
+    """Makes a transcript legal for a provider. Only what breaks a rule is left out.
 
     A result without a call is left out, and a call without a result gets an aborted one.
 
@@ -227,7 +227,7 @@ def convert(messages: Transcript, *, to: str, format: Optional[str] = None) -> C
     ([{'role': 'user', 'parts': [{'text': 'Hello'}]}], [])
     """
     answer = call(["convert", "-", f"--to={to}", "--json", *_reader(format)], text_of(messages))
-    documents, _ = _json.reports(answer.told)
+    documents, _ = _json.reports(answer.diagnostics)
     losses = documents[0]["losses"] if documents else []
     return Converted(answer.output.decode("utf-8"), losses)
 
@@ -292,11 +292,11 @@ def _count(messages: Transcript, tokenizer: str, format: Optional[str]) -> int:
 
 def _compact_text(messages: Any, options: List[str]) -> Compacted[Any]:
     text = text_of(messages)
-    output, told = _records.run(text, options)
+    output, diagnostics = _records.run(text, options)
     written = output.decode("utf-8")
     value: Any = written
     if isinstance(messages, bytes):
         value = output
     elif not isinstance(messages, str):
         value = _json.loads(written)
-    return Compacted(value, written, output != text, told)
+    return Compacted(value, written, output != text, diagnostics)

@@ -55,24 +55,24 @@ def lines(text: str) -> List[Any]:
     return [loads(line) for line in text.split("\n") if line.strip()]
 
 
-def reports(told: str) -> Tuple[List[Any], List[str]]:
+def reports(diagnostics: str) -> Tuple[List[Any], List[str]]:
     """Splits a text on standard error into its JSON documents and its lines of plain text."""
     documents: List[Any] = []
     words: List[str] = []
     at = 0
-    while at < len(told):
-        end = told.find("\n", at)
-        end = len(told) if end < 0 else end
-        if told[at] in "{[":
+    while at < len(diagnostics):
+        end = diagnostics.find("\n", at)
+        end = len(diagnostics) if end < 0 else end
+        if diagnostics[at] in "{[":
             try:
-                value, stop = _DECODER.raw_decode(told, at)
+                value, stop = _DECODER.raw_decode(diagnostics, at)
             except ValueError:
                 pass
             else:
                 documents.append(value)
                 at = stop + 1
                 continue
-        if told[at:end].strip():
-            words.append(told[at:end])
+        if diagnostics[at:end].strip():
+            words.append(diagnostics[at:end])
         at = end + 1
     return documents, words

@@ -21,15 +21,15 @@ class Answer(NamedTuple):
 
     code: int
     output: bytes
-    told: str
+    diagnostics: str
 
 
 class _RawAnswer(ctypes.Structure):
     _fields_ = [
         ("output", ctypes.c_void_p),
         ("output_len", ctypes.c_size_t),
-        ("told", ctypes.c_void_p),
-        ("told_len", ctypes.c_size_t),
+        ("diagnostics", ctypes.c_void_p),
+        ("diagnostics_len", ctypes.c_size_t),
     ]
 
 
@@ -46,12 +46,12 @@ def call(arguments: Sequence[str], text: bytes = b"", allowed: Sequence[int] = (
     code = library.epitome_call(pointers, count, text, len(text), ctypes.byref(raw))
     try:
         output = ctypes.string_at(raw.output, raw.output_len) if raw.output else b""
-        told = ctypes.string_at(raw.told, raw.told_len) if raw.told else b""
+        diagnostics = ctypes.string_at(raw.diagnostics, raw.diagnostics_len) if raw.diagnostics else b""
     finally:
         library.epitome_answer_free(ctypes.byref(raw))
-    answer = Answer(code, output, told.decode("utf-8", "replace"))
+    answer = Answer(code, output, diagnostics.decode("utf-8", "replace"))
     if code not in allowed:
-        raise error_of(code, answer.told)
+        raise error_of(code, answer.diagnostics)
     return answer
 
 

@@ -35,7 +35,7 @@ class Outcome(NamedTuple):
     #: The output as text.
     text: str
     #: The standard error of the command: warnings, and the report.
-    told: str
+    diagnostics: str
 
 
 def numbered(number: int, record: str) -> str:
@@ -48,23 +48,23 @@ def compact(records: Sequence[str], options: Sequence[str], numbered: bool = Fal
     """Compacts records with the options of `epitome compact`. `numbered`: whether they have the numbers of their messages."""
     # An array: not every format is read as JSON lines. A record in a line needs no scan of the output.
     text = _json.encode("[\n" + ",\n".join(records) + "\n]")
-    output, told = run(text, options)
+    output, diagnostics = run(text, options)
     written = output.decode("utf-8")
     if output == text:
-        return Outcome(None, written, told)
+        return Outcome(None, written, diagnostics)
     # Of equal records only the report says which one is left out.
-    gone = dropped(told, len(records)) if len(set(records)) < len(records) else frozenset()
+    gone = dropped(diagnostics, len(records)) if len(set(records)) < len(records) else frozenset()
     items = origins(records, written, gone)
-    return Outcome(items if numbered else [_unnumbered(item) for item in items], written, told)
+    return Outcome(items if numbered else [_unnumbered(item) for item in items], written, diagnostics)
 
 
 def _unnumbered(item: Union[int, Change]) -> Union[int, Change]:
     return item if isinstance(item, int) or item.number is None else Change(None, {NUMBER: item.number, **item.record})
 
 
-def dropped(told: str, count: int) -> Collection[int]:
+def dropped(diagnostics: str, count: int) -> Collection[int]:
     """Returns the numbers of the messages that a report says are left out; none where a record is not one message."""
-    documents, _ = _json.reports(told)
+    documents, _ = _json.reports(diagnostics)
     report = documents[-1] if documents else {}
     if report.get("messages_before") != count:
         return frozenset()
@@ -81,7 +81,7 @@ def run(text: bytes, options: Sequence[str]) -> Tuple[bytes, str]:
     """Compacts a text. Returns the output, and the standard error."""
     # Exit code 1: a repair has left violations, which the report counts.
     answer = call(["compact", "-", "-o", "-", *options], text, (0, 1))
-    return answer.output, answer.told
+    return answer.output, answer.diagnostics
 
 
 def origins(records: Sequence[str], written: str, gone: Collection[int] = frozenset()) -> List[Union[int, Change]]:

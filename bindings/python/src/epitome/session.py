@@ -1,4 +1,4 @@
-"""Conversations in a store, which are compacted there without a loss."""
+"""Conversations in a store. Their log keeps every message that a compaction hides."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Session:
     `store`: "sqlite:PATH", a file, or "jsonl:DIR", a directory. `id`: the name of the session. `key_file`: a file with the key of
     an encrypted store, 64 hexadecimal digits.
 
-    The methods raise `StoreFailed` if the store fails, and `BadInput` otherwise.
+    The methods raise `StoreFailed` if the store fails, and `BadInput` for wrong input.
 
     >>> import tempfile, os
     >>> folder = tempfile.TemporaryDirectory()
@@ -113,7 +113,7 @@ class Session:
         return self._report("clear")
 
     def log(self) -> List[Dict[str, Any]]:
-        """Returns every message of the log, with the revision that hides it."""
+        """Returns every message of the log, with the revision that has hidden it."""
         return cast(List[Dict[str, Any]], _json.lines(self._call("log", "--json").decode("utf-8")))
 
     def expand(self, revision: int) -> List[Dict[str, Any]]:

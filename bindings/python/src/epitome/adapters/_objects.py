@@ -177,7 +177,7 @@ def _checkpoint_of(messages: Sequence[Any], outcome: _records.Outcome) -> Option
     """Returns the size of a list that was below its trigger."""
     if outcome.items is not None:
         return None
-    documents, _ = _json.reports(outcome.told)
+    documents, _ = _json.reports(outcome.diagnostics)
     report = documents[-1] if documents else {}
     trigger = report.get("budget", {}).get("trigger")
     if not isinstance(trigger, int) or report["tokens_before"] > trigger:
