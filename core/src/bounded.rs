@@ -31,6 +31,7 @@ use crate::{Budget, Cell, Pass, Seq, Strategy, TokenCounter, Tokens, Turn};
 use bytes::Writer;
 use encode::{Form, write_message};
 use results::{ResultTable, count_sized};
+#[cfg(feature = "suspend")]
 use stream::Suspended;
 
 /// How many calls may wait for their results at once. Models ask for one to five together; the calls of earlier turns
@@ -97,6 +98,7 @@ pub struct BoundedHistory<const MESSAGES: usize, const BYTES: usize, const PARTS
     used: usize,
     /// Whether the cells hold the verdicts of a plan of what is here now.
     planned: bool,
+    #[cfg(feature = "suspend")]
     /// The text in the free room that a suspended stream has left there.
     suspended: Suspended,
 }
@@ -161,6 +163,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
             len: 0,
             used: 0,
             planned: false,
+            #[cfg(feature = "suspend")]
             suspended: Suspended::NONE,
         }
     }
@@ -262,7 +265,10 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     pub fn clear(&mut self) {
         self.index.clear();
         (self.len, self.used, self.planned) = (0, 0, false);
-        self.suspended = Suspended::NONE;
+        #[cfg(feature = "suspend")]
+        {
+            self.suspended = Suspended::NONE;
+        }
     }
 
     /// What becomes of an answer to no call: nothing.
@@ -274,7 +280,10 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     /// The free bytes of the arena, if there is a header left for what they could hold. They are to be written: a suspended
     /// text in them is lost.
     fn free_room(&mut self) -> Result<&mut [u8], Full> {
-        self.suspended = Suspended::NONE;
+        #[cfg(feature = "suspend")]
+        {
+            self.suspended = Suspended::NONE;
+        }
         if self.len < MESSAGES { self.arena.get_mut(self.used..).ok_or(Full) } else { Err(Full) }
     }
 

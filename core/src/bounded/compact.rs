@@ -10,6 +10,7 @@ use crate::{Revision, Seq, TokenCounter, Tokens};
 
 use super::bytes::move_down;
 use super::results::{ResultAt, first_result, move_with_note, note_bytes};
+#[cfg(feature = "suspend")]
 use super::stream::Suspended;
 use super::{ArenaMessage, BoundedHistory, Header, OPEN_CALLS_MAX};
 
@@ -243,7 +244,10 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         let result = self.restore_index(calls, head, revision);
         debug_assert_eq!(result, Ok(()), "a history that was grouped once can be grouped again");
         self.planned = false;
-        self.suspended = Suspended::NONE;
+        #[cfg(feature = "suspend")]
+        {
+            self.suspended = Suspended::NONE;
+        }
     }
 
     pub(super) fn restore_index(

@@ -42,6 +42,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         Ok(Stream { history: self, role, len: 0 })
     }
 
+    #[cfg(feature = "suspend")]
     /// The stream that [`Stream::suspend`] has suspended. `None` if there is none: its text is given up as soon as anything
     /// else is added, begun, compacted, summarized, restored or cleared, also where that fails.
     pub const fn resume(&mut self) -> Option<Stream<'_, MESSAGES, BYTES, PARTS>> {
@@ -50,6 +51,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         if there { Some(Stream { history: self, role, len }) } else { None }
     }
 
+    #[cfg(feature = "suspend")]
     /// Whether there is a stream to [`resume`](Self::resume).
     ///
     /// ```
@@ -112,6 +114,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> Stream<'_, M
         history.keep_written(bytes, counter)
     }
 
+    #[cfg(feature = "suspend")]
     /// Leaves the text in the history, where [`BoundedHistory::resume`] finds it: for a caller that cannot hold a stream from
     /// one piece to the next, such as a program in C. Nothing else may be added before the stream is resumed.
     ///
@@ -167,6 +170,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> Stream<'_, M
     }
 }
 
+#[cfg(feature = "suspend")]
 /// A stream without its history. `NONE` is all zero bytes, as all of an empty history is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Suspended {
@@ -175,6 +179,7 @@ pub(super) struct Suspended {
     len: usize,
 }
 
+#[cfg(feature = "suspend")]
 impl Suspended {
     pub(super) const NONE: Self = Self { there: false, role: Role::System, len: 0 };
 }

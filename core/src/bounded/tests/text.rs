@@ -45,6 +45,7 @@ fn streamed_text_is_what_pushed_text_is() {
     assert_eq!(state(&streamed), state(&pushed));
 }
 
+#[cfg(feature = "suspend")]
 #[test]
 fn a_suspended_text_is_given_up_by_whatever_else_is_written() {
     let suspended = || {
