@@ -9,7 +9,6 @@ mod archive;
 mod args;
 mod budget;
 mod commands;
-mod console;
 mod failure;
 mod filled;
 mod model;
@@ -24,6 +23,7 @@ mod scan;
 mod sessions;
 mod silent;
 mod strategy;
+mod streams;
 mod summarizer;
 mod transcript;
 mod visible;
@@ -35,8 +35,8 @@ use std::process;
 use clap::Parser as _;
 
 use args::{Args, Command};
-use console::Out;
 use failure::{ExitCode, Failure, Result};
+use streams::Out;
 
 /// Runs the program with the command line of the process.
 #[must_use]
@@ -74,7 +74,7 @@ pub struct Answer {
 /// ```
 pub fn call<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>, input: impl Into<Vec<u8>>) -> Answer {
     let arguments = core::iter::once("epitome".into()).chain(arguments.into_iter().map(Into::into));
-    let (code, output, diagnostics) = console::in_memory(input.into(), || run(arguments));
+    let (code, output, diagnostics) = streams::in_memory(input.into(), || run(arguments));
     Answer { exit_code: code.as_u8(), output, diagnostics }
 }
 
@@ -90,7 +90,7 @@ fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn done(command: &Command) -> Result<ExitCode> {
-    if console::is_in_memory() && command.is_endless() {
+    if streams::is_in_memory() && command.is_endless() {
         return Err(Failure::input(
             "this command runs until it is interrupted: start the program `epitome` for it",
         ));
@@ -120,7 +120,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::from(failure::code::INPUT);
     }
     // Nothing in it comes from elsewhere.
-    let _ = match console::is_out_terminal() {
+    let _ = match streams::is_out_terminal() {
         true => error.print(),
         false => std::io::Write::write_all(&mut Out, error.to_string().as_bytes()),
     };

@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use tempfile::NamedTempFile;
 
 use crate::args::InputArgs;
-use crate::console::{self, Err as Stderr, Out};
 use crate::failure::{Failure, Result};
+use crate::streams::{self, Err as Stderr, Out};
 use crate::transcript::Input;
 use crate::visible::Printable;
 
@@ -20,8 +20,8 @@ static HALF_FILE: Mutex<Option<PathBuf>> = Mutex::new(None);
 /// What an interrupt says on standard error.
 static LAST_WORDS: Mutex<String> = Mutex::new(String::new());
 
-#[cfg(not(target_family = "wasm"))]
 /// The exit code of a program that was interrupted, as shells report it.
+#[cfg(not(target_family = "wasm"))]
 const INTERRUPTED: i32 = 130;
 
 /// Makes an interrupt (Ctrl-C, a hang-up, a request to end) remove the half-written file, and say what is to be said.
@@ -170,7 +170,7 @@ impl Draft {
     fn at(path: &Path, target: Target, mode: u32) -> Result<Self> {
         let half = match &target {
             Target::File(place, _) => create(folder(place), mode).map(Half::File),
-            Target::Stdout | Target::Nowhere if console::is_in_memory() => Ok(Half::Memory(Vec::new())),
+            Target::Stdout | Target::Nowhere if streams::is_in_memory() => Ok(Half::Memory(Vec::new())),
             Target::Device | Target::Stdout | Target::Nowhere => {
                 create(&env::temp_dir(), PRIVATE).map(Half::File)
             }

@@ -11,9 +11,9 @@ use epitome::std::wire::{self, Format, WireError, WireErrorKind};
 
 use crate::amount::grouped;
 use crate::args::{From, InputArgs};
-use crate::console;
 use crate::failure::{Failure, Result};
 use crate::sessions::{self, Found};
+use crate::streams;
 
 mod beside;
 mod head;
@@ -269,7 +269,7 @@ impl Input {
 
 /// All of standard input: there to be read once.
 pub(crate) fn stdin() -> Result<Vec<u8>> {
-    head::fill(&mut *console::input(), Vec::new(), Path::new(STDIN))
+    head::fill(&mut *streams::input(), Vec::new(), Path::new(STDIN))
 }
 
 fn empty(path: &Path, place: &str) -> Failure {

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub(crate) use indicatif::{BinaryBytes, DecimalBytes};
 
-use crate::console::is_err_terminal;
+use crate::streams::is_err_terminal;
 
 /// Shown on standard error, only on a terminal, and only once the work has taken [`QUIET`].
 pub(crate) struct Progress {

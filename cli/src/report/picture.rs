@@ -1,7 +1,7 @@
 //! A conversation in one line: a cell for each group, or for a run of them.
 
 use super::GroupDetail;
-use crate::console::is_out_terminal;
+use crate::streams::is_out_terminal;
 
 /// How to draw.
 #[derive(Debug, Clone, Copy)]
