@@ -11,7 +11,7 @@ import unittest
 from typing import Any
 
 import epitome
-from epitome import aio
+from epitome import _records, aio
 
 from . import conversations
 
@@ -65,6 +65,11 @@ class Functions(unittest.TestCase):
         pinned = epitome.compact(said, goal=60, pins=[20]).value
         self.assertTrue(any(message is said[20] for message in pinned))
 
+    def test_equal_records_keep_their_order(self) -> None:
+        records = ['{"a":1}', '{"b":1}', '{"a":1}']
+        items = _records.origins(records, '[\n{"b":1},\n{"a":1},\n{"c":1}\n]')
+        self.assertEqual(items, [1, 2, _records.Change(None, {"c": 1})])
+
     def test_a_member_of_the_callers_own_stays(self) -> None:
         for own in ("mine", 7, True, 1.5, {"a": 1}):
             said = conversations.chat(3)
@@ -76,7 +81,7 @@ class Functions(unittest.TestCase):
     def test_values_in_place_of_options(self) -> None:
         said = [{"role": "user", "content": "Hello"}]
         self.assertFalse(epitome.compact((message for message in said), window=8_000.0).changed)  # type: ignore[type-var, arg-type]
-        for options in ({"window": 0.5}, {"pins": 3}, {"keep": 2}):
+        for options in ({"window": 0.5}, {"pins": 3}, {"pins": "3"}, {"keep": 2}, {"strategy": 5}, {"keep": True}):
             with self.assertRaises(epitome.BadInput):
                 epitome.compact(said, **options)  # type: ignore[arg-type]
         for wrong in (None, 5, bytearray(b"[]")):

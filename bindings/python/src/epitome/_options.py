@@ -2,51 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, TypedDict, Union
 
 from ._errors import BadInput
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: Tokens (8000), a share (0.5), or either as the program writes it ("8_000", "50%").
 Amount = Union[int, float, str]
 
 
-def arguments(
-    *,
-    keep: Optional[Union[float, str]] = None,
-    window: Optional[int] = None,
-    reserve: Optional[int] = None,
-    trigger: Optional[Amount] = None,
-    goal: Optional[Amount] = None,
-    strategy: Optional[str] = None,
-    model: Optional[str] = None,
-    tokenizer: Optional[str] = None,
-    pins: Optional[Iterable[Union[int, str]]] = (),
-) -> List[str]:
+class Options(TypedDict, total=False):
+    """The options of a compaction, as for `epitome.compact`. Each has its default where it is `None`."""
+
+    keep: Optional[Union[float, str]]
+    window: Optional[int]
+    reserve: Optional[int]
+    trigger: Optional[Amount]
+    goal: Optional[Amount]
+    strategy: Optional[str]
+    model: Optional[str]
+    tokenizer: Optional[str]
+    pins: Iterable[Union[int, str]]
+
+
+def arguments(**options: Unpack[Options]) -> List[str]:
     """Returns the arguments for these options. Every command that compacts takes them."""
+    unknown = [name for name in options if name not in Options.__annotations__]
+    if unknown:
+        raise BadInput(f"there is no option {unknown[0]!r}: expected {', '.join(Options.__annotations__)}")
+    pins: Any = options.get("pins") or ()
     if isinstance(pins, str):
         raise BadInput(f"pins is the text {pins!r}: give a list, such as [{pins!r}]")
     if isinstance(pins, int):
         raise BadInput(f"pins is the number {pins}: give a list, such as [{pins}]")
-    values = [
-        ("--keep", None if keep is None else share("keep", keep)),
-        ("--window", None if window is None else tokens("window", window)),
-        ("--reserve", None if reserve is None else tokens("reserve", reserve)),
-        ("--trigger", None if trigger is None else amount("trigger", trigger)),
-        ("--goal", None if goal is None else amount("goal", goal)),
-        ("--strategy", strategy),
-        ("--model", model),
-        ("--tokenizer", tokenizer),
-        *[("--pin", str(pin)) for pin in pins or ()],
-    ]
+    written: Dict[str, Callable[[str, Any], str]] = {
+        "keep": share, "window": tokens, "reserve": tokens, "trigger": amount, "goal": amount,
+        "strategy": text, "model": text, "tokenizer": text,
+    }
+    given = [(name, options.get(name)) for name in written]
     # One argument for each option: a value may begin with a hyphen.
-    return [f"{name}={text(name, value)}" for name, value in values if value is not None]
+    return [f"--{name}={written[name](name, value)}" for name, value in given if value is not None] + [
+        f"--pin={pin}" for pin in pins
+    ]
 
 
 def text(name: str, value: Any) -> str:
     """Returns `value` if it is a text."""
     if isinstance(value, str):
         return value
-    raise BadInput(f"{name.lstrip('-')} is a {type(value).__name__}: give a text")
+    raise BadInput(f"{name} is a {type(value).__name__}: give a text")
 
 
 def share(name: str, value: Union[float, str]) -> str:

@@ -54,12 +54,7 @@ def compact(records: Sequence[str], options: Sequence[str], numbered: bool = Fal
         return Outcome(None, written, diagnostics)
     # Of equal records only the report says which one is left out.
     gone = dropped(diagnostics, len(records)) if len(set(records)) < len(records) else frozenset()
-    items = origins(records, written, gone)
-    return Outcome(items if numbered else [_unnumbered(item) for item in items], written, diagnostics)
-
-
-def _unnumbered(item: Union[int, Change]) -> Union[int, Change]:
-    return item if isinstance(item, int) or item.number is None else Change(None, {NUMBER: item.number, **item.record})
+    return Outcome(origins(records, written, gone, numbered), written, diagnostics)
 
 
 def dropped(diagnostics: str, count: int) -> Collection[int]:
@@ -84,7 +79,9 @@ def run(text: bytes, options: Sequence[str]) -> Tuple[bytes, str]:
     return answer.output, answer.diagnostics
 
 
-def origins(records: Sequence[str], written: str, gone: Collection[int] = frozenset()) -> List[Union[int, Change]]:
+def origins(
+    records: Sequence[str], written: str, gone: Collection[int] = frozenset(), numbered: bool = False
+) -> List[Union[int, Change]]:
     """Returns the origin in `records` of each record of the array `written`. The numbers in `gone` are no origins."""
     items: List[Union[int, Change]] = []
     # One look at both lists is enough if no record was changed or added.
@@ -93,13 +90,15 @@ def origins(records: Sequence[str], written: str, gone: Collection[int] = frozen
         while place < count and (records[place] != record or place in gone):
             place += 1
         if place == count:
-            return changes(records, written, gone)
+            return changes(records, written, gone, numbered)
         items.append(place)
         place += 1
     return items
 
 
-def changes(records: Sequence[str], written: str, gone: Collection[int]) -> List[Union[int, Change]]:
+def changes(
+    records: Sequence[str], written: str, gone: Collection[int], numbered: bool
+) -> List[Union[int, Change]]:
     """Returns the origins as `origins` does, also of records that were changed or added."""
     places: Dict[str, List[int]] = {}
     for number in range(len(records) - 1, -1, -1):
@@ -116,7 +115,7 @@ def changes(records: Sequence[str], written: str, gone: Collection[int]) -> List
             behind = numbers.pop()
             items.append(behind)
         else:
-            items.append(change(_json.loads(record)))
+            items.append(change(_json.loads(record), numbered))
     return items
 
 
@@ -154,12 +153,8 @@ def scan(text: str) -> Optional[List[str]]:
     return found
 
 
-def change(record: Any) -> Change:
-    """Returns a changed or new record without its number."""
+def change(record: Any, numbered: bool) -> Change:
+    """Returns a changed or new record without its number. Unnumbered records keep a member of that name, which is the caller's."""
     if not isinstance(record, dict):
         raise EpitomeError(f"the library returned a record that is a {type(record).__name__}")
-    number = record.pop(NUMBER, None)
-    if type(number) is int:
-        return Change(number, record)
-    # A member of the caller's own.
-    return Change(None, record if number is None else {NUMBER: number, **record})
+    return Change(record.pop(NUMBER, None) if numbered else None, record)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterable, List, Optional, Union, cast
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, cast
 
 from . import _json, _options
 from ._errors import BadInput
 from ._functions import Transcript, messages_of, text_of
 from ._library import call
-from ._options import Amount
+from ._options import Options
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Session:
@@ -70,35 +73,13 @@ class Session:
             raise BadInput(f"the session {self.id!r} shows no message: append messages, or undo the latest rewind")
         return self._call("export", "-o", "-", f"--to={to}").decode("utf-8")
 
-    def compact(
-        self,
-        *,
-        keep: Optional[Union[float, str]] = None,
-        window: Optional[int] = None,
-        reserve: Optional[int] = None,
-        trigger: Optional[Amount] = None,
-        goal: Optional[Amount] = None,
-        strategy: Optional[str] = None,
-        model: Optional[str] = None,
-        tokenizer: Optional[str] = None,
-        pins: Iterable[Union[int, str]] = (),
-    ) -> Dict[str, Any]:
+    def compact(self, **options: Unpack[Options]) -> Dict[str, Any]:
         """Compacts the session if a compaction is due, and returns the report.
 
-        The options are those of `epitome.compact`; the numbers of `pins` are those of the log. Raises `Infeasible` too.
+        The options are those of `epitome.compact`, from `keep` to `pins`; the numbers of `pins` are those of the log. Raises
+        `Infeasible` too.
         """
-        options = _options.arguments(
-            keep=keep,
-            window=window,
-            reserve=reserve,
-            trigger=trigger,
-            goal=goal,
-            strategy=strategy,
-            model=model,
-            tokenizer=tokenizer,
-            pins=pins,
-        )
-        return self._report("compact", *options)
+        return self._report("compact", *_options.arguments(**options))
 
     def undo(self, revision: Optional[int] = None) -> Dict[str, Any]:
         """Undoes the latest compaction or rewind, or the one of this revision, and returns the report."""

@@ -5,41 +5,22 @@ from __future__ import annotations
 import operator
 import re
 from typing import (
-    TYPE_CHECKING,
     Any,
     Dict,
     Generic,
-    Iterable,
     List,
     NamedTuple,
     Optional,
     Sequence,
-    TypedDict,
     TypeVar,
     Union,
 )
 
 from .. import _json, _options, _records
 from .._errors import BadInput, EpitomeError
-
-if TYPE_CHECKING:
-    from .._options import Amount
+from .._options import Options
 
 M = TypeVar("M")
-
-
-class Options(TypedDict, total=False):
-    """The options of a compaction, as for `epitome.compact`."""
-
-    keep: Union[float, str]
-    window: int
-    reserve: int
-    trigger: Amount
-    goal: Amount
-    strategy: str
-    model: str
-    tokenizer: str
-    pins: Iterable[Union[int, str]]
 
 
 class Form(Generic[M]):

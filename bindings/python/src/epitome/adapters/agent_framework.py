@@ -9,8 +9,9 @@ from agent_framework import EXCLUDED_KEY, Content, Message
 
 from .._json import dump as _dump
 from .._json import loads, quote
+from .._options import Options
 from .._records import NUMBER
-from ._objects import Compactor, Form, Options, text
+from ._objects import Compactor, Form, text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -11,8 +11,9 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from .._errors import BadInput
 from .._json import dump as _dump
 from .._json import quote
+from .._options import Options
 from .._records import NUMBER
-from ._objects import Compactor, Form, Options, text
+from ._objects import Compactor, Form, text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

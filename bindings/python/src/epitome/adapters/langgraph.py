@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict
 from langchain_core.messages import RemoveMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from ._objects import Options
+from .._options import Options
 from .langchain import MessageCompactor
 
 if TYPE_CHECKING:

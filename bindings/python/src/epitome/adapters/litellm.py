@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from litellm.integrations.custom_logger import CustomLogger
 
-from ._objects import DictCompactor, Options
+from .._options import Options
+from ._objects import DictCompactor
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -11,7 +11,8 @@ from agents.run_config import CallModelData, ModelInputData
 from .. import session as _session
 from .._errors import BadInput
 from .._functions import convert
-from ._objects import DictCompactor, Options
+from .._options import Options
+from ._objects import DictCompactor
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

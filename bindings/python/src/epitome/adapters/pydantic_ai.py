@@ -11,8 +11,9 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from .._errors import BadInput
 from .._json import quote
+from .._options import Options
 from .._records import NUMBER, numbered
-from ._objects import Compactor, Form, Options, text
+from ._objects import Compactor, Form, text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
