@@ -99,6 +99,19 @@ class LangChain(Adapter):
         # Without the memory, every call converts every message.
         self.assertLess(len(dumped), count * count / 10)
 
+    def test_another_list_is_looked_at(self) -> None:
+        from langchain_core.messages import HumanMessage
+
+        from epitome.adapters.langchain import MessageCompactor
+
+        compactor = MessageCompactor(window=8_000, trigger=1_000, goal=500)
+        short: List[Any] = [HumanMessage("Hello") for _ in range(40)]
+        self.assertEqual(compactor(short), short)
+        long = [HumanMessage("Why? " * 50) for _ in range(40)]
+        self.assertLess(len(compactor(long)), 40)
+        with self.assertRaisesRegex(epitome.BadInput, "'windw': expected keep, window"):
+            MessageCompactor(windw=8_000)  # type: ignore[call-arg]
+
     def test_rare_messages(self) -> None:
         from langchain_core.messages import AIMessage, AIMessageChunk, ChatMessage, HumanMessage, RemoveMessage, ToolMessage
         from langchain_core.prompts import ChatPromptTemplate
@@ -231,6 +244,13 @@ class PydanticAI(Adapter):
                 ModelRequest([RetryPromptPart("wrong " * 20, tool_name="f", tool_call_id=f"d{number}")]),
                 ModelResponse([TextPart("ok")]),
             ]
+        # Beside a result that is cleared, a part stays the same object.
+        mixed = [UserPromptPart("Go on.") for _ in range(3)]
+        for number, part in enumerate(mixed):
+            said += [
+                ModelResponse([ToolCallPart("f", "{}", f"e{number}")]),
+                ModelRequest([ToolReturnPart("f", "long " * 200, f"e{number}"), part]),
+            ]
         said.append(ModelRequest([UserPromptPart("And now?")]))
         places = {id(message) for message in said}
         for strategy in STRATEGIES:
@@ -240,6 +260,8 @@ class PydanticAI(Adapter):
                 changed = [message for message in left if id(message) not in places]
                 self.assertGreater(len(changed), 0)
                 self.assertTrue(all(type(message) in (ModelRequest, ModelResponse) for message in changed))
+                kept = [message.parts[1] for message in changed if len(message.parts) == 2]
+                self.assertTrue(kept and all(any(part is own for own in mixed) for part in kept))
 
     def test_an_agent(self) -> None:
         from pydantic_ai import Agent

@@ -57,6 +57,8 @@ class Sessions(unittest.TestCase):
         self.assertEqual(copy.messages(), said[:6])
         session.clear()
         self.assertEqual(session.messages(), [])
+        with self.assertRaisesRegex(epitome.BadInput, "shows no message"):
+            session.text()
         session.undo()
         self.assertEqual(session.messages(), said[:6])
         other.erase()

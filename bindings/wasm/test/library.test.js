@@ -103,6 +103,35 @@ test("the library works on after many calls, and after one that it has no memory
   assert.equal(epitome.call(["validate", "-"], input).code, 0);
 });
 
+test("calls leave no memory behind, and a failed one makes the library anew", async () => {
+  const instances = [];
+  const Instance = WebAssembly.Instance;
+  WebAssembly.Instance = class extends Instance {
+    constructor(...given) {
+      super(...given);
+      instances.push(this);
+    }
+  };
+  try {
+    const library = await load();
+    const input = JSON.stringify([{ role: "user", content: "x".repeat(1 << 18) }]);
+    const size = () => instances.at(-1).exports.memory.buffer.byteLength;
+    const rounds = (count) => {
+      for (let round = 0; round < count; round += 1) {
+        assert.equal(library.call(["compact", "-", "--keep", "100%", "-o", "-"], input).code, 0);
+      }
+      return size();
+    };
+    const before = rounds(2);
+    assert.equal(rounds(8), before);
+    assert.throws(() => library.call(["stats", "-"], { length: 4e9 }), (error) => error.code === -2);
+    assert.equal(library.call(["validate", "-"], input).code, 0);
+    assert.equal(instances.length, 2);
+  } finally {
+    WebAssembly.Instance = Instance;
+  }
+});
+
 test("the bytes of the library may be given", async () => {
   const bytes = await readFile(new URL("../epitome.wasm", import.meta.url));
   const other = await load(bytes);
