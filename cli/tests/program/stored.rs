@@ -98,6 +98,29 @@ fn an_export_is_imported_into_any_store_as_it_was() {
     assert!(stores.session_in(&other, "show", "four", &[]).fails(2).contains("there is no session"));
 }
 
+#[test]
+fn writers_at_the_same_time_all_append() {
+    let stores = Stores::new();
+    for url in [stores.url.clone(), format!("jsonl:{}", text(&stores.folder.path("lines")))] {
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let url = &url;
+                scope.spawn(move || {
+                    for message in 0..6 {
+                        let args = ["session", "import", "-", "--append", "--store", url, "--session", "many"];
+                        let said = json!([{"role": "user", "content": format!("{writer} says {message}")}]);
+                        run_with(&args, said.to_string().as_bytes()).ok();
+                    }
+                });
+            }
+        });
+        let log = stores.session_in(&url, "log", "many", &["--json"]).ok();
+        for (writer, message) in (0..4).flat_map(|writer| (0..6).map(move |message| (writer, message))) {
+            assert_eq!(log.matches(&format!("{writer} says {message}\"")).count(), 1, "{url}: {log}");
+        }
+    }
+}
+
 /// What a store keeps from others is in a conversion too.
 #[cfg(unix)]
 #[test]
