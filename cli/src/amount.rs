@@ -92,6 +92,12 @@ impl fmt::Display for Percent {
 /// What one percent is.
 const PERCENT: u32 = 1_000;
 
+/// A share in percent; the sign may be left out.
+pub(crate) fn share(text: &str) -> Result<Percent, String> {
+    let share = text.trim();
+    if share.ends_with('%') { share.parse() } else { format!("{share}%").parse() }
+}
+
 /// A number of tokens; `_` may group its digits.
 pub(crate) fn tokens(text: &str) -> Result<u64, String> {
     let digits = text.replace('_', "");

@@ -6,6 +6,8 @@ mod bench;
 mod eval;
 mod names;
 mod redact;
+#[cfg(feature = "report")]
+mod report;
 mod search;
 mod session;
 mod sessions;
@@ -24,6 +26,8 @@ pub(crate) use bench::BenchArgs;
 pub(crate) use eval::{EvalArgs, PriceArgs};
 pub(crate) use names::From;
 pub(crate) use redact::RedactArgs;
+#[cfg(feature = "report")]
+pub(crate) use report::{OUTPUT as REPORT_OUTPUT, ReportArgs};
 #[cfg(feature = "mcp")]
 pub(crate) use search::McpArgs;
 pub(crate) use search::{Numbers, ScopeArgs, SearchArgs};
@@ -60,6 +64,9 @@ pub(crate) enum Command {
     Bench(Box<BenchArgs>),
     /// Measure what a compacted transcript still knows of what the model needed next
     Eval(Box<EvalArgs>),
+    /// Write a page for the browser: the context over time, what strategies keep, where the tokens are, what is forgotten
+    #[cfg(feature = "report")]
+    Report(Box<ReportArgs>),
     /// Check a transcript against the rules of the provider that is to receive it
     Validate(ValidateArgs),
     /// Write a transcript in the format of another provider, and say what has no counterpart there
@@ -95,6 +102,8 @@ impl Command {
             Self::Show(args) => Some(&args.redact),
             Self::Convert(args) => Some(&args.redact),
             Self::Handoff(args) => Some(&args.redact),
+            #[cfg(feature = "report")]
+            Self::Report(args) => Some(&args.redact),
             Self::Search(args) => Some(&args.redact),
             #[cfg(feature = "mcp")]
             Self::Mcp(args) => Some(&args.redact),

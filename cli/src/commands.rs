@@ -8,6 +8,8 @@ pub(crate) mod eval;
 pub(crate) mod handoff;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
+#[cfg(feature = "report")]
+pub(crate) mod report;
 pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod sessions;

@@ -102,6 +102,8 @@ fn done(command: &Command) -> Result<ExitCode> {
         Command::Stats(args) => commands::stats::run(args),
         Command::Bench(args) => commands::bench::run(args),
         Command::Eval(args) => commands::eval::run(args),
+        #[cfg(feature = "report")]
+        Command::Report(args) => commands::report::run(args),
         Command::Validate(args) => commands::validate::run(args),
         Command::Convert(args) => commands::convert::run(args),
         Command::Handoff(args) => commands::handoff::run(args),

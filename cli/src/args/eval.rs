@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 
 use super::ModelArgs;
 use super::names::{From, from};
-use crate::amount::{Age, Percent, tokens};
+use crate::amount::{Age, Percent, share, tokens};
 use crate::commands::eval::CommandSpec;
 
 #[derive(Debug, ClapArgs)]
@@ -68,10 +68,4 @@ pub(crate) struct PriceArgs {
     /// cache never expires]
     #[arg(long, value_name = "TIME", requires = "model")]
     pub(crate) pause: Option<Age>,
-}
-
-/// A share in percent; the sign may be left out.
-fn share(text: &str) -> Result<Percent, String> {
-    let share = text.trim();
-    if share.ends_with('%') { share.parse() } else { format!("{share}%").parse() }
 }

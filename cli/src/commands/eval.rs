@@ -39,11 +39,9 @@ use crate::strategy::Strategies;
 use crate::transcript::Input;
 
 use canaries::Canaries;
-use case::Case;
 use command::Command;
 use degradation::Degradation;
 use evidence::{Evidence, QuestionedCase};
-use needs::Needs;
 use price::Pricing;
 
 /// What was measured. Its fields are the program's JSON.
@@ -64,15 +62,15 @@ struct Eval {
 }
 
 /// What is to be measured.
-struct Measure {
-    strategies: Vec<Strategies>,
+pub(super) struct Measure {
+    pub(super) strategies: Vec<Strategies>,
     /// Outside programs.
     commands: Vec<Command>,
     /// The shares of the tokens that may stay.
-    keep: Vec<Percent>,
+    pub(super) keep: Vec<Percent>,
     /// How many losses a row lists.
     lost_max: usize,
-    counter: Arc<dyn TokenCounter + Send + Sync>,
+    pub(super) counter: Arc<dyn TokenCounter + Send + Sync>,
     /// What requests cost, if a model was named.
     pricing: Option<Pricing>,
 }
@@ -105,12 +103,16 @@ const TOO_SHORT: &str = "--canaries: nothing to measure: no conversation is long
     some dozens of messages";
 
 /// The counter where none is named, and no model.
-const TOKENIZER: &str = "o200k_base";
+pub(super) const TOKENIZER: &str = "o200k_base";
 
 /// How many counts of texts are remembered: each strategy has them counted again in a store.
-const COUNTS_MAX: usize = 100_000;
+pub(super) const COUNTS_MAX: usize = 100_000;
 
+pub(super) use case::Case;
 pub(crate) use command::CommandSpec;
+pub(super) use needs::Needs;
+#[cfg(feature = "report")]
+pub(super) use {prompt::CountedMessage, stored::Stored};
 
 pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
     let measure = Measure::new(args)?;
@@ -156,6 +158,19 @@ impl Measure {
             counter: Arc::new(CachedCounter::new(counter.into(), COUNTS_MAX)),
             pricing,
         })
+    }
+}
+
+#[cfg(feature = "report")]
+impl Measure {
+    /// What these strategies keep of these shares.
+    pub(super) const fn of_strategies(
+        strategies: Vec<Strategies>,
+        keep: Vec<Percent>,
+        lost_max: usize,
+        counter: Arc<dyn TokenCounter + Send + Sync>,
+    ) -> Self {
+        Self { strategies, commands: Vec::new(), keep, lost_max, counter, pricing: None }
     }
 }
 

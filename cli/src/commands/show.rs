@@ -20,7 +20,7 @@ use crate::transcript::{Input, Transcript, View};
 use crate::visible::line;
 
 use filter::Filter;
-use message::{Length, Shown};
+pub(super) use message::{Length, Shown};
 
 pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     if args.follow {

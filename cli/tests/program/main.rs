@@ -32,6 +32,7 @@ mod mcp;
 mod models;
 mod options;
 mod output;
+mod page;
 mod prompts;
 mod redact;
 mod repaired;

@@ -107,7 +107,8 @@ fn writers_at_the_same_time_all_append() {
                 let url = &url;
                 scope.spawn(move || {
                     for message in 0..6 {
-                        let args = ["session", "import", "-", "--append", "--store", url, "--session", "many"];
+                        let args =
+                            ["session", "import", "-", "--append", "--store", url, "--session", "many"];
                         let said = json!([{"role": "user", "content": format!("{writer} says {message}")}]);
                         run_with(&args, said.to_string().as_bytes()).ok();
                     }

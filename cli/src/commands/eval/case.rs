@@ -24,10 +24,10 @@ const ROUND_MIN: usize = 5;
 const AHEAD: usize = 15;
 
 /// One conversation, read and counted.
-pub(super) struct Case {
+pub(in crate::commands) struct Case {
     /// The file, and the place in it.
     pub(super) place: String,
-    pub(super) messages: Vec<CountedMessage>,
+    pub(in crate::commands) messages: Vec<CountedMessage>,
     runs: Vec<Vec<u64>>,
 }
 
@@ -57,7 +57,7 @@ impl Case {
         Ok(Self::of_messages(place, messages))
     }
 
-    pub(super) fn of_messages(place: String, messages: Vec<CountedMessage>) -> Self {
+    pub(in crate::commands) fn of_messages(place: String, messages: Vec<CountedMessage>) -> Self {
         let runs = messages.iter().map(|message| runs(&message.text)).collect();
         Self { place, messages, runs }
     }

@@ -109,7 +109,7 @@ impl Evidence {
             let prompt = case.blind()?;
             tokens_before += prompt.tokens();
             let mut stored = Stored::new(&measure.counter)?;
-            stored.append_up_to(prompt.messages.iter().copied())?;
+            stored.append_up_to(prompt.counted.iter().copied())?;
             for tally in &mut tallies {
                 tally.add_blind(case, &prompt, &contenders, &mut stored, measure)?;
             }

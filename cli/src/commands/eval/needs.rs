@@ -21,39 +21,39 @@ use crate::progress::Progress;
 
 /// What was measured. Its fields are the program's JSON.
 #[derive(Debug, Serialize)]
-pub(super) struct Needs {
+pub(in crate::commands) struct Needs {
     pub(super) conversations: u64,
     /// The places at which conversations were cut: directly before a message of the model.
-    pub(super) cuts: u64,
+    pub(in crate::commands) cuts: u64,
     pub(super) tokens_before: u64,
     /// With the prices of a model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) price: Option<Priced>,
-    pub(super) shares: Vec<Share>,
+    pub(in crate::commands) shares: Vec<Share>,
 }
 
 /// All strategies at one budget.
 #[derive(Debug, Serialize)]
-pub(super) struct Share {
-    pub(super) keep: String,
+pub(in crate::commands) struct Share {
+    pub(in crate::commands) keep: String,
     /// Cuts that no strategy is measured at: what is protected has more than the budget.
     pub(super) left_out: u64,
-    pub(super) rows: Vec<Row>,
+    pub(in crate::commands) rows: Vec<Row>,
 }
 
 /// One strategy at one budget: means over the cuts, in percent.
 #[derive(Debug, Serialize)]
-pub(super) struct Row {
-    pub(super) strategy: String,
+pub(in crate::commands) struct Row {
+    pub(in crate::commands) strategy: String,
     /// A floor or a ceiling for the figures of strategies.
-    pub(super) baseline: bool,
+    pub(in crate::commands) baseline: bool,
     /// Needed identifiers that are shown.
-    pub(super) identifiers: Option<f64>,
+    pub(in crate::commands) identifiers: Option<f64>,
     /// The same, where a rare identifier weighs more.
     pub(super) identifiers_weighted: Option<f64>,
     /// Needed runs of five words that are shown.
-    pub(super) copied_text: Option<f64>,
-    pub(super) tokens_left: f64,
+    pub(in crate::commands) copied_text: Option<f64>,
+    pub(in crate::commands) tokens_left: f64,
     pub(super) stable_prefix: f64,
     /// Cuts at which more was left than the budget allowed.
     pub(super) missed: u64,
@@ -62,20 +62,20 @@ pub(super) struct Row {
     /// Of the requests of the conversations; none of a ceiling, which needs a cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) price: Option<Price>,
-    pub(super) lost: Vec<Lost>,
+    pub(in crate::commands) lost: Vec<Lost>,
 }
 
 /// An identifier that the model needed and was not shown any more.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Lost {
-    pub(super) identifier: String,
-    pub(super) conversation: String,
+pub(in crate::commands) struct Lost {
+    pub(in crate::commands) identifier: String,
+    pub(in crate::commands) conversation: String,
     /// The last message before the cut in which it stands.
-    pub(super) stood_in: u32,
-    pub(super) role: Role,
+    pub(in crate::commands) stood_in: u32,
+    pub(in crate::commands) role: Role,
     /// The message behind the cut that needs it first.
-    pub(super) needed_at: u32,
-    pub(super) cut: usize,
+    pub(in crate::commands) needed_at: u32,
+    pub(in crate::commands) cut: usize,
 }
 
 /// The most lost identifiers that are kept for a row, before those of all its cuts are sorted.
@@ -83,7 +83,7 @@ const LOST_MAX: usize = 100;
 
 impl Needs {
     /// Measures the conversations at all their cuts; `None` where the model needed nothing.
-    pub(super) fn of(cases: &[Case], measure: &Measure) -> Result<Option<Self>> {
+    pub(in crate::commands) fn of(cases: &[Case], measure: &Measure) -> Result<Option<Self>> {
         let finder = Finder::new()?;
         let cuts = cases.iter().map(|case| case.cuts(&finder)).collect::<Result<Vec<_>>>()?;
         let cuts: Vec<Cut<'_>> = cuts.into_iter().flatten().collect();

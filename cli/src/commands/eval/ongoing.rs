@@ -42,9 +42,7 @@ impl<'c> Ongoing<'c> {
     /// Adds those messages that it does not have yet, of all that were `said` so far.
     pub(super) fn append_up_to(&mut self, said: &[CountedMessage]) -> Result<()> {
         match self {
-            Self::Stored { session, .. } => {
-                session.append_up_to(said.iter().map(|counted| &counted.message))?
-            }
+            Self::Stored { session, .. } => session.append_up_to(said.iter())?,
             Self::Answered { messages, said: before, .. } => {
                 let new = (0_u32..).zip(said).skip(*before);
                 messages.extend(

@@ -15,8 +15,8 @@ use crate::scan::{self, Index};
 
 /// A message with its text and its size.
 #[derive(Debug, Clone)]
-pub(super) struct CountedMessage {
-    pub(super) message: Message,
+pub(in crate::commands) struct CountedMessage {
+    pub(in crate::commands) message: Message,
     /// All that the message says.
     pub(super) text: String,
     tokens: Tokens,
@@ -24,13 +24,13 @@ pub(super) struct CountedMessage {
 }
 
 impl CountedMessage {
-    pub(super) fn of(message: Message, counter: &dyn TokenCounter) -> Self {
+    pub(in crate::commands) fn of(message: Message, counter: &dyn TokenCounter) -> Self {
         let (amount, part_tokens) = measure_with_parts(&message, counter);
         let text = text_of(&message);
         Self { message, text, tokens: amount.tokens, part_tokens }
     }
 
-    pub(super) const fn tokens(&self) -> u64 {
+    pub(in crate::commands) const fn tokens(&self) -> u64 {
         self.tokens.as_u64()
     }
 }
@@ -38,7 +38,7 @@ impl CountedMessage {
 /// The messages before a compaction.
 pub(super) struct Prompt<'a> {
     pub(super) messages: Vec<&'a Message>,
-    counted: Vec<&'a CountedMessage>,
+    pub(super) counted: Vec<&'a CountedMessage>,
     pub(super) index: Index,
 }
 

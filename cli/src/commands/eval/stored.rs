@@ -10,6 +10,7 @@ use epitome::std::history::{
 use epitome::std::message::Message;
 use futures::executor::block_on;
 
+use super::prompt::CountedMessage;
 use super::shown::Shown;
 use super::words::text_of;
 use crate::budget::Asked;
@@ -21,28 +22,31 @@ use crate::summarizer;
 const PAGE: u32 = 500;
 
 /// A session in a store in memory.
-pub(super) struct Stored {
+pub(in crate::commands) struct Stored {
     history: History,
 }
 
 impl Stored {
     /// An empty session.
-    pub(super) fn new(counter: &Arc<dyn TokenCounter + Send + Sync>) -> Result<Self> {
+    pub(in crate::commands) fn new(counter: &Arc<dyn TokenCounter + Send + Sync>) -> Result<Self> {
         let store = Arc::new(MemoryStore::new());
         let history = block_on(History::open(store, SessionId::new("eval"), Arc::clone(counter)))?;
         Ok(Self { history: history.with_clock(|| Timestamp(0)) })
     }
 
     /// Appends those of these messages that the session does not have yet.
-    pub(super) fn append_up_to<'m>(&mut self, messages: impl Iterator<Item = &'m Message>) -> Result<()> {
+    pub(in crate::commands) fn append_up_to<'m>(
+        &mut self,
+        messages: impl Iterator<Item = &'m CountedMessage>,
+    ) -> Result<()> {
         let head = self.history.head();
-        let new = messages.skip(head.0 as usize).cloned().collect();
+        let new = messages.skip(head.0 as usize).map(|counted| counted.message.clone()).collect();
         block_on(self.history.append(&AppendToken::new(head.to_string()), new))?;
         Ok(())
     }
 
     /// The size of the next request.
-    pub(super) fn tokens(&self) -> u64 {
+    pub(in crate::commands) fn tokens(&self) -> u64 {
         self.history.index().tokens()
     }
 
@@ -62,7 +66,7 @@ impl Stored {
     }
 
     /// The messages of the next request.
-    fn visible(&self) -> impl Iterator<Item = &Live> {
+    pub(in crate::commands) fn visible(&self) -> impl Iterator<Item = &Live> {
         let positions = self.history.index().projection().flatten();
         positions.filter_map(|position| self.history.live().get(position as usize))
     }
@@ -90,7 +94,7 @@ impl Stored {
 
     /// Compacts the session; the tokens from the beginning on that stand as they stood before. `None` as for
     /// [`compact`](Self::compact).
-    pub(super) fn compact_to_prefix(
+    pub(in crate::commands) fn compact_to_prefix(
         &mut self,
         strategies: &Strategies,
         asked: &Asked,
@@ -159,7 +163,7 @@ mod tests {
 
     use super::*;
     use crate::amount::Percent;
-    use crate::commands::eval::prompt::{CountedMessage, Prompt};
+    use crate::commands::eval::prompt::Prompt;
 
     fn counter() -> Arc<dyn TokenCounter + Send + Sync> {
         Arc::from(counter_by_name("estimate").unwrap())
@@ -175,7 +179,7 @@ mod tests {
 
     fn stored(messages: &[CountedMessage]) -> Stored {
         let mut stored = Stored::new(&counter()).unwrap();
-        stored.append_up_to(messages.iter().map(|counted| &counted.message)).unwrap();
+        stored.append_up_to(messages.iter()).unwrap();
         stored
     }
 
@@ -198,15 +202,14 @@ mod tests {
     #[test]
     fn a_session_goes_on_with_what_a_compaction_has_left() {
         let messages = messages();
-        let all = Prompt::of(&messages).unwrap().messages;
         let mut stored = Stored::new(&counter()).unwrap();
-        stored.append_up_to(all[..30].iter().copied()).unwrap();
+        stored.append_up_to(messages[..30].iter()).unwrap();
         assert_eq!(stored.shown().whole, (0..30).collect());
         let asked = asked(&messages, "25%");
         stored.compact(&Strategies::parse("truncate").unwrap(), &asked).unwrap();
         let before = stored.shown();
         assert!(before.whole.len() < 30 && before.whole.contains(&29), "{before:?}");
-        stored.append_up_to(all.iter().copied()).unwrap();
+        stored.append_up_to(messages.iter()).unwrap();
         let mut expected = before.whole;
         expected.extend(30..40);
         assert_eq!(stored.shown().whole, expected);

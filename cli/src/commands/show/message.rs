@@ -13,19 +13,19 @@ use crate::visible::{line, lines, without_base64};
 
 /// A message of a conversation, and what is known of it there.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(in crate::commands) struct Shown {
     /// Its place, counted from 0.
-    pub(super) at: usize,
-    pub(super) turn: u32,
-    pub(super) tokens: u32,
+    pub(in crate::commands) at: usize,
+    pub(in crate::commands) turn: u32,
+    pub(in crate::commands) tokens: u32,
     /// Whether it answers a call that is not there.
-    pub(super) orphan: bool,
-    pub(super) message: Message,
+    pub(in crate::commands) orphan: bool,
+    pub(in crate::commands) message: Message,
 }
 
 /// How much of calls and results is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Length {
+pub(in crate::commands) enum Length {
     Short,
     Full,
 }
@@ -43,7 +43,7 @@ struct Cut {
 
 impl Shown {
     /// The header line, and the parts, indented: no text of a message can look like a header.
-    pub(super) fn to_text(&self, length: Length) -> String {
+    pub(in crate::commands) fn to_text(&self, length: Length) -> String {
         let mut text = format!(
             "#{}  turn {}  {}  ~{}{}\n",
             self.at,

@@ -1,0 +1,49 @@
+//! The command line of `report`.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+use super::names::{From, from};
+use super::{ModelArgs, RedactArgs};
+use crate::amount::{Percent, share, tokens};
+
+/// The page where no other is named.
+pub(crate) const OUTPUT: &str = "report.html";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ReportArgs {
+    /// The transcripts, JSON or JSONL, or folders of them; - reads standard input. Of more than one conversation, the report compares
+    /// them and leaves out their messages
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Write the page there; - is standard output [default: report.html, if there is no such file]
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// The format of all files, or auto: what each file looks like
+    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = from())]
+    pub(crate) from: From,
+    /// Take every element of the array, or every line, as a conversation
+    #[arg(long)]
+    pub(crate) each: bool,
+    /// A strategy to show, as `compact` takes it; may be given more than once. The context over time is drawn with the first
+    /// [default: agent, chat, truncate]
+    #[arg(long, value_name = "A|B")]
+    pub(crate) strategy: Vec<String>,
+    /// The shares of the tokens that a strategy may keep
+    #[arg(long, value_name = "P,P", default_value = "10,25,50", value_delimiter = ',', value_parser = share)]
+    pub(crate) keep: Vec<Percent>,
+    /// What the model takes, in tokens [default: that of --model, else 128000]
+    #[arg(long, value_name = "N", value_parser = tokens)]
+    pub(crate) window: Option<u64>,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// The token counter: estimate, o200k_base, cl100k_base, o200k_harmony [default: that of --model, else o200k_base]
+    #[arg(long, value_name = "T")]
+    pub(crate) tokenizer: Option<String>,
+    /// Print the figures of the page as JSON instead, without the messages
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) redact: RedactArgs,
+}

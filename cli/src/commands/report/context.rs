@@ -1,0 +1,107 @@
+//! The context over time: what each request of the conversation has, where a request that fills the window is compacted first.
+
+use epitome::core::message::Role;
+use serde::Serialize;
+
+use super::Asking;
+use super::kind::ByKind;
+use crate::budget::Asked;
+use crate::commands::eval::{CountedMessage, Stored};
+use crate::failure::Result;
+use crate::report::Pays;
+
+/// The requests of a conversation, replayed with one strategy.
+#[derive(Debug, Serialize)]
+pub(super) struct Context {
+    pub(super) strategy: String,
+    /// The size of the model's window, in tokens.
+    pub(super) window: u64,
+    /// A request with more tokens is compacted first.
+    pub(super) trigger: u64,
+    pub(super) requests: Vec<Request>,
+    pub(super) compactions: Vec<Compaction>,
+}
+
+/// A request to the model.
+#[derive(Debug, Serialize)]
+pub(super) struct Request {
+    /// The message that answers it, counted from 0.
+    pub(super) answered_by: u64,
+    pub(super) tokens: ByKind,
+}
+
+/// A compaction before a request.
+#[derive(Debug, Serialize)]
+pub(super) struct Compaction {
+    /// The message that answers the request, counted from 0.
+    pub(super) answered_by: u64,
+    pub(super) before: ByKind,
+    pub(super) after: ByKind,
+    /// What stands as it stood: what a prompt cache keeps.
+    pub(super) stable_prefix_tokens: u64,
+    /// When it pays, if the prices of the model are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) pays: Option<Pays>,
+}
+
+/// A request that no pass brings under the trigger is tried again when it has grown by one part of so many.
+const AGAIN: u64 = 8;
+
+impl Context {
+    /// Replays these messages.
+    pub(super) fn of(messages: &[CountedMessage], asking: &Asking) -> Result<Self> {
+        let (strategies, counter, prices) = (asking.first(), &asking.measure.counter, asking.prices());
+        let asked = &Asked::new(&asking.window, 0)?;
+        let mut session = Stored::new(counter)?;
+        let (mut tokens, mut said, mut try_above) = (ByKind::default(), 0, 0);
+        let (mut requests, mut compactions) = (Vec::new(), Vec::new());
+        for at in answers(messages) {
+            let new = messages.get(said..at).unwrap_or_default();
+            session.append_up_to(messages.iter().take(at))?;
+            new.iter().for_each(|counted| tokens.add_all(&ByKind::of(&counted.message, &**counter)));
+            said = at;
+            let answered_by = at as u64;
+            let before = tokens;
+            if before.total() > asked.budget.trigger().max(try_above) {
+                if let Some(stable_prefix_tokens) = session.compact_to_prefix(strategies, asked)? {
+                    tokens = ByKind::default();
+                    session.visible().for_each(|live| {
+                        tokens.add_all(&ByKind::of(&live.entry.message, &**counter));
+                    });
+                    let figures = (before.total(), tokens.total(), stable_prefix_tokens);
+                    let pays = prices.as_ref().map(|prices| Pays::new(prices, figures, 0));
+                    compactions.push(Compaction {
+                        answered_by,
+                        before,
+                        after: tokens,
+                        stable_prefix_tokens,
+                        pays,
+                    });
+                }
+                let is_under = tokens.total() <= asked.budget.trigger();
+                try_above = if is_under { 0 } else { tokens.total() + tokens.total() / AGAIN };
+            }
+            requests.push(Request { answered_by, tokens });
+        }
+        Ok(Self {
+            strategy: strategies.names().join(" | "),
+            window: asked.budget.window(),
+            trigger: asked.budget.trigger(),
+            requests,
+            compactions,
+        })
+    }
+
+    /// The size of the largest request.
+    pub(super) fn largest(&self) -> u64 {
+        let before = self.compactions.iter().map(|compaction| compaction.before.total());
+        self.requests.iter().map(|request| request.tokens.total()).chain(before).max().unwrap_or(0)
+    }
+}
+
+/// The messages that answer a request. Messages of the model behind each other are one answer.
+fn answers(messages: &[CountedMessage]) -> impl Iterator<Item = usize> {
+    let by_model = |counted: &CountedMessage| counted.message.role() == Role::Assistant;
+    let pairs = messages.iter().zip(messages.iter().skip(1)).enumerate();
+    pairs.filter(move |(_, (before, next))| by_model(next) && !by_model(before)).map(|(at, _)| at + 1)
+}

@@ -1,0 +1,175 @@
+//! One conversation, as a page shows it.
+
+use epitome::core::Tokens;
+use epitome::core::message::Role;
+use serde::Serialize;
+
+use super::Asking;
+use super::context::Context;
+use super::kind::ByKind;
+use super::origin::{Origin, Origins};
+use super::strip::{self, Group, Strip};
+use crate::commands::eval::{Case, CountedMessage, Needs};
+use crate::commands::show::{Length, Shown};
+use crate::failure::{Failure, Result};
+use crate::redact::Redactor;
+use crate::scan::{self, Groups};
+use crate::transcript::Transcript;
+
+/// A conversation and its figures. Its fields are the program's JSON. Sizes are in tokens.
+#[derive(Debug, Serialize)]
+pub(super) struct Conversation {
+    /// The file, and the place in it.
+    pub(super) place: String,
+    pub(super) format: &'static str,
+    pub(super) tokenizer: String,
+    pub(super) messages: u64,
+    pub(super) turns: u32,
+    pub(super) tokens: u64,
+    pub(super) by_kind: ByKind,
+    pub(super) by_turn: Vec<Turn>,
+    /// Calls and results by tool and file, the most expensive first.
+    pub(super) by_tool: Vec<Origin>,
+    pub(super) context: Context,
+    /// Before which messages the tool that wrote the file compacted.
+    pub(super) compacted_by_tool: Vec<u64>,
+    pub(super) groups: Vec<Group>,
+    pub(super) strips: Vec<Strip>,
+    /// What the model needed next, and how much of it each strategy keeps; `None` where it needed nothing.
+    pub(super) needs: Option<Needs>,
+    #[serde(skip)]
+    pub(super) said: Vec<Said>,
+}
+
+/// One turn; turn 0 is what stands before the first request.
+#[derive(Debug, Serialize)]
+pub(super) struct Turn {
+    pub(super) turn: u32,
+    /// Its first message, counted from 0.
+    pub(super) first_message: u64,
+    pub(super) tokens: ByKind,
+}
+
+/// A message of the page.
+#[derive(Debug, Serialize)]
+pub(super) struct Said {
+    role: Role,
+    turn: u32,
+    tokens: u64,
+    /// The number of its group, counted from 0.
+    group: u32,
+    /// What `epitome show --full` prints of it.
+    text: String,
+}
+
+impl Conversation {
+    pub(super) fn of(
+        place: &str,
+        transcript: &mut Transcript<'_>,
+        asking: &Asking,
+        mut redactor: Option<&mut Redactor>,
+    ) -> Result<Self> {
+        let format = transcript.format().as_str();
+        let compacted_by_tool = transcript.compactions().iter().map(|found| found.at as u64).collect();
+        let (messages, said) = read(transcript, asking, redactor.as_deref_mut())?;
+        let (groups, strips) = strip::all(transcript, asking)?;
+        let counter = &asking.measure.counter;
+        let (mut by_kind, mut origins, mut by_turn) = (ByKind::default(), Origins::default(), Vec::new());
+        for ((at, counted), said) in (0..).zip(&messages).zip(&said) {
+            let tokens = ByKind::of(&counted.message, &**counter);
+            by_kind.add_all(&tokens);
+            origins.add(&counted.message, &**counter);
+            if let Some(turn) = turn(&mut by_turn, said.turn, at) {
+                turn.tokens.add_all(&tokens);
+            }
+        }
+        let context = Context::of(&messages, asking)?;
+        let case = Case::of_messages(place.to_owned(), messages);
+        let needs = Needs::of(core::slice::from_ref(&case), &asking.measure)?;
+        let mut conversation = Self {
+            place: place.to_owned(),
+            format,
+            tokenizer: counter.name().to_owned(),
+            messages: said.len() as u64,
+            turns: by_turn.iter().map(|turn| turn.turn).max().unwrap_or(0),
+            tokens: by_kind.total(),
+            by_kind,
+            by_turn,
+            by_tool: origins.into_rows(),
+            context,
+            compacted_by_tool,
+            groups,
+            strips,
+            needs,
+            said,
+        };
+        if let Some(redactor) = redactor {
+            conversation.redact(redactor);
+        }
+        Ok(conversation)
+    }
+
+    /// Takes secrets out of all texts but those of the messages, which have none any more.
+    fn redact(&mut self, redactor: &mut Redactor) {
+        let mut redact = |text: &mut String| {
+            if let Some(new) = redactor.value(None, text) {
+                *text = new;
+            }
+        };
+        for row in &mut self.by_tool {
+            [&mut row.tool, &mut row.file].into_iter().flatten().for_each(&mut redact);
+        }
+        let rows =
+            self.needs.iter_mut().flat_map(|needs| &mut needs.shares).flat_map(|share| &mut share.rows);
+        rows.flat_map(|row| &mut row.lost).for_each(|lost| redact(&mut lost.identifier));
+    }
+}
+
+/// The messages, and what a page says of each.
+fn read(
+    transcript: &mut Transcript<'_>,
+    asking: &Asking,
+    mut redactor: Option<&mut Redactor>,
+) -> Result<(Vec<CountedMessage>, Vec<Said>)> {
+    let counter = &*asking.measure.counter;
+    let (mut messages, mut all, mut index) = (Vec::new(), Vec::new(), Groups::new());
+    transcript.for_each(|view| {
+        let message = view.to_message().map_err(|error| Failure::input(error.to_string()))?;
+        let counted = CountedMessage::of(message, counter);
+        let tokens = Tokens(u32::try_from(counted.tokens()).unwrap_or(u32::MAX));
+        let placed = scan::place(&mut index, &counted.message, tokens)?;
+        let mut message = counted.message.clone();
+        if let Some(redactor) = &mut redactor {
+            message = redactor.message(message);
+            redactor.found().tell_on_interrupt();
+        }
+        let (at, turn) = (all.len(), placed.turn.0);
+        let shown = Shown { at, turn, tokens: tokens.0, orphan: placed.orphan, message };
+        all.push(Said {
+            role: counted.message.role(),
+            turn,
+            tokens: counted.tokens(),
+            group: 0,
+            text: shown.to_text(Length::Full),
+        });
+        messages.push(counted);
+        Ok(())
+    })?;
+    for (number, group) in (0..).zip(index.view().groups()) {
+        for position in group.positions().flatten() {
+            if let Some(said) = all.get_mut(position as usize) {
+                said.group = number;
+            }
+        }
+    }
+    Ok((messages, all))
+}
+
+/// The row of a turn, to which the message `at` belongs. A late answer belongs to an earlier one.
+fn turn(turns: &mut Vec<Turn>, turn: u32, at: u64) -> Option<&mut Turn> {
+    let place = turns.binary_search_by_key(&turn, |row| row.turn).unwrap_or_else(|place| {
+        turns.insert(place, Turn { turn, first_message: at, tokens: ByKind::default() });
+        place
+    });
+    turns.get_mut(place)
+}

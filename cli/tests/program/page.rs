@@ -1,0 +1,249 @@
+//! `report`: the figures of the page are those of the other commands, and what stands in a transcript is never markup.
+
+use serde_json::{Value, json};
+
+use super::support::*;
+
+const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)> & \"quotes\" 'too'";
+
+fn first(report: &Value) -> &Value {
+    &report["conversations"][0]
+}
+
+fn sum(by_kind: &Value) -> u64 {
+    by_kind.as_object().unwrap().values().map(|tokens| tokens.as_u64().unwrap()).sum()
+}
+
+#[test]
+fn figures_are_those_of_the_other_commands() {
+    let file = example("coding-agent.json");
+    let file = text(&file);
+    let report =
+        run(&["report", file, "--strategy", "truncate", "--strategy", "agent", "--keep", "20,50", "--json"])
+            .json();
+    let one = first(&report);
+    let stats = run(&["stats", file, "--json"]).json();
+    for name in ["messages", "turns", "tokens", "format", "tokenizer"] {
+        assert_eq!(one[name], stats[name], "{name}");
+    }
+    assert_eq!(sum(&one["by_kind"]), one["tokens"].as_u64().unwrap());
+    let turns: u64 = one["by_turn"].as_array().unwrap().iter().map(|turn| sum(&turn["tokens"])).sum();
+    assert_eq!(turns, one["tokens"].as_u64().unwrap());
+    let mut strips = one["strips"].as_array().unwrap().iter();
+    for strategy in ["truncate", "agent"] {
+        for keep in ["20%", "50%"] {
+            let args = [
+                "compact",
+                file,
+                "--strategy",
+                strategy,
+                "--keep",
+                keep,
+                "--tokenizer",
+                "o200k_base",
+                "--json",
+            ];
+            let (strip, expected) = (strips.next().unwrap(), run(&args).json());
+            assert_eq!((&strip["strategy"], &strip["keep"]), (&json!(strategy), &json!(keep)));
+            for name in ["verdicts", "tokens_after", "stable_prefix_tokens", "goal_missed"] {
+                assert_eq!(strip[name], expected[name], "{strategy} {keep} {name}");
+            }
+        }
+    }
+    assert_eq!(strips.next(), None);
+    let args = [
+        "eval",
+        file,
+        "--strategy",
+        "truncate",
+        "--strategy",
+        "agent",
+        "--keep",
+        "20,50",
+        "--lost",
+        "10",
+        "--json",
+    ];
+    let (needs, eval) = (&one["needs"], run(&args).json());
+    for (share, expected) in
+        needs["shares"].as_array().unwrap().iter().zip(eval["shares"].as_array().unwrap())
+    {
+        for (row, expected) in
+            share["rows"].as_array().unwrap().iter().zip(expected["rows"].as_array().unwrap())
+        {
+            for name in ["strategy", "identifiers", "copied_text", "tokens_left"] {
+                assert_eq!(row[name], expected[name]);
+            }
+        }
+    }
+    // Calls and results are all that tools have.
+    let tools: u64 =
+        one["by_tool"].as_array().unwrap().iter().map(|row| row["tokens"].as_u64().unwrap()).sum();
+    let by_tool = run(&["stats", file, "--by", "tool", "--json"]).json();
+    let rows = by_tool["tools"].as_array().unwrap().iter();
+    assert_eq!(
+        tools,
+        rows.map(|row| row["call_tokens"].as_u64().unwrap() + row["result_tokens"].as_u64().unwrap())
+            .sum::<u64>()
+    );
+    assert!(one["by_tool"].as_array().unwrap().iter().any(|row| row["file"].is_string()));
+}
+
+#[test]
+fn the_context_is_compacted_where_it_fills_the_window() {
+    let file = example("coding-agent.json");
+    let report =
+        run(&["report", text(&file), "--window", "8000", "--model", "claude-opus-5-5", "--json"]).json();
+    let context = &first(&report)["context"];
+    let (trigger, compactions) =
+        (context["trigger"].as_u64().unwrap(), context["compactions"].as_array().unwrap());
+    assert_eq!((context["window"].as_u64(), &context["strategy"]), (Some(8_000), &json!("agent")));
+    assert!(!compactions.is_empty());
+    for compaction in compactions {
+        let (before, after) = (sum(&compaction["before"]), sum(&compaction["after"]));
+        assert!(before > trigger && after <= trigger, "{compaction}");
+        assert!(compaction["stable_prefix_tokens"].as_u64().unwrap() <= after);
+        assert!(compaction["pays"]["costs_input_tokens"].is_u64());
+    }
+    let requests = context["requests"].as_array().unwrap();
+    assert!(requests.iter().all(|request| sum(&request["tokens"]) <= trigger));
+    // In a window for all of it, a request has what was said before it.
+    let report = run(&["report", text(&file), "--json"]).json();
+    let (one, context) = (first(&report), &first(&report)["context"]);
+    assert_eq!(context["compactions"], json!([]));
+    let last = context["requests"].as_array().unwrap().last().unwrap();
+    assert!(sum(&last["tokens"]) < one["tokens"].as_u64().unwrap());
+}
+
+#[test]
+fn a_transcript_is_never_markup() {
+    let folder = Folder::new();
+    let call = json!({"id": HOSTILE, "type": "function", "function": {"name": HOSTILE, "arguments": json!({"path": format!("src/{}", HOSTILE.replace(' ', ""))}).to_string()}});
+    let mut messages = messages(12);
+    messages.push(json!({"role": "user", "content": HOSTILE, "name": HOSTILE}));
+    messages.push(json!({"role": "assistant", "content": null, "tool_calls": [call]}));
+    messages.push(json!({"role": "tool", "tool_call_id": HOSTILE, "content": HOSTILE}));
+    messages.push(json!({"role": "assistant", "content": HOSTILE}));
+    let file = folder.file("a<b>&\"c'.json", json!({ "messages": messages }).to_string());
+    let page = run(&["report", text(&file), "-o", "-"]).ok();
+    assert!(page.starts_with("<!DOCTYPE html>"));
+    assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (2, 2));
+    assert!(!page.contains("<img") && !page.contains("<b>&") && !page.contains(" style="));
+    assert!(page.contains("default-src 'none'") && !page.contains("unsafe"));
+    // Nothing is loaded from anywhere.
+    for wrong in ["http://", "https://", "src=\"", "url(", "@import", "<link", "<iframe"] {
+        assert!(!page.replace("<img src=x", "").contains(wrong), "{wrong}");
+    }
+    let (_, data) = page.split_once("<script type=\"application/json\" id=\"messages-data\">").unwrap();
+    let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    let said = data["messages"].as_array().unwrap();
+    assert_eq!(said.len(), messages.len());
+    assert!(said.last().unwrap()["text"].as_str().unwrap().contains(HOSTILE));
+    assert_eq!(run(&["report", text(&file), "-o", "-"]).ok(), page, "the same page each time");
+}
+
+#[test]
+fn secrets_are_in_no_part_of_a_page() {
+    const KEY: &str = "ghp_0123456789abcdefABCDEF0123456789abcd";
+    let folder = Folder::new();
+    let mut messages = messages(12);
+    let call = json!({"id": "k", "type": "function", "function": {"name": "read", "arguments": json!({"path": format!("src/{KEY}/a.rs")}).to_string()}});
+    messages.insert(1, json!({"role": "assistant", "content": null, "tool_calls": [call]}));
+    messages.insert(2, json!({"role": "tool", "tool_call_id": "k", "content": format!("the key is {KEY}")}));
+    messages.push(json!({"role": "user", "content": "Which one?"}));
+    messages.push(json!({"role": "assistant", "content": format!("It is {KEY}, in src/{KEY}/a.rs.")}));
+    let file = folder.file("in.json", json!({ "messages": messages }).to_string());
+    for args in [&["-o", "-"][..], &["--json"]] {
+        let args = [&["report", text(&file)], args].concat();
+        assert!(run(&args).ok().contains(KEY), "{args:?}");
+        let redacted = run(&[&args[..], &["--redact"]].concat());
+        assert!(redacted.err.contains("redacted"), "{}", redacted.err);
+        let said = redacted.ok();
+        assert!(!said.contains(KEY) && said.contains("[redacted:"), "{args:?}");
+    }
+}
+
+#[test]
+fn a_folder_is_an_overview() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path("deep/er")).unwrap();
+    folder.file("b.json", json!({ "messages": messages(3) }).to_string());
+    folder.file("deep/er/a.jsonl", jsonl(&messages(2)));
+    folder.file("deep/broken.json", "{");
+    folder.file("notes.txt", "not looked at");
+    let all = folder.path("");
+    let report = run(&["report", text(&all), "--json"]).json();
+    let places: Vec<_> = report["conversations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["place"].as_str().unwrap())
+        .collect();
+    assert!(
+        matches!(places[..], [first, second] if first.contains("b.json") && second.contains("a.jsonl")),
+        "{places:?}"
+    );
+    let left_out = report["left_out"].as_array().unwrap();
+    assert!(
+        left_out.len() == 1 && left_out[0]["file"].as_str().unwrap().ends_with("broken.json"),
+        "{left_out:?}"
+    );
+    let page = run(&["report", text(&all), "-o", "-"]).ok();
+    assert!(
+        page.contains("2 conversations") && page.contains("broken.json") && !page.contains("messages-data")
+    );
+    let said = run(&["report", text(&folder.path("deep/broken.json")), "-o", "-"]).fails(2);
+    assert!(said.contains("broken.json"), "{said}");
+    std::fs::remove_file(folder.path("b.json")).unwrap();
+    std::fs::remove_dir_all(folder.path("deep/er")).unwrap();
+    let said = run(&["report", text(&all), "-o", "-"]).fails(2);
+    assert!(said.contains("no transcript among 1 file") && said.contains("broken.json"), "{said}");
+    std::fs::remove_dir_all(folder.path("deep")).unwrap();
+    assert!(
+        run(&["report", text(&all), "-o", "-"]).fails(2).contains("no file in it ends in .json or .jsonl")
+    );
+}
+
+#[test]
+fn no_file_is_replaced_that_was_not_named() {
+    let folder = Folder::new();
+    let file = folder.file("in.json", json!({ "messages": messages(3) }).to_string());
+    let args = ["report", text(&file)];
+    let mut here = program(&args);
+    let wrote = done(here.current_dir(folder.path("")));
+    assert!(wrote.err.contains("wrote report.html"), "{}", wrote.err);
+    wrote.ok();
+    let page = read(&folder.path("report.html"));
+    assert!(page.starts_with("<!DOCTYPE html>"));
+    let mut here = program(&args);
+    let said = done(here.current_dir(folder.path(""))).fails(2);
+    assert!(said.contains("replace it with -o report.html"), "{said}");
+    let mut here = program(&["report", text(&file), "-o", "report.html", "--strategy", "window"]);
+    done(here.current_dir(folder.path(""))).ok();
+    assert_ne!(read(&folder.path("report.html")), page);
+}
+
+#[test]
+fn conversations_of_any_size_have_a_page() {
+    let folder = Folder::new();
+    for (name, messages) in [
+        ("one", json!([{"role": "user", "content": "Hello"}])),
+        ("empty", json!([{"role": "user", "content": ""}])),
+        ("only-model", json!([{"role": "assistant", "content": "Hello"}])),
+        ("giant", json!([{"role": "user", "content": "x ".repeat(200_000)}])),
+    ] {
+        let file = folder.file(&format!("{name}.json"), json!({ "messages": messages }).to_string());
+        let page = run(&["report", text(&file), "--tokenizer", "estimate", "-o", "-"]).ok();
+        assert!(!page.contains("NaN") && !page.contains("inf "), "{name}");
+        assert_eq!(page.matches("<svg").count(), 11, "{name}");
+    }
+    for (args, expected) in [
+        (["--strategy", "summarize"], "tool-digest"),
+        (["--strategy", "no"], "known: "),
+        (["--keep", "200"], "share"),
+    ] {
+        let file = folder.path("one.json");
+        let said = run(&[&["report", text(&file)], &args[..]].concat()).fails(2);
+        assert!(said.contains(expected), "{said}");
+    }
+}
