@@ -10,6 +10,20 @@ pub(crate) struct Picture {
     width: usize,
 }
 
+/// Bars from the lowest to the highest.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+fn bars(amounts: &[u64], width: usize) -> String {
+    let (cells, top) = (amounts.len().min(width), amounts.iter().copied().max().unwrap_or(0).max(1));
+    let bar = |cell: usize| {
+        let run = amounts.get(cell * amounts.len() / cells..(cell + 1) * amounts.len() / cells);
+        let amount = run.unwrap_or_default().iter().copied().max().unwrap_or(0);
+        let height = u128::from(amount) * (BARS.len() as u128 - 1) / u128::from(top);
+        BARS.get(height as usize).copied().unwrap_or_default()
+    };
+    (0..cells).map(bar).collect()
+}
+
 /// The width where there is no terminal.
 const WIDTH: usize = 72;
 
@@ -58,6 +72,12 @@ impl Picture {
         format!("{line}\n{legend}{shortened}{replaced}{mixed}; {scale}")
     }
 
+    /// Amounts over time as a line of bars, of which each stands for one amount or for the largest of several; `None` where there is no
+    /// terminal.
+    pub(crate) fn bars(&self, amounts: &[u64]) -> Option<String> {
+        is_out_terminal().then(|| bars(amounts, self.width))
+    }
+
     fn cell(&self, run: &[GroupDetail]) -> &'static str {
         let with = |letter| run.iter().filter(|group| group.verdict == letter).count();
         let (dropped, replaced) = (with('D'), with('R'));
@@ -69,5 +89,19 @@ impl Picture {
             _ => ("#", "\x1b[32m█\x1b[0m"),
         };
         if self.colour { coloured } else { plain }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_stand_for_the_largest_of_their_amounts() {
+        assert_eq!(bars(&[], 10), "");
+        assert_eq!(bars(&[0, 0], 10), "▁▁");
+        assert_eq!(bars(&[0, 1, 2, 3, 4, 5, 6, 7], 10), "▁▂▃▄▅▆▇█");
+        assert_eq!(bars(&[7, 0, 0, 0, 3, 1], 3), "█▁▄");
+        assert_eq!(bars(&[u64::MAX, u64::MAX / 2, 0], 3), "█▄▁");
     }
 }

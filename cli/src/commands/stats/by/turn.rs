@@ -9,7 +9,7 @@ use super::super::session::Session;
 use super::beside;
 use crate::amount::{counted, grouped};
 use crate::failure::Result;
-use crate::report::share;
+use crate::report::{Picture, share};
 use crate::scan::{self, Groups};
 use crate::transcript::Transcript;
 
@@ -91,6 +91,11 @@ impl Turns {
             self.token_basis.as_str(),
             self.tokenizer
         );
+        // What the provider reported knows of compactions; a sum does not.
+        let sizes = self.turns.iter().map(|turn| turn.reported_input.unwrap_or(turn.tokens_total));
+        if let Some(bars) = Picture::for_stdout().bars(&sizes.collect::<Vec<_>>()) {
+            text += &format!("{bars}\nthe size of the context, turn by turn\n\n");
+        }
         text += &format!(
             "{:>5}{:>10}{:>10}{:>7}{:>11}{:>8}{:>11}{:>11}{:>9}",
             "turn", "from", "messages", "calls", "added", "share", "total", "reported", "cached"
