@@ -13,7 +13,7 @@ mod session;
 mod sessions;
 mod show;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use epitome::core::Profile;
@@ -168,6 +168,11 @@ pub(crate) struct ModelArgs {
 }
 
 impl InputArgs {
+    /// All of this file.
+    pub(crate) fn of_file(file: &Path, from: From, each: bool) -> Self {
+        Self { file: file.to_owned(), project: None, from, at: None, each, leaf: None }
+    }
+
     /// How a file of this format is read, wherever it is.
     pub(crate) const fn of_format(format: Format, each: bool) -> Self {
         Self { file: PathBuf::new(), project: None, from: From(Some(format)), at: None, each, leaf: None }

@@ -30,6 +30,21 @@ impl Strategies {
         Ok(Self { names: spec.stages(), spec, made })
     }
 
+    /// The lists that were named, or else `default`, for a command that asks no model.
+    pub(crate) fn without_model(named: &[String], default: &[&str], command: &str) -> Result<Vec<Self>> {
+        let parsed: Vec<_> = match named {
+            [] => default.iter().map(|list| Self::parse(list)).collect::<Result<_>>()?,
+            named => named.iter().map(|list| Self::parse(list)).collect::<Result<_>>()?,
+        };
+        match parsed.iter().any(Self::summarize) {
+            true => Err(Failure::input(format!(
+                "--strategy: a summary is written by a model, and {command} asks none: `compact --summarizer URL` does, \
+                 tool-digest needs none"
+            ))),
+            false => Ok(parsed),
+        }
+    }
+
     /// Each with its parameters.
     pub(crate) fn names(&self) -> &[String] {
         &self.names

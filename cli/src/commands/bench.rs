@@ -67,7 +67,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     let found = model::find(&args.model)?;
     let counter = model::counter(found.as_ref(), args.tokenizer.as_deref(), ESTIMATE)?;
     let budget = model::budget(found.as_ref(), &args.budget());
-    let strategies = strategies(&args.strategy)?;
+    let strategies = Strategies::without_model(&args.strategy, STRATEGIES, "bench")?;
     let source = Source::new(&args.input)?;
     let input = source.open()?;
     let mut transcripts = source.transcripts(&input)?;
@@ -92,21 +92,6 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     };
     output::say(&text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Those that were named, or else [`STRATEGIES`].
-fn strategies(named: &[String]) -> Result<Vec<Strategies>> {
-    let parsed: Vec<_> = match named {
-        [] => STRATEGIES.iter().map(|name| Strategies::parse(name)).collect::<Result<_>>()?,
-        named => named.iter().map(|name| Strategies::parse(name)).collect::<Result<_>>()?,
-    };
-    match parsed.iter().any(Strategies::summarize) {
-        true => Err(Failure::input(
-            "--strategy: a summary is written by a model, and bench asks none: `compact --summarizer URL` does, \
-             tool-digest needs none",
-        )),
-        false => Ok(parsed),
-    }
 }
 
 impl Bench {

@@ -65,6 +65,23 @@ pub(super) struct Compacted {
 }
 
 impl Settings<'_> {
+    /// For a plan that is reported, not written.
+    pub(super) const fn of_plan(budget: BudgetArgs, strategies: Strategies, estimator: Counter) -> Self {
+        Self {
+            budget,
+            strategies,
+            pins: &[],
+            lazy: false,
+            why: false,
+            repair: false,
+            profile: None,
+            is_written_back: false,
+            estimator,
+            summarizer: None,
+            prices: None,
+        }
+    }
+
     /// The profile that the result is made legal under, if it is.
     fn repairs(&self, transcript: &Transcript<'_>) -> Option<Profile> {
         self.repair.then(|| self.profile.unwrap_or(transcript.format().profile()))

@@ -151,7 +151,7 @@ impl Measure {
             _ => None,
         };
         Ok(Self {
-            strategies: strategies(&args.strategy)?,
+            strategies: Strategies::without_model(&args.strategy, STRATEGIES, "eval")?,
             commands: Command::all(&args.command, Duration::from_secs(args.command_timeout))?,
             keep: args.keep.clone(),
             lost_max: args.lost,
@@ -223,30 +223,9 @@ impl Eval {
     }
 }
 
-fn strategies(named: &[String]) -> Result<Vec<Strategies>> {
-    let names: Vec<&str> = match named {
-        [] => STRATEGIES.to_vec(),
-        named => named.iter().map(String::as_str).collect(),
-    };
-    let parsed = names.into_iter().map(Strategies::parse).collect::<Result<Vec<_>>>()?;
-    match parsed.iter().any(Strategies::summarize) {
-        true => Err(Failure::input(
-            "--strategy: a summary is written by a model, and eval asks none: leave summarize out, or take tool-digest",
-        )),
-        false => Ok(parsed),
-    }
-}
-
 /// The conversations of a file.
 fn read(file: &Path, args: &EvalArgs, counter: &dyn TokenCounter) -> Result<Vec<Case>> {
-    let input_args = InputArgs {
-        file: file.to_owned(),
-        project: None,
-        from: args.from,
-        at: None,
-        each: args.each,
-        leaf: None,
-    };
+    let input_args = InputArgs::of_file(file, args.from, args.each);
     let input = Input::open(&input_args)?;
     let mut transcripts = input.transcripts(&input_args)?;
     let cases = transcripts.iter_mut().map(|transcript| {

@@ -99,7 +99,7 @@ impl Asking {
         let model = model::find(&args.model)?;
         let counter = model::counter(model.as_ref(), args.tokenizer.as_deref(), eval::TOKENIZER)?;
         let own = BudgetArgs { window: args.window, reserve: None, trigger: None, goal: None, keep: None };
-        let strategies = strategies(&args.strategy)?;
+        let strategies = Strategies::without_model(&args.strategy, &STRATEGIES, "report")?;
         let [first, ..] = strategies.as_slice() else { return Err(Failure::input("--strategy: name one")) };
         Ok(Self {
             first: first.about(|_| Ok(()))?,
@@ -120,20 +120,6 @@ impl Asking {
 
     fn prices(&self) -> Option<Prices> {
         self.model.as_ref().and_then(|model| model.prices)
-    }
-}
-
-/// Those that were named, or else [`STRATEGIES`].
-fn strategies(named: &[String]) -> Result<Vec<Strategies>> {
-    let parsed: Vec<_> = match named {
-        [] => STRATEGIES.iter().map(|name| Strategies::parse(name)).collect::<Result<_>>()?,
-        named => named.iter().map(|name| Strategies::parse(name)).collect::<Result<_>>()?,
-    };
-    match parsed.iter().any(Strategies::summarize) {
-        true => Err(Failure::input(
-            "--strategy: a summary is written by a model, and report asks none: leave summarize out, or take tool-digest",
-        )),
-        false => Ok(parsed),
     }
 }
 
@@ -192,14 +178,7 @@ fn read(
     asking: &Asking,
     mut redactor: Option<&mut Redactor>,
 ) -> Result<Vec<Conversation>> {
-    let input_args = InputArgs {
-        file: file.to_owned(),
-        project: None,
-        from: args.from,
-        at: None,
-        each: args.each,
-        leaf: None,
-    };
+    let input_args = InputArgs::of_file(file, args.from, args.each);
     let input = Input::open(&input_args)?;
     let mut transcripts = input.transcripts(&input_args)?;
     let conversations = transcripts.iter_mut().map(|transcript| {

@@ -158,7 +158,10 @@ fn what_cannot_be_measured_is_refused_with_a_remedy() {
     let short = folder.file("short.json", hi.to_string());
     for (args, expected) in [
         (&["eval", text(&short)][..], "give a longer transcript of an agent"),
-        (&["eval", text(&short), "--strategy", "summarize"], "take tool-digest"),
+        (
+            &["eval", text(&short), "--strategy", "summarize"],
+            "eval asks none: `compact --summarizer URL` does, tool-digest needs none",
+        ),
         (&["eval", text(&short), "--keep", "101"], "0% to 100%"),
         (&["eval"], "FILE"),
     ] {

@@ -38,19 +38,7 @@ impl Kept {
         (counter, estimator): (&(dyn TokenCounter + Send + Sync), Counter),
     ) -> Result<Self> {
         let mut kept = Self { strategy: strategies.names().join(" | "), ..Self::default() };
-        let settings = Settings {
-            budget,
-            strategies,
-            pins: &[],
-            lazy: false,
-            why: false,
-            repair: false,
-            profile: None,
-            is_written_back: false,
-            estimator,
-            summarizer: None,
-            prices: None,
-        };
+        let settings = Settings::of_plan(budget, strategies, estimator);
         for (transcript, work) in transcripts.iter_mut().zip(works) {
             match compact::compact(transcript, &settings, counter) {
                 Ok(done) => kept.add(&done.report),

@@ -73,19 +73,9 @@ fn report(
     asking: &Asking,
 ) -> Result<Option<Report>> {
     let counter: &(dyn TokenCounter + Send + Sync) = &*asking.measure.counter;
-    let settings = Settings {
-        budget: BudgetArgs { window: None, reserve: None, trigger: None, goal: None, keep: Some(keep) },
-        strategies,
-        pins: &[],
-        lazy: false,
-        why: false,
-        repair: false,
-        profile: None,
-        is_written_back: false,
-        estimator: model::counter(asking.model.as_ref(), Some(ESTIMATE), ESTIMATE)?,
-        summarizer: None,
-        prices: asking.prices(),
-    };
+    let budget = BudgetArgs { window: None, reserve: None, trigger: None, goal: None, keep: Some(keep) };
+    let estimator = model::counter(asking.model.as_ref(), Some(ESTIMATE), ESTIMATE)?;
+    let settings = Settings { prices: asking.prices(), ..Settings::of_plan(budget, strategies, estimator) };
     match compact::compact(transcript, &settings, counter) {
         Ok(done) => Ok(Some(done.report)),
         Err(failure) if failure.code() == code::INFEASIBLE => Ok(None),
