@@ -94,6 +94,47 @@ test("a page says what the program says, and shows its messages on demand", asyn
   await page.locator("svg.strip").last().click({ position: { x: 2, y: 5 } });
   await page.waitForSelector("#m0[open]");
   assert.equal(await page.inputValue("#strip"), String(figures.strips.length - 1));
+  assert.equal(await page.evaluate(() => location.hash), "#m0");
+  // A link opens its message again when it has been closed.
+  await link.click();
+  await page.waitForSelector(`${target}[open] pre`);
+  await page.locator(`${target}[open] summary`).click();
+  assert.equal(await page.locator(`${target}[open]`).count(), 0);
+  await link.click();
+  await page.waitForSelector(`${target}[open] pre`);
+  // The search looks at what was said, across breaks of lines, and not at the page's own words.
+  await page.fill("#search", "tokens assistant");
+  await counted(page, "0 of 74 messages");
+  assert.deepEqual(faults, []);
+});
+
+test("a click on a strip opens a message of the group that is drawn there", async () => {
+  const messages = [];
+  for (let turn = 0; turn < 30; turn += 1) {
+    const calls = ["a", "b"].map((id) => ({ id: `${id}${turn}`, type: "function", function: { name: "read", arguments: "{}" } }));
+    messages.push({ role: "user", content: `question ${turn}` }, { role: "assistant", content: null, tool_calls: calls });
+    messages.push({ role: "tool", tool_call_id: `a${turn}`, content: "first ".repeat(40) }, { role: "user", content: "go on ".repeat(30) });
+    messages.push({ role: "assistant", content: "so far ".repeat(20) }, { role: "tool", tool_call_id: `b${turn}`, content: "late ".repeat(90) });
+  }
+  const file = join(folder, "late.json");
+  writeFileSync(file, JSON.stringify({ messages }));
+  const { page, faults } = await opened(file, { args: ["--strategy", "truncate", "--keep", "50"] });
+  const [{ groups }] = JSON.parse(epitome("report", file, "--strategy", "truncate", "--keep", "50", "--json")).conversations;
+  const all = groups.reduce((sum, { tokens }) => sum + tokens, 0);
+  const { width } = await page.locator("svg.strip").boundingBox();
+  let [end, clicks] = [0, 0];
+  for (const [number, { tokens }] of groups.entries()) {
+    const middle = ((end + tokens / 2) / all) * width;
+    end += tokens;
+    // A click is good to a pixel.
+    if ((tokens / all) * width < 4) continue;
+    clicks += 1;
+    await page.locator("svg.strip").click({ position: { x: middle, y: 5 } });
+    const opened = await page.evaluate(() => Number(location.hash.slice(2)));
+    const group = await page.evaluate((at) => JSON.parse(document.getElementById("messages-data").textContent).messages[at].group, opened);
+    assert.equal(group, number);
+  }
+  assert.ok(clicks > 20, "groups are wide enough to be clicked");
   assert.deepEqual(faults, []);
 });
 

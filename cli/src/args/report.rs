@@ -13,11 +13,11 @@ pub(crate) const OUTPUT: &str = "report.html";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ReportArgs {
-    /// The transcripts, JSON or JSONL, or folders of them; - reads standard input. Of more than one conversation, the report compares
-    /// them and leaves out their messages
+    /// The transcripts, JSON or JSONL, or folders of them; - reads standard input; latest is the newest session of an agent in this
+    /// folder, else of all. A report on several conversations is an overview, without their messages
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Write the page there; - is standard output [default: report.html, if there is no such file]
+    /// Write the page there; - is standard output [default: report.html, which must not be there yet]
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
     /// The format of all files, or auto: what each file looks like
@@ -26,6 +26,12 @@ pub(crate) struct ReportArgs {
     /// Take every element of the array, or every line, as a conversation
     #[arg(long)]
     pub(crate) each: bool,
+    /// Where the conversation stands in the document, as a JSON pointer: /history, /0/traj
+    #[arg(long, value_name = "POINTER")]
+    pub(crate) at: Option<String>,
+    /// In a session file with branches or side chains, the one that ends with this id; stats lists them
+    #[arg(long, value_name = "ID")]
+    pub(crate) leaf: Option<String>,
     /// A strategy to show, as `compact` takes it; may be given more than once. The context over time is drawn with the first
     /// [default: agent, chat, truncate]
     #[arg(long, value_name = "A|B")]
@@ -41,7 +47,7 @@ pub(crate) struct ReportArgs {
     /// The token counter: estimate, o200k_base, cl100k_base, o200k_harmony [default: that of --model, else o200k_base]
     #[arg(long, value_name = "T")]
     pub(crate) tokenizer: Option<String>,
-    /// Print the figures of the page as JSON instead, without the messages
+    /// Print the figures of the page as JSON instead of writing it, without the messages
     #[arg(long, conflicts_with = "output")]
     pub(crate) json: bool,
     #[command(flatten)]

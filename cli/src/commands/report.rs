@@ -62,10 +62,11 @@ const STRATEGIES: [&str; 3] = ["agent", "chat", "truncate"];
 const LOST_MAX: usize = 10;
 
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
-    let output = output_of(args)?;
     let asking = Asking::new(args)?;
     let mut redactor = Redactor::new(&args.redact)?;
-    let report = Report::of(args, &asking, redactor.as_mut())?;
+    let files = Files::find(&args.files)?;
+    let output = files.output(args)?;
+    let report = Report::of(args, files, &asking, redactor.as_mut())?;
     if args.json {
         let json = serde_json::to_string_pretty(&report);
         output::say(json.map_err(|error| Failure::new(code::IO, error.to_string()))?)?;
@@ -81,17 +82,6 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
         redactor.found().tell();
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Where the page goes. No file is replaced that was not named.
-fn output_of(args: &ReportArgs) -> Result<PathBuf> {
-    match &args.output {
-        Some(output) => Ok(output.clone()),
-        None if !args.json && fs::symlink_metadata(REPORT_OUTPUT).is_ok() => Err(Failure::input(format!(
-            "{REPORT_OUTPUT} is there already: replace it with -o {REPORT_OUTPUT}, or name another file"
-        ))),
-        None => Ok(REPORT_OUTPUT.into()),
-    }
 }
 
 impl Asking {
@@ -124,36 +114,32 @@ impl Asking {
 }
 
 impl Report {
-    fn of(args: &ReportArgs, asking: &Asking, mut redactor: Option<&mut Redactor>) -> Result<Self> {
-        let mut report = Self { conversations: Vec::new(), left_out: Vec::new() };
-        for file in &args.files {
-            match fs::metadata(file).is_ok_and(|about| about.is_dir()) {
-                false => {
-                    let found = read(file, args, asking, redactor.as_deref_mut())?;
-                    report.conversations.extend(found);
-                }
-                true => {
-                    for file in transcripts_in(file)? {
-                        match read(&file, args, asking, redactor.as_deref_mut()) {
-                            Ok(found) => report.conversations.extend(found),
-                            Err(failure) if failure.code() == code::INPUT => report.left_out.push(LeftOut {
-                                file: file.display().to_string(),
-                                why: failure.message().to_owned(),
-                            }),
-                            Err(failure) => return Err(failure),
-                        }
-                    }
-                }
+    fn of(
+        args: &ReportArgs,
+        files: Files,
+        asking: &Asking,
+        mut redactor: Option<&mut Redactor>,
+    ) -> Result<Self> {
+        let mut report = Self { conversations: Vec::new(), left_out: files.left_out };
+        for file in &files.found {
+            match read(&file.path, args, asking, redactor.as_deref_mut()) {
+                Ok(found) => report.conversations.extend(found),
+                Err(failure) if file.is_named => return Err(failure),
+                Err(failure) => report.left_out.push(LeftOut::new(&file.path, failure.message())),
             }
             // The messages of many conversations are more than a browser holds.
             if report.conversations.len() > 1 {
                 report.conversations.iter_mut().for_each(|conversation| conversation.said = Vec::new());
             }
         }
-        match report.conversations.is_empty() {
-            true => Err(report.nothing_found(&args.files)),
-            false => Ok(report),
+        if report.conversations.is_empty() {
+            return Err(report.nothing_found(&args.files));
         }
+        if let Some(redactor) = redactor {
+            let texts = report.left_out.iter_mut().flat_map(|LeftOut { file, why }| [file, why]);
+            texts.for_each(|text| *text = redactor.value(None, text).unwrap_or_else(|| text.clone()));
+        }
+        Ok(report)
     }
 
     /// Why there is nothing to show.
@@ -161,13 +147,91 @@ impl Report {
         let folders: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
         let folders = folders.join(", ");
         Failure::input(match self.left_out.first() {
-            Some(first) => format!(
-                "{folders}: no transcript among {}; the first: {}",
-                counted(self.left_out.len() as u64, "file"),
-                first.why
+            Some(LeftOut { file, why }) => format!(
+                "{folders}: no transcript among {}; the first is {file}: {why}",
+                counted(self.left_out.len() as u64, "file")
             ),
-            None => format!("{folders}: no file in it ends in .json or .jsonl"),
+            None => {
+                format!("{folders}: no file in it ends in {}", ENDS.map(|end| format!(".{end}")).join(", "))
+            }
         })
+    }
+}
+
+impl LeftOut {
+    fn new(file: &Path, why: &str) -> Self {
+        let file = file.display().to_string();
+        // Most reasons begin with the file.
+        let why = why.strip_prefix(&format!("{file}: ")).unwrap_or(why).to_owned();
+        Self { file, why }
+    }
+}
+
+/// The files to read.
+struct Files {
+    found: Vec<Transcribed>,
+    left_out: Vec<LeftOut>,
+}
+
+/// A file that is, or may be, a transcript.
+struct Transcribed {
+    path: PathBuf,
+    /// Whether the user named it, and not a folder that it is in.
+    is_named: bool,
+}
+
+/// How the names of transcripts end.
+const ENDS: [&str; 4] = ["json", "jsonl", "ndjson", "traj"];
+
+impl Files {
+    /// Those that were named, and those in folders that were named, by name. Links in folders are not followed.
+    fn find(named: &[PathBuf]) -> Result<Self> {
+        let mut files = Self { found: Vec::new(), left_out: Vec::new() };
+        for path in named {
+            match fs::metadata(path).is_ok_and(|about| about.is_dir()) {
+                true => files.add_folder(path).map_err(|error| Failure::io(path, &error))?,
+                false => files.found.push(Transcribed { path: path.clone(), is_named: true }),
+            }
+        }
+        Ok(files)
+    }
+
+    fn add_folder(&mut self, folder: &Path) -> io::Result<()> {
+        let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<io::Result<_>>()?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let (path, kind) = (entry.path(), entry.file_type()?);
+            let end = path.extension().map(|end| end.to_string_lossy().to_lowercase());
+            if kind.is_dir() {
+                if let Err(error) = self.add_folder(&path) {
+                    self.left_out.push(LeftOut::new(&path, &error.to_string()));
+                }
+            } else if kind.is_file() && end.is_some_and(|end| ENDS.contains(&&*end)) {
+                self.found.push(Transcribed { path, is_named: false });
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the page goes. Neither a transcript is replaced nor a file that was not named.
+    fn output(&self, args: &ReportArgs) -> Result<PathBuf> {
+        let Some(output) = &args.output else {
+            return match !args.json && fs::symlink_metadata(REPORT_OUTPUT).is_ok() {
+                true => Err(Failure::input(format!(
+                    "{REPORT_OUTPUT} is there already: replace it with -o {REPORT_OUTPUT}, or name another file"
+                ))),
+                false => Ok(REPORT_OUTPUT.into()),
+            };
+        };
+        let place = fs::canonicalize(output).ok();
+        let is_read = |file: &Transcribed| place.is_some() && fs::canonicalize(&file.path).ok() == place;
+        match self.found.iter().any(is_read) {
+            true => Err(Failure::input(format!(
+                "-o {}: this is a transcript that the report is about: name another file",
+                output.display()
+            ))),
+            false => Ok(output.clone()),
+        }
     }
 }
 
@@ -178,7 +242,8 @@ fn read(
     asking: &Asking,
     mut redactor: Option<&mut Redactor>,
 ) -> Result<Vec<Conversation>> {
-    let input_args = InputArgs::of_file(file, args.from, args.each);
+    let (at, leaf) = (args.at.clone(), args.leaf.clone());
+    let input_args = InputArgs { at, leaf, ..InputArgs::of_file(file, args.from, args.each) };
     let input = Input::open(&input_args)?;
     let mut transcripts = input.transcripts(&input_args)?;
     let conversations = transcripts.iter_mut().map(|transcript| {
@@ -186,23 +251,4 @@ fn read(
         Conversation::of(&place, transcript, asking, redactor.as_deref_mut())
     });
     conversations.collect()
-}
-
-/// The files in a folder, and in its folders, that may be transcripts, by name.
-fn transcripts_in(folder: &Path) -> Result<Vec<PathBuf>> {
-    let fail = |error| Failure::io(folder, &error);
-    let mut files = Vec::new();
-    let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-    let mut entries = entries.map_err(fail)?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let (path, kind) = (entry.path(), entry.file_type().map_err(fail)?);
-        let is_transcript = path.extension().is_some_and(|end| end == "json" || end == "jsonl");
-        if kind.is_dir() {
-            files.extend(transcripts_in(&path)?);
-        } else if kind.is_file() && is_transcript {
-            files.push(path);
-        }
-    }
-    Ok(files)
 }

@@ -77,15 +77,12 @@ fn figures_are_those_of_the_other_commands() {
         }
     }
     // Calls and results are all that tools have.
+    let expected = &one["by_kind"];
+    let expected =
+        expected["calls"].as_u64().unwrap_or_default() + expected["results"].as_u64().unwrap_or_default();
     let tools: u64 =
         one["by_tool"].as_array().unwrap().iter().map(|row| row["tokens"].as_u64().unwrap()).sum();
-    let by_tool = run(&["stats", file, "--by", "tool", "--json"]).json();
-    let rows = by_tool["tools"].as_array().unwrap().iter();
-    assert_eq!(
-        tools,
-        rows.map(|row| row["call_tokens"].as_u64().unwrap() + row["result_tokens"].as_u64().unwrap())
-            .sum::<u64>()
-    );
+    assert_eq!(tools, expected);
     assert!(one["by_tool"].as_array().unwrap().iter().any(|row| row["file"].is_string()));
 }
 
@@ -113,6 +110,47 @@ fn the_context_is_compacted_where_it_fills_the_window() {
     assert_eq!(context["compactions"], json!([]));
     let last = context["requests"].as_array().unwrap().last().unwrap();
     assert!(sum(&last["tokens"]) < one["tokens"].as_u64().unwrap());
+}
+
+#[test]
+fn a_request_that_nobody_answered_is_the_last_one() {
+    let folder = Folder::new();
+    let messages = json!([
+        {"role": "user", "content": "Read it."},
+        {"role": "assistant", "content": "Where?"},
+        {"role": "user", "content": "word ".repeat(20_000)},
+    ]);
+    let file = folder.file("in.json", json!({ "messages": messages }).to_string());
+    let args = ["report", text(&file), "--window", "8000", "--strategy", "tool-results"];
+    let report = run(&[&args[..], &["--json"]].concat()).json();
+    let requests = first(&report)["context"]["requests"].as_array().unwrap();
+    let before: Vec<_> = requests.iter().map(|one| one["messages_before"].as_u64().unwrap()).collect();
+    assert_eq!(before, [1, 3]);
+    assert_eq!(sum(&requests[1]["tokens"]), first(&report)["tokens"].as_u64().unwrap());
+    let page = run(&[&args[..], &["-o", "-"]].concat()).ok();
+    assert!(page.contains("1 request stays over the trigger all the same, 1 of them over the window"));
+}
+
+#[test]
+fn a_transcript_is_never_replaced() {
+    let folder = Folder::new();
+    let content = json!({ "messages": messages(3) }).to_string();
+    let file = folder.file("in.json", &content);
+    let all = folder.path("");
+    for input in [text(&file), text(&all)] {
+        let said = run(&["report", input, "-o", text(&file)]).fails(2);
+        assert!(
+            said.contains("in.json: this is a transcript") && said.contains("name another file"),
+            "{said}"
+        );
+        #[cfg(unix)]
+        {
+            let link = folder.path("link.html");
+            let _ = std::os::unix::fs::symlink(&file, &link);
+            run(&["report", input, "-o", text(&link)]).fails(2);
+        }
+        assert_eq!(read(&file), content);
+    }
 }
 
 #[test]
@@ -145,21 +183,35 @@ fn a_transcript_is_never_markup() {
 #[test]
 fn secrets_are_in_no_part_of_a_page() {
     const KEY: &str = "ghp_0123456789abcdefABCDEF0123456789abcd";
+    const PASSWORD: &str = "Zx9kQw72LmPt4vR8";
     let folder = Folder::new();
     let mut messages = messages(12);
     let call = json!({"id": "k", "type": "function", "function": {"name": "read", "arguments": json!({"path": format!("src/{KEY}/a.rs")}).to_string()}});
     messages.insert(1, json!({"role": "assistant", "content": null, "tool_calls": [call]}));
     messages.insert(2, json!({"role": "tool", "tool_call_id": "k", "content": format!("the key is {KEY}")}));
+    // A word that is a secret only beside its name.
+    let call = json!({"id": "p", "type": "function", "function": {"name": "open", "arguments": json!({"password": format!("/etc/{PASSWORD}.key")}).to_string()}});
+    messages.insert(3, json!({"role": "assistant", "content": null, "tool_calls": [call]}));
+    messages.insert(
+        4,
+        json!({"role": "tool", "tool_call_id": "p", "content": format!("DB_PASSWORD={PASSWORD}")}),
+    );
     messages.push(json!({"role": "user", "content": "Which one?"}));
-    messages.push(json!({"role": "assistant", "content": format!("It is {KEY}, in src/{KEY}/a.rs.")}));
-    let file = folder.file("in.json", json!({ "messages": messages }).to_string());
-    for args in [&["-o", "-"][..], &["--json"]] {
-        let args = [&["report", text(&file)], args].concat();
-        assert!(run(&args).ok().contains(KEY), "{args:?}");
+    messages.push(json!({"role": "assistant", "content": format!("It is {KEY}, in src/{KEY}/a.rs. password: {PASSWORD}")}));
+    std::fs::create_dir(folder.path("all")).unwrap();
+    let file = folder.file(&format!("all/{KEY}.json"), json!({ "messages": messages }).to_string());
+    folder.file("all/none.json", json!({ KEY: 1 }).to_string());
+    let all = folder.path("all");
+    for (input, args) in
+        [(&file, &["-o", "-"][..]), (&file, &["--json"]), (&all, &["-o", "-"]), (&all, &["--json"])]
+    {
+        let args = [&["report", text(input)], args].concat();
+        let said = run(&args).ok();
+        assert!(said.contains(KEY) && said.contains(PASSWORD), "{args:?}");
         let redacted = run(&[&args[..], &["--redact"]].concat());
         assert!(redacted.err.contains("redacted"), "{}", redacted.err);
         let said = redacted.ok();
-        assert!(!said.contains(KEY) && said.contains("[redacted:"), "{args:?}");
+        assert!(!said.contains(KEY) && !said.contains(PASSWORD) && said.contains("[redacted:"), "{args:?}");
     }
 }
 
@@ -199,9 +251,7 @@ fn a_folder_is_an_overview() {
     let said = run(&["report", text(&all), "-o", "-"]).fails(2);
     assert!(said.contains("no transcript among 1 file") && said.contains("broken.json"), "{said}");
     std::fs::remove_dir_all(folder.path("deep")).unwrap();
-    assert!(
-        run(&["report", text(&all), "-o", "-"]).fails(2).contains("no file in it ends in .json or .jsonl")
-    );
+    assert!(run(&["report", text(&all), "-o", "-"]).fails(2).contains("no file in it ends in .json, .jsonl"));
 }
 
 #[test]
@@ -234,7 +284,8 @@ fn conversations_of_any_size_have_a_page() {
     ] {
         let file = folder.file(&format!("{name}.json"), json!({ "messages": messages }).to_string());
         let page = run(&["report", text(&file), "--tokenizer", "estimate", "-o", "-"]).ok();
-        assert!(!page.contains("NaN") && !page.contains("inf "), "{name}");
+        let (drawn, _) = page.split_once("<script").unwrap();
+        assert!(!drawn.contains("NaN") && !drawn.contains("inf "), "{name}");
         assert_eq!(page.matches("<svg").count(), 11, "{name}");
     }
     for (args, expected) in [

@@ -178,7 +178,7 @@ fn columns(groups: &[Group], verdicts: &str, all: u64) -> Vec<[f64; VERDICTS.len
 }
 
 /// Where the tokens are: kinds of messages, tools, and the files that tools were called with.
-pub(super) fn origins(by_kind: &ByKind, by_tool: &[Origin]) -> Markup {
+pub(super) fn origins(by_kind: &ByKind, by_tool: &[Origin], all: u64) -> Markup {
     const HEIGHT: f64 = 300.0;
     /// A rectangle with less room has no label.
     const LABEL: (f64, f64) = (48.0, 16.0);
@@ -200,7 +200,6 @@ pub(super) fn origins(by_kind: &ByKind, by_tool: &[Origin]) -> Markup {
     }
     areas.retain(|(_, _, tokens, _)| *tokens > 0);
     areas.sort_by_key(|(_, _, tokens, _)| core::cmp::Reverse(*tokens));
-    let all: u64 = areas.iter().map(|(_, _, tokens, _)| tokens).sum();
     let sizes: Vec<_> = areas.iter().map(|(_, _, tokens, _)| *tokens).collect();
     let whole = Rect { x: 0.0, y: 0.0, width: WIDTH, height: HEIGHT };
     html! {

@@ -22,19 +22,19 @@ pub(super) struct Context {
     pub(super) compactions: Vec<Compaction>,
 }
 
-/// A request to the model.
+/// A request to the model. The last one has no answer where the conversation ends with another message than the model's.
 #[derive(Debug, Serialize)]
 pub(super) struct Request {
-    /// The message that answers it, counted from 0.
-    pub(super) answered_by: u64,
+    /// The number of messages that were said before it.
+    pub(super) messages_before: u64,
     pub(super) tokens: ByKind,
 }
 
 /// A compaction before a request.
 #[derive(Debug, Serialize)]
 pub(super) struct Compaction {
-    /// The message that answers the request, counted from 0.
-    pub(super) answered_by: u64,
+    /// The number of messages that were said before the request.
+    pub(super) messages_before: u64,
     pub(super) before: ByKind,
     pub(super) after: ByKind,
     /// What stands as it stood: what a prompt cache keeps.
@@ -55,12 +55,12 @@ impl Context {
         let mut session = Stored::new(counter)?;
         let (mut tokens, mut said, mut try_above) = (ByKind::default(), 0, 0);
         let (mut requests, mut compactions) = (Vec::new(), Vec::new());
-        for at in answers(messages) {
+        for at in requests_of(messages) {
             let new = messages.get(said..at).unwrap_or_default();
             session.append_up_to(messages.iter().take(at))?;
             new.iter().for_each(|counted| tokens.add_all(&ByKind::of(&counted.message, &**counter)));
             said = at;
-            let answered_by = at as u64;
+            let messages_before = at as u64;
             let before = tokens;
             if before.total() > asked.budget.trigger().max(try_above) {
                 if let Some(stable_prefix_tokens) = session.compact_to_prefix(strategies, asked)? {
@@ -71,7 +71,7 @@ impl Context {
                     let figures = (before.total(), tokens.total(), stable_prefix_tokens);
                     let pays = prices.as_ref().map(|prices| Pays::new(prices, figures, 0));
                     compactions.push(Compaction {
-                        answered_by,
+                        messages_before,
                         before,
                         after: tokens,
                         stable_prefix_tokens,
@@ -81,7 +81,7 @@ impl Context {
                 let is_under = tokens.total() <= asked.budget.trigger();
                 try_above = if is_under { 0 } else { tokens.total() + tokens.total() / AGAIN };
             }
-            requests.push(Request { answered_by, tokens });
+            requests.push(Request { messages_before, tokens });
         }
         Ok(Self {
             strategy: strategies.names().join(" | "),
@@ -92,6 +92,11 @@ impl Context {
         })
     }
 
+    /// How many requests stay over so many tokens.
+    pub(super) fn over(&self, tokens: u64) -> u64 {
+        self.requests.iter().filter(|request| request.tokens.total() > tokens).count() as u64
+    }
+
     /// The size of the largest request.
     pub(super) fn largest(&self) -> u64 {
         let before = self.compactions.iter().map(|compaction| compaction.before.total());
@@ -99,9 +104,12 @@ impl Context {
     }
 }
 
-/// The messages that answer a request. Messages of the model behind each other are one answer.
-fn answers(messages: &[CountedMessage]) -> impl Iterator<Item = usize> {
+/// How many messages each request has before it. Messages of the model behind each other are one answer; behind the last of other
+/// messages stands a request that nobody has answered yet.
+fn requests_of(messages: &[CountedMessage]) -> impl Iterator<Item = usize> {
     let by_model = |counted: &CountedMessage| counted.message.role() == Role::Assistant;
     let pairs = messages.iter().zip(messages.iter().skip(1)).enumerate();
-    pairs.filter(move |(_, (before, next))| by_model(next) && !by_model(before)).map(|(at, _)| at + 1)
+    let answered = pairs.filter(move |(_, (before, next))| by_model(next) && !by_model(before));
+    let open = messages.last().filter(|last| !by_model(last)).map(|_| messages.len());
+    answered.map(|(at, _)| at + 1).chain(open)
 }

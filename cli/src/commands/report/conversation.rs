@@ -71,23 +71,32 @@ impl Conversation {
     ) -> Result<Self> {
         let format = transcript.format().as_str();
         let compacted_by_tool = transcript.compactions().iter().map(|found| found.at as u64).collect();
-        let (messages, said) = read(transcript, asking, redactor.as_deref_mut())?;
+        let messages = read(transcript, asking)?;
+        let clean = match &mut redactor {
+            Some(redactor) => Some(without_secrets(&messages, redactor, asking)),
+            None => None,
+        };
+        let said = said(&messages, clean.as_deref().unwrap_or(&messages))?;
         let (groups, strips) = strip::all(transcript, asking)?;
         let counter = &asking.measure.counter;
         let (mut by_kind, mut origins, mut by_turn) = (ByKind::default(), Origins::default(), Vec::new());
-        for ((at, counted), said) in (0..).zip(&messages).zip(&said) {
+        let shown = clean.as_deref().unwrap_or(&messages);
+        for (at, ((counted, shown), said)) in messages.iter().zip(shown).zip(&said).enumerate() {
             let tokens = ByKind::of(&counted.message, &**counter);
             by_kind.add_all(&tokens);
-            origins.add(&counted.message, &**counter);
-            if let Some(turn) = turn(&mut by_turn, said.turn, at) {
+            origins.add(&counted.message, &shown.message, &**counter);
+            if let Some(turn) = turn(&mut by_turn, said.turn, at as u64) {
                 turn.tokens.add_all(&tokens);
             }
         }
         let context = Context::of(&messages, asking)?;
-        let case = Case::of_messages(place.to_owned(), messages);
+        let place =
+            redactor.and_then(|redactor| redactor.value(None, place)).unwrap_or_else(|| place.to_owned());
+        // What is named as lost comes from texts without secrets.
+        let case = Case::of_messages(place.clone(), clean.unwrap_or(messages));
         let needs = Needs::of(core::slice::from_ref(&case), &asking.measure)?;
-        let mut conversation = Self {
-            place: place.to_owned(),
+        Ok(Self {
+            place,
             format,
             tokenizer: counter.name().to_owned(),
             messages: said.len() as u64,
@@ -102,59 +111,45 @@ impl Conversation {
             strips,
             needs,
             said,
-        };
-        if let Some(redactor) = redactor {
-            conversation.redact(redactor);
-        }
-        Ok(conversation)
-    }
-
-    /// Takes secrets out of all texts but those of the messages, which have none any more.
-    fn redact(&mut self, redactor: &mut Redactor) {
-        let mut redact = |text: &mut String| {
-            if let Some(new) = redactor.value(None, text) {
-                *text = new;
-            }
-        };
-        for row in &mut self.by_tool {
-            [&mut row.tool, &mut row.file].into_iter().flatten().for_each(&mut redact);
-        }
-        let rows =
-            self.needs.iter_mut().flat_map(|needs| &mut needs.shares).flat_map(|share| &mut share.rows);
-        rows.flat_map(|row| &mut row.lost).for_each(|lost| redact(&mut lost.identifier));
+        })
     }
 }
 
-/// The messages, and what a page says of each.
-fn read(
-    transcript: &mut Transcript<'_>,
-    asking: &Asking,
-    mut redactor: Option<&mut Redactor>,
-) -> Result<(Vec<CountedMessage>, Vec<Said>)> {
-    let counter = &*asking.measure.counter;
-    let (mut messages, mut all, mut index) = (Vec::new(), Vec::new(), Groups::new());
+fn read(transcript: &mut Transcript<'_>, asking: &Asking) -> Result<Vec<CountedMessage>> {
+    let mut messages = Vec::with_capacity(transcript.len());
     transcript.for_each(|view| {
         let message = view.to_message().map_err(|error| Failure::input(error.to_string()))?;
-        let counted = CountedMessage::of(message, counter);
-        let tokens = Tokens(u32::try_from(counted.tokens()).unwrap_or(u32::MAX));
-        let placed = scan::place(&mut index, &counted.message, tokens)?;
-        let mut message = counted.message.clone();
-        if let Some(redactor) = &mut redactor {
-            message = redactor.message(message);
-            redactor.found().tell_on_interrupt();
-        }
-        let (at, turn) = (all.len(), placed.turn.0);
-        let shown = Shown { at, turn, tokens: tokens.0, orphan: placed.orphan, message };
-        all.push(Said {
-            role: counted.message.role(),
-            turn,
-            tokens: counted.tokens(),
-            group: 0,
-            text: shown.to_text(Length::Full),
-        });
-        messages.push(counted);
+        messages.push(CountedMessage::of(message, &*asking.measure.counter));
         Ok(())
     })?;
+    Ok(messages)
+}
+
+fn without_secrets(
+    messages: &[CountedMessage],
+    redactor: &mut Redactor,
+    asking: &Asking,
+) -> Vec<CountedMessage> {
+    let clean = messages.iter().map(|counted| {
+        let message = redactor.message(counted.message.clone());
+        redactor.found().tell_on_interrupt();
+        CountedMessage::of(message, &*asking.measure.counter)
+    });
+    clean.collect()
+}
+
+/// What a page says of each message: its own place and size, and its text without secrets.
+fn said(messages: &[CountedMessage], clean: &[CountedMessage]) -> Result<Vec<Said>> {
+    let (mut all, mut index) = (Vec::with_capacity(messages.len()), Groups::new());
+    for (at, (counted, clean)) in messages.iter().zip(clean).enumerate() {
+        let tokens = Tokens(u32::try_from(counted.tokens()).unwrap_or(u32::MAX));
+        let placed = scan::place(&mut index, &counted.message, tokens)?;
+        let turn = placed.turn.0;
+        let message = clean.message.clone();
+        let shown = Shown { at, turn, tokens: tokens.0, orphan: placed.orphan, message };
+        let (role, text) = (counted.message.role(), shown.to_text(Length::Full));
+        all.push(Said { role, turn, tokens: counted.tokens(), group: 0, text });
+    }
     for (number, group) in (0..).zip(index.view().groups()) {
         for position in group.positions().flatten() {
             if let Some(said) = all.get_mut(position as usize) {
@@ -162,7 +157,7 @@ fn read(
             }
         }
     }
-    Ok((messages, all))
+    Ok(all)
 }
 
 /// The row of a turn, to which the message `at` belongs. A late answer belongs to an earlier one.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use epitome::core::message::{PartView, Parts as _};
-use epitome::core::{TokenCounter, count_part};
+use epitome::core::{TokenCounter, measure_each};
 use epitome::std::identifiers::Kind;
 use epitome::std::message::Message;
 use serde::Serialize;
@@ -30,9 +30,22 @@ pub(super) struct Origins {
 }
 
 impl Origins {
-    pub(super) fn add(&mut self, message: &Message, counter: &(dyn TokenCounter + Send + Sync)) {
-        message.for_each_part(&mut |part| {
-            let tokens = count_part(part, counter).as_u64();
+    /// Adds a message. Its framing counts as its first part. Names are those of `said`, which is the message without secrets.
+    pub(super) fn add(
+        &mut self,
+        message: &Message,
+        said: &Message,
+        counter: &(dyn TokenCounter + Send + Sync),
+    ) {
+        let mut sizes = Vec::new();
+        let all = measure_each(message, counter, &mut |_, size| sizes.push(size.as_u64())).tokens.as_u64();
+        let framing = all.saturating_sub(sizes.iter().sum());
+        if let Some(first) = sizes.first_mut() {
+            *first += framing;
+        }
+        let mut sizes = sizes.into_iter();
+        said.for_each_part(&mut |part| {
+            let tokens = sizes.next().unwrap_or_default();
             match part {
                 PartView::ToolCall(call) => {
                     let place = self.place(Some(call.name.to_owned()), file_of(call.arguments));

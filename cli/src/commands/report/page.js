@@ -12,12 +12,32 @@
   const WORDS = { K: ["kept", "v-kept"], E: ["shortened", "v-shortened"], R: ["replaced", "v-replaced"], D: ["dropped", "v-dropped"] };
   const BLOCK = 100;
   const ROW_PIXELS = 33;
+  /** Longer texts are shown in part first: a browser takes seconds to lay out a megabyte. */
+  const TEXT_MAX = 200_000;
+  const PREVIEW_LINES = 4;
   const verdictOf = (message) => strips[strip.value]?.[message.group] ?? "";
+  const bodyOf = (message) => message.text.slice(message.text.indexOf("\n") + 1);
+  const inOneLine = (text) => text.replace(/\s+/g, " ").trim().toLowerCase();
+
+  function textIn(details, text) {
+    const pre = document.createElement("pre");
+    pre.textContent = text.slice(0, TEXT_MAX);
+    details.append(pre);
+    if (text.length <= TEXT_MAX) return;
+    const more = document.createElement("button");
+    more.textContent = `Show all ${text.length.toLocaleString("en")} characters`;
+    more.addEventListener("click", () => {
+      pre.textContent = text;
+      more.remove();
+    });
+    details.append(more);
+  }
 
   /** The row of a message. The text is inserted as text, never as markup, and only when the row is opened. */
   function row(number) {
     const message = messages[number];
-    const [head, ...lines] = message.text.split("\n");
+    const [head] = message.text.split("\n", 1);
+    const body = bodyOf(message);
     const details = document.createElement("details");
     details.id = `m${number}`;
     const summary = document.createElement("summary");
@@ -28,15 +48,11 @@
       badge.textContent = word;
       summary.append(badge);
     }
-    const first = lines.find((line) => line.trim() !== "")?.trim() ?? "";
-    summary.append(`${head}  ${first}`.slice(0, 400));
+    const lines = body.slice(0, 2_000).split("\n").map((line) => line.trim()).filter((line) => line !== "" && line !== "[thinks]");
+    summary.append(`${head.split("  ").slice(0, 4).join(" ")}  ${lines.slice(0, PREVIEW_LINES).join("  ")}`.slice(0, 400));
     details.append(summary);
     details.addEventListener("toggle", () => {
-      if (details.open && details.childElementCount === 1) {
-        const pre = document.createElement("pre");
-        pre.textContent = lines.join("\n");
-        details.append(pre);
-      }
+      if (details.open && details.childElementCount === 1) textIn(details, `${head}\n${body}`);
     });
     return details;
   }
@@ -53,13 +69,15 @@
   }
 
   let shown = [];
+  let texts = null;
   function show() {
-    const words = search.value.toLowerCase();
+    const words = inOneLine(search.value);
+    if (words) texts ??= messages.map((message) => inOneLine(bodyOf(message)));
     shown = [];
     messages.forEach((message, number) => {
       if (role.value && message.role !== role.value) return;
       if (verdict.value && verdictOf(message) !== verdict.value) return;
-      if (words && !message.text.toLowerCase().includes(words)) return;
+      if (words && !texts[number].includes(words)) return;
       shown.push(number);
     });
     observer.disconnect();
@@ -90,16 +108,32 @@
     details.scrollIntoView({ block: "center" });
     details.querySelector("summary").focus({ preventScroll: true });
   }
+  const named = (hash) => {
+    const number = Number(/^#m([0-9]+)$/.exec(hash)?.[1] ?? Number.NaN);
+    return number < messages.length ? number : null;
+  };
   function openNamed() {
-    const number = /^#m([0-9]+)$/.exec(location.hash)?.[1];
-    if (number !== undefined && Number(number) < messages.length) open(Number(number));
+    const number = named(location.hash);
+    if (number !== null) open(number);
   }
+  /** Makes a message the place of the page, and opens it also where it was that before. */
+  function go(number) {
+    if (location.hash === `#m${number}`) open(number);
+    else location.hash = `#m${number}`;
+  }
+  document.addEventListener("click", (event) => {
+    const number = named(event.target.closest?.("a[href^='#m']")?.getAttribute("href") ?? "");
+    if (number === null) return;
+    event.preventDefault();
+    go(number);
+  });
 
-  /** A click on a strip opens the message that stands there. */
+  /** A click on a strip opens the message that stands there. Strips are drawn group by group. */
+  const inGroups = messages.map((_, number) => number).sort((one, other) => messages[one].group - messages[other].group || one - other);
   const ends = [];
-  messages.reduce((sum, message) => {
-    ends.push(sum + message.tokens);
-    return sum + message.tokens;
+  inGroups.reduce((sum, number) => {
+    ends.push(sum + messages[number].tokens);
+    return sum + messages[number].tokens;
   }, 0);
   document.querySelectorAll("svg.strip").forEach((drawing, number) => {
     drawing.style.cursor = "pointer";
@@ -108,7 +142,7 @@
       const token = ((event.clientX - left) / width) * (ends.at(-1) ?? 0);
       strip.value = String(number);
       show();
-      open(Math.max(0, ends.findIndex((end) => end > token)));
+      go(inGroups[ends.findIndex((end) => end > token)] ?? 0);
     });
   });
 
@@ -123,7 +157,8 @@
     show();
   });
   document.addEventListener("keydown", (event) => {
-    if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName ?? "")) {
+    const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName ?? "");
+    if (event.key === "/" && !isTyping && !event.ctrlKey && !event.altKey && !event.metaKey) {
       event.preventDefault();
       search.focus();
     }
@@ -131,5 +166,6 @@
   addEventListener("hashchange", openNamed);
   document.getElementById("messages").hidden = false;
   show();
-  openNamed();
+  // The browser goes to the place itself when the page is loaded.
+  addEventListener("load", () => setTimeout(openNamed));
 })();

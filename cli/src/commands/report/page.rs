@@ -7,10 +7,9 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::chart::{self, VERDICTS};
-use super::context::Compaction;
 use super::conversation::{Conversation, Said};
 use super::kind::{ByKind, Kind};
-use super::{LeftOut, Report};
+use super::{LOST_MAX, LeftOut, Report};
 use crate::amount::{counted, grouped};
 use crate::commands::eval::Needs;
 use crate::failure::{Failure, Result, code};
@@ -143,7 +142,7 @@ fn conversation(one: &Conversation) -> Markup {
         (context(one))
         (strips(one))
         (origins(one))
-        @if let Some(needs) = &one.needs { (forgotten(needs)) }
+        @if let Some(needs) = &one.needs { (forgotten(one, needs)) }
     }
 }
 
@@ -168,30 +167,31 @@ fn context(one: &Conversation) -> Markup {
             "The size of each request, replayed with the strategy " b { (line(&context.strategy)) } ": a request of more than "
             (grouped(context.trigger)) " tokens (the trigger; the window has " (grouped(context.window)) ") is compacted first. Before that, the largest has "
             (counted(context.largest(), "token")) ", " (share(context.largest(), context.window)) " of the window."
-            @if !one.compacted_by_tool.is_empty() {
-                " The tool that wrote the file compacted the conversation "
-                (counted(one.compacted_by_tool.len() as u64, "time")) ", before message "
-                (one.compacted_by_tool.iter().map(|at| grouped(*at)).collect::<Vec<_>>().join(", ")) "."
+            @if context.over(context.trigger) > 0 {
+                " " (counted(context.over(context.trigger), "request")) @if context.over(context.trigger) == 1 { " stays" } @else { " stay" } " over the trigger all the same, "
+                (grouped(context.over(context.window))) " of them over the window. Above the trigger, the next compaction comes when the context has grown by an eighth."
             }
         }
+        @if !one.compacted_by_tool.is_empty() { p { (compacted_by_tool(&one.compacted_by_tool)) } }
         div.wide tabindex="0" role="region" aria-label="Context over time" { (chart::context(context)) }
         (legend(kinds.map(|kind| (kind.class(), kind.name()))))
-        @if !context.compactions.is_empty() { (compactions(&context.compactions)) }
+        @if !context.compactions.is_empty() { (compactions(one)) }
     }
 }
 
-fn compactions(compactions: &[Compaction]) -> Markup {
+fn compactions(one: &Conversation) -> Markup {
+    let compactions = &one.context.compactions;
     let is_priced = compactions.iter().any(|compaction| compaction.pays.is_some());
     html! {
         div.wide tabindex="0" role="region" aria-label="Compactions" {
             table {
-                caption { "Compactions, in tokens. Cache: the beginning that stands as it stood, which a prompt cache keeps. " @if is_priced { (PRICED) } }
-                thead { tr { th { "before message" } th { "before" } th { "after" } th { "cache kept" } th { "cache lost" } @if is_priced { th { "costs" } th { "pays after" } } th.name { "took" } } }
+                caption { "Compactions, in tokens. Cache: the tokens of the unchanged beginning, which a prompt cache keeps. " @if is_priced { (PRICED) } }
+                thead { tr { th { "before message" } th { "before" } th { "after" } th { "cache kept" } th { "cache lost" } @if is_priced { th { "costs" } th { "pays after" } } th.name { "change by kind" } } }
                 tbody {
                     @for compaction in compactions {
                         @let (before, after) = (compaction.before.total(), compaction.after.total());
                         tr {
-                            td { (message(compaction.answered_by)) }
+                            td { (message(compaction.messages_before, one)) }
                             td { (grouped(before)) }
                             td { (grouped(after)) }
                             td { (grouped(compaction.stable_prefix_tokens)) }
@@ -206,6 +206,25 @@ fn compactions(compactions: &[Compaction]) -> Markup {
     }
 }
 
+/// Where the tool that wrote the file compacted.
+fn compacted_by_tool(places: &[u64]) -> String {
+    let (first, later): (Vec<_>, Vec<_>) = places.iter().copied().partition(|at| *at == 0);
+    let mut text = format!(
+        "The tool that wrote the file compacted the conversation {}",
+        counted(places.len() as u64, "time")
+    );
+    if !first.is_empty() {
+        text +=
+            &format!(", {} before the first message that it has left", counted(first.len() as u64, "time"));
+    }
+    if !later.is_empty() {
+        let mut later: Vec<_> = later.into_iter().map(grouped).collect();
+        later.dedup();
+        text += &format!(", before message {}", later.join(", "));
+    }
+    text + "."
+}
+
 /// What the columns of prices are.
 const PRICED: &str = "Costs: once, in tokens of input that no cache holds. Pays after: so many requests on a warm prompt cache.";
 
@@ -213,18 +232,21 @@ fn pays_after(pays: &Pays) -> String {
     pays.after_requests.map_or_else(|| "never".to_owned(), grouped)
 }
 
-/// A link to a message.
-fn message(number: u64) -> Markup {
-    html! { a href=(format!("#m{number}")) { (grouped(number)) } }
+/// The number of a message, as a link where the page has its messages.
+fn message(number: u64, one: &Conversation) -> Markup {
+    html! {
+        @if number < one.said.len() as u64 { a href=(format!("#m{number}")) { (grouped(number)) } } @else { (grouped(number)) }
+    }
 }
 
-/// What a compaction took, by kind.
+/// What a compaction took and wrote, in tokens by kind.
 fn taken(before: &ByKind, after: &ByKind) -> String {
     let rows = before.rows().zip(after.rows());
-    let taken = rows.filter_map(|((kind, before), (_, after))| {
-        let less = before.checked_sub(after).filter(|less| *less > 0)?;
-        Some(format!("{} {}", grouped(less), kind.name()))
-    });
+    let taken =
+        rows.filter(|((_, before), (_, after))| before != after).map(|((kind, before), (_, after))| {
+            let sign = if after < before { '-' } else { '+' };
+            format!("{sign}{} {}", grouped(before.abs_diff(after)), kind.name())
+        });
     taken.collect::<Vec<_>>().join(", ")
 }
 
@@ -232,7 +254,7 @@ fn strips(one: &Conversation) -> Markup {
     let is_priced = one.strips.iter().any(|strip| strip.pays.is_some());
     html! {
         h2 { "What each strategy keeps" }
-        p { "The whole conversation compacted now. Each strip runs from its first token to its last; click it for the message. " @if is_priced { (PRICED) } }
+        p { "The whole conversation compacted now. Each strip is as wide as the conversation was before, from its first token to its last; a click opens the message. " @if is_priced { (PRICED) } }
         div.wide tabindex="0" role="region" aria-label="What each strategy keeps" {
             table {
                 thead { tr { th.name { "strategy" } th { "keep" } th.name { "verdicts" } th { "tokens after" } th { "cache kept" } @if is_priced { th { "pays after" } } } }
@@ -270,7 +292,7 @@ fn described(verdicts: &str) -> String {
 fn origins(one: &Conversation) -> Markup {
     html! {
         h2 { "Where the tokens are" }
-        div.wide tabindex="0" role="region" aria-label="Where the tokens are" { (chart::origins(&one.by_kind, &one.by_tool)) }
+        div.wide tabindex="0" role="region" aria-label="Where the tokens are" { (chart::origins(&one.by_kind, &one.by_tool, one.tokens)) }
         div.wide tabindex="0" role="region" aria-label="Tokens by kind" {
             table {
                 caption { "By kind" }
@@ -309,7 +331,7 @@ fn origins(one: &Conversation) -> Markup {
                     thead { tr { th { "turn" } th { "from message" } th { "tokens" } th { "share" } } }
                     tbody {
                         @for turn in one.by_turn.iter().take(ROWS_MAX) {
-                            tr { td { (grouped(turn.turn.into())) } td { (message(turn.first_message)) } td { (grouped(turn.tokens.total())) } td { (share(turn.tokens.total(), one.tokens)) } }
+                            tr { td { (grouped(turn.turn.into())) } td { (message(turn.first_message, one)) } td { (grouped(turn.tokens.total())) } td { (share(turn.tokens.total(), one.tokens)) } }
                         }
                     }
                 }
@@ -325,14 +347,15 @@ fn more(rows: usize) -> Markup {
     }
 }
 
-fn forgotten(needs: &Needs) -> Markup {
+fn forgotten(one: &Conversation, needs: &Needs) -> Markup {
     let percent =
         |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.1}"));
     html! {
         h2 { "What the model needed next" }
         p {
-            "The conversation is cut " (counted(needs.cuts, "time")) " and compacted there. Percent of the identifiers, and of the runs of five words, "
-            "that the model wrote behind the cut and that were still shown. Rows in parentheses are floors and ceilings."
+            "The conversation is cut " (counted(needs.cuts, "time")) ", and what stands before the cut is compacted. Of the identifiers and the runs of five words "
+            "that stand there and that the model writes next, the table has the percentage that is still shown. Rows in parentheses choose with less knowledge than any strategy "
+            "(newest, random) or with more (the oracles know what comes)."
         }
         div.wide tabindex="0" role="region" aria-label="What the model needed next" {
             table {
@@ -341,20 +364,24 @@ fn forgotten(needs: &Needs) -> Markup {
                     @for share in &needs.shares { @for row in &share.rows {
                         tr class=[row.baseline.then_some("soft")] {
                             td { (share.keep) } td.name { (line(&row.strategy)) }
-                            td { (percent(row.identifiers)) } td { (percent(row.copied_text)) } td { (percent(Some(row.tokens_left))) }
+                            @let is_measured = row.identifiers.or(row.copied_text).is_some();
+                            td { (percent(row.identifiers)) } td { (percent(row.copied_text)) } td { (percent(is_measured.then_some(row.tokens_left))) }
                         }
                     } }
                 }
             }
         }
+        @for share in needs.shares.iter().filter(|share| share.left_out > 0) {
+            p.soft { "Keep " (share.keep) ": " (counted(share.left_out, "cut")) " left out, at which the protected messages have more than that." }
+        }
         @for share in &needs.shares { @for row in share.rows.iter().filter(|row| !row.lost.is_empty()) {
             details {
-                summary { "Lost by " (line(&row.strategy)) " (keep " (share.keep) ")" }
+                summary { "Lost by " (line(&row.strategy)) " (keep " (share.keep) ")" @if row.lost.len() == LOST_MAX { ", the first " (LOST_MAX) } }
                 ul {
                     @for lost in &row.lost {
                         li {
-                            code { (line(&lost.identifier)) } ": stood in message " (message(lost.stood_in.into()))
-                            " (" (lost.role.as_str()) "), needed in message " (message(lost.needed_at.into())) ", cut before message " (message(lost.cut as u64))
+                            code { (line(&lost.identifier)) } ": stood in message " (message(lost.stood_in.into(), one))
+                            " (" (lost.role.as_str()) "), needed in message " (message(lost.needed_at.into(), one)) ", cut before message " (message(lost.cut as u64, one))
                         }
                     }
                 }
@@ -366,14 +393,14 @@ fn forgotten(needs: &Needs) -> Markup {
 /// The place of the messages, which the script fills.
 fn messages_of(one: &Conversation) -> Markup {
     html! {
-        h2 { "Messages" }
+        h2 id="messages-title" { "Messages" }
         noscript { p { "Messages are shown by a script. Without it, " code { "epitome show FILE" } " prints them." } }
         div id="messages" hidden {
             form id="filters" role="search" {
                 label { "Search ( / )" input id="search" type="search" autocomplete="off"; }
                 label { "Role" select id="role" { option value="" { "all" } @for role in ["system", "developer", "user", "assistant", "tool"] { option { (role) } } } }
                 label {
-                    "Verdicts of"
+                    "Strategy"
                     select id="strip" {
                         @for (number, strip) in one.strips.iter().enumerate() { option value=(number) { (line(&strip.strategy)) ", keep " (strip.keep) } }
                     }

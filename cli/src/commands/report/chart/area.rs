@@ -20,7 +20,7 @@ pub(super) fn points(context: &Context) -> Vec<Point> {
     let mut compactions = context.compactions.iter().peekable();
     let mut points = Vec::new();
     for (at, request) in context.requests.iter().enumerate() {
-        let compaction = compactions.next_if(|found| found.answered_by == request.answered_by);
+        let compaction = compactions.next_if(|found| found.messages_before == request.messages_before);
         let is_last = at + 1 == context.requests.len();
         points.extend(compaction.map(|compaction| Point { at, tokens: compaction.before }));
         if compaction.is_some() || at.is_multiple_of(every) || is_last {
