@@ -10,6 +10,7 @@ use std::vec::Vec;
 use epitome_core::IndexedPart;
 use epitome_core::message::{PartView, Parts};
 use epitome_std::search::ConversationIndex;
+use foldhash::fast::RandomState;
 
 /// The knowledge of texts that the stages of a [`StrategySpec`](super::StrategySpec) need, because a strategy sees no text: made
 /// by [`StrategySpec::texts`](super::StrategySpec::texts), then shown all messages of an index in their order.
@@ -34,8 +35,9 @@ struct Things {
 #[derive(Debug, Clone, Default)]
 struct Search {
     index: ConversationIndex,
+    hasher: RandomState,
     /// By the hash of a text, the newest message that has it.
-    newest: HashMap<u64, u32>,
+    newest: HashMap<u64, u32, RandomState>,
     /// By position, the hash of the text.
     hashes: Vec<u64>,
     /// The place of each text and of each result of a tool, in their order.
@@ -154,7 +156,8 @@ impl Search {
 
     /// Adds the message whose text was written.
     fn add(&mut self) {
-        let (hash, position) = (hash(&self.text), u32::try_from(self.hashes.len()).unwrap_or(u32::MAX));
+        let (hash, position) =
+            (self.hasher.hash_one(&self.text), u32::try_from(self.hashes.len()).unwrap_or(u32::MAX));
         self.index.add(&self.text, &self.ranges);
         self.hashes.push(hash);
         self.newest.insert(hash, position);

@@ -11,6 +11,7 @@ use epitome_core::message::Role;
 use epitome_core::{TokenCounter, Tokens};
 use epitome_std::identifiers::for_each_identifier;
 use epitome_std::message::{Message, Part};
+use foldhash::fast::RandomState;
 use serde_json::Value;
 
 use super::pieces::Pieces;
@@ -18,7 +19,7 @@ use super::pieces::Pieces;
 /// Identifiers with how much speaks for each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Identifiers {
-    found: HashMap<String, Found>,
+    found: HashMap<String, Found, RandomState>,
     /// Whether names in code and plain numbers count too.
     code: bool,
     /// How many messages were looked through.
@@ -33,6 +34,24 @@ struct Found {
     by_tools: u64,
     /// The last of the messages in which it stands, counted from 1.
     last: u64,
+}
+
+impl Found {
+    /// It stands in this message.
+    fn add(&mut self, writer: Writer, at: u64) {
+        // Once for each message, however often it stands there.
+        if self.last == at {
+            return;
+        }
+        self.last = self.last.max(at);
+        if writer == Writer::Tool {
+            if self.by_tools == BY_TOOLS_MAX {
+                return;
+            }
+            self.by_tools = self.by_tools.saturating_add(1);
+        }
+        self.weight = self.weight.saturating_add(writer.weight());
+    }
 }
 
 /// Who writes something. What users name comes first, and what only tools list, by the thousands, comes last.
@@ -144,28 +163,16 @@ impl Identifiers {
     }
 
     fn add(&mut self, identifier: &str, writer: Writer, at: u64) {
-        let max = if self.code { FOUND_IN_CODE_MAX } else { FOUND_MAX };
-        let is_full = self.found.len() >= max;
-        // Looked up twice where it is new, which is seldom: to be put in, it has to be copied.
-        if !self.found.contains_key(identifier) {
-            if is_full {
-                return;
-            }
-            self.found.insert(identifier.to_owned(), Found::default());
-        }
-        let Some(found) = self.found.get_mut(identifier) else { return };
-        // Once for each message, however often it stands there.
-        if found.last == at {
+        if let Some(found) = self.found.get_mut(identifier) {
+            found.add(writer, at);
             return;
         }
-        found.last = found.last.max(at);
-        if writer == Writer::Tool {
-            if found.by_tools == BY_TOOLS_MAX {
-                return;
-            }
-            found.by_tools = found.by_tools.saturating_add(1);
+        let max = if self.code { FOUND_IN_CODE_MAX } else { FOUND_MAX };
+        if self.found.len() < max {
+            let mut found = Found::default();
+            found.add(writer, at);
+            self.found.insert(identifier.to_owned(), found);
         }
-        found.weight = found.weight.saturating_add(writer.weight());
     }
 
     /// The most important ones, as many as there is room for.

@@ -31,10 +31,21 @@ pub(super) fn for_each_sentence<'t>(text: &'t str, mut visit: impl FnMut(&'t str
 }
 
 /// Whether the end of a line or one of the marks begins with this byte. It never is one within a character.
-const fn may_end(byte: u8) -> bool {
-    // U+061F; U+0964; U+3002; U+FF01 and U+FF1F.
-    matches!(byte, b'\n' | b'.' | b'!' | b'?' | 0xD8 | 0xE0 | 0xE3 | 0xEF)
+fn may_end(byte: u8) -> bool {
+    MAY_END.get(usize::from(byte)).copied().unwrap_or_default()
 }
+
+/// A look into a table is faster than the comparisons.
+static MAY_END: [bool; 256] = {
+    let mut all = [false; 256];
+    let (mut left, mut byte): (&mut [bool], u8) = (&mut all, 0);
+    while let [own, others @ ..] = left {
+        // U+061F; U+0964; U+3002; U+FF01 and U+FF1F.
+        *own = matches!(byte, b'\n' | b'.' | b'!' | b'?' | 0xD8 | 0xE0 | 0xE3 | 0xEF);
+        (left, byte) = (others, byte.wrapping_add(1));
+    }
+    all
+};
 
 #[cfg(test)]
 mod tests {

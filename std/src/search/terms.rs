@@ -19,24 +19,26 @@ pub fn for_each_term(text: &str, visit: &mut dyn FnMut(u64)) {
 /// The same for what is inlined into the pass.
 #[inline]
 pub(super) fn each_term(text: &str, mut visit: impl FnMut(u64)) {
-    let (bytes, mut at) = (text.as_bytes(), 0_usize);
-    loop {
-        while bytes.get(at).is_some_and(|byte| class_of(*byte) == BORDER) {
-            at += 1;
-        }
-        let (begin, mut classes) = (at, 0);
-        while let Some(class) = bytes.get(at).map(|byte| class_of(*byte)).filter(|class| *class != BORDER) {
+    let (bytes, mut begin, mut classes) = (text.as_bytes(), 0, BORDER);
+    let mut visit_one = |word: core::ops::Range<usize>, classes: u8| match classes {
+        LETTER => visit(hash_of_ascii(bytes, word.start, word.len().min(LETTERS_MAX))),
+        classes if classes & BEYOND_ASCII == 0 => visit(hash_of_ascii(bytes, word.start, word.len())),
+        _ => each_term_beyond_ascii(text.get(word).unwrap_or_default(), &mut visit),
+    };
+    for (at, byte) in bytes.iter().enumerate() {
+        let class = class_of(*byte);
+        if class != BORDER {
             classes |= class;
-            at += 1;
+            continue;
         }
-        match classes {
-            0 => return,
-            LETTER => visit(hash_of_ascii(bytes.get(begin..at.min(begin + LETTERS_MAX)).unwrap_or_default())),
-            classes if classes & BEYOND_ASCII == 0 => {
-                visit(hash_of_ascii(bytes.get(begin..at).unwrap_or_default()));
-            }
-            _ => each_term_beyond_ascii(text.get(begin..at).unwrap_or_default(), &mut visit),
+        if classes != BORDER {
+            visit_one(begin..at, classes);
+            classes = BORDER;
         }
+        begin = at + 1;
+    }
+    if classes != BORDER {
+        visit_one(begin..bytes.len(), classes);
     }
 }
 
@@ -78,35 +80,79 @@ fn class_of(byte: u8) -> u8 {
     CLASSES.get(usize::from(byte)).copied().unwrap_or(BORDER)
 }
 
-/// The hash of ASCII letters and digits in lower case.
-fn hash_of_ascii(term: &[u8]) -> u64 {
-    let letters = term.iter().map(|byte| char::from(byte.to_ascii_lowercase()));
-    finished(letters.fold(SEED, mixed))
+/// The hash of so many ASCII letters and digits from a place on, in lower case.
+fn hash_of_ascii(bytes: &[u8], begin: usize, length: usize) -> u64 {
+    // Most terms stand in one block, and have more text behind them, so that it is read at once.
+    let unused = BLOCK_BYTES.checked_sub(length);
+    let read = bytes.get(begin..).and_then(<[u8]>::first_chunk);
+    if let (Some(unused), Some(read)) = (unused, read) {
+        let block = u64::from_le_bytes(*read) & u64::MAX.unbounded_shr(8 * unused as u32);
+        return finished(mixed(SEED, block | IN_LOWER_CASE.unbounded_shr(8 * unused as u32)));
+    }
+    let mut hash = Hash::default();
+    let term = bytes.get(begin..begin + length).unwrap_or_default();
+    term.iter().for_each(|byte| hash.add(byte.to_ascii_lowercase()));
+    hash.finish()
 }
 
+/// The bit in which letters in lower case differ from the others. Digits have it.
+const IN_LOWER_CASE: u64 = 0x2020_2020_2020_2020;
+
 fn hash(word: impl Iterator<Item = char>) -> u64 {
-    let (mut whole, mut start, mut has_digit) = (SEED, SEED, false);
+    let (mut whole, mut start, mut has_digit) = (Hash::default(), Hash::default(), false);
     for (at, c) in word.enumerate() {
-        whole = mixed(whole, c);
+        c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| whole.add(byte));
         has_digit |= c.is_numeric();
         if at < LETTERS_MAX {
             start = whole;
         }
     }
-    finished(if has_digit { whole } else { start })
+    if has_digit { whole.finish() } else { start.finish() }
 }
 
-/// FNV-1a by character (Fowler, Noll, Vo).
+/// The hash of some bytes, none of which is 0, in blocks of eight: FNV-1a by blocks (Fowler, Noll, Vo). Terms of one block all have
+/// another hash.
+#[derive(Debug, Clone, Copy)]
+struct Hash {
+    hash: u64,
+    block: u64,
+    /// How many bytes are in the block.
+    length: usize,
+}
+
+const BLOCK_BYTES: usize = 8;
+
+impl Default for Hash {
+    fn default() -> Self {
+        Self { hash: SEED, block: 0, length: 0 }
+    }
+}
+
+impl Hash {
+    fn add(&mut self, byte: u8) {
+        if self.length == BLOCK_BYTES {
+            *self = Self { hash: mixed(self.hash, self.block), block: 0, length: 0 };
+        }
+        self.block |= u64::from(byte) << (8 * self.length);
+        self.length += 1;
+    }
+
+    const fn finish(self) -> u64 {
+        finished(mixed(self.hash, self.block))
+    }
+}
+
 const SEED: u64 = 0xcbf2_9ce4_8422_2325;
 
-fn mixed(hash: u64, c: char) -> u64 {
-    (hash ^ u64::from(u32::from(c))).wrapping_mul(0x0000_0100_0000_01b3)
+const fn mixed(hash: u64, block: u64) -> u64 {
+    let hash = (hash ^ block).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hash ^ (hash >> 32)
 }
 
-/// FNV leaves the upper bits of short words alike.
+/// The upper bits of a hash depend on the lower ones, and these on all of the last block.
 const fn finished(hash: u64) -> u64 {
-    let hash = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    hash ^ (hash >> 29)
+    let hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    hash ^ (hash >> 32)
 }
 
 #[cfg(test)]
@@ -133,6 +179,28 @@ mod tests {
         #[test]
         fn they_are_those_of_the_rule(text in "([a-z]{1,9}|[A-Z0-9]{1,7}|[ .,_'\n-]|[öЯя\u{301}·ªΣé]|हि|\u{1f600}){0,20}") {
             prop_assert_eq!(terms(&text), naive(&text));
+        }
+
+        /// Wherever it stands in a text, and by whichever way its hash is made.
+        #[test]
+        fn a_word_of_ascii_has_the_hash_of_its_characters(word in "[a-zA-Z0-9]{1,20}", behind in "[ é]{0,9}") {
+            let lower = word.to_lowercase();
+            let has_digit = lower.bytes().any(|byte| byte.is_ascii_digit());
+            let term: String = lower.chars().take(if has_digit { 20 } else { LETTERS_MAX }).collect();
+            let mut slow = Hash::default();
+            term.bytes().for_each(|byte| slow.add(byte));
+            prop_assert_eq!(terms(&format!("{word} {behind}"))[0], slow.finish());
+            prop_assert_eq!(hash(folded(&word)), slow.finish());
+        }
+
+        #[test]
+        fn different_terms_have_different_hashes(terms in prop::collection::hash_set("[a-c0-1]{1,9}", 0..200)) {
+            let hashes: std::collections::HashSet<u64> = terms.iter().map(|term| {
+                let mut hash = Hash::default();
+                term.bytes().for_each(|byte| hash.add(byte));
+                hash.finish()
+            }).collect();
+            prop_assert_eq!(hashes.len(), terms.len());
         }
 
         #[test]

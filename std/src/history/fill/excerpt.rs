@@ -254,8 +254,11 @@ impl<'t> Said<'t> {
 
 fn is_error(line: &str) -> bool {
     let bytes = line.as_bytes();
-    bytes.iter().enumerate().any(|(at, byte)| {
-        errors_with(byte.to_ascii_lowercase()).iter().any(|word| {
+    let begins = bytes.iter().zip(bytes.iter().skip(1)).enumerate();
+    begins.into_iter().any(|(at, (first, second))| {
+        let words = errors_with(first.to_ascii_lowercase());
+        let second = second.to_ascii_lowercase();
+        words.iter().filter(|word| word.get(1) == Some(&second)).any(|word| {
             let part = bytes.get(at..at.saturating_add(word.len()));
             part.is_some_and(|part| part.eq_ignore_ascii_case(word))
         })
