@@ -1,4 +1,4 @@
-//! What stands in the gaps of a plan, and what writes it.
+//! Gaps of a plan, and their fillers.
 
 use core::fmt;
 use core::time::Duration;
@@ -19,10 +19,10 @@ use epitome_std::wire::Loss;
 use crate::summary::DEADLINE;
 use crate::{Summarizer, SummaryError, SummaryWriter};
 
-/// Writes what stands in a gap of a plan. [`Engine`](crate::Engine) calls it for each gap of a plan that it carries out.
+/// Fills a gap of a plan with a message. [`Engine`](crate::Engine) calls it for each gap of a plan that it carries out.
 #[async_trait]
 pub(crate) trait FillGap: Send + Sync + fmt::Debug {
-    /// Writes what stands in the gap: at most the gap's allowance, as a message of the model.
+    /// Writes the message of the gap, which has at most the gap's allowance.
     async fn fill(&self, cx: GapCx<'_, '_>) -> Result<GapFilling, SessionError>;
 
     /// The price of a filling of `tokens` tokens for groups of `covered` tokens, in thousandths of an input token of the conversation's
@@ -40,7 +40,7 @@ pub(crate) struct GapCx<'a, 'c> {
     pub(crate) messages: &'a [&'a Message],
     /// The name of the strategy, for errors.
     pub(crate) rule: &'a str,
-    /// Exchanges that are in no message of the span and that belong to it: late answers, and what a ledger stands for.
+    /// Exchanges that are in no message of the span and belong to it: late answers, and messages that a ledger stands for.
     pub(crate) late: &'a [Vec<Message>],
 }
 
@@ -51,22 +51,22 @@ impl GapCx<'_, '_> {
     }
 }
 
-/// What stands in the place of groups.
+/// The message that stands in the place of groups.
 #[derive(Clone)]
 pub(crate) struct GapFilling {
-    /// The parts of its message.
+    /// Its parts.
     pub(crate) parts: Vec<Part>,
-    /// The size of its message.
+    /// Its size.
     pub(crate) tokens: Tokens,
-    /// What its writer was not told of the conversation.
+    /// Parts of the conversation that its writer has not seen.
     pub(crate) losses: Vec<Loss>,
 }
 
-/// The text of a filling that has none, in a plan.
+/// The text, in a plan, of a filling without a text.
 const SEALED: &str = "[compaction]";
 
 impl GapFilling {
-    /// The text that a plan sees of it.
+    /// The text of the filling in a plan.
     pub(crate) fn text(&self) -> &str {
         let mut texts = self.parts.iter().rev().filter_map(|part| match part {
             Part::Text(text) => Some(text),
@@ -80,7 +80,7 @@ impl GapFilling {
 /// Fills gaps with texts: the prose of a summarizer, digests and ledgers.
 #[derive(Debug, Clone)]
 pub(crate) struct TextFiller {
-    /// Without a summarizer only digests and ledgers can be had.
+    /// Without a summarizer there are only digests and ledgers.
     pub(crate) summarizer: Option<Arc<dyn Summarizer>>,
     pub(crate) deadline: Duration,
 }

@@ -38,6 +38,7 @@ pub(super) struct Ready {
 
 /// The end of an attempt that has not failed.
 pub(super) enum Attempted {
+    /// There is a record to commit.
     Ready(Ready),
     /// There is nothing to commit.
     Ended(CompactionOutcome),

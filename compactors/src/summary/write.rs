@@ -54,7 +54,7 @@ pub struct SummaryWriter<'a> {
     summarizer: Option<&'a dyn Summarizer>,
     deadline: Duration,
     late: &'a [Vec<Message>],
-    /// What each request to the summarizer has beside its groups.
+    /// The request to the summarizer, without groups.
     pub(super) request: SummaryRequest<'a>,
 }
 
