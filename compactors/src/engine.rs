@@ -15,24 +15,22 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use async_trait::async_trait;
-use epitome_core::{Budget, Draft, Pass, Protection, Strategy};
-use epitome_std::compaction::{CompactionCx, CompactionOutcome, Compactor, Discarded, FellBack};
+use epitome_core::{Budget, Draft, Pass, Protection, Strategy, Unchanged};
+use epitome_std::compaction::{
+    CompactionCx, CompactionOutcome, Compactor, Discarded, FellBack, UnchangedReason,
+};
 use epitome_std::history::{CompactionRecord, Live, Notes, StoreErrorKind};
 use epitome_std::message::Str;
 use epitome_std::session::{SessionError, SessionErrorKind};
 use tracing::debug;
 
-use crate::managed::ServiceWriter;
-use crate::summary::DEADLINE;
-use crate::{EphemeralFirst, Ledger, MadeStrategy, Pipeline, StrategySpec, Summarizer};
+use crate::gap::{FillGap, TextFiller};
+use crate::{EphemeralFirst, Ledger, Pipeline, StrategySpec, Summarizer};
 use again::Again;
-use attempt::{Attempt, Made as Attempted, NotMade, Ready};
+use attempt::{Attempt, Attempted, Ready};
 use written::Written;
 
 pub use background::{Background, BackgroundTask};
-
-pub(crate) use attempt::no_summary;
-pub(crate) use written::StandsIn;
 
 /// What is tried.
 enum Rule {
@@ -51,15 +49,15 @@ impl Rule {
     }
 
     /// The strategy for a history as it is now.
-    fn strategy(&self, live: &[Live]) -> Made<'_> {
+    fn strategy(&self, live: &[Live]) -> Box<dyn Strategy + Send + Sync + '_> {
         match self {
-            Self::Fixed(strategy) => Made::Fixed(&**strategy),
+            Self::Fixed(strategy) => Box::new(&**strategy),
             Self::Spec(spec) => {
                 let mut texts = spec.texts();
                 for (position, live) in (0_u32..).zip(live) {
                     texts.look_through(position, &live.entry.message);
                 }
-                Made::Spec(spec.strategy(texts))
+                Box::new(spec.strategy(texts))
             }
         }
     }
@@ -68,21 +66,6 @@ impl Rule {
         match self {
             Self::Fixed(strategy) => strategy.name(),
             Self::Spec(spec) => spec.strategy(spec.texts()).name(),
-        }
-    }
-}
-
-/// A strategy for one pass.
-enum Made<'a> {
-    Fixed(&'a (dyn Strategy + Send + Sync)),
-    Spec(MadeStrategy),
-}
-
-impl Made<'_> {
-    fn rule(&self) -> &(dyn Strategy + Send + Sync) {
-        match self {
-            Self::Fixed(strategy) => *strategy,
-            Self::Spec(strategy) => strategy,
         }
     }
 }
@@ -128,12 +111,14 @@ pub struct Engine {
     name: Str,
     /// What is tried, in this order.
     rules: Vec<Rule>,
-    summarizer: Option<Arc<dyn Summarizer>>,
-    /// Who leaves what is no text, where somebody does.
-    service: Option<ServiceWriter>,
-    deadline: Duration,
+    texts: TextFiller,
+    /// The filler of gaps in the place of `texts`, if there is one.
+    filler: Option<Arc<dyn FillGap>>,
     notes: Notes,
 }
+
+/// A strategy has found nothing to take.
+const NOTHING: UnchangedReason = UnchangedReason::Plan(Unchanged::NothingToDrop);
 
 /// How often it begins anew because somebody else has changed the session.
 const CONFLICTS_MAX: usize = 3;
@@ -144,9 +129,8 @@ impl Engine {
         Self {
             name: Str::from(strategy.name()),
             rules: Vec::from([Rule::Fixed(Box::new(strategy))]),
-            summarizer: None,
-            service: None,
-            deadline: DEADLINE,
+            texts: TextFiller::default(),
+            filler: None,
             notes: Notes::default(),
         }
     }
@@ -172,36 +156,18 @@ impl Engine {
     /// The same with whoever writes the summaries that the strategy asks for.
     #[must_use]
     pub fn with_summarizer(mut self, summarizer: Arc<dyn Summarizer>) -> Self {
-        self.summarizer = Some(summarizer);
+        self.texts.summarizer = Some(summarizer);
         self
     }
 
-    /// The same with a service that compacts, and leaves what is no text. The summarizer writes what stands beside that.
-    pub(crate) fn with_service(mut self, service: ServiceWriter) -> Self {
-        self.service = Some(service);
+    /// The same with another filler of the gaps that its strategy leaves.
+    pub(crate) fn with_filler(mut self, filler: Arc<dyn FillGap>) -> Self {
+        self.filler = Some(filler);
         self
     }
 
-    /// Has it follow another strategy, with the same fallbacks.
-    pub(crate) fn follow(&mut self, strategy: impl Strategy + Send + Sync + 'static) {
-        if let Some(first) = self.rules.first_mut() {
-            *first = Rule::Fixed(Box::new(strategy));
-        }
-    }
-
-    /// Gives it somebody who writes texts.
-    pub(crate) fn set_summarizer(&mut self, summarizer: Arc<dyn Summarizer>) {
-        self.summarizer = Some(summarizer);
-    }
-
-    /// Whom it asks, if it asks a service.
-    pub(crate) const fn service(&self) -> Option<&ServiceWriter> {
-        self.service.as_ref()
-    }
-
-    /// The same, to be changed.
-    pub(crate) const fn service_mut(&mut self) -> Option<&mut ServiceWriter> {
-        self.service.as_mut()
+    fn filler(&self) -> &dyn FillGap {
+        self.filler.as_deref().unwrap_or(&self.texts)
     }
 
     /// The same with a strategy that is tried when those before it have failed.
@@ -215,7 +181,7 @@ impl Engine {
     /// brings nothing; as far as the summarizer has told of it, the session's ledger counts it as spent.
     #[must_use]
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = deadline;
+        self.texts.deadline = deadline;
         self
     }
 
@@ -226,36 +192,36 @@ impl Engine {
         self
     }
 
-    /// The strategy that the caller names for this pass. What a service leaves is for the engine's own.
+    /// The strategy that the caller names for this pass. Another filler is for the gaps of the engine's own strategy.
     fn rule_of(&self, cx: &CompactionCx<'_>) -> Option<Rule> {
-        let own = cx.options().own::<StrategySpec>().filter(|_| self.service.is_none())?;
+        let own = cx.options().own::<StrategySpec>().filter(|_| self.filler.is_none())?;
         Some(Rule::of(own.clone()))
     }
 
     /// The record of the first rule that leads to a request that fits; if none does, of the first that leads to any.
-    async fn ready(&self, cx: &mut CompactionCx<'_>, written: &mut Written) -> Attempted {
+    async fn ready(&self, cx: &CompactionCx<'_>, written: &mut Written) -> Result<Attempted, SessionError> {
         let (budget, pass) = (*cx.budget(), cx.pass());
         let mut too_large = None::<Ready>;
         let mut failed = None::<(&str, SessionError)>;
         let own = self.rule_of(cx);
         let rules = own.iter().chain(self.rules.iter().skip(usize::from(own.is_some())));
         for rule in rules {
-            let made = rule.strategy(cx.history().live());
-            let attempt = Attempt::new(self, cx);
-            let recorded = Recorded(made.rule());
+            let strategy = rule.strategy(cx.live());
+            let attempt = Attempt { engine: self, cx };
+            let recorded = Recorded(&*strategy);
             // Who stands in leaves what there should be a summary of.
-            let made: &(dyn Strategy + Send + Sync) = match failed.is_some() && !made.rule().replaces() {
+            let strategy: &(dyn Strategy + Send + Sync) = match failed.is_some() && !strategy.replaces() {
                 true => &recorded,
-                false => made.rule(),
+                false => &*strategy,
             };
-            match attempt.make(made, written).await {
-                Ok(Ok(ready)) if ready.record.tokens_after <= budget.limit() => {
+            match attempt.make(strategy, written).await {
+                Ok(Attempted::Ready(ready)) if ready.record.tokens_after <= budget.limit() => {
                     if let Some((failed, error)) = &failed {
                         written.fell_back = Some(FellBack::new(*failed, error.kind(), rule.name()));
                     }
-                    return Ok(Ok(ready));
+                    return Ok(Attempted::Ready(ready));
                 }
-                Ok(Ok(ready)) => {
+                Ok(Attempted::Ready(ready)) => {
                     debug!(
                         rule = rule.name(),
                         tokens = ready.record.tokens_after,
@@ -264,10 +230,10 @@ impl Engine {
                     too_large = too_large.or(Some(ready));
                 }
                 // It has nothing to take; another one may have.
-                Ok(Err(NotMade::Nothing)) => {}
+                Ok(Attempted::Ended(CompactionOutcome::Unchanged(NOTHING))) => {}
                 // What has failed is told, so that it is not tried before each request.
-                Ok(Err(NotMade::DoesNotPay(_))) if failed.is_some() => {}
-                Ok(Err(why)) => return Ok(Err(why)),
+                Ok(Attempted::Ended(CompactionOutcome::DoesNotPay(_))) if failed.is_some() => {}
+                Ok(ended) => return Ok(ended),
                 Err(error) => {
                     debug!(rule = rule.name(), kind = ?error.kind(), "a rule has failed");
                     failed = failed.or(Some((rule.name(), error)));
@@ -276,9 +242,9 @@ impl Engine {
         }
         match (too_large, failed) {
             (Some(ready), _) if pass == Pass::Overflow => Err(does_not_fit(&ready.record, &budget)),
-            (Some(ready), _) => Ok(Ok(ready)),
+            (Some(ready), _) => Ok(Attempted::Ready(ready)),
             (None, Some((_, error))) => Err(error),
-            (None, None) => Ok(Err(NotMade::Nothing)),
+            (None, None) => Ok(Attempted::Ended(CompactionOutcome::Unchanged(NOTHING))),
         }
     }
 }
@@ -337,7 +303,7 @@ impl Compactor for Engine {
     }
 
     async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
-        let mut written = Written::telling(cx.costs().clone());
+        let mut written = Written::default();
         self.compact_from(cx, None, &mut written).await
     }
 }
@@ -355,7 +321,7 @@ impl Engine {
         loop {
             let rebased = match again.take() {
                 Some(again) => {
-                    let rebased = Attempt::new(self, cx).rebase(&again, written).await;
+                    let rebased = Attempt { engine: self, cx }.rebase(&again, written).await;
                     if early && rebased.is_none() {
                         let holds = again.on(cx.history()).is_some();
                         cx.discard(if holds { Discarded::NothingToGain } else { Discarded::PrefixEdited });
@@ -367,8 +333,8 @@ impl Engine {
             let Ready { record, verdicts, payback } = match rebased {
                 Some(ready) => ready,
                 None => match self.ready(cx, written).await? {
-                    Ok(ready) => ready,
-                    Err(why) => return Ok(why.into()),
+                    Attempted::Ready(ready) => ready,
+                    Attempted::Ended(outcome) => return Ok(outcome),
                 },
             };
             let (record, reloaded_tokens) = reloaded(cx, record).await?;
@@ -395,8 +361,7 @@ impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine")
             .field("rules", &self.rules.iter().map(|rule| rule.name()).collect::<Vec<_>>())
-            .field("summarizer", &self.summarizer)
-            .field("service", &self.service)
+            .field("filler", &self.filler())
             .finish_non_exhaustive()
     }
 }

@@ -37,6 +37,8 @@ mod context_window;
 #[cfg(feature = "std")]
 mod engine;
 mod ephemeral_first;
+#[cfg(feature = "std")]
+mod gap;
 mod ledger;
 #[cfg(feature = "std")]
 pub mod managed;

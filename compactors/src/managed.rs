@@ -25,20 +25,20 @@ use std::vec::Vec;
 use async_trait::async_trait;
 use epitome_core::{Draft, Protection, Strategy, Tokens};
 use epitome_std::compaction::{
-    CompactionCx, CompactionOutcome, Compactor, EarlyCompactor, FellBack, KeptCompactor, KeptSession,
+    Began, Begun, CompactionCx, CompactionOutcome, Compactor, FellBack, KeptSession, UnchangedReason,
 };
 use epitome_std::message::{Message, Str};
 use epitome_std::session::{SessionError, Tool};
 use tracing::debug;
 
+use crate::gap::TextFiller;
 use crate::summarization::Demands;
 use crate::{Background, BackgroundTask, Engine, Summarization, Summarizer};
+use writer::ServiceWriter;
 
 pub use error::{ServiceError, ServiceErrorKind};
 pub use server::ServerCompaction;
 pub use service::{Artefact, Capabilities, CompactionService, Cut, Position, ServiceRequest};
-
-pub(crate) use writer::ServiceWriter;
 
 /// Compacts with a [`CompactionService`].
 ///
@@ -51,7 +51,7 @@ pub(crate) use writer::ServiceWriter;
 /// [`ServiceError`]. What was paid is told to the session all the same.
 ///
 /// *If the service keeps the session* (OpenAI's `previous_response_id`), and its [`Capabilities`] say that it can, it compacts
-/// what it keeps: the run begins a new session of the service with what is left. See [`Compactor::as_kept`].
+/// what it keeps: the run begins a new session of the service with what is left. See [`Compactor::compact_kept`].
 ///
 /// *If the provider changes*: the text beside what the service left is what others read. A service that writes none needs
 /// [`Managed::with_portable_text`] for that.
@@ -107,13 +107,13 @@ pub(crate) use writer::ServiceWriter;
 /// ```
 pub struct Managed {
     name: Str,
-    /// Plans, asks and commits; none where the endpoint compacts nothing.
-    engine: Option<Background>,
-    /// Whether it asks before it is due.
-    ahead: bool,
+    /// Asks the service; none where the endpoint compacts nothing.
+    writer: Option<Arc<ServiceWriter>>,
     rule: ManagedSpan,
-    /// Whether the service compacts what it keeps itself.
-    keeps: bool,
+    /// The executor of requests that are made before they are due, if any are.
+    spawn: Option<Arc<dyn Fn(BackgroundTask) + Send + Sync>>,
+    /// Plans, has the writer ask, and commits.
+    engine: Option<Background>,
     fallback: Option<Arc<dyn Compactor>>,
 }
 
@@ -136,16 +136,15 @@ impl Managed {
             }));
         let writer = ServiceWriter {
             service,
-            position: able.position,
+            able,
             deadline: writer::DEADLINE,
             instructions: Vec::new(),
             tools: Vec::new(),
             model: Str::default(),
-            portable: false,
+            text: None,
         };
-        // It spawns nothing until it is told where.
-        let engine = Some(Background::new(Engine::new(rule).with_service(writer), drop).at_once());
-        Ok(Self { name, engine, ahead: false, rule, keeps: able.kept_sessions, fallback: None })
+        let writer = Some(Arc::new(writer));
+        Ok(Self { name, writer, rule, spawn: None, engine: None, fallback: None }.built())
     }
 
     /// A compactor that asks `service`, and lets `fallback` compact where it cannot: where its endpoint compacts nothing, and
@@ -158,7 +157,7 @@ impl Managed {
             Ok(managed) => Self { fallback, ..managed },
             Err(_) => {
                 let rule = ManagedSpan(Summarization::new());
-                Self { name, engine: None, ahead: false, rule, keeps: false, fallback }
+                Self { name, writer: None, rule, spawn: None, engine: None, fallback }
             }
         }
     }
@@ -167,8 +166,7 @@ impl Managed {
     #[must_use]
     pub fn preserve_recent(mut self, turns: u32) -> Self {
         self.rule = ManagedSpan(self.rule.0.preserve_recent(turns));
-        let rule = self.rule;
-        self.changing(|engine| engine.follow(rule))
+        self.built()
     }
 
     /// Asks before it is due, while the conversation goes on: at a line below the trigger
@@ -187,16 +185,16 @@ impl Managed {
     /// ```
     #[must_use]
     pub fn in_background(mut self, spawn: impl Fn(BackgroundTask) + Send + Sync + 'static) -> Self {
-        self.engine = self.engine.map(|engine| engine.spawning(spawn));
-        self.ahead = true;
-        self
+        self.spawn = Some(Arc::new(spawn));
+        self.built()
     }
 
     /// Has a text written beside what the service leaves: what other providers read in its place. It costs a call of the
     /// summarizer for each pass, and the pass fails if there is no text.
     #[must_use]
     pub fn with_portable_text(self, summarizer: Arc<dyn Summarizer>) -> Self {
-        self.changing(|engine| engine.set_summarizer(summarizer)).asking(|writer| writer.portable = true)
+        let text = TextFiller { summarizer: Some(summarizer), ..TextFiller::default() };
+        self.asking(|writer| writer.text = Some(text))
     }
 
     /// How long it waits for the service, tries and pauses included: 120 seconds by default.
@@ -218,15 +216,17 @@ impl Managed {
         self.asking(|writer| (writer.instructions, writer.tools, writer.model) = (instructions, tools, model))
     }
 
-    fn asking(self, change: impl FnOnce(&mut ServiceWriter)) -> Self {
-        self.changing(|engine| {
-            engine.service_mut().map(change);
-        })
+    fn asking(mut self, change: impl FnOnce(&mut ServiceWriter)) -> Self {
+        self.writer.as_mut().map(Arc::make_mut).map(change);
+        self.built()
     }
 
-    fn changing(mut self, change: impl FnOnce(&mut Engine)) -> Self {
-        // Nothing is under way before it compacts, so that nobody else has it.
-        self.engine.as_mut().and_then(Background::engine_mut).map(change);
+    fn built(mut self) -> Self {
+        let Some(writer) = &self.writer else { return self };
+        let engine = Engine::new(self.rule).with_filler(Arc::<ServiceWriter>::clone(writer));
+        // Without an executor it begins nothing early.
+        let spawn = self.spawn.clone().unwrap_or_else(|| Arc::new(drop));
+        self.engine = Some(Background::new(engine, move |task| spawn(task)).at_once());
         self
     }
 }
@@ -260,25 +260,31 @@ impl Compactor for Managed {
                 outcome
             }
             (None, Some(error)) => Err(error),
-            (None, None) => Ok(CompactionOutcome::Unchanged("there is nobody to compact".into())),
+            (None, None) => Ok(CompactionOutcome::Unchanged(UnchangedReason::NoCompactor)),
         }
     }
 
-    fn as_early(&self) -> Option<&dyn EarlyCompactor> {
-        self.engine.as_ref().filter(|_| self.ahead)?.as_early()
+    fn begins_early(&self) -> bool {
+        self.engine.is_some() && self.spawn.is_some()
     }
 
-    fn as_kept(&self) -> Option<&dyn KeptCompactor> {
-        if self.keeps { Some(self) } else { None }
+    fn begin(&self, cx: &mut CompactionCx<'_>) -> Began {
+        let engine = self.engine.as_ref().filter(|_| self.begins_early());
+        engine.map_or(Began::Nothing, |engine| engine.begin(cx))
     }
-}
 
-/// What the service keeps nobody else can compact: the fallback is not asked.
-#[async_trait]
-impl KeptCompactor for Managed {
+    fn has_come(&self, begun: &Begun) -> bool {
+        self.engine.as_ref().is_some_and(|engine| engine.has_come(begun))
+    }
+
+    fn compacts_kept(&self) -> bool {
+        self.writer.as_ref().is_some_and(|writer| writer.able.kept_sessions)
+    }
+
+    /// What the service keeps nobody else can compact: the fallback is not asked.
     async fn compact_kept(&self, session: &KeptSession<'_>) -> Result<Vec<Message>, SessionError> {
-        match self.engine.as_ref().and_then(|engine| engine.engine().service()) {
-            Some(service) => Ok(Vec::from([service.write_kept(session).await?])),
+        match &self.writer {
+            Some(writer) => Ok(Vec::from([writer.write_kept(session).await?])),
             None => Ok(Vec::new()),
         }
     }

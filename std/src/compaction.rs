@@ -15,12 +15,14 @@ mod payback;
 mod tool;
 
 pub use auto::{AutoCompaction, Compaction, CompactionOptions, Condition, RunPoints};
-pub use compactor::{CompactionCx, CompactionOutcome, CompactionResult, Compactor, FellBack};
+pub use compactor::{
+    CompactionCx, CompactionOutcome, CompactionResult, Compactor, FellBack, UnchangedReason,
+};
 pub use costs::Costs;
-pub use early::{Began, Begun, Discarded, EarlyCompactor};
+pub use early::{Began, Begun, Discarded};
 pub(crate) use groups::DropGroups;
 pub use hook::{BeforeCompaction, CompactionHook};
-pub use kept::{KeptCompactor, KeptSession};
+pub use kept::KeptSession;
 pub use live_request::LiveRequest;
 pub use messages::{Held, MessagesCompactor};
 pub use payback::{Payback, PaybackRule};

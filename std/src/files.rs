@@ -24,9 +24,13 @@ pub(crate) fn file_stem(id: &str) -> String {
     }
     let plain = id.chars().filter(|char| char.is_ascii_alphanumeric()).take(SLUG_CHARS_MAX);
     let slug: String = plain.map(|char| char.to_ascii_lowercase()).collect();
-    let digest: [u8; 32] = Sha256::digest(id.as_bytes()).into();
-    let digest: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("~{slug}-{digest}")
+    let digest = hex(&Sha256::digest(id.as_bytes()));
+    format!("~{slug}-{}", digest.get(..32).unwrap_or_default())
+}
+
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn is_plain(id: &str) -> bool {

@@ -14,6 +14,7 @@ mod ext;
 mod fill;
 mod jsonl;
 mod kernel;
+mod line;
 mod live;
 mod memory;
 mod open;
@@ -53,7 +54,7 @@ pub use kernel::Store;
 pub use live::History;
 pub(crate) use live::{Beside, Exchange, exchange};
 pub use memory::MemoryStore;
-pub(crate) use memory::{Snapshot, Step, StepKind};
+pub(crate) use memory::{Snapshot, Step};
 pub use open::open_store;
 #[cfg(feature = "encryption")]
 pub use open::open_store_with_key;

@@ -20,7 +20,9 @@ use epitome::core::{
     Budget, ClassEstimator, IndexBuf, Ledger, ModelKey, OpenCallTree, Outcome, Pacing, Planner, Span, Stamp,
     Strategy, Tokens, Trigger, TriggerView,
 };
-use epitome::std::compaction::{AutoCompaction, CompactionCx, CompactionOutcome, Compactor, RunPoints};
+use epitome::std::compaction::{
+    AutoCompaction, CompactionCx, CompactionOutcome, Compactor, RunPoints, UnchangedReason,
+};
 use epitome::std::history::{AppendToken, History, HistoryStore, MemoryStore, Notes, SessionId};
 use epitome::std::message::Message;
 use epitome::std::provider::{HistoryProvider, Providers};
@@ -163,7 +165,9 @@ impl Compactor for Oldest {
             SessionError::new(SessionErrorKind::Infeasible, "truncate").with_source(error)
         })?;
         let record = match planned {
-            Outcome::Unchanged(reason) => return Ok(CompactionOutcome::Unchanged(reason.as_str().into())),
+            Outcome::Unchanged(reason) => {
+                return Ok(CompactionOutcome::Unchanged(UnchangedReason::Plan(reason)));
+            }
             Outcome::Planned(plan) => {
                 let filled =
                     history.fill(plan, &Notes::default(), |ready| history.record(&ready, strategy.name()));

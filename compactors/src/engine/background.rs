@@ -9,9 +9,7 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use async_trait::async_trait;
-use epitome_std::compaction::{
-    Began, Begun, CompactionCx, CompactionOutcome, Compactor, Discarded, EarlyCompactor,
-};
+use epitome_std::compaction::{Began, Begun, CompactionCx, CompactionOutcome, Compactor, Discarded};
 use epitome_std::history::History;
 use epitome_std::session::SessionError;
 use futures::FutureExt as _;
@@ -20,7 +18,7 @@ use tracing::debug;
 
 use super::Engine;
 use super::again::Again;
-use super::attempt::Ready;
+use super::attempt::{Attempted, Ready};
 use super::region::Region;
 use super::written::{Known, Written};
 use crate::StrategySpec;
@@ -52,7 +50,7 @@ pub type BackgroundTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 ///
 /// use epitome_compactors::{Background, DigestSummarizer, Engine, Summarization};
 /// use epitome_core::{ClassEstimator, Budget, Pass};
-/// use epitome_std::compaction::{AutoCompaction, Began, Begun, CompactionCx, CompactionOutcome, Compactor, EarlyCompactor};
+/// use epitome_std::compaction::{AutoCompaction, Began, Begun, CompactionCx, CompactionOutcome, Compactor};
 /// use epitome_std::history::{AppendToken, History, MemoryStore, SessionId};
 /// use epitome_std::message::Message;
 ///
@@ -103,20 +101,6 @@ impl Background {
         self
     }
 
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
-    /// The engine, to be changed; none where something is under way.
-    pub(crate) fn engine_mut(&mut self) -> Option<&mut Engine> {
-        Arc::get_mut(&mut self.engine)
-    }
-
-    /// The same with another executor.
-    pub(crate) fn spawning(self, spawn: impl Fn(BackgroundTask) + Send + Sync + 'static) -> Self {
-        Self { spawn: Arc::new(spawn), ..self }
-    }
-
     /// What was begun, if it is this one's and for this model.
     fn own<'c>(&self, cx: &'c mut CompactionCx<'_>) -> Result<&'c Work, Discarded> {
         let (model, own) = (cx.model_key(), cx.options().own::<StrategySpec>().cloned());
@@ -136,19 +120,20 @@ impl Background {
         let mut snapshot = cx.history().snapshot();
         let (engine, revision) = (Arc::clone(&self.engine), snapshot.revision());
         let making = async move {
-            let mut written = Written::telling(costs);
-            let mut cx = CompactionCx::new(&mut snapshot, budget, pass)
+            let mut written = Written::default();
+            let cx = CompactionCx::new(&mut snapshot, budget, pass)
                 .with_options(options)
+                .with_costs(costs)
                 .with_model(model)
                 .with_request(request)
                 .with_payback(payback);
-            match engine.ready(&mut cx, &mut written).await {
-                Ok(Ok(Ready { verdicts: again, .. })) => Done::Planned {
+            match engine.ready(&cx, &mut written).await {
+                Ok(Attempted::Ready(Ready { verdicts: again, .. })) => Done::Planned {
                     region: Region::of(&again, snapshot.live()),
                     again,
                     summaries: written.into_summaries(),
                 },
-                Ok(Err(_)) => Done::Unchanged,
+                Ok(Attempted::Ended(_)) => Done::Unchanged,
                 Err(error) => {
                     debug!(kind = ?error.kind(), "what was begun early has failed");
                     Done::Failed
@@ -179,7 +164,36 @@ impl Background {
     }
 }
 
-impl EarlyCompactor for Background {
+#[async_trait]
+impl Compactor for Background {
+    fn name(&self) -> &str {
+        self.engine.name()
+    }
+
+    async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
+        if !cx.begun().is_some_and(|begun| begun.is_under_way()) {
+            return self.engine.compact(cx).await;
+        }
+        match self.ready(cx).await {
+            Ok(Some((again, summaries))) => {
+                let mut written = Written::knowing(summaries);
+                let outcome = self.engine.compact_from(cx, Some(again), &mut written).await?;
+                // What is committed is over; what was changed in the last moment was discarded.
+                cx.begun().into_iter().for_each(|begun| begun.give_up());
+                Ok(outcome)
+            }
+            Ok(None) => Ok(CompactionOutcome::UnderWay),
+            Err(why) => {
+                cx.discard(why);
+                self.engine.compact(cx).await
+            }
+        }
+    }
+
+    fn begins_early(&self) -> bool {
+        true
+    }
+
     fn begin(&self, cx: &mut CompactionCx<'_>) -> Began {
         let Some(begun) = cx.begun() else { return Began::Nothing };
         if begun.is_under_way() {
@@ -207,37 +221,6 @@ impl EarlyCompactor for Background {
         let own = begun.work::<Work>().filter(|work| Arc::ptr_eq(&work.engine, &self.engine));
         let done = own.and_then(|work| work.done.peek());
         self.at_once && done.is_some_and(|done| matches!(**done, Done::Planned { .. }))
-    }
-}
-
-#[async_trait]
-impl Compactor for Background {
-    fn name(&self) -> &str {
-        self.engine.name()
-    }
-
-    async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
-        if !cx.begun().is_some_and(|begun| begun.is_under_way()) {
-            return self.engine.compact(cx).await;
-        }
-        match self.ready(cx).await {
-            Ok(Some((again, summaries))) => {
-                let mut written = Written::telling(cx.costs().clone()).knowing(summaries);
-                let outcome = self.engine.compact_from(cx, Some(again), &mut written).await?;
-                // What is committed is over; what was changed in the last moment was discarded.
-                cx.begun().into_iter().for_each(|begun| begun.give_up());
-                Ok(outcome)
-            }
-            Ok(None) => Ok(CompactionOutcome::UnderWay),
-            Err(why) => {
-                cx.discard(why);
-                self.engine.compact(cx).await
-            }
-        }
-    }
-
-    fn as_early(&self) -> Option<&dyn EarlyCompactor> {
-        Some(self)
     }
 }
 

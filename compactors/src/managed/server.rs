@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use std::boxed::Box;
 
 use epitome_core::{Draft, Group, GroupKind, Protection, Strategy};
-use epitome_std::compaction::{CompactionCx, CompactionOutcome, Compactor};
+use epitome_std::compaction::{CompactionCx, CompactionOutcome, Compactor, UnchangedReason};
 use epitome_std::history::History;
 use epitome_std::message::{Part, Str};
 use epitome_std::session::SessionError;
@@ -84,7 +84,7 @@ impl Compactor for ServerCompaction {
     async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
         match self.latest(cx.history()) {
             Some(leader) => Engine::new(Before { leader, users_stay: self.users_stay }).compact(cx).await,
-            None => Ok(CompactionOutcome::Unchanged("the server has compacted nothing".into())),
+            None => Ok(CompactionOutcome::Unchanged(UnchangedReason::NothingByServer)),
         }
     }
 }

@@ -3,40 +3,43 @@
 use core::panic::AssertUnwindSafe;
 use core::pin::pin;
 use core::time::Duration;
-use std::borrow::{Cow, ToOwned as _};
+use std::borrow::Cow;
+use std::boxed::Box;
 use std::format;
-use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
+use async_trait::async_trait;
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
-use epitome_core::{SummaryGap, Tokens, measure_message};
-use epitome_std::compaction::{Costs, KeptSession, LiveRequest};
-use epitome_std::history::History;
+use epitome_core::{Tokens, measure_message};
+use epitome_std::compaction::{Costs, KeptSession};
 use epitome_std::message::{Message, Part, Str};
+use epitome_std::models::Prices;
 use epitome_std::session::{SessionError, Tool};
 use futures::FutureExt as _;
 use futures::future::{Either, select};
 use futures_timer::Delay;
 use tracing::debug;
 
-use super::{Artefact, CompactionService, Position, ServiceError, ServiceErrorKind, ServiceRequest};
-use crate::engine::{StandsIn, no_summary};
-use crate::{SummaryError, SummaryWriter};
+use super::{
+    Artefact, Capabilities, CompactionService, Position, ServiceError, ServiceErrorKind, ServiceRequest,
+};
+use crate::SummaryError;
+use crate::gap::{FillGap, GapCx, GapFilling, TextFiller};
 
 /// Asks a service, as often as that is safe, and looks at what comes back.
-#[derive(Debug)]
-pub(crate) struct ServiceWriter {
+#[derive(Debug, Clone)]
+pub(super) struct ServiceWriter {
     pub(super) service: Arc<dyn CompactionService>,
-    pub(super) position: Position,
+    pub(super) able: Capabilities,
     pub(super) deadline: Duration,
     /// What the conversation has beside its messages, where no request tells it.
     pub(super) instructions: Vec<Message>,
     pub(super) tools: Vec<Tool>,
     pub(super) model: Str,
-    /// Whether a summarizer writes the text that others can read.
-    pub(super) portable: bool,
+    /// Writes the text that others can read, if it is wanted.
+    pub(super) text: Option<TextFiller>,
 }
 
 /// How long a service is waited for in all, tries and pauses included: it reads a whole window and writes thousands of tokens.
@@ -52,75 +55,57 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// What the text beside an artefact may have, as a summary.
 const TEXT_TOKENS_MAX: Tokens = Tokens(4_000);
 
-/// What stands in a plan for what has no text.
-const SEALED: &str = "[compaction]";
-
-impl ServiceWriter {
-    /// Has the service compact what a gap is to stand for.
-    pub(crate) async fn write(
-        &self,
-        gap: &SummaryGap<'_>,
-        (history, model): (&History, &str),
-        summaries: &SummaryWriter<'_>,
-        costs: &Costs,
-    ) -> Result<StandsIn, SessionError> {
+#[async_trait]
+impl FillGap for ServiceWriter {
+    /// Has the service compact what the gap is to stand for.
+    async fn fill(&self, cx: GapCx<'_, '_>) -> Result<GapFilling, SessionError> {
         // First, so that what is expensive is not lost by it.
-        let text = match self.portable {
-            true => self.text(gap, history, summaries).await?,
-            false => String::new(),
+        let text = match &self.text {
+            Some(filler) => {
+                let mut cx = cx;
+                cx.gap.allowance = cx.gap.allowance.min(TEXT_TOKENS_MAX);
+                Some(filler.write(&cx).await?.0)
+            }
+            None => None,
         };
-        let model = if model.is_empty() { &*self.model } else { model };
+        let (compaction, own) = (cx.compaction, &self.model);
+        let model = Some(compaction.model()).filter(|model| !model.is_empty()).unwrap_or(own);
         let mut artefact = {
-            let mut input = self.input(gap, (history, model), summaries.live());
-            input.tell(summaries.late(), model);
+            let mut input = self.input(&cx, model);
+            input.tell(cx.late, model);
             let messages: Vec<&Message> = input.messages.iter().map(|message| &**message).collect();
-            let tools = summaries.live().map_or(&*self.tools, |live| &live.tools);
+            let tools = compaction.request().map_or(&*self.tools, |live| &live.tools);
             let request = ServiceRequest::new(&messages)
                 .with_instructions(&input.instructions)
                 .replacing_from(input.replaced_from)
                 .with_tools(tools)
                 .with_model(model);
-            self.ask(Question::Messages(request), costs).await?
+            self.ask(Question::Messages(request), compaction.costs()).await?
         };
         if artefact.part.model.is_empty() {
-            artefact.part.model = model.into();
+            artefact.part.model = model.clone();
         }
-        if artefact.part.text.is_empty() {
+        if let Some(text) = text.filter(|_| artefact.part.text.is_empty()) {
             artefact.part.text = text.into();
         }
-        let text = Some(artefact.part.text.as_str()).filter(|text| !text.trim().is_empty());
-        let text = text.unwrap_or(SEALED).to_owned();
         let losses = core::mem::take(&mut artefact.losses);
         let message = artefact.into_message();
-        let tokens = measure_message(&message, history.counter()).tokens;
-        if tokens > gap.allowance {
-            let error = SummaryError::TooLarge { tokens, allowance: gap.allowance };
-            return Err(no_summary("managed", error));
+        let tokens = measure_message(&message, compaction.as_history().counter()).tokens;
+        if tokens > cx.gap.allowance {
+            return Err(cx.no_summary(SummaryError::TooLarge { tokens, allowance: cx.gap.allowance }));
         }
-        Ok(StandsIn { text, parts: Some(message.into_parts()), tokens, losses })
+        Ok(GapFilling { parts: message.into_parts(), tokens, losses })
     }
 
-    /// The text that others can read.
-    async fn text(
-        &self,
-        gap: &SummaryGap<'_>,
-        history: &History,
-        summaries: &SummaryWriter<'_>,
-    ) -> Result<String, SessionError> {
-        let messages: Vec<&Message> = history.live().iter().map(|live| &live.entry.message).collect();
-        let mut gap = *gap;
-        gap.allowance = gap.allowance.min(TEXT_TOKENS_MAX);
-        let written = summaries.write(&gap, &messages).await;
-        written.map(|(text, _)| text).map_err(|error| no_summary("managed", error))
+    fn price(&self, prices: &Prices, covered: u64, tokens: u64, _: Option<u64>) -> u64 {
+        prices.summary(covered, tokens)
     }
+}
 
+impl ServiceWriter {
     /// What would be sent up to the end of a gap.
-    fn input<'a>(
-        &self,
-        gap: &SummaryGap<'_>,
-        (history, model): (&'a History, &str),
-        live: Option<&LiveRequest>,
-    ) -> Input<'a> {
+    fn input<'a>(&self, cx: &GapCx<'a, '_>, model: &str) -> Input<'a> {
+        let (gap, history, live) = (cx.gap, cx.compaction.as_history(), cx.compaction.request());
         let index = history.index();
         let last = gap.groups().last().map_or(gap.first.leader(), |group| group.leader());
         let mut groups = Vec::new();
@@ -143,7 +128,7 @@ impl ServiceWriter {
                 continue;
             }
             if group.leader() < gap.first.leader() {
-                if self.position == Position::First {
+                if self.able.position == Position::First {
                     continue;
                 }
                 input.replaced_from = input.messages.len().saturating_add(1);

@@ -115,8 +115,8 @@ impl SummaryWriter<'_> {
         let earlier: Vec<String> = summaries(messages).collect();
         let earlier = earlier.join("\n\n");
         let previous = Some(earlier.as_str()).filter(|prose| !prose.is_empty());
-        let request = SummaryRequest::new(&groups, room, self.counter()).with_previous(previous);
-        let answer = self.ask(&self.asked_as_here(request)).await?;
+        let request = SummaryRequest { previous, groups: &groups, allowance: room, ..self.request };
+        let answer = self.ask(&request).await?;
         checked(&answer).map(String::from)
     }
 }

@@ -80,7 +80,7 @@ pub struct SummaryRequest<'a> {
     pub model: &'a str,
     /// The request that would be sent next, if the summary is for one: what its messages begin with stands in a prompt cache.
     pub live: Option<&'a LiveRequest>,
-    costs: Option<&'a Costs>,
+    pub(super) costs: Option<&'a Costs>,
 }
 
 impl<'a> SummaryRequest<'a> {

@@ -53,12 +53,9 @@ use super::{Summarizer, SummaryError, SummaryRequest, checked};
 pub struct SummaryWriter<'a> {
     summarizer: Option<&'a dyn Summarizer>,
     deadline: Duration,
-    counter: &'a (dyn TokenCounter + Send + Sync),
-    live: Option<&'a LiveRequest>,
-    model: &'a str,
     late: &'a [Vec<Message>],
-    focus: Option<&'a str>,
-    costs: Option<&'a Costs>,
+    /// The request to the summarizer, without groups.
+    pub(super) request: SummaryRequest<'a>,
 }
 
 /// How long a summary is waited for: for several long answers of a slow model.
@@ -77,16 +74,8 @@ impl<'a> SummaryWriter<'a> {
     /// For plans whose index was filled by this counter. Without a summarizer only digests are written.
     #[must_use]
     pub const fn new(counter: &'a (dyn TokenCounter + Send + Sync)) -> Self {
-        Self {
-            summarizer: None,
-            deadline: DEADLINE,
-            counter,
-            live: None,
-            model: "",
-            late: &[],
-            focus: None,
-            costs: None,
-        }
+        let request = SummaryRequest::new(&[], Tokens::ZERO, counter);
+        Self { summarizer: None, deadline: DEADLINE, late: &[], request }
     }
 
     /// The same with whoever writes what is no digest, if somebody does.
@@ -106,21 +95,21 @@ impl<'a> SummaryWriter<'a> {
     /// The same of a conversation with this model.
     #[must_use]
     pub const fn with_model(mut self, model: &'a str) -> Self {
-        self.model = model;
+        self.request.model = model;
         self
     }
 
     /// The same, for the request that would be sent next.
     #[must_use]
     pub const fn with_live(mut self, live: Option<&'a LiveRequest>) -> Self {
-        self.live = live;
+        self.request.live = live;
         self
     }
 
     /// The same with the subject that summaries should attend to most, in the caller's words.
     #[must_use]
     pub const fn with_focus(mut self, focus: Option<&'a str>) -> Self {
-        self.focus = focus;
+        self.request.focus = focus;
         self
     }
 
@@ -132,37 +121,17 @@ impl<'a> SummaryWriter<'a> {
         self
     }
 
-    pub(crate) const fn live(&self) -> Option<&'a LiveRequest> {
-        self.live
-    }
-
-    pub(crate) const fn late(&self) -> &'a [Vec<Message>] {
-        self.late
-    }
-
     pub(crate) const fn with_costs(mut self, costs: &'a Costs) -> Self {
-        self.costs = Some(costs);
+        self.request = self.request.with_costs(costs);
         self
     }
 
     pub(super) const fn counter(&self) -> &'a (dyn TokenCounter + Send + Sync) {
-        self.counter
+        self.request.counter
     }
 
     pub(super) const fn summarizer(&self) -> Option<&'a dyn Summarizer> {
         self.summarizer
-    }
-
-    /// The request with the focus, the next request and the costs of this writer.
-    pub(super) const fn asked_as_here<'r>(&self, request: SummaryRequest<'r>) -> SummaryRequest<'r>
-    where
-        'a: 'r,
-    {
-        let request = request.with_focus(self.focus).with_model(self.model).with_live(self.live);
-        match self.costs {
-            Some(costs) => request.with_costs(costs),
-            None => request,
-        }
     }
 
     /// Writes what is to stand in a gap of a plan, and says how many tokens it has as a message of the model. `messages` are
@@ -182,9 +151,10 @@ impl<'a> SummaryWriter<'a> {
             return self.ledger(gap, messages);
         }
         let Covered { earlier, quotes, identifiers, groups } = covered(gap, messages, self.late);
-        let quotes = quotes.newest(gap.quotes, self.counter);
-        let allowance = Tokens(gap.allowance.0.saturating_sub(quotes.tokens(self.counter).0)).min(gap.prose);
-        let listed = identifiers.best(Tokens(allowance.0 / IDENTIFIERS_SHARE), self.counter);
+        let quotes = quotes.newest(gap.quotes, self.counter());
+        let allowance =
+            Tokens(gap.allowance.0.saturating_sub(quotes.tokens(self.counter()).0)).min(gap.prose);
+        let listed = identifiers.best(Tokens(allowance.0 / IDENTIFIERS_SHARE), self.counter());
         let answered = is_answered(gap, messages, earlier.answered);
         // What stands around the prose; where that leaves no room for prose, it goes, the list first.
         let around = [(answered, listed.as_slice()), (answered, &[]), (None, &[])];
@@ -204,8 +174,7 @@ impl<'a> SummaryWriter<'a> {
             (None, _) => return Err(SummaryError::NoRoom { allowance: gap.allowance }),
         };
         let previous = Some(earlier.prose.as_str()).filter(|prose| !prose.is_empty());
-        let request = SummaryRequest::new(&groups, room(&around), self.counter).with_previous(previous);
-        let request = self.asked_as_here(request);
+        let request = SummaryRequest { previous, groups: &groups, allowance: room(&around), ..self.request };
         if gap.writer == Writer::Digest {
             return self.digest(allowance, request, around);
         }
@@ -231,7 +200,7 @@ impl<'a> SummaryWriter<'a> {
 
     /// What a summary of this text has, as a message of the model.
     fn size(&self, text: &str) -> Tokens {
-        measure_message(&Message::assistant(text), self.counter).tokens
+        measure_message(&Message::assistant(text), self.counter()).tokens
     }
 
     /// Puts a digest together, between what stands around it.
@@ -262,7 +231,7 @@ impl<'a> SummaryWriter<'a> {
 
     /// Lists the identifiers of all that the plan hides or shortens and that is not shown elsewhere.
     fn ledger(&self, gap: &SummaryGap<'_>, messages: &[&Message]) -> Result<(String, Tokens), SummaryError> {
-        let Gone { earlier, identifiers } = gone(gap, messages, self.counter);
+        let Gone { earlier, identifiers } = gone(gap, messages, self.counter());
         let answered = is_answered(gap, messages, earlier.answered);
         // What was said before stays if it fits.
         let texts = [
@@ -283,7 +252,7 @@ impl<'a> SummaryWriter<'a> {
             return Err(SummaryError::NoRoom { allowance: gap.allowance });
         };
         let room = Tokens(gap.allowance.0.saturating_sub(around.0));
-        let mut listed = identifiers.best(room, self.counter);
+        let mut listed = identifiers.best(room, self.counter());
         loop {
             let text = SummaryText { identifiers: &listed, ..text }.write();
             let tokens = self.size(&text);

@@ -68,7 +68,7 @@ pub struct AutoCompaction {
     pub trigger: Trigger<'static>,
     /// A condition of the caller's own under which it is due too; none by default.
     pub condition: Option<Condition>,
-    /// When a compactor that can begin before it is due begins: see [`Compactor::as_early`]. `None`, by default, is when the
+    /// When a compactor that can begin before it is due begins: see [`Compactor::begins_early`]. `None`, by default, is when the
     /// next request has more than 80 % of what makes a compaction due. Where a compaction has to pay, it is due from here on if
     /// the provider's cache has expired.
     pub early: Option<Trigger<'static>>,

@@ -5,14 +5,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use epitome_core::{Basis, Budget, ModelKey, Pass, Usage};
+use epitome_core::{Basis, Budget, ModelKey, Pass, Unchanged, Usage};
 
 use super::{
-    Begun, CompactionOptions, Costs, Discarded, EarlyCompactor, KeptCompactor, LiveRequest, Payback,
-    PaybackRule,
+    Began, Begun, CompactionOptions, Costs, Discarded, KeptSession, LiveRequest, Payback, PaybackRule,
 };
 use crate::history::{History, Live};
-use crate::message::Str;
+use crate::message::{Message, Str};
 use crate::session::{SessionError, SessionErrorKind};
 use crate::wire::Loss;
 
@@ -70,14 +69,49 @@ pub trait Compactor: Send + Sync + fmt::Debug {
     /// `Infeasible` if what may not be compacted alone is more than fits; otherwise what the store or a model says.
     async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError>;
 
-    /// The same, if it can begin before it is due. By default it cannot.
-    fn as_early(&self) -> Option<&dyn EarlyCompactor> {
-        None
+    /// Whether it can begin before it is due, so that what takes long is there when it is. By default it cannot.
+    fn begins_early(&self) -> bool {
+        false
     }
 
-    /// The same, if it can have a service compact a session that it keeps. By default it cannot.
-    fn as_kept(&self) -> Option<&dyn KeptCompactor> {
-        None
+    /// Begins what will be due soon, if it is not under way and [`CompactionCx::is_early`] says so. Called only where
+    /// [`begins_early`](Self::begins_early) says that it can.
+    ///
+    /// *For callers*: what is begun is kept in the [`Begun`] of the session, which [`CompactionCx::with_begun`] lends. Ask again
+    /// as the conversation grows, before and behind the line at which it is due; when it is due, compact.
+    ///
+    /// *For implementers*: nothing is changed and nothing is waited for. One compaction of a session is begun at most. The budget of
+    /// `cx` says what is to be reached when it is due.
+    fn begin(&self, cx: &mut CompactionCx<'_>) -> Began {
+        let _ = cx;
+        Began::Nothing
+    }
+
+    /// Whether what was begun has come, and is not to wait until it is due: ask [`begin`](Self::begin) again. By default it waits.
+    fn has_come(&self, begun: &Begun) -> bool {
+        let _ = begun;
+        false
+    }
+
+    /// Whether it can have a service compact a session that the service keeps. By default it cannot.
+    fn compacts_kept(&self) -> bool {
+        false
+    }
+
+    /// Has the service compact `session`, and returns what a new one begins with. Called only where
+    /// [`compacts_kept`](Self::compacts_kept) says that it can.
+    ///
+    /// *For implementers*: the session itself is not touched. What it leaves is what another one begins with, in front of what is
+    /// said next; whoever fails has changed nothing.
+    ///
+    /// # Errors
+    /// What the service says.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the session as it was; the service may ask for its price.
+    async fn compact_kept(&self, session: &KeptSession<'_>) -> Result<Vec<Message>, SessionError> {
+        let _ = session;
+        Ok(Vec::new())
     }
 }
 
@@ -92,12 +126,24 @@ impl<T: Compactor + ?Sized> Compactor for Arc<T> {
         (**self).compact(cx).await
     }
 
-    fn as_early(&self) -> Option<&dyn EarlyCompactor> {
-        (**self).as_early()
+    fn begins_early(&self) -> bool {
+        (**self).begins_early()
     }
 
-    fn as_kept(&self) -> Option<&dyn KeptCompactor> {
-        (**self).as_kept()
+    fn begin(&self, cx: &mut CompactionCx<'_>) -> Began {
+        (**self).begin(cx)
+    }
+
+    fn has_come(&self, begun: &Begun) -> bool {
+        (**self).has_come(begun)
+    }
+
+    fn compacts_kept(&self) -> bool {
+        (**self).compacts_kept()
+    }
+
+    async fn compact_kept(&self, session: &KeptSession<'_>) -> Result<Vec<Message>, SessionError> {
+        (**self).compact_kept(session).await
     }
 }
 
@@ -251,6 +297,12 @@ impl<'a> CompactionCx<'a> {
         self.history
     }
 
+    /// The history, to be read.
+    #[must_use]
+    pub const fn as_history(&self) -> &History {
+        self.history
+    }
+
     /// The messages that are visible in the history, and the summaries among them.
     #[must_use]
     pub fn live(&self) -> &[Live] {
@@ -358,13 +410,56 @@ impl FellBack {
 #[non_exhaustive]
 pub enum CompactionOutcome {
     /// Nothing, for this reason.
-    Unchanged(Cow<'static, str>),
+    Unchanged(UnchangedReason),
     /// The history is smaller.
     Compacted(CompactionResult),
     /// Nothing yet: what was begun before it was due is not ready, and the request fits without it.
     UnderWay,
     /// Nothing: the plan does not pay within the requests that are expected, and the request fits without it.
     DoesNotPay(Payback),
+}
+
+/// The reason why a compactor has left a history as it was.
+///
+/// A compactor of your own says it in its own words: `CompactionOutcome::Unchanged("nothing to drop".into())`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UnchangedReason {
+    /// The plan changes nothing.
+    Plan(Unchanged),
+    /// A function from messages to messages has returned all of them.
+    AllReturned,
+    /// There is no compactor for this history.
+    NoCompactor,
+    /// The server has compacted nothing while it answered.
+    NothingByServer,
+    /// The service that keeps the session has left nothing of it.
+    NothingByService,
+    /// The hook of the options has decided so, for its own reason.
+    Vetoed(Cow<'static, str>),
+    /// A reason in the compactor's own words.
+    Other(Cow<'static, str>),
+}
+
+impl UnchangedReason {
+    /// The reason in words; of a plan the word of [`Unchanged::as_str`].
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Plan(why) => why.as_str(),
+            Self::AllReturned => "nothing is missing",
+            Self::NoCompactor => "there is nobody to compact",
+            Self::NothingByServer => "the server has compacted nothing",
+            Self::NothingByService => "the service has left nothing",
+            Self::Vetoed(reason) | Self::Other(reason) => reason,
+        }
+    }
+}
+
+impl From<&'static str> for UnchangedReason {
+    fn from(words: &'static str) -> Self {
+        Self::Other(words.into())
+    }
 }
 
 /// How much smaller a history has become.

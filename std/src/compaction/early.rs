@@ -5,28 +5,6 @@ use core::fmt;
 
 use epitome_core::{ModelKey, Revision};
 
-use super::CompactionCx;
-
-/// A compactor that can begin before it is due, so that what takes long is there when it is: see
-/// [`Compactor::as_early`](super::Compactor::as_early).
-///
-/// *For callers*: what is begun is kept in the [`Begun`] of the session, which [`CompactionCx::with_begun`] lends. Ask again
-/// as the conversation grows, before and behind the line at which it is due; when it is due, compact.
-///
-/// *For implementers*: nothing is changed and nothing is waited for. There is one of these in a session at most.
-pub trait EarlyCompactor: Send + Sync {
-    /// Begins what will be due soon, if it is not under way and [`CompactionCx::is_early`] says so. The budget of `cx` says what
-    /// is then to be reached.
-    fn begin(&self, cx: &mut CompactionCx<'_>) -> Began;
-
-    /// Whether what was begun has come, and is not to wait until it is due: ask [`EarlyCompactor::begin`] again. By default
-    /// it waits.
-    fn has_come(&self, begun: &Begun) -> bool {
-        let _ = begun;
-        false
-    }
-}
-
 /// What became of the wish to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -37,7 +15,7 @@ pub enum Began {
     Earlier,
     /// It was begun earlier, has come, and holds: compact, though it is not due.
     Come,
-    /// Nothing is: there is nowhere to keep it, or it is not early (see [`CompactionCx::is_early`]).
+    /// Nothing is: there is nowhere to keep it, or it is not early (see [`CompactionCx::is_early`](super::CompactionCx::is_early)).
     Nothing,
 }
 

@@ -2,27 +2,8 @@
 
 use core::fmt;
 
-use async_trait::async_trait;
-
 use super::Costs;
-use crate::message::Message;
-use crate::session::{ServiceSessionId, SessionError};
-
-/// A compactor that can have a service compact the session that it keeps: see
-/// [`Compactor::as_kept`](super::Compactor::as_kept).
-///
-/// *For implementers*: the session itself is not touched. What it leaves is what another one begins with, in front of what is said
-/// next; whoever fails has changed nothing.
-///
-/// *Cancel safety*: dropping the future leaves the session as it was; the service may ask for its price.
-#[async_trait]
-pub trait KeptCompactor: Send + Sync {
-    /// Has the service compact `session`, and returns what a new one begins with.
-    ///
-    /// # Errors
-    /// What the service says.
-    async fn compact_kept(&self, session: &KeptSession<'_>) -> Result<Vec<Message>, SessionError>;
-}
+use crate::session::ServiceSessionId;
 
 /// A session that a service keeps, and what its requests have beside messages.
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use epitome_core::attribution::{Authority, SourceKind};
 use epitome_core::message::Role;
 use epitome_core::{Group, measure_message};
 
-use super::{CompactionCx, CompactionOptions, CompactionOutcome, Compactor};
+use super::{CompactionCx, CompactionOptions, CompactionOutcome, Compactor, UnchangedReason};
 use crate::history::{CompactionRecord, History, Pending, Summary, TokenCount, covered};
 use crate::message::{Attribution, Message, Str};
 use crate::session::SessionError;
@@ -155,7 +155,7 @@ impl Compactor for MessagesCompactor {
             live.map(|(at, live)| Held { message: live.entry.message.clone(), at: Some(at) }).collect();
         let returned = (self.compact)(held, options).await?;
         match self.record(cx.history(), returned)? {
-            None => Ok(CompactionOutcome::Unchanged("nothing is missing".into())),
+            None => Ok(CompactionOutcome::Unchanged(UnchangedReason::AllReturned)),
             Some(record) => {
                 cx.history().commit(&record).await?;
                 Ok(CompactionOutcome::Compacted(cx.result_since(before)))

@@ -5,7 +5,6 @@ mod failure;
 mod frame;
 mod index;
 mod known;
-pub(super) mod line;
 mod lines;
 mod options;
 mod read;
@@ -25,7 +24,6 @@ use std::path::Path;
 use epitome_core::{Revision, Seq};
 
 use self::directory::Directory;
-pub(super) use self::line::{MessageLine, raw};
 pub use self::options::{Fsync, JsonlOptions};
 pub use self::report::CutTail;
 use self::report::Cuts;

@@ -18,7 +18,7 @@ use super::{
     Live, Loaded, LogPage, Notes, Pending, Pins, SessionId, StoreError, StoreErrorKind, Timestamp, fill_with,
     part_text,
 };
-use crate::message::{Message, Str};
+use crate::message::{Message, Part, Str};
 use crate::tokens::CachedCounter;
 
 pub(crate) use late::{Beside, Exchange, exchange};
@@ -198,7 +198,19 @@ impl History {
     /// no more authority than a model's own words and the least of what it covers, and says what it is derived from.
     #[must_use]
     pub fn record(&self, ready: &ReadyPlan<'_, '_>, strategy: &str) -> CompactionRecord {
-        let mut record = self.visible.record(ready, &*self.counter);
+        self.record_with(ready, strategy, core::iter::empty())
+    }
+
+    /// The same with the parts of the messages that stand in the place of groups, in the order of [`Plan::summaries`], where these
+    /// are not the texts of the plan.
+    #[must_use]
+    pub fn record_with(
+        &self,
+        ready: &ReadyPlan<'_, '_>,
+        strategy: &str,
+        summaries: impl Iterator<Item = Vec<Part>>,
+    ) -> CompactionRecord {
+        let mut record = self.visible.record(ready, summaries, &*self.counter);
         record.strategy = Str::from(strategy);
         record
     }

@@ -13,7 +13,7 @@ mod read;
 mod session;
 mod snapshot;
 
-pub(crate) use snapshot::{Snapshot, Step, StepKind};
+pub(crate) use snapshot::{Snapshot, Step};
 
 use self::places::{Place, Places};
 use super::kernel::{Counters, Extent, Op, Reply, Store, Tables, run_now};

@@ -23,8 +23,13 @@ fn is_reloaded_only(message: &Message) -> bool {
 }
 
 impl Visible {
-    /// What `ready`, made from this index, does to the stored session.
-    pub(super) fn record(&self, ready: &ReadyPlan<'_, '_>, counter: &Counter) -> CompactionRecord {
+    /// What `ready`, made from this index, does to the stored session. Without `parts`, a summary is the text that the plan has for it.
+    pub(super) fn record(
+        &self,
+        ready: &ReadyPlan<'_, '_>,
+        mut parts: impl Iterator<Item = Vec<Part>>,
+        counter: &Counter,
+    ) -> CompactionRecord {
         let plan = ready.plan();
         let mut record = CompactionRecord::new(self.index().revision(), self.head());
         record.hides = self.covered_where(|group| plan.verdict(group) != Verdict::Keep);
@@ -33,7 +38,9 @@ impl Visible {
         record.tokens_after = ready.tokens_after();
         for edit in ready.edits() {
             if let Edit::Summary(edit) = edit {
-                record.summaries.extend(self.summary(&edit, counter));
+                let text = || Vec::from([Part::Text(edit.stand_in.text.into())]);
+                let parts = parts.next().unwrap_or_else(text);
+                record.summaries.extend(self.summary(&edit, parts, counter));
             }
         }
         let edits = shortened_messages(ready).into_iter();
@@ -113,15 +120,15 @@ impl Visible {
     }
 
     /// A message of the model, because models write summaries; it has no more authority than the least of what it covers.
-    fn summary(&self, edit: &SummaryEdit<'_, '_>, counter: &Counter) -> Option<Summary> {
+    fn summary(&self, edit: &SummaryEdit<'_, '_>, parts: Vec<Part>, counter: &Counter) -> Option<Summary> {
         let covers = || edit.covers().flatten().filter_map(|position| self.live().get(position as usize));
         let authority =
             Authority::of_summary(covers().map(|live| live.entry.message.attribution().authority));
         let ranges = joined(covers().flat_map(covered).collect());
         let key = ranges.first()?.first;
         let attribution = Attribution::new(SOURCE_ID, SourceKind::Compaction, authority);
-        let message =
-            Message::assistant(edit.stand_in.text).with_attribution(attribution.with_derived_from(ranges));
+        let message = Message::new(Role::Assistant, parts);
+        let message = message.with_attribution(attribution.with_derived_from(ranges));
         let count = named(measure_message(&message, counter), counter);
         Some(Summary::new(key, message, count))
     }

@@ -8,7 +8,7 @@ use tracing::{Instrument, debug, debug_span, warn};
 
 use super::due::{self, Measure};
 use super::live::Run;
-use super::pass::{Look, Passed, Remarks, Setup, Task, Told, pass};
+use super::pass::{Look, Passed, Remarks, Setup, Task, pass};
 use super::served::service_managed;
 use super::{Point, RunEvent, RunSettings, Skipped, render, scratch};
 use crate::compaction::{
@@ -160,7 +160,7 @@ impl Run<'_> {
         if outcome.is_ok() {
             self.context.put_history(source_id, history);
         }
-        self.note(point, compacted, (outcome, remarks));
+        self.note(point, compacted, outcome, remarks);
     }
 
     /// Looks at all that would be sent, and compacts it if that is due.
@@ -186,7 +186,7 @@ impl Run<'_> {
             budget = look.early_budget;
         }
         match self.pass_over_request(&setup, budget, Pass::Proactive).await {
-            Ok((compacted, outcome, remarks)) => self.note(point, compacted, (Ok(outcome), remarks)),
+            Ok((compacted, outcome, remarks)) => self.note(point, compacted, Ok(outcome), remarks),
             Err(error) => self.failed(point, &error),
         }
     }
@@ -243,14 +243,13 @@ impl Run<'_> {
         history: &mut History,
         (look, request): (&Look, Option<Arc<LiveRequest>>),
     ) -> Began {
-        let Some(early) = setup.auto.compactor.as_early() else { return Began::Nothing };
         let task = Task::of(setup, look.early_budget, Pass::Proactive, request);
         let _span = debug_span!("early", point = point.as_str()).entered();
         let mut cx = task.cx(history, self.session, self.settings);
         if !look.early {
             cx = cx.for_what_has_come();
         }
-        let (began, discarded) = (early.begin(&mut cx), cx.discarded());
+        let (began, discarded) = (setup.auto.compactor.begin(&mut cx), cx.discarded());
         self.tell_discarded(point, discarded);
         if began == Began::Now {
             self.tell(RunEvent::Begun { point });
@@ -336,7 +335,13 @@ impl Run<'_> {
         false
     }
 
-    pub(super) fn note(&mut self, point: Point, compacted: bool, (outcome, remarks): Told) {
+    pub(super) fn note(
+        &mut self,
+        point: Point,
+        compacted: bool,
+        outcome: Result<CompactionOutcome, SessionError>,
+        remarks: Remarks,
+    ) {
         let now = self.session.requests;
         if compacted {
             let Remarks { losses, fell_back } = remarks;

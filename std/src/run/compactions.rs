@@ -1,16 +1,18 @@
 //! What compactions have done to a stored session, to be read and undone.
 
 use core::fmt;
+use std::collections::BTreeMap;
 
 use epitome_core::{Revision, Seq};
 
 use super::compact::{compacted_of, stored_history};
 use super::live::Run;
 use super::served::service_managed;
+use super::working::Working;
 use super::{RunError, RunSettings};
 use crate::history::{Committed, History, LogPage};
-use crate::provider::{ContextProvider, open_history};
-use crate::session::{AgentSession, SessionError, SessionErrorKind};
+use crate::provider::{ContextProvider, HistoryProvider, open_history};
+use crate::session::{AgentSession, SessionContext, SessionError, SessionErrorKind};
 
 /// The compactions of what is stored of a session: what they have hidden can be read, and the latest be undone.
 ///
@@ -55,44 +57,17 @@ use crate::session::{AgentSession, SessionError, SessionErrorKind};
 /// # }).unwrap();
 /// ```
 pub struct Compactions<'a> {
-    shown: &'a mut (dyn Shown + Send),
+    session: &'a mut AgentSession,
+    run: Option<UnderWay<'a>>,
     history: History,
 }
 
-/// What shows a session, and what it has to do about an undoing.
-trait Shown {
-    /// Whether it has compacted what it shows, and that is not stored.
-    fn is_ahead(&self) -> bool;
-
-    /// Shows what the history shows now, and takes back what is not stored.
-    fn undone(&mut self, history: &History) -> Result<(), SessionError>;
-}
-
-impl Shown for AgentSession {
-    fn is_ahead(&self) -> bool {
-        false
-    }
-
-    fn undone(&mut self, _: &History) -> Result<(), SessionError> {
-        self.note_compaction();
-        self.pacing.undone(self.requests);
-        Ok(())
-    }
-}
-
-impl Shown for Run<'_> {
-    fn is_ahead(&self) -> bool {
-        self.working.is_ahead()
-    }
-
-    fn undone(&mut self, history: &History) -> Result<(), SessionError> {
-        self.session.undone(history)?;
-        let Some(primary) = self.providers.primary_history().cloned() else { return Ok(()) };
-        let logged = self.logged(&primary);
-        self.working.show_again(history, &logged)?;
-        self.context.put_history(primary.source_id(), history.snapshot());
-        Ok(())
-    }
+/// A run that is under way: what it shows, and the numbers in the history of what it has stored itself.
+struct UnderWay<'a> {
+    working: &'a mut Working,
+    context: &'a mut SessionContext,
+    provider: HistoryProvider,
+    logged: BTreeMap<Seq, Seq>,
 }
 
 impl<'a> Compactions<'a> {
@@ -104,7 +79,7 @@ impl<'a> Compactions<'a> {
     pub async fn open(settings: &RunSettings, session: &'a mut AgentSession) -> Result<Self, SessionError> {
         let history = stored_history(settings, session).await?;
         let history = history.ok_or_else(|| SessionError::invalid("there is no history provider"))?;
-        Ok(Self { shown: session, history })
+        Ok(Self { session, run: None, history })
     }
 
     /// What is visible.
@@ -146,14 +121,14 @@ impl<'a> Compactions<'a> {
             return Err(SessionError::new(SessionErrorKind::Conflict, context));
         }
         let undone = self.history.uncompact(made).await?;
-        self.shown.undone(&self.history)?;
+        self.undone()?;
         Ok(undone)
     }
 
     /// Whether a run that is under way has compacted what it sends, and has not stored that yet. It has no revision.
     #[must_use]
     pub fn is_ahead(&self) -> bool {
-        self.shown.is_ahead()
+        self.run.as_ref().is_some_and(|run| run.working.is_ahead())
     }
 
     /// Takes back what a run that is under way has compacted and not stored yet, if it has: all of it, and what it has hidden
@@ -167,7 +142,18 @@ impl<'a> Compactions<'a> {
     pub async fn take_back(&mut self) -> Result<(), SessionError> {
         if self.is_ahead() {
             self.history.reload().await?;
-            self.shown.undone(&self.history)?;
+            self.undone()?;
+        }
+        Ok(())
+    }
+
+    /// Has a run show what the history shows now, and takes back what the run has not stored.
+    fn undone(&mut self) -> Result<(), SessionError> {
+        self.session.note_compaction();
+        self.session.pacing.undone(self.session.requests);
+        if let Some(UnderWay { working, context, provider, logged }) = &mut self.run {
+            working.show_again(&self.history, logged)?;
+            context.put_history(provider.source_id(), self.history.snapshot());
         }
         Ok(())
     }
@@ -222,7 +208,9 @@ impl Run<'_> {
         let provider = compacted_of(&self.providers, self.session)?;
         let provider = provider.ok_or_else(|| SessionError::invalid("there is no history provider"))?;
         let history = open_history(&provider, self.session).await?;
-        Ok(Compactions { shown: self, history })
+        let logged = self.logged(&provider);
+        let Self { session, working, context, .. } = self;
+        Ok(Compactions { session, run: Some(UnderWay { working, context, provider, logged }), history })
     }
 }
 

@@ -1,11 +1,9 @@
 //! What a run tells while it lasts.
 
-use std::borrow::Cow;
-
 use epitome_core::{Fired, Wait};
 use tracing::{info, warn};
 
-use crate::compaction::{CompactionResult, Discarded, FellBack, Payback};
+use crate::compaction::{CompactionResult, Discarded, FellBack, Payback, UnchangedReason};
 use crate::session::SessionErrorKind;
 use crate::wire::{ContextOverflow, Loss};
 
@@ -55,8 +53,8 @@ pub enum RunEvent {
     Unchanged {
         /// Where in the run.
         point: Point,
-        /// Why, in the compactor's words.
-        reason: Cow<'static, str>,
+        /// Why.
+        reason: UnchangedReason,
     },
     /// A compaction was due and does not pay within the requests that are expected. It waits until it pays or the next request
     /// does not fit. Told once in a run.
@@ -92,7 +90,7 @@ pub enum RunEvent {
         /// Until which of the session's requests.
         wait: Wait,
     },
-    /// A compaction was begun before it is due: see [`EarlyCompactor`](crate::compaction::EarlyCompactor).
+    /// A compaction was begun before it is due: see [`Compactor::begin`](crate::compaction::Compactor::begin).
     Begun {
         /// Where in the run.
         point: Point,

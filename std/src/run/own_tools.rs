@@ -122,11 +122,11 @@ impl Run<'_> {
             }
         };
         let unchanged = match &outcome {
-            CompactionOutcome::Unchanged(reason) => reason.replace('_', " "),
+            CompactionOutcome::Unchanged(reason) => reason.as_str().replace('_', " "),
             _ => "there is too little to gain".into(),
         };
         let is_made = compacted && matches!(outcome, CompactionOutcome::Compacted(_));
-        self.note(point, compacted, (Ok(outcome), remarks));
+        self.note(point, compacted, Ok(outcome), remarks);
         Ok(match is_made {
             true => {
                 let left = self.size();

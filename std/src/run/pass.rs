@@ -11,7 +11,7 @@ use super::RunSettings;
 use super::due::{self, Measure};
 use crate::compaction::{
     AutoCompaction, BeforeCompaction, CompactionCx, CompactionOptions, CompactionOutcome, Compactor,
-    Discarded, FellBack, LiveRequest, PaybackRule,
+    Discarded, FellBack, LiveRequest, PaybackRule, UnchangedReason,
 };
 use crate::history::History;
 use crate::message::Str;
@@ -69,7 +69,7 @@ impl Look {
         let (size, ledger) = (measure.size.tokens, session.ledger_for(model, *whole));
         // On a cache that has expired all is paid for anew: better what is compacted.
         let is_cold = payback.is_some_and(|rule| rule.cache == Cache::Cold);
-        let begins = auto.compactor.as_early().is_some();
+        let begins = auto.compactor.begins_early();
         let (mut due, mut early, mut early_budget) = (fired, false, None);
         if fired.is_none() && (is_cold || begins) {
             let line = auto.early.map_or(near, |it| measure.fired(&it, index, whole));
@@ -93,7 +93,7 @@ impl Look {
 
     /// Whether a compaction that is not due is to be begun, or looked at that was.
     pub(super) fn begins_early(&self, session: &AgentSession, auto: &AutoCompaction, stamp: Stamp) -> bool {
-        let has_come = auto.compactor.as_early().is_some_and(|early| early.has_come(&session.begun));
+        let has_come = auto.compactor.has_come(&session.begun);
         let looks = self.early && !session.begun.is_current(Some(self.model), stamp.revision);
         (looks || has_come) && self.wait.is_none()
     }
@@ -127,9 +127,6 @@ pub(super) struct Remarks {
     pub(super) losses: Vec<Loss>,
     pub(super) fell_back: Option<FellBack>,
 }
-
-/// What of it the run tells.
-pub(super) type Told = (Result<CompactionOutcome, SessionError>, Remarks);
 
 impl<'a> Task<'a> {
     pub(super) fn of(
@@ -194,7 +191,7 @@ async fn compact_by(
     };
     match decision {
         BeforeCompaction::Proceed => compactor.compact(cx).await,
-        BeforeCompaction::Veto(reason) => Ok(CompactionOutcome::Unchanged(reason)),
+        BeforeCompaction::Veto(reason) => Ok(CompactionOutcome::Unchanged(UnchangedReason::Vetoed(reason))),
         BeforeCompaction::Replace(other) => {
             *name = Str::from(other.name());
             other.compact(cx).await

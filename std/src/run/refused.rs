@@ -66,7 +66,7 @@ impl Run<'_> {
             let budget = self.overflow_budget(&setup, size, *overflow);
             match self.pass_over_request(&setup, budget, Pass::Overflow).await {
                 Ok((compacted, outcome, remarks)) => {
-                    self.note(point, compacted, (Ok(outcome), remarks));
+                    self.note(point, compacted, Ok(outcome), remarks);
                     if compacted {
                         self.refusals = self.refusals.saturating_add(1);
                         return Ok(());

@@ -12,7 +12,7 @@ use super::live::Run;
 use super::pass::Look;
 use super::working::Working;
 use super::{Point, RequestHandle, RunError, RunEvent};
-use crate::compaction::{AutoCompaction, KeptSession};
+use crate::compaction::{AutoCompaction, KeptSession, UnchangedReason};
 use crate::message::{Message, Part};
 use crate::provider::{ContextProvider, Providers, open_history};
 use crate::session::{AgentSession, ServiceSessionId, SessionContext, SessionError};
@@ -175,7 +175,7 @@ impl Run<'_> {
 
     /// Whether the service can compact what it keeps, and the run's compactor would ask it to.
     pub(super) fn can_renew(&self) -> bool {
-        let asks = |auto: &AutoCompaction| auto.compactor.as_kept().is_some();
+        let asks = |auto: &AutoCompaction| auto.compactor.compacts_kept();
         self.served.is_kept() && self.compaction.as_ref().is_some_and(asks)
     }
 
@@ -185,7 +185,10 @@ impl Run<'_> {
     pub(super) async fn renew(&mut self, is_refused: bool) -> bool {
         let point = Point::BeforeCall;
         let Some(setup) = self.setup(point) else { return false };
-        let Some(compactor) = setup.auto.compactor.as_kept() else { return false };
+        let compactor = &setup.auto.compactor;
+        if !compactor.compacts_kept() {
+            return false;
+        }
         let Some(id) = self.served.compactable(&self.context).cloned() else { return false };
         let (counted, stamp) = (self.request_tokens(), self.working.stamp());
         let index = self.working.index();
@@ -204,7 +207,7 @@ impl Run<'_> {
         self.session.ledger_for(self.settings.model_key(), budget);
         match left.unwrap_or_else(|_| Err(SessionError::invalid("the compactor panicked"))) {
             Ok(left) if left.is_empty() => {
-                self.tell(RunEvent::Unchanged { point, reason: "the service has left nothing".into() });
+                self.tell(RunEvent::Unchanged { point, reason: UnchangedReason::NothingByService });
                 false
             }
             Ok(left) => {

@@ -13,15 +13,16 @@ mod list;
 
 use std::sync::Arc;
 
-use epitome_core::{Basis, Revision, Seq, TokenCounter, Tokens, Turn};
+use epitome_core::{Basis, Seq, TokenCounter, Tokens, Turn};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use self::list::{Listed, listed};
 use super::{SessionError, SessionErrorKind, State, excluded};
+use crate::files::hex;
 use crate::history::{
-    AppendToken, Entry, History, HistoryStore, MemoryStore, SessionId, Snapshot, Step, StepKind, TokenCount,
+    AppendToken, Entry, History, HistoryStore, MemoryStore, SessionId, Snapshot, Step, TokenCount,
 };
 use crate::message::{Message, Str};
 use crate::wire::agent_framework::{read_messages, trust_marker, write_with_sources};
@@ -47,22 +48,15 @@ struct Beside {
     appends: Vec<(String, usize)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     records: Vec<String>,
-    /// What else has moved the revision: what, the revision that it made, and the head then.
+    /// What else has moved the revision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    steps: Vec<(KeptStep, u64, u64)>,
+    steps: Vec<Step>,
     /// Which values of the list stand for others, and the numbers of what they show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     stand_ins: Vec<(usize, u64)>,
     /// Stored forms of the messages of those values that do not say them whole, by number among those that stand for no other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     exact: Vec<(usize, Vec<String>)>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum KeptStep {
-    Undo(u64),
-    Prune(u64),
 }
 
 /// Anchor, turn, tokens, how they are known, by whose count, flags, and the tokens of the parts.
@@ -104,7 +98,7 @@ pub(super) fn write(store: &MemoryStore, session: &SessionId, state: &mut State)
         entries: snapshot.entries.iter().map(kept_entry).collect(),
         appends: snapshot.appends.iter().map(|(token, count)| (token.as_str().to_owned(), *count)).collect(),
         records: records.map_err(|error| unwritable().with_source(error))?,
-        steps: snapshot.steps.iter().map(kept_step).collect(),
+        steps: snapshot.steps,
         stand_ins: stand_ins.iter().map(|(at, seq)| (*at, seq.0)).collect(),
         exact,
     };
@@ -227,24 +221,8 @@ fn snapshot(values: &[Value], beside: &Beside) -> Result<Snapshot, SessionError>
             .collect(),
         appends: appends.collect(),
         records: records.map_err(|error| corrupt("a compaction record").with_source(error))?,
-        steps: beside.steps.iter().map(step).collect(),
+        steps: beside.steps.clone(),
     })
-}
-
-const fn kept_step(step: &Step) -> (KeptStep, u64, u64) {
-    let does = match step.does {
-        StepKind::Undo(made) => KeptStep::Undo(made.0),
-        StepKind::Prune(through) => KeptStep::Prune(through.0),
-    };
-    (does, step.made.0, step.head.0)
-}
-
-const fn step((does, made, head): &(KeptStep, u64, u64)) -> Step {
-    let does = match *does {
-        KeptStep::Undo(made) => StepKind::Undo(Revision(made)),
-        KeptStep::Prune(through) => StepKind::Prune(Revision(through)),
-    };
-    Step { does, made: Revision(*made), head: Seq(*head) }
 }
 
 fn kept_entry(entry: &Entry) -> KeptEntry {
@@ -273,8 +251,7 @@ fn digest(values: &[Value]) -> String {
             hash.update(text);
         }
     }
-    let digest: [u8; 32] = hash.finalize().into();
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize()).get(..32).map(String::from).unwrap_or_default()
 }
 
 fn unwritable() -> SessionError {

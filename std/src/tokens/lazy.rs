@@ -1,12 +1,13 @@
 //! Counting only what a decision depends on.
 
 use core::cell::Cell as Slot;
+use core::mem::{Discriminant, discriminant};
 
 use epitome_core::message::MessageView;
 use epitome_core::{
     Basis, Budget, Cell, Framing, Full, Group, GroupKind, Index, IndexBuf, MediaRules, OpenCallTree, Outcome,
-    Part, Pass, Placed, PlanError, Span, Strategy, TokenBounds, TokenCounter, Tokens, Verdict, count_message,
-    plan,
+    Part, Pass, Placed, PlanError, Span, Strategy, TokenBounds, TokenCounter, Tokens, Unchanged, Verdict,
+    count_message, plan,
 };
 
 /// What the size of a message lies between: that of [`count_message`], with the texts only bracketed.
@@ -257,7 +258,7 @@ impl LazyIndex {
 enum Decision {
     Infeasible,
     /// For this reason.
-    Unchanged(&'static str),
+    Unchanged(Discriminant<Unchanged>),
     /// By span, whether a group is dropped.
     Planned(Vec<bool>),
 }
@@ -275,7 +276,7 @@ impl Decision {
                 }
                 Self::Planned(dropped)
             }
-            Ok(Outcome::Unchanged(why)) => Self::Unchanged(why.as_str()),
+            Ok(Outcome::Unchanged(why)) => Self::Unchanged(discriminant(&why)),
             Err(PlanError::Infeasible(_) | _) => Self::Infeasible,
         }
     }

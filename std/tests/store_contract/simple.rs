@@ -128,7 +128,7 @@ fn no_byte_may_change() {
     let shelf = Shelf::default();
     let store = written(&shelf);
     let whole = shelf.saved.lock().unwrap()[&session()].bytes.clone();
-    assert!(whole.starts_with(b"epitome-session 1 "));
+    assert!(whole.starts_with(b"epitome-session 2 "));
     let put = |bytes: Vec<u8>| {
         shelf.saved.lock().unwrap().insert(session(), Saved::new(bytes, "1"));
         block_on(store.load(&session()))
@@ -144,6 +144,8 @@ fn no_byte_may_change() {
     for len in 0..whole.len() {
         fails(put(whole[..len].to_vec()), Corrupt);
     }
+    let error = put(b"epitome-session 1 {}".to_vec()).unwrap_err();
+    assert!(error.kind() == Corrupt && error.to_string().contains("an earlier release"), "{error}");
     let error = put(b"question 1".to_vec()).unwrap_err();
     assert!(!format!("{error} {error:?}").contains("question"));
     // What is corrupt is not written over, and can be deleted.

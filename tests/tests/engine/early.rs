@@ -6,9 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use epitome::compactors::{Background, BackgroundTask, Truncation};
 use epitome::core::{Budget, ClassEstimator, ModelKey, Pass, Revision, Seq};
-use epitome::std::compaction::{
-    Began, Begun, CompactionCx, CompactionOutcome, Compactor as _, Discarded, EarlyCompactor as _,
-};
+use epitome::std::compaction::{Began, Begun, CompactionCx, CompactionOutcome, Compactor as _, Discarded};
 use epitome::std::history::{Committed, History, HistoryStore};
 use epitome::std::message::Message;
 use epitome_tests::cases::{self, Census};

@@ -10,8 +10,7 @@ use epitome::compactors::{
 };
 use epitome::core::{Budget, ClassEstimator, Pass, Tokens, measure_message};
 use epitome::std::compaction::{
-    Began, Begun, CompactionCx, CompactionOutcome, Compactor as _, EarlyCompactor as _, LiveRequest,
-    PaybackRule,
+    Began, Begun, CompactionCx, CompactionOutcome, Compactor as _, LiveRequest, PaybackRule,
 };
 use epitome::std::history::History;
 use epitome::std::message::Message;

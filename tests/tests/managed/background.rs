@@ -117,14 +117,14 @@ impl Session {
 
     fn begin(&mut self, managed: &Managed) -> (Began, Option<Discarded>) {
         let mut cx = self.cx(Pass::Proactive);
-        let began = managed.as_early().unwrap().begin(&mut cx);
+        let began = managed.begin(&mut cx);
         (began, cx.discarded())
     }
 
     /// The same where nothing is due soon.
     fn take_up(&mut self, managed: &Managed) -> (Began, Option<Discarded>) {
         let mut cx = self.cx(Pass::Proactive).for_what_has_come();
-        let began = managed.as_early().unwrap().begin(&mut cx);
+        let began = managed.begin(&mut cx);
         (began, cx.discarded())
     }
 
@@ -139,9 +139,8 @@ impl Session {
 
     /// Goes on until it has come, or failed.
     async fn goes_on(&mut self, managed: &Managed) {
-        let early = managed.as_early().unwrap();
         for _ in 0..400 {
-            if early.has_come(&self.begun) {
+            if managed.has_come(&self.begun) {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;

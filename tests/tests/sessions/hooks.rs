@@ -11,6 +11,7 @@ use epitome::core::Trigger;
 use epitome::std::agent::Agent;
 use epitome::std::compaction::{
     AutoCompaction, BeforeCompaction, Compaction, CompactionCx, CompactionHook, CompactionOptions,
+    UnchangedReason,
 };
 use epitome::std::history::{CompactionRecord, HistoryStore, HistoryStoreExt as _, MemoryStore, SessionId};
 use epitome::std::message::Str;
@@ -92,7 +93,8 @@ fn steered(hook: &Arc<Steering>) -> (Arc<MemoryStore>, Agent, AgentSession, Vec<
 fn a_hook_may_veto_a_compaction_or_have_another_make_it() {
     let hook = Arc::new(Steering::vetoing());
     let (store, _, _, events) = steered(&hook);
-    let told = |event: &RunEvent| matches!(event, RunEvent::Unchanged { reason, .. } if reason == "in the middle of a commit");
+    let vetoed = UnchangedReason::Vetoed("in the middle of a commit".into());
+    let told = |event: &RunEvent| matches!(event, RunEvent::Unchanged { reason, .. } if *reason == vetoed);
     assert!(events.iter().any(told) && compactions(&events) == 0, "{events:?}");
     assert_eq!((shown(&*store, "s").len(), hook.asked.load(Relaxed)), (42, 2), "before the run and the call");
 

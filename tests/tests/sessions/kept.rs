@@ -10,7 +10,7 @@ use epitome::core::message::Role;
 use epitome::core::{ClassEstimator, TokenCounter, Trigger, Usage};
 use epitome::std::agent::{Agent, ChatClient, ChatRequest, ClientError, ToolOutput};
 use epitome::std::compaction::{
-    AutoCompaction, CompactionCx, CompactionOutcome, Compactor, KeptCompactor, KeptSession, RunPoints,
+    AutoCompaction, CompactionCx, CompactionOutcome, Compactor, KeptSession, RunPoints,
 };
 use epitome::std::history::MemoryStore;
 use epitome::std::message::{Approval, ApprovalAnswer, Message, Part};
@@ -67,13 +67,10 @@ impl Compactor for Leaves {
         panic!("what is stored is compacted beside what the service keeps")
     }
 
-    fn as_kept(&self) -> Option<&dyn KeptCompactor> {
-        Some(self)
+    fn compacts_kept(&self) -> bool {
+        true
     }
-}
 
-#[async_trait]
-impl KeptCompactor for Leaves {
     async fn compact_kept(&self, _: &KeptSession<'_>) -> Result<Vec<Message>, SessionError> {
         Ok(vec![Message::assistant("What is left.")])
     }

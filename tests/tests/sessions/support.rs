@@ -11,7 +11,7 @@ use epitome::compactors::Truncation;
 use epitome::core::message::Role;
 use epitome::core::{Outcome, Planner, Seq, Strategy, Usage};
 use epitome::std::agent::{ChatClient, ChatRequest, ClientError, DeltaSink, RunStream, RunUpdate};
-use epitome::std::compaction::{CompactionCx, CompactionOutcome, Compactor};
+use epitome::std::compaction::{CompactionCx, CompactionOutcome, Compactor, UnchangedReason};
 use epitome::std::history::{HistoryStore, Notes, SessionId};
 use epitome::std::message::{Message, Part, ToolCall};
 use epitome::std::run::{CallDelta, Delta, ModelResponse, RunError, RunOutcome};
@@ -138,7 +138,9 @@ impl<S: Strategy + fmt::Debug + Send + Sync> Compactor for Truncating<S> {
             SessionError::new(SessionErrorKind::Infeasible, "truncate").with_source(error)
         })?;
         let record = match planned {
-            Outcome::Unchanged(reason) => return Ok(CompactionOutcome::Unchanged(reason.as_str().into())),
+            Outcome::Unchanged(reason) => {
+                return Ok(CompactionOutcome::Unchanged(UnchangedReason::Plan(reason)));
+            }
             Outcome::Planned(plan) => {
                 let filled =
                     history.fill(plan, &Notes::default(), |ready| history.record(&ready, self.0.name()));

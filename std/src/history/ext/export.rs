@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::events::{Event, Events, Replay};
-use crate::history::jsonl::line::{
+use crate::files::hex;
+use crate::history::line::{
     self, AppendLine, CommitLine, Line, MessageLine, PruneLine, StateLine, UncompactLine,
 };
 use crate::history::rules::{self, invalid};
 use crate::history::{
-    AppendToken, Appended, Entry, HistoryStore, RecordId, SessionId, StateRevision, StoreError,
-    StoreErrorKind, Timestamp,
+    Entry, HistoryStore, LoggedAppend, RecordId, SessionId, StateRevision, StoreError, StoreErrorKind,
 };
 use crate::wire::document::LINE_BYTES_MAX;
 use crate::wire::stored;
@@ -101,7 +101,7 @@ pub(super) async fn export<S: HistoryStore + ?Sized>(
         write(&mut out, &event, exported.head)?;
         exported.count(&event);
     }
-    let (lines, sha256) = (out.lines, hex(out.hash.clone()));
+    let (lines, sha256) = (out.lines, hex(&out.hash.clone().finalize()));
     out.line(&text(&Last { end: End { lines, sha256 } })?)?;
     out.out.flush().map_err(unwritten)?;
     Ok(exported)
@@ -114,9 +114,7 @@ fn write(out: &mut Out<'_>, event: &Event, head: Head) -> Result<(), StoreError>
                 let message = line::raw(stored::encode(&entry.message).map_err(rules::not_storable)?)?;
                 out.line(&line::encode(&Line::Message(MessageLine::of(seq, entry, None, &message)))?)?;
             }
-            let (token, first) = (token.as_str().to_owned(), appended.first.0);
-            let (count, time) = (entries.len() as u64, time.map(|time| time.0));
-            Line::Append(AppendLine { token, first, count, revision: appended.revision.0, time, state: None })
+            Line::Append(AppendLine::of(token, *appended, *time))
         }
         Event::Commit { revision, record } => {
             let id = stored::record_id(record).map_err(rules::not_storable)?.to_string();
@@ -157,10 +155,6 @@ fn unwritten(error: std::io::Error) -> StoreError {
 
 fn text(value: &impl Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|_| invalid("export: what is to be written has no text"))
-}
-
-fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 pub(super) async fn import<S: HistoryStore + ?Sized>(
@@ -291,10 +285,8 @@ impl<'a> Reader<'a> {
                 return Ok(None);
             }
             Line::Append(line) if line.first == self.head.0 && line.count == entries.len() as u64 => {
-                let first = self.head;
-                self.head = Seq(first.0.saturating_add(line.count));
-                let appended = Appended::new(first, self.head, Revision(line.revision));
-                let (token, time) = (AppendToken::new(line.token), line.time.map(Timestamp));
+                let LoggedAppend { token, appended, time } = line.into_logged();
+                self.head = appended.head;
                 return Ok(Some(Event::Append { token, appended, time, entries: core::mem::take(entries) }));
             }
             Line::Commit(line) => {
@@ -326,7 +318,7 @@ impl<'a> Reader<'a> {
     fn end(&mut self, before: Sha256, entries: &[Entry]) -> Result<(), StoreError> {
         let last: Last = serde_json::from_str(&self.text).map_err(|_| self.wrong("is of an unknown kind"))?;
         let whole = last.end.lines == self.lines.saturating_sub(1)
-            && last.end.sha256 == hex(before)
+            && last.end.sha256 == hex(&before.finalize())
             && entries.is_empty()
             && self.state != Due::Comes
             && self.head == self.exported.head;

@@ -6,14 +6,14 @@ use uuid::Uuid;
 use super::failure::Here;
 use super::frame::{self, Origin, Sum};
 use super::index::{Incoming, Index, Kept, Slot, Span};
-use super::line::{
-    self, AppendLine, CommitLine, Line, MessageLine, PruneLine, SEALED_VERSION, SealedLine, SessionLine,
-    StateLine, UncompactLine, VERSION, is_sealed,
-};
 use super::lines::{Lines, Next};
 use super::undo;
 use crate::history::encryption::{self, CIPHER, Place, Vault};
 use crate::history::kernel::Visible;
+use crate::history::line::{
+    self, AppendLine, CommitLine, Line, MessageLine, PruneLine, SEALED_VERSION, SealedLine, SessionLine,
+    StateLine, UncompactLine, VERSION, is_sealed,
+};
 use crate::history::rules::{self, Standing, invalid};
 use crate::history::{CompactionRecord, RecordId, SessionId, StoreError, StoreErrorKind, Timestamp};
 use crate::wire::stored;

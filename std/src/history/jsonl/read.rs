@@ -9,10 +9,10 @@ use super::directory::{Access, Directory, END, Opened, wait_for};
 use super::failure::Here;
 use super::index::{AppendSlot, Shown, Span};
 use super::known::{self, Known};
-use super::line::{AppendLine, Line, SessionLine};
 use super::lines::Lines;
 use crate::files;
 use crate::history::kernel::Extent;
+use crate::history::line::{AppendLine, Line, SessionLine};
 use crate::history::{
     AppendToken, Appended, Committed, CompactionRecord, Entry, KeptState, Live, Loaded, LogPage, Logged,
     LoggedAppend, Pruned, SessionId, SessionInfo, StoreError, rules,

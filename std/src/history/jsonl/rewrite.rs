@@ -11,11 +11,11 @@ use super::directory::{Directory, Opened};
 use super::failure::Here;
 use super::frame::{self, Origin};
 use super::known::{self, Known};
-use super::line::{self, AppendLine, CommitLine, Line, MessageLine, StateLine};
 use super::lines::{Lines, Next};
 use super::options::Fsync;
 use super::undo::is_pruned;
 use crate::files;
+use crate::history::line::{self, AppendLine, CommitLine, Line, MessageLine, StateLine};
 use crate::history::{SessionId, StoreError, rules};
 use crate::wire::stored;
 

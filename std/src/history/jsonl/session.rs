@@ -8,16 +8,16 @@ use serde_json::value::RawValue;
 use super::directory::{Access, Directory, Opened};
 use super::failure::Here;
 use super::index::{Incoming, Kept, Slot, Span};
-use super::line::{
-    self, AppendLine, CommitLine, Line, MessageLine, PruneLine, STATE_VERSION, StateLine, UNDOING_VERSION,
-    UncompactLine,
-};
 use super::lines::Lines;
 use super::write::{Acknowledges, again, finish, write};
 use super::{read, rewrite, undo};
 use crate::history::kernel::{
     Attempt, Changes, Edited, Facts, Insert, Made, Needs, NewKeptState, NewRecord, Op, Receipt, Reply,
     SaidBefore, Transaction, Visible, run_now,
+};
+use crate::history::line::{
+    self, AppendLine, CommitLine, Line, MessageLine, PruneLine, STATE_VERSION, StateLine, UNDOING_VERSION,
+    UncompactLine,
 };
 use crate::history::rules::{Standing, VisibleSummary, not_storable};
 use crate::history::{Append, AppendToken, Entry, SessionId, StoreError};
@@ -166,14 +166,9 @@ impl SessionFile<'_> {
             texts.push(line::encode(&Line::Message(line))?);
         }
         let (appended, time) = (insert.appended, insert.time);
-        texts.push(line::encode(&Line::Append(AppendLine {
-            token: insert.token.as_str().to_owned(),
-            first: appended.first.0,
-            count: insert.entries.len() as u64,
-            revision: appended.revision.0,
-            time: time.map(|time| time.0),
-            state: state.map(|state| StateLine::of(state.revision, state.head, state.text)),
-        }))?);
+        let mut append = AppendLine::of(insert.token, appended, time);
+        append.state = state.map(|state| StateLine::of(state.revision, state.head, state.text));
+        texts.push(line::encode(&Line::Append(append))?);
         let spans = self.add(opened, &texts)?;
         let line = spans.last().copied().unwrap_or_else(|| opened.end());
         let incoming = insert.placed().zip(spans);

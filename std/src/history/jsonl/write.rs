@@ -8,10 +8,10 @@ use super::failure::Here;
 use super::frame::{self, Origin, Sum};
 use super::index::Span;
 use super::known::{self, Known};
-use super::line::{SEALED_VERSION, VERSION};
 use super::options::Fsync;
 use super::rewrite;
 use crate::files;
+use crate::history::line::{SEALED_VERSION, VERSION};
 use crate::history::{SessionId, StoreError, StoreErrorKind};
 
 /// Deletes a session. Also one that cannot be read: then there was one.

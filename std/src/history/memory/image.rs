@@ -1,4 +1,4 @@
-//! A session of the store as bytes, exactly as it is.
+//! A session of the store as bytes, exactly as it is, in the lines of [`line`](crate::history::line).
 
 use std::borrow::Cow;
 
@@ -8,16 +8,20 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::{Counters, Kept, KeptSummary, Place, Places, Session, Slot, rules};
-use crate::history::jsonl::{MessageLine, raw};
+use crate::files::hex;
+use crate::history::line::{AppendLine, CommitLine, MessageLine, PruneLine, StateLine, raw};
 use crate::history::{
-    AppendToken, Appended, Committed, CompactionRecord, Entry, KeptState, LoggedAppend, Pruned, RecordId,
-    SessionId, StateRevision, StoreError, StoreErrorKind, Summary, Timestamp, UnansweredCall,
+    Committed, CompactionRecord, Entry, RecordId, SessionId, StoreError, StoreErrorKind, Summary,
+    UnansweredCall,
 };
 use crate::message::Str;
 use crate::wire::stored;
 
 /// What every image begins with, and the version of what follows.
-const MAGIC: &str = "epitome-session 1 ";
+const MAGIC: &str = "epitome-session 2 ";
+
+/// What images of an earlier version begin with, which are not read.
+const EARLIER: &[u8] = b"epitome-session 1 ";
 
 /// How many bytes the checksum has as text: it is a SHA-256.
 const SUM_BYTES: usize = 64;
@@ -30,48 +34,25 @@ struct Image<'a> {
     revision: u64,
     #[serde(borrow)]
     log: Vec<MessageLine<'a>>,
-    appends: Vec<AppendImage>,
+    appends: Vec<AppendLine>,
+    #[serde(borrow)]
     records: Vec<RecordImage<'a>>,
-    prunes: Vec<PruneImage>,
+    /// Each with the messages of which it deleted what they said.
+    prunes: Vec<(PruneLine, Vec<u64>)>,
     unanswered: Vec<CallImage>,
-    /// Raises no version: an earlier release kept none, and leaves it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    state: Option<StateImage>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct AppendImage {
-    token: Box<str>,
-    first: u64,
-    head: u64,
-    /// The revision after it.
-    revision: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    time: Option<u64>,
+    state: Option<StateLine>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct RecordImage<'a> {
-    revision: u64,
-    /// Of the record as it was committed, in hexadecimal: what was pruned of it since counts all the same.
-    id: String,
+    /// The record as it is now. The id is that of the record as it was committed: what was pruned of it since counts all the same.
+    #[serde(borrow)]
+    line: CommitLine<'a>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     undone_by: Option<u64>,
     /// For each of its summaries, the revision that hid it.
     hidden_by: Vec<Option<u64>>,
-    /// Its stored form.
-    #[serde(borrow)]
-    record: &'a RawValue,
-}
-
-#[derive(Serialize, Deserialize)]
-struct PruneImage {
-    revision: u64,
-    through: u64,
-    messages: u64,
-    summaries: u64,
-    /// The messages of which it deleted what they said.
-    pruned: Vec<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -82,18 +63,11 @@ struct CallImage {
     ordinal: u32,
 }
 
-#[derive(Serialize, Deserialize)]
-struct StateImage {
-    revision: u64,
-    head: u64,
-    text: Box<str>,
-}
-
 impl Session {
     /// The session as bytes.
     pub(in crate::history) fn image(&self, id: &SessionId) -> Result<Vec<u8>, StoreError> {
         let data = self.data(id)?;
-        let sum = sum(&data);
+        let sum = hex(&Sha256::digest(data.as_bytes()));
         Ok([MAGIC, sum.as_str(), "\n", data.as_str()].concat().into_bytes())
     }
 
@@ -102,6 +76,9 @@ impl Session {
     /// # Errors
     /// `Corrupt` if they are not that.
     pub(in crate::history) fn of_image(id: &SessionId, bytes: &[u8]) -> Result<Self, StoreError> {
+        if bytes.starts_with(EARLIER) {
+            return Err(corrupt("they are written by an earlier release"));
+        }
         let data = sealed(bytes).ok_or_else(|| corrupt("they are not as they were written"))?;
         let image: Image<'_> =
             serde_json::from_str(data).map_err(|_| corrupt("they are written by a later release"))?;
@@ -117,15 +94,7 @@ fn sealed(bytes: &[u8]) -> Option<&str> {
     let rest = core::str::from_utf8(bytes).ok()?.strip_prefix(MAGIC)?;
     let (said, rest) = rest.split_at_checked(SUM_BYTES)?;
     let data = rest.strip_prefix('\n')?;
-    (sum(data) == said).then_some(data)
-}
-
-fn sum(data: &str) -> String {
-    let digest: [u8; 32] = Sha256::digest(data.as_bytes()).into();
-    let halves = digest.first_chunk::<16>().zip(digest.last_chunk::<16>());
-    halves.map_or_else(String::new, |(first, last)| {
-        format!("{}{}", RecordId::from_bytes(*first), RecordId::from_bytes(*last))
-    })
+    (hex(&Sha256::digest(data.as_bytes())) == said).then_some(data)
 }
 
 fn corrupt(why: &str) -> StoreError {
@@ -150,7 +119,11 @@ impl Session {
             id: Cow::Borrowed(id.as_str()),
             revision: self.counters.revision.0,
             log: log.collect(),
-            appends: self.appends.iter().map(AppendImage::of).collect(),
+            appends: self
+                .appends
+                .iter()
+                .map(|logged| AppendLine::of(&logged.token, logged.appended, logged.time))
+                .collect(),
             records: self
                 .records
                 .iter()
@@ -159,10 +132,10 @@ impl Session {
                 .collect(),
             prunes: (1..)
                 .zip(&self.prunes)
-                .map(|(number, it)| PruneImage::of(it, number, &self.log))
+                .map(|(number, pruned)| (PruneLine::of(*pruned), self.gone_by(number)))
                 .collect(),
             unanswered: self.unanswered.values().map(CallImage::of).collect(),
-            state: self.state.as_ref().map(StateImage::of),
+            state: self.state.as_ref().map(|kept| StateLine::of(kept.revision, kept.head, &kept.text)),
         };
         serde_json::to_string(&image).map_err(|error| corrupt("they have no text").with_source(error))
     }
@@ -178,22 +151,22 @@ impl Session {
             session.receipts.insert(logged.token.clone(), number);
             session.appends.push(logged);
         }
-        let through = image.prunes.iter().map(|prune| Revision(prune.through)).max();
+        let through = image.prunes.iter().map(|(prune, _)| Revision(prune.through)).max();
         for record in &image.records {
             let kept = session.read_record(record, through)?;
             session.records.push(kept);
         }
         let calls = image.unanswered.into_iter().map(CallImage::into_call);
         session.unanswered = calls.map(|call| ((call.anchor, call.ordinal), call)).collect();
-        session.state = image.state.map(StateImage::into_kept);
+        session.state = image.state.map(StateLine::into_kept);
         session.shorten();
-        for (number, prune) in (1..).zip(image.prunes) {
-            for seq in &prune.pruned {
+        for (number, (prune, gone)) in (1..).zip(image.prunes) {
+            for seq in gone {
                 let slot =
-                    session.slot_mut(Seq(*seq)).ok_or_else(|| corrupt("a pruned message is missing"))?;
+                    session.slot_mut(Seq(seq)).ok_or_else(|| corrupt("a pruned message is missing"))?;
                 slot.prune(number);
             }
-            session.prunes.push(prune.into_pruned());
+            session.prunes.push(prune.pruned());
         }
         session.show_all();
         session.count(Revision(image.revision))?;
@@ -204,8 +177,8 @@ impl Session {
     /// that or an earlier one hides was there then. What a summary says tells nothing of it: one that was imported may be
     /// empty, and is still to be pruned.
     fn read_record(&self, image: &RecordImage<'_>, pruned: Option<Revision>) -> Result<Kept, StoreError> {
-        let record = stored::decode_record(image.record.get()).map_err(unreadable)?;
-        let id = RecordId::parse(&image.id).ok_or_else(|| corrupt("a record has no id"))?;
+        let record = stored::decode_record(image.line.record.get()).map_err(unreadable)?;
+        let id = RecordId::parse(&image.line.id).ok_or_else(|| corrupt("a record has no id"))?;
         rules::check_id(&record, id)?;
         let shown = self.summary_entries(&record).map_err(|_| corrupt("a summary stands nowhere"))?;
         if shown.len() != image.hidden_by.len() {
@@ -216,7 +189,7 @@ impl Session {
             KeptSummary { entry, hidden_by, pruned: hidden_by.is_some() && hidden_by <= pruned }
         };
         let summaries = shown.into_iter().zip(&image.hidden_by).map(summary).collect();
-        let mut committed = Committed::new(Revision(image.revision), record);
+        let mut committed = Committed::new(Revision(image.line.revision), record);
         committed.undone_by = image.undone_by.map(Revision);
         Ok(Kept { committed, id, summaries })
     }
@@ -258,6 +231,11 @@ impl Session {
         self.live = live;
     }
 
+    /// The messages of which the prune of this number deleted what they said.
+    fn gone_by(&self, number: u32) -> Vec<u64> {
+        (0..).zip(&self.log).filter(|(_, slot)| slot.pruned == number).map(|(seq, _)| seq).collect()
+    }
+
     /// Counts anew.
     fn count(&mut self, revision: Revision) -> Result<(), StoreError> {
         let visible = self.visible()?;
@@ -270,42 +248,14 @@ impl Session {
     }
 }
 
-impl AppendImage {
-    fn of(logged: &LoggedAppend) -> Self {
-        let Appended { first, head, revision } = logged.appended;
-        let (token, time) = (logged.token.as_str().into(), logged.time.map(|time| time.0));
-        Self { token, first: first.0, head: head.0, revision: revision.0, time }
-    }
-
-    fn into_logged(self) -> LoggedAppend {
-        let appended = Appended::new(Seq(self.first), Seq(self.head), Revision(self.revision));
-        LoggedAppend::new(AppendToken::new(self.token), appended, self.time.map(Timestamp))
-    }
-}
-
 impl<'a> RecordImage<'a> {
     fn of(kept: &Kept, record: &'a RawValue) -> Self {
+        let (revision, id) = (kept.committed.revision.0, kept.id.to_string());
         Self {
-            revision: kept.committed.revision.0,
-            id: kept.id.to_string(),
+            line: CommitLine { revision, id, record },
             undone_by: kept.committed.undone_by.map(|by| by.0),
             hidden_by: kept.summaries.iter().map(|it| it.hidden_by.map(|by| by.0)).collect(),
-            record,
         }
-    }
-}
-
-impl PruneImage {
-    fn of(pruned: &Pruned, number: u32, log: &[Slot]) -> Self {
-        let Pruned { revision, through, messages, summaries } = *pruned;
-        let gone = (0..).zip(log).filter(|(_, slot)| slot.pruned == number).map(|(seq, _)| seq).collect();
-        Self { revision: revision.0, through: through.0, messages, summaries, pruned: gone }
-    }
-
-    fn into_pruned(self) -> Pruned {
-        let mut pruned = Pruned::new(Revision(self.revision), Revision(self.through));
-        (pruned.messages, pruned.summaries) = (self.messages, self.summaries);
-        pruned
     }
 }
 
@@ -316,15 +266,5 @@ impl CallImage {
 
     fn into_call(self) -> UnansweredCall {
         UnansweredCall::new(self.id, Seq(self.anchor), Turn(self.turn), self.ordinal)
-    }
-}
-
-impl StateImage {
-    fn of(kept: &KeptState) -> Self {
-        Self { revision: kept.revision.0, head: kept.head.0, text: kept.text.clone() }
-    }
-
-    fn into_kept(self) -> KeptState {
-        KeptState::new(StateRevision(self.revision), Seq(self.head), self.text)
     }
 }

@@ -1,6 +1,7 @@
 //! A session of the store as a value, for whoever writes it elsewhere.
 
 use epitome_core::{Head, Revision, Seq};
+use serde::{Deserialize, Serialize};
 
 use super::{Kept, MemoryStore, Op, Session, check, run_now};
 use crate::history::kernel::Extent;
@@ -20,18 +21,13 @@ pub(crate) struct Snapshot {
     pub(crate) steps: Vec<Step>,
 }
 
-/// An undoing or a pruning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step {
-    pub(crate) does: StepKind,
-    /// The revision that it made.
-    pub(crate) made: Revision,
-    /// The head at which it was done.
-    pub(crate) head: Head,
-}
+/// An undoing or a pruning, the revision that it made, and the head at which it was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Step(StepKind, Revision, Head);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StepKind {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum StepKind {
     /// Of the record that made this revision.
     Undo(Revision),
     /// Of what was hidden at this revision or before.
@@ -86,10 +82,10 @@ impl MemoryStore {
                 let (revision, head) = (session.counters.revision, session.head());
                 if let Some(record) = records.next_if(|next| next.parent == revision && next.head <= head) {
                     run_now(&Op::commit(record)?, &mut session).map_err(refused)?;
-                } else if let Some(step) =
-                    steps.next_if(|next| next.made == revision.next() && next.head <= head)
+                } else if let Some(Step(kind, ..)) =
+                    steps.next_if(|Step(_, made, at)| *made == revision.next() && *at <= head)
                 {
-                    let op = match step.does {
+                    let op = match *kind {
                         StepKind::Undo(made) => Op::Uncompact(made),
                         StepKind::Prune(through) => Op::Prune(through),
                     };
@@ -118,14 +114,14 @@ impl Session {
         let pruned = self.prunes.iter().map(|pruned| (StepKind::Prune(pruned.through), pruned.revision));
         let mut steps: Vec<Step> = undone
             .chain(pruned)
-            .map(|(does, made)| {
+            .map(|(kind, made)| {
                 // An append tells the revision that it left.
                 let before = self.appends.partition_point(|logged| logged.appended.revision < made);
                 let last = before.checked_sub(1).and_then(|at| self.appends.get(at));
-                Step { does, made, head: last.map_or(Seq(0), |logged| logged.appended.head) }
+                Step(kind, made, last.map_or(Seq(0), |logged| logged.appended.head))
             })
             .collect();
-        steps.sort_by_key(|step| step.made);
+        steps.sort_by_key(|Step(_, made, _)| *made);
         steps
     }
 }

@@ -3,6 +3,7 @@
 use super::Shared;
 use super::keys::SessionKeys;
 use super::survey::Survey;
+use crate::files::hex;
 use crate::history::bodies::Texts;
 use crate::history::kernel::{Op, OwnedOp, Reply, run};
 use crate::history::{SessionId, StoreError};
@@ -20,7 +21,7 @@ pub(super) struct Job {
 impl Job {
     pub(super) fn new(store: &Shared, session: &SessionId, op: Op<'_>) -> Result<Self, StoreError> {
         let texts = Texts::of(&op)?;
-        let digest = texts.digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(&texts.digest);
         let keys = store.prefix.keys(session);
         Ok(Self { session: session.clone(), keys, op: OwnedOp::of(op), texts, digest })
     }

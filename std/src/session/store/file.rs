@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use tracing::{Instrument, debug_span};
 
 use super::SessionStore;
-use crate::files;
+use crate::files::{self, hex};
 use crate::history::SessionId;
 use crate::session::{AgentSession, SessionError, SessionErrorKind};
 
@@ -165,7 +165,7 @@ fn split_sum(text: &str) -> Option<(&str, &str)> {
 }
 
 fn sum(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text.as_bytes()))
 }
 
 /// Moves a file aside that cannot be read.

@@ -1,4 +1,4 @@
-//! What the lines of a file say.
+//! The lines of a session: of a JSONL file, of an export, and in the saved bytes of a session.
 
 use core::fmt;
 
@@ -6,7 +6,10 @@ use epitome_core::{Basis, Head, Revision, Seq, Tokens, Turn};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::history::{Entry, KeptState, Pruned, StateRevision, StoreError, StoreErrorKind, TokenCount};
+use crate::history::{
+    AppendToken, Appended, Entry, KeptState, LoggedAppend, Pruned, StateRevision, StoreError, StoreErrorKind,
+    Timestamp, TokenCount,
+};
 use crate::message::Str;
 use crate::wire::stored::{self, StoredError};
 
@@ -108,6 +111,27 @@ pub(in crate::history) struct AppendLine {
     /// The state that came with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::history) state: Option<StateLine>,
+}
+
+impl AppendLine {
+    pub(in crate::history) fn of(token: &AppendToken, appended: Appended, time: Option<Timestamp>) -> Self {
+        let Appended { first, head, revision } = appended;
+        let (token, count) = (token.as_str().to_owned(), head.0.saturating_sub(first.0));
+        Self {
+            token,
+            first: first.0,
+            count,
+            revision: revision.0,
+            time: time.map(|time| time.0),
+            state: None,
+        }
+    }
+
+    pub(in crate::history) fn into_logged(self) -> LoggedAppend {
+        let head = Seq(self.first.saturating_add(self.count));
+        let appended = Appended::new(Seq(self.first), head, Revision(self.revision));
+        LoggedAppend::new(AppendToken::new(self.token), appended, self.time.map(Timestamp))
+    }
 }
 
 #[derive(Clone, Serialize, Deserialize)]
