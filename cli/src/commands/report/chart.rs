@@ -177,6 +177,9 @@ fn columns(groups: &[Group], verdicts: &str, all: u64) -> Vec<[f64; VERDICTS.len
     columns
 }
 
+/// How many areas a drawing has at most, and how many files one area.
+const AREAS_MAX: usize = 100;
+
 /// Where the tokens are: kinds of messages, tools, and the files that tools were called with.
 pub(super) fn origins(by_kind: &ByKind, by_tool: &[Origin], all: u64) -> Markup {
     const HEIGHT: f64 = 300.0;
@@ -193,13 +196,24 @@ pub(super) fn origins(by_kind: &ByKind, by_tool: &[Origin], all: u64) -> Markup 
         match known {
             Some((_, _, tokens, rows)) => {
                 *tokens += row.tokens;
-                rows.push(row);
+                rows.extend(Some(row).filter(|_| rows.len() < AREAS_MAX));
             }
             None => areas.push((name, Kind::Results.class(), row.tokens, vec![row])),
         }
     }
     areas.retain(|(_, _, tokens, _)| *tokens > 0);
     areas.sort_by_key(|(_, _, tokens, _)| core::cmp::Reverse(*tokens));
+    let small = areas.split_off(AREAS_MAX.min(areas.len()));
+    if !small.is_empty() {
+        let tokens = small.iter().map(|(_, _, tokens, _)| tokens).sum();
+        areas.push((
+            format!("{} more", grouped(small.len() as u64)),
+            Kind::Other.class(),
+            tokens,
+            Vec::new(),
+        ));
+        areas.sort_by_key(|(_, _, tokens, _)| core::cmp::Reverse(*tokens));
+    }
     let sizes: Vec<_> = areas.iter().map(|(_, _, tokens, _)| *tokens).collect();
     let whole = Rect { x: 0.0, y: 0.0, width: WIDTH, height: HEIGHT };
     html! {
@@ -208,7 +222,7 @@ pub(super) fn origins(by_kind: &ByKind, by_tool: &[Origin], all: u64) -> Markup 
                 g {
                     title { (name) ": " (counted(*tokens, "token")) ", " (share(*tokens, all)) }
                     rect class=(class) x=(one(rect.x)) y=(one(rect.y)) width=(one(rect.width)) height=(one(rect.height)) {}
-                    @for (row, rect) in rows.iter().zip(tiles(&rows.iter().map(|row| row.tokens).collect::<Vec<_>>(), rect)) {
+                    @for (row, rect) in rows.iter().zip(tiles(&sizes_in(*tokens, rows), rect)) {
                         @if let Some(file) = &row.file {
                             rect.file x=(one(rect.x)) y=(one(rect.y)) width=(one(rect.width)) height=(one(rect.height)) {
                                 title { (name) " " (line(file)) ": " (counted(row.tokens, "token")) ", " (share(row.tokens, all)) }
@@ -222,6 +236,13 @@ pub(super) fn origins(by_kind: &ByKind, by_tool: &[Origin], all: u64) -> Markup 
             }
         }
     }
+}
+
+/// The sizes of these rows, and what an area of so many tokens has beside them.
+fn sizes_in(tokens: u64, rows: &[&Origin]) -> Vec<u64> {
+    let mut sizes: Vec<_> = rows.iter().map(|row| row.tokens).collect();
+    sizes.push(tokens.saturating_sub(sizes.iter().sum()));
+    sizes
 }
 
 /// The beginning of a name that fits so much room.

@@ -146,6 +146,11 @@ fn conversation(one: &Conversation) -> Markup {
     }
 }
 
+/// The heading of a part, which is below that of a conversation in an overview.
+fn heading(one: &Conversation, text: &str) -> Markup {
+    html! { @if one.said.is_empty() { h3 { (text) } } @else { h2 { (text) } } }
+}
+
 fn legend(rows: impl Iterator<Item = (&'static str, &'static str)>) -> Markup {
     html! { ul.legend { @for (class, name) in rows { li { i class=(class) {} (name) } } } }
 }
@@ -162,7 +167,7 @@ fn context(one: &Conversation) -> Markup {
         move |kind| kinds.contains(kind) || summaries && *kind == Kind::Summaries
     });
     html! {
-        h2 { "Context over time" }
+        (heading(one, "Context over time"))
         p {
             "The size of each request, replayed with the strategy " b { (line(&context.strategy)) } ": a request of more than "
             (grouped(context.trigger)) " tokens (the trigger; the window has " (grouped(context.window)) ") is compacted first. Before that, the largest has "
@@ -253,7 +258,7 @@ fn taken(before: &ByKind, after: &ByKind) -> String {
 fn strips(one: &Conversation) -> Markup {
     let is_priced = one.strips.iter().any(|strip| strip.pays.is_some());
     html! {
-        h2 { "What each strategy keeps" }
+        (heading(one, "What each strategy keeps"))
         p { "The whole conversation compacted now. Each strip is as wide as the conversation was before, from its first token to its last; a click opens the message. " @if is_priced { (PRICED) } }
         div.wide tabindex="0" role="region" aria-label="What each strategy keeps" {
             table {
@@ -291,7 +296,7 @@ fn described(verdicts: &str) -> String {
 
 fn origins(one: &Conversation) -> Markup {
     html! {
-        h2 { "Where the tokens are" }
+        (heading(one, "Where the tokens are"))
         div.wide tabindex="0" role="region" aria-label="Where the tokens are" { (chart::origins(&one.by_kind, &one.by_tool, one.tokens)) }
         div.wide tabindex="0" role="region" aria-label="Tokens by kind" {
             table {
@@ -351,7 +356,7 @@ fn forgotten(one: &Conversation, needs: &Needs) -> Markup {
     let percent =
         |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.1}"));
     html! {
-        h2 { "What the model needed next" }
+        (heading(one, "What the model needed next"))
         p {
             "The conversation is cut " (counted(needs.cuts, "time")) ", and what stands before the cut is compacted. Of the identifiers and the runs of five words "
             "that stand there and that the model writes next, the table has the percentage that is still shown. Rows in parentheses choose with less knowledge than any strategy "
