@@ -104,10 +104,6 @@ impl Asking {
         })
     }
 
-    const fn first(&self) -> &Strategies {
-        &self.first
-    }
-
     fn prices(&self) -> Option<Prices> {
         self.model.as_ref().and_then(|model| model.prices)
     }

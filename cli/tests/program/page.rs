@@ -132,6 +132,32 @@ fn a_request_that_nobody_answered_is_the_last_one() {
 }
 
 #[test]
+fn what_no_compaction_brings_under_the_trigger_is_not_tried_at_each_request() {
+    let folder = Folder::new();
+    let mut messages = Vec::new();
+    for turn in 0..60 {
+        let id = format!("c{turn}");
+        let call = json!({"id": id, "type": "function", "function": {"name": "read", "arguments": "{}"}});
+        messages.push(json!({"role": "user", "content": format!("{turn} ").repeat(200)}));
+        messages.push(json!({"role": "assistant", "content": null, "tool_calls": [call]}));
+        messages.push(json!({"role": "tool", "tool_call_id": id, "content": "word ".repeat(40)}));
+        messages.push(json!({"role": "assistant", "content": "I see."}));
+    }
+    let file = folder.file("in.json", json!({ "messages": messages }).to_string());
+    let args = ["report", text(&file), "--window", "8000", "--strategy", "tool-results", "--json"];
+    let report = run(&args).json();
+    let context = &first(&report)["context"];
+    let trigger = context["trigger"].as_u64().unwrap();
+    let compactions = context["compactions"].as_array().unwrap();
+    let over: Vec<_> = compactions.windows(2).filter(|two| sum(&two[0]["after"]) > trigger).collect();
+    assert!(over.len() > 2, "{compactions:?}");
+    for two in over {
+        let (after, next) = (sum(&two[0]["after"]), sum(&two[1]["before"]));
+        assert!(next > after + after / 8, "{after} {next}");
+    }
+}
+
+#[test]
 fn a_transcript_is_never_replaced() {
     let folder = Folder::new();
     let content = json!({ "messages": messages(3) }).to_string();

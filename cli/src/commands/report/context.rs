@@ -50,7 +50,7 @@ const AGAIN: u64 = 8;
 impl Context {
     /// Replays these messages.
     pub(super) fn of(messages: &[CountedMessage], asking: &Asking) -> Result<Self> {
-        let (strategies, counter, prices) = (asking.first(), &asking.measure.counter, asking.prices());
+        let (strategies, counter, prices) = (&asking.first, &asking.measure.counter, asking.prices());
         let asked = &Asked::new(&asking.window, 0)?;
         let mut session = Stored::new(counter)?;
         let (mut tokens, mut said, mut try_above) = (ByKind::default(), 0, 0);

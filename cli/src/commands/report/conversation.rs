@@ -72,10 +72,7 @@ impl Conversation {
         let format = transcript.format().as_str();
         let compacted_by_tool = transcript.compactions().iter().map(|found| found.at as u64).collect();
         let messages = read(transcript, asking)?;
-        let clean = match &mut redactor {
-            Some(redactor) => Some(without_secrets(&messages, redactor, asking)),
-            None => None,
-        };
+        let clean = redactor.as_deref_mut().map(|redactor| without_secrets(&messages, redactor, asking));
         let said = said(&messages, clean.as_deref().unwrap_or(&messages))?;
         let (groups, strips) = strip::all(transcript, asking)?;
         let counter = &asking.measure.counter;
