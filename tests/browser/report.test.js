@@ -14,7 +14,7 @@ const example = fileURLToPath(new URL("../../examples/coding-agent.json", import
 const folder = mkdtempSync(join(tmpdir(), "epitome-report-"));
 let browser = null;
 before(async () => {
-  browser = await playwright.chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
+  browser = await playwright.chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 });
 after(async () => {
   await browser?.close();
