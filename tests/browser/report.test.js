@@ -30,6 +30,8 @@ async function opened(file, { args = [], ...options } = {}) {
   const path = join(folder, "page.html");
   epitome("report", file, "-o", path, ...args);
   const page = await (await browser.newContext(options)).newPage();
+  // A machine may be busy.
+  page.setDefaultTimeout(120_000);
   const faults = [];
   page.on("pageerror", (error) => faults.push(String(error)));
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && faults.push(message.text()));
