@@ -202,6 +202,10 @@ fn a_transcript_is_never_markup() {
     let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
     let said = data["messages"].as_array().unwrap();
     assert_eq!(said.len(), messages.len());
+    // A call and its result are one group; so is each message beside them.
+    let groups: Vec<_> = said.iter().map(|one| one["group"].as_u64().unwrap()).collect();
+    let last = groups[groups.len() - 4];
+    assert_eq!(groups[groups.len() - 4..], [last, last + 1, last + 1, last + 2]);
     assert!(said.last().unwrap()["text"].as_str().unwrap().contains(HOSTILE));
     assert_eq!(run(&["report", text(&file), "-o", "-"]).ok(), page, "the same page each time");
 }
@@ -270,6 +274,11 @@ fn a_folder_is_an_overview() {
     assert!(
         page.contains("2 conversations") && page.contains("broken.json") && !page.contains("messages-data")
     );
+    assert!(!page.contains("href=\"#m"), "no link leads nowhere");
+    // A file that was named is not left out.
+    let [good, broken] = ["b.json", "deep/broken.json"].map(|name| folder.path(name));
+    let said = run(&["report", text(&good), text(&broken), "-o", "-"]).fails(2);
+    assert!(said.contains("broken.json: line 1"), "{said}");
     let said = run(&["report", text(&folder.path("deep/broken.json")), "-o", "-"]).fails(2);
     assert!(said.contains("broken.json"), "{said}");
     std::fs::remove_file(folder.path("b.json")).unwrap();
