@@ -1,6 +1,6 @@
 //! Drawings as SVG: the context over time, strips of verdicts, where the tokens are.
 
-mod area;
+mod points;
 mod tiles;
 
 use core::fmt::Write as _;
@@ -15,7 +15,7 @@ use crate::amount::{counted, grouped};
 use crate::report::share;
 use crate::visible::line;
 
-use area::{Point, points};
+use points::{Point, points};
 use tiles::{Rect, tiles};
 
 /// The width of all drawings, in the units of their view boxes.

@@ -1,0 +1,120 @@
+//! The outcome of a compaction: how much smaller a history is, or the reason why it is as it was.
+
+use std::borrow::Cow;
+
+use epitome_core::{Basis, Unchanged};
+
+use super::Payback;
+use crate::session::SessionErrorKind;
+
+/// A compaction by another than was to make it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FellBack {
+    /// The name of the strategy or service that failed.
+    pub failed: Box<str>,
+    /// Why: `Unavailable` if there was no summary.
+    pub kind: SessionErrorKind,
+    /// The name of the strategy that compacted instead.
+    pub stood_in: Box<str>,
+}
+
+impl FellBack {
+    /// That `stood_in` compacted, because `failed` failed in this way.
+    pub fn new(failed: impl Into<Box<str>>, kind: SessionErrorKind, stood_in: impl Into<Box<str>>) -> Self {
+        Self { failed: failed.into(), kind, stood_in: stood_in.into() }
+    }
+}
+
+/// What a compactor did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CompactionOutcome {
+    /// Nothing, for this reason.
+    Unchanged(UnchangedReason),
+    /// The history is smaller.
+    Compacted(CompactionResult),
+    /// Nothing yet: what was begun before it was due is not ready, and the request fits without it.
+    UnderWay,
+    /// Nothing: the plan does not pay within the requests that are expected, and the request fits without it.
+    DoesNotPay(Payback),
+}
+
+/// The reason why a compactor has left a history as it was.
+///
+/// A compactor of your own says it in its own words: `CompactionOutcome::Unchanged("nothing to drop".into())`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UnchangedReason {
+    /// The plan changes nothing.
+    Plan(Unchanged),
+    /// A function from messages to messages has returned all of them.
+    AllReturned,
+    /// There is no compactor for this history.
+    NoCompactor,
+    /// The server has compacted nothing while it answered.
+    NothingByServer,
+    /// The service that keeps the session has left nothing of it.
+    NothingByService,
+    /// The hook of the options has decided so, for its own reason.
+    Vetoed(Cow<'static, str>),
+    /// A reason in the compactor's own words.
+    Other(Cow<'static, str>),
+}
+
+impl UnchangedReason {
+    /// The reason in words; of a plan the word of [`Unchanged::as_str`].
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Plan(why) => why.as_str(),
+            Self::AllReturned => "nothing is missing",
+            Self::NoCompactor => "there is nobody to compact",
+            Self::NothingByServer => "the server has compacted nothing",
+            Self::NothingByService => "the service has left nothing",
+            Self::Vetoed(reason) | Self::Other(reason) => reason,
+        }
+    }
+}
+
+impl From<&'static str> for UnchangedReason {
+    fn from(words: &'static str) -> Self {
+        Self::Other(words.into())
+    }
+}
+
+/// How much smaller a history has become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct CompactionResult {
+    /// How many messages there were.
+    pub original_count: u64,
+    /// How many there are.
+    pub compacted_count: u64,
+    /// How many tokens they had; `None` where nobody has counted.
+    pub original_tokens: Option<u64>,
+    /// How many tokens they have.
+    pub compacted_tokens: Option<u64>,
+    /// How the tokens are known; `None` where there are none.
+    pub basis: Option<Basis>,
+    /// When it pays, as it was planned; `None` where there is no [`PaybackRule`].
+    pub payback: Option<Payback>,
+    /// How many of the tokens are a text of the [`CompactionHook`](super::CompactionHook); `None` where there is none.
+    pub reloaded_tokens: Option<u64>,
+}
+
+impl CompactionResult {
+    /// From so many messages to so many.
+    #[must_use]
+    pub const fn new(original_count: u64, compacted_count: u64) -> Self {
+        Self {
+            original_count,
+            compacted_count,
+            original_tokens: None,
+            compacted_tokens: None,
+            basis: None,
+            payback: None,
+            reloaded_tokens: None,
+        }
+    }
+}
