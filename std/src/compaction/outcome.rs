@@ -97,7 +97,7 @@ pub struct CompactionResult {
     pub compacted_tokens: Option<u64>,
     /// How the tokens are known; `None` where there are none.
     pub basis: Option<Basis>,
-    /// When it pays, as it was planned; `None` where there is no [`PaybackRule`].
+    /// When it pays, as it was planned; `None` where there is no [`PaybackRule`](super::PaybackRule).
     pub payback: Option<Payback>,
     /// How many of the tokens are a text of the [`CompactionHook`](super::CompactionHook); `None` where there is none.
     pub reloaded_tokens: Option<u64>,
