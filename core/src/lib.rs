@@ -113,9 +113,9 @@ pub use pass::Pass;
 #[cfg(feature = "alloc")]
 pub use plan::Planner;
 pub use plan::{
-    ClampGap, Contributor, Edit, FillError, Gap, Infeasible, Loss, LossKind, LossReport, Outcome, PartEdit,
-    Placeholders, Plan, PlanError, ReadyPlan, StablePrefix, StandIn, StandIns, SummaryEdit, SummaryGap,
-    Unchanged, Verdicts, plan, plan_with,
+    ClampGap, Contributor, Edit, ElisionGap, FillError, Gap, Infeasible, Loss, LossKind, LossReport, Outcome,
+    PartEdit, Placeholders, Plan, PlanError, ReadyPlan, StablePrefix, StandIn, StandIns, SummaryEdit,
+    SummaryGap, Unchanged, Verdicts, plan, plan_with,
 };
 pub use profile::Profile;
 #[cfg(feature = "alloc")]

@@ -12,8 +12,8 @@ pub use loss::{Loss, LossKind, LossReport};
 #[cfg(feature = "alloc")]
 pub use planner::Planner;
 pub use ready::{
-    ClampGap, Edit, FillError, Gap, PartEdit, Placeholders, ReadyPlan, StandIn, StandIns, SummaryEdit,
-    SummaryGap,
+    ClampGap, Edit, ElisionGap, FillError, Gap, PartEdit, Placeholders, ReadyPlan, StandIn, StandIns,
+    SummaryEdit, SummaryGap,
 };
 
 use core::fmt;

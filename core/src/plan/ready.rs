@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::ops::Range;
+use core::slice::Iter;
 
 use super::Plan;
 use crate::Tokens;
@@ -92,6 +93,7 @@ impl<'t> Placeholders<'t> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StandIns<'t> {
     placeholders: Placeholders<'t>,
+    notes: &'t [StandIn<'t>],
     summaries: &'t [StandIn<'t>],
     clamps: &'t [StandIn<'t>],
 }
@@ -100,7 +102,14 @@ impl<'t> StandIns<'t> {
     /// Notes for elided parts, and nothing else.
     #[must_use]
     pub const fn new(placeholders: Placeholders<'t>) -> Self {
-        Self { placeholders, summaries: &[], clamps: &[] }
+        Self { placeholders, notes: &[], summaries: &[], clamps: &[] }
+    }
+
+    /// The same, with one note for each of [`Plan::elisions`], in that order. If there is one, the notes by kind are not used.
+    #[must_use]
+    pub const fn with_notes(mut self, notes: &'t [StandIn<'t>]) -> Self {
+        self.notes = notes;
+        self
     }
 
     /// The same, with one summary for each of [`Plan::summaries`], in that order.
@@ -115,6 +124,14 @@ impl<'t> StandIns<'t> {
     pub const fn with_clamps(mut self, clamps: &'t [StandIn<'t>]) -> Self {
         self.clamps = clamps;
         self
+    }
+
+    /// What stands for the next elided part, which is of this kind. `notes` are those of the parts that are left.
+    fn note(&self, kind: PartKind, notes: &mut Iter<'t, StandIn<'t>>) -> Option<StandIn<'t>> {
+        match self.notes {
+            [] => self.placeholders.of(kind),
+            _ => notes.next().copied(),
+        }
     }
 }
 
@@ -154,6 +171,16 @@ impl<'a> SummaryGap<'a> {
     }
 }
 
+/// A part in whose place a note is to stand.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct ElisionGap<'a> {
+    /// The part. It is never reasoning, which goes without a note.
+    pub part: IndexedPart<'a>,
+    /// What its note may have.
+    pub allowance: Tokens,
+}
+
 /// A part that is still to be cut.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -187,6 +214,16 @@ impl<'a> Plan<'a> {
         })
     }
 
+    /// The parts in whose place notes are to stand, in the order in which they came: [`StandIns::with_notes`] takes one for each.
+    pub fn elisions(&self) -> impl Iterator<Item = ElisionGap<'a>> + use<'a> {
+        self.shortened().filter_map(|(part, verdict)| match verdict {
+            PartVerdict::Elide(allowance) if part.kind() != PartKind::Reasoning => {
+                Some(ElisionGap { part, allowance })
+            }
+            _ => None,
+        })
+    }
+
     /// The parts that have to be cut before the plan can be committed, in the order in which they came.
     pub fn clamps(&self) -> impl Iterator<Item = ClampGap<'a>> + use<'a> {
         self.shortened().filter_map(|(part, verdict)| match verdict {
@@ -206,7 +243,7 @@ impl<'a> Plan<'a> {
         for (number, gap) in (0_u32..).zip(self.summaries()) {
             ready.count(Gap::Summary(number), written.next().copied(), gap.allowance)?;
         }
-        let mut cut = stand_ins.clamps.iter();
+        let (mut notes, mut cut) = (stand_ins.notes.iter(), stand_ins.clamps.iter());
         let mut number = 0_u32;
         for (part, verdict) in self.shortened() {
             let (gap, stand_in) = match verdict {
@@ -215,12 +252,12 @@ impl<'a> Plan<'a> {
                     (Gap::Clamp(number.saturating_sub(1)), cut.next().copied())
                 }
                 _ if part.kind() == PartKind::Reasoning => continue,
-                _ => (Gap::Placeholder(part.kind()), stand_ins.placeholders.of(part.kind())),
+                _ => (Gap::Placeholder(part.kind()), stand_ins.note(part.kind(), &mut notes)),
             };
             ready.count(gap, stand_in, left_of(verdict, part.tokens()))?;
         }
-        match (written.next(), cut.next()) {
-            (None, None) => Ok(ready),
+        match (written.next(), cut.next(), notes.next()) {
+            (None, None, None) => Ok(ready),
             _ => Err(FillError::TooMany),
         }
     }
@@ -258,13 +295,12 @@ impl<'a, 't> ReadyPlan<'a, 't> {
             let position = gap.covers().next()?.start;
             Some(Edit::Summary(SummaryEdit { position, stand_in: *stand_in, covered: gap.covered }))
         });
-        let parts = plan.shortened().scan(0_usize, move |cut, (part, verdict)| {
+        let all = (stand_ins.notes.iter(), stand_ins.clamps.iter());
+        let parts = plan.shortened().scan(all, move |(notes, cut), (part, verdict)| {
             let stand_in = match verdict {
-                PartVerdict::Clamp(_) => {
-                    *cut = cut.saturating_add(1);
-                    stand_ins.clamps.get(cut.saturating_sub(1)).copied()
-                }
-                _ => stand_ins.placeholders.of(part.kind()),
+                PartVerdict::Clamp(_) => cut.next().copied(),
+                _ if part.kind() == PartKind::Reasoning => None,
+                _ => stand_ins.note(part.kind(), notes),
             };
             let (position, ordinal, kind) = (part.position(), part.ordinal(), part.kind());
             Some(Edit::Part(PartEdit { position, ordinal, kind, stand_in }))
@@ -392,7 +428,7 @@ pub enum FillError {
         /// What it may have.
         allowance: Tokens,
     },
-    /// There are more summaries or clamped parts than the plan has places for: they belong to another plan.
+    /// There are more summaries, notes or clamped parts than the plan has places for: they belong to another plan.
     TooMany,
 }
 
