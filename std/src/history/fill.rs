@@ -1,15 +1,18 @@
 //! What stands in place of shortened parts, where no model has to write it.
 
 mod excerpt;
+mod handles;
 mod json;
 
 use epitome_core::message::{PartView, Parts};
 use epitome_core::{
-    CLAMP_MARKER, Clamp, ClampGap, FillError, PartKind, Placeholders, Plan, ReadyPlan, StandIn, StandIns,
-    TokenCounter, Tokens,
+    CLAMP_MARKER, Clamp, ClampGap, ElisionGap, FillError, IndexedPart, PartKind, Placeholders, Plan,
+    ReadyPlan, StandIn, StandIns, TokenCounter, Tokens,
 };
 
 use self::excerpt::excerpt;
+pub(super) use self::handles::Handle;
+pub use self::handles::Handles;
 use crate::message::Str;
 
 /// The notes that stand in place of elided parts. They are short: a plan refuses one that is longer than the strategy
@@ -56,6 +59,31 @@ impl Notes {
             .with_media(note(&self.media, counter))
             .with_text(note(&self.text, counter))
     }
+
+    /// The note in the place of a part, with the number of its message if there is room for that, and its size.
+    fn note(
+        &self,
+        gap: &ElisionGap<'_>,
+        handle: Option<Handle>,
+        counter: &dyn TokenCounter,
+    ) -> (String, Tokens) {
+        let note = match gap.part.kind() {
+            PartKind::ToolInput => &self.tool_input,
+            PartKind::Media => &self.media,
+            PartKind::Text => &self.text,
+            _ => &self.tool_result,
+        };
+        let with_handle = handle.and_then(|handle| match gap.part.kind() {
+            PartKind::ToolResult => Some(handle.behind(note)),
+            PartKind::Text => handle.in_word(note),
+            _ => None,
+        });
+        let fitting = with_handle.and_then(|note| {
+            let tokens = counter.count_up_to(&note, gap.allowance)?;
+            Some((note, tokens))
+        });
+        fitting.unwrap_or_else(|| (note.as_str().to_owned(), counter.count(note)))
+    }
 }
 
 fn note<'t>(text: &'t Str, counter: &dyn TokenCounter) -> StandIn<'t> {
@@ -89,18 +117,36 @@ pub fn fill_with<'a, T>(
     notes: &Notes,
     summaries: &[StandIn<'_>],
     counter: &dyn TokenCounter,
+    part_text: impl FnMut(u32, u32) -> Option<String>,
+    then: impl FnOnce(ReadyPlan<'a, '_>) -> T,
+) -> Result<T, FillError> {
+    fill_named(plan, notes, summaries, counter, part_text, |_| None, then)
+}
+
+/// [`fill_with`], where notes have the number that `handle` gives for their part.
+pub(super) fn fill_named<'a, T>(
+    plan: Plan<'a>,
+    notes: &Notes,
+    summaries: &[StandIn<'_>],
+    counter: &dyn TokenCounter,
     mut part_text: impl FnMut(u32, u32) -> Option<String>,
+    handle: impl Fn(&IndexedPart<'_>) -> Option<Handle>,
     then: impl FnOnce(ReadyPlan<'a, '_>) -> T,
 ) -> Result<T, FillError> {
     let texts: Vec<_> = plan
         .clamps()
         .map_while(|gap| {
             let text = part_text(gap.part.position(), gap.part.ordinal())?;
-            Some(clamped_text(&text, &gap, counter))
+            Some(clamped_named(&text, &gap, handle(&gap.part), counter))
         })
         .collect();
+    // Where none has a number, one note for each kind is enough.
+    let is_named = plan.elisions().any(|gap| handle(&gap.part).is_some());
+    let elisions = plan.elisions().filter(|_| is_named);
+    let noted: Vec<_> = elisions.map(|gap| notes.note(&gap, handle(&gap.part), counter)).collect();
     let clamps: Vec<_> = texts.iter().map(|(text, tokens)| StandIn::new(text, *tokens)).collect();
-    let stand_ins = StandIns::new(notes.placeholders(counter)).with_clamps(&clamps);
+    let noted: Vec<_> = noted.iter().map(|(text, tokens)| StandIn::new(text, *tokens)).collect();
+    let stand_ins = StandIns::new(notes.placeholders(counter)).with_notes(&noted).with_clamps(&clamps);
     Ok(then(plan.fill(stand_ins.with_summaries(summaries))?))
 }
 
@@ -134,21 +180,34 @@ pub fn part_text<M: Parts + ?Sized>(message: &M, ordinal: u32) -> Option<String>
 /// What [`fill`] leaves of the text of a clamped part, and its size: of a result that is JSON a shorter one, of another the lines
 /// that say the most, of what was said its ends.
 pub fn clamped_text(text: &str, gap: &ClampGap<'_>, counter: &dyn TokenCounter) -> (String, Tokens) {
-    let whole = || counter.count_up_to(text, gap.clamp.tokens_max()).filter(|_| !text.trim().is_empty());
-    let lines = || match gap.part.kind() {
-        PartKind::ToolResult => json::shortened(text, gap.clamp.tokens_max(), counter)
-            .or_else(|| excerpt(text, gap.clamp, counter)),
-        _ => None,
-    };
-    // A result may be large for its media alone: of that no text is cut.
-    match whole() {
-        Some(tokens) => (text.to_owned(), tokens),
-        None => lines().unwrap_or_else(|| cut(text, gap.clamp, counter)),
-    }
+    clamped_named(text, gap, None, counter)
 }
 
-/// The head and the tail of `text`, with [`CLAMP_MARKER`] between, cut between characters; and what that has.
-fn cut(text: &str, clamp: Clamp, counter: &dyn TokenCounter) -> (String, Tokens) {
+/// [`clamped_text`], which has the number of its message if there is room for that.
+pub(super) fn clamped_named(
+    text: &str,
+    gap: &ClampGap<'_>,
+    handle: Option<Handle>,
+    counter: &dyn TokenCounter,
+) -> (String, Tokens) {
+    let max = gap.clamp.tokens_max();
+    // A result may be large for its media alone: of that no text is cut.
+    if let Some(tokens) = counter.count_up_to(text, max).filter(|_| !text.trim().is_empty()) {
+        return (text.to_owned(), tokens);
+    }
+    let named = handle.map(Handle::in_note);
+    let tried = || named.as_deref().into_iter().chain([""]);
+    let lines = || {
+        let json = tried().find_map(|named| json::shortened(text, max, named, counter));
+        json.or_else(|| tried().find_map(|named| excerpt(text, gap.clamp, named, counter)))
+    };
+    let lines = if gap.part.kind() == PartKind::ToolResult { lines() } else { None };
+    lines.unwrap_or_else(|| cut(text, gap.clamp, handle, counter))
+}
+
+/// The head and the tail of `text`, with [`CLAMP_MARKER`] between, cut between characters; and what that has. If there is room for it,
+/// the marker has the number of the message.
+fn cut(text: &str, clamp: Clamp, handle: Option<Handle>, counter: &dyn TokenCounter) -> (String, Tokens) {
     let head = |bytes: usize| text.get(..text.floor_char_boundary(bytes)).unwrap_or_default();
     let tail = |bytes: usize| {
         text.get(text.ceil_char_boundary(text.len().saturating_sub(bytes))..).unwrap_or_default()
@@ -161,12 +220,16 @@ fn cut(text: &str, clamp: Clamp, counter: &dyn TokenCounter) -> (String, Tokens)
     let mut head_bytes = longest(text.len(), |bytes| fits(head(bytes), clamp.head));
     let mut tail_bytes =
         longest(text.len().saturating_sub(head_bytes), |bytes| fits(tail(bytes), clamp.tail));
+    let mut marker = handle.and_then(|handle| handle.in_word(CLAMP_MARKER));
     loop {
-        let whole = [head(head_bytes), CLAMP_MARKER, tail(tail_bytes)].concat();
+        let whole = [head(head_bytes), marker.as_deref().unwrap_or(CLAMP_MARKER), tail(tail_bytes)].concat();
         let tokens = counter.count(&whole);
         // Pieces that fit may be more together, where a tokenizer joins them otherwise.
-        if tokens <= clamp.tokens_max() || head_bytes.max(tail_bytes) == 0 {
+        if tokens <= clamp.tokens_max() || (marker.is_none() && head_bytes.max(tail_bytes) == 0) {
             return (whole, tokens);
+        }
+        if head_bytes.max(tail_bytes) == 0 {
+            marker = None;
         }
         (head_bytes, tail_bytes) = (head_bytes / 8 * 7, tail_bytes / 8 * 7);
     }
@@ -193,8 +256,8 @@ fn longest(max: usize, fits: impl Fn(usize) -> bool) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use epitome_core::ClassEstimator;
     use epitome_core::message::{MediaKind, Role};
+    use epitome_core::{ClassEstimator, Seq};
     use proptest::prelude::*;
 
     use super::*;
@@ -207,7 +270,7 @@ mod tests {
         let clamped = |parts: Vec<Part>| {
             let result = Part::ToolResult(ToolResult::new("c1", parts));
             let text = part_text(&Message::new(Role::Tool, vec![result]), 0).unwrap();
-            let (cut, tokens) = cut(&text, Clamp { head: Tokens(40), tail: Tokens(40) }, &counter);
+            let (cut, tokens) = cut(&text, Clamp { head: Tokens(40), tail: Tokens(40) }, None, &counter);
             assert_eq!(tokens, counter.count(&cut));
             cut
         };
@@ -226,14 +289,19 @@ mod tests {
         #[test]
         fn a_cut_text_has_its_head_its_tail_and_no_more_than_it_may(
             text in "([a-z ]{0,30}|[日本語]{0,20}|👩‍👩‍👧‍👦|[0-9a-f]{0,64}){0,40}", head in 0_u32..60, tail in 0_u32..60,
+            number in prop::option::of(0_u64..=u64::MAX),
         ) {
             let counter = ClassEstimator::new();
             let clamp = Clamp { head: Tokens(head), tail: Tokens(tail) };
             prop_assume!(counter.count(&text) > clamp.tokens_max());
-            let (cut, tokens) = cut(&text, clamp, &counter);
+            let handle = number.map(|number| Handle::new(Seq(number)));
+            let (cut, tokens) = cut(&text, clamp, handle, &counter);
             prop_assert_eq!(tokens, counter.count(&cut));
             prop_assert!(tokens <= clamp.tokens_max());
-            let (head, tail) = cut.split_once(CLAMP_MARKER).unwrap();
+            // A text whose ends leave no room for the number has none.
+            let named = handle.and_then(|handle| handle.in_word(CLAMP_MARKER));
+            let with_number = named.and_then(|marker| cut.split_once(marker.as_str()));
+            let (head, tail) = with_number.or_else(|| cut.split_once(CLAMP_MARKER)).unwrap();
             prop_assert!(text.starts_with(head) && text.ends_with(tail) && head.len() + tail.len() <= text.len());
         }
 

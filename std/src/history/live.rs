@@ -8,15 +8,15 @@ use core::fmt;
 use std::sync::Arc;
 
 use epitome_core::{
-    Budget, Cell, FillError, Head, Index, Outcome, Pass, Plan, ReadyPlan, RestoreError, Revision, Seq,
-    StandIn, Strategy, TokenCounter, plan,
+    Budget, Cell, ClampGap, FillError, Head, Index, IndexedPart, Outcome, Pass, Plan, ReadyPlan,
+    RestoreError, Revision, Seq, StandIn, Strategy, TokenCounter, Tokens, plan,
 };
 
 use super::visible::Visible;
 use super::{
-    AppendToken, Appended, Committed, CompactionRecord, HistoryError, HistoryStore, HistoryStoreExt as _,
-    Live, Loaded, LogPage, Notes, Pending, Pins, SessionId, StoreError, StoreErrorKind, Timestamp, fill_with,
-    part_text,
+    AppendToken, Appended, Committed, CompactionRecord, Handles, HistoryError, HistoryStore,
+    HistoryStoreExt as _, Live, Loaded, LogPage, Notes, Pending, Pins, SessionId, StoreError, StoreErrorKind,
+    Timestamp, clamped_named, fill_named, part_text,
 };
 use crate::message::{Message, Part, Str};
 use crate::tokens::CachedCounter;
@@ -46,6 +46,8 @@ pub struct History {
     tail_only: bool,
     /// The late answers of a copy that has no log of them.
     beside: Option<Beside>,
+    /// The numbers of what compactions hide and shorten, if the model can read by number.
+    pub(super) handles: Option<Handles>,
     /// Says when something is appended.
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
@@ -81,9 +83,9 @@ impl History {
         let recounter = CachedCounter::new(counter.clone(), RECOUNTS_MAX);
         let visible = Visible::new();
         let (in_doubt, clock) = (true, Arc::new(Timestamp::now));
-        let beside = None;
+        let (beside, handles) = (None, None);
         let mut history =
-            Self { store, session, counter, recounter, visible, in_doubt, tail_only, beside, clock };
+            Self { store, session, counter, recounter, visible, in_doubt, tail_only, beside, handles, clock };
         history.reload().await?;
         Ok(history)
     }
@@ -108,6 +110,7 @@ impl History {
             in_doubt: self.in_doubt,
             tail_only: self.tail_only,
             beside: self.beside.clone(),
+            handles: self.handles.clone(),
             clock: Arc::clone(&self.clock),
         }
     }
@@ -184,11 +187,21 @@ impl History {
         summaries: &[StandIn<'_>],
         then: impl FnOnce(ReadyPlan<'a, '_>) -> T,
     ) -> Result<T, FillError> {
-        let text = |position: u32, ordinal| {
-            let live = self.live().get(position as usize)?;
-            part_text(&live.entry.message, ordinal)
-        };
-        fill_with(plan, notes, summaries, &*self.counter, text, then)
+        let text = |position, ordinal| self.part_text(position, ordinal);
+        let handle = |part: &IndexedPart<'_>| self.handle_of_part(part);
+        fill_named(plan, notes, summaries, &*self.counter, text, handle, then)
+    }
+
+    /// What [`History::fill`] leaves of a clamped part, and its size; `None` if the part has no text.
+    #[must_use]
+    pub fn clamped_text(&self, gap: &ClampGap<'_>) -> Option<(String, Tokens)> {
+        let text = self.part_text(gap.part.position(), gap.part.ordinal())?;
+        Some(clamped_named(&text, gap, self.handle_of_part(&gap.part), &*self.counter))
+    }
+
+    fn part_text(&self, position: u32, ordinal: u32) -> Option<String> {
+        let live = self.live().get(position as usize)?;
+        part_text(&live.entry.message, ordinal)
     }
 
     /// What a plan of this history does to the stored session: hidden messages, summaries and shortened parts, for one

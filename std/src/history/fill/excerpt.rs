@@ -11,12 +11,18 @@ use crate::identifiers::for_each_identifier;
 ///
 /// Half of the head and half of the tail are for the first and the last lines. The rest is for lines that report an error, and for
 /// those with identifiers that no other line has shown: greedily, the most for their length first.
-pub(super) fn excerpt(text: &str, clamp: Clamp, counter: &dyn TokenCounter) -> Option<(String, Tokens)> {
+/// The first note has `named` behind what it says.
+pub(super) fn excerpt(
+    text: &str,
+    clamp: Clamp,
+    named: &str,
+    counter: &dyn TokenCounter,
+) -> Option<(String, Tokens)> {
     let (lines, end) = LINE_ENDS
         .map(|end| (text.split_inclusive(end).collect::<Vec<_>>(), end))
         .into_iter()
         .find(|(lines, _)| lines.len() >= LINES_MIN)?;
-    let mut chosen = Chosen::new(&lines, end, clamp.tokens_max(), counter);
+    let mut chosen = Chosen::new(&lines, end, clamp.tokens_max(), counter).naming(named);
     chosen.take_while_room(0..lines.len(), half(clamp.head));
     chosen.take_while_room((0..lines.len()).rev(), half(clamp.tail));
     if chosen.at.is_empty() {
@@ -70,6 +76,8 @@ struct Chosen<'t> {
     lines: &'t [&'t str],
     /// What ends a note.
     end: &'static str,
+    /// What the first note says behind the number of lines.
+    named: &'t str,
     at: BTreeSet<usize>,
     /// In the order in which they were chosen.
     order: Vec<usize>,
@@ -81,7 +89,17 @@ struct Chosen<'t> {
 
 impl<'t> Chosen<'t> {
     fn new(lines: &'t [&'t str], end: &'static str, most: Tokens, counter: &'t dyn TokenCounter) -> Self {
-        Self { lines, end, at: BTreeSet::new(), order: Vec::new(), most, tokens: NOTE_TOKENS, counter }
+        let (at, order) = (BTreeSet::new(), Vec::new());
+        Self { lines, end, named: "", at, order, most, tokens: NOTE_TOKENS, counter }
+    }
+
+    /// The same, in which the first note says this too.
+    fn naming(mut self, named: &'t str) -> Self {
+        self.named = named;
+        if !named.is_empty() {
+            self.tokens = self.tokens.saturating_add(self.counter.count(named).as_u64());
+        }
+        self
     }
 
     /// Takes a line, if there is room for it within `most`, and says so.
@@ -132,13 +150,13 @@ impl<'t> Chosen<'t> {
     }
 
     fn text(&self) -> String {
-        let (mut text, mut next) = (String::new(), 0);
+        let (mut text, mut next, mut named) = (String::new(), 0, self.named);
         let end = self.lines.len();
         for at in self.at.iter().copied().chain([end]) {
-            match at.saturating_sub(next) {
-                0 => {}
-                1 => text.extend(["[1 line cut]", self.end]),
-                count => text.extend([&format!("[{count} lines cut]"), self.end]),
+            let count = at.saturating_sub(next);
+            if count > 0 {
+                let (plural, named) = (if count == 1 { "" } else { "s" }, core::mem::take(&mut named));
+                text.extend([&format!("[{count} line{plural} cut{named}]"), self.end]);
             }
             text.push_str(self.lines.get(at).copied().unwrap_or_default());
             next = at.saturating_add(1);
@@ -273,7 +291,20 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, tokens: u32) -> Option<(String, Tokens)> {
-        excerpt(text, Clamp { head: Tokens(tokens), tail: Tokens(tokens / 2) }, &ClassEstimator::new())
+        shown_named(text, tokens, "")
+    }
+
+    fn shown_named(text: &str, tokens: u32, named: &str) -> Option<(String, Tokens)> {
+        excerpt(text, Clamp { head: Tokens(tokens), tail: Tokens(tokens / 2) }, named, &ClassEstimator::new())
+    }
+
+    #[test]
+    fn the_first_note_has_the_number() {
+        let lines: Vec<String> = (0..400).map(|n| format!("a line without a name, one of {n}")).collect();
+        let (text, _) = shown_named(&lines.join("\n"), 60, "; #57").unwrap();
+        let notes: Vec<&str> = text.lines().filter(|line| line.starts_with('[')).collect();
+        assert!(notes[0].ends_with(" lines cut; #57]"), "{text}");
+        assert!(notes[1..].iter().all(|note| note.ends_with(" lines cut]")), "{text}");
     }
 
     #[test]
@@ -362,11 +393,12 @@ mod tests {
     proptest! {
         #[test]
         fn an_excerpt_has_lines_of_the_text_in_order_and_says_how_many_are_left_out(
-            text in "(([a-z]{1,9} |src/[a-c]{1,2}\\.rs |[A-B]{2}-[1-9] |日本語|error: |\r){0,6}\n){0,60}", tokens in 0_u32..80,
+            text in "(([a-z]{1,9} |src/[a-c]{1,2}\\.rs |[A-B]{2}-[1-9] |日本語|error: |\r){0,6}\n){0,60}", tokens in 0_u32..80, is_named: bool,
         ) {
             let lines: Vec<&str> = text.split_inclusive('\n').collect();
             let most = Clamp { head: Tokens(tokens), tail: Tokens(tokens / 2) }.tokens_max();
-            if let Some((excerpt, size)) = shown(&text, tokens) {
+            let named = if is_named { "; #1234" } else { "" };
+            if let Some((excerpt, size)) = shown_named(&text, tokens, named) {
                 prop_assert_eq!(size, ClassEstimator::new().count(&excerpt));
                 prop_assert!(size <= most, "{:?} {:?}", size, most);
                 let mut at = 0;
@@ -380,6 +412,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(at, lines.len());
+                prop_assert_eq!(excerpt.matches("; #1234]").count(), usize::from(is_named && excerpt != text));
             }
         }
 

@@ -8,7 +8,13 @@ use crate::wire::json::{Kind, check, decode, items, push_quoted, raw_members, tr
 /// The text with as much left out as it takes to have at most so many tokens; `None` where it is no object or array, where one
 /// string is most of it, and where nothing that is left would fit. *Cost*: one pass over the text for each level of its nesting,
 /// of which 32 are looked into, and one over what is left for each of the limits that are tried.
-pub(super) fn shortened(text: &str, most: Tokens, counter: &dyn TokenCounter) -> Option<(String, Tokens)> {
+/// The first note of what is left out has `named` behind what it says.
+pub(super) fn shortened(
+    text: &str,
+    most: Tokens,
+    named: &str,
+    counter: &dyn TokenCounter,
+) -> Option<(String, Tokens)> {
     let text = trim(text);
     if !matches!(Kind::of(text), Kind::Object | Kind::Array) || check(text).is_err() {
         return None;
@@ -18,8 +24,8 @@ pub(super) fn shortened(text: &str, most: Tokens, counter: &dyn TokenCounter) ->
         return None;
     }
     LIMITS.iter().find_map(|limits| {
-        let mut left = String::new();
-        root.write(limits, &mut left);
+        let (mut left, mut named) = (String::new(), named);
+        root.write(limits, &mut named, &mut left);
         let tokens = counter.count_up_to(&left, most)?;
         Some((left, tokens))
     })
@@ -100,7 +106,8 @@ impl<'t> Node<'t> {
         }
     }
 
-    fn write(&self, limits: &Limits, out: &mut String) {
+    /// Writes what stays. The first note takes what is `named`.
+    fn write(&self, limits: &Limits, named: &mut &str, out: &mut String) {
         match self {
             Self::Array(elements) => {
                 out.push('[');
@@ -112,13 +119,13 @@ impl<'t> Node<'t> {
                 for (at, element) in kept.filter(|(at, _)| *at < before || *at >= before.saturating_add(cut))
                 {
                     if at == before.saturating_add(cut) && cut > 0 {
-                        push_note(cut, "element", out);
+                        push_note(cut, "element", named, out);
                     }
                     separate(at > 0, out);
-                    element.write(limits, out);
+                    element.write(limits, named, out);
                 }
                 if cut > 0 && behind == 0 {
-                    push_note(cut, "element", out);
+                    push_note(cut, "element", named, out);
                 }
                 out.push(']');
             }
@@ -129,15 +136,15 @@ impl<'t> Node<'t> {
                     separate(at > 0, out);
                     out.push_str(trim(key));
                     out.push(':');
-                    value.write(limits, out);
+                    value.write(limits, named, out);
                 }
                 if cut > 0 {
-                    push_note(cut, "member", out);
+                    push_note(cut, "member", named, out);
                     out.push_str(":null");
                 }
                 out.push('}');
             }
-            Self::Text(text) if text.len() > limits.bytes => push_ends(text, limits.bytes, out),
+            Self::Text(text) if text.len() > limits.bytes => push_ends(text, limits.bytes, named, out),
             Self::Text(text) | Self::Whole(text) => out.push_str(trim(text)),
         }
     }
@@ -150,13 +157,13 @@ fn separate(is_needed: bool, out: &mut String) {
 }
 
 /// Says how many are not there, in a string behind the others: some are always left.
-fn push_note(cut: usize, what: &str, out: &mut String) {
-    let plural = if cut == 1 { "" } else { "s" };
-    out.push_str(&format!(",\"[{cut} {what}{plural} cut]\""));
+fn push_note(cut: usize, what: &str, named: &mut &str, out: &mut String) {
+    let (plural, named) = (if cut == 1 { "" } else { "s" }, core::mem::take(named));
+    out.push_str(&format!(",\"[{cut} {what}{plural} cut{named}]\""));
 }
 
 /// The beginning and the end of a string: two thirds and one of so many bytes.
-fn push_ends(text: &str, bytes: usize, out: &mut String) {
+fn push_ends(text: &str, bytes: usize, named: &mut &str, out: &mut String) {
     let text = decode(text);
     let end = text.floor_char_boundary(bytes / 3 * 2);
     let begin = text.ceil_char_boundary(text.len().saturating_sub(bytes / 3)).max(end);
@@ -164,7 +171,10 @@ fn push_ends(text: &str, bytes: usize, out: &mut String) {
         [0..end, end..begin, begin..text.len()].map(|range| text.get(range).unwrap_or_default());
     match cut.chars().count() {
         0 => push_quoted(out, &text),
-        count => push_quoted(out, &format!("{head}[{count} characters cut]{tail}")),
+        count => {
+            let named = core::mem::take(named);
+            push_quoted(out, &format!("{head}[{count} characters cut{named}]{tail}"));
+        }
     }
 }
 
@@ -177,7 +187,11 @@ mod tests {
     use super::*;
 
     fn left(text: &str, tokens: u32) -> Option<String> {
-        let (left, size) = shortened(text, Tokens(tokens), &ClassEstimator::new())?;
+        left_named(text, tokens, "")
+    }
+
+    fn left_named(text: &str, tokens: u32, named: &str) -> Option<String> {
+        let (left, size) = shortened(text, Tokens(tokens), named, &ClassEstimator::new())?;
         assert_eq!(size, ClassEstimator::new().count(&left));
         assert!(size <= Tokens(tokens));
         Some(left)
@@ -302,6 +316,19 @@ mod tests {
                 let one_string = Node::of(&text, DEPTH_MAX).longest_text() > text.len() / 2;
                 prop_assert!(one_string || cuts.clone().find(fits).is_none());
             }
+        }
+
+        #[test]
+        fn what_is_named_stands_in_the_first_note_and_it_stays_json(value in value(), tokens in 0_u32..400) {
+            let Some(left) = left_named(&value.to_string(), tokens, "; #57") else { return Ok(()) };
+            prop_assert!(serde_json::from_str::<Value>(&left).is_ok(), "{}", left);
+            // Without it, it is the text that the same limits leave.
+            let plain = left.replace("; #57]", "]");
+            prop_assert!(LIMITS.iter().any(|limits| cut(&value, limits).to_string() == plain), "{}", left);
+            let is_cut = plain.contains(" cut]");
+            prop_assert_eq!(left.matches("; #57]").count(), usize::from(is_cut), "{}", left);
+            let first = left.find(" cut");
+            prop_assert!(first.is_none_or(|at| left[at..].starts_with(" cut; #57]")), "{}", left);
         }
 
         #[test]
