@@ -94,7 +94,9 @@ impl Default for TextFiller {
 impl TextFiller {
     pub(crate) async fn write(&self, cx: &GapCx<'_, '_>) -> Result<(String, Tokens), SessionError> {
         let compaction = cx.compaction;
-        let writer = SummaryWriter::new(compaction.as_history().counter())
+        let history = compaction.as_history();
+        let writer = SummaryWriter::new(history.counter())
+            .with_history(history)
             .with_late_answers(cx.late)
             .with_summarizer(self.summarizer.as_deref())
             .with_deadline(self.deadline)

@@ -1,6 +1,7 @@
 //! Summaries: who writes them, of what, and what makes one good enough to stand in the place of what was said.
 
 mod digest;
+mod handle;
 mod handoff;
 mod identifiers;
 mod instructions;

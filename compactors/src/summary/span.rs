@@ -6,9 +6,10 @@ use std::vec::Vec;
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
 use epitome_core::{GroupKind, IndexedPart, SummaryGap, TokenCounter, Verdict};
-use epitome_std::history::{clamped_text, part_text};
+use epitome_std::history::{History, clamped_text, part_text};
 use epitome_std::message::{Message, Part};
 
+use super::handle::{Numbers, joined};
 use super::quotes::Quotes;
 use super::{Earlier, Identifiers};
 
@@ -17,23 +18,34 @@ pub(super) struct Gone {
     /// The summary in its span.
     pub(super) earlier: Earlier,
     pub(super) identifiers: Identifiers,
+    /// The numbers by which the model reads what goes whole, if it can.
+    pub(super) numbers: Option<Numbers>,
 }
 
-/// What a plan takes away, without what it shows elsewhere.
-pub(super) fn gone(gap: &SummaryGap<'_>, messages: &[&Message], counter: &dyn TokenCounter) -> Gone {
+/// What a plan takes away, without what it shows elsewhere. `history` is what the plan was made of, if it was made of one.
+pub(super) fn gone(
+    gap: &SummaryGap<'_>,
+    messages: &[&Message],
+    history: Option<&History>,
+    counter: &dyn TokenCounter,
+) -> Gone {
     let plan = gap.plan();
     let within: BTreeSet<u32> = gap.covers().flatten().collect();
-    let mut gone = Gone { earlier: Earlier::default(), identifiers: Identifiers::of_code() };
-    let (mut hidden, mut shown) = (Vec::new(), Vec::new());
+    let mut gone = Gone { earlier: Earlier::default(), identifiers: Identifiers::of_code(), numbers: None };
+    let (mut hidden, mut shown, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
     for group in plan.index().groups().filter(|group| group.kind() != GroupKind::Orphan) {
         let goes = plan.verdict(&group) != Verdict::Keep;
         for at in group.positions().flatten() {
             let Some(message) = messages.get(at as usize).copied() else { continue };
+            if goes {
+                numbers.extend(numbers_of(history, [at]));
+            }
             if !goes {
                 shown.push((at, message));
             } else if message.attribution().source == SourceKind::Compaction {
                 let mut earlier = Earlier::of(message);
                 gone.identifiers = gone.identifiers.with(core::mem::take(&mut earlier.identifiers));
+                numbers.extend(earlier.numbers);
                 if within.contains(&at) && gone.earlier.prose.is_empty() {
                     gone.earlier = earlier;
                 }
@@ -57,10 +69,18 @@ pub(super) fn gone(gap: &SummaryGap<'_>, messages: &[&Message], counter: &dyn To
         gone.identifiers.leave_out(whole.map(|(_, part)| part));
     }
     for gap in plan.clamps() {
-        let (left, _) = clamped_text(&text_of(&gap.part).unwrap_or_default(), &gap, counter);
+        let in_history = history.and_then(|history| history.clamped_text(&gap));
+        let cut = || clamped_text(&text_of(&gap.part).unwrap_or_default(), &gap, counter);
+        let (left, _) = in_history.unwrap_or_else(cut);
         gone.identifiers.leave_out_text(&left);
     }
+    gone.numbers = joined(numbers);
     gone
+}
+
+/// The numbers by which the model reads what stands at these positions, if it can.
+fn numbers_of(history: Option<&History>, positions: impl IntoIterator<Item = u32>) -> Option<Numbers> {
+    history?.handle_of(positions).map(|range| (range.first.0, range.last.0))
 }
 
 /// What is visible of the span.
@@ -68,8 +88,10 @@ pub(super) fn covered<'m>(
     gap: &SummaryGap<'_>,
     messages: &[&'m Message],
     late: &'m [Vec<Message>],
+    history: Option<&History>,
 ) -> Covered<'m> {
     let (mut covered, mut looked_at) = (Covered::default(), Vec::new());
+    let mut numbers = Vec::from_iter(numbers_of(history, gap.covers().flatten()));
     for group in gap.groups() {
         let mut own = Vec::new();
         for message in group.positions().flatten().filter_map(|at| messages.get(at as usize).copied()) {
@@ -78,6 +100,8 @@ pub(super) fn covered<'m>(
                 let earlier = Earlier::of(message);
                 covered.identifiers = covered.identifiers.with(earlier.identifiers.clone());
                 covered.quotes.append(earlier.quotes.clone());
+                // A ledger stands for more than it covers.
+                numbers.extend(earlier.numbers);
                 // What others stand before is not what came before.
                 if own.is_empty() && covered.groups.is_empty() && covered.earlier.prose.is_empty() {
                     covered.earlier = earlier;
@@ -99,6 +123,7 @@ pub(super) fn covered<'m>(
     looked_at.extend(late.iter().flatten());
     covered.groups.splice(0..0, late.iter().map(|exchange| exchange.iter().collect()));
     covered.identifiers.look_through(looked_at.into_iter());
+    covered.numbers = joined(numbers);
     covered
 }
 
@@ -131,6 +156,8 @@ pub(super) struct Covered<'a> {
     pub(super) identifiers: Identifiers,
     /// What it holds beside, group by group.
     pub(super) groups: Vec<Vec<&'a Message>>,
+    /// The numbers by which the model reads all of it, if it can.
+    pub(super) numbers: Option<Numbers>,
 }
 
 /// Whether a component has added a message, rather than somebody said it.

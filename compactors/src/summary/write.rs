@@ -9,11 +9,13 @@ use std::vec::Vec;
 
 use epitome_core::{SummaryGap, TokenCounter, Tokens, Writer, measure_message};
 use epitome_std::compaction::{Costs, LiveRequest};
+use epitome_std::history::{Handles, History};
 use epitome_std::message::Message;
 use futures::FutureExt as _;
 use futures::future::{Either, select};
 
 use super::digest::{LEFT_OUT, digest};
+use super::handle::{Handle, Numbers};
 use super::quotes::Quotes;
 use super::span::{Covered, Gone, covered, gone, is_answered};
 use super::text::SummaryText;
@@ -54,6 +56,8 @@ pub struct SummaryWriter<'a> {
     summarizer: Option<&'a dyn Summarizer>,
     deadline: Duration,
     late: &'a [Vec<Message>],
+    /// What the plan was made of, if the writer knows.
+    history: Option<&'a History>,
     /// The request to the summarizer, without groups.
     pub(super) request: SummaryRequest<'a>,
 }
@@ -75,7 +79,7 @@ impl<'a> SummaryWriter<'a> {
     #[must_use]
     pub const fn new(counter: &'a (dyn TokenCounter + Send + Sync)) -> Self {
         let request = SummaryRequest::new(&[], Tokens::ZERO, counter);
-        Self { summarizer: None, deadline: DEADLINE, late: &[], request }
+        Self { summarizer: None, deadline: DEADLINE, late: &[], history: None, request }
     }
 
     /// The same with whoever writes what is no digest, if somebody does.
@@ -121,6 +125,14 @@ impl<'a> SummaryWriter<'a> {
         self
     }
 
+    /// The same for plans of this history. If the model can read by number ([`Handles`]), a summary names the numbers of what it stands
+    /// for.
+    #[must_use]
+    pub const fn with_history(mut self, history: &'a History) -> Self {
+        self.history = Some(history);
+        self
+    }
+
     pub(crate) const fn with_costs(mut self, costs: &'a Costs) -> Self {
         self.request = self.request.with_costs(costs);
         self
@@ -150,15 +162,23 @@ impl<'a> SummaryWriter<'a> {
         if gap.writer == Writer::Ledger {
             return self.ledger(gap, messages);
         }
-        let Covered { earlier, quotes, identifiers, groups } = covered(gap, messages, self.late);
+        let Covered { earlier, quotes, identifiers, groups, numbers } =
+            covered(gap, messages, self.late, self.history);
         let quotes = quotes.newest(gap.quotes, self.counter());
         let allowance =
             Tokens(gap.allowance.0.saturating_sub(quotes.tokens(self.counter()).0)).min(gap.prose);
         let listed = identifiers.best(Tokens(allowance.0 / IDENTIFIERS_SHARE), self.counter());
         let answered = is_answered(gap, messages, earlier.answered);
         // What stands around the prose; where that leaves no room for prose, it goes, the list first.
-        let around = [(answered, listed.as_slice()), (answered, &[]), (None, &[])];
-        let around = around.map(|(answered, identifiers)| SummaryText {
+        let handle = self.handle(numbers);
+        let around = [
+            (handle, answered, listed.as_slice()),
+            (handle, answered, &[]),
+            (handle, None, &[]),
+            (None, None, &[]),
+        ];
+        let around = around.map(|(handle, answered, identifiers)| SummaryText {
+            handle,
             answered,
             identifiers,
             ..SummaryText::default()
@@ -198,6 +218,12 @@ impl<'a> SummaryWriter<'a> {
         }
     }
 
+    /// Where the model reads what has these numbers, if it can.
+    fn handle(&self, numbers: Option<Numbers>) -> Option<Handle<'a>> {
+        let tool = self.history?.handles().map(Handles::tool)?;
+        numbers.map(|numbers| Handle { tool, numbers })
+    }
+
     /// What a summary of this text has, as a message of the model.
     fn size(&self, text: &str) -> Tokens {
         measure_message(&Message::assistant(text), self.counter()).tokens
@@ -231,15 +257,18 @@ impl<'a> SummaryWriter<'a> {
 
     /// Lists the identifiers of all that the plan hides or shortens and that is not shown elsewhere.
     fn ledger(&self, gap: &SummaryGap<'_>, messages: &[&Message]) -> Result<(String, Tokens), SummaryError> {
-        let Gone { earlier, identifiers } = gone(gap, messages, self.counter());
+        let Gone { earlier, identifiers, numbers } = gone(gap, messages, self.history, self.counter());
         let answered = is_answered(gap, messages, earlier.answered);
         // What was said before stays if it fits.
+        let handle = self.handle(numbers);
         let texts = [
-            (earlier.prose.as_str(), Some(&earlier.quotes), answered),
-            ("", None, answered),
-            ("", None, None),
+            (handle, earlier.prose.as_str(), Some(&earlier.quotes), answered),
+            (handle, "", None, answered),
+            (handle, "", None, None),
+            (None, "", None, None),
         ];
-        let texts = texts.map(|(prose, quotes, answered)| SummaryText {
+        let texts = texts.map(|(handle, prose, quotes, answered)| SummaryText {
+            handle,
             prose,
             is_ledger: true,
             answered,
