@@ -42,6 +42,7 @@ mod due;
 mod error;
 mod event;
 mod finish;
+mod handles;
 mod live;
 mod own_tools;
 mod partial;

@@ -7,6 +7,7 @@ use epitome_core::{Budget, Pass, Stamp};
 use tracing::{Instrument, debug, debug_span, warn};
 
 use super::due::{self, Measure};
+use super::handles::handles_of_log;
 use super::live::Run;
 use super::pass::{Look, Passed, Remarks, Setup, Task, pass};
 use super::served::service_managed;
@@ -58,6 +59,7 @@ pub async fn compact(
         return Ok(CompactionResult::new(0, 0));
     };
     history.set_pins(options.pins().clone())?;
+    history.set_handles(handles_of_log(settings, &settings.tools));
     let (counted, stamp) = (history.index().tokens(), stamp_of(&history));
     let whole = due::budget(settings, session, Some(&options), None);
     let measure = Measure::of(session, settings.model_key(), whole, counted, stamp);
@@ -133,6 +135,7 @@ impl Run<'_> {
         };
         let pinned = history.and_then(|mut history| {
             history.set_pins(setup.auto.options.pins().clone())?;
+            history.set_handles(handles_of_log(self.settings, self.context.tools()));
             Ok(history)
         });
         let mut history = match pinned {
@@ -216,7 +219,9 @@ impl Run<'_> {
     async fn copy(&self, auto: &AutoCompaction) -> Result<History, SessionError> {
         let primary = self.providers.primary_history().map(ContextProvider::source_id);
         let stored = primary.and_then(|source_id| self.context.history(source_id));
-        scratch::history_of(&self.working, auto.options.pins(), stored).await
+        let mut copy = scratch::history_of(&self.working, auto.options.pins(), stored).await?;
+        copy.set_handles(self.handles());
+        Ok(copy)
     }
 
     /// Begins a compaction of all that would be sent, which is not due yet.

@@ -26,6 +26,10 @@ impl Run<'_> {
         let Some(primary) = self.providers.primary_history().cloned() else { return };
         let source_id = primary.source_id();
         let logged = self.logged(&primary);
+        if self.names_other_numbers(&logged) {
+            debug!("others have appended meanwhile: the notes of this run would name their messages");
+            return self.working.committed();
+        }
         let pending = self.working.pending(&logged);
         if pending.hides.is_empty() && pending.edits.is_empty() {
             return;

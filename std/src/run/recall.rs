@@ -3,23 +3,28 @@
 use core::ops::RangeInclusive;
 use std::collections::{BTreeSet, HashSet};
 
+use epitome_core::message::Role;
 use epitome_core::{Revision, Seq};
 use serde_json::{Value, json};
 
 use super::live::Run;
 use crate::compaction::OWN_TOOLS;
 use crate::history::{History, Live, Logged};
-use crate::message::{Str, ToolCall};
+use crate::message::{Message, Str, ToolCall};
 use crate::provider::ContextProvider;
-use crate::search::{Hit, RECALL, Record, Search, nearest_piece, said, without_role};
+use crate::search::{Hit, RECALL, Record, Search, nearest_piece, said, text_of, without_role};
 use crate::session::{CONTEXT_SOURCE, SessionError, Tool};
 
 /// The tool that [`RunSettings::with_recall`](super::RunSettings::with_recall) gives the model: it searches the messages of the session
 /// that are hidden or shortened, and shows them as they were said.
 ///
 /// - `{"query": "the port of the test server"}` shows the messages that are nearest to the words, by BM25.
-/// - `{"messages": "120-124"}` shows messages by their numbers, which a search has told. With `"from": 1600` the first of them begins at
-///   that byte of its text.
+/// - `{"messages": "120-124"}` shows messages by their numbers. With `"from": 1600` the first of them begins at that byte of its text.
+/// - Both together search among these messages only: of a long one the piece that is nearest to the words is shown.
+///
+/// The numbers stand in what a compaction leaves: `[cleared; #57]` in the place of a result, `[12 lines cut; #57]` in an excerpt,
+/// `[In full: recall_history, messages 12-80]` in a summary, a digest or a ledger. A search names them too. They are those of the log, so
+/// that they hold in later runs. Only the session's own log is read, whatever number a text names.
 ///
 /// An answer has at most [`RecallTool::TOKENS_MAX`] tokens. It says that it is a record, and follows the rules of any result of a tool: a
 /// later compaction may clear it. What was pruned is gone, and is not found; nor is what was taken back
@@ -48,13 +53,13 @@ impl RecallTool {
     /// The definition that is sent to the model. It is the same in each request.
     #[must_use]
     pub fn definition() -> Tool {
-        let description = "Reads the earlier part of this conversation that is no longer shown, or only in short: give words to search \
-             for, or the numbers of messages that a search has told.";
+        let description = "Reads the earlier part of this conversation that is no longer shown, or only in short. Give the number of a \
+             message, which stands in the note in its place (57 for [cleared; #57]) or in a summary; or words to search for; or both.";
         let parameters = json!({
             "type": "object",
             "properties": {
                 "query": { "type": "string", "description": "Words of what was said, called or returned: names, paths, values." },
-                "messages": { "type": "string", "description": "A number, 120, or a range, 120-124." },
+                "messages": { "type": "string", "description": "A number, 120, or a range, 120-124. With a query: where to search." },
                 "from": { "type": "integer", "description": "Where to begin in the first of these messages, in bytes." },
             },
             "additionalProperties": false,
@@ -73,15 +78,31 @@ const FOUND_MAX: usize = 8;
 
 /// What is asked for.
 enum Asked {
-    Query(String),
-    /// From a number to another, and from which byte of the first.
-    Messages(u64, u64, usize),
+    /// Words, and the numbers of the messages to be searched.
+    Query(String, RangeInclusive<u64>),
+    /// Numbers, and from which byte of the first of these messages.
+    Messages(RangeInclusive<u64>, usize),
 }
 
 /// A message that is hidden or shortened, by its number.
-struct Hidden {
+struct Hidden<'m> {
     number: u64,
-    text: String,
+    message: &'m Message,
+}
+
+impl Hidden<'_> {
+    /// What a search looks at.
+    fn said(&self) -> String {
+        said(self.message)
+    }
+
+    /// What is read by number: also earlier calls of this tool and their records, but no instructions.
+    fn text(&self) -> String {
+        match self.message.role() {
+            Role::System | Role::Developer => String::new(),
+            _ => text_of(self.message),
+        }
+    }
 }
 
 /// What a recall leaves out: the model sees it, or the user has taken it back.
@@ -99,8 +120,8 @@ impl Run<'_> {
         let failed =
             |_| Str::from("The earlier part of the conversation cannot be read now. Go on without it.");
         match asked(&call.arguments) {
-            Some(Asked::Query(query)) => self.search(&query).await.map_err(failed),
-            Some(Asked::Messages(first, last, from)) => self.read(first, last, from).await.map_err(failed),
+            Some(Asked::Query(query, numbers)) => self.search(&query, numbers).await.map_err(failed),
+            Some(Asked::Messages(numbers, from)) => self.read(numbers, from).await.map_err(failed),
             None => {
                 Err("Give \"query\", words to search for, or \"messages\", a number or a range like 120-124."
                     .into())
@@ -108,10 +129,11 @@ impl Run<'_> {
         }
     }
 
-    async fn search(&self, query: &str) -> Result<Str, SessionError> {
+    async fn search(&self, query: &str, among: RangeInclusive<u64>) -> Result<Str, SessionError> {
         let (mut search, mut numbers, seen) = (Search::new(query), Vec::new(), self.seen().await?);
-        self.for_each_hidden(&seen, 0..=u64::MAX, |hidden| {
-            if search.add(without_role(&hidden.text)) {
+        self.for_each_hidden(&seen, among, |hidden| {
+            let said = hidden.said();
+            if !said.is_empty() && search.add(without_role(&said)) {
                 numbers.push((search.len() - 1, hidden.number));
             }
             true
@@ -125,8 +147,9 @@ impl Run<'_> {
         let mut record = Record::new(&**self.settings.counter(), RecallTool::TOKENS_MAX);
         for number in &nearest {
             self.for_each_hidden(&seen, *number..=*number, |hidden| {
-                let piece = nearest_piece(&hidden.text, query);
-                record.push(hidden.number, &format!("#{number}"), &hidden.text, piece)
+                let said = hidden.said();
+                let piece = nearest_piece(&said, query);
+                record.push(hidden.number, &format!("#{number}"), &said, piece)
             })
             .await?;
         }
@@ -139,11 +162,14 @@ impl Run<'_> {
         })
     }
 
-    async fn read(&self, first: u64, last: u64, from: usize) -> Result<Str, SessionError> {
+    async fn read(&self, numbers: RangeInclusive<u64>, from: usize) -> Result<Str, SessionError> {
+        let (first, last) = (*numbers.start(), *numbers.end());
         let mut record = Record::new(&**self.settings.counter(), RecallTool::TOKENS_MAX);
-        self.for_each_hidden(&self.seen().await?, first..=last, |hidden| {
+        self.for_each_hidden(&self.seen().await?, numbers, |hidden| {
+            let text = hidden.text();
             let from = if hidden.number == first { from } else { 0 };
-            record.push(hidden.number, &format!("#{}", hidden.number), &hidden.text, from..usize::MAX)
+            text.is_empty()
+                || record.push(hidden.number, &format!("#{}", hidden.number), &text, from..usize::MAX)
         })
         .await?;
         Ok(match record.is_empty() {
@@ -176,11 +202,12 @@ impl Run<'_> {
         &self,
         seen: &Seen,
         numbers: RangeInclusive<u64>,
-        mut visit: impl FnMut(Hidden) -> bool + Send,
+        mut visit: impl FnMut(Hidden<'_>) -> bool + Send,
     ) -> Result<(), SessionError> {
         let is_there = |it: &&Logged| {
             let is_taken_back = it.hidden_by.is_some_and(|revision| seen.taken_back.contains(&revision));
-            !seen.stored.contains(&it.seq) && it.pruned_by.is_none() && !is_taken_back
+            let is_seen = seen.stored.contains(&it.seq) || self.working.is_own(it.seq);
+            !is_seen && it.pruned_by.is_none() && !is_taken_back
         };
         let stored_len = self.working.stored_len();
         let end = Seq(numbers.end().saturating_add(1).min(stored_len));
@@ -188,17 +215,19 @@ impl Run<'_> {
         while let (Some(from), Some(history)) = (next, self.stored()) {
             let page = history.log(from..end, PAGE).await?;
             for logged in page.messages.iter().filter(is_there) {
-                let text = said(&logged.entry.message);
-                if !text.is_empty() && !visit(Hidden { number: logged.seq.0, text }) {
+                if !visit(Hidden { number: logged.seq.0, message: &logged.entry.message }) {
                     return Ok(());
                 }
             }
             next = page.next;
         }
-        let own = (stored_len..).zip(self.working.own());
-        for (number, (key, entry)) in own.filter(|(number, _)| numbers.contains(number)) {
-            let text = said(&entry.message);
-            if !seen.whole.contains(&key) && !text.is_empty() && !visit(Hidden { number, text }) {
+        let logged = self.log_numbers();
+        let own = self
+            .working
+            .own(&logged)
+            .filter(|(key, number, _)| numbers.contains(number) && !seen.whole.contains(key));
+        for (_, number, entry) in own {
+            if !visit(Hidden { number, message: &entry.message }) {
                 break;
             }
         }
@@ -214,11 +243,20 @@ fn asked(arguments: &str) -> Option<Asked> {
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     };
-    if let Some(messages) = text("messages").filter(|text| !text.is_empty()) {
-        let (first, last) = messages.split_once('-').unwrap_or((&messages, &messages));
-        let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        let from = text("from").and_then(|from| from.parse().ok()).unwrap_or_default();
-        return (first <= last).then_some(Asked::Messages(first, last, from));
+    let query = text("query").filter(|query| !query.is_empty());
+    let Some(messages) = text("messages").filter(|text| !text.is_empty()) else {
+        return query.map(|query| Asked::Query(query, 0..=u64::MAX));
+    };
+    let (first, last) = messages.split_once('-').unwrap_or((&messages, &messages));
+    // Notes and records name a message `#57`.
+    let number = |text: &str| text.trim().trim_start_matches('#').parse::<u64>().ok();
+    let numbers = number(first)?..=number(last)?;
+    if numbers.is_empty() {
+        return None;
     }
-    text("query").filter(|query| !query.is_empty()).map(Asked::Query)
+    let from = text("from").and_then(|from| from.parse().ok()).unwrap_or_default();
+    Some(match query {
+        Some(query) => Asked::Query(query, numbers),
+        None => Asked::Messages(numbers, from),
+    })
 }

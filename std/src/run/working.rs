@@ -1,5 +1,6 @@
 //! All that a run sends, in one index.
 
+mod numbers;
 mod undone;
 
 use std::collections::BTreeMap;
@@ -61,6 +62,8 @@ struct Places {
     sources: Vec<u64>,
     /// The numbers of the history that is compacted, and the turn before it.
     stored: Option<(u64, u64)>,
+    /// The numbers in that history of what the run had stored before this was made.
+    logged: Vec<Seq>,
     turn: Turn,
     input: u64,
     said: u64,
@@ -91,6 +94,7 @@ impl Working {
         own: &[Seq],
     ) -> Result<Self, SessionError> {
         let mut working = Self::empty(counter);
+        working.places.logged = own.to_vec();
         if let Some(text) = context.instruction_text() {
             working.push(vec![Message::system(text)]);
             working.places.instructs = true;
@@ -311,12 +315,6 @@ impl Working {
             Some((base, end)) => end.saturating_sub(base),
             None => 0,
         }
-    }
-
-    /// The input and what was said in the run, hidden or not, with its numbers.
-    pub(super) fn own(&self) -> impl Iterator<Item = (Seq, &Entry)> {
-        let own = self.own.iter().filter(|(seq, _)| seq.0 >= self.places.input);
-        own.map(|(seq, entry)| (*seq, entry))
     }
 
     /// The answers that are news to the summaries that are visible, by their positions. `stored` is the history.
