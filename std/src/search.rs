@@ -30,6 +30,7 @@ use vocabulary::Vocabulary;
 
 pub use conversation::ConversationIndex;
 pub use once::{Hit, Search};
+pub(crate) use record::pieces;
 pub use record::{RECALL, Record, nearest_piece, said, text_of, without_role};
 pub use terms::for_each_term;
 pub use updates::{Update, UpdateIndex};

@@ -15,6 +15,7 @@ mod compaction;
 mod examples;
 mod first;
 mod generated;
+mod handles;
 mod hooks;
 mod hosted;
 mod incremental;

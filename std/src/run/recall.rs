@@ -12,7 +12,7 @@ use crate::compaction::OWN_TOOLS;
 use crate::history::{History, Live, Logged};
 use crate::message::{Message, Str, ToolCall};
 use crate::provider::ContextProvider;
-use crate::search::{Hit, RECALL, Record, Search, nearest_piece, said, text_of, without_role};
+use crate::search::{Hit, RECALL, Record, Search, nearest_piece, pieces, said, text_of, without_role};
 use crate::session::{CONTEXT_SOURCE, SessionError, Tool};
 
 /// The tool that [`RunSettings::with_recall`](super::RunSettings::with_recall) gives the model: it searches the messages of the session
@@ -130,11 +130,20 @@ impl Run<'_> {
     }
 
     async fn search(&self, query: &str, among: RangeInclusive<u64>) -> Result<Str, SessionError> {
-        let (mut search, mut numbers, seen) = (Search::new(query), Vec::new(), self.seen().await?);
+        let (mut search, seen) = (Search::new(query), self.seen().await?);
+        let (mut numbers, mut count) = (Vec::new(), 0_u64);
         self.for_each_hidden(&seen, among, |hidden| {
             let said = hidden.said();
-            if !said.is_empty() && search.add(without_role(&said)) {
-                numbers.push((search.len() - 1, hidden.number));
+            if said.is_empty() {
+                return true;
+            }
+            count = count.saturating_add(1);
+            let text = without_role(&said);
+            // By pieces: what a long text says once is as near as if it stood alone.
+            for piece in pieces(text) {
+                if search.add(text.get(piece).unwrap_or_default()) {
+                    numbers.push((search.len() - 1, hidden.number));
+                }
             }
             true
         })
@@ -143,7 +152,12 @@ impl Run<'_> {
             let at = numbers.binary_search_by_key(&hit.text, |(text, _)| *text).ok()?;
             numbers.get(at).map(|(_, number)| *number)
         };
-        let nearest: Vec<u64> = search.nearest(FOUND_MAX).into_iter().filter_map(number).collect();
+        let mut nearest: Vec<u64> = Vec::new();
+        for number in search.nearest(numbers.len()).into_iter().filter_map(number) {
+            if nearest.len() < FOUND_MAX && !nearest.contains(&number) {
+                nearest.push(number);
+            }
+        }
         let mut record = Record::new(&**self.settings.counter(), RecallTool::TOKENS_MAX);
         for number in &nearest {
             self.for_each_hidden(&seen, *number..=*number, |hidden| {
@@ -154,10 +168,10 @@ impl Run<'_> {
             .await?;
         }
         Ok(match nearest.is_empty() {
-            true => format!("None of {} hidden messages has these words.", search.len()).into(),
+            true => format!("None of {count} hidden messages has these words.").into(),
             false => {
                 let found = nearest.len();
-                record.into_text(&format!("the {found} nearest of {} hidden messages", search.len())).into()
+                record.into_text(&format!("the {found} nearest of {count} hidden messages")).into()
             }
         })
     }

@@ -87,19 +87,23 @@ fn is_record(parts: &[Part]) -> bool {
         .is_some_and(|line| line.ends_with(REMARK.trim_end()))
 }
 
-/// The piece of a text that is nearest to a query: 800 bytes, a few more or fewer where characters end. The first of equal ones.
-#[must_use]
-pub fn nearest_piece(text: &str, query: &str) -> Range<usize> {
-    let (mut search, mut pieces, mut from) = (Search::new(query), Vec::new(), 0_usize);
+/// The pieces of a text: 800 bytes each, a few more or fewer where characters end. They overlap, so that no two words are always parted.
+pub(crate) fn pieces(text: &str) -> Vec<Range<usize>> {
+    let (mut pieces, mut from) = (Vec::new(), 0_usize);
     loop {
         let end = text.ceil_char_boundary(from.saturating_add(PIECE_BYTES));
         pieces.push(from..end);
         if end >= text.len() {
-            break;
+            return pieces;
         }
-        // They overlap, so that no two words are always parted.
         from = text.floor_char_boundary(end - PIECE_BYTES / 2);
     }
+}
+
+/// The piece of a text that is nearest to a query: 800 bytes, a few more or fewer where characters end. The first of equal ones.
+#[must_use]
+pub fn nearest_piece(text: &str, query: &str) -> Range<usize> {
+    let (mut search, pieces) = (Search::new(query), pieces(text));
     // Of equal ones a search prefers the last.
     for piece in pieces.iter().rev() {
         search.add(text.get(piece.clone()).unwrap_or_default());
