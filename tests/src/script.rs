@@ -3,9 +3,9 @@
 use core::cell::RefCell;
 
 use epitome_core::{
-    Budget, Cell, Clamp, Draft, ELIDED_TOKENS_MAX, Edit, FillError, Gap, Index, Outcome, PartKind,
-    PartVerdict, Pass, Placeholders, Plan, Protection, Refusal, Replacement, Scratch, StandIn, StandIns,
-    Strategy, Tokens, plan_with,
+    Budget, Cell, Clamp, Draft, ELIDED_TOKENS_MAX, Edit, ElisionGap, FillError, Gap, Index, Outcome,
+    PartKind, PartVerdict, Pass, Placeholders, Plan, Protection, Refusal, Replacement, Scratch, StandIn,
+    StandIns, Strategy, Tokens, plan_with,
 };
 
 use crate::live;
@@ -220,7 +220,43 @@ fn is_honest(plan: &Plan<'_>, messages: &[Message], twin: &NaiveDraft<'_>) -> Re
     if counted != ready.tokens_after() || counted > plan.tokens_after() {
         return Err(format!("{counted}, not {} of at most {}", ready.tokens_after(), plan.tokens_after()));
     }
+    has_own_notes(plan, stand_ins, messages, twin)?;
     refuses(plan, stand_ins, &summaries, &clamps)
+}
+
+/// With a note for each elided part, all is as with notes by kind, and each stands in its own place.
+fn has_own_notes(
+    plan: &Plan<'_>,
+    all: StandIns<'_>,
+    messages: &[Message],
+    twin: &NaiveDraft<'_>,
+) -> Result<(), String> {
+    let ensure = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
+    let texts: Vec<String> = (0..plan.elisions().count()).map(|nth| format!("[{nth}]")).collect();
+    let notes = texts.iter().zip(plan.elisions());
+    let notes: Vec<_> = notes.map(|(text, gap)| StandIn::new(text, Tokens(gap.allowance.0 / 3))).collect();
+    let ready = plan.fill(all.with_notes(&notes)).map_err(|error| error.to_string())?;
+    let edits: Vec<Edit<'_, '_>> = ready.edits().collect();
+    ensure(count(&edits, messages, twin)? == ready.tokens_after(), "the size with own notes")?;
+    let stand_in = |position: u32, ordinal: u32| {
+        edits.iter().find_map(|edit| match edit {
+            Edit::Part(part) if (part.position, part.ordinal) == (position, ordinal) => part.stand_in,
+            _ => None,
+        })
+    };
+    let in_place = |(gap, note): (ElisionGap<'_>, &StandIn<'_>)| {
+        stand_in(gap.part.position(), gap.part.ordinal()) == Some(*note)
+    };
+    ensure(plan.elisions().zip(&notes).all(in_place), "a note in another place")?;
+    let more = [&notes[..], &[StandIn::new("x", Tokens(0))]].concat();
+    ensure(plan.fill(all.with_notes(&more)).is_err(), "a note too many")?;
+    match notes.split_last() {
+        Some((_, rest)) if !rest.is_empty() => {
+            let missing = plan.fill(all.with_notes(rest));
+            ensure(matches!(missing, Err(FillError::Missing(Gap::Placeholder(_)))), "a missing note")
+        }
+        _ => Ok(()),
+    }
 }
 
 fn refuses(

@@ -264,9 +264,12 @@ fn facts_got_back(
     ways
 }
 
-/// Both presets over one store.
-fn all_facts_are_got_back(store: &Arc<dyn HistoryStore>) {
-    for strategy in ["agent", "summarize"] {
+/// The presets: without a model, and with one that writes summaries.
+const PRESETS: [&str; 2] = ["agent", "summarize"];
+
+/// The same over one store.
+fn all_facts_are_got_back(store: &Arc<dyn HistoryStore>, presets: &[&str]) {
+    for strategy in presets.iter().copied() {
         let provider = HistoryProvider::new("m", Arc::clone(store));
         let ways = facts_got_back(provider, &**store, strategy);
         let by =

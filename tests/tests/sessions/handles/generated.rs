@@ -6,7 +6,7 @@ use std::sync::Arc;
 use epitome::compactors::{DigestSummarizer, Engine, StrategySpec};
 use epitome::core::attribution::{Authority, SourceKind};
 use epitome::core::message::Role;
-use epitome::core::{ClassEstimator, Seq, count_message};
+use epitome::core::{ClassEstimator, count_message};
 use epitome::std::agent::Agent;
 use epitome::std::compaction::CompactionOptions;
 use epitome::std::history::{AppendToken, History, HistoryStore, Live, MemoryStore, SessionId};

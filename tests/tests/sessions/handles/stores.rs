@@ -9,29 +9,35 @@ use epitome::std::history::{
     RedisOptions, RedisStore, Saved, SessionId, SimpleHistory, SqliteStore, StoreError, StoreErrorKind,
 };
 
-use super::all_facts_are_got_back;
+use super::{PRESETS, all_facts_are_got_back};
 
 #[test]
 fn each_of_fifty_facts_is_got_back_from_memory() {
-    all_facts_are_got_back(&(Arc::new(MemoryStore::new()) as _));
+    all_facts_are_got_back(&(Arc::new(MemoryStore::new()) as _), &PRESETS);
 }
 
 #[test]
 fn each_of_fifty_facts_is_got_back_from_files() {
     let folder = std::env::temp_dir().join(format!("epitome-handles-{}", std::process::id()));
     let options = JsonlOptions::default().with_fsync(Fsync::Never);
-    all_facts_are_got_back(&(Arc::new(JsonlStore::open_with(&folder, options).unwrap()) as _));
+    all_facts_are_got_back(&(Arc::new(JsonlStore::open_with(&folder, options).unwrap()) as _), &PRESETS);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn each_of_fifty_facts_is_got_back_from_sqlite() {
-    all_facts_are_got_back(&(Arc::new(SqliteStore::open_in_memory().unwrap()) as _));
+    all_facts_are_got_back(&(Arc::new(SqliteStore::open_in_memory().unwrap()) as _), &PRESETS);
+}
+
+/// Each operation reads all bytes of the session: the presets are tests of their own, so that they run at once.
+#[test]
+fn each_of_fifty_facts_is_got_back_from_bytes() {
+    all_facts_are_got_back(&(Arc::new(SimpleHistory::new(Shelf::default())) as _), &PRESETS[..1]);
 }
 
 #[test]
-fn each_of_fifty_facts_is_got_back_from_bytes() {
-    all_facts_are_got_back(&(Arc::new(SimpleHistory::new(Shelf::default())) as _));
+fn each_of_fifty_facts_is_got_back_from_bytes_behind_summaries() {
+    all_facts_are_got_back(&(Arc::new(SimpleHistory::new(Shelf::default())) as _), &PRESETS[1..]);
 }
 
 #[test]
@@ -39,7 +45,7 @@ fn each_of_fifty_facts_is_got_back_from_postgres() {
     let Some(url) = server("postgres") else { return };
     let options = PostgresOptions::default().with_schema("epitome test handles");
     let store: Arc<dyn HistoryStore> = Arc::new(PostgresStore::open_with(&url, options).unwrap());
-    all_facts_are_got_back(&store);
+    all_facts_are_got_back(&store, &PRESETS);
 }
 
 #[test]
@@ -48,7 +54,7 @@ fn each_of_fifty_facts_is_got_back_from_redis() {
     let prefix = format!("epitome-handles-{}", std::process::id());
     let store: Arc<dyn HistoryStore> =
         Arc::new(RedisStore::open(&url, RedisOptions::default().with_prefix(prefix)).unwrap());
-    all_facts_are_got_back(&store);
+    all_facts_are_got_back(&store, &PRESETS);
 }
 
 /// The url of a server that tests may use; `None`, after a word about it, if there is none.
