@@ -103,9 +103,9 @@ fn the_numbers_of_a_run_hold_in_it_and_after_it() {
         let agent = reader(settings.with_compaction(auto(strategy, 900)), &client);
         let ask = |session: &mut AgentSession, says: &str| {
             let outcome = block_on(agent.run(session, says, &RunOptions::default())).unwrap();
-            let results =
+            let mut results =
                 texts(&outcome.response.messages).into_iter().filter(|text| text.contains("[recalled: "));
-            (compactions(&outcome.events), results.last().unwrap())
+            (compactions(&outcome.events), results.next_back().unwrap())
         };
         let (made, first) = ask(&mut session, "Read all files.");
         assert!(made > 0, "{strategy}");
@@ -119,6 +119,53 @@ fn the_numbers_of_a_run_hold_in_it_and_after_it() {
             assert!(result.contains(&format!("\n#{number} ")), "{result}");
             let logged = &log(&*store, "s")[usize::try_from(*number).unwrap()];
             assert!(texts([logged])[0].contains(&file(at)), "{strategy} {persistence:?}: {number}");
+        }
+    }
+}
+
+/// Another process adds to the session while a run compacts. The run reads what it names; what is stored names no other's message.
+#[test]
+fn what_others_append_meanwhile_makes_no_note_name_their_messages() {
+    let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+    let settings = RunSettings::new("a")
+        .with_provider(HistoryProvider::new("m", Arc::clone(&store)))
+        .unwrap()
+        .with_recall();
+    let client = Scripted::new(|asked, messages| {
+        let number = number_of(&texts(messages), "c3");
+        Ok(ModelResponse::new(vec![match asked {
+            1..=10 => reads(asked),
+            11 => recall("r", &json!({"messages": number.expect("the result is cleared")})),
+            _ => Message::assistant("Done."),
+        }]))
+    });
+    let other = Arc::new(Agent::with_settings(settings.clone(), Scripted::says("I am another.")));
+    let settings = settings.with_compaction(auto("tool-results:keep=1", 600));
+    let agent = Agent::with_settings(settings, client).with_tool_runner(move |call| {
+        let other = Arc::clone(&other);
+        Box::pin(async move {
+            let at = call.arguments.trim_start_matches("{\"file\":").trim_end_matches('}').to_owned();
+            if at == "5" {
+                let mut session = AgentSession::with_id("s");
+                other.run(&mut session, "I was here first.", &RunOptions::default()).await.unwrap();
+            }
+            ToolOutput::new(file(&at))
+        })
+    });
+    let mut session = AgentSession::with_id("s");
+    let outcome = block_on(agent.run(&mut session, "Read all files.", &RunOptions::default())).unwrap();
+    let told = texts(&outcome.response.messages);
+    let result = told.iter().find(|text| text.starts_with("tool: result r: ")).unwrap();
+    assert!(result.contains("file3 has the port 903."), "{result}");
+    let log = log(&*store, "s");
+    let at = texts(&log).iter().position(|text| text.contains("I was here first."));
+    assert_eq!(at, Some(0), "the run has stored at its end");
+    // Nothing that is stored is named by the number that it had in the run.
+    for text in shown(&*store, "s") {
+        for number in named(&text) {
+            let call = text.trim_start_matches("tool: result ").split(':').next().unwrap();
+            let logged = texts([&log[usize::try_from(number).unwrap()]]).remove(0);
+            assert!(logged.starts_with(&format!("tool: result {call}: ")), "{text} is {logged}");
         }
     }
 }
