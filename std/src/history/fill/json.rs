@@ -324,7 +324,8 @@ mod tests {
             prop_assert!(serde_json::from_str::<Value>(&left).is_ok(), "{}", left);
             // Without it, it is the text that the same limits leave.
             let plain = left.replace("; #57]", "]");
-            prop_assert!(LIMITS.iter().any(|limits| cut(&value, limits).to_string() == plain), "{}", left);
+            let mut cuts = LIMITS.iter().map(|limits| cut(&value, limits).to_string());
+            prop_assert!(cuts.any(|cut| cut == plain), "{}", left);
             let is_cut = plain.contains(" cut]");
             prop_assert_eq!(left.matches("; #57]").count(), usize::from(is_cut), "{}", left);
             let first = left.find(" cut");
