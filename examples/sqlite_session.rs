@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use epitome::compactors::Truncation;
 use epitome::core::{Budget, ClassEstimator, Pass, Revision};
-use epitome::std::history::{AppendToken, History, SessionId, SqliteStore};
-use epitome::std::message::Message;
+use epitome::history::{AppendToken, History, SessionId, SqliteStore};
+use epitome::message::Message;
 use futures::executor::block_on;
 
 fn main() -> Result<(), Box<dyn core::error::Error>> {

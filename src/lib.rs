@@ -3,17 +3,24 @@
 //! Epitome stores what was said, knows what every message costs, and decides what the model sees next, so that the next
 //! request fits, is legal for the provider that receives it, and loses nothing that must not be lost.
 //!
+//! - [`message`] is one message, [`tokens`] counts it, [`models`] knows the windows and prices of models.
+//! - [`wire`] reads and writes conversations in the formats of providers and tools.
 //! - [`core`]: groups, sizes, budgets, plans. No heap, no I/O, no clock.
 //! - [`compactors`]: the strategies, summaries, and the engine that a run calls.
-//! - [`std`]: owned messages, wire formats, token counters, history stores, sessions, providers and runs.
+//! - [`history`] keeps sessions: an append-only log, and compactions that hide parts of it.
+//! - [`session`], [`provider`], [`compaction`] and [`run`] are what an agent's exchange with a model is made of; [`agent`] is a loop
+//!   over runs, [`memory`] and [`search`] find again what was said.
 //!
 //! It is not an agent framework, a vector database or a tokenizer, and it calls a model through your own client only; a
 //! provider that compacts may be asked by a client of ours, behind a feature.
 pub use epitome_compactors as compactors;
 pub use epitome_core as core;
-pub use epitome_std as std;
 pub use epitome_std::provider::{ContextProvider, HistoryProvider, InMemoryHistoryProvider};
 pub use epitome_std::session::{AgentSession, SessionContext};
+pub use epitome_std::{
+    agent, compaction, history, identifiers, media, memory, message, models, provider, run, search, session,
+    tokens, wire,
+};
 
 /// README's example, compiled and run.
 #[cfg(doctest)]

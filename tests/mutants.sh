@@ -53,7 +53,7 @@ program() {
 # The workspace that the stores are tested in.
 copy_stores() {
   cp -r core std docs README.md Cargo.lock clippy.toml "$1"
-  sed -e 's/^members = .*/members = ["core", "std"]/' -e '/^exclude = /d' -e '/^\[package\]/,$d' Cargo.toml >"$1/Cargo.toml"
+  sed -e 's/^members = .*/members = ["core", "std/*"]/' -e '/^exclude = /d' -e '/^\[package\]/,$d' Cargo.toml >"$1/Cargo.toml"
 }
 
 # Each line of rules.txt and stores.txt: file, text, what stands there instead, rule; separated by tabs. The text is in the file once.

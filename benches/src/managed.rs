@@ -1,7 +1,7 @@
 //! What the programs `managed` and `managed_memory` share: the conversation that a provider compacts, and its answer.
 
 use epitome::core::message::Role;
-use epitome::std::message::{Message, Part, ToolCall};
+use epitome::message::{Message, Part, ToolCall};
 use serde_json::{Value, json};
 
 /// A conversation of this many turns, each with a call and prose with what JSON escapes.

@@ -8,8 +8,8 @@ use epitome::core::{
     Basis, Budget, Cell, ClassEstimator, Index, IndexBuf, OpenCallTree, Outcome, Part, Pass, Plan, Profile,
     Span, Tokens, Validator, Violation, ViolationKind, count_message, plan,
 };
-use epitome::std::history::{Entry, TokenCount};
-use epitome::std::message::{Message as Owned, Part as OwnedPart, ToolCall};
+use epitome::history::{Entry, TokenCount};
+use epitome::message::{Message as Owned, Part as OwnedPart, ToolCall};
 
 use crate::generated::Message;
 

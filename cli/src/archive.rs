@@ -7,10 +7,10 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use epitome::core::Seq;
-use epitome::std::history::SessionId;
-use epitome::std::message::Message;
-use epitome::std::wire::document::utf8;
-use epitome::std::wire::{ReadOptions, SessionLines, WireErrorKind, read};
+use epitome::history::SessionId;
+use epitome::message::Message;
+use epitome::wire::document::utf8;
+use epitome::wire::{ReadOptions, SessionLines, WireErrorKind, read};
 use futures::executor::block_on;
 
 use crate::args::{ScopeArgs, StoreArgs};

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use epitome::core::Profile;
-use epitome::std::wire::Format;
+use epitome::wire::Format;
 
 use crate::amount::{Amount, Percent, tokens};
 use crate::pins::Pin;

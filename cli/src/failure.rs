@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process;
 
 use epitome::core::{Budget, BudgetError, Contributor, Infeasible, PlanError};
-use epitome::std::history::{HistoryError, StoreError, StoreErrorKind};
-use epitome::std::wire::{WireError, WireErrorKind};
+use epitome::history::{HistoryError, StoreError, StoreErrorKind};
+use epitome::wire::{WireError, WireErrorKind};
 
 use crate::amount::{counted, grouped};
 use crate::args::RedactArgs;

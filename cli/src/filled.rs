@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use epitome::core::attribution::SourceKind;
 use epitome::core::{Edit, PartKind, ReadyPlan};
-use epitome::std::history::{PartStandIn, shortened_messages};
-use epitome::std::message::Message;
-use epitome::std::wire::openai_chat;
+use epitome::history::{PartStandIn, shortened_messages};
+use epitome::message::Message;
+use epitome::wire::openai_chat;
 
 use crate::failure::{Failure, Result};
 

@@ -1,6 +1,6 @@
 //! What a model's name brings: its window, its counter, its profile.
 
-use epitome::std::models::{Model, ModelCounter, Models};
+use epitome::models::{Model, ModelCounter, Models};
 
 use crate::args::{BudgetArgs, ModelArgs};
 use crate::failure::{Failure, Result};

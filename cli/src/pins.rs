@@ -5,8 +5,8 @@ use core::str::FromStr;
 use epitome::core::Seq;
 use epitome::core::attribution::SeqRange;
 use epitome::core::message::{MessageView, PartView};
-use epitome::std::history::{self, Live, Pinned};
-use epitome::std::message::Message;
+use epitome::history::{self, Live, Pinned};
+use epitome::message::Message;
 
 use crate::failure::{Failure, Result};
 

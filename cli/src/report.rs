@@ -3,7 +3,7 @@
 use epitome::core::{
     Basis, Floors, Group, GroupKind, Index, Outcome, PartVerdict, Plan, Repair, Tokens, Unchanged, Verdict,
 };
-use epitome::std::models::Prices;
+use epitome::models::Prices;
 use serde::Serialize;
 
 use crate::budget::{Asked, Defaults};

@@ -1,8 +1,8 @@
 //! What stands around the messages of a conversation in a file: the tools of its request, the report on it.
 
 use epitome::core::{Amount, AnthropicTokens, GeminiTokens, OpenAiTokens, TokenCounter, Tokens, Usage};
-use epitome::std::models::measure_tools;
-use epitome::std::wire::document::{Document, Pointer};
+use epitome::models::measure_tools;
+use epitome::wire::document::{Document, Pointer};
 use serde_json::Value;
 
 use crate::failure::{Failure, Result};

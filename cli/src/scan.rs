@@ -5,7 +5,7 @@ use epitome::core::{
     Basis, Full, GroupKind, IndexBuf, OpenCallTree, Part, Placed, Span, TokenCounter, Tokens, count_message,
     floors, measure_message,
 };
-use epitome::std::tokens::{LazyIndex, counter_by_name, measure_with_parts, message_bounds};
+use epitome::tokens::{LazyIndex, counter_by_name, measure_with_parts, message_bounds};
 use serde::Serialize;
 
 use crate::budget::Asked;

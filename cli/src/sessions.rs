@@ -15,7 +15,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use epitome::std::wire::Format;
+use epitome::wire::Format;
 
 use crate::failure::{Failure, Result};
 use crate::progress::BinaryBytes;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use epitome::agent::{ChatClient, ChatRequest, ClientError};
 use epitome::compactors::{Instructions, PromptedSummarizer, Summarizer, SummaryError, SummaryWriter};
 use epitome::core::{Plan, SummaryGap, TokenCounter, Tokens, Writer};
-use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
-use epitome::std::message::Message;
-use epitome::std::run::ModelResponse;
-use epitome::std::wire::openai_chat;
-use epitome::std::wire::usage::reported;
+use epitome::message::Message;
+use epitome::run::ModelResponse;
+use epitome::wire::openai_chat;
+use epitome::wire::usage::reported;
 use futures::executor::block_on;
 use serde_json::Value;
 
@@ -169,7 +169,7 @@ mod http {
     use core::time::Duration;
     use std::thread;
 
-    use epitome::std::agent::ClientError;
+    use epitome::agent::ClientError;
     use futures::channel::oneshot;
 
     use crate::failure::Result;
@@ -221,7 +221,7 @@ mod http {
 mod http {
     //! Nobody to ask.
 
-    use epitome::std::agent::ClientError;
+    use epitome::agent::ClientError;
 
     use crate::failure::{Failure, Result};
 
@@ -268,7 +268,7 @@ mod tests {
     fn who_waits_for_an_answer_can_give_up() {
         use std::{net::TcpListener, sync::mpsc, thread};
 
-        use epitome::std::message::Message;
+        use epitome::message::Message;
         use futures::FutureExt as _;
 
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

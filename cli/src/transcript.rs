@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use epitome::std::wire::document::{self, Conversation, Document, Pointer};
-use epitome::std::wire::{self, Format, WireError, WireErrorKind};
+use epitome::wire::document::{self, Conversation, Document, Pointer};
+use epitome::wire::{self, Format, WireError, WireErrorKind};
 
 use crate::amount::grouped;
 use crate::args::{From, InputArgs};

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use epitome::core::message::{MessageView, PartView, Role};
 use epitome::core::{OpenCallTree, Profile, Validator};
-use epitome::std::wire::gemini::is_assigned_id;
+use epitome::wire::gemini::is_assigned_id;
 
 use crate::args::{From, InputArgs};
 use crate::failure::{Failure, Result, code};

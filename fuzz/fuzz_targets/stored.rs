@@ -1,7 +1,7 @@
 //! Any text: the stored form of a message or a record is an answer or an error, and an answer is stored again.
 #![no_main]
 
-use epitome_std::wire::stored::{decode, decode_record, encode, encode_record};
+use epitome_std::history::stored::{decode, decode_record, encode, encode_record};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

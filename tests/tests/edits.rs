@@ -14,10 +14,10 @@ use epitome::core::{
     Budget, Clamp, ClassEstimator, Draft, Edit, Outcome, PartKind, Pass, Placeholders, Planner, Profile,
     ReadyPlan, Seq, StandIn, StandIns, Strategy as Rule, TokenCounter, Tokens, count_message,
 };
-use epitome::std::history::{
+use epitome::history::{
     AppendToken, CompactionRecord, History, HistoryStore, MemoryStore, Notes, SessionId, SqliteStore,
 };
-use epitome::std::message::{Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolResult};
+use epitome::message::{Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolResult};
 use futures::executor::block_on;
 use proptest::prelude::*;
 
@@ -244,12 +244,11 @@ fn note(history: &History, record: &CompactionRecord, counts: &Counts) {
     count("edits and hides", !record.edits.is_empty() && !record.hides.is_empty());
     count("a summary", !record.summaries.is_empty());
     count("a summary over a summary", {
-        let summary = |live: &epitome::std::history::Live| !live.covers.is_empty() && hides(live.key);
+        let summary = |live: &epitome::history::Live| !live.covers.is_empty() && hides(live.key);
         !record.summaries.is_empty() && history.live().iter().any(summary)
     });
     count("a message edited again", record.edits.iter().any(|edit| shortened(edit.seq)));
-    let removed =
-        |edit: &epitome::std::history::MessageEdit| edit.stand_ins.iter().any(|one| one.text.is_none());
+    let removed = |edit: &epitome::history::MessageEdit| edit.stand_ins.iter().any(|one| one.text.is_none());
     count("reasoning taken out", record.edits.iter().any(removed));
     count(
         "an edited message hidden",
@@ -362,7 +361,7 @@ fn a_session_counted_by_another_counter_is_shortened_in_its_own_units() {
     });
     let said = core::iter::once(Message::user("Look.")).chain(said).collect();
     block_on(history.append(&AppendToken::new("a"), said)).unwrap();
-    let exact = Arc::new(epitome::std::tokens::Tiktoken::o200k_base());
+    let exact = Arc::new(epitome::tokens::Tiktoken::o200k_base());
     let counter: Arc<dyn TokenCounter + Send + Sync> = exact.clone();
     let mut history =
         block_on(History::open(Arc::clone(&store), SessionId::new("session"), counter)).unwrap();

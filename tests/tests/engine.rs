@@ -24,13 +24,13 @@ mod whole;
 use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
+use epitome::compaction::{CompactionCx, CompactionOutcome, Compactor as _, UnchangedReason};
 use epitome::compactors::{Engine, Summarization, Truncation};
 use epitome::core::message::Role;
 use epitome::core::{Budget, Draft, Pass, Strategy as Rule, Tokens, Unchanged};
-use epitome::std::compaction::{CompactionCx, CompactionOutcome, Compactor as _, UnchangedReason};
-use epitome::std::history::{History, HistoryStore, MemoryStore, SqliteStore};
-use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::session::{SessionError, SessionErrorKind};
+use epitome::history::{History, HistoryStore, MemoryStore, SqliteStore};
+use epitome::message::{Message, Part, ToolCall};
+use epitome::session::{SessionError, SessionErrorKind};
 use futures::executor::block_on;
 
 use support::{Answer, Meanwhile, Scripted, append, check, history, shown};

@@ -16,11 +16,11 @@ use epitome::compactors::{SlidingWindow, Truncation, Window};
 use epitome::core::attribution::{Authority, SeqRange, SourceKind};
 use epitome::core::message::Role;
 use epitome::core::{Budget, ClassEstimator, Head, Outcome, Pass, Planner, Revision, Seq};
-use epitome::std::history::{
+use epitome::history::{
     AppendToken, History, HistoryError, HistoryStore, Loaded, MemoryStore, SessionId, SqliteStore,
     StoreError, StoreErrorKind,
 };
-use epitome::std::message::{Attribution, Message, Part, ToolCall};
+use epitome::message::{Attribution, Message, Part, ToolCall};
 use epitome_tests::around::{Around, Pauses, StoreWith};
 use futures::executor::block_on;
 use proptest::prelude::*;

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use epitome::compactors::Truncation;
 use epitome::core::message::{PartView, Parts, Role};
 use epitome::core::{Budget, ClassEstimator, Outcome, Pass, Planner, Revision, Seq};
-use epitome::std::history::{
+use epitome::history::{
     AppendToken, CompactionRecord, History, HistoryStore, MemoryStore, Notes, SessionId, SqliteStore,
     StoreErrorKind,
 };
-use epitome::std::message::{Message, Part, ToolCall};
+use epitome::message::{Message, Part, ToolCall};
 use futures::executor::block_on;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;

@@ -4,7 +4,7 @@
 use core::cell::RefCell;
 use core::convert::Infallible;
 
-use epitome::std::tokens::LazyIndex;
+use epitome::tokens::LazyIndex;
 use epitome_core::message::Role;
 use epitome_core::{Budget, Pass, Strategy as _, TokenBounds, Tokens};
 use epitome_tests::cases;

@@ -11,14 +11,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use epitome::agent::{Agent, ChatClient, ChatRequest, ClientError, ToolOutput};
+use epitome::compaction::{AutoCompaction, RunPoints};
 use epitome::compactors::{Engine, PromptedSummarizer, Summarization, Truncation};
 use epitome::core::{OpenAiTokens, Trigger, Usage};
-use epitome::std::agent::{Agent, ChatClient, ChatRequest, ClientError, ToolOutput};
-use epitome::std::compaction::{AutoCompaction, RunPoints};
-use epitome::std::message::{Message, Part};
-use epitome::std::run::{ModelResponse, RunError, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::Tool;
-use epitome::std::wire::openai_chat;
+use epitome::message::{Message, Part};
+use epitome::run::{ModelResponse, RunError, RunEvent, RunOptions, RunSettings};
+use epitome::session::Tool;
+use epitome::wire::openai_chat;
 use serde_json::{Value, json};
 
 use crate::sessions::support;

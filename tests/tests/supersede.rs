@@ -6,7 +6,7 @@ use epitome::core::message::Role;
 use epitome::core::{
     Budget, Cell, IndexBuf, IndexedPart, OpenCallTree, Outcome, Part as Row, Pass, Span, Tokens, plan,
 };
-use epitome::std::message::{Message, Part, ToolCall, ToolResult};
+use epitome::message::{Message, Part, ToolCall, ToolResult};
 
 /// Reads the things one after another, some in vain; which reads are cleared.
 fn cleared<const THINGS: usize>(reads: &[(u64, bool)]) -> Vec<usize> {

@@ -15,8 +15,8 @@ use std::path::Path;
 
 use epitome::core::message::{MessageView as _, PartView, Parts as _, Role};
 use epitome::core::{Budget, ClassEstimator, Pass, Pending, count_message, repair};
-use epitome::std::wire::document::{Pointer, conversation, each, utf8};
-use epitome::std::wire::openai_chat::ChatView;
+use epitome::wire::document::{Pointer, conversation, each, utf8};
+use epitome::wire::openai_chat::ChatView;
 use epitome_tests::message::{Message, Part, repaired};
 use epitome_tests::naive::{Naive, Outcome, Request, plan};
 use epitome_tests::spec::Spec;
@@ -71,7 +71,7 @@ fn run(folder: &Path, files: &[(&str, Option<&str>)]) -> Seen {
         match place {
             None => check(&conversation(text).unwrap().iter().map(message).collect::<Vec<_>>(), &seen),
             Some("") => {
-                let document = epitome::std::wire::document::Document::parse(text).unwrap();
+                let document = epitome::wire::document::Document::parse(text).unwrap();
                 let history = document.at(&Pointer::parse("/history").unwrap()).unwrap();
                 check(&history.conversation().unwrap().iter().map(message).collect::<Vec<_>>(), &seen);
             }

@@ -12,7 +12,7 @@ use core::error::Error;
 use std::path::{Path, PathBuf};
 
 use epitome::core::{TokenCounter, Tokens};
-use epitome::std::tokens::{FastTiktoken, Tiktoken};
+use epitome::tokens::{FastTiktoken, Tiktoken};
 use epitome_benches::nasty::Nasty;
 
 type Result<T> = core::result::Result<T, Box<dyn Error + Send + Sync>>;

@@ -15,10 +15,10 @@ use epitome::core::{
     Budget, ClassEstimator, GroupKind, Index, IndexBuf, OpenCallTree, Outcome, Part, Pass, PlanError,
     Planner, Span, Verdict,
 };
-use epitome::std::message::Message;
-use epitome::std::tokens::measure_with_parts;
-use epitome::std::wire::document::Pointer;
-use epitome::std::wire::{ReadOptions, read};
+use epitome::message::Message;
+use epitome::tokens::measure_with_parts;
+use epitome::wire::document::Pointer;
+use epitome::wire::{ReadOptions, read};
 
 const STRATEGIES: &[&str] = &[
     "truncate",

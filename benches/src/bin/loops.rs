@@ -12,15 +12,15 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use epitome::compaction::{AutoCompaction, CompactionOptions, RunPoints};
 use epitome::compactors::{Engine, StrategySpec, Summarizer, SummaryError, SummaryRequest, Truncation};
 use epitome::core::message::Role;
 use epitome::core::{ClassEstimator, OpenCallTree, Profile, Trigger, Validator, measure_message};
-use epitome::std::compaction::{AutoCompaction, CompactionOptions, RunPoints};
-use epitome::std::history::MemoryStore;
-use epitome::std::message::{LABEL_EPHEMERAL, Message, Part, Reasoning, ToolCall};
-use epitome::std::provider::{ClosureProvider, HistoryProvider, Hook, Providers};
-use epitome::std::run::{ModelResponse, Run, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::AgentSession;
+use epitome::history::MemoryStore;
+use epitome::message::{LABEL_EPHEMERAL, Message, Part, Reasoning, ToolCall};
+use epitome::provider::{ClosureProvider, HistoryProvider, Hook, Providers};
+use epitome::run::{ModelResponse, Run, RunEvent, RunOptions, RunSettings};
+use epitome::session::AgentSession;
 use futures::executor::block_on;
 
 const TURNS: usize = 10_000;

@@ -8,6 +8,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use epitome::compaction::{CompactionCx, CompactionOutcome, Compactor};
 use epitome::compactors::Managed;
 use epitome::compactors::managed::openai::{
     CompactOptions, MODEL, ResponsesVendor, compact_body, compacted, input,
@@ -16,9 +17,8 @@ use epitome::compactors::managed::{
     Artefact, Capabilities, CompactionService, Cut, ServiceError, ServiceErrorKind, ServiceRequest,
 };
 use epitome::core::{Budget, ClassEstimator, Pass};
-use epitome::std::compaction::{CompactionCx, CompactionOutcome, Compactor};
-use epitome::std::history::{AppendToken, History, MemoryStore, SessionId};
-use epitome::std::message::{Message, Part};
+use epitome::history::{AppendToken, History, MemoryStore, SessionId};
+use epitome::message::{Message, Part};
 use epitome_benches::managed::{openai_answer, turn};
 use peak_alloc::PeakAlloc;
 

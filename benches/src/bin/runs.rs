@@ -14,20 +14,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
+use epitome::compaction::{
+    AutoCompaction, CompactionCx, CompactionOutcome, Compactor, RunPoints, UnchangedReason,
+};
 use epitome::compactors::Truncation;
 use epitome::core::message::SimpleMessage;
 use epitome::core::{
     Budget, ClassEstimator, IndexBuf, Ledger, ModelKey, OpenCallTree, Outcome, Pacing, Planner, Span, Stamp,
     Strategy, Tokens, Trigger, TriggerView,
 };
-use epitome::std::compaction::{
-    AutoCompaction, CompactionCx, CompactionOutcome, Compactor, RunPoints, UnchangedReason,
-};
-use epitome::std::history::{AppendToken, History, HistoryStore, MemoryStore, Notes, SessionId};
-use epitome::std::message::Message;
-use epitome::std::provider::{HistoryProvider, Providers};
-use epitome::std::run::{ModelResponse, Run, RunOptions, RunSettings};
-use epitome::std::session::{AgentSession, SessionError, SessionErrorKind};
+use epitome::history::{AppendToken, History, HistoryStore, MemoryStore, Notes, SessionId};
+use epitome::message::Message;
+use epitome::provider::{HistoryProvider, Providers};
+use epitome::run::{ModelResponse, Run, RunOptions, RunSettings};
+use epitome::session::{AgentSession, SessionError, SessionErrorKind};
 use futures::executor::block_on;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 

@@ -64,7 +64,7 @@ impl Given {
     /// These messages, counted by `counter` of this name.
     #[must_use]
     pub fn new(said: Vec<Said>, counter: &str) -> Self {
-        let counter = epitome::std::tokens::counter_by_name(counter).unwrap();
+        let counter = epitome::tokens::counter_by_name(counter).unwrap();
         let tokens = said.iter().map(|said| (digest(said), said.tokens(&*counter))).collect();
         let (mut requests, mut asked) = (HashMap::<u64, Vec<u64>>::new(), None);
         for message in &said {

@@ -10,8 +10,8 @@ use epitome::core::{
     Budget, ClassEstimator, IndexBuf, OpenCallTree, Outcome, Pass, Plan, Planner, Profile, Span, Strategy,
     Tokens, Validator, count_message,
 };
-use epitome::std::history::{AppendToken, History, HistoryError, HistoryStore, MemoryStore, SessionId};
-use epitome::std::message::{Message, Part, ToolCall};
+use epitome::history::{AppendToken, History, HistoryError, HistoryStore, MemoryStore, SessionId};
+use epitome::message::{Message, Part, ToolCall};
 use futures::executor::block_on;
 
 use super::clock::{Instant, timed, timed_short};

@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use epitome::compactors::StrategySpec;
 use epitome::core::Profile;
-use epitome::std::wire::{CONVERSION_TARGETS, Format};
+use epitome::wire::{CONVERSION_TARGETS, Format};
 
 /// The format that was named; `None` for the format that the file looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use core::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
-use epitome::std::wire::Format;
+use epitome::wire::Format;
 
 use super::{InputArgs, PlanArgs, RedactArgs, SummaryArgs, names};
 use crate::amount::Age;

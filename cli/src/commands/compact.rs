@@ -9,9 +9,9 @@ mod write;
 use std::path::Path;
 
 use epitome::core::{Index, Plan, Planner, Profile, StandIn, TokenCounter, Tokens};
-use epitome::std::history::{Notes, fill_with, part_text};
-use epitome::std::models::Prices;
-use epitome::std::wire::Format;
+use epitome::history::{Notes, fill_with, part_text};
+use epitome::models::Prices;
+use epitome::wire::Format;
 use serde::Serialize;
 
 use crate::args::{BudgetArgs, CompactArgs};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use epitome::std::message::Message;
-use epitome::std::wire::{Converted, Format, Loss, LossKind, convert};
+use epitome::message::Message;
+use epitome::wire::{Converted, Format, Loss, LossKind, convert};
 use serde::Serialize;
 
 use crate::amount::counted;

@@ -27,7 +27,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use epitome::core::TokenCounter;
-use epitome::std::tokens::CachedCounter;
+use epitome::tokens::CachedCounter;
 use serde::Serialize;
 
 use crate::amount::Percent;

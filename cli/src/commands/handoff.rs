@@ -1,7 +1,7 @@
 //! `epitome handoff`: a document with which a new session goes on.
 
 use epitome::core::Tokens;
-use epitome::std::message::Message;
+use epitome::message::Message;
 
 use crate::args::HandoffArgs;
 use crate::failure::{ExitCode, Failure, Result};

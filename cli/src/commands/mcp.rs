@@ -8,7 +8,7 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use clap::Parser as _;
-use epitome::std::search::RECALL;
+use epitome::search::RECALL;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,

@@ -14,8 +14,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use epitome::std::models::{Model, Prices};
-use epitome::std::tokens::CachedCounter;
+use epitome::models::{Model, Prices};
+use epitome::tokens::CachedCounter;
 use serde::Serialize;
 
 use crate::amount::counted;

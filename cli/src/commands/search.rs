@@ -9,9 +9,9 @@ use std::time::UNIX_EPOCH;
 
 use epitome::core::message::Role;
 use epitome::core::{Basis, TokenCounter, Tokens};
-use epitome::std::history::Timestamp;
-use epitome::std::message::Message;
-use epitome::std::search::{Hit, Record, Search, nearest_piece, said, text_of, without_role};
+use epitome::history::Timestamp;
+use epitome::message::Message;
+use epitome::search::{Hit, Record, Search, nearest_piece, said, text_of, without_role};
 use serde::Serialize;
 
 use crate::amount::counted;

@@ -4,8 +4,8 @@ use core::error::Error;
 use std::io::BufReader;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use epitome::std::wire::document::utf8;
-use epitome::std::wire::{Outline, ReadOptions, SessionLines, WireErrorKind, read};
+use epitome::wire::document::utf8;
+use epitome::wire::{Outline, ReadOptions, SessionLines, WireErrorKind, read};
 use serde::Serialize;
 
 use crate::amount::{counted, grouped};

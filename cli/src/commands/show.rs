@@ -7,7 +7,7 @@ mod message;
 use std::io;
 
 use epitome::core::count_message;
-use epitome::std::wire::ToolCompaction;
+use epitome::wire::ToolCompaction;
 
 use crate::amount::{counted, grouped};
 use crate::args::ShowArgs;

@@ -7,7 +7,7 @@ mod session;
 
 use epitome::core::message::{MessageView as _, PartView, Role};
 use epitome::core::{Basis, TokenCounter, Tokens, count_message, measure_each};
-use epitome::std::models::Prices;
+use epitome::models::Prices;
 use serde::Serialize;
 
 use crate::amount::{counted, grouped};

@@ -1,6 +1,6 @@
 //! Messages without secrets, to be shown.
 
-use epitome::std::message::{MediaSource, Message, Part, Str};
+use epitome::message::{MediaSource, Message, Part, Str};
 
 use crate::redact::Redactor;
 

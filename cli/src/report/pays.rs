@@ -1,6 +1,6 @@
 //! What a compaction costs, and when it pays.
 
-use epitome::std::models::Prices;
+use epitome::models::Prices;
 use serde::Serialize;
 
 use crate::amount::{counted, grouped};

@@ -1,7 +1,7 @@
 //! What a file says besides the messages of one conversation.
 
-use epitome::std::message::Str;
-use epitome::std::wire::{Compactions, Conversation, OutlinedConversation, Relation, UsageEntry};
+use epitome::message::Str;
+use epitome::wire::{Compactions, Conversation, OutlinedConversation, Relation, UsageEntry};
 
 use super::Transcript;
 use crate::failure::Result;

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use epitome::std::wire::document::{self, LineKind};
-use epitome::std::wire::{self, Format, Outline, WireErrorKind};
+use epitome::wire::document::{self, LineKind};
+use epitome::wire::{self, Format, Outline, WireErrorKind};
 
 use crate::args::InputArgs;
 use crate::failure::{Failure, Result, code};

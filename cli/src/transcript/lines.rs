@@ -6,9 +6,9 @@ use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use epitome::std::wire::document::{LineKind, Lines, Piece};
-use epitome::std::wire::openai_chat::ChatView;
-use epitome::std::wire::{WireError, WireErrorKind};
+use epitome::wire::document::{LineKind, Lines, Piece};
+use epitome::wire::openai_chat::ChatView;
+use epitome::wire::{WireError, WireErrorKind};
 
 use super::empty;
 use crate::failure::{Failure, Result};

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use epitome::std::history::PartStandIn;
-use epitome::std::message::Message;
-use epitome::std::wire::Format;
-use epitome::std::wire::document::{Conversation, Layout, Piece};
-use epitome::std::wire::openai_chat::ChatView;
+use epitome::history::PartStandIn;
+use epitome::message::Message;
+use epitome::wire::Format;
+use epitome::wire::document::{Conversation, Layout, Piece};
+use epitome::wire::openai_chat::ChatView;
 
 use super::View;
 use super::lines::LineFile;

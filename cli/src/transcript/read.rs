@@ -4,10 +4,10 @@ use core::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use epitome::std::history::PartStandIn;
-use epitome::std::message::Message;
-use epitome::std::wire::document::{self, Document, Piece, Pointer};
-use epitome::std::wire::{
+use epitome::history::PartStandIn;
+use epitome::message::Message;
+use epitome::wire::document::{self, Document, Piece, Pointer};
+use epitome::wire::{
     Conversation, Entry, Format, ReadOptions, Transcript, WireError, WireErrorKind, detect, openai_chat,
     read, write_back,
 };

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{BufReader, Seek as _, SeekFrom};
 use std::path::Path;
 
-use epitome::std::message::Message;
-use epitome::std::wire::{Format, Outline, OutlinedConversation, SessionLines, UsageEntry, WireError};
+use epitome::message::Message;
+use epitome::wire::{Format, Outline, OutlinedConversation, SessionLines, UsageEntry, WireError};
 
 use crate::failure::{Failure, Result};
 use crate::progress::Progress;

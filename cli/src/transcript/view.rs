@@ -2,9 +2,9 @@
 
 use epitome::core::attribution::AttributionView;
 use epitome::core::message::{MessageView, PartView, Parts, Role};
-use epitome::std::message::Message;
-use epitome::std::wire::WireError;
-use epitome::std::wire::openai_chat::{self, ChatView};
+use epitome::message::Message;
+use epitome::wire::WireError;
+use epitome::wire::openai_chat::{self, ChatView};
 
 /// A message, borrowed from its text or owned.
 #[derive(Debug)]

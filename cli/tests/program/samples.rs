@@ -4,7 +4,7 @@ mod newer;
 
 use epitome::compactors::StrategySpec;
 use epitome::core::Profile;
-use epitome::std::wire::CONVERSION_TARGETS;
+use epitome::wire::CONVERSION_TARGETS;
 use serde_json::{Value, json};
 
 use crate::support::{Folder, read, run, text};

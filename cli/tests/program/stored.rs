@@ -4,11 +4,11 @@ use std::fs;
 
 use epitome::core::attribution::{Authority, SeqRange, SourceKind};
 use epitome::core::{Basis, Revision, Seq, Tokens, Turn};
-use epitome::std::history::{
+use epitome::history::stored;
+use epitome::history::{
     Append, AppendToken, CompactionRecord, Entry, SessionId, Summary, TokenCount, open_store,
 };
-use epitome::std::message::{Attribution, Message};
-use epitome::std::wire::stored;
+use epitome::message::{Attribution, Message};
 use futures::executor::block_on;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};

@@ -88,7 +88,6 @@ fn texts_of(parts: &[Part], max: usize) -> String {
                 texts.push(if answer.approved { "[approved]" } else { "[refused]" }.into());
             }
             Part::Reasoning(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Unknown(_) => {}
-            _ => {}
         }
     }
     texts.retain(|text| !text.trim().is_empty());

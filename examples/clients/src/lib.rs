@@ -9,10 +9,10 @@
 
 use std::io;
 
-use epitome::std::agent::{Agent, ChatClient, ClientError, ToolOutput};
-use epitome::std::message::{Message, Part};
-use epitome::std::run::{RunOptions, RunSettings};
-use epitome::std::session::Tool;
+use epitome::agent::{Agent, ChatClient, ClientError, ToolOutput};
+use epitome::message::{Message, Part};
+use epitome::run::{RunOptions, RunSettings};
+use epitome::session::Tool;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

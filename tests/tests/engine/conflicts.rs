@@ -4,7 +4,7 @@ use core::sync::atomic::AtomicUsize;
 
 use async_trait::async_trait;
 use epitome::core::Revision;
-use epitome::std::history::{CompactionRecord, SessionId, StoreError, StoreErrorKind};
+use epitome::history::{CompactionRecord, SessionId, StoreError, StoreErrorKind};
 use epitome_tests::around::{Around, StoreWith};
 
 use super::*;

@@ -8,7 +8,7 @@ use epitome::core::{
     Basis, ClassEstimator, GroupKind, IndexBuf, OpenCallTree, Outcome, Planner, Span, TokenCounter,
     count_message, measure_message,
 };
-use epitome::std::message::{Attribution, ToolResult};
+use epitome::message::{Attribution, ToolResult};
 use epitome_tests::cases::{self, Census};
 use epitome_tests::generate::{self, Scale};
 use epitome_tests::message as small;

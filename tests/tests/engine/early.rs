@@ -4,11 +4,11 @@
 use core::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use epitome::compaction::{Began, Begun, CompactionCx, CompactionOutcome, Compactor as _, Discarded};
 use epitome::compactors::{Background, BackgroundTask, Truncation};
 use epitome::core::{Budget, ClassEstimator, ModelKey, Pass, Revision, Seq};
-use epitome::std::compaction::{Began, Begun, CompactionCx, CompactionOutcome, Compactor as _, Discarded};
-use epitome::std::history::{Committed, History, HistoryStore};
-use epitome::std::message::Message;
+use epitome::history::{Committed, History, HistoryStore};
+use epitome::message::Message;
 use epitome_tests::cases::{self, Census};
 use futures::executor::block_on;
 use proptest::prelude::*;

@@ -5,16 +5,16 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use epitome::compaction::{AutoCompaction, CompactionOptions, Discarded, RunPoints};
 use epitome::compactors::{
     Background, BackgroundTask, Engine, Summarization, Summarizer, SummaryError, SummaryRequest,
 };
 use epitome::core::{Budget, ModelKey, Trigger};
-use epitome::std::compaction::{AutoCompaction, CompactionOptions, Discarded, RunPoints};
-use epitome::std::history::HistoryStore;
-use epitome::std::message::Message;
-use epitome::std::provider::{ClosureProvider, HistoryProvider, Hook, Providers};
-use epitome::std::run::{ModelResponse, Run, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::AgentSession;
+use epitome::history::HistoryStore;
+use epitome::message::Message;
+use epitome::provider::{ClosureProvider, HistoryProvider, Hook, Providers};
+use epitome::run::{ModelResponse, Run, RunEvent, RunOptions, RunSettings};
+use epitome::session::AgentSession;
 use futures::executor::block_on;
 
 use super::early::compacts;

@@ -3,7 +3,7 @@
 use super::*;
 
 use epitome::compactors::AgentPreset;
-use epitome::std::message::ToolResult;
+use epitome::message::ToolResult;
 
 /// An agent reads a file: the call, what it returned, and a word on it.
 fn reads(history: &mut History, at: usize, path: &str, returned: &str) {

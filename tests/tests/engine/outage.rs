@@ -2,11 +2,11 @@
 
 use super::*;
 
+use epitome::compaction::{AutoCompaction, CompactionOptions, FellBack};
 use epitome::core::Trigger;
-use epitome::std::compaction::{AutoCompaction, CompactionOptions, FellBack};
-use epitome::std::provider::{HistoryProvider, Providers};
-use epitome::std::run::{ModelResponse, Run, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::AgentSession;
+use epitome::provider::{HistoryProvider, Providers};
+use epitome::run::{ModelResponse, Run, RunEvent, RunOptions, RunSettings};
+use epitome::session::AgentSession;
 
 fn engine(answer: Answer, store: &Arc<dyn HistoryStore>) -> (Engine, Arc<Scripted>) {
     let scripted = Arc::new(Scripted::new(answer, Meanwhile::Nothing, store));

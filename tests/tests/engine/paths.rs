@@ -7,17 +7,17 @@ use core::sync::atomic::Ordering;
 use core::task::Poll;
 use std::sync::Arc;
 
+use epitome::compaction::{
+    AutoCompaction, CompactionCx, CompactionOptions, CompactionOutcome, Compactor as _, RunPoints,
+};
 use epitome::compactors::{Engine, Summarization, Truncation};
 use epitome::core::message::Role;
 use epitome::core::{Budget, ClassEstimator, Pass, Trigger, Usage, measure_message};
-use epitome::std::compaction::{
-    AutoCompaction, CompactionCx, CompactionOptions, CompactionOutcome, Compactor as _, RunPoints,
-};
-use epitome::std::history::{History, HistoryStore, MemoryStore};
-use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::provider::{HistoryProvider, Providers};
-use epitome::std::run::{ModelResponse, Prompt, Run, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::{AgentSession, SessionErrorKind};
+use epitome::history::{History, HistoryStore, MemoryStore};
+use epitome::message::{Message, Part, ToolCall};
+use epitome::provider::{HistoryProvider, Providers};
+use epitome::run::{ModelResponse, Prompt, Run, RunEvent, RunOptions, RunSettings};
+use epitome::session::{AgentSession, SessionErrorKind};
 use epitome_tests::cases::{self, Census};
 use futures::executor::block_on;
 use proptest::prelude::*;

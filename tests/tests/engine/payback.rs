@@ -5,17 +5,17 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use epitome::compaction::{
+    Began, Begun, CompactionCx, CompactionOutcome, Compactor as _, LiveRequest, PaybackRule,
+};
 use epitome::compactors::{
     Background, DigestSummarizer, Engine, Summarization, Summarizer, SummaryError, SummaryRequest, Truncation,
 };
 use epitome::core::{Budget, ClassEstimator, Pass, Tokens, measure_message};
-use epitome::std::compaction::{
-    Began, Begun, CompactionCx, CompactionOutcome, Compactor as _, LiveRequest, PaybackRule,
-};
-use epitome::std::history::History;
-use epitome::std::message::Message;
-use epitome::std::models::{Cache, Prices};
-use epitome::std::session::{SessionError, SessionErrorKind};
+use epitome::history::History;
+use epitome::message::Message;
+use epitome::models::{Cache, Prices};
+use epitome::session::{SessionError, SessionErrorKind};
 use epitome_tests::cases::{self, Census};
 use futures::executor::block_on;
 use proptest::prelude::*;

@@ -3,15 +3,15 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
+use epitome::compaction::{AutoCompaction, CompactionOptions, Payback, PaybackRule, RunPoints};
 use epitome::compactors::{Engine, ToolResultClearing, Truncation};
 use epitome::core::Trigger;
-use epitome::std::compaction::{AutoCompaction, CompactionOptions, Payback, PaybackRule, RunPoints};
-use epitome::std::history::{HistoryStore, MemoryStore, Timestamp};
-use epitome::std::message::Message;
-use epitome::std::models::{Cache, Model, Models, Prices};
-use epitome::std::provider::{HistoryProvider, Providers};
-use epitome::std::run::{ModelResponse, Run, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::AgentSession;
+use epitome::history::{HistoryStore, MemoryStore, Timestamp};
+use epitome::message::Message;
+use epitome::models::{Cache, Model, Models, Prices};
+use epitome::provider::{HistoryProvider, Providers};
+use epitome::run::{ModelResponse, Run, RunEvent, RunOptions, RunSettings};
+use epitome::session::AgentSession;
 use futures::executor::block_on;
 
 const TRIGGER: u64 = 3_000;
@@ -261,7 +261,7 @@ fn an_idle_time_that_nobody_knows_is_none() {
 #[test]
 fn the_rule_is_the_least_amount_of_a_clearing() {
     use epitome::core::message::Role;
-    use epitome::std::message::{Part, ToolCall};
+    use epitome::message::{Part, ToolCall};
     let engine = Engine::new(ToolResultClearing::new().keep(1));
     let mut auto = auto(9_000).with_points(RunPoints::NONE.and_before_call());
     auto.compactor = Arc::new(engine);

@@ -3,16 +3,16 @@
 use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
+use epitome::compaction::{AutoCompaction, CompactionOptions, CompactionOutcome, RunPoints};
 use epitome::compactors::{Engine, Summarization, Truncation};
 use epitome::core::attribution::{Authority, SourceKind};
 use epitome::core::message::Role;
 use epitome::core::{Budget, Pass, Seq, Trigger};
-use epitome::std::compaction::{AutoCompaction, CompactionOptions, CompactionOutcome, RunPoints};
-use epitome::std::history::{History, HistoryStore, MemoryStore, Pins};
-use epitome::std::message::{Attribution, Message, Part, ToolCall};
-use epitome::std::provider::{HistoryProvider, Providers};
-use epitome::std::run::{ModelResponse, Run, RunEvent, RunOptions, RunSettings, compact as compact_stored};
-use epitome::std::session::{AgentSession, SessionErrorKind};
+use epitome::history::{History, HistoryStore, MemoryStore, Pins};
+use epitome::message::{Attribution, Message, Part, ToolCall};
+use epitome::provider::{HistoryProvider, Providers};
+use epitome::run::{ModelResponse, Run, RunEvent, RunOptions, RunSettings, compact as compact_stored};
+use epitome::session::{AgentSession, SessionErrorKind};
 use futures::executor::block_on;
 
 use super::support::{Answer, Meanwhile, Scripted, append, check, history, text_of};

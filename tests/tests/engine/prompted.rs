@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use epitome::agent::{ChatClient, ChatRequest, ClientError};
 use epitome::compactors::{Instructions, PromptedSummarizer, Summarizer as _, SummaryError, SummaryRequest};
 use epitome::core::message::Role;
 use epitome::core::{ClassEstimator, TokenCounter as _, Tokens, Usage, measure_message};
-use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
-use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::run::ModelResponse;
-use epitome::std::wire::openai_chat;
+use epitome::message::{Message, Part, ToolCall};
+use epitome::run::ModelResponse;
+use epitome::wire::openai_chat;
 use futures::executor::block_on;
 
 use super::support::text_of;

@@ -3,10 +3,10 @@
 use super::*;
 
 use async_trait::async_trait;
+use epitome::compaction::CompactionOptions;
 use epitome::compactors::{Summarizer, SummaryError, SummaryRequest};
 use epitome::core::attribution::{Authority, SourceKind};
-use epitome::std::compaction::CompactionOptions;
-use epitome::std::message::Attribution;
+use epitome::message::Attribution;
 use std::sync::Mutex;
 
 /// Says that it was there, and remembers the focus that it was told.

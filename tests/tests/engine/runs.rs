@@ -5,15 +5,15 @@ use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::sync::Arc;
 
+use epitome::compaction::{AutoCompaction, CompactionOptions, RunPoints};
 use epitome::compactors::{Engine, PromptedSummarizer, Summarization, Truncation};
 use epitome::core::message::Role;
 use epitome::core::{ModelKey, Trigger};
-use epitome::std::compaction::{AutoCompaction, CompactionOptions, RunPoints};
-use epitome::std::history::{HistoryStore, MemoryStore};
-use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::provider::{ClosureProvider, HistoryProvider, Hook, Providers};
-use epitome::std::run::{ModelResponse, Prompt, Run, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::AgentSession;
+use epitome::history::{HistoryStore, MemoryStore};
+use epitome::message::{Message, Part, ToolCall};
+use epitome::provider::{ClosureProvider, HistoryProvider, Hook, Providers};
+use epitome::run::{ModelResponse, Prompt, Run, RunEvent, RunOptions, RunSettings};
+use epitome::session::AgentSession;
 use futures::executor::block_on;
 
 use super::prompted::Client;

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use epitome::compaction::{CompactionCx, Compactor as _};
 use epitome::compactors::{Engine, Summarizer, SummaryError, SummaryRequest, Truncation};
 use epitome::core::attribution::{Authority, Retention, SourceKind};
 use epitome::core::message::Role;
 use epitome::core::{
     Budget, ClassEstimator, Draft, Pass, Revision, Seq, Strategy as Rule, Tokens, Usage, measure_message,
 };
-use epitome::std::compaction::{CompactionCx, Compactor as _};
-use epitome::std::history::{AppendToken, History, HistoryStore, Live, Logged, SessionId};
-use epitome::std::message::{Attribution, Message, Part, ToolCall, ToolResult};
+use epitome::history::{AppendToken, History, HistoryStore, Live, Logged, SessionId};
+use epitome::message::{Attribution, Message, Part, ToolCall, ToolResult};
 use epitome_tests::around::pause;
 use futures::executor::block_on;
 use proptest::prelude::*;

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
+use epitome::compaction::{AutoCompaction, CompactionOptions};
 use epitome::compactors::{Engine, Truncation};
 use epitome::core::{Seq, Trigger, Usage, WaitReason};
-use epitome::std::compaction::{AutoCompaction, CompactionOptions};
-use epitome::std::history::{HistoryStore, SqliteStore};
-use epitome::std::message::Message;
-use epitome::std::provider::{HistoryProvider, Providers};
-use epitome::std::run::{
-    Compactions, ModelResponse, Run, RunEvent, RunOptions, RunSettings, compact, rewind,
-};
-use epitome::std::session::{AgentSession, SessionErrorKind};
+use epitome::history::{HistoryStore, SqliteStore};
+use epitome::message::Message;
+use epitome::provider::{HistoryProvider, Providers};
+use epitome::run::{Compactions, ModelResponse, Run, RunEvent, RunOptions, RunSettings, compact, rewind};
+use epitome::session::{AgentSession, SessionErrorKind};
 use futures::executor::block_on;
 
 use super::support::{check, history, open, shown};

@@ -4,16 +4,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use epitome::compaction::{AutoCompaction, CompactionOptions, RunPoints};
 use epitome::compactors::Engine;
 use epitome::core::message::Role;
 use epitome::core::{Seq, Trigger};
-use epitome::std::compaction::{AutoCompaction, CompactionOptions, RunPoints};
-use epitome::std::history::HistoryStore;
-use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::provider::{HistoryProvider, Providers};
-use epitome::std::run::{ModelResponse, Persistence, Run, RunError, RunOptions, RunSettings};
-use epitome::std::session::{AgentSession, SessionErrorKind};
-use epitome::std::wire::ContextOverflow;
+use epitome::history::HistoryStore;
+use epitome::message::{Message, Part, ToolCall};
+use epitome::provider::{HistoryProvider, Providers};
+use epitome::run::{ModelResponse, Persistence, Run, RunError, RunOptions, RunSettings};
+use epitome::session::{AgentSession, SessionErrorKind};
+use epitome::wire::ContextOverflow;
 use epitome_tests::cases::{self, Census};
 use futures::executor::block_on;
 use proptest::prelude::*;

@@ -5,12 +5,12 @@ use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::sync::Arc;
 
+use epitome::compaction::CompactionOutcome;
 use epitome::compactors::{Engine, Pipeline, StrategySpec, Summarization, ToolResultClearing, Truncation};
 use epitome::core::{Budget, Draft, Pass, Seq, Strategy as Rule};
-use epitome::std::compaction::CompactionOutcome;
-use epitome::std::history::History;
-use epitome::std::message::Message;
-use epitome::std::session::SessionErrorKind;
+use epitome::history::History;
+use epitome::message::Message;
+use epitome::session::SessionErrorKind;
 use epitome_tests::cases::{self, Census};
 use futures::executor::block_on;
 use proptest::prelude::*;

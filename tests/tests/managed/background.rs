@@ -4,17 +4,17 @@
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
-use epitome::compactors::managed::openai::OpenAiCompaction;
-use epitome::compactors::{Engine, Managed, Truncation};
-use epitome::core::{Budget, ClassEstimator, ModelKey, Pass, Trigger};
-use epitome::std::agent::ChatClient;
-use epitome::std::compaction::{
+use epitome::agent::ChatClient;
+use epitome::compaction::{
     AutoCompaction, Began, Begun, CompactionCx, CompactionOptions, CompactionOutcome, Compactor, Discarded,
     RunPoints,
 };
-use epitome::std::history::{History, HistoryStore, MemoryStore};
-use epitome::std::message::Message;
-use epitome::std::session::SessionError;
+use epitome::compactors::managed::openai::OpenAiCompaction;
+use epitome::compactors::{Engine, Managed, Truncation};
+use epitome::core::{Budget, ClassEstimator, ModelKey, Pass, Trigger};
+use epitome::history::{History, HistoryStore, MemoryStore};
+use epitome::message::Message;
+use epitome::session::SessionError;
 use epitome_tests::around::StoreWith;
 use serde_json::Value;
 use tokio::task::JoinHandle;

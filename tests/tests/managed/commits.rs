@@ -4,14 +4,12 @@ use core::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use epitome::compaction::CompactionOutcome;
 use epitome::compactors::Managed;
 use epitome::compactors::managed::anthropic::ON_DEMAND_BETA;
 use epitome::core::Revision;
-use epitome::std::compaction::CompactionOutcome;
-use epitome::std::history::{
-    CompactionRecord, HistoryStore, MemoryStore, SessionId, StoreError, StoreErrorKind,
-};
-use epitome::std::message::Message;
+use epitome::history::{CompactionRecord, HistoryStore, MemoryStore, SessionId, StoreError, StoreErrorKind};
+use epitome::message::Message;
 use epitome_tests::around::{Around, StoreWith};
 
 use crate::managed::support::{block_on, compact, managed, open, ten_turns};

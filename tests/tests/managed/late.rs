@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use epitome::compaction::CompactionOutcome;
 use epitome::compactors::managed::anthropic::ON_DEMAND_BETA;
 use epitome::compactors::managed::{Artefact, Capabilities, CompactionService, ServiceError, ServiceRequest};
 use epitome::core::attribution::SourceKind;
 use epitome::core::message::Role;
-use epitome::std::compaction::CompactionOutcome;
-use epitome::std::history::{History, HistoryStore, MemoryStore};
-use epitome::std::message::{Message, Part, ToolCall};
+use epitome::history::{History, HistoryStore, MemoryStore};
+use epitome::message::{Message, Part, ToolCall};
 
 use crate::managed::support::{append, block_on, compact, managed, shown, ten_turns};
 use crate::managed::{anthropic, openai};

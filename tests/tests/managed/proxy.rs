@@ -8,7 +8,7 @@ use std::process::Command;
 use epitome::compactors::managed::anthropic::AnthropicCompaction;
 use epitome::compactors::managed::openai::OpenAiCompaction;
 use epitome::compactors::managed::{CompactionService, ServiceRequest};
-use epitome::std::message::Message;
+use epitome::message::Message;
 
 use crate::managed::support::block_on;
 

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
+use epitome::compaction::{CompactionOutcome, Compactor};
 use epitome::compactors::managed::CompactionService;
 use epitome::compactors::managed::anthropic::{
     BackgroundSwap, ContextEdits, ON_DEMAND_BETA, Summarize, Summary, Swapped, ThresholdCompaction,
@@ -14,10 +15,9 @@ use epitome::compactors::managed::anthropic::{
 };
 use epitome::compactors::managed::openai::{ResponsesVendor, ServerCompaction, context_management, input};
 use epitome::core::message::Role;
-use epitome::std::compaction::{CompactionOutcome, Compactor};
-use epitome::std::history::{History, HistoryStore, MemoryStore};
-use epitome::std::message::{Message, Part};
-use epitome::std::wire::{Format, ReadOptions, convert, read};
+use epitome::history::{History, HistoryStore, MemoryStore};
+use epitome::message::{Message, Part};
+use epitome::wire::{Format, ReadOptions, convert, read};
 use serde_json::{Value, json};
 
 use crate::managed::anthropic::client::post;

@@ -5,14 +5,14 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, LazyLock};
 
+use epitome::compaction::{CompactionCx, CompactionOutcome, Compactor};
 use epitome::compactors::Managed;
 use epitome::compactors::managed::CompactionService;
 use epitome::core::message::Role;
 use epitome::core::{Budget, ClassEstimator, Pass};
-use epitome::std::compaction::{CompactionCx, CompactionOutcome, Compactor};
-use epitome::std::history::{AppendToken, History, HistoryStore, SessionId};
-use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::session::SessionError;
+use epitome::history::{AppendToken, History, HistoryStore, SessionId};
+use epitome::message::{Message, Part, ToolCall};
+use epitome::session::SessionError;
 
 /// The server, which ends with this process: its standard input is then closed.
 struct Server {

@@ -3,14 +3,14 @@
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
+use epitome::agent::{Agent, ChatClient, ToolOutput};
+use epitome::compaction::{AutoCompaction, Compactor, Discarded, RunPoints};
 use epitome::core::{Budget, ClassEstimator, ModelKey, Trigger};
-use epitome::std::agent::{Agent, ChatClient, ToolOutput};
-use epitome::std::compaction::{AutoCompaction, Compactor, Discarded, RunPoints};
-use epitome::std::message::{Message, Part};
-use epitome::std::provider::{HistoryProvider, Providers};
-use epitome::std::run::{Persistence, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::{AgentSession, Tool};
-use epitome::std::wire::Loss;
+use epitome::message::{Message, Part};
+use epitome::provider::{HistoryProvider, Providers};
+use epitome::run::{Persistence, RunEvent, RunOptions, RunSettings};
+use epitome::session::{AgentSession, Tool};
+use epitome::wire::Loss;
 use serde_json::json;
 
 use crate::managed::support::block_on;

@@ -6,17 +6,15 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use epitome::agent::{Agent, ChatClient, ChatRequest, ClientError, ToolOutput};
+use epitome::compaction::{AutoCompaction, RunPoints};
 use epitome::compactors::Truncation;
 use epitome::core::Trigger;
-use epitome::std::agent::{Agent, ChatClient, ChatRequest, ClientError, ToolOutput};
-use epitome::std::compaction::{AutoCompaction, RunPoints};
-use epitome::std::history::{
-    Append, Appended, HistoryStore, MemoryStore, SessionId, StoreError, StoreErrorKind,
-};
-use epitome::std::message::Message;
-use epitome::std::provider::{ContextProvider, HistoryProvider, Hook, HookName, Providers};
-use epitome::std::run::{ModelResponse, Persistence, Run, RunError, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::{AgentSession, FileSessionStore, SessionError, SessionErrorKind, SessionStore};
+use epitome::history::{Append, Appended, HistoryStore, MemoryStore, SessionId, StoreError, StoreErrorKind};
+use epitome::message::Message;
+use epitome::provider::{ContextProvider, HistoryProvider, Hook, HookName, Providers};
+use epitome::run::{ModelResponse, Persistence, Run, RunError, RunEvent, RunOptions, RunSettings};
+use epitome::session::{AgentSession, FileSessionStore, SessionError, SessionErrorKind, SessionStore};
 use epitome_tests::around::{Around, StoreWith};
 use futures::executor::block_on;
 use serde_json::json;

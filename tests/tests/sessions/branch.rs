@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use epitome::agent::Agent;
+use epitome::compaction::CompactionOptions;
 use epitome::compactors::{Engine, Truncation};
 use epitome::core::Seq;
-use epitome::std::agent::Agent;
-use epitome::std::compaction::CompactionOptions;
-use epitome::std::history::MemoryStore;
-use epitome::std::provider::HistoryProvider;
-use epitome::std::run::{RunOptions, RunSettings, branch};
-use epitome::std::session::{AgentSession, SessionErrorKind};
+use epitome::history::MemoryStore;
+use epitome::provider::HistoryProvider;
+use epitome::run::{RunOptions, RunSettings, branch};
+use epitome::session::{AgentSession, SessionErrorKind};
 use futures::executor::block_on;
 
 use crate::sessions::runs::settings;

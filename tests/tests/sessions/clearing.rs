@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use epitome::compaction::{AutoCompaction, Compaction, CompactionOptions, RunPoints};
 use epitome::compactors::{AgentPreset, Engine, OversizedClamp, ToolResultClearing};
 use epitome::core::message::Role;
 use epitome::core::{Budget, Clamp, Draft, PartKind, Pass, Strategy, Tokens, Trigger};
-use epitome::std::compaction::{AutoCompaction, Compaction, CompactionOptions, RunPoints};
-use epitome::std::history::{History, HistoryStore, MemoryStore, SessionId, SqliteStore};
-use epitome::std::message::{Message, Part, Reasoning, ToolCall};
-use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers, boxed_hook};
-use epitome::std::run::{ModelResponse, Persistence, Run, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::AgentSession;
+use epitome::history::{History, HistoryStore, MemoryStore, SessionId, SqliteStore};
+use epitome::message::{Message, Part, Reasoning, ToolCall};
+use epitome::provider::{ClosureProvider, HistoryProvider, Providers, boxed_hook};
+use epitome::run::{ModelResponse, Persistence, Run, RunEvent, RunOptions, RunSettings};
+use epitome::session::AgentSession;
 use futures::executor::block_on;
 
 use crate::sessions::runs::settings_over;

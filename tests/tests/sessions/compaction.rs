@@ -4,21 +4,21 @@ use core::future::ready;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use epitome::compactors::Truncation;
-use epitome::core::{Trigger, Usage};
-use epitome::std::compaction::{
+use epitome::compaction::{
     AutoCompaction, Compaction, CompactionCx, CompactionOptions, CompactionOutcome, CompactionResult,
     Compactor, RunPoints,
 };
-use epitome::std::history::{HistoryStore, MemoryStore};
-use epitome::std::message::Message;
-use epitome::std::provider::{ClosureProvider, CompactionProvider, HistoryProvider, Hook, Providers};
-use epitome::std::run::{
+use epitome::compactors::Truncation;
+use epitome::core::{Trigger, Usage};
+use epitome::history::{HistoryStore, MemoryStore};
+use epitome::message::Message;
+use epitome::provider::{ClosureProvider, CompactionProvider, HistoryProvider, Hook, Providers};
+use epitome::run::{
     ModelResponse, Persistence, Point, Run, RunError, RunEvent, RunOptions, RunOutcome, RunSettings, Skipped,
     compact,
 };
-use epitome::std::session::{AgentSession, SessionError, SessionErrorKind};
-use epitome::std::wire::ContextOverflow;
+use epitome::session::{AgentSession, SessionError, SessionErrorKind};
+use epitome::wire::ContextOverflow;
 use futures::executor::block_on;
 
 use crate::sessions::runs::settings;

@@ -18,16 +18,16 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use epitome::std::agent::Agent;
-use epitome::std::history::{MemoryStore, SqliteStore};
-use epitome::std::memory::{KeywordRetriever, RetrievalProvider};
-use epitome::std::message::Message;
-use epitome::std::provider::{
+use epitome::agent::Agent;
+use epitome::history::{MemoryStore, SqliteStore};
+use epitome::memory::{KeywordRetriever, RetrievalProvider};
+use epitome::message::Message;
+use epitome::provider::{
     ContextProvider, HistoryProvider, Hook, InMemoryHistoryProvider, Providers,
     source_id::IN_MEMORY as DEFAULT_SOURCE_ID,
 };
-use epitome::std::run::{ModelResponse, RunOptions, RunSettings};
-use epitome::std::session::{AgentSession, SessionError};
+use epitome::run::{ModelResponse, RunOptions, RunSettings};
+use epitome::session::{AgentSession, SessionError};
 use futures::executor::block_on;
 use serde_json::json;
 

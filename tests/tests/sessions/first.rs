@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use epitome::agent::Agent;
+use epitome::compaction::{CompactionOptions, Held, MessagesCompactor};
 use epitome::core::attribution::Authority;
 use epitome::core::message::Role;
 use epitome::core::{OpenCallTree, Profile, Repair, Validator};
-use epitome::std::agent::Agent;
-use epitome::std::compaction::{CompactionOptions, Held, MessagesCompactor};
-use epitome::std::history::MemoryStore;
-use epitome::std::message::Message;
-use epitome::std::run::{Run, RunOptions};
+use epitome::history::MemoryStore;
+use epitome::message::Message;
+use epitome::run::{Run, RunOptions};
 use futures::executor::block_on;
 
 use crate::sessions::runs::settings;

@@ -3,16 +3,14 @@
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
+use epitome::compaction::{AutoCompaction, CompactionOptions, Compactor, Held, MessagesCompactor, RunPoints};
 use epitome::compactors::{Pipeline, ToolResultClearing, Truncation};
 use epitome::core::message::Role;
 use epitome::core::{Draft, Strategy as Rule, Trigger};
-use epitome::std::compaction::{
-    AutoCompaction, CompactionOptions, Compactor, Held, MessagesCompactor, RunPoints,
-};
-use epitome::std::history::{HistoryStore, MemoryStore, SqliteStore};
-use epitome::std::message::Message;
-use epitome::std::run::{ModelResponse, Persistence, Run, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::AgentSession;
+use epitome::history::{HistoryStore, MemoryStore, SqliteStore};
+use epitome::message::Message;
+use epitome::run::{ModelResponse, Persistence, Run, RunEvent, RunOptions, RunSettings};
+use epitome::session::AgentSession;
 use epitome_tests::cases::{Census, check};
 use futures::executor::block_on;
 use proptest::prelude::*;

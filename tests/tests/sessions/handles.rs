@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use epitome::agent::Agent;
+use epitome::compaction::{AutoCompaction, CompactionOptions};
 use epitome::compactors::{Engine, StrategySpec, Summarizer, SummaryError, SummaryRequest};
 use epitome::core::message::Role;
 use epitome::core::{ClassEstimator, Trigger};
-use epitome::std::agent::Agent;
-use epitome::std::compaction::{AutoCompaction, CompactionOptions};
-use epitome::std::history::{AppendToken, History, HistoryStore, HistoryStoreExt, SessionId};
-use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::provider::HistoryProvider;
-use epitome::std::run::{ModelResponse, RecallTool, RunOptions, RunSettings, compact};
-use epitome::std::session::AgentSession;
+use epitome::history::{AppendToken, History, HistoryStore, HistoryStoreExt, SessionId};
+use epitome::message::{Message, Part, ToolCall};
+use epitome::provider::HistoryProvider;
+use epitome::run::{ModelResponse, RecallTool, RunOptions, RunSettings, compact};
+use epitome::session::AgentSession;
 use futures::executor::block_on;
 use serde_json::{Value, json};
 
@@ -225,7 +225,7 @@ fn facts_got_back(
     let settings = RunSettings::new("a").with_provider(provider).unwrap().with_recall();
     let mut session = AgentSession::with_id(name.as_str());
     let tokens = block_on(async {
-        let memory: Arc<dyn HistoryStore> = Arc::new(epitome::std::history::MemoryStore::new());
+        let memory: Arc<dyn HistoryStore> = Arc::new(epitome::history::MemoryStore::new());
         let mut history = History::open(Arc::clone(&memory), name.clone(), counter).await.unwrap();
         for (at, part) in said.chunks(200).enumerate() {
             history.append(&AppendToken::new(format!("{at}")), part.to_vec()).await.unwrap();

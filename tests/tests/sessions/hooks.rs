@@ -6,17 +6,17 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use epitome::compactors::{DigestSummarizer, Engine, StrategySpec, Summarization, Truncation};
-use epitome::core::Trigger;
-use epitome::std::agent::Agent;
-use epitome::std::compaction::{
+use epitome::agent::Agent;
+use epitome::compaction::{
     AutoCompaction, BeforeCompaction, Compaction, CompactionCx, CompactionHook, CompactionOptions,
     UnchangedReason,
 };
-use epitome::std::history::{CompactionRecord, HistoryStore, HistoryStoreExt as _, MemoryStore, SessionId};
-use epitome::std::message::Str;
-use epitome::std::run::{Compactions, RunEvent, RunOptions};
-use epitome::std::session::{AgentSession, SessionError, SessionErrorKind};
+use epitome::compactors::{DigestSummarizer, Engine, StrategySpec, Summarization, Truncation};
+use epitome::core::Trigger;
+use epitome::history::{CompactionRecord, HistoryStore, HistoryStoreExt as _, MemoryStore, SessionId};
+use epitome::message::Str;
+use epitome::run::{Compactions, RunEvent, RunOptions};
+use epitome::session::{AgentSession, SessionError, SessionErrorKind};
 use futures::executor::block_on;
 
 use crate::sessions::runs::settings;

@@ -2,16 +2,16 @@
 
 use std::sync::{Arc, Mutex};
 
+use epitome::agent::Agent;
+use epitome::compaction::{AutoCompaction, RunPoints};
 use epitome::compactors::{Engine, StrategySpec};
 use epitome::core::message::{CallKind, Role};
 use epitome::core::{ClassEstimator, OpenCallTree, Profile, Usage, Validator, count_message};
-use epitome::std::agent::Agent;
-use epitome::std::compaction::{AutoCompaction, RunPoints};
-use epitome::std::history::MemoryStore;
-use epitome::std::message::{Message, Part, ToolCall, ToolResult};
-use epitome::std::models::Model;
-use epitome::std::run::{ModelResponse, RunOptions};
-use epitome::std::wire::ContextOverflow;
+use epitome::history::MemoryStore;
+use epitome::message::{Message, Part, ToolCall, ToolResult};
+use epitome::models::Model;
+use epitome::run::{ModelResponse, RunOptions};
+use epitome::wire::ContextOverflow;
 use futures::executor::block_on;
 
 use crate::sessions::runs::settings;

@@ -6,12 +6,10 @@ use std::sync::Arc;
 use epitome::compactors::Truncation;
 use epitome::core::message::Role;
 use epitome::core::{Budget, ClassEstimator, Pass, Seq};
-use epitome::std::history::{
-    AppendToken, History, HistoryStore, Logged, MemoryStore, SessionId, SqliteStore,
-};
-use epitome::std::message::{Approval, ApprovalAnswer, Message, Part, Reasoning, ToolCall};
-use epitome::std::provider::{HistoryProvider, NamedAgent, Providers};
-use epitome::std::session::{AgentResponse, AgentSession, SessionContext};
+use epitome::history::{AppendToken, History, HistoryStore, Logged, MemoryStore, SessionId, SqliteStore};
+use epitome::message::{Approval, ApprovalAnswer, Message, Part, Reasoning, ToolCall};
+use epitome::provider::{HistoryProvider, NamedAgent, Providers};
+use epitome::session::{AgentResponse, AgentSession, SessionContext};
 use epitome_tests::cases::{Census, check};
 use futures::executor::block_on;
 use proptest::collection::vec;

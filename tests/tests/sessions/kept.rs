@@ -6,20 +6,18 @@ use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use epitome::core::message::Role;
-use epitome::core::{ClassEstimator, TokenCounter, Trigger, Usage};
-use epitome::std::agent::{Agent, ChatClient, ChatRequest, ClientError, ToolOutput};
-use epitome::std::compaction::{
+use epitome::agent::{Agent, ChatClient, ChatRequest, ClientError, ToolOutput};
+use epitome::compaction::{
     AutoCompaction, CompactionCx, CompactionOutcome, Compactor, KeptSession, RunPoints,
 };
-use epitome::std::history::MemoryStore;
-use epitome::std::message::{Approval, ApprovalAnswer, Message, Part};
-use epitome::std::provider::{ClosureProvider, HistoryProvider, Providers, boxed_hook};
-use epitome::std::run::{
-    Delta, ModelResponse, Point, Prompt, Run, RunError, RunEvent, RunOptions, RunSettings,
-};
-use epitome::std::session::{AgentSession, ServiceSessionId, SessionError, SessionErrorKind};
-use epitome::std::wire::{ContextOverflow, Format, ReadOptions, convert_continued, read};
+use epitome::core::message::Role;
+use epitome::core::{ClassEstimator, TokenCounter, Trigger, Usage};
+use epitome::history::MemoryStore;
+use epitome::message::{Approval, ApprovalAnswer, Message, Part};
+use epitome::provider::{ClosureProvider, HistoryProvider, Providers, boxed_hook};
+use epitome::run::{Delta, ModelResponse, Point, Prompt, Run, RunError, RunEvent, RunOptions, RunSettings};
+use epitome::session::{AgentSession, ServiceSessionId, SessionError, SessionErrorKind};
+use epitome::wire::{ContextOverflow, Format, ReadOptions, convert_continued, read};
 use futures::executor::block_on;
 use futures::{FutureExt, StreamExt};
 

@@ -5,19 +5,19 @@ use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use epitome::compactors::Truncation;
-use epitome::core::Trigger;
-use epitome::core::message::Role;
-use epitome::std::agent::{
+use epitome::agent::{
     Agent, ChatClient, ChatRequest, ClientError, Concurrency, DeltaSink, RunUpdate, SessionForgotten,
     SharedSession, ToolOutput,
 };
-use epitome::std::compaction::{AutoCompaction, CompactionCx, CompactionOutcome, Compactor, RunPoints};
-use epitome::std::history::MemoryStore;
-use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::run::{Delta, ModelResponse, RunError, RunEvent, RunOptions};
-use epitome::std::session::SessionError;
-use epitome::std::wire::ContextOverflow;
+use epitome::compaction::{AutoCompaction, CompactionCx, CompactionOutcome, Compactor, RunPoints};
+use epitome::compactors::Truncation;
+use epitome::core::Trigger;
+use epitome::core::message::Role;
+use epitome::history::MemoryStore;
+use epitome::message::{Message, Part, ToolCall};
+use epitome::run::{Delta, ModelResponse, RunError, RunEvent, RunOptions};
+use epitome::session::SessionError;
+use epitome::wire::ContextOverflow;
 use epitome_tests::around::pause;
 use futures::executor::block_on;
 use futures::future::join;

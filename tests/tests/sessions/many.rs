@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use epitome::std::agent::Agent;
-use epitome::std::history::MemoryStore;
-use epitome::std::message::Message;
-use epitome::std::provider::{HistoryProvider, Providers};
-use epitome::std::run::{ModelResponse, RunOptions, RunSettings};
-use epitome::std::session::AgentSession;
+use epitome::agent::Agent;
+use epitome::history::MemoryStore;
+use epitome::message::Message;
+use epitome::provider::{HistoryProvider, Providers};
+use epitome::run::{ModelResponse, RunOptions, RunSettings};
+use epitome::session::AgentSession;
 use futures::executor::block_on;
 use futures::future::join_all;
 

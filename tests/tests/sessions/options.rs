@@ -4,12 +4,12 @@ use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
+use epitome::compaction::{AutoCompaction, Compaction, CompactionOptions, RunPoints};
 use epitome::compactors::Truncation;
 use epitome::core::Trigger;
-use epitome::std::compaction::{AutoCompaction, Compaction, CompactionOptions, RunPoints};
-use epitome::std::history::MemoryStore;
-use epitome::std::run::{RunOptions, RunSettings, compact};
-use epitome::std::session::AgentSession;
+use epitome::history::MemoryStore;
+use epitome::run::{RunOptions, RunSettings, compact};
+use epitome::session::AgentSession;
 use futures::executor::block_on;
 
 use crate::sessions::compaction::{auto, compacted, fill, talk};

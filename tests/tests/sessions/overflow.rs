@@ -4,16 +4,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use epitome::agent::{OVERFLOW_COMPACTIONS_MAX, RunUpdate};
+use epitome::compaction::{AutoCompaction, CompactionCx, CompactionOptions, CompactionOutcome, Compactor};
 use epitome::compactors::Truncation;
-use epitome::std::agent::{OVERFLOW_COMPACTIONS_MAX, RunUpdate};
-use epitome::std::compaction::{
-    AutoCompaction, CompactionCx, CompactionOptions, CompactionOutcome, Compactor,
-};
-use epitome::std::history::{HistoryStore, MemoryStore};
-use epitome::std::message::Message;
-use epitome::std::run::{ModelResponse, Persistence, Run, RunError, RunEvent, RunOptions};
-use epitome::std::session::SessionError;
-use epitome::std::wire::ContextOverflow;
+use epitome::history::{HistoryStore, MemoryStore};
+use epitome::message::Message;
+use epitome::run::{ModelResponse, Persistence, Run, RunError, RunEvent, RunOptions};
+use epitome::session::SessionError;
+use epitome::wire::ContextOverflow;
 use epitome_tests::around::{Pauses, StoreWith, pause};
 use futures::StreamExt;
 use futures::executor::block_on;

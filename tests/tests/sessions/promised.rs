@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use epitome::compaction::{AutoCompaction, CompactionOptions, CompactionOutcome, FellBack};
 use epitome::compactors::Truncation;
 use epitome::core::{Basis, ClassEstimator, TokenCounter, Tokens, Trigger};
-use epitome::std::compaction::{AutoCompaction, CompactionOptions, CompactionOutcome, FellBack};
-use epitome::std::history::{AppendToken, History, HistoryStore, JsonlStore, SessionId};
-use epitome::std::message::Message;
-use epitome::std::provider::HistoryProvider;
-use epitome::std::run::{ModelResponse, Point, Run, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::{AgentSession, SessionErrorKind};
+use epitome::history::{AppendToken, History, HistoryStore, JsonlStore, SessionId};
+use epitome::message::Message;
+use epitome::provider::HistoryProvider;
+use epitome::run::{ModelResponse, Point, Run, RunEvent, RunOptions, RunSettings};
+use epitome::session::{AgentSession, SessionErrorKind};
 use futures::executor::block_on;
 
 use super::support::Truncating;

@@ -7,13 +7,13 @@ mod compactors;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
+use epitome::agent::Agent;
+use epitome::compaction::{AutoCompaction, Compaction, CompactionOptions, CompactionResult, RunPoints};
 use epitome::compactors::{Engine, Instructions, PromptedSummarizer, Strength, Summarization, Truncation};
 use epitome::core::{Trigger, Usage};
-use epitome::std::agent::Agent;
-use epitome::std::compaction::{AutoCompaction, Compaction, CompactionOptions, CompactionResult, RunPoints};
-use epitome::std::message::Message;
-use epitome::std::run::{ModelResponse, Point, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::AgentSession;
+use epitome::message::Message;
+use epitome::run::{ModelResponse, Point, RunEvent, RunOptions, RunSettings};
+use epitome::session::AgentSession;
 use futures::executor::block_on;
 
 use crate::sessions::support::Scripted;

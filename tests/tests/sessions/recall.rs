@@ -4,16 +4,16 @@ use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
+use epitome::agent::{Agent, ToolOutput};
+use epitome::compaction::{AutoCompaction, CompactionOptions, RunPoints};
 use epitome::compactors::{Engine, StrategySpec};
 use epitome::core::message::Role;
 use epitome::core::{ClassEstimator, Seq, TokenCounter as _, Trigger};
-use epitome::std::agent::{Agent, ToolOutput};
-use epitome::std::compaction::{AutoCompaction, CompactionOptions, RunPoints};
-use epitome::std::history::{HistoryStore, JsonlStore, MemoryStore, SqliteStore};
-use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::provider::HistoryProvider;
-use epitome::std::run::{ModelResponse, Persistence, RecallTool, RunOptions, RunSettings, rewind};
-use epitome::std::session::AgentSession;
+use epitome::history::{HistoryStore, JsonlStore, MemoryStore, SqliteStore};
+use epitome::message::{Message, Part, ToolCall};
+use epitome::provider::HistoryProvider;
+use epitome::run::{ModelResponse, Persistence, RecallTool, RunOptions, RunSettings, rewind};
+use epitome::session::AgentSession;
 use futures::executor::block_on;
 use serde_json::json;
 

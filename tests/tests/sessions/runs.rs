@@ -5,13 +5,11 @@ use std::sync::Arc;
 use epitome::compactors::Truncation;
 use epitome::core::message::Role;
 use epitome::core::{Basis, Budget, ClassEstimator, Pass, Usage};
-use epitome::std::history::{AppendToken, History, HistoryStore, MemoryStore, SessionId};
-use epitome::std::message::{Approval, ApprovalAnswer, Message, Part, ToolResult};
-use epitome::std::provider::{HistoryProvider, Providers};
-use epitome::std::run::{
-    CallDelta, Delta, ModelResponse, Persistence, Run, RunError, RunOptions, RunSettings,
-};
-use epitome::std::session::AgentSession;
+use epitome::history::{AppendToken, History, HistoryStore, MemoryStore, SessionId};
+use epitome::message::{Approval, ApprovalAnswer, Message, Part, ToolResult};
+use epitome::provider::{HistoryProvider, Providers};
+use epitome::run::{CallDelta, Delta, ModelResponse, Persistence, Run, RunError, RunOptions, RunSettings};
+use epitome::session::AgentSession;
 use futures::executor::block_on;
 
 use crate::sessions::support::{call, log, shown, texts};

@@ -4,16 +4,16 @@ use core::future::ready;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use epitome::agent::{Agent, RunUpdate, ToolOutput};
+use epitome::compaction::{AutoCompaction, CompactTool, CompactionOptions, RunPoints};
 use epitome::compactors::{Engine, Summarization, Summarizer, SummaryError, SummaryRequest, Truncation};
 use epitome::core::Trigger;
 use epitome::core::message::Role;
-use epitome::std::agent::{Agent, RunUpdate, ToolOutput};
-use epitome::std::compaction::{AutoCompaction, CompactTool, CompactionOptions, RunPoints};
-use epitome::std::history::MemoryStore;
-use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::provider::{ClosureProvider, Hook};
-use epitome::std::run::{ModelResponse, RecallTool, Run, RunEvent, RunOptions};
-use epitome::std::session::AgentSession;
+use epitome::history::MemoryStore;
+use epitome::message::{Message, Part, ToolCall};
+use epitome::provider::{ClosureProvider, Hook};
+use epitome::run::{ModelResponse, RecallTool, Run, RunEvent, RunOptions};
+use epitome::session::AgentSession;
 use futures::StreamExt;
 use futures::executor::block_on;
 

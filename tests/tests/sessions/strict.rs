@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
+use epitome::agent::{Agent, ClientError};
+use epitome::compaction::AutoCompaction;
 use epitome::compactors::Truncation;
 use epitome::core::{ClassEstimator, Usage, count_message};
-use epitome::std::agent::{Agent, ClientError};
-use epitome::std::compaction::AutoCompaction;
-use epitome::std::message::Message;
-use epitome::std::run::{ModelResponse, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::AgentSession;
-use epitome::std::wire::context_overflow;
+use epitome::message::Message;
+use epitome::run::{ModelResponse, RunEvent, RunOptions, RunSettings};
+use epitome::session::AgentSession;
+use epitome::wire::context_overflow;
 use futures::executor::block_on;
 
 use crate::sessions::support::{Scripted, Truncating};

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use epitome::compaction::RunPoints;
 use epitome::core::{Seq, Trigger};
-use epitome::std::compaction::RunPoints;
-use epitome::std::history::{HistoryStore, MemoryStore, SessionId};
-use epitome::std::models::Model;
-use epitome::std::run::{RunEvent, RunOptions};
-use epitome::std::session::AgentSession;
+use epitome::history::{HistoryStore, MemoryStore, SessionId};
+use epitome::models::Model;
+use epitome::run::{RunEvent, RunOptions};
+use epitome::session::AgentSession;
 use futures::executor::block_on;
 
 use crate::sessions::runs::settings;

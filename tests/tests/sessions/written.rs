@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use epitome::core::{Basis, Usage};
-use epitome::std::history::{HistoryStore, MemoryStore};
-use epitome::std::message::Message;
-use epitome::std::provider::{HistoryProvider, Providers};
-use epitome::std::run::{Delta, ModelResponse, Persistence, Run, RunOptions, RunSettings};
-use epitome::std::session::AgentSession;
+use epitome::history::{HistoryStore, MemoryStore};
+use epitome::message::Message;
+use epitome::provider::{HistoryProvider, Providers};
+use epitome::run::{Delta, ModelResponse, Persistence, Run, RunOptions, RunSettings};
+use epitome::session::AgentSession;
 use futures::executor::block_on;
 
 use crate::sessions::runs::settings_over;

@@ -3,7 +3,7 @@
 use core::error::Error;
 use std::process::Command;
 
-use epitome::std::tokens::counter_by_name;
+use epitome::tokens::counter_by_name;
 use epitome_benches::generated::Pool;
 
 use crate::clock::{median, timed};

@@ -3,7 +3,7 @@
 use core::hint::black_box;
 
 use epitome::core::{TokenCounter, Tokens};
-use epitome::std::tokens::{FastTiktoken, StreamCounter, Tiktoken};
+use epitome::tokens::{FastTiktoken, StreamCounter, Tiktoken};
 
 use crate::Sizes;
 use crate::clock::Rounds;

@@ -8,7 +8,7 @@ use epitome::core::{
     Budget, Cell, IndexBuf, OpenCallTree, Outcome, Pass, Span, Strategy, TokenCounter, Tokens, count_message,
     plan,
 };
-use epitome::std::tokens::{FastTiktoken, LazyIndex, message_bounds};
+use epitome::tokens::{FastTiktoken, LazyIndex, message_bounds};
 use epitome_benches::compare::clock::grouped;
 use epitome_benches::generated::{Message, Messages, Pool};
 

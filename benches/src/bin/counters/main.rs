@@ -24,7 +24,7 @@ mod table;
 use core::error::Error;
 
 use epitome::core::{ClassEstimator, TokenCounter};
-use epitome::std::tokens::{FastTiktoken, Tiktoken};
+use epitome::tokens::{FastTiktoken, Tiktoken};
 use epitome_benches::generated::{Message, Messages, Pool};
 use epitome_benches::nasty::Nasty;
 

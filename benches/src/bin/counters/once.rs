@@ -3,7 +3,7 @@
 use core::hint::black_box;
 
 use epitome::core::{ClassEstimator, TokenCounter, Tokens};
-use epitome::std::tokens::{FastTiktoken, Tiktoken};
+use epitome::tokens::{FastTiktoken, Tiktoken};
 use epitome_benches::generated::Pool;
 use epitome_benches::nasty::Nasty;
 

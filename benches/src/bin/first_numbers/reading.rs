@@ -4,8 +4,8 @@ use core::error::Error;
 
 use epitome::core::message::MessageView;
 use epitome::core::{IndexBuf, OpenCallTree, Span};
-use epitome::std::wire::document;
-use epitome::std::wire::openai_chat::ChatView;
+use epitome::wire::document;
+use epitome::wire::openai_chat::ChatView;
 use epitome_benches::compare::clock::grouped;
 use epitome_benches::generated::{Message, Messages, Pool, sizes as sizes_of, write_json};
 

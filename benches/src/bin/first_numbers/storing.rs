@@ -6,7 +6,7 @@ use core::time::Duration;
 use epitome::core::attribution::SeqRange;
 use epitome::core::message::Role;
 use epitome::core::{Head, Seq};
-use epitome::std::history::{
+use epitome::history::{
     Append, AppendToken, CompactionRecord, Entry, HistoryStore, MemoryStore, SessionId, SqliteStore,
 };
 use epitome_benches::compare::clock::grouped;

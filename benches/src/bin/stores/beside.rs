@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use epitome::std::history::conformance::fixtures::{entry, user};
-use epitome::std::history::{Entry, HistoryStore, SessionId};
-use epitome::std::message::Message;
-use epitome::std::wire::stored;
+use epitome::history::stored;
+use epitome::history::{Entry, HistoryStore, SessionId};
+use epitome::message::Message;
+use epitome_conformance::fixtures::{entry, user};
 use futures::executor::block_on;
 use serde_json::value::RawValue;
 

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use epitome::core::{Revision, Seq};
-use epitome::std::history::conformance::fixtures::{record, summarized, summary};
-use epitome::std::history::{CompactionRecord, Entry, HistoryStore, SessionId, StoreError, StoreErrorKind};
+use epitome::history::{CompactionRecord, Entry, HistoryStore, SessionId, StoreError, StoreErrorKind};
+use epitome_conformance::fixtures::{record, summarized, summary};
 use futures::executor::block_on;
 
 use crate::sessions::{Dice, append, counters, for_each_logged, fresh, open, said};

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use epitome::core::Seq;
-use epitome::std::history::conformance::fixtures::{count, user};
-use epitome::std::history::{Entry, HistoryStore, SessionId};
+use epitome::history::{Entry, HistoryStore, SessionId};
+use epitome_conformance::fixtures::{count, user};
 use futures::executor::block_on;
 use wait4::Wait4;
 

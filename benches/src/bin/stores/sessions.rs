@@ -4,11 +4,11 @@ use core::cell::Cell;
 use std::sync::Arc;
 
 use epitome::core::{Revision, Seq};
-use epitome::std::history::conformance::fixtures;
-use epitome::std::history::{
+use epitome::history::{
     Append, AppendToken, Entry, HistoryStore, Logged, SessionId, StoreError, StoreErrorKind, StoreKey,
     open_store, open_store_with_key,
 };
+use epitome_conformance::fixtures;
 use futures::executor::block_on;
 
 /// The store of this URL; `encrypted:URL` is one that encrypts.

@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Instant;
 
 use epitome::core::Seq;
-use epitome::std::history::conformance::fixtures::{entry, record, summarized};
-use epitome::std::history::{HistoryStore, SessionId, StoreError, StoreErrorKind};
-use epitome::std::message::{Message, Part};
+use epitome::history::{HistoryStore, SessionId, StoreError, StoreErrorKind};
+use epitome::message::{Message, Part};
+use epitome_conformance::fixtures::{entry, record, summarized};
 use futures::executor::block_on;
 
 use crate::option;

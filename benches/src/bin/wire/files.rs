@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use epitome::core::message::CallKind;
 use epitome::core::{OpenCallTree, Profile, Validator};
-use epitome::std::message::{Message, Part};
-use epitome::std::wire::document::Pointer;
-use epitome::std::wire::{Format, LossKind, ReadOptions, Transcript, WireError, convert, read, write_back};
+use epitome::message::{Message, Part};
+use epitome::wire::document::Pointer;
+use epitome::wire::{Format, LossKind, ReadOptions, Transcript, WireError, convert, read, write_back};
 
 use crate::TARGETS;
 

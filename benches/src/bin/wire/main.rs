@@ -16,7 +16,7 @@ mod stream;
 use std::path::Path;
 use std::process::ExitCode;
 
-use epitome::std::wire::{CONVERSION_TARGETS, Format};
+use epitome::wire::{CONVERSION_TARGETS, Format};
 
 /// The formats that a conversation can be converted to.
 const TARGETS: [Format; 7] = CONVERSION_TARGETS;

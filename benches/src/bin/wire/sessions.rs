@@ -1,6 +1,6 @@
 //! A conversation of Chat Completions as session files of agents, for a measurement.
 
-use epitome::std::wire::Format;
+use epitome::wire::Format;
 use serde_json::{Value, json};
 
 /// The formats of session files.

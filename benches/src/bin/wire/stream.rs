@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
-use epitome::std::wire::{Format, ReadOptions, SessionLines, read, write_back};
+use epitome::wire::{Format, ReadOptions, SessionLines, read, write_back};
 use epitome_benches::generated::{Messages, Pool, write_json};
 use serde_json::{Value, json};
 

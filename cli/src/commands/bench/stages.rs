@@ -6,10 +6,10 @@ use epitome::core::message::{MessageView as _, PartView};
 use epitome::core::{
     Basis, GroupKind, OpenCallTree, PlanError, Planner, Profile, TokenCounter, Tokens, Validator,
 };
-use epitome::std::message::Message;
-use epitome::std::tokens::measure_with_parts;
-use epitome::std::wire::WireError;
-use epitome::std::wire::document::Piece;
+use epitome::message::Message;
+use epitome::tokens::measure_with_parts;
+use epitome::wire::WireError;
+use epitome::wire::document::Piece;
 use serde::Serialize;
 
 use super::Source;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use epitome::core::{Index, TokenCounter, count_message};
-use epitome::std::history::PartStandIn;
-use epitome::std::message::Message;
-use epitome::std::wire::document::Piece;
-use epitome::std::wire::{WireError, openai_chat};
+use epitome::history::PartStandIn;
+use epitome::message::Message;
+use epitome::wire::document::Piece;
+use epitome::wire::{WireError, openai_chat};
 
 use crate::failure::{Failure, Result};
 use crate::filled::Filled;

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use epitome::core::{
     OpenCallTree, Pending, Profile, Repair, Repairer, TokenCounter, Tokens, Validator, count_message,
 };
-use epitome::std::message::{Message, Repaired, apply_repairs};
-use epitome::std::wire::openai_chat;
+use epitome::message::{Message, Repaired, apply_repairs};
+use epitome::wire::openai_chat;
 
 use super::piece::{OwnedPiece, message_of};
 use crate::failure::{Failure, Result, code};

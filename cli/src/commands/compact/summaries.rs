@@ -1,8 +1,8 @@
 //! The summaries and digests that a plan asks for.
 
 use epitome::core::{Plan, TokenCounter, Tokens};
-use epitome::std::message::Message;
-use epitome::std::wire::WireError;
+use epitome::message::Message;
+use epitome::wire::WireError;
 
 use crate::failure::{Failure, Result};
 use crate::summarizer::{self, Prompted};

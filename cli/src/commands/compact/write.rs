@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use epitome::std::wire::document::Piece;
+use epitome::wire::document::Piece;
 
 use super::Compacted;
 use super::piece::{self, OwnedPiece, message_of};

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 
 use epitome::core::GroupKind;
-use epitome::std::search::SearchIndex;
+use epitome::search::SearchIndex;
 
 use super::prompt::Prompt;
 use super::shown::Shown;

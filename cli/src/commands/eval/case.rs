@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use epitome::core::TokenCounter;
 use epitome::core::message::Role;
-use epitome::std::message::Message;
-use epitome::std::wire::WireError;
+use epitome::message::Message;
+use epitome::wire::WireError;
 
 use super::need::Need;
 use super::prompt::{CountedMessage, Prompt};

@@ -1,7 +1,7 @@
 //! What is compared: strategies, outside programs, and the floors and the ceiling beside them.
 
 use epitome::core::TokenCounter;
-use epitome::std::search::SearchIndex;
+use epitome::search::SearchIndex;
 
 use super::Measure;
 use super::baseline::{Floor, nearest, oracle};

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{BufReader, Read as _};
 use std::path::Path;
 
-use epitome::std::message::Message;
+use epitome::message::Message;
 
 use crate::failure::{Failure, Result};
 use neutral::Conversation;

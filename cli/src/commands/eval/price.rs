@@ -1,7 +1,7 @@
 //! What the requests of a conversation cost.
 
 use epitome::core::Budget;
-use epitome::std::models::{Model, Prices};
+use epitome::models::{Model, Prices};
 use serde::Serialize;
 
 use super::case::Case;

@@ -2,8 +2,8 @@
 
 use epitome::core::message::PartView;
 use epitome::core::{OpenCallTree, Protection, TokenCounter, Tokens, floors};
-use epitome::std::message::Message;
-use epitome::std::tokens::measure_with_parts;
+use epitome::message::Message;
+use epitome::tokens::measure_with_parts;
 
 use super::command::Given;
 use super::words::text_of;

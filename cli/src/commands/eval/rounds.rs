@@ -110,8 +110,8 @@ pub(super) fn shown_by_round<'n, 'p>(
 
 #[cfg(test)]
 mod tests {
-    use epitome::std::message::Message;
-    use epitome::std::tokens::counter_by_name;
+    use epitome::message::Message;
+    use epitome::tokens::counter_by_name;
 
     use super::*;
     use crate::strategy::Strategies;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use epitome::core::{Edit, Outcome, PlanError, Planner, ReadyPlan, StandIn, TokenCounter};
-use epitome::std::history::{Notes, PartStandIn, fill_with, part_text, shortened_messages};
-use epitome::std::message::Message;
+use epitome::history::{Notes, PartStandIn, fill_with, part_text, shortened_messages};
+use epitome::message::Message;
 
 use super::need::Need;
 use super::prompt::Prompt;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use epitome::core::{Outcome, PlanError, Planner, Revision, Seq, StandIn, TokenCounter};
-use epitome::std::history::{
+use epitome::history::{
     AppendToken, CompactionRecord, History, Live, MemoryStore, Notes, SessionId, Timestamp,
 };
-use epitome::std::message::Message;
+use epitome::message::Message;
 use futures::executor::block_on;
 
 use super::prompt::CountedMessage;
@@ -159,7 +159,7 @@ fn touches(record: &CompactionRecord, seq: Seq) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use epitome::std::tokens::counter_by_name;
+    use epitome::tokens::counter_by_name;
 
     use super::*;
     use crate::amount::Percent;

@@ -7,7 +7,7 @@ use core::hash::{Hash as _, Hasher as _};
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
 
-use epitome::std::message::{Message, Part};
+use epitome::message::{Message, Part};
 use regex::Regex;
 use serde_json::Value;
 

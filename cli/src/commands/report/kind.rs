@@ -3,7 +3,7 @@
 use epitome::core::attribution::SourceKind;
 use epitome::core::message::{PartView, Role};
 use epitome::core::{TokenCounter, measure_each};
-use epitome::std::message::Message;
+use epitome::message::Message;
 use serde::{Serialize, Serializer};
 
 /// The kind of a part.

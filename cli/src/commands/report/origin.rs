@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use epitome::core::message::{PartView, Parts as _};
 use epitome::core::{TokenCounter, measure_each};
-use epitome::std::identifiers::Kind;
-use epitome::std::message::Message;
+use epitome::identifiers::Kind;
+use epitome::message::Message;
 use serde::Serialize;
 use serde_json::{Map, Value};
 

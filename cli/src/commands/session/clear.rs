@@ -1,6 +1,6 @@
 //! `epitome session clear`.
 
-use epitome::std::history::HistoryStoreExt as _;
+use epitome::history::HistoryStoreExt as _;
 use futures::executor::block_on;
 
 use super::copy::exists;

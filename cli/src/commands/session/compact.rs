@@ -1,7 +1,7 @@
 //! `epitome session compact`.
 
 use epitome::core::{Basis, Planner, StandIn, SummaryGap, TokenCounter, count_message};
-use epitome::std::history::{CompactionRecord, History, Notes};
+use epitome::history::{CompactionRecord, History, Notes};
 use futures::executor::block_on;
 
 use super::line::to_json;

@@ -1,6 +1,6 @@
 //! `epitome session copy`, `fork` and `verify`.
 
-use epitome::std::history::{HistoryStoreExt as _, SessionId, StoreError, StoreErrorKind};
+use epitome::history::{HistoryStoreExt as _, SessionId, StoreError, StoreErrorKind};
 use futures::executor::block_on;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! `epitome session expand`: what a compaction has hidden or shortened.
 
 use epitome::core::{Revision, Seq};
-use epitome::std::history::HistoryStoreExt as _;
+use epitome::history::HistoryStoreExt as _;
 use futures::executor::block_on;
 
 use super::copy::exists;

@@ -4,8 +4,8 @@ use core::error::Error as _;
 use std::io;
 use std::path::Path;
 
-use epitome::std::history::{HistoryStoreExt as _, StoreError, StoreErrorKind};
-use epitome::std::wire::Format;
+use epitome::history::{HistoryStoreExt as _, StoreError, StoreErrorKind};
+use epitome::wire::Format;
 use futures::executor::block_on;
 
 use super::line::to_json;

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use epitome::core::{Basis, Seq, TokenCounter, Tokens, Turn};
-use epitome::std::history::{
+use epitome::history::{
     Append, AppendToken, Entry, History, HistoryStoreExt as _, StoreError, StoreErrorKind, TokenCount,
     check_export,
 };
-use epitome::std::message::Message;
+use epitome::message::Message;
 use futures::executor::block_on;
 use sha2::{Digest as _, Sha256};
 

@@ -4,7 +4,7 @@ use std::fs::{File, Metadata};
 use std::io::Read as _;
 use std::path::Path;
 
-use epitome::std::history::StoreKey;
+use epitome::history::StoreKey;
 
 use crate::args::{CopyKeyArgs, StoreArgs};
 use crate::failure::{Failure, Result};

@@ -1,6 +1,6 @@
 //! `epitome session log`: all that was said, with what hides it.
 
-use epitome::std::history::Logged;
+use epitome::history::Logged;
 use serde::Serialize;
 use serde_json::value::RawValue;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use epitome::core::Revision;
-use epitome::std::history::Committed;
+use epitome::history::Committed;
 use futures::executor::block_on;
 use serde_json::json;
 

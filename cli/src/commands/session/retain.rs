@@ -1,6 +1,6 @@
 //! `epitome session retain`.
 
-use epitome::std::history::{HistoryStore, HistoryStoreExt as _, Keep, MemoryStore, Timestamp};
+use epitome::history::{HistoryStore, HistoryStoreExt as _, Keep, MemoryStore, Timestamp};
 use futures::executor::block_on;
 use serde_json::json;
 

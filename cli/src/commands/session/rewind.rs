@@ -3,7 +3,7 @@
 use core::num::NonZeroUsize;
 
 use epitome::core::{Seq, Turn};
-use epitome::std::history::{HistoryStoreExt as _, Live, SessionId};
+use epitome::history::{HistoryStoreExt as _, Live, SessionId};
 use futures::executor::block_on;
 
 use super::copy::{exists, given};

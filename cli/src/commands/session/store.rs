@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use epitome::core::{Seq, TokenCounter};
-use epitome::std::history::{
+use epitome::history::{
     History, HistoryStore, Logged, SessionId, StoreError, StoreErrorKind, StoreKey, open_store,
     open_store_with_key, shown_url,
 };

@@ -1,7 +1,7 @@
 //! `epitome session uncompact`.
 
 use epitome::core::Revision;
-use epitome::std::history::HistoryStoreExt as _;
+use epitome::history::HistoryStoreExt as _;
 use futures::executor::block_on;
 
 use super::copy::exists;

@@ -1,6 +1,6 @@
 //! Which messages are asked for.
 
-use epitome::std::message::{Message, Part};
+use epitome::message::{Message, Part};
 use regex::Regex;
 use serde_json::Value;
 
@@ -60,7 +60,6 @@ fn part_matches(grep: &Regex, part: &Part) -> bool {
         Part::ApprovalResponse(answer) => any(&[&answer.approval.id, &answer.approval.call_id]),
         Part::Compaction(left) => any(&[&left.provider, &left.text]),
         Part::Unknown(unknown) => any(&[&unknown.kind, &unknown.raw]),
-        _ => false,
     }
 }
 
@@ -81,7 +80,7 @@ fn json_matches(grep: &Regex, json: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use epitome::core::message::Role;
-    use epitome::std::message::{ToolCall, ToolResult};
+    use epitome::message::{ToolCall, ToolResult};
 
     use super::*;
 

@@ -13,7 +13,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 
-use epitome::std::wire::document::{self, looks_like_jsonl};
+use epitome::wire::document::{self, looks_like_jsonl};
 
 use super::{Numbers, Screen, compaction};
 use crate::amount::counted;

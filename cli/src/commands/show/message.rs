@@ -3,7 +3,7 @@
 use core::fmt;
 
 use epitome::core::attribution::{Retention, SourceKind};
-use epitome::std::message::{Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolResult};
+use epitome::message::{Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolResult};
 use serde::Deserializer;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -126,7 +126,6 @@ fn write_part(part: &Part, length: Length, indent: &str, out: &mut String) {
                 write_lines(&unknown.raw, None, indent, out);
             }
         }
-        _ => note("a part of another kind", indent, out),
     }
 }
 
@@ -191,7 +190,6 @@ fn media_note(media: &Media) -> String {
             text + &format!(", about {}", counted(bytes, "byte"))
         }
         MediaSource::Uri(uri) => text + &format!(" at {}", line(&without_base64(uri))),
-        _ => text,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use epitome::compactors::Truncation;
 use epitome::core::{Budget, Index, Outcome, Pass, Planner};
-use epitome::std::models::Prices;
+use epitome::models::Prices;
 use serde::Serialize;
 
 use crate::amount::{counted, grouped};

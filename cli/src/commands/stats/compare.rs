@@ -3,8 +3,8 @@
 use epitome::core::{
     Basis, Budget, Head, Ledger, ModelKey, Revision, Stamp, TokenCounter, Tokens, Usage, measure_message,
 };
-use epitome::std::models::{Model, ModelCounter};
-use epitome::std::tokens::UnknownCounter;
+use epitome::models::{Model, ModelCounter};
+use epitome::tokens::UnknownCounter;
 use serde::Serialize;
 
 use super::REFERENCE;

@@ -1,6 +1,6 @@
 //! What a session file holds besides the conversation that goes on.
 
-use epitome::std::wire::Relation;
+use epitome::wire::Relation;
 use serde::Serialize;
 
 use crate::amount::{counted, grouped};

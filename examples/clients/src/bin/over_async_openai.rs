@@ -7,10 +7,10 @@ use async_openai::Client;
 use async_openai::config::OpenAIConfig;
 use async_openai::error::OpenAIError;
 use async_trait::async_trait;
-use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
-use epitome::std::run::ModelResponse;
-use epitome::std::session::Tool;
-use epitome::std::wire::{context_overflow, openai_chat, usage};
+use epitome::agent::{ChatClient, ChatRequest, ClientError};
+use epitome::run::ModelResponse;
+use epitome::session::Tool;
+use epitome::wire::{context_overflow, openai_chat, usage};
 use epitome_clients::{service, talk};
 use serde_json::{Value, json};
 

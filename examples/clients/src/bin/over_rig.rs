@@ -7,9 +7,9 @@
 use async_trait::async_trait;
 use epitome::core::message::Role;
 use epitome::core::{OpenAiTokens, Usage};
-use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
-use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::run::ModelResponse;
+use epitome::agent::{ChatClient, ChatRequest, ClientError};
+use epitome::message::{Message, Part, ToolCall};
+use epitome::run::ModelResponse;
 use epitome_clients::{service, talk};
 use rig_core::DynModel;
 use rig_core::completion::message::{AssistantMessage, CallId, ToolName};

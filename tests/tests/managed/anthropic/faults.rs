@@ -4,13 +4,13 @@ use core::error::Error;
 use core::time::Duration;
 use std::sync::Arc;
 
+use epitome::compaction::CompactionOutcome;
 use epitome::compactors::managed::anthropic::{AnthropicCompaction, ON_DEMAND_BETA};
 use epitome::compactors::managed::{ServiceError, ServiceErrorKind};
 use epitome::core::message::Role;
-use epitome::std::compaction::CompactionOutcome;
-use epitome::std::history::{HistoryStore, MemoryStore};
-use epitome::std::message::{Message, Part};
-use epitome::std::wire::{Format, convert};
+use epitome::history::{HistoryStore, MemoryStore};
+use epitome::message::{Message, Part};
+use epitome::wire::{Format, convert};
 use futures::future::{Either, select};
 use serde_json::Value;
 

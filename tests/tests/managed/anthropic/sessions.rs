@@ -3,17 +3,17 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use epitome::agent::{ChatClient, ChatRequest, ClientError};
+use epitome::compaction::{AutoCompaction, RunPoints};
 use epitome::compactors::Managed;
 use epitome::compactors::managed::ServerCompaction;
 use epitome::compactors::managed::anthropic::{
     ClearThinking, ContextEdits, ON_DEMAND_BETA, ThresholdCompaction,
 };
 use epitome::core::Trigger;
-use epitome::std::agent::{ChatClient, ChatRequest, ClientError};
-use epitome::std::compaction::{AutoCompaction, RunPoints};
-use epitome::std::run::ModelResponse;
-use epitome::std::wire::usage::reported;
-use epitome::std::wire::{Format, ReadOptions, convert, read};
+use epitome::run::ModelResponse;
+use epitome::wire::usage::reported;
+use epitome::wire::{Format, ReadOptions, convert, read};
 use serde_json::{Value, json};
 
 use super::{KEY, MODEL, base, service};

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use async_trait::async_trait;
+use epitome::compaction::{CompactionCx, CompactionOutcome, Compactor as _};
 use epitome::compactors::managed::openai::OpenAiCompaction;
 use epitome::compactors::managed::{
     Artefact, Capabilities, CompactionService, Cut, Position, ServiceError, ServiceErrorKind, ServiceRequest,
@@ -15,11 +16,10 @@ use epitome::compactors::{Engine, Managed, Truncation};
 use epitome::core::attribution::{Authority, Retention};
 use epitome::core::message::{MediaKind, Role};
 use epitome::core::{Basis, Budget, Pass, Tokens, Usage, count_message};
-use epitome::std::compaction::{CompactionCx, CompactionOutcome, Compactor as _};
-use epitome::std::history::{HistoryStore, JsonlStore, MemoryStore, SqliteStore};
-use epitome::std::message::{Attribution, CompactionPart, Media, MediaSource, Message, Part, ToolCall};
-use epitome::std::session::{SessionError, SessionErrorKind};
-use epitome::std::wire::{Format, Loss, LossKind, convert};
+use epitome::history::{HistoryStore, JsonlStore, MemoryStore, SqliteStore};
+use epitome::message::{Attribution, CompactionPart, Media, MediaSource, Message, Part, ToolCall};
+use epitome::session::{SessionError, SessionErrorKind};
+use epitome::wire::{Format, Loss, LossKind, convert};
 use futures::future::{Either, select};
 
 use super::sessions::Chat;

@@ -1,11 +1,11 @@
 //! Runs over a conversation that the service keeps: only what is new is sent, and never what the service has too.
 
+use epitome::agent::{Agent, SessionForgotten, ToolOutput};
+use epitome::compaction::Compaction;
 use epitome::compactors::managed::openai::OpenAiCompaction;
-use epitome::std::agent::{Agent, SessionForgotten, ToolOutput};
-use epitome::std::compaction::Compaction;
-use epitome::std::provider::{HistoryProvider, Providers};
-use epitome::std::run::{Persistence, Point, RunError, RunEvent, RunOptions, RunSettings};
-use epitome::std::session::{AgentSession, ServiceSessionId, SessionErrorKind};
+use epitome::provider::{HistoryProvider, Providers};
+use epitome::run::{Persistence, Point, RunError, RunEvent, RunOptions, RunSettings};
+use epitome::session::{AgentSession, ServiceSessionId, SessionErrorKind};
 use serde_json::Value;
 
 use super::service;

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use epitome::compaction::AutoCompaction;
 use epitome::compactors::Managed;
 use epitome::compactors::managed::openai::{MODEL, OpenAiCompaction, ResponsesVendor};
 use epitome::core::Trigger;
-use epitome::std::compaction::AutoCompaction;
 
 use super::KEY;
 use super::sessions::Chat;

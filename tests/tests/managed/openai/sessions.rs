@@ -5,19 +5,19 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use epitome::agent::{ChatClient, ChatRequest, ClientError, SessionForgotten};
+use epitome::compaction::{AutoCompaction, RunPoints};
 use epitome::compactors::DigestSummarizer;
 use epitome::compactors::managed::openai::{
     OpenAiCompaction, ResponsesVendor, ServerCompaction, context_management, continued_input, input,
 };
 use epitome::core::Trigger;
 use epitome::core::message::Role;
-use epitome::std::agent::{ChatClient, ChatRequest, ClientError, SessionForgotten};
-use epitome::std::compaction::{AutoCompaction, RunPoints};
-use epitome::std::message::{Message, Part};
-use epitome::std::run::ModelResponse;
-use epitome::std::session::ServiceSessionId;
-use epitome::std::wire::usage::reported;
-use epitome::std::wire::{Format, ReadOptions, read, session_forgotten};
+use epitome::message::{Message, Part};
+use epitome::run::ModelResponse;
+use epitome::session::ServiceSessionId;
+use epitome::wire::usage::reported;
+use epitome::wire::{Format, ReadOptions, read, session_forgotten};
 use serde_json::{Value, json};
 
 use super::{KEY, service};

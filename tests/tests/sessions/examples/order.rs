@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use epitome::core::attribution::Authority;
-use epitome::std::history::{HistoryStore, MemoryStore};
-use epitome::std::memory::{KeywordRetriever, RetrievalProvider};
-use epitome::std::message::{Message, Part};
-use epitome::std::provider::{
+use epitome::history::{HistoryStore, MemoryStore};
+use epitome::memory::{KeywordRetriever, RetrievalProvider};
+use epitome::message::{Message, Part};
+use epitome::provider::{
     ClosureProvider, ContextProvider, HistoryProvider, Hook, ProviderWarning, Providers,
 };
-use epitome::std::run::ModelResponse;
-use epitome::std::session::{MessageFilter, SessionError};
+use epitome::run::ModelResponse;
+use epitome::session::{MessageFilter, SessionError};
 
 use super::{agent, run};
 use crate::sessions::support::{Scripted, log, texts};

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use epitome::agent::Agent;
+use epitome::compaction::CompactionOptions;
 use epitome::compactors::{DigestSummarizer, Engine, StrategySpec};
 use epitome::core::attribution::{Authority, SourceKind};
 use epitome::core::message::Role;
 use epitome::core::{ClassEstimator, count_message};
-use epitome::std::agent::Agent;
-use epitome::std::compaction::CompactionOptions;
-use epitome::std::history::{AppendToken, History, HistoryStore, Live, MemoryStore, SessionId};
-use epitome::std::message::{Attribution, Message, Part, ToolCall, ToolResult};
-use epitome::std::provider::HistoryProvider;
-use epitome::std::run::{ModelResponse, RunOptions, RunSettings, compact};
-use epitome::std::session::AgentSession;
+use epitome::history::{AppendToken, History, HistoryStore, Live, MemoryStore, SessionId};
+use epitome::message::{Attribution, Message, Part, ToolCall, ToolResult};
+use epitome::provider::HistoryProvider;
+use epitome::run::{ModelResponse, RunOptions, RunSettings, compact};
+use epitome::session::AgentSession;
 use epitome_tests::cases::{Census, check};
 use epitome_tests::generate::{Scale, scaled_conversation};
 use epitome_tests::message as small;

@@ -3,15 +3,15 @@
 use core::future::ready;
 use std::sync::{Arc, Mutex};
 
+use epitome::agent::{Agent, ToolOutput};
+use epitome::compaction::{AutoCompaction, CompactionOptions, RunPoints};
 use epitome::core::message::Role;
 use epitome::core::{ClassEstimator, Seq, TokenCounter as _, Trigger};
-use epitome::std::agent::{Agent, ToolOutput};
-use epitome::std::compaction::{AutoCompaction, CompactionOptions, RunPoints};
-use epitome::std::history::{HistoryStore, MemoryStore};
-use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::provider::{ClosureProvider, HistoryProvider, Hook};
-use epitome::std::run::{ModelResponse, Persistence, RecallTool, RunOptions, RunSettings, rewind};
-use epitome::std::session::AgentSession;
+use epitome::history::{HistoryStore, MemoryStore};
+use epitome::message::{Message, Part, ToolCall};
+use epitome::provider::{ClosureProvider, HistoryProvider, Hook};
+use epitome::run::{ModelResponse, Persistence, RecallTool, RunOptions, RunSettings, rewind};
+use epitome::session::AgentSession;
 use futures::executor::block_on;
 use serde_json::{Value, json};
 

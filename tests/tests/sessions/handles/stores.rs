@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use epitome::std::history::{
+use epitome::history::{
     ByteStore, Fsync, HistoryStore, JsonlOptions, JsonlStore, MemoryStore, PostgresOptions, PostgresStore,
     RedisOptions, RedisStore, Saved, SessionId, SimpleHistory, SqliteStore, StoreError, StoreErrorKind,
 };

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use epitome::core::Trigger;
-use epitome::core::message::Role;
-use epitome::std::agent::{Agent, ChatClient, ChatRequest};
-use epitome::std::compaction::{
+use epitome::agent::{Agent, ChatClient, ChatRequest};
+use epitome::compaction::{
     AutoCompaction, Compaction, CompactionOptions, CompactionResult, Compactor, Held, MessagesCompactor,
     RunPoints,
 };
-use epitome::std::history::AppendToken;
-use epitome::std::message::Message;
-use epitome::std::provider::{HistoryProvider, Providers};
-use epitome::std::run::{RunEvent, RunOptions, RunSettings};
-use epitome::std::session::{AgentSession, SessionError, SessionErrorKind, State};
+use epitome::core::Trigger;
+use epitome::core::message::Role;
+use epitome::history::AppendToken;
+use epitome::message::Message;
+use epitome::provider::{HistoryProvider, Providers};
+use epitome::run::{RunEvent, RunOptions, RunSettings};
+use epitome::session::{AgentSession, SessionError, SessionErrorKind, State};
 use futures::executor::block_on;
 use serde_json::Map;
 

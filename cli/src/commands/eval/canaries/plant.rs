@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use epitome::core::TokenCounter;
 use epitome::core::message::Role;
-use epitome::std::message::{Message, Part};
+use epitome::message::{Message, Part};
 use serde_json::Value;
 
 use super::table::{CANARIES, Canary, Carrier, Kind, Newer};
@@ -183,8 +183,8 @@ fn with_line(text: &str, line: &str) -> String {
 mod tests {
     use std::collections::HashSet;
 
-    use epitome::std::message::{ToolCall, ToolResult};
-    use epitome::std::tokens::counter_by_name;
+    use epitome::message::{ToolCall, ToolResult};
+    use epitome::tokens::counter_by_name;
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use epitome::core::message::Role;
-use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::tokens::counter_by_name;
+use epitome::message::{Message, Part, ToolCall};
+use epitome::tokens::counter_by_name;
 
 use super::*;
 use crate::commands::eval::prompt::CountedMessage;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use epitome::core::TokenCounter;
-use epitome::std::wire::openai_chat;
+use epitome::wire::openai_chat;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;

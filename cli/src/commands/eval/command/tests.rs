@@ -1,7 +1,7 @@
 //! Answers, and words of a command.
 
-use epitome::std::message::Message;
-use epitome::std::tokens::counter_by_name;
+use epitome::message::Message;
+use epitome::tokens::counter_by_name;
 
 use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use epitome::std::message::Message;
-use epitome::std::tokens::counter_by_name;
+use epitome::message::Message;
+use epitome::tokens::counter_by_name;
 
 use super::*;
 use crate::commands::eval::prompt::CountedMessage;

@@ -4,8 +4,8 @@ use core::iter;
 use std::collections::{HashMap, HashSet};
 
 use epitome::core::TokenCounter;
-use epitome::std::message::Message;
-use epitome::std::search::SearchIndex;
+use epitome::message::Message;
+use epitome::search::SearchIndex;
 
 use crate::commands::eval::labelled::{Labelled, LabelledMessage, LabelledQuestion};
 use crate::commands::eval::need::{Need, share};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use epitome::std::tokens::counter_by_name;
+use epitome::tokens::counter_by_name;
 use serde_json::{Value, json};
 
 use super::*;

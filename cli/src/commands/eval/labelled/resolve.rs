@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use epitome::core::message::Role;
-use epitome::std::message::{Message, Part};
+use epitome::message::{Message, Part};
 
 use super::neutral::{Conversation, Question, Speaker};
 use super::shape::Shape;

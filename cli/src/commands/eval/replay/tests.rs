@@ -1,8 +1,8 @@
 //! Prices that are known by hand.
 
-use epitome::std::message::{Message, Part, ToolCall};
-use epitome::std::models::Models;
-use epitome::std::tokens::counter_by_name;
+use epitome::message::{Message, Part, ToolCall};
+use epitome::models::Models;
+use epitome::tokens::counter_by_name;
 
 use super::*;
 use crate::args::{ModelArgs, PriceArgs};

@@ -2,7 +2,7 @@
 
 use epitome::core::message::{PartView, Parts as _};
 use epitome::core::{Basis, TokenCounter, measure_message};
-use epitome::std::wire::UsageEntry;
+use epitome::wire::UsageEntry;
 use serde::Serialize;
 
 use super::super::session::Session;

@@ -1,0 +1,240 @@
+//! A store in a Postgres database.
+
+#![warn(clippy::print_stderr, clippy::print_stdout)]
+
+mod facts;
+mod failure;
+mod job;
+mod lease;
+mod migrate;
+#[cfg(test)]
+#[path = "tests.rs"]
+mod on_postgres;
+mod options;
+mod pool;
+mod prune;
+mod read;
+mod receipts;
+mod row;
+mod runs;
+mod schema;
+mod sql;
+mod transaction;
+
+use core::fmt;
+use core::ops::Range;
+use std::sync::Arc;
+
+use deadpool_postgres::Pool;
+use epitome_core::{Revision, Seq};
+
+use epitome_history::kernel::{Extent, Op, Reply, Tables};
+use epitome_history::remote::{Home, shown};
+use epitome_history::rows::{StoredPage, StoredProjection, StoredRecord};
+use epitome_history::{
+    AppendToken, Appended, Committed, KeptState, Loaded, LogPage, LoggedAppend, Pruned, SessionId,
+    SessionInfo, StoreError,
+};
+
+use self::job::{Job, Shared};
+use self::migrate::MigrateJob;
+use self::options::Names;
+pub use self::options::{Migrate, PostgresOptions};
+use self::prune::PrunesJob;
+use self::read::{DeleteJob, ListJob, LoadJob, LogJob, RecordsJob};
+use self::receipts::{AppendedJob, AppendsJob, StateJob};
+use self::transaction::OpJob;
+
+/// Keeps sessions in a Postgres database (12 or newer, encoding UTF8), in tables of its own, which `docs/postgres.md`
+/// describes.
+///
+/// ```no_run
+/// use epitome_history::{HistoryStore, SessionId};
+/// use epitome_postgres::{PostgresOptions, PostgresStore};
+///
+/// # async fn example() -> Result<(), epitome_history::StoreError> {
+/// let options = PostgresOptions::default().with_schema("agents");
+/// let store = PostgresStore::connect("postgres://user:password@db.example.com/app", options).await?;
+/// let projection = store.load(&SessionId::new("demo")).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// *Runtime*: the work is done on tokio. [`PostgresStore::connect`] and [`PostgresStore::from_pool`] take the runtime that
+/// they are called in, which must be there for as long as the store is; [`PostgresStore::open`] starts a thread with one.
+/// Either way the store's futures may be awaited on any executor.
+///
+/// *Concurrency*: any number of stores, also in several processes, may use the same tables. What changes a session locks its
+/// row, and waits for others who do; sessions do not wait for each other. The server must see the prepared statements of one
+/// connection as one session's: a pooler in between must not share it out by transaction, or know of prepared statements.
+///
+/// *Time and repetition*: see [`RemoteOptions`](epitome_history::RemoteOptions). Up to half of the time of an attempt may go by in wait
+/// for a connection; if all are in use until then, that is `Unavailable`. The server itself ends a statement that takes
+/// longer than an attempt may. A `delete` that is tried again after its connection was lost answers for the last attempt.
+///
+/// *Cancel safety*: with a dropped future its operation ends, at the latest when the server has ended what it was doing. A
+/// connection in the middle of one is closed; nothing of a transaction is left on those in the pool.
+///
+/// *Durability*: that of the server. What is acknowledged survives its crash with `fsync` and `synchronous_commit` on, which
+/// are Postgres' defaults.
+///
+/// *Secrets*: neither the url nor anything of a message is in errors, in `Debug` or in what is logged.
+pub struct PostgresStore {
+    // Before the runtime: the connections are closed on it.
+    shared: Arc<Shared>,
+    home: Home,
+    place: String,
+}
+
+impl PostgresStore {
+    /// Opens the database at `url` on a thread of its own, with default options. Blocks while it does so.
+    ///
+    /// The url is `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with options after a `?`: `sslmode` is `disable`, `prefer`
+    /// (if nothing is said) or `require`. Over TLS the server's certificate must be one for its name, and trusted.
+    ///
+    /// # Errors
+    /// `Invalid` if the url cannot be read, the server refuses the user, its certificate is not trusted, there is no such
+    /// database, or a newer version has written the tables; `Unavailable` if the server cannot be reached.
+    pub fn open(url: &str) -> Result<Self, StoreError> {
+        Self::open_with(url, PostgresOptions::default())
+    }
+
+    /// The same with options.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::open`].
+    pub fn open_with(url: &str, options: PostgresOptions) -> Result<Self, StoreError> {
+        let store = Self::by_url(url, &options, Home::start("epitome-postgres")?)?;
+        store.home.wait(store.begin(options.migrate))?;
+        Ok(store)
+    }
+
+    /// Opens the database at `url` on the tokio runtime that this is called in.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::open`]; `Invalid` if there is no runtime.
+    pub async fn connect(url: &str, options: PostgresOptions) -> Result<Self, StoreError> {
+        let store = Self::by_url(url, &options, Home::current()?)?;
+        store.home.run(store.begin(options.migrate)).await?;
+        Ok(store)
+    }
+
+    /// A store over a pool of the caller's, on the tokio runtime that this is called in. How many connections there are and
+    /// how one waits for them is the pool's affair.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::connect`].
+    pub async fn from_pool(pool: Pool, options: PostgresOptions) -> Result<Self, StoreError> {
+        let shared = Shared::new(pool, Names::new(&options)?, options.remote, true);
+        let store = Self { shared: Arc::new(shared), home: Home::current()?, place: "a given pool".into() };
+        store.home.run(store.begin(options.migrate)).await?;
+        Ok(store)
+    }
+
+    fn by_url(url: &str, options: &PostgresOptions, home: Home) -> Result<Self, StoreError> {
+        let names = Names::new(options)?;
+        let shared = Shared::new(pool::pool(url, options)?, names, options.remote, false);
+        Ok(Self { shared: Arc::new(shared), home, place: shown(url) })
+    }
+
+    /// Makes the tables, or brings them up to date. Several may do so at once.
+    ///
+    /// # Errors
+    /// `Invalid` if a newer version has written them, the user may not make tables, or the database's encoding is not UTF8.
+    ///
+    /// # Cancel safety
+    /// As any operation: all of it has happened, or nothing.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        self.call(MigrateJob).await
+    }
+}
+
+impl PostgresStore {
+    /// Sees whether the server is there and lets the user in, and makes the tables if that is to be done now.
+    fn begin(&self, migrate: Migrate) -> impl Future<Output = Result<(), StoreError>> + Send + 'static {
+        let shared = Arc::clone(&self.shared);
+        async move {
+            match migrate {
+                Migrate::OnOpen => shared.call(MigrateJob).await,
+                Migrate::Explicitly => shared.call(migrate::LookJob).await,
+            }
+        }
+    }
+
+    async fn call<J: Job>(&self, job: J) -> Result<J::Answer, StoreError> {
+        self.home.run(Arc::clone(&self.shared).call(job)).await
+    }
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresStore")
+            .field("place", &self.place)
+            .field("names", self.shared.names())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Tables for PostgresStore {
+    async fn execute(&self, session: &SessionId, op: Op<'_>) -> Result<Reply, StoreError> {
+        self.call(OpJob::new(session, op)?).await
+    }
+
+    async fn load(&self, session: &SessionId, extent: Extent) -> Result<Loaded, StoreError> {
+        let load = LoadJob { session: session.clone(), extent };
+        self.call(load).await.and_then(StoredProjection::into_loaded)
+    }
+
+    async fn appended(
+        &self,
+        session: &SessionId,
+        token: &AppendToken,
+    ) -> Result<Option<Appended>, StoreError> {
+        self.call(AppendedJob { session: session.clone(), token: token.clone() }).await
+    }
+
+    async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
+        let log = LogJob { session: session.clone(), range, limit };
+        self.call(log).await.and_then(StoredPage::into_page)
+    }
+
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Committed>, StoreError> {
+        let stored = self.call(RecordsJob { session: session.clone(), after, limit }).await?;
+        stored.into_iter().map(StoredRecord::into_committed).collect()
+    }
+
+    async fn prunes(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Pruned>, StoreError> {
+        self.call(PrunesJob { session: session.clone(), after, limit }).await
+    }
+
+    async fn appends(
+        &self,
+        session: &SessionId,
+        from: Seq,
+        limit: u32,
+    ) -> Result<Vec<LoggedAppend>, StoreError> {
+        self.call(AppendsJob { session: session.clone(), from, limit }).await
+    }
+
+    async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
+        self.call(StateJob(session.clone())).await
+    }
+
+    async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
+        self.call(ListJob { after: after.cloned(), limit }).await
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
+        self.call(DeleteJob(session.clone())).await
+    }
+}

@@ -1,0 +1,176 @@
+//! Which tables a store uses, and how it reaches them.
+
+use epitome_history::RemoteOptions;
+use epitome_history::StoreError;
+use epitome_history::rules::invalid;
+
+/// How a [`PostgresStore`](super::PostgresStore) is reached, and which tables are its own.
+///
+/// ```
+/// use epitome_postgres::{Migrate, PostgresOptions};
+///
+/// let options = PostgresOptions::default().with_schema("agents").with_prefix("support_").with_migrate(Migrate::Explicitly);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PostgresOptions {
+    /// How long it waits, how often it tries again, and how many connections it has.
+    pub remote: RemoteOptions,
+    /// The schema that holds the tables; the user's own if none is named.
+    pub schema: Option<String>,
+    /// What the tables' names begin with: lower-case letters, digits and `_`, no digit first, at most 40 of them.
+    /// `epitome_` if nothing else is said.
+    pub prefix: String,
+    /// When the tables are made, or brought up to date.
+    pub migrate: Migrate,
+    /// Certificates, in PEM, of those whose word is taken for who a server is, beside the system's.
+    pub root_certificates: Vec<u8>,
+}
+
+/// When the tables are made, or brought up to date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Migrate {
+    /// When the store is opened. The user needs the right to make tables as long as there is something to do.
+    #[default]
+    OnOpen,
+    /// When [`PostgresStore::migrate`](super::PostgresStore::migrate) is called, by whoever has that right; operations are
+    /// refused until somebody has.
+    Explicitly,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self {
+            remote: RemoteOptions::default(),
+            schema: None,
+            prefix: "epitome_".into(),
+            migrate: Migrate::default(),
+            root_certificates: Vec::new(),
+        }
+    }
+}
+
+impl PostgresOptions {
+    /// The same with these times and bounds.
+    #[must_use]
+    pub const fn with_remote(mut self, remote: RemoteOptions) -> Self {
+        self.remote = remote;
+        self
+    }
+
+    /// The same with the tables in this schema, which is made if there is none.
+    #[must_use]
+    pub fn with_schema(mut self, schema: impl Into<String>) -> Self {
+        self.schema = Some(schema.into());
+        self
+    }
+
+    /// The same with this prefix of the tables' names.
+    #[must_use]
+    pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// The same with the tables made then.
+    #[must_use]
+    pub const fn with_migrate(mut self, migrate: Migrate) -> Self {
+        self.migrate = migrate;
+        self
+    }
+
+    /// The same with these certificates, in PEM, beside the system's: those of who signs the server's.
+    #[must_use]
+    pub fn with_root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.root_certificates = pem.into();
+        self
+    }
+}
+
+/// The names of a store's tables.
+#[derive(Debug)]
+pub(super) struct Names {
+    schema: Option<String>,
+    prefix: String,
+    /// The schema, quoted, and the prefix.
+    table: String,
+}
+
+impl Names {
+    pub(super) fn new(options: &PostgresOptions) -> Result<Self, StoreError> {
+        let prefix = &*options.prefix;
+        let letters =
+            prefix.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+        if !letters
+            || prefix.is_empty()
+            || prefix.len() > PREFIX_BYTES_MAX
+            || prefix.starts_with(|c: char| c.is_ascii_digit())
+        {
+            return Err(invalid(
+                "open: a prefix is 1 to 40 lower-case letters, digits and `_`, with no digit first",
+            ));
+        }
+        let schema = options.schema.clone();
+        if schema
+            .as_ref()
+            .is_some_and(|schema| schema.is_empty() || schema.len() > NAME_BYTES_MAX || schema.contains('\0'))
+        {
+            return Err(invalid("open: a schema's name is 1 to 63 bytes, none of them NUL"));
+        }
+        let table = match &schema {
+            Some(schema) => format!("{}.{prefix}", quoted(schema)),
+            None => prefix.to_owned(),
+        };
+        Ok(Self { schema, prefix: prefix.to_owned(), table })
+    }
+
+    pub(super) fn schema(&self) -> Option<&str> {
+        self.schema.as_deref()
+    }
+
+    /// `sql` with the names in place of their signs.
+    pub(super) fn complete(&self, sql: &str) -> String {
+        // A schema may have any sign in its name: it is put in last.
+        sql.replace('#', &self.prefix).replace('@', &self.table)
+    }
+}
+
+/// `name` as a name in a statement, whatever is in it.
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Postgres' names have at most 63 bytes, of which the longest of ours needs 14.
+const PREFIX_BYTES_MAX: usize = 40;
+
+const NAME_BYTES_MAX: usize = 63;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complete(options: &PostgresOptions) -> Result<String, StoreError> {
+        Names::new(options).map(|names| names.complete("@sessions #sessions_place"))
+    }
+
+    #[test]
+    fn names_are_completed_and_schemas_quoted() {
+        let options = PostgresOptions::default();
+        assert_eq!(complete(&options).unwrap(), "epitome_sessions epitome_sessions_place");
+        let options = options.with_schema("Us\"er#; @--").with_prefix("a_1");
+        assert_eq!(complete(&options).unwrap(), "\"Us\"\"er#; @--\".a_1sessions a_1sessions_place");
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused() {
+        let long = "a".repeat(41);
+        for prefix in ["", "1a", "A", "a-b", "a b", "a@", "a#", "a\"", "a;", "ä", &long] {
+            assert!(complete(&PostgresOptions::default().with_prefix(prefix)).is_err(), "{prefix}");
+        }
+        let long = "a".repeat(64);
+        for schema in ["", "a\0", &long] {
+            assert!(complete(&PostgresOptions::default().with_schema(schema)).is_err(), "{schema}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Redis's errors as the store's.
+
+use core::fmt;
+
+use ::redis::{ErrorKind, RedisError, ServerErrorKind};
+
+use epitome_history::{StoreError, StoreErrorKind};
+
+/// What `operation` has come to, for its caller.
+///
+/// Of what the server says only the first word goes along: the rest may repeat what it was sent, a message or a password.
+pub(super) fn of_redis(operation: &str, error: &RedisError) -> StoreError {
+    let (kind, advice) = meaning(error);
+    let failed = StoreError::new(kind, format!("{operation}: {advice}"));
+    match reason(error) {
+        Some(reason) => failed.with_source(reason),
+        None => failed,
+    }
+}
+
+/// Whether the connection that met it may never work again: everything but an answer of a server that does.
+pub(super) fn spoils(error: &RedisError) -> bool {
+    let answered = matches!(error.code(), Some("OOM" | "BUSY" | "MISCONF" | "NOREPLICAS" | "LOADING"));
+    let ours = meaning(error).0 == StoreErrorKind::Corrupt;
+    !answered && !ours
+}
+
+fn meaning(error: &RedisError) -> (StoreErrorKind, &'static str) {
+    use StoreErrorKind::{Corrupt, Invalid, Unavailable};
+    if let Some(meaning) = error.code().and_then(meaning_of_code) {
+        return meaning;
+    }
+    match error.kind() {
+        ErrorKind::Io => (Unavailable, "the server cannot be reached, or did not answer; try again"),
+        ErrorKind::AuthenticationFailed => (Invalid, REFUSED),
+        ErrorKind::InvalidClientConfig | ErrorKind::Client => {
+            (Invalid, "the connection cannot be made as the url says")
+        }
+        // The server has a limit of clients, and says so without a word of its own.
+        ErrorKind::Server(ServerErrorKind::ResponseError)
+            if error.detail().is_some_and(|detail| detail.starts_with("max number of clients")) =>
+        {
+            (Unavailable, "the server has as many clients as it takes; try again")
+        }
+        ErrorKind::Server(ServerErrorKind::ResponseError)
+            if error.detail().is_some_and(|detail| detail.starts_with("Script killed")) =>
+        {
+            (Unavailable, "the server's operator ended the script; try again")
+        }
+        ErrorKind::Server(ServerErrorKind::ResponseError)
+            if error.detail().is_some_and(|detail| detail.contains(" script: ")) =>
+        {
+            (Corrupt, "what is stored is not what this store writes")
+        }
+        ErrorKind::Server(ServerErrorKind::ResponseError) => (
+            Invalid,
+            "the server refuses the command; Redis 7 or later is needed, and a database that there is",
+        ),
+        ErrorKind::Parse => (Unavailable, "what answers there is no Redis server, or was interrupted"),
+        _ => (Unavailable, "Redis failed; try again"),
+    }
+}
+
+/// What the first word of an answer means.
+fn meaning_of_code(code: &str) -> Option<(StoreErrorKind, &'static str)> {
+    use StoreErrorKind::{Corrupt, Invalid, Unavailable};
+    Some(match code {
+        "WRONGPASS" | "NOAUTH" => (Invalid, REFUSED),
+        "NOPERM" => {
+            (Invalid, "the server's user may not do that; give it what the documentation of keys lists")
+        }
+        "WRONGTYPE" => (Corrupt, "a key holds something of another type: another program uses this prefix"),
+        "DAMAGED" => (Corrupt, LOST),
+        "READONLY" => (Unavailable, "the server is a replica, which takes no writes; try again"),
+        "LOADING" => (Unavailable, "the server is still loading its data; try again"),
+        "OOM" => (Unavailable, "the server's memory is full; make room and try again"),
+        "MISCONF" => (Unavailable, "the server cannot write to its disk; make room and try again"),
+        "BUSY" => (Unavailable, "the server is busy with a script; try again"),
+        "NOREPLICAS" => (Unavailable, "too few replicas are there to write; try again"),
+        "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" => {
+            (Unavailable, "the servers are being rearranged; try again")
+        }
+        "MOVED" | "ASK" | "CROSSSLOT" => {
+            (Invalid, "the server is one of a cluster; connect to it as to a cluster")
+        }
+        _ => return None,
+    })
+}
+
+const REFUSED: &str = "the server refuses this name and password";
+
+/// When Redis runs out of memory it may be set to drop keys.
+pub(super) const LOST: &str =
+    "keys of the session are lost; is the server set to evict keys, or was one deleted by hand?";
+
+/// Why an operation failed, in words that are not the server's.
+#[derive(Debug)]
+struct Reason(String);
+
+fn reason(error: &RedisError) -> Option<Reason> {
+    let word = match error.code() {
+        Some(code) if is_code(code) => code,
+        _ if error.is_timeout() => "no answer in time",
+        _ if error.is_connection_refusal() => "connection refused",
+        _ if error.is_connection_dropped() => "connection lost",
+        _ => return None,
+    };
+    Some(Reason(word.to_owned()))
+}
+
+/// Whether this is a word of the server's own, and not something that it repeats.
+fn is_code(code: &str) -> bool {
+    code.len() <= CODE_BYTES_MAX && code.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
+/// The longest of them has eleven letters.
+const CODE_BYTES_MAX: usize = 16;
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for Reason {}

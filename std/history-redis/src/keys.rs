@@ -1,0 +1,148 @@
+//! The names of keys.
+
+use sha2::{Digest, Sha256};
+
+use epitome_history::files;
+use epitome_history::rules::invalid;
+use epitome_history::{SessionId, StoreError};
+
+/// What begins the names of all keys of a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Prefix(String);
+
+/// The keys of a session, as scripts number them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Key {
+    /// A hash: the session's counters.
+    Session = 1,
+    /// A hash: messages by their numbers.
+    Log,
+    /// A hash: where each message stands, by its number.
+    Places,
+    /// A sorted set: what is visible, by its key.
+    Live,
+    /// A sorted set: what is hidden and not pruned, by the revision that hid it.
+    Hidden,
+    /// A hash: summaries by their keys and revisions.
+    Summaries,
+    /// A hash: what stands in place of parts, by the numbers of messages.
+    Edits,
+    /// A sorted set: records by the revisions that they made.
+    Records,
+    /// A sorted set: prunes by the revisions that they made.
+    Prunes,
+    /// A hash: what was answered to appends, by their tokens.
+    Receipts,
+    /// A sorted set: the tokens of appends by the numbers of their first messages.
+    Appends,
+    /// A hash: hidden calls without an answer.
+    Open,
+}
+
+/// All keys of a session, in the order of their numbers, and that of the index in which its id stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SessionKeys(Vec<String>);
+
+/// In how many parts the index of sessions is kept. A session's keys and its part of the index share a slot of a cluster,
+/// so that one script changes them all; the more parts, the more evenly sessions lie on many servers, and the more a
+/// list must ask for. 256 are even to a tenth on a hundred servers, and asked for in one go.
+pub(super) const BUCKETS: u16 = 256;
+
+const NAMES: [&str; 12] = [
+    "session",
+    "log",
+    "places",
+    "live",
+    "hidden",
+    "summaries",
+    "edits",
+    "records",
+    "prunes",
+    "receipts",
+    "appends",
+    "open",
+];
+
+impl Prefix {
+    /// # Errors
+    /// `Invalid` if there are braces in it: what stands in braces decides where a cluster keeps a key.
+    pub(super) fn new(text: &str) -> Result<Self, StoreError> {
+        if text.contains(['{', '}']) {
+            return Err(invalid("open: there may be no braces in the prefix of keys"));
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The key that says how the others are laid out.
+    pub(super) fn layout(&self) -> String {
+        format!("{}:layout", self.0)
+    }
+
+    /// The sessions of this bucket.
+    pub(super) fn index(&self, bucket: u8) -> String {
+        format!("{}:{{{bucket:02x}}}:index", self.0)
+    }
+
+    /// All sessions, bucket by bucket.
+    pub(super) fn indexes(&self) -> impl Iterator<Item = String> {
+        (0..BUCKETS).filter_map(|bucket| u8::try_from(bucket).ok()).map(|bucket| self.index(bucket))
+    }
+
+    /// The keys of `session`: any text has a name of its own of at most some 170 bytes.
+    pub(super) fn keys(&self, session: &SessionId) -> SessionKeys {
+        let digest: [u8; 32] = Sha256::digest(session.as_str().as_bytes()).into();
+        let [bucket, ..] = digest;
+        let name = files::file_stem(session.as_str());
+        let key = |kind: &&str| format!("{}:{{{bucket:02x}}}:{kind}:{name}", self.0);
+        SessionKeys(NAMES.iter().map(key).chain([self.index(bucket)]).collect())
+    }
+}
+
+impl SessionKeys {
+    pub(super) fn all(&self) -> &[String] {
+        &self.0
+    }
+
+    pub(super) fn one(&self, key: Key) -> &str {
+        self.0.get((key as usize).saturating_sub(1)).map_or("", String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn keys_have_their_numbers_and_one_tag() {
+        let keys = Prefix::new("app").unwrap().keys(&SessionId::new("demo"));
+        assert_eq!(keys.one(Key::Session), "app:{2a}:session:demo");
+        assert_eq!(keys.one(Key::Hidden), "app:{2a}:hidden:demo");
+        assert_eq!(keys.one(Key::Open), "app:{2a}:open:demo");
+        assert_eq!(keys.all().last().map(String::as_str), Some("app:{2a}:index"));
+        assert_eq!(keys.all().len(), 13);
+        assert!(Prefix::new("a{b}c").is_err());
+        let all: BTreeSet<String> = Prefix::new("").unwrap().indexes().collect();
+        assert_eq!((all.len(), all.first().unwrap().as_str()), (256, ":{00}:index"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_two_sessions_share_a_key_and_all_of_one_share_a_slot(
+            one in "[a-cA-C{}:\u{0}é ]{0,4}",
+            other in "[a-cA-C{}:\u{0}é ]{0,4}",
+        ) {
+            let prefix = Prefix::new("epitome").unwrap();
+            let keys = |id: &str| prefix.keys(&SessionId::new(id)).all()[..12].to_vec();
+            let (first, second) = (keys(&one), keys(&other));
+            prop_assert_eq!(one == other, first.iter().any(|key| second.contains(key)));
+            // What stands between the first brace and the next closing one.
+            let tag = |key: &String| key.split_once('{').unwrap().1.split_once('}').unwrap().0.to_owned();
+            let tags: BTreeSet<String> = prefix.keys(&SessionId::new(&*one)).all().iter().map(tag).collect();
+            prop_assert_eq!(tags.len(), 1);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! A store on a Redis server.
+
+#![warn(clippy::print_stderr, clippy::print_stdout)]
+
+mod append;
+mod change;
+mod connection;
+mod failure;
+mod job;
+mod keys;
+mod list;
+mod member;
+mod open;
+mod options;
+mod read;
+mod record;
+mod row;
+mod script;
+mod survey;
+
+use core::fmt;
+use core::ops::Range;
+use std::sync::Arc;
+
+use ::redis::aio::ConnectionManager;
+use epitome_core::{Revision, Seq};
+use epitome_history::kernel::{Extent, Op, Reply, Tables};
+use epitome_history::remote::{Home, retry};
+use epitome_history::{
+    AppendToken, Appended, Committed, KeptState, Loaded, LogPage, LoggedAppend, Pruned, RemoteOptions,
+    SessionId, SessionInfo, StoreError,
+};
+
+use self::connection::{Connection, Connections};
+use self::job::Job;
+use self::keys::{Prefix, SessionKeys};
+pub use self::options::RedisOptions;
+
+/// Keeps sessions on a Redis server (7 or later, or what speaks as it does), or on a Redis Cluster.
+///
+/// ```no_run
+/// use epitome_core::{Basis, Seq, Tokens, Turn};
+/// use epitome_history::{Append, AppendToken, Entry, HistoryStore, SessionId, TokenCount};
+/// use epitome_message::Message;
+/// use epitome_redis::{RedisOptions, RedisStore};
+///
+/// # async fn example() -> Result<(), epitome_history::StoreError> {
+/// let store = RedisStore::connect("redis://127.0.0.1/", RedisOptions::default()).await?;
+/// let session = SessionId::new("demo");
+/// let count = TokenCount::new(Tokens(3), Basis::Estimated, "default".into());
+/// let entry = Entry::new(Message::user("Hello"), Seq(0), Turn(1), count);
+/// store.append(&session, &Append::new(&AppendToken::new("first"), Seq(0), &[entry])).await?;
+/// assert_eq!(store.load(&session).await?.live.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Each operation that changes something is written by one script on the server. An append is one request where it is at the
+/// head and joins no hidden group; a commit is two. `docs/redis.md` says what the others cost, and which keys there are.
+///
+/// *Concurrency*: any number of stores, also in several processes, may use one prefix. While a script runs the server
+/// does nothing else: a commit takes as long as what it changes is large, a load as what is visible. A list is not of one
+/// moment: a session that comes or goes meanwhile may be in it or not.
+///
+/// *Cancel safety*: operations run on a tokio runtime, and may be awaited on any executor. One whose future is dropped is
+/// dropped there: what was not sent by then is not done, what was sent is done whole, and its answer is lost.
+///
+/// *Durability*: as the server is set up. What was acknowledged survives the end of this process in any case. It survives
+/// the end of the server with `appendonly yes` and `appendfsync always`; with `everysec`, Redis' default for its log, up to
+/// the last second of it may be lost, and without a log all since the last snapshot. A change is in the log whole or not at
+/// all. Where replicas take over, what they had not received is lost. The server must not evict keys
+/// (`maxmemory-policy noeviction`, its default): a session of which keys are missing is `Corrupt`.
+pub struct RedisStore {
+    shared: Arc<Shared>,
+    home: Home,
+}
+
+impl RedisStore {
+    /// Connects to the server that `url` names (`redis://` or, over TLS, `rediss://`), from within a tokio runtime, on which
+    /// the store then runs: `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`.
+    ///
+    /// For TLS the process needs one choice of cryptography: if it has made none, it is *ring* from now on.
+    ///
+    /// # Errors
+    /// `Invalid` if the url is none, the server refuses the name or the password, the prefix has braces in it, there is no
+    /// tokio runtime, or a newer version has written there; `Corrupt` if another program uses the prefix; `Unavailable` if
+    /// the server cannot be reached.
+    pub async fn connect(url: &str, options: RedisOptions) -> Result<Self, StoreError> {
+        Self::greeted(open::by_url(url, &options)?, Home::current()?).await
+    }
+
+    /// The same without a tokio runtime: the store has its own, on a thread. Blocks while it connects.
+    ///
+    /// # Errors
+    /// As [`RedisStore::connect`].
+    pub fn open(url: &str, options: RedisOptions) -> Result<Self, StoreError> {
+        let shared = Arc::new(open::by_url(url, &options)?);
+        let home = Home::start("epitome-redis")?;
+        let greeted = Arc::clone(&shared);
+        home.wait(async move { open::greet(&greeted).await })?;
+        Ok(Self { shared, home })
+    }
+
+    /// Uses a connection that the caller has made and shares with others, from within the tokio runtime on which that was
+    /// made. Its own times apply beside those of the options, of which it is the only connection.
+    ///
+    /// # Errors
+    /// As [`RedisStore::connect`].
+    pub async fn from_connection_manager(
+        connection: ConnectionManager,
+        options: RedisOptions,
+    ) -> Result<Self, StoreError> {
+        Self::given(Connection::Single(connection), &options).await
+    }
+
+    /// Connects to the Redis Cluster of which `urls` name some servers, from within a tokio runtime.
+    ///
+    /// # Errors
+    /// As [`RedisStore::connect`].
+    #[cfg(feature = "cluster")]
+    pub async fn connect_cluster(urls: &[&str], options: RedisOptions) -> Result<Self, StoreError> {
+        Self::given(Connection::Cluster(open::cluster(urls, &options).await?), &options).await
+    }
+
+    /// Uses a connection to a Redis Cluster that the caller has made.
+    ///
+    /// # Errors
+    /// As [`RedisStore::connect`].
+    #[cfg(feature = "cluster")]
+    pub async fn from_cluster_connection(
+        connection: ::redis::cluster_async::ClusterConnection,
+        options: RedisOptions,
+    ) -> Result<Self, StoreError> {
+        Self::given(Connection::Cluster(connection), &options).await
+    }
+
+    async fn given(connection: Connection, options: &RedisOptions) -> Result<Self, StoreError> {
+        let shared = open::shared(Connections::given(connection), "a given connection".into(), options)?;
+        Self::greeted(shared, Home::current()?).await
+    }
+
+    async fn greeted(shared: Shared, home: Home) -> Result<Self, StoreError> {
+        let store = Self { shared: Arc::new(shared), home };
+        let shared = Arc::clone(&store.shared);
+        store.home.run(async move { open::greet(&shared).await }).await?;
+        Ok(store)
+    }
+}
+
+/// What operations use.
+struct Shared {
+    connections: Connections,
+    prefix: Prefix,
+    /// How long sessions last, as scripts have it.
+    ttl: String,
+    remote: RemoteOptions,
+    /// Where the server is, as it may be shown.
+    place: String,
+}
+
+impl RedisStore {
+    /// Attempts `operation` on the store's runtime until one does not fail for want of the server.
+    async fn run<T, F>(
+        &self,
+        name: &'static str,
+        operation: impl Fn(Arc<Shared>) -> F + Send + Sync + 'static,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send,
+    {
+        let shared = Arc::clone(&self.shared);
+        self.home
+            .run(async move { retry(&shared.remote, name, || operation(Arc::clone(&shared))).await })
+            .await
+    }
+
+    /// Reads a session.
+    async fn read<T, F>(
+        &self,
+        name: &'static str,
+        session: &SessionId,
+        read: impl Fn(Arc<Shared>, Arc<SessionKeys>) -> F + Send + Sync + 'static,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send,
+    {
+        let keys = Arc::new(self.shared.prefix.keys(session));
+        self.run(name, move |shared| read(shared, Arc::clone(&keys))).await
+    }
+}
+
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisStore").field("place", &self.shared.place).finish_non_exhaustive()
+    }
+}
+
+impl Tables for RedisStore {
+    async fn execute(&self, session: &SessionId, op: Op<'_>) -> Result<Reply, StoreError> {
+        let job = Arc::new(Job::new(&self.shared, session, op)?);
+        let run = move |shared: Arc<Shared>| {
+            let job = Arc::clone(&job);
+            async move { job.run(&shared).await }
+        };
+        self.run(op.name(), run).await
+    }
+
+    async fn load(&self, session: &SessionId, extent: Extent) -> Result<Loaded, StoreError> {
+        let load =
+            move |shared: Arc<_>, keys: Arc<_>| async move { read::load(&shared, &keys, extent).await };
+        self.read("load", session, load).await?.into_loaded()
+    }
+
+    async fn appended(
+        &self,
+        session: &SessionId,
+        token: &AppendToken,
+    ) -> Result<Option<Appended>, StoreError> {
+        let token = token.clone();
+        let find = move |shared: Arc<_>, keys: Arc<_>| {
+            let token = token.clone();
+            async move { read::appended(&shared, &keys, &token).await }
+        };
+        self.read("appended", session, find).await
+    }
+
+    async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
+        let log = move |shared: Arc<_>, keys: Arc<_>| {
+            let range = range.clone();
+            async move { read::log(&shared, &keys, range, limit).await }
+        };
+        self.read("log", session, log).await?.into_page()
+    }
+
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Committed>, StoreError> {
+        let records = move |shared: Arc<_>, keys: Arc<_>| async move {
+            read::records(&shared, &keys, after, limit).await
+        };
+        read::committed(&self.read("records", session, records).await?)
+    }
+
+    async fn prunes(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Pruned>, StoreError> {
+        let prunes = move |shared: Arc<_>, keys: Arc<_>| async move {
+            read::prunes(&shared, &keys, after, limit).await
+        };
+        self.read("prunes", session, prunes).await
+    }
+
+    async fn appends(
+        &self,
+        session: &SessionId,
+        from: Seq,
+        limit: u32,
+    ) -> Result<Vec<LoggedAppend>, StoreError> {
+        let appends = move |shared: Arc<_>, keys: Arc<_>| async move {
+            read::appends(&shared, &keys, from, limit).await
+        };
+        self.read("appends", session, appends).await
+    }
+
+    async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
+        let state = move |shared: Arc<_>, keys: Arc<_>| async move { read::state(&shared, &keys).await };
+        self.read("state", session, state).await
+    }
+
+    async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
+        let after = after.cloned();
+        let list = move |shared: Arc<Shared>| {
+            let after = after.clone();
+            async move { list::list(&shared, after.as_ref(), limit).await }
+        };
+        self.run("list", list).await
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
+        let session = session.clone();
+        let delete = move |shared: Arc<Shared>| {
+            let session = session.clone();
+            async move { read::delete(&shared, &session).await }
+        };
+        self.run("delete", delete).await
+    }
+}

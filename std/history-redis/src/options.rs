@@ -1,0 +1,79 @@
+//! How a store is reached, and which keys are its own.
+
+use core::time::Duration;
+
+use epitome_history::RemoteOptions;
+
+/// How a [`RedisStore`](super::RedisStore) is reached, and which keys are its own.
+///
+/// ```
+/// use core::time::Duration;
+/// use epitome_redis::RedisOptions;
+///
+/// let options = RedisOptions::default().with_prefix("support").with_ttl(Duration::from_secs(30 * 24 * 3600));
+/// assert_eq!(options.prefix, "support");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RedisOptions {
+    /// How long it waits, how often it tries again, and how many connections it has.
+    pub remote: RemoteOptions,
+    /// What the names of all its keys begin with, without braces: `epitome`. Stores with other prefixes share nothing.
+    pub prefix: String,
+    /// How long after its last change a session ends by itself, to the millisecond; `None` keeps it.
+    pub ttl: Option<Duration>,
+}
+
+impl RedisOptions {
+    /// The same with these times and bounds.
+    #[must_use]
+    pub const fn with_remote(mut self, remote: RemoteOptions) -> Self {
+        self.remote = remote;
+        self
+    }
+
+    /// The same with this prefix of the keys' names.
+    #[must_use]
+    pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// The same with sessions that end so long after they were last changed. Each change counts from then on, with what
+    /// the store that makes it says.
+    #[must_use]
+    pub const fn with_ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+
+    /// In milliseconds, as scripts have it: at least one, and `0` for ever. What is longer than a century is a century.
+    pub(super) fn ttl_text(&self) -> String {
+        let millis = |ttl: Duration| ttl.as_millis().clamp(1, TTL_MILLIS_MAX);
+        self.ttl.map_or(0, millis).to_string()
+    }
+}
+
+impl Default for RedisOptions {
+    fn default() -> Self {
+        Self { remote: RemoteOptions::default(), prefix: "epitome".into(), ttl: None }
+    }
+}
+
+/// A hundred years: Redis counts milliseconds since 1970 in 63 bits, and refuses a sum that has more.
+const TTL_MILLIS_MAX: u128 = 100 * 366 * 24 * 3600 * 1000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_lasts_at_least_a_millisecond_and_at_most_a_century() {
+        let text = |ttl| RedisOptions::default().with_ttl(ttl).ttl_text();
+        assert_eq!(RedisOptions::default().ttl_text(), "0");
+        assert_eq!(text(Duration::ZERO), "1");
+        assert_eq!(text(Duration::from_micros(1_999)), "1");
+        assert_eq!(text(Duration::from_secs(60)), "60000");
+        assert_eq!(text(Duration::MAX), "3162240000000");
+    }
+}

@@ -1,0 +1,281 @@
+//! A store in one SQLite file.
+
+#![warn(clippy::print_stderr, clippy::print_stdout)]
+
+mod facts;
+mod failure;
+mod open;
+mod read;
+mod row;
+mod schema;
+mod session;
+mod sql;
+mod sums;
+#[cfg(test)]
+mod tests;
+mod transaction;
+mod worker;
+
+use core::fmt;
+use core::ops::Range;
+use std::path::Path;
+
+use epitome_core::{Revision, Seq};
+#[cfg(feature = "encryption")]
+use epitome_history::StoreKey;
+use epitome_history::bodies::Texts;
+use epitome_history::encryption::Vault;
+use epitome_history::kernel::{Extent, Op, OwnedOp, Reply, Tables, run_now};
+use epitome_history::rows::StoredRecord;
+use epitome_history::{
+    AppendToken, Appended, Committed, KeptState, Loaded, LogPage, LoggedAppend, Pruned, SessionId,
+    SessionInfo, StoreError,
+};
+use rusqlite::Connection;
+use uuid::Uuid;
+
+use self::failure::Failure;
+use self::open::Opened;
+use self::session::Session;
+use self::transaction::SessionTransaction;
+use self::worker::{Access, Worker};
+
+/// Keeps sessions in one SQLite file, on any executor.
+///
+/// ```
+/// use epitome_core::{Basis, Seq, Tokens, Turn};
+/// use epitome_history::{Append, AppendToken, Entry, HistoryStore, SessionId, TokenCount};
+/// use epitome_message::Message;
+/// use epitome_sqlite::SqliteStore;
+///
+/// # futures::executor::block_on(async {
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("history.db");
+/// let session = SessionId::new("demo");
+/// let count = TokenCount::new(Tokens(3), Basis::Estimated, "default".into());
+/// let entry = Entry::new(Message::user("Hello"), Seq(0), Turn(1), count);
+/// let token = AppendToken::new("first");
+/// SqliteStore::open(&path)?.append(&session, &Append::new(&token, Seq(0), &[entry])).await?;
+///
+/// let reopened = SqliteStore::open(&path)?;
+/// assert_eq!(reopened.load(&session).await?.live.len(), 1);
+/// # Ok::<(), epitome_history::StoreError>(())
+/// # }).unwrap();
+/// ```
+///
+/// One thread owns the connection and does one thing after another; reads wait behind writes. Appends and commits that
+/// wait together share a transaction, and with it one write to the disk. One that is refused fails by itself; if the
+/// transaction cannot begin or end (the file is locked, the disk full), all in it fail, and reads waiting beside them do
+/// not. At most 4,096 jobs wait, those included that nobody waits for any more; one more is `Unavailable`.
+///
+/// *Concurrency*: several stores, also in several processes, may have one file open. One that finds the file locked
+/// waits for up to five seconds, and then answers `Unavailable`. The file must not lie on a network file system. A file that
+/// is removed or replaced under an open store is noticed (on Unix): every operation is `Unavailable` from then on.
+///
+/// *Cancel safety*: a dropped future either has not sent its job, and nothing happens, or the job is done and its
+/// answer lost.
+///
+/// *Durability*: what is acknowledged survives the end of the process and a loss of power, as far as the drive keeps
+/// its promises: WAL mode with `synchronous = FULL`, so the log is on the disk before the answer is given. What is pruned or
+/// deleted is written over in the file (`secure_delete`); what the write-ahead log and the drive itself still have of it
+/// is theirs.
+///
+/// *Damage*: every row has a checksum, which each statement that reads the row looks at. What is read is what was written, or
+/// `Corrupt`; a record or a prune whose row is lost whole is found by `verify`.
+///
+/// *Dropping* it: what was sent is still done, then the thread closes the file and ends, and dropping waits for
+/// that: it blocks for as long as the last write takes.
+pub struct SqliteStore {
+    worker: Worker,
+    access: Access,
+    vault: Vault,
+    /// The file's own id.
+    file: Uuid,
+}
+
+impl SqliteStore {
+    /// Opens the file at `path`, or creates it, readable by its owner only. Blocks while it does so.
+    ///
+    /// # Errors
+    /// `Invalid` if the file is a directory, another program's database, or written by another version; `Corrupt`
+    /// if it is no database; `Unavailable` if it cannot be created or written, or another process keeps it locked.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::open_in(path.as_ref(), Vault::Plain)
+    }
+
+    /// As [`SqliteStore::open`], of a file whose texts are encrypted with `key`. What is not is in `docs/encryption.md`: the
+    /// names of sessions, the tokens of appends, and all that is a number.
+    ///
+    /// ```
+    /// use epitome_history::StoreKey;
+    /// use epitome_sqlite::SqliteStore;
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("history.db");
+    /// let key = StoreKey::parse("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")?;
+    /// SqliteStore::open_encrypted(&path, key)?;
+    /// assert!(SqliteStore::open(&path).is_err());
+    /// # Ok::<(), epitome_history::StoreError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`]. `Invalid` if the file is not encrypted, or with another key: copy its sessions from a store
+    /// that is opened as it is into a new one.
+    #[cfg(feature = "encryption")]
+    pub fn open_encrypted(path: impl AsRef<Path>, key: StoreKey) -> Result<Self, StoreError> {
+        Self::open_in(path.as_ref(), Vault::Keyed(key))
+    }
+
+    fn open_in(path: &Path, vault: Vault) -> Result<Self, StoreError> {
+        let opened = open::open(path, &vault)?;
+        Self::start(opened, Access::Write, vault)
+    }
+
+    fn start(opened: Opened, access: Access, vault: Vault) -> Result<Self, StoreError> {
+        let Opened { connection, file, place } = opened;
+        Ok(Self { worker: Worker::start(connection, place)?, access, vault, file })
+    }
+
+    /// Opens the file at `path` to load, list and read logs, also where neither it nor its directory can be written.
+    /// What would change it is `Unavailable`. Blocks while it does so.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`]; `Unavailable` if there is no file, `Invalid` if it is empty.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::start(open::open_read_only(path.as_ref(), &Vault::Plain)?, Access::Read, Vault::Plain)
+    }
+
+    /// As [`SqliteStore::open_read_only`], of a file whose texts are encrypted with `key`.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open_read_only`]; `Invalid` if the file is not encrypted, or with another key.
+    #[cfg(feature = "encryption")]
+    pub fn open_encrypted_read_only(path: impl AsRef<Path>, key: StoreKey) -> Result<Self, StoreError> {
+        let vault = Vault::Keyed(key);
+        Self::start(open::open_read_only(path.as_ref(), &vault)?, Access::Read, vault)
+    }
+
+    /// A store in memory, gone when it is dropped. [`MemoryStore`](epitome_history::MemoryStore) is the cheaper one.
+    ///
+    /// # Errors
+    /// `Unavailable` if the thread cannot be started.
+    pub fn open_in_memory() -> Result<Self, StoreError> {
+        Self::start(open::open_in_memory()?, Access::Write, Vault::Plain)
+    }
+}
+
+impl SqliteStore {
+    fn session(&self, name: &SessionId) -> Session {
+        Session { name: name.clone(), seal: self.vault.seal(self.file, name.as_str().as_bytes()) }
+    }
+
+    fn writable(&self, operation: &str) -> Result<(), StoreError> {
+        match self.access {
+            Access::Write => Ok(()),
+            Access::Read => {
+                Err(failure::unavailable(format!("{operation}: the store is open for reading only")))
+            }
+        }
+    }
+
+    /// Reads a session on the thread.
+    async fn read<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        session: &SessionId,
+        read: impl FnOnce(&Connection, &Session) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let session = self.session(session);
+        self.worker.call(operation, Access::Read, move |connection| read(connection, &session)).await
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore").field("access", &self.access).finish_non_exhaustive()
+    }
+}
+
+impl Tables for SqliteStore {
+    async fn execute(&self, session: &SessionId, op: Op<'_>) -> Result<Reply, StoreError> {
+        self.writable(op.name())?;
+        let session = self.session(session);
+        let texts = session.close_texts(&op, Texts::of(&op)?)?;
+        let (operation, op) = (op.name(), OwnedOp::of(op));
+        let run = move |connection: &Connection| {
+            let (session, texts) = (&session, &texts);
+            run_now(&op.as_op(), &mut SessionTransaction { connection, session, texts, row: None })
+        };
+        self.worker.call(operation, Access::Write, run).await
+    }
+
+    async fn load(&self, session: &SessionId, extent: Extent) -> Result<Loaded, StoreError> {
+        let load = match extent {
+            Extent::All => read::load,
+            Extent::LastTurn => read::tail,
+        };
+        self.read("load", session, load).await?.into_loaded()
+    }
+
+    async fn appended(
+        &self,
+        session: &SessionId,
+        token: &AppendToken,
+    ) -> Result<Option<Appended>, StoreError> {
+        let token = token.clone();
+        let find = move |connection: &_, session: &_| read::appended(connection, session, &token);
+        self.read("appended", session, find).await
+    }
+
+    async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
+        let log = move |connection: &_, session: &_| read::log(connection, session, &range, limit);
+        self.read("log", session, log).await?.into_page()
+    }
+
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Committed>, StoreError> {
+        let records = move |connection: &_, session: &_| read::records(connection, session, after, limit);
+        let stored = self.read("records", session, records).await?;
+        stored.into_iter().map(StoredRecord::into_committed).collect()
+    }
+
+    async fn prunes(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Pruned>, StoreError> {
+        let list = move |connection: &_, session: &_| read::prunes(connection, session, after, limit);
+        self.read("prunes", session, list).await
+    }
+
+    async fn appends(
+        &self,
+        session: &SessionId,
+        from: Seq,
+        limit: u32,
+    ) -> Result<Vec<LoggedAppend>, StoreError> {
+        let list = move |connection: &_, session: &_| read::appends(connection, session, from, limit);
+        self.read("appends", session, list).await
+    }
+
+    async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
+        self.read("state", session, read::state).await
+    }
+
+    async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
+        let after = after.cloned();
+        let list = move |connection: &_| read::list(connection, after.as_ref(), limit);
+        self.worker.call("list", Access::Read, list).await
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
+        self.writable("delete")?;
+        let session = session.clone();
+        self.worker.call("delete", Access::Write, move |connection| read::delete(connection, &session)).await
+    }
+}

@@ -1,0 +1,110 @@
+//! A session, as the operations on it name it.
+
+use std::borrow::Cow;
+
+use epitome_core::{Revision, Seq};
+
+use epitome_history::bodies::Texts;
+use epitome_history::encryption::{Place, Seal};
+use epitome_history::kernel::{Insert, Op};
+use epitome_history::rules::{corrupt, not_storable};
+use epitome_history::stored;
+use epitome_history::{Entry, RecordId, SessionId, StoreError};
+
+/// A session's name, and how its texts are kept.
+#[derive(Debug, Clone)]
+pub(super) struct Session {
+    pub(super) name: SessionId,
+    pub(super) seal: Seal,
+}
+
+impl Session {
+    /// The texts of `op` as they are written, at the places that they get. At another head or revision they are not written.
+    pub(super) fn close_texts(&self, op: &Op<'_>, mut texts: Texts) -> Result<Texts, StoreError> {
+        match *op {
+            Op::Append(append, _) => {
+                texts.digest = self.seal.digest(texts.digest);
+                texts.first = append.head;
+                for (offset, text) in (0..).zip(&mut texts.messages) {
+                    let place = Place::message(append.head.0.saturating_add(offset));
+                    *text = self.close(place, core::mem::take(text))?;
+                }
+            }
+            Op::Commit(record, _) => {
+                let revision = record.parent.next().0;
+                for (summary, text) in record.summaries.iter().zip(&mut texts.summaries) {
+                    *text = self.close(Place::summary(revision, summary.key.0), core::mem::take(text))?;
+                }
+                texts.record = self.close(Place::record(revision), texts.record)?;
+            }
+            Op::Uncompact(_) | Op::Prune(_) | Op::SaveState(_) => {}
+        }
+        Ok(texts)
+    }
+
+    /// The texts of the messages at the numbers that they have got.
+    pub(super) fn texts_at<'t>(
+        &self,
+        insert: &Insert<'_>,
+        texts: &'t Texts,
+    ) -> Result<Cow<'t, [String]>, StoreError> {
+        if self.seal.is_plain() || texts.first == insert.appended.first {
+            return Ok(Cow::Borrowed(&texts.messages));
+        }
+        // Others have appended: what was made for other numbers is of no use.
+        let text = |(seq, entry, _): (Seq, &Entry, _)| {
+            let text = stored::encode(&entry.message).map_err(not_storable)?;
+            self.close(Place::message(seq.0), text)
+        };
+        insert.placed().map(text).collect()
+    }
+
+    /// `text` as it is written at `place`.
+    pub(super) fn close(&self, place: Place, text: String) -> Result<String, StoreError> {
+        self.seal.close(place, text)
+    }
+
+    /// The text that is `stored` at `place`.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is not what was written there.
+    pub(super) fn open(&self, place: Place, stored: String) -> Result<String, StoreError> {
+        let lost =
+            || corrupt(format!("{place} is not what was written there; restore the file from a backup"));
+        self.seal.open(place, stored).ok_or_else(lost)
+    }
+
+    /// A stored message.
+    pub(super) fn message(&self, seq: Seq, stored: String) -> Result<String, StoreError> {
+        self.open(Place::message(seq.0), stored)
+    }
+
+    /// What stands in place of a message's parts, as it is stored.
+    pub(super) fn stand_ins(&self, seq: Seq, stored: String) -> Result<String, StoreError> {
+        self.open(Place::stand_ins(seq.0), stored)
+    }
+
+    /// A stored record, without its summaries.
+    pub(super) fn record(&self, revision: Revision, stored: String) -> Result<String, StoreError> {
+        self.open(Place::record(revision.0), stored)
+    }
+
+    /// The id of a record as it is written: it says what is in the record to who can guess that.
+    pub(super) fn close_id(&self, revision: Revision, id: RecordId) -> Result<Vec<u8>, StoreError> {
+        if self.seal.is_plain() {
+            return Ok(id.as_bytes().to_vec());
+        }
+        Ok(self.close(Place::record_id(revision.0), id.to_string())?.into_bytes())
+    }
+
+    /// A stored id of a record.
+    pub(super) fn open_id(&self, revision: Revision, stored: Vec<u8>) -> Result<RecordId, StoreError> {
+        let id = if self.seal.is_plain() {
+            stored.try_into().map(RecordId::from_bytes).ok()
+        } else {
+            let text = String::from_utf8(stored).ok();
+            text.and_then(|text| RecordId::parse(&self.seal.open(Place::record_id(revision.0), text)?))
+        };
+        id.ok_or_else(|| corrupt(format!("the id of the record of {revision} cannot be read")))
+    }
+}

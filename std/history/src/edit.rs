@@ -1,0 +1,217 @@
+//! Parts of a message that stays, and what stands in their place.
+
+use epitome_core::{Edit, PartKind, ReadyPlan, Seq};
+use epitome_message::{Message, Part, Str, ToolResult};
+
+use super::{Entry, Live, TokenCount};
+
+/// What a compaction does to a message that stays: some of its parts are shortened. The log keeps the message as it was
+/// appended.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct MessageEdit {
+    /// The message: one of the log, never a summary.
+    pub seq: Seq,
+    /// What stands in place of its parts from now on, by ascending ordinals. Parts that an earlier record has shortened
+    /// and that are not among them stay as they are.
+    pub stand_ins: Vec<PartStandIn>,
+    /// The size of the message after it.
+    pub count: TokenCount,
+}
+
+impl MessageEdit {
+    /// These stand-ins in the message `seq`, which has `count` then.
+    #[must_use]
+    pub const fn new(seq: Seq, stand_ins: Vec<PartStandIn>, count: TokenCount) -> Self {
+        Self { seq, stand_ins, count }
+    }
+}
+
+/// What stands in the place of one part.
+///
+/// A store takes any text for what the model or a tool said. Of what a user said, or an instruction, it takes an excerpt: the
+/// beginning and the end of the text around one word in brackets of at most 24 bytes, or such a word alone.
+///
+/// ```
+/// use epitome_history::PartStandIn;
+/// use epitome_message::{Message, Part};
+///
+/// let said = Message::tool("c1", "line after line after line");
+/// let short = PartStandIn::apply(&[PartStandIn::new(0, Some("[cleared]".into()))], &said);
+/// assert!(matches!(&short.parts()[0], Part::ToolResult(result) if result.parts == [Part::Text("[cleared]".into())]));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartStandIn {
+    /// The part's place among all parts of the message as it was appended, from 0.
+    pub ordinal: u32,
+    /// What stands there: all content of a tool's result, the arguments of a call, a text instead of media or of a longer
+    /// text. `None` takes the part out, which only reasoning allows.
+    pub text: Option<Str>,
+}
+
+impl PartStandIn {
+    /// `text` in place of the part at `ordinal`.
+    #[must_use]
+    pub const fn new(ordinal: u32, text: Option<Str>) -> Self {
+        Self { ordinal, text }
+    }
+
+    /// `message`, as it was appended, with these in place of its parts.
+    #[must_use]
+    pub fn apply(stand_ins: &[Self], message: &Message) -> Message {
+        if stand_ins.is_empty() {
+            return message.clone();
+        }
+        let parts = (0_u32..).zip(message.parts()).filter_map(|(ordinal, part)| {
+            match stand_ins.binary_search_by_key(&ordinal, |stand_in| stand_in.ordinal) {
+                Ok(at) => stand_ins.get(at).and_then(|stand_in| stand_in.in_place_of(part)),
+                Err(_) => Some(part.clone()),
+            }
+        });
+        message.clone().with_parts(parts.collect())
+    }
+
+    fn in_place_of(&self, part: &Part) -> Option<Part> {
+        let text = self.text.clone()?;
+        Some(match part {
+            Part::ToolResult(ToolResult { call_id, is_error, .. }) => {
+                let mut result = ToolResult::new(call_id.clone(), vec![Part::Text(text)]);
+                result.is_error = *is_error;
+                Part::ToolResult(result)
+            }
+            Part::ToolCall(call) => {
+                let mut call = call.clone();
+                call.arguments = text;
+                Part::ToolCall(call)
+            }
+            _ => Part::Text(text),
+        })
+    }
+}
+
+/// The messages that a plan shortens, by their positions, and what stands in place of their parts: by their ordinals in
+/// the messages that the plan was made from.
+#[must_use]
+pub fn shortened_messages(ready: &ReadyPlan<'_, '_>) -> Vec<(u32, Vec<PartStandIn>)> {
+    let mut messages: Vec<(u32, Vec<PartStandIn>)> = Vec::new();
+    for edit in ready.edits() {
+        let Edit::Part(part) = edit else { continue };
+        // Reasoning is taken out, whatever the plan has been filled with.
+        let text = part.stand_in.filter(|_| part.kind != PartKind::Reasoning);
+        let stand_in = PartStandIn::new(part.ordinal, text.map(|stand_in| Str::from(stand_in.text)));
+        match messages.last_mut().filter(|(position, _)| *position == part.position) {
+            Some((_, stand_ins)) => stand_ins.push(stand_in),
+            None => messages.push((part.position, vec![stand_in])),
+        }
+    }
+    messages
+}
+
+impl Live {
+    /// The same, shortened as `copy` is, which was made from what is shown here: its stand-ins are by the ordinals of that.
+    #[doc(hidden)]
+    pub fn shortened_as(&self, copy: &Self) -> Self {
+        let newer: Vec<_> = copy
+            .stand_ins
+            .iter()
+            .map(|it| PartStandIn::new(original_ordinal(&self.stand_ins, it.ordinal), it.text.clone()))
+            .collect();
+        let Entry { message, count, part_tokens, .. } = copy.entry.clone();
+        let mut shortened = self.clone();
+        shortened.stand_ins = merged(&self.stand_ins, &newer);
+        shortened.entry = Entry { message, count, part_tokens, ..shortened.entry };
+        shortened
+    }
+}
+
+/// The stand-ins of a message when `newer` have come over `older`: of two for one part the newer one is left. Both are
+/// in the order of their ordinals, and so is what comes of them.
+pub(super) fn merged(older: &[PartStandIn], newer: &[PartStandIn]) -> Vec<PartStandIn> {
+    let is_new = |stand_in: &&PartStandIn| {
+        newer.binary_search_by_key(&stand_in.ordinal, |newer| newer.ordinal).is_ok()
+    };
+    let mut all: Vec<_> = older.iter().filter(|older| !is_new(older)).chain(newer).cloned().collect();
+    all.sort_by_key(|stand_in| stand_in.ordinal);
+    all
+}
+
+/// The ordinal, in the message as it was appended, of the part that stands at `shown` in what `stand_ins` leave of it.
+pub(super) fn original_ordinal(stand_ins: &[PartStandIn], shown: u32) -> u32 {
+    let removed = stand_ins.iter().filter(|stand_in| stand_in.text.is_none());
+    removed.fold(
+        shown,
+        |ordinal, removed| {
+            if removed.ordinal <= ordinal { ordinal.saturating_add(1) } else { ordinal }
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use epitome_core::message::Role;
+    use epitome_message::{Reasoning, ToolCall};
+    use proptest::collection::{btree_map, vec};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn part() -> impl Strategy<Value = Part> {
+        prop_oneof![
+            "[a-z]{1,9}".prop_map(|text| Part::Text(text.into())),
+            "[a-z]{1,9}".prop_map(|text| Part::Reasoning(Reasoning::new(text))),
+            "[a-z]{1,9}".prop_map(|text| Part::ToolCall(ToolCall::new("c", "read", text))),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_part_is_found_again_behind_those_that_were_taken_out(
+            parts in vec(part(), 1..9),
+            touched in btree_map(0_u32..9, any::<bool>(), 0..5),
+        ) {
+            // Every part says where it came from.
+            let parts: Vec<_> = parts.into_iter().enumerate().map(|(at, part)| match part {
+                Part::Reasoning(_) => Part::Reasoning(Reasoning::new(format!("{at}"))),
+                Part::ToolCall(_) => Part::ToolCall(ToolCall::new("c", "read", format!("{at}"))),
+                _ => Part::Text(format!("{at}").into()),
+            }).collect();
+            let removed = |at: &u32| matches!(parts.get(*at as usize), Some(Part::Reasoning(_)));
+            let stand_ins: Vec<_> = touched
+                .keys()
+                .filter(|at| (**at as usize) < parts.len())
+                .map(|at| PartStandIn::new(*at, (!removed(at)).then(|| format!("{at}").into())))
+                .collect();
+            let shown = PartStandIn::apply(&stand_ins, &Message::new(Role::Assistant, parts));
+            for (at, part) in shown.parts().iter().enumerate() {
+                let said = match part {
+                    Part::Text(text) => text.as_str(),
+                    Part::Reasoning(reasoning) => &reasoning.text,
+                    Part::ToolCall(call) => &call.arguments,
+                    _ => unreachable!("no other part was made"),
+                };
+                let original = original_ordinal(&stand_ins, u32::try_from(at).unwrap());
+                prop_assert_eq!(said, original.to_string());
+            }
+        }
+
+        #[test]
+        fn of_two_stand_ins_for_a_part_the_newer_is_left(
+            older in btree_map(0_u32..6, any::<bool>(), 0..5),
+            newer in btree_map(0_u32..6, any::<bool>(), 0..5),
+        ) {
+            let list = |ordinals: &std::collections::BTreeMap<u32, bool>, text: &str| -> Vec<_> {
+                ordinals.keys().map(|at| PartStandIn::new(*at, Some(text.into()))).collect()
+            };
+            let all = merged(&list(&older, "old"), &list(&newer, "new"));
+            let expected: Vec<_> = (0..6)
+                .filter_map(|at| match (older.contains_key(&at), newer.contains_key(&at)) {
+                    (_, true) => Some(PartStandIn::new(at, Some("new".into()))),
+                    (true, false) => Some(PartStandIn::new(at, Some("old".into()))),
+                    (false, false) => None,
+                })
+                .collect();
+            prop_assert_eq!(all, expected);
+        }
+    }
+}

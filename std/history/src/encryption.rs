@@ -1,0 +1,203 @@
+//! What stores in files do to texts before they write them: nothing, or encryption.
+
+#[cfg(feature = "encryption")]
+mod key;
+
+use uuid::Uuid;
+
+#[cfg(feature = "encryption")]
+use self::key::SessionKey;
+#[cfg(feature = "encryption")]
+pub use self::key::StoreKey;
+use super::StoreError;
+use super::rules::invalid;
+
+/// The cipher, as files name it.
+pub const CIPHER: &str = "XChaCha20-Poly1305";
+
+/// How a store keeps texts.
+#[derive(Debug, Clone, Default)]
+pub enum Vault {
+    /// As they are.
+    #[default]
+    Plain,
+    /// Encrypted.
+    #[cfg(feature = "encryption")]
+    Keyed(StoreKey),
+}
+
+impl Vault {
+    pub const fn is_plain(&self) -> bool {
+        matches!(self, Self::Plain)
+    }
+
+    /// How the texts of `session` are kept in the file with this id of its own.
+    #[cfg_attr(not(feature = "encryption"), expect(unused_variables, reason = "there are no keys"))]
+    pub fn seal(&self, file: Uuid, session: &[u8]) -> Seal {
+        match self {
+            Self::Plain => Seal::Plain,
+            #[cfg(feature = "encryption")]
+            Self::Keyed(key) => Seal::Keyed(Box::new(key.of(file, session))),
+        }
+    }
+}
+
+/// How the texts of one session are kept in one file.
+#[derive(Debug, Clone, Default)]
+pub enum Seal {
+    #[default]
+    Plain,
+    #[cfg(feature = "encryption")]
+    Keyed(Box<SessionKey>),
+}
+
+impl Seal {
+    pub const fn is_plain(&self) -> bool {
+        matches!(self, Self::Plain)
+    }
+
+    /// `text` as it is written at `place`.
+    ///
+    /// # Errors
+    /// `Unavailable` if the system has no random numbers.
+    #[cfg_attr(not(feature = "encryption"), expect(unused_variables, reason = "there are no keys"))]
+    pub fn close(&self, place: Place, text: String) -> Result<String, StoreError> {
+        match self {
+            Self::Plain => Ok(text),
+            #[cfg(feature = "encryption")]
+            Self::Keyed(key) => key.close(place, text.as_bytes()),
+        }
+    }
+
+    /// What was written at `place` as `stored`; `None` if that was another text, or elsewhere, or with another key.
+    #[cfg_attr(not(feature = "encryption"), expect(unused_variables, reason = "there are no keys"))]
+    pub fn open(&self, place: Place, stored: String) -> Option<String> {
+        match self {
+            Self::Plain => Some(stored),
+            #[cfg(feature = "encryption")]
+            Self::Keyed(key) => String::from_utf8(key.open(place, stored.as_bytes())?).ok(),
+        }
+    }
+
+    /// `digest` so that nobody without the key can tell what it is of.
+    pub fn digest(&self, digest: [u8; 32]) -> [u8; 32] {
+        match self {
+            Self::Plain => digest,
+            #[cfg(feature = "encryption")]
+            Self::Keyed(key) => key.digest(&digest),
+        }
+    }
+}
+
+/// Where a text belongs: what stands elsewhere is not taken for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Place(Kind, [u64; 2]);
+
+/// What a text is.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Check = 0,
+    Line = 1,
+    Message = 2,
+    Summary = 3,
+    StandIns = 4,
+    Record = 5,
+    RecordId = 6,
+    Call = 7,
+    State = 8,
+}
+
+impl Place {
+    /// What tells a key from a wrong one.
+    pub const CHECK: Self = Self(Kind::Check, [0, 0]);
+
+    /// The line at a byte.
+    pub const fn line(at: u64) -> Self {
+        Self(Kind::Line, [at, 0])
+    }
+
+    /// The bytes that are authenticated beside the text: the kind and two numbers, little-endian.
+    #[cfg(feature = "encryption")]
+    fn bytes(self) -> [u8; 17] {
+        let mut bytes = [self.0 as u8; 17];
+        let (_, numbers) = bytes.split_at_mut(1);
+        for (to, from) in numbers.chunks_exact_mut(8).zip(self.1) {
+            to.copy_from_slice(&from.to_le_bytes());
+        }
+        bytes
+    }
+}
+
+impl core::fmt::Display for Place {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self(kind, [number, key]) = self;
+        match kind {
+            Kind::Check => f.write_str("the check of the key"),
+            Kind::Line => write!(f, "the line at byte {number}"),
+            Kind::Message => write!(f, "message {number}"),
+            Kind::Summary => write!(f, "the summary at {key} of revision {number}"),
+            Kind::StandIns => write!(f, "what stands in place of parts of message {number}"),
+            Kind::Record => write!(f, "the record of revision {number}"),
+            Kind::RecordId => write!(f, "the id of the record of revision {number}"),
+            Kind::State => write!(f, "the state of its revision {number}"),
+            Kind::Call => write!(f, "an unanswered call of the group at {number}"),
+        }
+    }
+}
+
+impl Place {
+    pub const fn message(seq: u64) -> Self {
+        Self(Kind::Message, [seq, 0])
+    }
+
+    pub const fn summary(revision: u64, key: u64) -> Self {
+        Self(Kind::Summary, [revision, key])
+    }
+
+    pub const fn stand_ins(seq: u64) -> Self {
+        Self(Kind::StandIns, [seq, 0])
+    }
+
+    pub const fn record(revision: u64) -> Self {
+        Self(Kind::Record, [revision, 0])
+    }
+
+    pub const fn record_id(revision: u64) -> Self {
+        Self(Kind::RecordId, [revision, 0])
+    }
+
+    pub const fn state(revision: u64) -> Self {
+        Self(Kind::State, [revision, 0])
+    }
+
+    pub const fn call(anchor: u64, ordinal: u64) -> Self {
+        Self(Kind::Call, [anchor, ordinal])
+    }
+}
+
+/// Whether a file whose check is `found` (`None` if its texts are as they are) can be read with `vault`; `seal` is what
+/// that makes of it.
+///
+/// # Errors
+/// `Invalid`, with what to do.
+pub fn check(vault: &Vault, seal: &Seal, found: Option<&str>, what: &str) -> Result<(), StoreError> {
+    match (vault.is_plain(), found) {
+        (true, None) => Ok(()),
+        (true, Some(_)) if cfg!(feature = "encryption") => {
+            Err(invalid(format!("{what} is encrypted; open the store with its key")))
+        }
+        (true, Some(_)) => Err(invalid(format!(
+            "{what} is encrypted; open the store with its key, in a build with the feature `encryption`"
+        ))),
+        (false, None) => Err(invalid(format!(
+            "{what} is not encrypted; open the store without a key, or copy its sessions into a new store that is opened \
+             with one (`HistoryStoreExt::copy`)"
+        ))),
+        (false, Some(check)) => match seal.open(Place::CHECK, check.to_owned()) {
+            Some(_) => Ok(()),
+            None => {
+                Err(invalid(format!("{what} was encrypted with another key; open the store with that one")))
+            }
+        },
+    }
+}

@@ -1,0 +1,422 @@
+//! Everything that was done in a session, in the order in which it was done, and doing it again.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use epitome_core::{Head, Revision, Seq};
+
+use super::Exported;
+use crate::rules;
+use crate::{
+    Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryStore, LoggedAppend, NewState,
+    Pruned, SessionId, StateRevision, StoreError, StoreErrorKind, Timestamp,
+};
+
+/// How many appends, records or messages are asked for at once.
+const PAGE: u32 = 256;
+
+/// One step of a session's life.
+#[derive(Debug, Clone)]
+pub(super) enum Event {
+    Append {
+        token: AppendToken,
+        appended: Appended,
+        time: Option<Timestamp>,
+        entries: Vec<Entry>,
+    },
+    Commit {
+        revision: Revision,
+        record: CompactionRecord,
+    },
+    Uncompact {
+        revision: Revision,
+        made: Revision,
+    },
+    Prune(Pruned),
+    /// The state that is kept, after all else.
+    State(Box<str>),
+}
+
+/// The steps of a session up to where it was when this was made.
+#[derive(Debug)]
+pub(super) struct Events<'a, S: HistoryStore + ?Sized> {
+    /// What they are read for, in errors.
+    operation: &'static str,
+    store: &'a S,
+    session: &'a SessionId,
+    pub(super) head: Head,
+    pub(super) revision: Revision,
+    appends: Ahead<LoggedAppend>,
+    records: Ahead<Committed>,
+    prunes: Ahead<Pruned>,
+    /// Undoings of records that have come, by the revisions that they made.
+    undoings: BTreeMap<Revision, Revision>,
+    /// The state, until it has come.
+    pub(super) state: Option<Box<str>>,
+}
+
+/// What was read ahead, the last that was read, and whether there may be more.
+#[derive(Debug)]
+struct Ahead<T> {
+    page: VecDeque<T>,
+    last: Option<T>,
+    ended: bool,
+}
+
+impl<T: Clone> Ahead<T> {
+    const fn new() -> Self {
+        Self { page: VecDeque::new(), last: None, ended: false }
+    }
+
+    fn fill(&mut self, page: Vec<T>) {
+        self.ended = page.len() < PAGE as usize;
+        self.last = page.last().cloned();
+        self.page = page.into();
+    }
+
+    fn is_due(&self) -> bool {
+        self.page.is_empty() && !self.ended
+    }
+}
+
+impl<'a, S: HistoryStore + ?Sized> Events<'a, S> {
+    pub(super) async fn of(
+        operation: &'static str,
+        store: &'a S,
+        session: &'a SessionId,
+    ) -> Result<Self, StoreError> {
+        // Before the log: a state that knows of more than the log has would be one that was never there.
+        let state = match store.state(session).await {
+            Err(error) if error.kind() == StoreErrorKind::Unsupported => None,
+            kept => kept?.map(|kept| kept.text),
+        };
+        let now = store.tail(session).await?;
+        Ok(Self {
+            operation,
+            store,
+            session,
+            head: now.head,
+            revision: now.revision,
+            appends: Ahead::new(),
+            records: Ahead::new(),
+            prunes: Ahead::new(),
+            undoings: BTreeMap::new(),
+            state,
+        })
+    }
+
+    /// The next step; `None` after the last.
+    pub(super) async fn next(&mut self) -> Result<Option<Event>, StoreError> {
+        let (mut at_append, mut at_record, mut at_prune) = (None, None, None);
+        self.read_ahead().await?;
+        if let Some(next) = self.appends.page.front().filter(|next| next.appended.head <= self.head) {
+            at_append = Some(next.appended.revision);
+        }
+        if let Some(next) = self.records.page.front().filter(|next| next.revision <= self.revision) {
+            at_record = Some(next.revision);
+        }
+        if let Some(next) = self.prunes.page.front().filter(|next| next.revision <= self.revision) {
+            at_prune = Some(next.revision);
+        }
+        let at_undoing = self.undoings.keys().next().copied();
+        let first = [at_record, at_prune, at_undoing].into_iter().flatten().min();
+        // What made a revision comes before the appends at it; an append that made it itself is the only one that did.
+        match first.filter(|first| at_append.is_none_or(|append| *first <= append)) {
+            None if at_append.is_none() => {
+                self.ended().await?;
+                Ok(self.state.take().map(Event::State))
+            }
+            None => self.append().await,
+            Some(first) if at_record == Some(first) => Ok(self.record()),
+            Some(first) if at_prune == Some(first) => Ok(self.prunes.page.pop_front().map(Event::Prune)),
+            Some(revision) => {
+                Ok(self.undoings.remove(&revision).map(|made| Event::Uncompact { revision, made }))
+            }
+        }
+    }
+
+    async fn read_ahead(&mut self) -> Result<(), StoreError> {
+        if self.appends.is_due() {
+            let from = self.appends.last.as_ref().map_or(Seq(0), |last| last.appended.head);
+            self.appends.fill(self.store.appends(self.session, from, PAGE).await?);
+        }
+        if self.records.is_due() {
+            let after = self.records.last.as_ref().map(|last| last.revision);
+            self.records.fill(self.store.records(self.session, after, PAGE).await?);
+        }
+        if self.prunes.is_due() {
+            let after = self.prunes.last.map(|last| last.revision);
+            self.prunes.fill(self.store.prunes(self.session, after, PAGE).await?);
+        }
+        Ok(())
+    }
+
+    fn record(&mut self) -> Option<Event> {
+        let Committed { revision, record, undone_by } = self.records.page.pop_front()?;
+        if let Some(undone_by) = undone_by.filter(|by| *by <= self.revision) {
+            self.undoings.insert(undone_by, revision);
+        }
+        Some(Event::Commit { revision, record })
+    }
+
+    async fn append(&mut self) -> Result<Option<Event>, StoreError> {
+        let Some(LoggedAppend { token, appended, time, .. }) = self.appends.page.pop_front() else {
+            return Ok(None);
+        };
+        let (mut entries, mut from) = (Vec::new(), Some(appended.first));
+        while let Some(first) = from {
+            let page = self.store.log(self.session, first..appended.head, PAGE).await?;
+            entries.extend(page.messages.into_iter().map(|logged| logged.entry));
+            from = page.next;
+        }
+        Ok(Some(Event::Append { token, appended, time, entries }))
+    }
+
+    /// A prune takes from what was read before what is read after it.
+    async fn ended(&self) -> Result<(), StoreError> {
+        match self.store.prunes(self.session, Some(self.revision), 1).await?.is_empty() {
+            true => Ok(()),
+            false => {
+                Err(conflict(format!("{}: the session was pruned meanwhile; begin again", self.operation)))
+            }
+        }
+    }
+}
+
+/// Does the steps of a session again in another, which is new or has come a part of the way.
+#[derive(Debug)]
+pub(super) struct Replay<'a, T: HistoryStore + ?Sized> {
+    /// What it is done for, in errors.
+    operation: &'static str,
+    target: &'a T,
+    session: &'a SessionId,
+    /// Where the target stands: how far an earlier attempt has come, and this one since.
+    reached: (Head, Revision),
+    /// Where the session stood after the steps that have come.
+    at: (Head, Revision),
+    /// Whether there was nothing of the target when this was made.
+    is_new: bool,
+}
+
+impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
+    /// `has_state`: whether a state comes at last. A target that keeps none is refused before anything is written.
+    pub(super) async fn of(
+        operation: &'static str,
+        target: &'a T,
+        session: &'a SessionId,
+        has_state: bool,
+    ) -> Result<Self, StoreError> {
+        if has_state
+            && let Err(error) = target.state(session).await
+            && error.kind() == StoreErrorKind::Unsupported
+        {
+            let context = format!("{operation}: the session has a state, and the other store keeps none");
+            return Err(StoreError::new(StoreErrorKind::Unsupported, context));
+        }
+        let start = (Seq(0), Revision(0));
+        let reached = stands(target, session).await?;
+        Ok(Self { operation, target, session, reached, at: start, is_new: reached == start })
+    }
+
+    /// Does one step, unless it was done by an earlier attempt: then it must have been this one.
+    pub(super) async fn step(&mut self, event: &Event) -> Result<(), StoreError> {
+        let after = match event {
+            Event::Append { appended, .. } => (appended.head, appended.revision),
+            Event::Commit { revision, .. } | Event::Uncompact { revision, .. } => (self.at.0, *revision),
+            Event::Prune(pruned) => (self.at.0, pruned.revision),
+            Event::State(text) => return self.keep_state(text).await,
+        };
+        if after.0 < self.at.0 || after.1 < self.at.1 || after == self.at {
+            return Err(self.untrue());
+        }
+        let is_done = after.0 <= self.reached.0 && after.1 <= self.reached.1;
+        // What went another way since is not touched.
+        if is_done && self.was_done(event).await? {
+            self.at = after;
+            return Ok(());
+        }
+        if is_done || self.at != self.reached {
+            return Err(self.another());
+        }
+        let (refused, by_one_step) = match self.done(event).await {
+            Ok(true) => {
+                (self.at, self.reached) = (after, after);
+                return Ok(());
+            }
+            Ok(false) => (None, (after.0, Revision(self.at.1.0.saturating_add(1)))),
+            Err(error) if error.kind() == StoreErrorKind::Conflict => (Some(error), self.at),
+            Err(error) => return Err(error),
+        };
+        let now = stands(self.target, self.session).await?;
+        // Further on than one step leads, another caller has written there.
+        let error = if now.0 <= by_one_step.0 && now.1 <= by_one_step.1 {
+            self.reached = now;
+            self.untrue()
+        } else {
+            self.another()
+        };
+        Err(match refused {
+            Some(refused) => error.with_source(refused),
+            None => error,
+        })
+    }
+
+    /// Nothing of the target may be left over when all steps have come.
+    pub(super) fn end(&self) -> Result<(), StoreError> {
+        if self.at == self.reached {
+            return Ok(());
+        }
+        Err(conflict(format!(
+            "{}: the session of that name has gone on since; nothing was changed, give another name",
+            self.operation
+        )))
+    }
+
+    /// Deletes what this has made of a session that is refused, unless somebody has gone on with it. What failed for another
+    /// reason stays: the same call again goes on from there.
+    pub(super) async fn taken_back(&self, error: StoreError) -> StoreError {
+        let refused = matches!(error.kind(), StoreErrorKind::Invalid | StoreErrorKind::Corrupt);
+        if !refused || !self.is_new || self.reached == (Seq(0), Revision(0)) {
+            return error;
+        }
+        let taken_back = match self.target.tail(self.session).await {
+            Ok(now) if (now.head, now.revision) == self.reached => self.target.delete(self.session).await,
+            other => other.map(|_| false),
+        };
+        match taken_back {
+            Ok(_) => error,
+            Err(_) => {
+                let operation = self.operation;
+                let context =
+                    format!("{operation}: it failed on the way; delete the session that it has begun");
+                StoreError::new(error.kind(), context).with_source(error)
+            }
+        }
+    }
+
+    /// Keeps the state as the first one, or in place of that of an earlier attempt, behind which the log has gone on; another one
+    /// that is there must have the same text.
+    async fn keep_state(&self, text: &str) -> Result<(), StoreError> {
+        if self.at != self.reached {
+            // The session has gone on, which its end tells.
+            return Ok(());
+        }
+        let made_from = match self.target.state(self.session).await? {
+            Some(kept) if *kept.text == *text => return Ok(()),
+            Some(kept) if kept.head < self.at.0 => kept.revision,
+            _ => StateRevision::default(),
+        };
+        let state = NewState::new(made_from, text);
+        match self.target.save_state(self.session, &state).await {
+            Err(error) if error.kind() == StoreErrorKind::Conflict => Err(self.another().with_source(error)),
+            kept => kept.map(|_| ()),
+        }
+    }
+
+    fn another(&self) -> StoreError {
+        conflict(format!("{}: there is another session of that name", self.operation))
+    }
+
+    fn untrue(&self) -> StoreError {
+        rules::invalid(format!("{}: this step cannot follow the steps before it", self.operation))
+    }
+
+    async fn done(&self, event: &Event) -> Result<bool, StoreError> {
+        let (target, session) = (self.target, self.session);
+        Ok(match event {
+            Event::Append { token, appended, time, entries } => {
+                let append = Append::new(token, appended.first, entries).at(*time);
+                target.append(session, &append).await? == *appended
+            }
+            Event::Commit { revision, record } => target.commit(session, record).await? == *revision,
+            Event::Uncompact { revision, made } => target.uncompact(session, *made).await? == *revision,
+            Event::Prune(pruned) => target.prune(session, pruned.through).await? == *pruned,
+            Event::State(_) => true,
+        })
+    }
+
+    /// Whether the target has this step. Nothing is changed.
+    async fn was_done(&self, event: &Event) -> Result<bool, StoreError> {
+        let (target, session) = (self.target, self.session);
+        let before = |revision: Revision| revision.0.checked_sub(1).map(Revision);
+        Ok(match event {
+            Event::Append { token, appended, entries, .. } => {
+                target.appended(session, token).await? == Some(*appended)
+                    && self.has(appended, entries).await?
+            }
+            Event::Commit { revision, record } => {
+                let found = target.records(session, before(*revision), 1).await?;
+                found.first().is_some_and(|it| it.revision == *revision && is_same(&it.record, record))
+            }
+            Event::Uncompact { revision, made } => {
+                let found = target.records(session, before(*made), 1).await?;
+                found.first().is_some_and(|it| it.revision == *made && it.undone_by == Some(*revision))
+            }
+            Event::Prune(pruned) => {
+                target.prunes(session, before(pruned.revision), 1).await?.first() == Some(pruned)
+            }
+            Event::State(_) => true,
+        })
+    }
+
+    /// Whether these entries were appended there. What was pruned on one side is not compared.
+    async fn has(&self, appended: &Appended, entries: &[Entry]) -> Result<bool, StoreError> {
+        let (mut from, mut rest) = (Some(appended.first), entries.iter());
+        while let Some(first) = from {
+            let page = self.target.log(self.session, first..appended.head, PAGE).await?;
+            let same = |(there, here): (&Entry, &Entry)| {
+                there.message.is_pruned() || here.message.is_pruned() || there.message == here.message
+            };
+            if !page.messages.iter().map(|logged| &logged.entry).zip(&mut rest).all(same) {
+                return Ok(false);
+            }
+            from = page.next;
+        }
+        Ok(rest.next().is_none())
+    }
+}
+
+/// Where a session stands: at its start, if there is none.
+async fn stands<T: HistoryStore + ?Sized>(
+    store: &T,
+    session: &SessionId,
+) -> Result<(Head, Revision), StoreError> {
+    match store.tail(session).await {
+        Ok(now) => Ok((now.head, now.revision)),
+        Err(error) if error.kind() == StoreErrorKind::NotFound => Ok((Seq(0), Revision(0))),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether two records are one, of which each may have been pruned.
+fn is_same(one: &CompactionRecord, other: &CompactionRecord) -> bool {
+    let bare = |record: &CompactionRecord| rules::bare_record(record, |_| true, |_| true);
+    let said_the_same = || bare(one).as_ref().unwrap_or(one) == bare(other).as_ref().unwrap_or(other);
+    one == other || (rules::is_pruned_record(one) || rules::is_pruned_record(other)) && said_the_same()
+}
+
+pub(super) fn conflict(context: impl Into<String>) -> StoreError {
+    StoreError::new(StoreErrorKind::Conflict, context)
+}
+
+pub(super) async fn copy<S: HistoryStore + ?Sized>(
+    operation: &'static str,
+    store: &S,
+    session: &SessionId,
+    target: &dyn HistoryStore,
+    to: &SessionId,
+) -> Result<Exported, StoreError> {
+    let mut events = Events::of(operation, store, session).await?;
+    let mut replay = Replay::of(operation, target, to, events.state.is_some()).await?;
+    let mut exported = Exported::new(session.clone(), events.head, events.revision);
+    let mut go_through = async || {
+        while let Some(event) = events.next().await? {
+            replay.step(&event).await?;
+            exported.count(&event);
+        }
+        replay.end()
+    };
+    match go_through().await {
+        Ok(()) => Ok(exported),
+        Err(error) => Err(replay.taken_back(error).await),
+    }
+}

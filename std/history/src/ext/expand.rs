@@ -1,0 +1,59 @@
+//! What a compaction has hidden.
+
+use core::ops::Range;
+
+use epitome_core::{Head, Revision, Seq};
+
+use crate::rules::invalid;
+use crate::{Committed, CompactionRecord, HistoryStore, LogPage, Logged, SessionId, StoreError};
+
+/// How many messages are read at once.
+const PAGE: u32 = 256;
+
+pub(super) async fn expand<S: HistoryStore + ?Sized>(
+    store: &S,
+    session: &SessionId,
+    made: Revision,
+    from: Seq,
+    limit: u32,
+) -> Result<LogPage, StoreError> {
+    let before = made.0.checked_sub(1).map(Revision);
+    let found = store.records(session, before, 1).await?.pop().filter(|it| it.revision == made);
+    let unknown = || invalid(format!("expand: no record made revision {made}; list the records first"));
+    let Committed { record, undone_by, .. } = found.ok_or_else(unknown)?;
+    let mut page = LogPage::new(Vec::new(), None);
+    if undone_by.is_some() {
+        return Ok(page);
+    }
+    let head = store.tail(session).await?.head;
+    let wanted = |logged: &Logged| {
+        logged.hidden_by == Some(made) || record.edits.iter().any(|edit| edit.seq == logged.seq)
+    };
+    for range in ranges(&record, head) {
+        let mut next = Some(range.start.max(from)).filter(|first| *first < range.end);
+        while let Some(first) = next {
+            let read = store.log(session, first..range.end, PAGE).await?;
+            for logged in read.messages.into_iter().filter(wanted) {
+                if page.messages.len() as u64 >= u64::from(limit) {
+                    page.next = Some(logged.seq);
+                    return Ok(page);
+                }
+                page.messages.push(logged);
+            }
+            next = read.next;
+        }
+    }
+    Ok(page)
+}
+
+/// Where what `record` hid and shortened stands: ascending. Only a call that had no answer then may have got one later,
+/// behind what the record was made from.
+fn ranges(record: &CompactionRecord, head: Head) -> Vec<Range<Seq>> {
+    let mut ranges: Vec<_> = record.hides.iter().map(|range| range.first..range.last.next()).collect();
+    ranges.extend(record.edits.iter().map(|edit| edit.seq..edit.seq.next()));
+    ranges.sort_by_key(|range| range.start);
+    if !record.unanswered.is_empty() {
+        ranges.push(record.head..head);
+    }
+    ranges
+}

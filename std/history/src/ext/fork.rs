@@ -1,0 +1,168 @@
+//! A session that begins as another one.
+
+use std::collections::BTreeMap;
+
+use epitome_core::{Revision, Seq};
+
+use super::events::{Event, Events, conflict};
+use crate::rules::invalid;
+use crate::{Append, Committed, HistoryStore, SessionId, StoreError, StoreErrorKind};
+
+pub(super) async fn fork<S: HistoryStore + ?Sized>(
+    store: &S,
+    session: &SessionId,
+    at: Seq,
+    new: &SessionId,
+) -> Result<(), StoreError> {
+    let mut events = Events::of("fork", store, session).await?;
+    if at == Seq(0) || at > events.head {
+        let head = events.head;
+        return Err(invalid(format!("fork: {at} is not between 1 and the session's head {head}")));
+    }
+    match store.tail(new).await {
+        Ok(_) => {
+            let why = "fork: there is a session of that name; give another, or delete it if it is what an interrupted fork left";
+            return Err(conflict(why));
+        }
+        Err(error) if error.kind() == StoreErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let kept = kept(store, session, at).await?;
+    nothing_pruned(store, session, at, &kept).await?;
+    let mut forked =
+        Forked { store, new, at, kept, revision: Revision(0), from: BTreeMap::new(), begun: false };
+    match forked.go_through(&mut events).await {
+        Err(error) if forked.begun => Err(forked.taken_back(error).await),
+        done => done,
+    }
+}
+
+/// The new session, as far as it has come.
+struct Forked<'a, S: HistoryStore + ?Sized> {
+    store: &'a S,
+    new: &'a SessionId,
+    at: Seq,
+    /// The revisions that the records made here that go along.
+    kept: Vec<Revision>,
+    revision: Revision,
+    /// The revisions that the records make there, by those that they made here.
+    from: BTreeMap<Revision, Revision>,
+    /// Whether there is something of it, and nobody else has written there.
+    begun: bool,
+}
+
+impl<S: HistoryStore + ?Sized> Forked<'_, S> {
+    async fn go_through(&mut self, events: &mut Events<'_, S>) -> Result<(), StoreError> {
+        while let Some(event) = events.next().await? {
+            match event {
+                Event::Append { appended, .. } if appended.first >= self.at => {}
+                Event::Append { token, appended, time, mut entries } => {
+                    // The rest is no part of it; who repeats the append learns that it was another one.
+                    let count = self.at.0.saturating_sub(appended.first.0);
+                    entries.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+                    self.append(&Append::new(&token, appended.first, &entries).at(time)).await?;
+                }
+                Event::Commit { revision, mut record } if self.kept.contains(&revision) => {
+                    record.parent = self.revision;
+                    self.revision = self.store.commit(self.new, &record).await?;
+                    self.from.insert(revision, self.revision);
+                }
+                Event::Prune(pruned) => {
+                    // What was hidden by then, in the numbers of the fork.
+                    let through = self.from.range(..=pruned.through).next_back().map(|(_, made)| *made);
+                    if let Some(through) = through {
+                        self.revision = self.store.prune(self.new, through).await?.revision;
+                    }
+                }
+                // What is remembered of this session is not said of the other.
+                Event::Commit { .. } | Event::Uncompact { .. } | Event::State(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn append(&mut self, append: &Append<'_>) -> Result<(), StoreError> {
+        let appended = self.store.append(self.new, append).await;
+        // Whose session it is that refuses these messages is not known: it stays.
+        let refused =
+            |error: &StoreError| matches!(error.kind(), StoreErrorKind::Conflict | StoreErrorKind::Invalid);
+        self.begun = !appended.as_ref().is_err_and(refused);
+        self.revision = appended?.revision;
+        Ok(())
+    }
+
+    /// Deletes what there is of it, unless somebody has gone on with it.
+    async fn taken_back(&self, error: StoreError) -> StoreError {
+        let taken_back = match self.store.tail(self.new).await {
+            Ok(left) if left.head <= self.at => self.store.delete(self.new).await.map(|_| ()),
+            Err(failed) if failed.kind() != StoreErrorKind::NotFound => Err(failed),
+            _ => Ok(()),
+        };
+        match taken_back {
+            Ok(()) => error,
+            Err(_) => {
+                let context =
+                    "fork: it failed on the way; delete the session that it has begun, and try again";
+                StoreError::new(error.kind(), context).with_source(error)
+            }
+        }
+    }
+}
+
+/// The revisions that the records made that go along: those that hold, up to the first that was made from more.
+async fn kept<S: HistoryStore + ?Sized>(
+    store: &S,
+    session: &SessionId,
+    at: Seq,
+) -> Result<Vec<Revision>, StoreError> {
+    let (mut kept, mut after) = (Vec::new(), None);
+    // The keys of the summaries that would be visible, and whether they were pruned.
+    let mut summaries = BTreeMap::new();
+    'records: loop {
+        let page = store.records(session, after, PAGE).await?;
+        for Committed { revision, record, .. } in page.iter().filter(|it| it.undone_by.is_none()) {
+            if record.head > at {
+                break 'records;
+            }
+            kept.push(*revision);
+            summaries
+                .retain(|key, _| !record.hides.iter().any(|range| (range.first..=range.last).contains(key)));
+            summaries.extend(record.summaries.iter().map(|it| (it.key, it.message.is_pruned())));
+        }
+        match page.last() {
+            Some(last) => after = Some(last.revision),
+            None => break,
+        }
+    }
+    match summaries.iter().find(|(_, is_pruned)| **is_pruned) {
+        Some((key, _)) => Err(pruned(&format!("the summary at {key}"))),
+        None => Ok(kept),
+    }
+}
+
+fn pruned(what: &str) -> StoreError {
+    StoreError::new(StoreErrorKind::Pruned, format!("fork: {what} would be visible there, and was pruned"))
+}
+
+/// What is hidden by a record that does not go along would be visible, and must still be there.
+async fn nothing_pruned<S: HistoryStore + ?Sized>(
+    store: &S,
+    session: &SessionId,
+    at: Seq,
+    kept: &[Revision],
+) -> Result<(), StoreError> {
+    let mut next = Some(Seq(0));
+    while let Some(first) = next {
+        let page = store.log(session, first..at, PAGE).await?;
+        let visible = |by: Option<Revision>| by.is_none_or(|by| kept.binary_search(&by).is_err());
+        let gone = page.messages.iter().find(|it| it.pruned_by.is_some() && visible(it.hidden_by));
+        if let Some(gone) = gone {
+            return Err(pruned(&format!("message {}", gone.seq)));
+        }
+        next = page.next;
+    }
+    Ok(())
+}
+
+/// How many records or messages are read at once.
+const PAGE: u32 = 256;

@@ -1,0 +1,231 @@
+//! Hiding what is old, what came after a message, or all there is.
+
+use std::collections::BTreeSet;
+
+use epitome_core::attribution::SourceKind;
+use epitome_core::message::Role;
+use epitome_core::{ClassEstimator, Group, Revision, Seq};
+
+use super::events::conflict;
+use crate::rules::invalid;
+use crate::visible::Visible;
+use crate::{CompactionRecord, HistoryStore, Live, Pruned, SessionId, StoreError, StoreErrorKind, Timestamp};
+
+/// The strategy that a record names which hides all that is visible.
+pub(crate) const CLEAR: &str = "clear";
+
+/// The strategy that a record names which takes back the latest messages.
+pub(crate) const REWIND: &str = "rewind";
+
+/// How often a session is loaded anew because somebody was faster.
+const ATTEMPTS_MAX: usize = 8;
+
+/// How many appends are read at once.
+const PAGE: u32 = 256;
+
+/// How much of a session stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Keep {
+    /// So many of the newest visible messages, and those that no retention takes.
+    Messages(u64),
+    /// What was appended at this time or later. An append without a time counts as older than those after it that have one.
+    Since(Timestamp),
+}
+
+/// What a retention has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Retained {
+    /// How many visible messages and summaries it has hidden.
+    pub hidden: u64,
+    /// What it has deleted.
+    pub pruned: Pruned,
+}
+
+/// What is hidden.
+#[derive(Debug, Clone, Copy)]
+enum Hide {
+    All,
+    From(Seq),
+    AllBut(Keep),
+}
+
+impl Hide {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::All => CLEAR,
+            Self::From(_) => REWIND,
+            Self::AllBut(_) => "retention",
+        }
+    }
+}
+
+pub(super) async fn clear<S: HistoryStore + ?Sized>(
+    store: &S,
+    session: &SessionId,
+) -> Result<Revision, StoreError> {
+    hide(store, session, Hide::All).await.map(|(made, _)| made)
+}
+
+pub(super) async fn rewind<S: HistoryStore + ?Sized>(
+    store: &S,
+    session: &SessionId,
+    at: Seq,
+) -> Result<Revision, StoreError> {
+    hide(store, session, Hide::From(at)).await.map(|(made, _)| made)
+}
+
+pub(super) async fn retain<S: HistoryStore + ?Sized>(
+    store: &S,
+    session: &SessionId,
+    keep: Keep,
+) -> Result<Retained, StoreError> {
+    let (made, hidden) = hide(store, session, Hide::AllBut(keep)).await?;
+    Ok(Retained { hidden, pruned: store.prune(session, made).await? })
+}
+
+/// Hides that, in one commit. Returns the revision after it, and how much it hid.
+async fn hide<S: HistoryStore + ?Sized>(
+    store: &S,
+    session: &SessionId,
+    what: Hide,
+) -> Result<(Revision, u64), StoreError> {
+    let name = what.name();
+    for _ in 0..ATTEMPTS_MAX {
+        let loaded = store.load(session).await?;
+        let (revision, first) = (loaded.revision, loaded.live.first().map(|live| live.key));
+        let torn = |error| {
+            let context = format!("{name}: the session cannot be put together");
+            StoreError::new(StoreErrorKind::Corrupt, context).with_source(error)
+        };
+        let visible = Visible::of(loaded, &ClassEstimator::new()).map_err(torn)?;
+        let goes = match what {
+            Hide::All => visible.index().groups().map(|group| group.leader()).collect(),
+            Hide::From(at) => later(&visible, at)?,
+            Hide::AllBut(Keep::Messages(count)) => aged(&visible, behind_newest(&visible, count)),
+            Hide::AllBut(Keep::Since(time)) => {
+                aged(&visible, before(store, session, first.unwrap_or_default(), time).await?)
+            }
+        };
+        let (record, hidden) = record(&visible, &goes, name);
+        if hidden == 0 {
+            return Ok((revision, 0));
+        }
+        match store.commit(session, &record).await {
+            Ok(made) => return Ok((made, hidden)),
+            Err(error) if error.kind() == StoreErrorKind::Conflict => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(conflict(format!("{name}: the session is changed again and again; try again")))
+}
+
+/// The leaders of the groups that begin with `at` or later.
+fn later(visible: &Visible, at: Seq) -> Result<BTreeSet<u32>, StoreError> {
+    let head = visible.head();
+    if at >= head {
+        return Err(invalid(format!("rewind: there is no message {at}; the session has {head}")));
+    }
+    for live in visible.live() {
+        if live.key == at && live.entry.anchor < at {
+            let anchor = live.entry.anchor;
+            return Err(invalid(format!(
+                "rewind: message {at} belongs to the group that begins with {anchor}; rewind to that"
+            )));
+        }
+        let (Some(first), Some(last)) = (live.covers.first(), live.covers.last()) else { continue };
+        if first.first < at && at <= last.last {
+            return Err(invalid(format!(
+                "rewind: a summary stands for {} to {}, before {at} and behind it; undo the compaction that made it, or \
+                 rewind to {}",
+                first.first, last.last, first.first
+            )));
+        }
+    }
+    let begins = |group: &Group<'_>| visible.covered_by(group).first().map(|range| range.first);
+    let is_later = |group: &Group<'_>| begins(group).is_some_and(|first| first >= at);
+    Ok(visible.index().groups().filter(is_later).map(|group| group.leader()).collect())
+}
+
+/// Hides the groups that these lead, and says how many messages and summaries they have.
+fn record(visible: &Visible, goes: &BTreeSet<u32>, strategy: &str) -> (CompactionRecord, u64) {
+    let goes = |group: &Group<'_>| goes.contains(&group.leader());
+    let view = visible.index();
+    let mut record = CompactionRecord::new(view.revision(), visible.head());
+    record.hides = visible.covered_where(goes);
+    record.unanswered = visible.unanswered_where(goes);
+    record.strategy = strategy.into();
+    record.tokens_before = view.tokens();
+    let freed = view.groups().filter(goes).map(|group| group.tokens().as_u64());
+    record.tokens_after = view.tokens().saturating_sub(freed.fold(0, u64::saturating_add));
+    let hidden = view.groups().filter(goes).map(|group| size(&group));
+    (record, hidden.fold(0, u64::saturating_add))
+}
+
+fn size(group: &Group<'_>) -> u64 {
+    group
+        .positions()
+        .map(|range| u64::from(range.end.saturating_sub(range.start)))
+        .fold(0, u64::saturating_add)
+}
+
+/// The leaders of the groups that lie wholly before `cut` and that a retention may take.
+fn aged(visible: &Visible, cut: Seq) -> BTreeSet<u32> {
+    let request = last_request(visible);
+    let may_go = |group: &Group<'_>| {
+        let asked = request.is_some_and(|at| group.positions().any(|range| range.contains(&at)));
+        !(asked || group.is_open() || group.is_pinned() || group.is_instruction())
+    };
+    let old = |group: &Group<'_>| visible.covered_by(group).iter().all(|range| range.last < cut);
+    visible.index().groups().filter(|group| may_go(group) && old(group)).map(|group| group.leader()).collect()
+}
+
+/// The position of what the user said last.
+fn last_request(visible: &Visible) -> Option<u32> {
+    let is_request = |live: &Live| {
+        let message = &live.entry.message;
+        let asked = message.attribution().source == SourceKind::Caller && live.entry.answers().is_none();
+        message.role() == Role::User && asked
+    };
+    visible.live().iter().rposition(is_request).and_then(|at| u32::try_from(at).ok())
+}
+
+/// Where the newest groups begin that have no more than `count` messages together.
+fn behind_newest(visible: &Visible, count: u64) -> Seq {
+    let groups: Vec<_> = visible.index().groups().collect();
+    let (mut cut, mut kept) = (visible.head(), 0_u64);
+    for group in groups.iter().rev() {
+        kept = kept.saturating_add(size(group));
+        if kept > count {
+            break;
+        }
+        cut = visible.covered_by(group).first().map_or(cut, |range| range.first);
+    }
+    cut
+}
+
+/// Where the appends end that were before `time`, from the first visible message on. Of one without a time it is known only
+/// that it came before those that have one.
+async fn before<S: HistoryStore + ?Sized>(
+    store: &S,
+    session: &SessionId,
+    first: Seq,
+    time: Timestamp,
+) -> Result<Seq, StoreError> {
+    let (mut from, mut cut) = (first, Seq(0));
+    loop {
+        let page = store.appends(session, from, PAGE).await?;
+        for logged in &page {
+            match logged.time {
+                Some(then) if then >= time => return Ok(cut),
+                Some(_) => cut = logged.appended.head,
+                None => {}
+            }
+        }
+        match page.last() {
+            Some(last) => from = last.appended.head,
+            None => return Ok(cut),
+        }
+    }
+}

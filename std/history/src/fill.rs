@@ -1,0 +1,313 @@
+//! What stands in place of shortened parts, where no model has to write it.
+
+mod excerpt;
+mod handles;
+mod json;
+
+use epitome_core::message::{PartView, Parts};
+use epitome_core::{
+    CLAMP_MARKER, Clamp, ClampGap, ElisionGap, FillError, IndexedPart, PartKind, Placeholders, Plan,
+    ReadyPlan, StandIn, StandIns, TokenCounter, Tokens,
+};
+use epitome_message::Str;
+
+use self::excerpt::excerpt;
+pub(super) use self::handles::Handle;
+pub use self::handles::Handles;
+
+/// The notes that stand in place of elided parts. They are short: a plan refuses one that is longer than the strategy
+/// has allowed for, and in a message of a user a store refuses one that is more than a word in brackets.
+///
+/// ```
+/// use epitome_history::Notes;
+///
+/// let mut notes = Notes::default();
+/// assert_eq!(notes.tool_result.as_str(), "[cleared]");
+/// notes.tool_result = "[gone]".into();
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Notes {
+    /// For all content of a tool's result: `[cleared]`.
+    pub tool_result: Str,
+    /// For the arguments of a call: `{}`, because providers ask for JSON there.
+    pub tool_input: Str,
+    /// For an image, a sound, a video or a document: `[media]`.
+    pub media: Str,
+    /// For a huge text: `[cleared]`.
+    pub text: Str,
+}
+
+const MEDIA: &str = "[media]";
+
+impl Default for Notes {
+    fn default() -> Self {
+        Self {
+            tool_result: "[cleared]".into(),
+            tool_input: "{}".into(),
+            media: MEDIA.into(),
+            text: "[cleared]".into(),
+        }
+    }
+}
+
+impl Notes {
+    fn placeholders(&self, counter: &dyn TokenCounter) -> Placeholders<'_> {
+        Placeholders::new()
+            .with_tool_result(note(&self.tool_result, counter))
+            .with_tool_input(note(&self.tool_input, counter))
+            .with_media(note(&self.media, counter))
+            .with_text(note(&self.text, counter))
+    }
+
+    /// The note in the place of a part, with the number of its message if there is room for that, and its size.
+    fn note(
+        &self,
+        gap: &ElisionGap<'_>,
+        handle: Option<Handle>,
+        counter: &dyn TokenCounter,
+    ) -> (String, Tokens) {
+        let note = match gap.part.kind() {
+            PartKind::ToolInput => &self.tool_input,
+            PartKind::Media => &self.media,
+            PartKind::Text => &self.text,
+            _ => &self.tool_result,
+        };
+        let with_handle = handle.and_then(|handle| match gap.part.kind() {
+            PartKind::ToolResult => Some(handle.behind(note)),
+            PartKind::Text => handle.in_word(note),
+            _ => None,
+        });
+        let fitting = with_handle.and_then(|note| {
+            let tokens = counter.count_up_to(&note, gap.allowance)?;
+            Some((note, tokens))
+        });
+        fitting.unwrap_or_else(|| (note.as_str().to_owned(), counter.count(note)))
+    }
+}
+
+fn note<'t>(text: &'t Str, counter: &dyn TokenCounter) -> StandIn<'t> {
+    StandIn::new(text.as_str(), counter.count(text))
+}
+
+/// Fills `plan` with `notes` in place of elided parts, and with what is left of clamped ones; `then` gets what is ready.
+///
+/// `part_text` gives the text of a part by the position of its message and its place in it, and is asked for clamped
+/// parts only: see [`part_text`]. A plan that has summaries needs [`fill_with`].
+///
+/// # Errors
+/// [`FillError`]: `Missing` if the plan has summaries, or a clamped part has no text; `TooLarge` if a note is longer than
+/// the strategy has allowed for.
+pub fn fill<'a, T>(
+    plan: Plan<'a>,
+    notes: &Notes,
+    counter: &dyn TokenCounter,
+    part_text: impl FnMut(u32, u32) -> Option<String>,
+    then: impl FnOnce(ReadyPlan<'a, '_>) -> T,
+) -> Result<T, FillError> {
+    fill_with(plan, notes, &[], counter, part_text, then)
+}
+
+/// [`fill`] with the summaries that stand in the place of groups, in the order of [`Plan::summaries`].
+///
+/// # Errors
+/// As [`fill`]; `Missing` also if there is a summary too few, and `TooLarge` if one is longer than its allowance.
+pub fn fill_with<'a, T>(
+    plan: Plan<'a>,
+    notes: &Notes,
+    summaries: &[StandIn<'_>],
+    counter: &dyn TokenCounter,
+    part_text: impl FnMut(u32, u32) -> Option<String>,
+    then: impl FnOnce(ReadyPlan<'a, '_>) -> T,
+) -> Result<T, FillError> {
+    fill_named(plan, notes, summaries, counter, part_text, |_| None, then)
+}
+
+/// [`fill_with`], where notes have the number that `handle` gives for their part.
+pub(super) fn fill_named<'a, T>(
+    plan: Plan<'a>,
+    notes: &Notes,
+    summaries: &[StandIn<'_>],
+    counter: &dyn TokenCounter,
+    mut part_text: impl FnMut(u32, u32) -> Option<String>,
+    handle: impl Fn(&IndexedPart<'_>) -> Option<Handle>,
+    then: impl FnOnce(ReadyPlan<'a, '_>) -> T,
+) -> Result<T, FillError> {
+    let texts: Vec<_> = plan
+        .clamps()
+        .map_while(|gap| {
+            let text = part_text(gap.part.position(), gap.part.ordinal())?;
+            Some(clamped_named(&text, &gap, handle(&gap.part), counter))
+        })
+        .collect();
+    // Where none has a number, one note for each kind is enough.
+    let is_named = plan.elisions().any(|gap| handle(&gap.part).is_some());
+    let elisions = plan.elisions().filter(|_| is_named);
+    let noted: Vec<_> = elisions.map(|gap| notes.note(&gap, handle(&gap.part), counter)).collect();
+    let clamps: Vec<_> = texts.iter().map(|(text, tokens)| StandIn::new(text, *tokens)).collect();
+    let noted: Vec<_> = noted.iter().map(|(text, tokens)| StandIn::new(text, *tokens)).collect();
+    let stand_ins = StandIns::new(notes.placeholders(counter)).with_notes(&noted).with_clamps(&clamps);
+    Ok(then(plan.fill(stand_ins.with_summaries(summaries))?))
+}
+
+/// The text of a part of `message`: of a result all texts that the tool returned, and `[media]` for what else it did. `None` if the
+/// part has no text.
+pub fn part_text<M: Parts + ?Sized>(message: &M, ordinal: u32) -> Option<String> {
+    let (mut at, mut found) = (0_u32, None);
+    message.for_each_part(&mut |part| {
+        if at == ordinal {
+            found = match part {
+                PartView::Text(text) => Some(text.to_owned()),
+                PartView::ToolResult(result) => {
+                    let mut all = String::new();
+                    result.content.for_each_part(&mut |part| match part {
+                        PartView::Text(text) => all.push_str(text),
+                        _ => {
+                            let before = if all.is_empty() || all.ends_with('\n') { "" } else { "\n" };
+                            all.extend([before, MEDIA, "\n"]);
+                        }
+                    });
+                    Some(all)
+                }
+                _ => None,
+            };
+        }
+        at = at.saturating_add(1);
+    });
+    found
+}
+
+/// What [`fill`] leaves of the text of a clamped part, and its size: of a result that is JSON a shorter one, of another the lines
+/// that say the most, of what was said its ends.
+pub fn clamped_text(text: &str, gap: &ClampGap<'_>, counter: &dyn TokenCounter) -> (String, Tokens) {
+    clamped_named(text, gap, None, counter)
+}
+
+/// [`clamped_text`], which has the number of its message if there is room for that.
+pub(super) fn clamped_named(
+    text: &str,
+    gap: &ClampGap<'_>,
+    handle: Option<Handle>,
+    counter: &dyn TokenCounter,
+) -> (String, Tokens) {
+    let max = gap.clamp.tokens_max();
+    // A result may be large for its media alone: of that no text is cut.
+    if let Some(tokens) = counter.count_up_to(text, max).filter(|_| !text.trim().is_empty()) {
+        return (text.to_owned(), tokens);
+    }
+    let named = handle.map(Handle::in_note);
+    let tried = || named.as_deref().into_iter().chain([""]);
+    let lines = || {
+        let json = tried().find_map(|named| json::shortened(text, max, named, counter));
+        json.or_else(|| tried().find_map(|named| excerpt(text, gap.clamp, named, counter)))
+    };
+    let lines = if gap.part.kind() == PartKind::ToolResult { lines() } else { None };
+    lines.unwrap_or_else(|| cut(text, gap.clamp, handle, counter))
+}
+
+/// The head and the tail of `text`, with [`CLAMP_MARKER`] between, cut between characters; and what that has. If there is room for it,
+/// the marker has the number of the message.
+fn cut(text: &str, clamp: Clamp, handle: Option<Handle>, counter: &dyn TokenCounter) -> (String, Tokens) {
+    let head = |bytes: usize| text.get(..text.floor_char_boundary(bytes)).unwrap_or_default();
+    let tail = |bytes: usize| {
+        text.get(text.ceil_char_boundary(text.len().saturating_sub(bytes))..).unwrap_or_default()
+    };
+    let fits = |text: &str, tokens: Tokens| counter.count(text) <= tokens;
+    // A result may be large for its media alone: of that no text is cut.
+    if let Some(tokens) = counter.count_up_to(text, clamp.tokens_max()).filter(|_| !text.trim().is_empty()) {
+        return (text.to_owned(), tokens);
+    }
+    let mut head_bytes = longest(text.len(), |bytes| fits(head(bytes), clamp.head));
+    let mut tail_bytes =
+        longest(text.len().saturating_sub(head_bytes), |bytes| fits(tail(bytes), clamp.tail));
+    let mut marker = handle.and_then(|handle| handle.in_word(CLAMP_MARKER));
+    loop {
+        let whole = [head(head_bytes), marker.as_deref().unwrap_or(CLAMP_MARKER), tail(tail_bytes)].concat();
+        let tokens = counter.count(&whole);
+        // Pieces that fit may be more together, where a tokenizer joins them otherwise.
+        if tokens <= clamp.tokens_max() || (marker.is_none() && head_bytes.max(tail_bytes) == 0) {
+            return (whole, tokens);
+        }
+        if head_bytes.max(tail_bytes) == 0 {
+            marker = None;
+        }
+        (head_bytes, tail_bytes) = (head_bytes / 8 * 7, tail_bytes / 8 * 7);
+    }
+}
+
+/// The largest of 0..=`max` that `fits`, at a cost that grows with it and not with `max`. What fits should fit if it is
+/// smaller.
+fn longest(max: usize, fits: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, 64.min(max));
+    while high > low && fits(high) {
+        low = high;
+        high = high.saturating_mul(2).min(max);
+    }
+    while low.saturating_add(1) < high {
+        let middle = low.midpoint(high);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use epitome_core::message::{MediaKind, Role};
+    use epitome_core::{ClassEstimator, Seq};
+    use epitome_message::{Media, MediaSource, Message, Part, ToolResult, UnknownPart};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn media_of_a_result_are_noted_and_no_short_text_beside_them_is_cut() {
+        let image = Part::Media(Media::new(MediaKind::Image, "image/png", MediaSource::Uri("file-1".into())));
+        let counter = ClassEstimator::new();
+        let clamped = |parts: Vec<Part>| {
+            let result = Part::ToolResult(ToolResult::new("c1", parts));
+            let text = part_text(&Message::new(Role::Tool, vec![result]), 0).unwrap();
+            let (cut, tokens) = cut(&text, Clamp { head: Tokens(40), tail: Tokens(40) }, None, &counter);
+            assert_eq!(tokens, counter.count(&cut));
+            cut
+        };
+        let text = |text: &str| Part::Text(text.into());
+        assert_eq!(clamped(vec![image.clone()]), "[media]\n");
+        assert_eq!(clamped(vec![text("clicked OK"), image.clone(), image]), "clicked OK\n[media]\n[media]\n");
+        let unknown =
+            Part::Unknown(UnknownPart::new("anthropic", "search_result", r#"{"type":"search_result"}"#));
+        assert_eq!(clamped(vec![text("see results"), unknown]), "see results\n[media]\n");
+        assert_eq!(clamped(vec![text("a"), text("b")]), "ab");
+        assert!(!clamped(vec![]).trim().is_empty(), "a blank text stands for nothing");
+        assert!(clamped(vec![text(&"word ".repeat(1_000))]).contains(CLAMP_MARKER));
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_text_has_its_head_its_tail_and_no_more_than_it_may(
+            text in "([a-z ]{0,30}|[日本語]{0,20}|👩‍👩‍👧‍👦|[0-9a-f]{0,64}){0,40}", head in 0_u32..60, tail in 0_u32..60,
+            number in prop::option::of(0_u64..=u64::MAX),
+        ) {
+            let counter = ClassEstimator::new();
+            let clamp = Clamp { head: Tokens(head), tail: Tokens(tail) };
+            prop_assume!(counter.count(&text) > clamp.tokens_max());
+            let handle = number.map(|number| Handle::new(Seq(number)));
+            let (cut, tokens) = cut(&text, clamp, handle, &counter);
+            prop_assert_eq!(tokens, counter.count(&cut));
+            prop_assert!(tokens <= clamp.tokens_max());
+            // A text whose ends leave no room for the number has none.
+            let named = handle.and_then(|handle| handle.in_word(CLAMP_MARKER));
+            let with_number = named.and_then(|marker| cut.split_once(marker.as_str()));
+            let (head, tail) = with_number.or_else(|| cut.split_once(CLAMP_MARKER)).unwrap();
+            prop_assert!(text.starts_with(head) && text.ends_with(tail) && head.len() + tail.len() <= text.len());
+        }
+
+        #[test]
+        fn the_longest_that_fits_is_found(max in 0_usize..5_000, limit in 0_usize..6_000) {
+            prop_assert_eq!(longest(max, |size| size <= limit), max.min(limit));
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! What is wrong with a file, as the store's errors.
+
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use crate::{StoreError, StoreErrorKind};
+
+/// Which operation, on which file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Here<'a> {
+    pub(super) operation: &'static str,
+    pub(super) path: &'a Path,
+}
+
+impl Here<'_> {
+    /// What the system said.
+    pub(super) fn failed(self, error: io::Error) -> StoreError {
+        let advice = match error.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                "may not be read or written; make it readable and writable for its owner"
+            }
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                "has no room; make room and try again"
+            }
+            _ => "cannot be read or written; try again",
+        };
+        let context = format!("{}: {} {advice}", self.operation, self.path.display());
+        StoreError::new(StoreErrorKind::Unavailable, context).with_source(error)
+    }
+
+    /// The file is damaged at this byte.
+    pub(super) fn corrupt(self, at: u64, what: &str) -> StoreError {
+        let context = format!(
+            "{}: {} is damaged at byte {at}: {what}; restore it from a backup, or cut it there, which leaves the \
+             session as it was before",
+            self.operation,
+            self.path.display()
+        );
+        StoreError::new(StoreErrorKind::Corrupt, context)
+    }
+}

@@ -1,0 +1,41 @@
+//! What was found at the end of files.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::SessionId;
+
+/// How many cuts are remembered: far more than crashes between two looks.
+const CUTS_MAX: usize = 1_000;
+
+/// The rest of a write that was interrupted, cut off the end of a session's file: it was never acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CutTail {
+    /// The session.
+    pub session: SessionId,
+    /// Where the file ends now.
+    pub at: u64,
+    /// How many bytes were cut off.
+    pub bytes: u64,
+}
+
+/// The cuts that a store has made.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cuts(Arc<Mutex<Vec<CutTail>>>);
+
+impl Cuts {
+    pub(super) fn push(&self, cut: CutTail) {
+        let CutTail { session, at, bytes } = &cut;
+        let session = session.as_str();
+        tracing::warn!(session, at, bytes, "cut the rest of an interrupted write off a session's file");
+        let mut cuts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cuts.len() >= CUTS_MAX {
+            cuts.remove(0);
+        }
+        cuts.push(cut);
+    }
+
+    pub(super) fn list(&self) -> Vec<CutTail> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

@@ -1,0 +1,99 @@
+//! The changes that a decision makes, for a store to write in one step.
+
+use std::borrow::Cow;
+
+use epitome_core::{Head, Revision, Seq, Turn};
+
+use super::{Counters, SummaryPlace};
+use crate::rules::Restored;
+use crate::{
+    AppendToken, Appended, CompactionRecord, Entry, Pruned, RecordId, StateRevision, Timestamp,
+    UnansweredCall,
+};
+
+/// What is written in one step. A store writes the fields in this order: what is hidden leaves its key before another thing is
+/// shown there.
+#[derive(Debug, Default)]
+pub struct Changes<'a> {
+    /// The counters after it. What is hidden is hidden by their revision.
+    pub after: Counters,
+    pub insert: Option<Insert<'a>>,
+    /// The visible messages that are hidden from now on: ascending.
+    pub hide: Vec<Seq>,
+    pub hide_summaries: Vec<SummaryPlace>,
+    /// The hidden messages that are visible again: ascending.
+    pub show: Vec<Seq>,
+    pub show_summaries: Vec<SummaryPlace>,
+    pub edits: Edits,
+    pub record: Option<NewRecord<'a>>,
+    /// The record that made this revision is undone.
+    pub undone: Option<Revision>,
+    /// The hidden calls that have an answer now, or are visible again: their groups and places in them.
+    pub answered: Vec<(Seq, u32)>,
+    pub unanswered: &'a [UnansweredCall],
+    pub pruned: Option<Prune<'a>>,
+    pub state: Option<KeptState<'a>>,
+}
+
+/// For each visible message that is edited, what stands in place of its parts; `None` where nothing does any more.
+pub type Edits = Vec<(Seq, Option<Restored>)>;
+
+/// Messages that are appended, and the receipt for their token.
+#[derive(Debug)]
+pub struct Insert<'a> {
+    pub token: &'a AppendToken,
+    pub entries: Cow<'a, [Entry]>,
+    /// For each entry the revision that hides it from the start.
+    pub hidden_by: Vec<Option<Revision>>,
+    pub appended: Appended,
+    /// When it was: not before the append before it.
+    pub time: Option<Timestamp>,
+}
+
+impl Insert<'_> {
+    /// The entries with their numbers, each with the revision that hides it.
+    pub fn placed(&self) -> impl Iterator<Item = (Seq, &Entry, Option<Revision>)> {
+        let seqs = (self.appended.first.0..).map(Seq);
+        seqs.zip(&*self.entries).zip(&self.hidden_by).map(|((seq, entry), by)| (seq, entry, *by))
+    }
+}
+
+/// A record that is committed.
+#[derive(Debug)]
+pub struct NewRecord<'a> {
+    pub record: &'a CompactionRecord,
+    pub id: RecordId,
+    /// The turn of each of its summaries: that of the first message that it covers.
+    pub turns: Vec<Turn>,
+}
+
+/// Messages and summaries that lose what they say.
+#[derive(Debug)]
+pub struct Prune<'a> {
+    pub pruned: Pruned,
+    /// In the order in which they were found.
+    pub messages: &'a [Seq],
+    pub summaries: &'a [SummaryPlace],
+}
+
+/// A state in place of the one before.
+#[derive(Debug, Clone, Copy)]
+pub struct KeptState<'a> {
+    pub revision: StateRevision,
+    /// The head of the session then.
+    pub head: Head,
+    pub text: &'a str,
+}
+
+impl Changes<'_> {
+    /// Changes of a session with these counters that change nothing yet.
+    pub fn of(before: Option<Counters>) -> Self {
+        Self { after: before.unwrap_or_default(), ..Self::default() }
+    }
+}
+
+/// Ascending numbers as runs without gaps: the first and the last of each.
+pub fn runs(seqs: &[Seq]) -> impl Iterator<Item = (Seq, Seq)> {
+    let follows = |one: &Seq, next: &Seq| one.next() == *next;
+    seqs.chunk_by(follows).filter_map(|run| Some((*run.first()?, *run.last()?)))
+}

@@ -1,0 +1,56 @@
+//! What an operation comes to.
+
+mod append;
+mod commit;
+mod prune;
+mod state;
+mod uncompact;
+
+#[cfg(test)]
+mod tests;
+
+use super::{Changes, Counters, Facts, Needs, Op, Reply};
+use crate::StoreError;
+use crate::rules;
+
+/// What is to be done.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made, and never kept")]
+pub enum Decision<'a> {
+    /// These facts are wanted too.
+    Ask(Needs<'static>),
+    /// This is the answer, and nothing is to be written.
+    Answer(Reply),
+    /// These changes are to be written, and then this is the answer.
+    Change(Changes<'a>, Reply),
+}
+
+/// The facts that `op` wants first.
+pub(super) fn needs<'a>(op: &Op<'a>) -> Needs<'a> {
+    match *op {
+        Op::Append(append, state) => append::needs(append, state),
+        Op::Commit(record, _) => commit::needs(record),
+        Op::Uncompact(made) => uncompact::needs(made),
+        Op::Prune(through) => prune::needs(through),
+        Op::SaveState(_) => state::needs(),
+    }
+}
+
+/// Decides `op` on these facts.
+///
+/// # Errors
+/// Those that the contract names for the operation.
+pub fn decide<'a>(op: &Op<'a>, facts: &'a Facts) -> Result<Decision<'a>, StoreError> {
+    match *op {
+        Op::Append(append, state) => append::decide(append, state, facts),
+        Op::Commit(record, id) => commit::decide(record, id, facts),
+        Op::Uncompact(made) => uncompact::decide(made, facts),
+        Op::Prune(through) => prune::decide(through, facts),
+        Op::SaveState(state) => state::decide(state, facts),
+    }
+}
+
+/// The counters of a session that must be there.
+fn there(facts: &Facts, operation: &str) -> Result<Counters, StoreError> {
+    facts.session.ok_or_else(|| rules::not_found(operation))
+}

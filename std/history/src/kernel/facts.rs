@@ -1,0 +1,169 @@
+//! The facts that a decision may want of a session.
+
+use epitome_core::{Head, Revision, Seq, Turn};
+use epitome_message::Message;
+
+use super::Extent;
+use crate::rules::{Anchor, Restored, VisibleMessage, VisibleSummary};
+use crate::{
+    AppendToken, Appended, CompactionRecord, Entry, Loaded, MessageEdit, Pruned, RecordId, StateRevision,
+    Timestamp, TokenCount, UnansweredCall,
+};
+
+/// The facts that a decision wants. The counters of the session are always among them.
+#[derive(Debug, Clone, Default)]
+pub struct Needs<'a> {
+    /// The append under this token, compared with these entries.
+    pub receipt: Option<(&'a AppendToken, &'a [Entry])>,
+    /// The groups of these messages: ascending.
+    pub anchors: Vec<Seq>,
+    /// The live projection, to place entries behind it.
+    pub projection: Option<Extent>,
+    /// The hidden calls without an answer.
+    pub calls: bool,
+    /// The revision of the state.
+    pub state: bool,
+    /// The text of the state.
+    pub state_text: bool,
+    /// The id of the record that made this revision.
+    pub record_id: Option<Revision>,
+    /// What is visible.
+    pub visible: bool,
+    /// These messages as they were appended, and what stands in them: ascending.
+    pub edited: Vec<Seq>,
+    /// The turns of these messages.
+    pub turns: Vec<Seq>,
+    /// The record that made this revision, and what has to be known to undo it.
+    pub made: Option<Revision>,
+    /// The edits of these messages by the records that hold and came before a revision.
+    pub earlier_edits: Option<(Revision, Vec<Seq>)>,
+    /// What is hidden at this revision or before, and not pruned.
+    pub prunable: Option<Revision>,
+}
+
+/// What a store has found of that. A fact that was not asked for is empty.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// `None`: there is no such session.
+    pub session: Option<Counters>,
+    pub receipt: Option<Receipt>,
+    /// Those of the messages asked for that are in the log.
+    pub anchors: Vec<(Seq, Anchor)>,
+    /// The messages whose groups were asked for last.
+    pub anchors_asked: Vec<Seq>,
+    pub projection: Option<(Extent, Loaded)>,
+    /// By group and place in it; `None` where nobody has asked.
+    pub calls: Option<Vec<UnansweredCall>>,
+    /// 0 if there is none.
+    pub state: StateRevision,
+    /// `None` where nobody has asked.
+    pub state_text: Option<Box<str>>,
+    pub record_id: Option<RecordId>,
+    pub visible: Visible,
+    /// Those of the messages asked for that are in the log.
+    pub edited: Vec<Edited>,
+    /// Those of the messages asked for that are in the log.
+    pub turns: Vec<(Seq, Turn)>,
+    pub made: Option<Made>,
+    /// The latest revision that a record made which is not undone.
+    pub latest_held: Option<Revision>,
+    /// `None` where nobody has asked. Oldest record first.
+    pub earlier_edits: Option<Vec<(Revision, MessageEdit)>>,
+    pub prunable: Prunable,
+}
+
+/// The counters of a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    pub head: Head,
+    pub revision: Revision,
+    pub live_messages: u64,
+    pub live_tokens: u64,
+    /// When its first append of a known time was.
+    pub created: Option<Timestamp>,
+    /// When its last append of a known time was.
+    pub appended: Option<Timestamp>,
+}
+
+/// An append that was done under a token.
+#[derive(Debug, Clone, Copy)]
+pub struct Receipt {
+    pub appended: Appended,
+    pub said: SaidBefore,
+}
+
+/// How the messages of an append compare with those of another one under its token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SaidBefore {
+    Same,
+    Other,
+    /// One of them was pruned: they cannot be compared any more.
+    Pruned,
+}
+
+/// What is visible, or was hidden by one record, in the order of keys.
+#[derive(Debug, Default)]
+pub struct Visible {
+    pub messages: Vec<VisibleMessage>,
+    pub summaries: Vec<VisibleSummary>,
+}
+
+/// A message of the log, and what stands in place of its parts.
+#[derive(Debug)]
+pub struct Edited {
+    pub seq: Seq,
+    /// As it was appended.
+    pub message: Message,
+    /// Its size then.
+    pub whole: TokenCount,
+    pub shortened: Option<Restored>,
+}
+
+/// A record that was committed, with what has to be known to undo it.
+#[derive(Debug)]
+pub struct Made {
+    /// With its edits and what it hides; its summaries may be missing.
+    pub record: CompactionRecord,
+    pub undone_by: Option<Revision>,
+    /// Whether there was a prune after it, through it or a later revision.
+    pub pruned_since: bool,
+    /// What it has hidden. Empty if it is undone.
+    pub hidden: Visible,
+}
+
+/// Where a summary is: the revision that its record made, and its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SummaryPlace {
+    pub made: Revision,
+    pub key: Seq,
+}
+
+/// What a prune through a revision would delete.
+#[derive(Debug, Default)]
+pub struct Prunable {
+    /// In the order in which the store has found them.
+    pub messages: Vec<Seq>,
+    pub summaries: Vec<SummaryPlace>,
+    /// The latest prune through the same revision.
+    pub before: Option<Pruned>,
+}
+
+impl Facts {
+    pub fn anchor(&self, seq: Seq) -> Option<Anchor> {
+        found(&self.anchors, seq)
+    }
+
+    pub fn turn(&self, seq: Seq) -> Option<Turn> {
+        found(&self.turns, seq)
+    }
+
+    pub fn edited(&self, seq: Seq) -> Option<&Edited> {
+        let at = self.edited.binary_search_by_key(&seq, |edited| edited.seq).ok()?;
+        self.edited.get(at)
+    }
+}
+
+fn found<T: Copy>(facts: &[(Seq, T)], seq: Seq) -> Option<T> {
+    let at = facts.binary_search_by_key(&seq, |(seq, _)| *seq).ok()?;
+    facts.get(at).map(|(_, fact)| *fact)
+}

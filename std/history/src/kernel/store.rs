@@ -1,0 +1,194 @@
+//! A history store of any medium.
+
+use core::fmt;
+use core::ops::Range;
+
+use async_trait::async_trait;
+use epitome_core::{Revision, Seq};
+
+use super::{Op, Reply};
+use crate::{
+    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, KeptState, Loaded, LogPage,
+    LoggedAppend, NewState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision, StoreError,
+};
+
+/// How much of the live projection is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    All,
+    /// At least the last turn.
+    LastTurn,
+}
+
+impl Loaded {
+    /// So much of it.
+    pub fn of(self, extent: Extent) -> Self {
+        match extent {
+            Extent::All => self,
+            Extent::LastTurn => self.into_last_turn(),
+        }
+    }
+}
+
+/// A medium that keeps sessions: what it reads, and how it runs an operation of the kernel.
+///
+/// What is read is as the methods of [`HistoryStore`] say.
+pub trait Tables: Send + Sync + fmt::Debug {
+    /// Runs `op` with `run` on a [`Transaction`](super::Transaction), as one step.
+    fn execute(
+        &self,
+        session: &SessionId,
+        op: Op<'_>,
+    ) -> impl Future<Output = Result<Reply, StoreError>> + Send;
+
+    fn load(
+        &self,
+        session: &SessionId,
+        extent: Extent,
+    ) -> impl Future<Output = Result<Loaded, StoreError>> + Send;
+
+    fn appended(
+        &self,
+        session: &SessionId,
+        token: &AppendToken,
+    ) -> impl Future<Output = Result<Option<Appended>, StoreError>> + Send;
+
+    fn log(
+        &self,
+        session: &SessionId,
+        range: Range<Seq>,
+        limit: u32,
+    ) -> impl Future<Output = Result<LogPage, StoreError>> + Send;
+
+    fn records(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<Committed>, StoreError>> + Send;
+
+    fn prunes(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<Pruned>, StoreError>> + Send;
+
+    fn appends(
+        &self,
+        session: &SessionId,
+        from: Seq,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<LoggedAppend>, StoreError>> + Send;
+
+    fn state(
+        &self,
+        session: &SessionId,
+    ) -> impl Future<Output = Result<Option<KeptState>, StoreError>> + Send;
+
+    fn list(
+        &self,
+        after: Option<&SessionId>,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<SessionInfo>, StoreError>> + Send;
+
+    fn delete(&self, session: &SessionId) -> impl Future<Output = Result<bool, StoreError>> + Send;
+}
+
+#[async_trait]
+impl<T: Tables> HistoryStore for T {
+    async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError> {
+        let reply = self.execute(session, Op::Append(*append, None)).await?;
+        reply.appended().map(|(appended, _)| appended)
+    }
+
+    async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError> {
+        Tables::load(self, session, Extent::All).await
+    }
+
+    async fn tail(&self, session: &SessionId) -> Result<Loaded, StoreError> {
+        Ok(Tables::load(self, session, Extent::LastTurn).await?.of(Extent::LastTurn))
+    }
+
+    async fn appended(
+        &self,
+        session: &SessionId,
+        token: &AppendToken,
+    ) -> Result<Option<Appended>, StoreError> {
+        Tables::appended(self, session, token).await
+    }
+
+    async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError> {
+        self.execute(session, Op::commit(record)?).await?.made()
+    }
+
+    async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
+        Tables::log(self, session, range, limit).await
+    }
+
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Committed>, StoreError> {
+        Tables::records(self, session, after, limit).await
+    }
+
+    async fn uncompact(&self, session: &SessionId, made: Revision) -> Result<Revision, StoreError> {
+        self.execute(session, Op::Uncompact(made)).await?.made()
+    }
+
+    async fn prune(&self, session: &SessionId, through: Revision) -> Result<Pruned, StoreError> {
+        self.execute(session, Op::Prune(through)).await?.pruned()
+    }
+
+    async fn prunes(
+        &self,
+        session: &SessionId,
+        after: Option<Revision>,
+        limit: u32,
+    ) -> Result<Vec<Pruned>, StoreError> {
+        Tables::prunes(self, session, after, limit).await
+    }
+
+    async fn appends(
+        &self,
+        session: &SessionId,
+        from: Seq,
+        limit: u32,
+    ) -> Result<Vec<LoggedAppend>, StoreError> {
+        Tables::appends(self, session, from, limit).await
+    }
+
+    async fn append_with_state(
+        &self,
+        session: &SessionId,
+        append: &Append<'_>,
+        state: &NewState<'_>,
+    ) -> Result<(Appended, StateOutcome), StoreError> {
+        let (appended, outcome) =
+            self.execute(session, Op::Append(*append, Some(*state))).await?.appended()?;
+        Ok((appended, outcome.unwrap_or(StateOutcome::Unsupported)))
+    }
+
+    async fn save_state(
+        &self,
+        session: &SessionId,
+        state: &NewState<'_>,
+    ) -> Result<StateRevision, StoreError> {
+        self.execute(session, Op::SaveState(*state)).await?.saved()
+    }
+
+    async fn state(&self, session: &SessionId) -> Result<Option<KeptState>, StoreError> {
+        Tables::state(self, session).await
+    }
+
+    async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
+        Tables::list(self, after, limit).await
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
+        Tables::delete(self, session).await
+    }
+}

@@ -1,0 +1,94 @@
+//! Sessions that are kept: an append-only log, and compactions that hide parts of it.
+//!
+//! [`HistoryStore`] is the storage contract. Nothing is ever deleted by a compaction: a [`CompactionRecord`] says what
+//! is hidden or shortened and what stands there instead, and [`HistoryStore::load`] gives what is left: the *live projection*.
+//!
+//! [`MemoryStore`], [`JsonlStore`] and [`SimpleHistory`] are stores; those in SQLite, Postgres and Redis are crates of their own, and
+//! `epitome-conformance` tests any other. [`History`] is one session in use, over any of them.
+//!
+//! This crate does not decide what to hide: that is a strategy of `epitome-compactors`, planned by `epitome-core`.
+
+#![warn(clippy::print_stderr, clippy::print_stdout)]
+
+#[doc(hidden)]
+#[expect(clippy::exhaustive_structs, reason = "the stores of this project take them apart")]
+pub mod bodies;
+mod edit;
+#[doc(hidden)]
+#[expect(clippy::exhaustive_enums, reason = "the stores of this project take them apart")]
+pub mod encryption;
+mod error;
+mod ext;
+#[doc(hidden)]
+pub mod files;
+mod fill;
+mod jsonl;
+#[doc(hidden)]
+#[expect(
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    reason = "the stores of this project take them apart"
+)]
+pub mod kernel;
+mod line;
+mod live;
+mod memory;
+mod pause;
+mod pending;
+mod pins;
+mod planned;
+mod record;
+#[cfg(feature = "remote")]
+#[doc(hidden)]
+pub mod remote;
+#[doc(hidden)]
+#[expect(clippy::exhaustive_structs, reason = "the stores of this project take them apart")]
+pub mod rows;
+#[doc(hidden)]
+#[expect(clippy::exhaustive_structs, reason = "the stores of this project take them apart")]
+pub mod rules;
+mod simple;
+mod store;
+pub mod stored;
+#[doc(hidden)]
+pub mod tail;
+mod time;
+mod url;
+mod visible;
+
+pub use edit::{MessageEdit, PartStandIn, shortened_messages};
+#[cfg(feature = "encryption")]
+pub use encryption::StoreKey;
+pub use error::{HistoryError, StoreError, StoreErrorKind};
+pub use ext::{Exported, HistoryStoreExt, Keep, Retained, check_export};
+pub use fill::{Handles, Notes, clamped_text, fill, fill_with, part_text};
+use fill::{clamped_named, fill_named};
+pub use jsonl::{CutTail, Fsync, JsonlOptions, JsonlStore};
+pub use live::History;
+pub use memory::MemoryStore;
+use pending::Pending;
+pub use pins::{Pinned, Pins};
+pub use planned::RELOADED;
+pub use record::{Committed, CompactionRecord, RecordId, Summary, UnansweredCall};
+#[cfg(feature = "remote")]
+pub use remote::RemoteOptions;
+pub use simple::{ByteStore, Saved, SimpleHistory};
+#[doc(hidden)]
+pub use store::OwnedState;
+pub use store::{
+    Append, AppendPosition, AppendToken, Appended, Entry, HistoryStore, KeptState, Live, Loaded, LogPage,
+    Logged, LoggedAppend, NewState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision, TokenCount,
+};
+pub use time::Timestamp;
+pub use url::shown_url;
+use visible::Visible;
+
+/// What the runs of `epitome-std` use of a history. It may change with any release.
+#[doc(hidden)]
+pub mod inner {
+    pub use crate::live::{Beside, Exchange, exchange};
+    pub use crate::memory::{Snapshot, Step};
+    pub use crate::pause::pause;
+    pub use crate::pending::{Pending, PendingEdit};
+    pub use crate::visible::{Visible, covered, joined};
+}

@@ -1,0 +1,258 @@
+//! The lines of a session: of a JSONL file, of an export, and in the saved bytes of a session.
+
+use core::fmt;
+
+use epitome_core::{Basis, Head, Revision, Seq, Tokens, Turn};
+use epitome_message::Str;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::stored::{self, StoredError};
+use crate::{
+    AppendToken, Appended, Entry, KeptState, LoggedAppend, Pruned, StateRevision, StoreError, StoreErrorKind,
+    Timestamp, TokenCount,
+};
+
+/// The version of the lines. Fields that may be ignored do not raise it. Version 1 has no undoings and no prunes, version 2 no
+/// lines of states.
+pub(crate) const VERSION: u64 = 4;
+
+/// The version of a file whose lines are encrypted, and the highest that this release reads. But for that it is the same as
+/// [`VERSION`]; so was version 3 to version 2.
+pub(crate) const SEALED_VERSION: u64 = 5;
+
+/// The first version in which a compaction can be undone.
+pub(crate) const UNDOING_VERSION: u64 = 2;
+
+/// The first version that keeps states.
+pub(crate) const STATE_VERSION: u64 = 4;
+
+/// Whether the lines of a file of this version are encrypted.
+pub(crate) const fn is_sealed(version: u64) -> bool {
+    matches!(version, 3 | SEALED_VERSION)
+}
+
+/// The data of a line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Line<'a> {
+    /// The first line of a file.
+    Session(SessionLine),
+    /// A message. It belongs to the session only when the append is there that follows it.
+    #[serde(borrow)]
+    Message(MessageLine<'a>),
+    /// The end of an append.
+    Append(AppendLine),
+    /// A compaction.
+    #[serde(borrow)]
+    Commit(CommitLine<'a>),
+    /// The undoing of a compaction.
+    Uncompact(UncompactLine),
+    /// The end of a prune: what it deleted is deleted above.
+    Prune(PruneLine),
+    /// A state that came without an append.
+    State(StateLine),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SessionLine {
+    pub(crate) v: u64,
+    pub(crate) id: String,
+    /// Tells this file from others of the same name, earlier or elsewhere.
+    pub(crate) file: String,
+    /// How the other lines are encrypted, if they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sealed: Option<SealedLine>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SealedLine {
+    pub(crate) cipher: String,
+    /// Tells the key from a wrong one.
+    pub(crate) check: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct MessageLine<'a> {
+    pub(crate) seq: u64,
+    pub(crate) anchor: u64,
+    pub(crate) turn: u32,
+    pub(crate) tokens: u32,
+    pub(crate) basis: Basis,
+    pub(crate) counter: Str,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) part_tokens: Vec<u32>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) late: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) orphan: bool,
+    /// The revision that had hidden its group when it was appended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hidden_by: Option<u64>,
+    /// What a commit has to know of its attribution, so that a file is read without decoding its messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) standing: Option<u8>,
+    /// Its stored form.
+    #[serde(borrow)]
+    pub(crate) message: &'a RawValue,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct AppendLine {
+    pub(crate) token: String,
+    /// The number of the first message.
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+    /// The revision after it.
+    pub(crate) revision: u64,
+    /// When it was, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) time: Option<u64>,
+    /// The state that came with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) state: Option<StateLine>,
+}
+
+impl AppendLine {
+    pub(crate) fn of(token: &AppendToken, appended: Appended, time: Option<Timestamp>) -> Self {
+        let Appended { first, head, revision } = appended;
+        let (token, count) = (token.as_str().to_owned(), head.0.saturating_sub(first.0));
+        Self {
+            token,
+            first: first.0,
+            count,
+            revision: revision.0,
+            time: time.map(|time| time.0),
+            state: None,
+        }
+    }
+
+    pub(crate) fn into_logged(self) -> LoggedAppend {
+        let head = Seq(self.first.saturating_add(self.count));
+        let appended = Appended::new(Seq(self.first), head, Revision(self.revision));
+        LoggedAppend::new(AppendToken::new(self.token), appended, self.time.map(Timestamp))
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct StateLine {
+    /// The revision that it has among the session's states.
+    pub(crate) revision: u64,
+    /// The session's head then.
+    pub(crate) head: u64,
+    /// Empty where a later one has taken its place before the file was written anew.
+    pub(crate) text: Box<str>,
+}
+
+impl StateLine {
+    pub(crate) fn of(revision: StateRevision, head: Head, text: &str) -> Self {
+        Self { revision: revision.0, head: head.0, text: text.into() }
+    }
+
+    pub(crate) fn into_kept(self) -> KeptState {
+        KeptState::new(StateRevision(self.revision), Seq(self.head), self.text)
+    }
+}
+
+impl fmt::Debug for StateLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // It may hold what was said.
+        f.debug_struct("StateLine").field("revision", &self.revision).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct UncompactLine {
+    /// The revision that it made.
+    pub(crate) revision: u64,
+    /// The revision that the undone record made.
+    pub(crate) made: u64,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct PruneLine {
+    /// The revision that it made.
+    pub(crate) revision: u64,
+    /// What was hidden at this revision or before was to be deleted.
+    pub(crate) through: u64,
+    /// Of how many messages it deleted what they said.
+    pub(crate) messages: u64,
+    /// Of how many summaries.
+    pub(crate) summaries: u64,
+}
+
+impl PruneLine {
+    pub(crate) const fn of(pruned: Pruned) -> Self {
+        let Pruned { revision, through, messages, summaries, .. } = pruned;
+        Self { revision: revision.0, through: through.0, messages, summaries }
+    }
+
+    pub(crate) const fn pruned(self) -> Pruned {
+        let mut pruned = Pruned::new(Revision(self.revision), Revision(self.through));
+        (pruned.messages, pruned.summaries) = (self.messages, self.summaries);
+        pruned
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct CommitLine<'a> {
+    /// The revision that it made.
+    pub(crate) revision: u64,
+    /// The record's id, in hexadecimal.
+    pub(crate) id: String,
+    /// Its stored form.
+    #[serde(borrow)]
+    pub(crate) record: &'a RawValue,
+}
+
+impl<'a> MessageLine<'a> {
+    pub(crate) fn of(seq: u64, entry: &Entry, hidden_by: Option<u64>, message: &'a RawValue) -> Self {
+        Self {
+            seq,
+            anchor: entry.anchor.0,
+            turn: entry.turn.0,
+            tokens: entry.count.tokens.0,
+            basis: entry.count.basis,
+            counter: entry.count.counter.clone(),
+            part_tokens: entry.part_tokens.iter().map(|size| size.0).collect(),
+            late: entry.late,
+            orphan: entry.orphan,
+            hidden_by,
+            standing: None,
+            message,
+        }
+    }
+
+    /// The message with its group and its size.
+    pub(crate) fn entry(&self) -> Result<Entry, StoredError> {
+        let message = stored::decode(self.message.get())?;
+        let count = TokenCount::new(Tokens(self.tokens), self.basis, self.counter.clone());
+        let mut entry = Entry::new(message, Seq(self.anchor), Turn(self.turn), count);
+        (entry.late, entry.orphan) = (self.late, self.orphan);
+        entry.part_tokens = self.part_tokens();
+        Ok(entry)
+    }
+
+    fn part_tokens(&self) -> Vec<Tokens> {
+        self.part_tokens.iter().copied().map(Tokens).collect()
+    }
+}
+
+/// `line` as text.
+pub(crate) fn encode(line: &Line<'_>) -> Result<String, StoreError> {
+    serde_json::to_string(line).map_err(|_| unwritable())
+}
+
+/// A stored form as a part of a line.
+pub(crate) fn raw(stored: String) -> Result<Box<RawValue>, StoreError> {
+    RawValue::from_string(stored).map_err(|_| unwritable())
+}
+
+/// Everything that is written has such a text.
+fn unwritable() -> StoreError {
+    StoreError::new(StoreErrorKind::Invalid, "what is to be stored has no text")
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}

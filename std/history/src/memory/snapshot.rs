@@ -1,0 +1,140 @@
+//! A session of the store as a value, for whoever writes it elsewhere.
+
+use epitome_core::{Head, Revision, Seq};
+use serde::{Deserialize, Serialize};
+
+use super::{Kept, MemoryStore, Op, Session, check, run_now};
+use crate::kernel::Extent;
+use crate::{
+    Append, AppendToken, CompactionRecord, Entry, Live, SessionId, StoreError, StoreErrorKind, Visible,
+};
+
+/// All of a session: its log, its compactions, and under which tokens the log was appended.
+#[derive(Debug, Default, Clone, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "a session fills it")]
+pub struct Snapshot {
+    /// In order.
+    pub entries: Vec<Entry>,
+    /// In order; each with how many messages it has appended.
+    pub appends: Vec<(AppendToken, usize)>,
+    /// In order.
+    pub records: Vec<CompactionRecord>,
+    /// In order: what else has moved the revision.
+    pub steps: Vec<Step>,
+}
+
+/// An undoing or a pruning, the revision that it made, and the head at which it was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step(StepKind, Revision, Head);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum StepKind {
+    /// Of the record that made this revision.
+    Undo(Revision),
+    /// Of what was hidden at this revision or before.
+    Prune(Revision),
+}
+
+impl MemoryStore {
+    /// What would be sent of a session, in its order; nothing if there is no such session.
+    ///
+    /// # Errors
+    /// `Corrupt` if what is stored contradicts itself.
+    #[doc(hidden)]
+    pub fn sent(&self, session: &SessionId) -> Result<Vec<Live>, StoreError> {
+        let sessions = self.sessions();
+        let Some(session) = sessions.get(session) else { return Ok(Vec::new()) };
+        let sent = Visible::sent(session.load(Extent::All)?);
+        sent.map_err(|error| inconsistent("groups").with_source(error))
+    }
+
+    /// All of a session; `None` if there is no such session.
+    #[doc(hidden)]
+    pub fn snapshot(&self, session: &SessionId) -> Option<Snapshot> {
+        let sessions = self.sessions();
+        let session = sessions.get(session)?;
+        let length = |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
+        Some(Snapshot {
+            entries: session.log.iter().map(|slot| slot.entry.clone()).collect(),
+            appends: session
+                .appends
+                .iter()
+                .map(|logged| (logged.token.clone(), length(logged.appended.first.0, logged.appended.head.0)))
+                .collect(),
+            records: session.records.iter().map(|kept: &Kept| kept.committed.record.clone()).collect(),
+            steps: session.steps(),
+        })
+    }
+
+    /// Makes a session of what [`MemoryStore::snapshot`] gave: every append and every commit is done again, in an order in
+    /// which they can have happened. A commit is done as soon as it can be: what came between it and then has neither
+    /// moved the revision nor added to what it hides, or it would have been refused.
+    ///
+    /// # Errors
+    /// `Corrupt` if they cannot have happened so. The store then has no such session.
+    #[doc(hidden)]
+    pub fn restore(&self, id: &SessionId, snapshot: &Snapshot) -> Result<(), StoreError> {
+        let mut session = Session::default();
+        let (mut records, mut steps) = (snapshot.records.iter().peekable(), snapshot.steps.iter().peekable());
+        let mut rest = &snapshot.entries[..];
+        for (token, length) in &snapshot.appends {
+            let (entries, others) = rest.split_at_checked(*length).ok_or_else(|| inconsistent("appends"))?;
+            let append = Op::Append(Append::new(token, session.head(), entries), None);
+            check(&append)?;
+            run_now(&append, &mut session).map_err(refused)?;
+            loop {
+                let (revision, head) = (session.counters.revision, session.head());
+                if let Some(record) = records.next_if(|next| next.parent == revision && next.head <= head) {
+                    run_now(&Op::commit(record)?, &mut session).map_err(refused)?;
+                } else if let Some(Step(kind, ..)) =
+                    steps.next_if(|Step(_, made, at)| *made == revision.next() && *at <= head)
+                {
+                    let op = match *kind {
+                        StepKind::Undo(made) => Op::Uncompact(made),
+                        StepKind::Prune(through) => Op::Prune(through),
+                    };
+                    run_now(&op, &mut session).map_err(refused)?;
+                } else {
+                    break;
+                }
+            }
+            rest = others;
+        }
+        if !rest.is_empty() || records.next().is_some() || steps.next().is_some() {
+            return Err(inconsistent("records"));
+        }
+        self.sessions().insert(id.clone(), session);
+        Ok(())
+    }
+}
+
+impl Session {
+    /// What has moved the revision beside appends and commits.
+    fn steps(&self) -> Vec<Step> {
+        let undone = self
+            .records
+            .iter()
+            .filter_map(|kept| Some((StepKind::Undo(kept.committed.revision), kept.committed.undone_by?)));
+        let pruned = self.prunes.iter().map(|pruned| (StepKind::Prune(pruned.through), pruned.revision));
+        let mut steps: Vec<Step> = undone
+            .chain(pruned)
+            .map(|(kind, made)| {
+                // An append tells the revision that it left.
+                let before = self.appends.partition_point(|logged| logged.appended.revision < made);
+                let last = before.checked_sub(1).and_then(|at| self.appends.get(at));
+                Step(kind, made, last.map_or(Seq(0), |logged| logged.appended.head))
+            })
+            .collect();
+        steps.sort_by_key(|Step(_, made, _)| *made);
+        steps
+    }
+}
+
+fn inconsistent(what: &str) -> StoreError {
+    StoreError::new(StoreErrorKind::Corrupt, format!("a kept history: its {what} do not fit its messages"))
+}
+
+fn refused(error: StoreError) -> StoreError {
+    StoreError::new(StoreErrorKind::Corrupt, "a kept history contradicts itself").with_source(error)
+}

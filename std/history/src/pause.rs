@@ -1,0 +1,51 @@
+//! How long a writer waits before it tries again what another writer was faster with.
+
+use core::hash::{BuildHasher as _, BuildHasherDefault};
+use core::time::Duration;
+use std::hash::DefaultHasher;
+
+use futures_timer::Delay;
+
+/// Waits before attempt `attempt + 1`, counted from 1. The first repetition comes at once: most conflicts are with one writer, who
+/// is done. The next ones wait up to 1, 2, 4 .. `WAIT_MAX`, each writer another part of it: `writer` is something that no other
+/// writer has, such as the token of its append.
+///
+/// # Cancel safety
+/// Dropping the future ends the wait.
+pub async fn pause(attempt: u32, writer: &impl core::hash::Hash) {
+    let wait = wait(attempt, writer);
+    if !wait.is_zero() {
+        Delay::new(wait).await;
+    }
+}
+
+fn wait(attempt: u32, writer: &impl core::hash::Hash) -> Duration {
+    let Some(doublings) = attempt.checked_sub(2) else { return Duration::ZERO };
+    let most = Duration::from_millis(1).saturating_mul(1 << doublings.min(16)).min(WAIT_MAX);
+    let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((attempt, writer));
+    // A part of at least one half, so that a wait is one.
+    let part = u32::try_from(hash % 512).unwrap_or_default();
+    (most / 1_024).saturating_mul(part.saturating_add(512))
+}
+
+/// The longest wait: about as long as a few appends with their flushes. To wait longer gives way to those that do not wait.
+const WAIT_MAX: Duration = Duration::from_millis(16);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_to_a_limit_and_differ_between_writers() {
+        assert_eq!(wait(1, &"a"), Duration::ZERO);
+        for attempt in 2..40 {
+            let most = Duration::from_millis(1 << (attempt - 2).min(16)).min(WAIT_MAX);
+            let waits: Vec<_> = (0..100).map(|writer| wait(attempt, &writer)).collect();
+            assert!(
+                waits.iter().all(|wait| *wait >= most / 2 - most / 64 && *wait <= most),
+                "{attempt}: {waits:?}"
+            );
+            assert!(waits.iter().any(|wait| *wait != waits[0]));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Compactions that were decided on a copy of a history, on their way into the stored one.
+
+use epitome_core::attribution::SeqRange;
+use epitome_core::{Group, Seq};
+use epitome_message::Str;
+
+use super::visible::Visible;
+use super::{CompactionRecord, MessageEdit, PartStandIn, Summary, TokenCount};
+
+/// What is to become of a stored history, in its numbers. Others may have changed it since: what they did is left alone.
+#[derive(Debug, Clone, Default)]
+#[expect(clippy::exhaustive_structs, reason = "a run fills it")]
+pub struct Pending {
+    /// The messages to be hidden.
+    pub hides: Vec<SeqRange>,
+    /// What stands there instead. It is shown only if all that it covers is hidden.
+    pub summaries: Vec<Summary>,
+    /// The messages to be shortened, in the order of their numbers.
+    pub edits: Vec<PendingEdit>,
+    /// What has decided it.
+    pub strategy: Str,
+}
+
+/// What is to become of the parts of one message.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "a run fills it")]
+pub struct PendingEdit {
+    /// Its number.
+    pub seq: Seq,
+    /// What stood in place of its parts when it was decided. If something else does by now, the message stays as it is.
+    pub seen: Vec<PartStandIn>,
+    /// What is to stand there beside that.
+    pub stand_ins: Vec<PartStandIn>,
+    /// The size of the message then.
+    pub count: TokenCount,
+}
+
+impl Visible {
+    /// The record of `pending`, as far as it is visible here; `None` if that is nothing.
+    pub(super) fn record_pending(&self, pending: &Pending) -> Option<CompactionRecord> {
+        let mut record = CompactionRecord::new(self.index().revision(), self.head());
+        record.tokens_before = self.index().tokens();
+        record.tokens_after = record.tokens_before;
+        record.strategy = pending.strategy.clone();
+        self.hide(pending, &mut record);
+        for edit in &pending.edits {
+            self.shorten(edit, &mut record);
+        }
+        (!record.hides.is_empty() || !record.edits.is_empty()).then_some(record)
+    }
+
+    /// Hides whole groups only, and none if a summary would then stand for more than is hidden.
+    fn hide(&self, pending: &Pending, record: &mut CompactionRecord) {
+        let hides = |group: &Group<'_>| self.covered_by(group).iter().all(|it| within(&pending.hides, it));
+        let hidden = self.covered_where(hides);
+        let mut covers = pending.summaries.iter().flat_map(|it| &it.message.attribution().derived_from);
+        if hidden.is_empty() || !covers.all(|range| within(&hidden, range)) {
+            return;
+        }
+        let freed = self.index().groups().filter(hides).map(|group| group.tokens().as_u64()).sum::<u64>();
+        let shown = pending.summaries.iter().map(|it| it.count.tokens.as_u64()).sum::<u64>();
+        record.tokens_after = record.tokens_after.saturating_sub(freed).saturating_add(shown);
+        record.unanswered = self.unanswered_where(hides);
+        (record.hides, record.summaries) = (hidden, pending.summaries.clone());
+    }
+
+    fn shorten(&self, edit: &PendingEdit, record: &mut CompactionRecord) {
+        let at = self.live().binary_search_by_key(&edit.seq, |live| live.key).ok();
+        let Some(live) = at.and_then(|at| self.live().get(at)) else { return };
+        let is_hidden = within(&record.hides, &SeqRange { first: edit.seq, last: edit.seq });
+        if is_hidden || !live.covers.is_empty() || live.stand_ins != edit.seen {
+            return;
+        }
+        let (before, after) = (live.entry.count.tokens.as_u64(), edit.count.tokens.as_u64());
+        record.tokens_after = record.tokens_after.saturating_sub(before).saturating_add(after);
+        record.edits.push(MessageEdit::new(edit.seq, edit.stand_ins.clone(), edit.count.clone()));
+    }
+}
+
+fn within(ranges: &[SeqRange], range: &SeqRange) -> bool {
+    ranges.iter().any(|hidden| hidden.contains(range.first) && hidden.contains(range.last))
+}

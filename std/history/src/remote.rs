@@ -1,0 +1,81 @@
+//! What the stores on servers share: how long they wait, how often they try, where they run, and how they show where a
+//! server is.
+
+mod home;
+mod retry;
+
+use core::num::NonZeroUsize;
+use core::time::Duration;
+
+pub use self::home::Home;
+pub use self::retry::{retry, unavailable};
+pub use super::url::shown_url as shown;
+
+/// How a store on a server waits and tries again.
+///
+/// ```
+/// use core::time::Duration;
+/// use epitome_history::RemoteOptions;
+///
+/// let patient = RemoteOptions::default().with_timeout(Duration::from_secs(30)).with_retries(5);
+/// assert_eq!(patient.retry_delay, Duration::from_millis(50));
+/// ```
+///
+/// What is tried again is an operation that was `Unavailable`, and nothing else. That is safe: an append is known by its
+/// token, a commit by its record, and the others change nothing or may be repeated. A delay is between a half of what is
+/// said here and the whole, at random, so that those who failed together do not come back together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RemoteOptions {
+    /// How long one attempt may take, the wait for a connection included. 5 seconds.
+    pub timeout: Duration,
+    /// How often an operation is tried again. 3 times.
+    pub retries: u32,
+    /// How long the first delay before another attempt is; each further one is twice as long. 50 milliseconds.
+    pub retry_delay: Duration,
+    /// How many connections there are at most; who finds all in use waits for one. 8.
+    pub connections_max: NonZeroUsize,
+}
+
+impl RemoteOptions {
+    /// The same with this time for an attempt.
+    #[must_use]
+    pub const fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// The same with so many further attempts.
+    #[must_use]
+    pub const fn with_retries(mut self, retries: u32) -> Self {
+        self.retries = retries;
+        self
+    }
+
+    /// The same with this first delay.
+    #[must_use]
+    pub const fn with_retry_delay(mut self, delay: Duration) -> Self {
+        self.retry_delay = delay;
+        self
+    }
+
+    /// The same with so many connections at most.
+    #[must_use]
+    pub const fn with_connections_max(mut self, connections_max: NonZeroUsize) -> Self {
+        self.connections_max = connections_max;
+        self
+    }
+}
+
+impl Default for RemoteOptions {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(5),
+            retries: 3,
+            retry_delay: Duration::from_millis(50),
+            connections_max: CONNECTIONS_MAX,
+        }
+    }
+}
+
+const CONNECTIONS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(7);

@@ -1,0 +1,322 @@
+//! What a model must be able to write letter by letter: paths, addresses, ids, amounts, names in code.
+
+/// What an identifier is. Lists are in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A path, or the name of a file.
+    File,
+    /// A URL.
+    Address,
+    /// A UUID, a hash, the key of an issue, the id of a call.
+    Id,
+    /// A name in code.
+    Name,
+    /// A number with a unit, a price, a version.
+    Amount,
+    /// A number of at least three digits.
+    Number,
+}
+
+impl Kind {
+    /// All kinds, in the order of lists.
+    pub const ALL: [Self; 6] = [Self::File, Self::Address, Self::Id, Self::Name, Self::Amount, Self::Number];
+
+    /// Its name, as lists have it: `files`, `addresses`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "files",
+            Self::Address => "addresses",
+            Self::Id => "ids",
+            Self::Name => "names",
+            Self::Amount => "amounts",
+            Self::Number => "numbers",
+        }
+    }
+
+    /// That of a word in a list: a [`Name`](Self::Name) where nothing else tells.
+    #[must_use]
+    pub fn of(word: &str) -> Self {
+        kind_of(word).or_else(|| name_kind(word)).unwrap_or(Self::Name)
+    }
+}
+
+/// Longer ones cost more than they are worth.
+const BYTES_MAX: usize = 200;
+
+/// The identifiers in a text, repeated ones too; with `code` also names in code and numbers. One of more than 200 bytes is passed
+/// over. *Cost*: one pass over the text.
+///
+/// ```
+/// use epitome_message::identifiers::for_each_identifier;
+///
+/// let mut found = Vec::new();
+/// for_each_identifier("See `src/main.rs`, (PROJ-7), or use_cache.", true, &mut |identifier| found.push(identifier));
+/// assert_eq!(found, ["src/main.rs", "PROJ-7", "use_cache"]);
+/// ```
+pub fn for_each_identifier<'t>(text: &'t str, code: bool, visit: &mut dyn FnMut(&'t str)) {
+    for_each_word(text, |word, classes| {
+        let word = trimmed(word);
+        if is_prose(word) || word.len() > BYTES_MAX {
+            return;
+        }
+        if kind_in(word, classes).is_some() {
+            visit(word);
+        } else if code {
+            for_each_name(word, classes, visit);
+        }
+    });
+}
+
+/// Calls `visit` with the names in code and the numbers in a word with bytes of these classes.
+fn for_each_name<'t>(word: &'t str, classes: u8, visit: &mut dyn FnMut(&'t str)) {
+    if classes & (UPPER | DIGIT | UNDERSCORE) == 0 {
+        return;
+    }
+    if classes & !(LOWER | UPPER | DIGIT | UNDERSCORE) == 0 {
+        if name_kind(word).is_some() {
+            visit(word);
+        }
+        return;
+    }
+    let names = word.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    names.filter(|name| !is_prose(name) && name_kind(name).is_some()).for_each(visit);
+}
+
+/// Calls `visit` with each word between borders that is not all in lower case, and with the classes of its bytes.
+fn for_each_word<'t>(text: &'t str, mut visit: impl FnMut(&'t str, u8)) {
+    let bytes = text.as_bytes();
+    let (mut begin, mut classes, mut at) = (0_usize, 0, 0_usize);
+    while let Some(byte) = bytes.get(at) {
+        let class = class_of(*byte);
+        let border = match class {
+            BORDER => 1,
+            MAY_BE_BORDER => match text.get(at..).and_then(|text| text.chars().next()) {
+                Some(char) if is_border(char) => char.len_utf8(),
+                _ => 0,
+            },
+            _ => 0,
+        };
+        if border == 0 {
+            classes |= class;
+            at = at.saturating_add(1);
+            continue;
+        }
+        if classes & !LOWER != 0 {
+            visit(text.get(begin..at).unwrap_or_default(), classes);
+        }
+        at = at.saturating_add(border);
+        (begin, classes) = (at, 0);
+    }
+    if classes & !LOWER != 0 {
+        visit(text.get(begin..).unwrap_or_default(), classes);
+    }
+}
+
+const BORDER: u8 = 0;
+const LOWER: u8 = 1;
+const UPPER: u8 = 2;
+const DIGIT: u8 = 4;
+const UNDERSCORE: u8 = 8;
+const DOT: u8 = 16;
+const SEPARATOR: u8 = 32;
+const OTHER: u8 = 64;
+const BEYOND_ASCII: u8 = 128;
+/// The first byte of a character beyond ASCII that may be a border.
+const MAY_BE_BORDER: u8 = BEYOND_ASCII | OTHER;
+
+/// The class of each byte.
+static CLASSES: [u8; 256] = {
+    let mut classes = [BORDER; 256];
+    let (mut left, mut byte): (&mut [u8], u8) = (&mut classes, 0);
+    while let [own, others @ ..] = left {
+        *own = match byte {
+            _ if is_ascii_border(byte) => BORDER,
+            b'a'..=b'z' => LOWER,
+            b'A'..=b'Z' => UPPER,
+            b'0'..=b'9' => DIGIT,
+            b'_' => UNDERSCORE,
+            b'.' => DOT,
+            b'/' | b'\\' => SEPARATOR,
+            0..=127 => OTHER,
+            // Of U+0080 to U+00BF, of U+1680, of U+2000 to U+2FFF, of U+3000 to U+3FFF.
+            0xC2 | 0xE1 | 0xE2 | 0xE3 => MAY_BE_BORDER,
+            128.. => BEYOND_ASCII,
+        };
+        (left, byte) = (others, byte.wrapping_add(1));
+    }
+    classes
+};
+
+fn class_of(byte: u8) -> u8 {
+    CLASSES.get(usize::from(byte)).copied().unwrap_or(BORDER)
+}
+
+fn classes_of(word: &str) -> u8 {
+    word.bytes().fold(0, |classes, byte| classes | class_of(byte))
+}
+
+/// Whether a word is letters in lower case, but perhaps for the first: most words are, and none of them is an identifier.
+fn is_prose(word: &str) -> bool {
+    match word.as_bytes() {
+        [] => true,
+        [first, rest @ ..] => first.is_ascii_alphabetic() && rest.iter().all(u8::is_ascii_lowercase),
+    }
+}
+
+/// A name in code, `snake_case`, `camelCase`, `PascalCase`, `UPPER`; or a number of three digits or more.
+fn name_kind(word: &str) -> Option<Kind> {
+    let bytes = word.as_bytes();
+    if bytes.len() < 3 || !word.is_ascii() {
+        return None;
+    }
+    if bytes.iter().all(u8::is_ascii_digit) {
+        return Some(Kind::Number);
+    }
+    let snake = bytes
+        .windows(3)
+        .any(|three| matches!(three, [a, b'_', b] if a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric()));
+    let camel =
+        bytes.windows(2).any(|two| matches!(two, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase()));
+    let upper = bytes.first().is_some_and(u8::is_ascii_uppercase)
+        && bytes.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+    (snake || camel || upper).then_some(Kind::Name)
+}
+
+/// Whether a character stands between words: no identifier holds it.
+fn is_border(c: char) -> bool {
+    match u8::try_from(c) {
+        Ok(ascii) if ascii.is_ascii() => is_ascii_border(ascii),
+        _ => {
+            c.is_whitespace()
+                || c.is_control()
+                || "\u{201c}\u{201d}\u{300c}\u{300d}\u{3001}\u{3002}".contains(c)
+        }
+    }
+}
+
+const fn is_ascii_border(byte: u8) -> bool {
+    matches!(
+        byte,
+        0..=32
+            | 127
+            | b'"'
+            | b'\''
+            | b'`'
+            | b'<'
+            | b'>'
+            | b'('
+            | b')'
+            | b'['
+            | b']'
+            | b'{'
+            | b'}'
+            | b'|'
+            | b','
+            | b';'
+            | b'='
+            | b'*'
+    )
+}
+
+/// A word without the punctuation of the sentence around it.
+fn trimmed(word: &str) -> &str {
+    word.trim_end_matches(['.', ':', '!', '?', '\\']).trim_start_matches([':', '!'])
+}
+
+/// What a word is, if a model must be able to write it letter by letter.
+fn kind_of(word: &str) -> Option<Kind> {
+    kind_in(word, classes_of(word))
+}
+
+/// The same of a word with bytes of these classes, and perhaps of others: a URL has a separator, a path that or a full stop, and the
+/// others have a digit.
+fn kind_in(word: &str, classes: u8) -> Option<Kind> {
+    let has = |class: u8| classes & class != 0;
+    if has(SEPARATOR) && is_url(word) {
+        Some(Kind::Address)
+    } else if has(SEPARATOR | DOT) && has(LOWER | UPPER | BEYOND_ASCII) && is_path(word) {
+        Some(Kind::File)
+    } else if has(DIGIT) && is_id(word) {
+        Some(Kind::Id)
+    } else if has(DIGIT) && is_amount(word) {
+        Some(Kind::Amount)
+    } else {
+        None
+    }
+}
+
+fn is_url(word: &str) -> bool {
+    let (scheme, rest) = match word.bytes().position(|byte| byte == b':') {
+        Some(colon) => word.split_at(colon),
+        None => return false,
+    };
+    rest.strip_prefix("://").is_some_and(|rest| !rest.is_empty())
+        && !scheme.is_empty()
+        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
+}
+
+/// `/etc/hosts`, `src/main.rs`, `C:\temp\x`, `main.rs`; not `and/or`, `1/2`.
+fn is_path(word: &str) -> bool {
+    let is_separator = |b: u8| matches!(b, b'/' | b'\\');
+    let separators = word.bytes().filter(|b| is_separator(*b)).count();
+    let last = word.bytes().rposition(is_separator).map_or(0, |at| at.saturating_add(1));
+    let last = word.get(last..).unwrap_or_default();
+    let rooted = || ["/", "./", "../", "~/"].iter().any(|root| word.starts_with(root));
+    let named = last.bytes().rposition(|b| b == b'.').is_some_and(|stem| {
+        let extension = last.as_bytes().get(stem.saturating_add(1)..).unwrap_or_default();
+        stem > 0
+            && (1..=6).contains(&extension.len())
+            && extension.iter().all(u8::is_ascii_alphanumeric)
+            && extension.iter().any(u8::is_ascii_alphabetic)
+            // "e.g", "i.e"
+            && (separators > 0 || stem > 1)
+    });
+    let is_one = match separators {
+        0 => named && !word.bytes().any(|b| matches!(b, b':' | b'@')),
+        1 => named || rooted() && word.len() > 2,
+        _ => named || separators > 2 || rooted(),
+    };
+    is_one && word.chars().any(char::is_alphabetic)
+}
+
+/// A UUID, a hash, `PROJ-123`, `#123`, `call_1a2b3c4d`.
+fn is_id(word: &str) -> bool {
+    if let Some(number) = word.strip_prefix('#') {
+        return (1..=12).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit());
+    }
+    if (7..=64).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') {
+        return word.bytes().any(|b| b.is_ascii_digit()) && word.bytes().any(|b| b.is_ascii_alphabetic());
+    }
+    let Some(mark) = word.bytes().position(|b| matches!(b, b'-' | b'_')) else { return false };
+    let (prefix, rest) = word.as_bytes().split_at(mark);
+    let rest = rest.get(1..).unwrap_or_default();
+    if rest.iter().all(u8::is_ascii_digit) {
+        return !rest.is_empty() && prefix.len() > 1 && prefix.iter().all(u8::is_ascii_uppercase);
+    }
+    // An opaque id with a word before it.
+    rest.len() >= 8
+        && prefix.iter().all(u8::is_ascii_lowercase)
+        && rest.iter().all(u8::is_ascii_alphanumeric)
+        && rest.iter().filter(|b| b.is_ascii_digit()).count() >= 2
+}
+
+/// `42ms`, `3.5GB`, `80%`, `$15`, `1.2.3`.
+fn is_amount(word: &str) -> bool {
+    let (word, priced) = match word.strip_prefix(['$', '€', '£', '¥']) {
+        Some(rest) => (rest, true),
+        None => (word, false),
+    };
+    if !word.bytes().next().is_some_and(|b| b.is_ascii_digit()) {
+        return false;
+    }
+    let number = word.trim_end_matches(|c: char| c.is_alphabetic() || c == '%');
+    let unit = word.get(number.len()..).unwrap_or_default();
+    let is_number = number.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'_'));
+    let is_version = number.bytes().filter(|b| *b == b'.').count() > 1;
+    is_number && (priced || is_version || !unit.is_empty() && unit.chars().count() <= 4)
+}
+
+#[cfg(test)]
+mod tests;

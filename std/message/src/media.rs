@@ -1,0 +1,69 @@
+//! The extent of media, from the first bytes of them.
+//!
+//! ```
+//! use epitome_message::media::pixels_of_base64;
+//!
+//! let png = "iVBORw0KGgoAAAANSUhEUgAAAoAAAAHgCAYAAAA10dzkAAAABHNCSVQ=";
+//! assert_eq!(pixels_of_base64(png), Some((640, 480)));
+//! assert_eq!(pixels_of_base64("no image"), None);
+//! ```
+//!
+//! A header says what it likes. What is read here is only ever used by
+//! [`MediaRules`](epitome_core::MediaRules), which never count an image as more than the largest that a provider looks at.
+
+/// A PNG of one transparent pixel, for a picture that was cleared where a format takes nothing else in its place.
+pub const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+
+/// Width and height of the image whose file begins with `bytes`; `None` if they are not all of a header that is known
+/// (PNG, JPEG, GIF, WebP, BMP, TIFF, HEIF and AVIF), or if a side is zero or does not fit 32 bits.
+#[must_use]
+pub fn pixels(bytes: &[u8]) -> Option<(u32, u32)> {
+    let size = imagesize::blob_size(bytes).ok()?;
+    let side = |pixels: usize| u32::try_from(pixels).ok().filter(|pixels| *pixels > 0);
+    Some((side(size.width)?, side(size.height)?))
+}
+
+/// [`pixels`] of an image in base64, of which no more is decoded than it takes, and never more than 256 KiB.
+#[must_use]
+pub fn pixels_of_base64(data: &str) -> Option<(u32, u32)> {
+    // Most headers end within the first; a photograph's may follow a colour profile and a small picture of itself.
+    HEADS_BYTES.iter().find_map(|bytes| pixels(&decode_head(data, *bytes)))
+}
+
+/// At most the first `bytes_max` bytes that `data` encodes, up to the first character that is not base64. White space is
+/// left out; both alphabets are known.
+fn decode_head(data: &str, bytes_max: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(bytes_max.min(data.len()));
+    let (mut held, mut bits) = (0_u32, 0_u32);
+    for symbol in data.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
+        let Some(value) = value_of(symbol) else { break };
+        held = held << 6 | value;
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push((held >> bits) as u8);
+            held &= (1 << bits) - 1;
+        }
+        if bytes.len() >= bytes_max {
+            break;
+        }
+    }
+    bytes
+}
+
+fn value_of(symbol: u8) -> Option<u32> {
+    Some(u32::from(match symbol {
+        b'A'..=b'Z' => symbol - b'A',
+        b'a'..=b'z' => symbol - b'a' + 26,
+        b'0'..=b'9' => symbol - b'0' + 52,
+        b'+' | b'-' => 62,
+        b'/' | b'_' => 63,
+        _ => return None,
+    }))
+}
+
+/// How much of a file is decoded, one attempt after the other.
+const HEADS_BYTES: [usize; 3] = [64, 4 * 1024, 256 * 1024];
+
+#[cfg(test)]
+mod tests;

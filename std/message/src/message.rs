@@ -1,0 +1,366 @@
+//! Owned messages, with text that is held once and shared.
+
+mod attribution;
+mod part;
+mod repairs;
+mod text;
+mod view;
+
+pub use attribution::{Attribution, LABEL_EPHEMERAL, LABEL_IMPORTANT};
+pub use part::{
+    Approval, ApprovalAnswer, CompactionPart, Media, MediaSource, NESTING_MAX, Part, Reasoning, ToolCall,
+    ToolResult, UnknownPart,
+};
+pub use repairs::{Repaired, apply_repairs, summary_of_user};
+pub use text::Str;
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use epitome_core::message::Role;
+
+/// One message, owned. Cloning is cheap: text is shared.
+///
+/// A message that a wire reader made also carries the text that it was read from, so that a writer of the same format
+/// gives it back exactly as it was, unknown fields included, as long as nothing has changed it.
+///
+/// ```
+/// use epitome_message::{Message, Part, ToolCall};
+/// use epitome_core::message::Role;
+///
+/// let question = Message::user("What is in notes.txt?");
+/// let call = Message::new(Role::Assistant, vec![Part::ToolCall(ToolCall::new("c1", "read", r#"{"path":"notes.txt"}"#))]);
+/// assert_eq!(question.role(), Role::User);
+/// assert_eq!(call.parts().len(), 1);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    role: Role,
+    parts: Vec<Part>,
+    /// `None` for what is said of every message of the role that the caller adds.
+    attribution: Option<Box<Attribution>>,
+    /// `None` without any of them.
+    names: Option<Box<Names>>,
+    wire: Option<WireText>,
+    incomplete: bool,
+    pruned: bool,
+}
+
+const _: () = assert!(size_of::<Message>() <= 104, "a conversation holds very many of these");
+
+/// What a message is called: most are called nothing.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Names {
+    id: Option<Str>,
+    response_id: Option<Str>,
+    speaker: Option<Str>,
+}
+
+/// The text that a message was read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WireText {
+    /// The name of the format, for example `openai-chat`.
+    pub format: Str,
+    /// The message's source text.
+    pub text: Str,
+    /// Whether the message has been changed since: a writer then takes only what it does not know from the text.
+    pub touched: bool,
+    /// Whether the message before it was read from the same record, so that a writer joins the two again: a record that
+    /// mixes results and a user's words is several messages, and the text of each is its own part of the record.
+    pub rejoin: bool,
+}
+
+impl WireText {
+    /// The text of an unchanged message in `format`.
+    #[must_use]
+    pub const fn new(format: Str, text: Str) -> Self {
+        Self { format, text, touched: false, rejoin: false }
+    }
+
+    /// The same, of a message that continues the record of the one before it.
+    #[must_use]
+    pub const fn with_rejoin(mut self, rejoin: bool) -> Self {
+        self.rejoin = rejoin;
+        self
+    }
+}
+
+impl Message {
+    /// A message from the caller.
+    #[must_use]
+    pub fn new(role: Role, parts: Vec<Part>) -> Self {
+        Self { role, parts, attribution: None, names: None, wire: None, incomplete: false, pruned: false }
+    }
+
+    /// Instructions from the operator.
+    #[must_use]
+    pub fn system(text: impl Into<Str>) -> Self {
+        Self::new(Role::System, vec![Part::Text(text.into())])
+    }
+
+    /// The user's words.
+    #[must_use]
+    pub fn user(text: impl Into<Str>) -> Self {
+        Self::new(Role::User, vec![Part::Text(text.into())])
+    }
+
+    /// The model's words.
+    #[must_use]
+    pub fn assistant(text: impl Into<Str>) -> Self {
+        Self::new(Role::Assistant, vec![Part::Text(text.into())])
+    }
+
+    /// A tool's answer to one call.
+    #[must_use]
+    pub fn tool(call_id: impl Into<Str>, text: impl Into<Str>) -> Self {
+        let parts = vec![Part::Text(text.into())];
+        Self::new(Role::Tool, vec![Part::ToolResult(ToolResult::new(call_id, parts))])
+    }
+
+    /// The same message with this attribution. Attribution is not part of the wire text.
+    #[must_use]
+    pub fn with_attribution(mut self, attribution: Attribution) -> Self {
+        self.attribution = (attribution != *of_callers(self.role)).then(|| Box::new(attribution));
+        self
+    }
+
+    /// The same message with the caller's label; see [`Attribution::with_label`].
+    #[must_use]
+    pub fn with_label(self, label: impl Into<Str>) -> Self {
+        let attribution = self.attribution().clone().with_label(label);
+        self.with_attribution(attribution)
+    }
+
+    /// The same message with the provider's id of the message. It is not part of the wire text: no format that is read so
+    /// far has it in its messages.
+    #[must_use]
+    pub fn with_id(mut self, id: impl Into<Str>) -> Self {
+        self.names_mut().id = Some(id.into());
+        self
+    }
+
+    /// The same message with the provider's id of the response that it is part of. It is not part of the wire text, as
+    /// [`Message::with_id`].
+    #[must_use]
+    pub fn with_response_id(mut self, id: impl Into<Str>) -> Self {
+        self.names_mut().response_id = Some(id.into());
+        self
+    }
+
+    /// The same message with its speaker's name.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<Str>) -> Self {
+        self.names_mut().speaker = Some(name.into());
+        self.touched()
+    }
+
+    /// The same message, marked as cut off: it is what had arrived when its stream was left. The mark is stored, and it
+    /// is not part of the wire text.
+    #[must_use]
+    pub const fn with_incomplete(mut self, incomplete: bool) -> Self {
+        self.incomplete = incomplete;
+        self
+    }
+
+    /// The same message with other parts.
+    #[must_use]
+    pub fn with_parts(mut self, parts: Vec<Part>) -> Self {
+        self.parts = parts;
+        self.touched()
+    }
+
+    /// The message as `model` may be sent it: what a provider left for another of its models goes under a name that nobody has, so
+    /// that it is written as its text, as it is for another provider.
+    ///
+    /// ```
+    /// use epitome_core::message::Role;
+    /// use epitome_message::{CompactionPart, Message, Part};
+    /// use epitome_wire::{Format, convert};
+    ///
+    /// let left = CompactionPart::new("openai", "They spoke of Oslo.", Some("gAAAA".into())).with_model("gpt-5.1");
+    /// let message = Message::new(Role::Assistant, vec![Part::Compaction(left)]);
+    /// let same = convert([&*message.for_model("gpt-5.1")], Format::OpenaiResponses)?.text;
+    /// assert!(same.contains("gAAAA"));
+    /// let other = convert([&*message.for_model("gpt-5.1-mini")], Format::OpenaiResponses)?.text;
+    /// assert!(other.contains("They spoke of Oslo.") && !other.contains("gAAAA"));
+    /// # Ok::<(), epitome_wire::WireError>(())
+    /// ```
+    #[must_use]
+    pub fn for_model(&self, model: &str) -> Cow<'_, Self> {
+        let strange = |part: &Part| matches!(part, Part::Compaction(left) if !left.is_for_model(model));
+        if !self.parts().iter().any(strange) {
+            return Cow::Borrowed(self);
+        }
+        let parts = self.parts().iter().cloned().map(|part| match part {
+            Part::Compaction(mut left) if !left.is_for_model(model) => {
+                left.provider = format!("{} for {}", &*left.provider, &*left.model).into();
+                Part::Compaction(left)
+            }
+            part => part,
+        });
+        Cow::Owned(self.clone().with_parts(parts.collect()))
+    }
+
+    /// The same message, as read from `wire`. For wire readers: call it last.
+    #[must_use]
+    pub fn with_wire(mut self, wire: WireText) -> Self {
+        self.wire = Some(wire);
+        // What readers collect one by one has room for more, and stays as long as the message.
+        self.parts.shrink_to_fit();
+        for part in &mut self.parts {
+            if let Part::ToolResult(result) = part {
+                result.parts.shrink_to_fit();
+            }
+        }
+        self
+    }
+
+    /// Its parts, in order.
+    #[must_use]
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Its text: that of all its text parts, behind each other. What stands in results of tools, reasoning and media is not in it.
+    ///
+    /// ```
+    /// use epitome_core::message::Role;
+    /// use epitome_message::{Message, Part, Reasoning};
+    ///
+    /// let thought = Part::Reasoning(Reasoning::new("A greeting."));
+    /// let message = Message::new(Role::Assistant, vec![thought, Part::Text("Hel".into()), Part::Text("lo.".into())]);
+    /// assert_eq!(message.text(), "Hello.");
+    /// ```
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        let mut texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        let first = texts.next().unwrap_or_default();
+        texts.fold(Cow::Borrowed(first), |all, more| Cow::Owned(all.into_owned() + more))
+    }
+
+    /// Its parts, for a reader that knows more of them once it has read what follows: the message counts as unchanged.
+    pub fn parts_mut(&mut self) -> &mut [Part] {
+        &mut self.parts
+    }
+
+    /// What the message holds, and nothing else of it.
+    #[must_use]
+    pub fn into_parts(self) -> Vec<Part> {
+        self.parts
+    }
+
+    /// Who speaks.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Where it came from and how long it must stay.
+    #[must_use]
+    pub fn attribution(&self) -> &Attribution {
+        self.attribution.as_deref().unwrap_or_else(|| of_callers(self.role))
+    }
+
+    /// The provider's id of the message. It may repeat within a conversation.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.names.as_ref()?.id.as_deref()
+    }
+
+    /// The provider's id of the response that the message is part of.
+    #[must_use]
+    pub fn response_id(&self) -> Option<&str> {
+        self.names.as_ref()?.response_id.as_deref()
+    }
+
+    /// The speaker's name.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.names.as_ref()?.speaker.as_deref()
+    }
+
+    /// Whether it was cut off: see [`Message::with_incomplete`].
+    #[must_use]
+    pub const fn is_incomplete(&self) -> bool {
+        self.incomplete
+    }
+
+    /// Whether what it said has been deleted: see [`Message::into_pruned`].
+    #[must_use]
+    pub const fn is_pruned(&self) -> bool {
+        self.pruned
+    }
+
+    /// What is left of the message when what it said is deleted: its role, its attribution but for the label, and the ids
+    /// of what it answers. Nothing of it is sent or shown.
+    ///
+    /// ```
+    /// use epitome_message::Message;
+    ///
+    /// let left = Message::tool("call-1", "a long answer").into_pruned();
+    /// assert!(left.is_pruned() && !format!("{left:?}").contains("long"));
+    /// ```
+    #[must_use]
+    pub fn into_pruned(self) -> Self {
+        let answer = |part: Part| match part {
+            Part::ToolResult(ToolResult { call_id, .. }) => {
+                Some(Part::ToolResult(ToolResult::new(call_id, Vec::new())))
+            }
+            Part::ApprovalResponse(answer) => Some(Part::ApprovalResponse(answer)),
+            _ => None,
+        };
+        let mut attribution = self.attribution().clone();
+        attribution.label = None;
+        let parts = self.parts.into_iter().filter_map(answer).collect();
+        Self::new(self.role, parts).with_attribution(attribution).with_pruned(true)
+    }
+
+    /// The same message, marked as what is left of a deleted one. For readers of stored messages.
+    pub const fn with_pruned(mut self, pruned: bool) -> Self {
+        self.pruned = pruned;
+        self
+    }
+
+    /// The text that the message was read from, if a wire reader made it.
+    #[must_use]
+    pub const fn wire(&self) -> Option<&WireText> {
+        self.wire.as_ref()
+    }
+
+    /// The same message as if nobody had read it from a text.
+    pub fn without_wire(mut self) -> Self {
+        self.wire = None;
+        self
+    }
+
+    fn names_mut(&mut self) -> &mut Names {
+        self.names.get_or_insert_default()
+    }
+
+    fn touched(mut self) -> Self {
+        if let Some(wire) = &mut self.wire {
+            wire.touched = true;
+        }
+        self
+    }
+}
+
+/// What is said of a message of this role that the caller adds, held once.
+fn of_callers(role: Role) -> &'static Attribution {
+    static EACH: LazyLock<[Attribution; 5]> = LazyLock::new(|| {
+        [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool]
+            .map(|role| Attribution::caller(role.authority()))
+    });
+    let [system, developer, user, assistant, tool] = &*EACH;
+    match role {
+        Role::System => system,
+        Role::Developer => developer,
+        Role::User => user,
+        Role::Assistant => assistant,
+        _ => tool,
+    }
+}

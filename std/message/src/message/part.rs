@@ -1,0 +1,293 @@
+//! The parts of an owned message.
+
+use epitome_core::Tokens;
+use epitome_core::message::{
+    ApprovalAnswerView, ApprovalView, CallKind, CompactionView, MediaExtent, MediaKind, MediaView, PartView,
+    Parts, ReasoningView, ToolCallView, ToolResultView, UnknownView,
+};
+
+use super::Str;
+
+/// How deep tool results may be nested in a message that is stored. Providers nest once; the JSON reader gives up after about 40.
+pub const NESTING_MAX: usize = 16;
+
+/// A piece of a message's content.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the writer of a format must say of each kind how it is written")]
+pub enum Part {
+    /// Text.
+    Text(Str),
+    /// What the model thought before it spoke.
+    Reasoning(Reasoning),
+    /// A call of a tool by the model.
+    ToolCall(ToolCall),
+    /// The answer to a call.
+    ToolResult(ToolResult),
+    /// An image, a sound, a video or a document.
+    Media(Media),
+    /// A question to a person whether something may be done.
+    ApprovalRequest(Approval),
+    /// The person's answer.
+    ApprovalResponse(ApprovalAnswer),
+    /// What a provider left in place of messages that it compacted itself. It is tied to that provider, and to a model of its: others
+    /// are sent its text.
+    Compaction(CompactionPart),
+    /// A part of a kind that the reader does not know, kept as it was written.
+    Unknown(UnknownPart),
+}
+
+impl Part {
+    /// Calls `visit` with this part as the planner sees it.
+    pub(crate) fn view(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        match self {
+            Self::Text(text) => visit(PartView::Text(text)),
+            Self::Reasoning(reasoning) => visit(PartView::Reasoning(reasoning.view())),
+            Self::ToolCall(call) => visit(PartView::ToolCall(call.view())),
+            Self::ToolResult(result) => visit(PartView::ToolResult(result.view())),
+            Self::Media(media) => visit(PartView::Media(media.view())),
+            Self::ApprovalRequest(approval) => visit(PartView::ApprovalRequest(approval.view())),
+            Self::ApprovalResponse(answer) => visit(PartView::ApprovalResponse(answer.view())),
+            Self::Compaction(compaction) => visit(PartView::Compaction(compaction.view())),
+            Self::Unknown(unknown) => visit(PartView::Unknown(unknown.view())),
+        }
+    }
+}
+
+/// Reasoning, readable or sealed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct Reasoning {
+    /// The provider's id of the item.
+    pub id: Option<Str>,
+    /// The readable part; empty when there is none.
+    pub text: Str,
+    /// The signed or encrypted part, to be sent back byte for byte.
+    pub opaque: Option<Str>,
+}
+
+impl Reasoning {
+    /// Readable reasoning.
+    #[must_use]
+    pub fn new(text: impl Into<Str>) -> Self {
+        Self { id: None, text: text.into(), opaque: None }
+    }
+
+    fn view(&self) -> ReasoningView<'_> {
+        ReasoningView::new(&self.text).with_opaque(self.opaque.as_deref()).with_id(self.id.as_deref())
+    }
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct ToolCall {
+    /// Pairs the call with its result.
+    pub id: Str,
+    /// The tool's name.
+    pub name: Str,
+    /// The arguments, as the model wrote them: JSON text for most tools.
+    pub arguments: Str,
+    /// Who runs the tool.
+    pub kind: CallKind,
+}
+
+impl ToolCall {
+    /// A call that the caller runs.
+    #[must_use]
+    pub fn new(id: impl Into<Str>, name: impl Into<Str>, arguments: impl Into<Str>) -> Self {
+        Self { id: id.into(), name: name.into(), arguments: arguments.into(), kind: CallKind::Function }
+    }
+
+    pub(super) fn view(&self) -> ToolCallView<'_> {
+        ToolCallView::new(&self.id, &self.name, &self.arguments).with_kind(self.kind)
+    }
+}
+
+/// The answer to a call.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct ToolResult {
+    /// The call that it answers.
+    pub call_id: Str,
+    /// What the tool returned: texts and media.
+    pub parts: Vec<Part>,
+    /// Whether the tool failed.
+    pub is_error: bool,
+}
+
+impl ToolResult {
+    /// What the tool returned to the call `call_id`.
+    #[must_use]
+    pub fn new(call_id: impl Into<Str>, mut parts: Vec<Part>) -> Self {
+        // It stays as long as the message, and mostly it is one text.
+        parts.shrink_to_fit();
+        Self { call_id: call_id.into(), parts, is_error: false }
+    }
+
+    fn view(&self) -> ToolResultView<'_> {
+        ToolResultView::new(&self.call_id, self).with_error(self.is_error)
+    }
+}
+
+/// What the tool returned.
+impl Parts for ToolResult {
+    fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        for part in &self.parts {
+            part.view(visit);
+        }
+    }
+}
+
+/// An image, a sound, a video or a document.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Media {
+    /// What it is.
+    pub kind: MediaKind,
+    /// Its media type; empty when unknown.
+    pub mime: Str,
+    /// Where its bytes are.
+    pub source: MediaSource,
+    /// How large it is, where that is known.
+    pub extent: MediaExtent,
+}
+
+impl Media {
+    /// A part of unknown extent.
+    #[must_use]
+    pub fn new(kind: MediaKind, mime: impl Into<Str>, source: MediaSource) -> Self {
+        Self { kind, mime: mime.into(), source, extent: MediaExtent::UNKNOWN }
+    }
+
+    fn view(&self) -> MediaView<'_> {
+        MediaView::new(self.kind, &self.mime).with_extent(self.extent)
+    }
+}
+
+/// Where the bytes of a media part are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the writer of a format must say of each how it is written")]
+pub enum MediaSource {
+    /// In the message, as base64.
+    Base64(Str),
+    /// Elsewhere: a URL or a provider's file id.
+    Uri(Str),
+}
+
+/// What a request for approval, or the answer to one, is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Approval {
+    /// Pairs the request with its answer.
+    pub id: Str,
+    /// The call that may or may not be run; empty when there is none.
+    pub call_id: Str,
+}
+
+impl Approval {
+    /// The approval `id`, about the call `call_id`.
+    #[must_use]
+    pub fn new(id: impl Into<Str>, call_id: impl Into<Str>) -> Self {
+        Self { id: id.into(), call_id: call_id.into() }
+    }
+
+    fn view(&self) -> ApprovalView<'_> {
+        ApprovalView::new(&self.id, &self.call_id)
+    }
+}
+
+/// A person's answer to a request for approval.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct ApprovalAnswer {
+    /// Which request it answers.
+    pub approval: Approval,
+    /// Whether the person agreed.
+    pub approved: bool,
+}
+
+impl ApprovalAnswer {
+    /// The answer to `approval`.
+    #[must_use]
+    pub const fn new(approval: Approval, approved: bool) -> Self {
+        Self { approval, approved }
+    }
+
+    fn view(&self) -> ApprovalAnswerView<'_> {
+        ApprovalAnswerView::new(self.approval.view(), self.approved)
+    }
+}
+
+/// What a provider left in place of messages that it compacted itself.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct CompactionPart {
+    /// The provider that made it, and the only one that can read it.
+    pub provider: Str,
+    /// The model in whose conversation it stands, the only one that it is sent to; empty where that is not known, and then it is
+    /// sent to any of the provider's.
+    pub model: Str,
+    /// The readable summary; empty when there is none.
+    pub text: Str,
+    /// The payload, to be sent back byte for byte.
+    pub opaque: Option<Str>,
+    /// How many tokens the provider has written, where it has told: what the payload is taken for. Without, it is estimated from
+    /// its length.
+    pub tokens: Option<Tokens>,
+}
+
+impl CompactionPart {
+    /// What `provider` left.
+    #[must_use]
+    pub fn new(provider: impl Into<Str>, text: impl Into<Str>, opaque: Option<Str>) -> Self {
+        Self { provider: provider.into(), model: Str::default(), text: text.into(), opaque, tokens: None }
+    }
+
+    /// The same, of so many tokens.
+    #[must_use]
+    pub const fn with_tokens(mut self, tokens: Option<Tokens>) -> Self {
+        self.tokens = tokens;
+        self
+    }
+
+    /// The same, for `model` alone.
+    #[must_use]
+    pub fn with_model(mut self, model: impl Into<Str>) -> Self {
+        self.model = model.into();
+        self
+    }
+
+    /// Whether `model` may be sent it. Where one of the two is not known, nothing speaks against it.
+    #[must_use]
+    pub fn is_for_model(&self, model: &str) -> bool {
+        self.model.is_empty() || model.is_empty() || self.model == model
+    }
+
+    fn view(&self) -> CompactionView<'_> {
+        CompactionView::new(&self.provider, &self.text, self.opaque.as_deref()).with_tokens(self.tokens)
+    }
+}
+
+/// A part of a kind that the reader does not know.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct UnknownPart {
+    /// The wire format that it was read from, the only one that it can be written in; empty where that is not known.
+    pub format: Str,
+    /// The kind's name on the wire.
+    pub kind: Str,
+    /// Its source text.
+    pub raw: Str,
+}
+
+impl UnknownPart {
+    /// A part of `format` whose kind is called `kind`, written as `raw`.
+    #[must_use]
+    pub fn new(format: impl Into<Str>, kind: impl Into<Str>, raw: impl Into<Str>) -> Self {
+        Self { format: format.into(), kind: kind.into(), raw: raw.into() }
+    }
+
+    fn view(&self) -> UnknownView<'_> {
+        UnknownView::new(&self.format, &self.kind, &self.raw)
+    }
+}

@@ -1,0 +1,127 @@
+//! A search for one query.
+
+use super::bm25::Bm25;
+use super::each_term;
+use super::vocabulary::Vocabulary;
+
+/// Finds the texts that are nearest to one query, in one pass over them. It gives each text the score that a
+/// [`SearchIndex`](super::SearchIndex) of the same texts gives.
+///
+/// *Cost*: one pass over each text. A text with a term of the query takes some 40 bytes of memory, another one takes none.
+///
+/// ```
+/// use epitome_message::search::Search;
+///
+/// let mut search = Search::new("When is the invoice due?");
+/// for text in ["The cat sleeps.", "Invoices are due on the 14th.", "The dog sleeps too."] {
+///     search.add(text);
+/// }
+/// assert_eq!(search.nearest(1)[0].text, 1);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// The terms of the query.
+    terms: Vocabulary,
+    /// By the number of a term, how many texts have it.
+    with: Vec<u64>,
+    all: Bm25,
+    /// The texts with a term of the query.
+    found: Vec<Candidate>,
+    /// The counts of their terms, one text after the other.
+    counts: Vec<(u32, u32)>,
+    /// By the number of a term, its count in the text that is looked at; 0 between texts.
+    own: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    text: u64,
+    length: u64,
+    /// Where its counts end.
+    end: usize,
+}
+
+/// A text that a search has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Hit {
+    /// How near it is to the query, in units of 1 / 65,536; never 0.
+    pub score: u64,
+    /// The number of the text, from 0 in the order in which the texts were added.
+    pub text: u64,
+}
+
+impl Search {
+    /// A search without texts. A query without a term finds nothing.
+    #[must_use]
+    pub fn new(query: &str) -> Self {
+        let mut terms = Vocabulary::default();
+        each_term(query, |term| {
+            terms.number(term);
+        });
+        let (with, own) = (vec![0; terms.len()], vec![0; terms.len()]);
+        Self { terms, with, all: Bm25::default(), found: Vec::new(), counts: Vec::new(), own }
+    }
+
+    /// Whether the query has no term: no letter and no digit.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.terms.len() == 0
+    }
+
+    /// Looks at the next text. Returns whether it has a term of the query.
+    pub fn add(&mut self, text: &str) -> bool {
+        let (before, mut length) = (self.counts.len(), 0_u64);
+        each_term(text, |term| {
+            length += 1;
+            let Some(number) = self.terms.find(term) else { return };
+            let at = number as usize;
+            let (Some(count), Some(with)) = (self.own.get_mut(at), self.with.get_mut(at)) else { return };
+            if *count == 0 {
+                *with += 1;
+                self.counts.push((number, 0));
+            }
+            *count = count.saturating_add(1);
+        });
+        for (number, count) in self.counts.iter_mut().skip(before) {
+            *count = self.own.get_mut(*number as usize).map(core::mem::take).unwrap_or_default();
+        }
+        let is_found = self.counts.len() > before;
+        if is_found {
+            self.found.push(Candidate { text: self.all.texts, length, end: self.counts.len() });
+        }
+        self.all.add(length);
+        is_found
+    }
+
+    /// How many texts were looked at.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
+        self.all.texts
+    }
+
+    /// Whether none was.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.all.texts == 0
+    }
+
+    /// The `count` texts that are nearest to the query, the nearest first; of equal ones the newest.
+    #[must_use]
+    pub fn nearest(&self, count: usize) -> Vec<Hit> {
+        let rarities: Vec<u64> = self.with.iter().map(|with| self.all.rarity(*with)).collect();
+        let rarity = |number: u32| rarities.get(number as usize).copied().unwrap_or_default();
+        let mut start = 0;
+        let scored = self.found.iter().map(|found| {
+            let counts = self.counts.get(start..found.end).unwrap_or_default();
+            start = found.end;
+            let scores =
+                counts.iter().map(|(term, count)| self.all.score(*count, found.length, rarity(*term)));
+            Hit { score: scores.fold(0, u64::saturating_add), text: found.text }
+        });
+        let mut hits: Vec<Hit> = scored.filter(|hit| hit.score > 0).collect();
+        hits.sort_unstable_by(|one, other| other.cmp(one));
+        hits.truncate(count);
+        hits
+    }
+}

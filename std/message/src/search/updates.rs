@@ -1,0 +1,320 @@
+//! Which texts say anew, with another value, what an older one says.
+
+use super::log2::{Rarities, log2};
+use super::sentences::for_each_sentence;
+use super::vocabulary::Vocabulary;
+
+/// Texts by their sentences: which text updates a sentence of an older one.
+///
+/// A sentence updates an older one if both are about the same thing and the newer one says something else: they share three terms or
+/// more that few sentences have, and with all that they share two fifths of the weight of one of them, and the newer one has a term
+/// that the older one lacks. The weight of a term is its rarity among all sentences. A question updates nothing. The index knows no
+/// word of any language.
+///
+/// ```
+/// use epitome_message::search::UpdateIndex;
+///
+/// let mut index = UpdateIndex::new();
+/// for text in ["The proxy listens on port 8080.", "Thank you.", "Done. The proxy listens on port 9090 now."] {
+///     index.add(text);
+/// }
+/// let updates: Vec<_> = index.updates(|_| true).into_iter().map(|update| (update.older, update.newer)).collect();
+/// assert_eq!(updates, [(0, 2)]);
+/// ```
+///
+/// *Cost*: adding takes one pass over the text. [`updates`](Self::updates) compares each sentence with those that share three rare
+/// terms with it, of at most fifteen for each of its terms.
+#[derive(Debug, Clone, Default)]
+pub struct UpdateIndex {
+    vocabulary: Vocabulary,
+    sentences: Sentences,
+    /// Room for the terms of a sentence.
+    room: Vec<u32>,
+}
+
+/// A text that says anew what an older one says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Update {
+    /// The number of the older text.
+    pub older: usize,
+    /// The number of the newest text that updates a sentence of it.
+    pub newer: usize,
+}
+
+/// A sentence with fewer distinct terms says too little to tell what it is about.
+const TERMS_MIN: usize = 3;
+
+/// A longer sentence is data, or many statements.
+const TERMS_MAX: usize = 64;
+
+/// A term that more sentences have is no sign that two of them are about the same thing.
+const SENTENCES_MAX: u32 = 16;
+
+/// Two sentences share at least so many of such rare terms.
+const RARE_MIN: usize = 3;
+
+/// Two sentences share at least this part of the weight of one of them, in percent.
+const SHARED_PERCENT_MIN: u64 = 40;
+
+/// The weight that two sentences share, in multiples of what tells one sentence from all others: with less, words of every day would do.
+const TIMES_ONE_OF_ALL: u64 = 2;
+
+impl UpdateIndex {
+    /// Without texts.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a text. The first has the number 0, the next one 1.
+    pub fn add(&mut self, text: &str) {
+        for_each_sentence(text, |sentence| {
+            self.room.clear();
+            self.vocabulary.numbers(sentence, &mut self.room);
+            self.sentences.add_sentence(sentence, &self.room);
+        });
+        self.sentences.end_text();
+    }
+
+    /// Each text of which a sentence is updated, with each newest text that does so. A text updates others only if `may_update` lets it.
+    #[must_use]
+    pub fn updates(&self, may_update: impl Fn(usize) -> bool) -> Vec<Update> {
+        self.sentences.updates(may_update)
+    }
+}
+
+/// Sentences by their terms.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sentences {
+    /// By the number of a term.
+    rows: Vec<Row>,
+    /// The distinct terms of all sentences, one sentence after the other.
+    terms: Vec<u32>,
+    sentences: Vec<Sentence>,
+    texts: usize,
+    /// How many sentences were looked at, those too that say too little or too much.
+    seen: u32,
+}
+
+/// The sentences with a term.
+#[derive(Debug, Clone, Copy, Default)]
+struct Row {
+    /// How many they are.
+    with: u32,
+    /// The last that was looked at, counted from 1.
+    seen: u32,
+}
+
+/// A sentence of a text.
+#[derive(Debug, Clone, Copy)]
+struct Sentence {
+    text: usize,
+    /// Where its terms end; they begin where those of the one before end.
+    end: usize,
+    is_question: bool,
+}
+
+impl Sentences {
+    /// Adds a sentence of the text that is being added, with the numbers of its terms, repeated ones too.
+    pub(super) fn add_sentence(&mut self, sentence: &str, terms: &[u32]) {
+        if terms.len() < TERMS_MIN {
+            return;
+        }
+        self.seen = self.seen.wrapping_add(1).max(1);
+        let start = self.terms.len();
+        for term in terms {
+            let at = *term as usize;
+            if at >= self.rows.len() {
+                self.rows.resize(at + 1, Row::default());
+            }
+            let Some(row) = self.rows.get_mut(at).filter(|row| row.seen != self.seen) else { continue };
+            row.seen = self.seen;
+            self.terms.push(*term);
+            if self.terms.len() - start > TERMS_MAX {
+                break;
+            }
+        }
+        let own = self.terms.get(start..).unwrap_or_default();
+        if !(TERMS_MIN..=TERMS_MAX).contains(&own.len()) {
+            self.terms.truncate(start);
+            return;
+        }
+        for number in own {
+            if let Some(row) = self.rows.get_mut(*number as usize) {
+                row.with = row.with.saturating_add(1);
+            }
+        }
+        let is_question = sentence.trim_end().ends_with(['?', '？', '؟']);
+        self.sentences.push(Sentence { text: self.texts, end: self.terms.len(), is_question });
+    }
+
+    /// The next sentence is one of the next text.
+    pub(super) const fn end_text(&mut self) {
+        self.texts = self.texts.saturating_add(1);
+    }
+
+    /// [`UpdateIndex::updates`].
+    pub(super) fn updates(&self, may_update: impl Fn(usize) -> bool) -> Vec<Update> {
+        let mut rarities = Rarities::among(self.sentences.len() as u64);
+        let weights: Vec<u64> = self.rows.iter().map(|row| rarities.of(row.with)).collect();
+        let mut older = Older { weights: &weights, own: vec![0; self.rows.len()], weight: 0, number: 0 };
+        let least = log2(self.sentences.len() as u64).saturating_mul(TIMES_ONE_OF_ALL);
+        let rare = Rare::of(self);
+        let (mut updates, mut room, mut start) = (Vec::new(), Vec::new(), 0);
+        for (at, sentence) in (0..).zip(&self.sentences) {
+            let own = self.terms.get(start..sentence.end).unwrap_or_default();
+            start = sentence.end;
+            rare.candidates(at, own, &mut room);
+            if room.is_empty() {
+                continue;
+            }
+            older.set(own);
+            let newest = room.iter().rev().find_map(|newer| {
+                let (newer, terms) = self.sentence(*newer)?;
+                let is_statement = !newer.is_question && may_update(newer.text);
+                let shared = is_statement.then(|| older.shared_with(terms))?;
+                shared.is_about_the_same(least).then_some((newer, shared))
+            });
+            if let Some((newer, shared)) = newest
+                && newer.text > sentence.text
+                && shared.says_more
+            {
+                updates.push(Update { older: sentence.text, newer: newer.text });
+            }
+        }
+        updates.sort_unstable();
+        updates.dedup();
+        updates
+    }
+
+    /// A sentence with its terms.
+    fn sentence(&self, at: u32) -> Option<(&Sentence, &[u32])> {
+        let before = (at as usize).checked_sub(1).and_then(|before| self.sentences.get(before));
+        let sentence = self.sentences.get(at as usize)?;
+        Some((sentence, self.terms.get(before.map_or(0, |before| before.end)..sentence.end)?))
+    }
+}
+
+/// By the number of a term that few sentences have, these sentences.
+struct Rare {
+    /// Where those of each term begin, and the end of the last.
+    begins: Vec<usize>,
+    sentences: Vec<u32>,
+}
+
+impl Rare {
+    fn of(all: &Sentences) -> Self {
+        let (mut begins, mut end) = (Vec::with_capacity(all.rows.len() + 1), 0_usize);
+        // A term that one sentence has makes no two about the same.
+        let is_rare = |row: &Row| (2..=SENTENCES_MAX).contains(&row.with);
+        for row in &all.rows {
+            begins.push(end);
+            end += if is_rare(row) { row.with as usize } else { 0 };
+        }
+        begins.push(end);
+        // Where the next sentence of each term goes.
+        let mut next = begins.clone();
+        let (mut sentences, mut start) = (vec![0; end], 0);
+        for (at, sentence) in (0..).zip(&all.sentences) {
+            for number in all.terms.get(start..sentence.end).unwrap_or_default() {
+                if all.rows.get(*number as usize).is_some_and(is_rare)
+                    && let Some(next) = next.get_mut(*number as usize)
+                    && let Some(slot) = sentences.get_mut(*next)
+                {
+                    *slot = at;
+                    *next += 1;
+                }
+            }
+            start = sentence.end;
+        }
+        Self { begins, sentences }
+    }
+
+    /// The sentences behind this one that share at least three rare terms with it, ascending.
+    fn candidates(&self, at: u32, terms: &[u32], candidates: &mut Vec<u32>) {
+        candidates.clear();
+        for term in terms {
+            let Some([begin, end]) = self.begins.get(*term as usize..).and_then(|begins| begins.get(..2))
+            else {
+                continue;
+            };
+            let sentences = self.sentences.get(*begin..*end).unwrap_or_default();
+            candidates.extend(sentences.iter().rev().take_while(|other| **other > at));
+        }
+        candidates.sort_unstable();
+        let mut kept = 0;
+        let mut run = 0;
+        for next in 0..candidates.len() {
+            let [own, behind] = [next, next + 1].map(|at| candidates.get(at).copied());
+            run += 1;
+            if own != behind {
+                if let (true, Some(own), Some(slot)) = (run >= RARE_MIN, own, candidates.get_mut(kept)) {
+                    *slot = own;
+                    kept += 1;
+                }
+                run = 0;
+            }
+        }
+        candidates.truncate(kept);
+    }
+}
+
+/// The sentence with which others are compared.
+struct Older<'w> {
+    /// By the number of a term.
+    weights: &'w [u64],
+    /// By the number of a term, the last sentence that had it, counted from 1.
+    own: Vec<u32>,
+    weight: u64,
+    number: u32,
+}
+
+/// What another sentence has in common with it.
+#[derive(Clone, Copy)]
+struct Shared {
+    weight: u64,
+    /// The weight of the lighter one of both.
+    lighter: u64,
+    /// Whether the other has a term that it lacks.
+    says_more: bool,
+}
+
+impl Older<'_> {
+    fn set(&mut self, terms: &[u32]) {
+        self.number += 1;
+        self.weight = terms.iter().map(|term| self.weight_of(*term)).sum();
+        for term in terms {
+            if let Some(own) = self.own.get_mut(*term as usize) {
+                *own = self.number;
+            }
+        }
+    }
+
+    fn shared_with(&self, other: &[u32]) -> Shared {
+        let (mut shared, mut all, mut says_more) = (0_u64, 0_u64, false);
+        for term in other {
+            let weight = self.weight_of(*term);
+            let is_own = self.own.get(*term as usize) == Some(&self.number);
+            all = all.saturating_add(weight);
+            shared = shared.saturating_add(if is_own { weight } else { 0 });
+            says_more |= !is_own;
+        }
+        Shared { weight: shared, lighter: self.weight.min(all), says_more }
+    }
+
+    fn weight_of(&self, term: u32) -> u64 {
+        self.weights.get(term as usize).copied().unwrap_or_default()
+    }
+}
+
+impl Shared {
+    /// Whether two sentences that share so much, and three rare terms, are about the same thing.
+    const fn is_about_the_same(self, least: u64) -> bool {
+        self.weight >= least
+            && self.weight.saturating_mul(100) >= self.lighter.saturating_mul(SHARED_PERCENT_MIN)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,14 @@
+//! Sessions that are kept, and the stores that this build has: all of `epitome-history`, and the stores with a crate of their own.
+
+mod open;
+
+pub use epitome_history::*;
+#[cfg(feature = "postgres")]
+pub use epitome_postgres::{Migrate, PostgresOptions, PostgresStore};
+#[cfg(feature = "redis")]
+pub use epitome_redis::{RedisOptions, RedisStore};
+#[cfg(feature = "sqlite")]
+pub use epitome_sqlite::SqliteStore;
+pub use open::open_store;
+#[cfg(feature = "encryption")]
+pub use open::open_store_with_key;

@@ -1,0 +1,171 @@
+//! What of a run a history provider stores, and how.
+
+use epitome_core::attribution::Retention;
+use tracing::{Instrument, debug_span};
+
+use super::HistoryProvider;
+use crate::history::inner::pause;
+use crate::history::{AppendToken, Appended, History, NewState, StateOutcome, StoreErrorKind};
+use crate::message::{LABEL_EPHEMERAL, Message};
+use crate::session::{AgentSession, ContextMessages, SessionContext, SessionError, State};
+
+impl HistoryProvider {
+    /// What of a run is to be stored, in order, as it is stored.
+    #[must_use]
+    pub fn storable(&self, context: &SessionContext) -> Vec<Message> {
+        self.stored_of(context).map(|(_, message)| unlabelled(message)).collect()
+    }
+
+    /// What of a run is to be stored, in order, and where in the run it is. What is added to the response comes last, so
+    /// that what is to be stored only grows while the run lasts.
+    pub(crate) fn stored_of<'a>(
+        &'a self,
+        context: &'a SessionContext,
+    ) -> impl Iterator<Item = (RunPlace, &'a Message)> {
+        let sources = context.context_messages().iter().enumerate();
+        let from_context = sources.filter(|(_, it)| self.stores_context_of(it)).flat_map(|(source, it)| {
+            let places = (0..).map(move |at| RunPlace::Context { source, at });
+            places.zip(&it.messages)
+        });
+        let from_context = from_context.filter(|(_, it)| !is_labelled_ephemeral(it) || self.store_ephemeral);
+        let input = context.input_messages().iter().filter(|_| self.store_inputs);
+        let input = input.enumerate().map(|(at, message)| (RunPlace::Input(at), message));
+        let response = context.response().filter(|_| self.store_responses);
+        let response = response.into_iter().flat_map(|response| response.messages.iter().enumerate());
+        let said = input.chain(response.map(|(at, message)| (RunPlace::Said(at), message)));
+        let said =
+            said.filter(|(_, it)| self.store_ephemeral || it.attribution().retention != Retention::Ephemeral);
+        from_context.chain(said)
+    }
+
+    /// Stores what of the run is not stored yet. It may be called again and again, after a failure or as the run goes on.
+    ///
+    /// Of a run that was read with its session, what was stored since then under its name stays: it has gone on elsewhere.
+    pub(crate) async fn store(
+        &self,
+        session: &mut AgentSession,
+        context: &mut SessionContext,
+        state: &mut State,
+    ) -> Result<(), SessionError> {
+        let messages = self.storable(context);
+        loop {
+            let progress = context.progress_mut(&self.source_id);
+            let is_repeated = progress.is_in_doubt();
+            let Some(part) = progress.next_part(messages.len()) else { return Ok(()) };
+            let token = self.token(context.run_token(), part.start);
+            let mut history = match context.take_history(&self.source_id) {
+                Some(history) => history,
+                None => self.open_to_append(session, state).await?,
+            };
+            if context.was_read() && !is_repeated && history.appended(&token).await?.is_some() {
+                return Ok(());
+            }
+            let chunk = messages.get(part.clone()).unwrap_or_default().to_vec();
+            let span = debug_span!("store", source_id = &*self.source_id, messages = chunk.len());
+            let keep = self.state_to_keep(session, state).unwrap_or_else(|error| {
+                context.state_not_kept(&self.source_id, error.kind());
+                None
+            });
+            let made_from = session.known_states.revision(&self.source_id);
+            let new = keep.as_deref().map(|text| NewState::new(made_from, text));
+            if let Some(text) = &keep {
+                session.known_states.send(&self.source_id, text);
+            }
+            let stored =
+                Self::append_keeping(&mut history, &token, chunk, new.as_ref()).instrument(span).await;
+            context.put_history(&*self.source_id, history);
+            let (appended, outcome) = stored?;
+            context.progress_mut(&self.source_id).stored(&part, appended.first);
+            if let Some((outcome, text)) = outcome.zip(keep.as_deref()) {
+                self.state_was(outcome, text, session, context).await;
+            }
+        }
+    }
+
+    /// What names an append of a run: that of what is to be stored from the `from`th message on. Two providers may share a
+    /// log: each has its own names.
+    fn token(&self, run_token: &str, from: usize) -> AppendToken {
+        AppendToken::new(match from {
+            0 => format!("{run_token}/{}", self.source_id),
+            from => format!("{run_token}/{}/{from}", self.source_id),
+        })
+    }
+
+    /// Whether a run of this token has stored something here, in the history that was opened for this one.
+    pub(crate) async fn has_stored(&self, context: &SessionContext) -> Result<bool, SessionError> {
+        let Some(history) = context.history(&self.source_id) else { return Ok(false) };
+        Ok(history.appended(&self.token(context.run_token(), 0)).await?.is_some())
+    }
+
+    /// Appends to a history, wherever its end is by now. The token makes it repeatable.
+    ///
+    /// # Errors
+    /// As [`History::append`]; `Conflict` only if others have come in between again and again.
+    ///
+    /// # Cancel safety
+    /// As [`History::append`].
+    pub async fn append(
+        history: &mut History,
+        token: &AppendToken,
+        messages: Vec<Message>,
+    ) -> Result<Appended, SessionError> {
+        Self::append_keeping(history, token, messages, None).await.map(|(appended, _)| appended)
+    }
+
+    /// The same with a state, if there is one.
+    async fn append_keeping(
+        history: &mut History,
+        token: &AppendToken,
+        messages: Vec<Message>,
+        state: Option<&NewState<'_>>,
+    ) -> Result<(Appended, Option<StateOutcome>), SessionError> {
+        let mut attempts = 1;
+        loop {
+            let stored = history.append_at_end(token, messages.clone(), state).await;
+            match stored {
+                Err(error) if error.kind() == StoreErrorKind::Conflict && attempts < APPEND_ATTEMPTS_MAX => {
+                    pause(attempts, token).await;
+                    attempts = attempts.saturating_add(1);
+                }
+                stored => return Ok(stored?),
+            }
+        }
+    }
+
+    pub(crate) fn stores_context_of(&self, context: &ContextMessages) -> bool {
+        self.store_context_messages
+            && match &self.store_context_from {
+                Some(sources) => sources.iter().any(|source| context.source_id == **source),
+                None => !context.loaded && context.source_id != *self.source_id,
+            }
+    }
+}
+
+/// Where in a run a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunPlace {
+    /// In what a provider has added: which one of the sources, and which of its messages.
+    Context { source: usize, at: usize },
+    /// In the input.
+    Input(usize),
+    /// In the response, tool results included.
+    Said(usize),
+}
+
+/// How often an append is tried before its conflict is told. Only a store that does not group what it appends has conflicts here: each
+/// attempt that fails has seen another append succeed, and has loaded what that left. A writer that never rests has nothing to load, and
+/// so is mostly first; it is waited for, a second and a half in all.
+const APPEND_ATTEMPTS_MAX: u32 = 100;
+
+fn is_labelled_ephemeral(message: &Message) -> bool {
+    message.attribution().label.as_deref() == Some(LABEL_EPHEMERAL)
+}
+
+/// A label is for filters while a run lasts; what it says of the stay has become the retention.
+fn unlabelled(message: &Message) -> Message {
+    let mut attribution = message.attribution().clone();
+    if attribution.label.take().is_none() {
+        return message.clone();
+    }
+    message.clone().with_attribution(attribution)
+}

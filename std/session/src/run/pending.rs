@@ -1,0 +1,81 @@
+//! What the compactions of a run are to the stored history.
+
+use std::collections::BTreeMap;
+
+use epitome_core::Seq;
+use tracing::{Instrument, debug, debug_span};
+
+use super::Point;
+use super::live::Run;
+use crate::history::inner::{Pending, pause};
+use crate::history::{History, StoreError, StoreErrorKind};
+use crate::provider::{ContextProvider, HistoryProvider, RunPlace, open_history};
+use crate::session::{SessionError, SessionErrorKind};
+
+/// How often a commit is tried before its conflict is told: each attempt that fails has seen others commit.
+const COMMIT_ATTEMPTS_MAX: u32 = 16;
+
+impl Run<'_> {
+    /// Tells the stored history what the compactions of this run do to it. What the run has said itself must be stored.
+    ///
+    /// After a failure that may pass they are told again with what comes next.
+    pub(super) async fn commit_pending(&mut self) {
+        if !self.working.is_ahead() {
+            return;
+        }
+        let Some(primary) = self.providers.primary_history().cloned() else { return };
+        let source_id = primary.source_id();
+        let logged = self.logged(&primary);
+        if self.names_other_numbers(&logged) {
+            debug!("others have appended meanwhile: the notes of this run would name their messages");
+            return self.working.committed();
+        }
+        let pending = self.working.pending(&logged);
+        if pending.hides.is_empty() && pending.edits.is_empty() {
+            return;
+        }
+        let history = match self.context.take_history(source_id) {
+            Some(history) => Ok(history),
+            None => open_history(&primary, self.session).await,
+        };
+        let committed = async {
+            let mut history = history?;
+            commit(&mut history, &pending).await?;
+            Ok::<_, SessionError>(history)
+        };
+        let committed = committed.instrument(debug_span!("commit", source_id));
+        let error = committed.await.map(|history| self.context.put_history(source_id, history)).err();
+        if let Some(error) = &error {
+            self.failed(Point::BeforeCall, error);
+        }
+        if error.is_none_or(|error| error.kind() != SessionErrorKind::Unavailable) {
+            self.working.committed();
+        }
+    }
+
+    /// The numbers in the stored history of what the run has stored there itself.
+    pub(super) fn logged(&mut self, primary: &HistoryProvider) -> BTreeMap<Seq, Seq> {
+        let places: Vec<RunPlace> = primary.stored_of(&self.context).map(|(place, _)| place).collect();
+        let seqs = self.context.progress_mut(primary.source_id()).seqs().iter().copied();
+        let numbers = places.into_iter().map(|place| self.working.number_of(place)).zip(seqs);
+        numbers.filter_map(|(number, seq)| Some((number?, seq))).collect()
+    }
+}
+
+/// Commits what of `pending` fits what is stored. What others have changed meanwhile is left alone, and a summary of it is
+/// not shown.
+async fn commit(history: &mut History, pending: &Pending) -> Result<(), StoreError> {
+    for attempt in 1..=COMMIT_ATTEMPTS_MAX {
+        let Some(record) = history.record_pending(pending) else {
+            debug!("the run's compactions no longer fit what is stored");
+            return Ok(());
+        };
+        match history.commit(&record).await {
+            Err(error) if error.kind() == StoreErrorKind::Conflict && attempt < COMMIT_ATTEMPTS_MAX => {
+                pause(attempt, &(record.head, record.tokens_after)).await;
+            }
+            answer => return answer.map(drop),
+        }
+    }
+    Ok(())
+}

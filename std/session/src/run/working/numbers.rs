@@ -1,0 +1,49 @@
+//! The numbers in the log of what a run sends.
+
+use std::collections::BTreeMap;
+
+use epitome_core::Seq;
+use epitome_core::attribution::SeqRange;
+
+use super::Working;
+use crate::history::Entry;
+use crate::history::inner::covered;
+
+/// Messages of a run that are never stored have numbers from here on: no log has so many.
+const NOT_STORED_FROM: u64 = 1 << 32;
+
+impl Working {
+    /// The numbers in the log of what the run adds, in the order in which it is stored: those that a part of it has already, then the
+    /// next ones.
+    pub(in crate::run) fn log_numbers(&self) -> impl Iterator<Item = Seq> {
+        self.places.logged.iter().copied().chain((self.stored_len()..).map(Seq))
+    }
+
+    /// Whether the run has stored the message with this number of the log itself.
+    pub(in crate::run) fn is_own(&self, logged: Seq) -> bool {
+        self.places.logged.contains(&logged)
+    }
+
+    /// What stands beside the history and is read by number: with its number in the run and the one by which it is read. `logged` are
+    /// those of what is to be stored; context is read only if it is.
+    pub(in crate::run) fn own<'w>(
+        &'w self,
+        logged: &'w BTreeMap<Seq, Seq>,
+    ) -> impl Iterator<Item = (Seq, u64, &'w Entry)> {
+        self.own.iter().zip(NOT_STORED_FROM..).filter_map(|((seq, entry), other)| {
+            let is_said = seq.0 >= self.places.input;
+            let number = logged.get(seq).map(|seq| seq.0).or(is_said.then_some(other))?;
+            Some((*seq, number, entry))
+        })
+    }
+
+    /// The lowest and the highest number in the log of each visible message, or of what it stands for. `logged` are those of what
+    /// stands beside the history.
+    pub(in crate::run) fn numbers_of_live(&self, logged: &BTreeMap<Seq, Seq>) -> Vec<Option<SeqRange>> {
+        let numbers = |live| {
+            let ranges = self.in_history(&covered(live), logged);
+            Some(SeqRange { first: ranges.first()?.first, last: ranges.last()?.last })
+        };
+        self.visible.live().iter().map(numbers).collect()
+    }
+}

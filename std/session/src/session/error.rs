@@ -1,0 +1,95 @@
+//! What can go wrong with a session, by what the caller does next.
+
+use core::error::Error;
+use core::fmt;
+
+use crate::history::{StoreError, StoreErrorKind};
+
+/// A failed operation on a session, in a provider or in a compaction. It never holds message text.
+///
+/// ```
+/// use epitome_std::session::{AgentSession, SessionErrorKind};
+///
+/// let error = AgentSession::from_dict(serde_json::json!({"type": "session"})).unwrap_err();
+/// assert_eq!(error.kind(), SessionErrorKind::Invalid);
+/// assert_eq!(error.to_string(), "`session_id` is missing: a session needs one");
+/// ```
+#[derive(Debug)]
+pub struct SessionError {
+    kind: SessionErrorKind,
+    context: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// What the caller of a failed operation does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SessionErrorKind {
+    /// There is no such thing: correct the id.
+    NotFound,
+    /// Somebody else was there first: load again and retry.
+    Conflict,
+    /// The request itself is wrong: do not repeat it as it is.
+    Invalid,
+    /// What is stored cannot be read: restore it from a backup.
+    Corrupt,
+    /// Something cannot be reached: repeat later.
+    Unavailable,
+    /// What may not be compacted alone is more than fits: raise the window, or remove pins.
+    Infeasible,
+}
+
+impl SessionError {
+    /// An error of this kind; `context` says what was tried and with which result, without any message text.
+    #[must_use]
+    pub fn new(kind: SessionErrorKind, context: impl Into<String>) -> Self {
+        Self { kind, context: context.into(), source: None }
+    }
+
+    /// The same error with what caused it.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// What the caller does next.
+    #[must_use]
+    pub const fn kind(&self) -> SessionErrorKind {
+        self.kind
+    }
+
+    pub(crate) fn invalid(context: impl Into<String>) -> Self {
+        Self::new(SessionErrorKind::Invalid, context)
+    }
+}
+
+impl From<StoreError> for SessionError {
+    fn from(error: StoreError) -> Self {
+        let kind = match error.kind() {
+            StoreErrorKind::NotFound | StoreErrorKind::Pruned => SessionErrorKind::NotFound,
+            StoreErrorKind::Conflict => SessionErrorKind::Conflict,
+            StoreErrorKind::Invalid | StoreErrorKind::Unsupported => SessionErrorKind::Invalid,
+            StoreErrorKind::Corrupt => SessionErrorKind::Corrupt,
+            // `Unavailable`, and a kind of a later release.
+            _ => SessionErrorKind::Unavailable,
+        };
+        Self::new(kind, "history store").with_source(error)
+    }
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.context)?;
+        match &self.source {
+            Some(source) => write!(f, ": {source}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error for SessionError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}

@@ -1,0 +1,41 @@
+//! Sessions of Google's Agent Development Kit (ADK): an object with `events`, as its services and `adk web` give it, in camel or snake
+//! case, or the list of its events. The `content` of an event is one of Gemini's, and is read as by [`gemini`](super::gemini).
+//!
+//! ```
+//! use epitome_core::message::Role;
+//! use epitome_wire::{Format, ReadOptions, read};
+//!
+//! let text = r#"{"id": "s", "app_name": "files", "events": [
+//!   {"author": "user", "content": {"role": "user", "parts": [{"text": "Which files?"}]}},
+//!   {"author": "lister", "content": {"role": "model", "parts": [{"function_call": {"id": "adk-1", "name": "ls", "args": {}}}]}},
+//!   {"author": "lister", "content": {"role": "user", "parts": [{"function_response": {"id": "adk-1", "name": "ls", "response": {"result": "a.txt"}}}]}}]}"#;
+//! let transcript = read(text, &ReadOptions::default())?;
+//! let conversation = &transcript.conversations()[0];
+//! let roles: Vec<_> = conversation.messages().map(|message| message.role()).collect();
+//! assert_eq!((conversation.format, roles), (Format::Adk, vec![Role::User, Role::Assistant, Role::Tool]));
+//! # Ok::<(), epitome_wire::WireError>(())
+//! ```
+//!
+//! - An event without a content, without a role in it, or whose first part is an empty text, is no message: it changes the state. Neither
+//!   are the calls in which ADK asks for credentials and confirmations, and their answers, nor the parts of an answer that was
+//!   streamed (`partial`).
+//! - An event with `actions.compaction` stands for the events whose timestamps are in its range, and is the content that summarizes them:
+//!   a [`ToolCompaction`](super::ToolCompaction). It cannot be left out, because ADK would send those events again. A compaction whose
+//!   range a later one covers is no message.
+//! - An event with `actions.rewind_before_invocation_id` takes out what was said from that invocation on. It stays in the file.
+//! - The events of all agents and branches are read in their order. ADK retells to an agent what another one said.
+//!
+//! Written back is what [`gemini`](super::gemini) writes back of the contents, and events left out. A new event is refused. The form is that
+//! of ADK's sources (`src/google/adk/events` and `flows/llm_flows/contents.py` of <https://github.com/google/adk-python>, versions 1.4 of
+//! June 2025 and 1.19 of November 2025).
+
+mod event;
+mod spec;
+
+pub(crate) use spec::SPEC;
+
+/// The format's name.
+pub const FORMAT: &str = super::Format::Adk.as_str();
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Calls and results of tools that are no functions: those of the provider, and the computer, which the caller runs.
+
+use std::sync::Arc;
+
+use epitome_core::message::CallKind;
+use epitome_message::media::PIXEL;
+use epitome_message::{Part, ToolCall, ToolResult, UnknownPart};
+
+use super::{FORMAT, content};
+use crate::WireError;
+use crate::expect::share;
+use crate::json::{self, Kind, patch, quote};
+
+/// One kind of tool: the types of its contents, its name where a call has none, where a call has its input and a result its output,
+/// and who runs it.
+struct Tool {
+    call: &'static str,
+    result: &'static str,
+    name: &'static str,
+    input: &'static str,
+    output: &'static str,
+    kind: CallKind,
+}
+
+impl Tool {
+    const fn hosted(
+        [call, result, name]: [&'static str; 3],
+        input: &'static str,
+        output: &'static str,
+    ) -> Self {
+        Self { call, result, name, input, output, kind: CallKind::Hosted }
+    }
+}
+
+/// Those whose calls and results name each other.
+const TOOLS: [Tool; 5] = [
+    Tool {
+        call: "computer_tool_call",
+        result: "computer_tool_result",
+        name: "computer",
+        input: "actions",
+        output: "screenshot",
+        kind: CallKind::Function,
+    },
+    Tool::hosted(["mcp_server_tool_call", "mcp_server_tool_result", "mcp"], "arguments", "output"),
+    Tool::hosted(["search_tool_call", "search_tool_result", "search"], "arguments", "result"),
+    Tool::hosted(
+        ["code_interpreter_tool_call", "code_interpreter_tool_result", "code_interpreter"],
+        "inputs",
+        "outputs",
+    ),
+    Tool::hosted(["shell_tool_call", "shell_tool_result", "shell"], "commands", "outputs"),
+];
+
+/// The part that the content `raw` of this type is; `None` if it is none of these, or names no call.
+pub(super) fn part(whole: &Arc<str>, raw: &str, kind: &str) -> Result<Option<Part>, WireError> {
+    let Some(tool) = TOOLS.iter().find(|tool| kind == tool.call || kind == tool.result) else {
+        return Ok(None);
+    };
+    let is_call = kind == tool.call;
+    let value = if is_call { tool.input } else { tool.output };
+    let [id, name, items, value] = json::known::fields(raw, &["call_id", "tool_name", "items", value])?;
+    let as_text = |value: &str| share(whole, &json::decode(value));
+    let given = |value: Option<&str>| value.filter(|value| Kind::of(value) == Kind::Text).map(as_text);
+    let Some(id) = given(id).filter(|id| !id.is_empty()) else { return Ok(None) };
+    let value = value.filter(|value| *value != "null");
+    if is_call {
+        let input = value
+            .map(|value| if Kind::of(value) == Kind::Text { as_text(value) } else { share(whole, value) });
+        let name = given(name).unwrap_or_else(|| tool.name.into());
+        let mut call = ToolCall::new(id, name, input.unwrap_or_default());
+        call.kind = tool.kind;
+        return Ok(Some(Part::ToolCall(call)));
+    }
+    // Their items say more than their text.
+    let items = items.filter(|items| tool.output == "result" && Kind::of(items) == Kind::Array);
+    let parts = items.or(value).map_or(Ok(Vec::new()), |value| returned(whole, value))?;
+    Ok(Some(Part::ToolResult(ToolResult::new(id, parts))))
+}
+
+/// What a tool returned: a text, a content, a list of them, or what is no content.
+fn returned(whole: &Arc<str>, value: &str) -> Result<Vec<Part>, WireError> {
+    match Kind::of(value) {
+        Kind::Text => Ok(vec![Part::Text(share(whole, &json::decode(value)))]),
+        Kind::Array => content::read_list(whole, value),
+        Kind::Object => content::read_list(whole, &format!("[{value}]")),
+        _ => Ok(vec![Part::Unknown(UnknownPart::new(FORMAT, "", share(whole, value)))]),
+    }
+}
+
+/// The content that was `raw` and says `part` now; `None` if it was of no such tool, or is another call's.
+pub(super) fn patched(raw: &str, part: &Part) -> Result<Option<String>, WireError> {
+    let Some(kind) = json::field(raw, "type")?.filter(|kind| Kind::of(kind) == Kind::Text) else {
+        return Ok(None);
+    };
+    let kind = json::decode(kind);
+    let Some(tool) = TOOLS.iter().find(|tool| kind == tool.call || kind == tool.result) else {
+        return Ok(None);
+    };
+    let whole: Arc<str> = Arc::from("");
+    match (self::part(&whole, raw, &kind)?, part) {
+        (Some(before), part) if before == *part => Ok(Some(raw.to_owned())),
+        (Some(Part::ToolCall(before)), Part::ToolCall(call))
+            if before.id == call.id && before.name == call.name =>
+        {
+            let is_json = json::check(&call.arguments).is_ok() && tool.input != "arguments";
+            let input = if is_json { call.arguments.as_str().to_owned() } else { quote(&call.arguments) };
+            patch(raw, &[(tool.input, Some(input))]).map(Some)
+        }
+        (Some(Part::ToolResult(before)), Part::ToolResult(result)) if before.call_id == result.call_id => {
+            let Some(output) = output(tool, raw, result)? else { return Ok(None) };
+            let mut changes = vec![(tool.output, Some(output))];
+            if tool.output == "result" && json::field(raw, "items")?.is_some() {
+                changes.push(("items", None));
+            }
+            patch(raw, &changes).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// A text in place of what a tool returned. A computer answers with a picture: one of a single pixel.
+fn output(tool: &Tool, raw: &str, result: &ToolResult) -> Result<Option<String>, WireError> {
+    let texts =
+        result.parts.iter().map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None });
+    let Some(texts) = texts.collect::<Option<Vec<_>>>() else { return Ok(None) };
+    let text = quote(&texts.join("\n"));
+    Ok(Some(match tool.name {
+        "computer" => format!(r#"{{"type":"data","uri":"{PIXEL}","media_type":"image/png"}}"#),
+        "code_interpreter" => format!(r#"[{{"type":"text","text":{text}}}]"#),
+        "shell" => {
+            let mut first = None;
+            if let Some(list) = json::field(raw, tool.output)?.filter(|list| Kind::of(list) == Kind::Array) {
+                json::items(list, |item| {
+                    first = first.or(Some(item));
+                    Ok(())
+                })?;
+            }
+            let first = first.filter(|item| Kind::of(item) == Kind::Object);
+            let first = first.unwrap_or(r#"{"type":"shell_command_output"}"#);
+            format!("[{}]", patch(first, &[("stdout", Some(text)), ("stderr", Some(quote("")))])?)
+        }
+        _ => text,
+    }))
+}

@@ -1,0 +1,150 @@
+//! One message, as the messages that it is: each of its pieces answers at most one call.
+
+use std::sync::Arc;
+
+use epitome_core::attribution::{Authority, SourceKind};
+use epitome_core::message::Role;
+use epitome_message::{Attribution, Message, Part, Str};
+
+use super::content;
+use crate::answers::AnsweredCalls;
+use crate::error::quoted;
+use crate::expect::{expect_object, share};
+use crate::json::{self, Kind};
+use crate::{WireError, WireErrorKind};
+
+/// A content, and its own text.
+pub(super) type Item<'a> = (Part, &'a str);
+
+/// The messages that `raw`, a slice of `whole`, is.
+pub(super) fn pieces(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, WireError> {
+    expect_object(raw, "a message")?;
+    let names = &["role", "author_name", "message_id", "additional_properties", "contents"];
+    let [role, name, id, properties, contents] = json::known::fields(raw, names)?;
+    let role = self::role(role)?;
+    let attribution = attribution(role, properties)?;
+    let text = |value: Option<&str>| {
+        let value = value.filter(|value| Kind::of(value) == Kind::Text);
+        value.map(|value| share(whole, &json::decode(value)))
+    };
+    let (name, id) = (text(name), text(id));
+    let mut parts = Vec::new();
+    for_each_item(whole, raw, contents, |part, _| parts.push(part))?;
+    let lengths = lengths(role, &parts);
+    let mut messages = Vec::with_capacity(lengths.len());
+    for (at, (length, role)) in lengths.iter().enumerate() {
+        let is_last = at.saturating_add(1) == lengths.len();
+        let rest = if is_last { Vec::new() } else { parts.split_off(*length) };
+        let mut message = Message::new(*role, parts).with_attribution(attribution.clone());
+        parts = rest;
+        if let Some(name) = &name {
+            message = message.with_name(name.clone());
+        }
+        if let Some(id) = &id {
+            message = message.with_id(id.clone());
+        }
+        messages.push(message);
+    }
+    Ok(messages)
+}
+
+/// The contents of the message `raw`.
+pub(super) fn items<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Item<'a>>, WireError> {
+    let mut found = Vec::new();
+    let contents = json::known::field(raw, "contents")?;
+    for_each_item(whole, raw, contents, |part, item| found.push((part, item)))?;
+    Ok(found)
+}
+
+/// Visits the contents of the message `raw`, which stand in this list of it.
+fn for_each_item<'a>(
+    whole: &Arc<str>,
+    raw: &str,
+    contents: Option<&'a str>,
+    mut visit: impl FnMut(Part, &'a str),
+) -> Result<(), WireError> {
+    let Some(list) = contents.filter(|list| *list != "null") else { return Ok(()) };
+    json::nested(raw, list, "/contents", |list| {
+        if Kind::of(list) != Kind::Array {
+            return Err(WireError::shape("`contents` is a list"));
+        }
+        let mut at = 0_usize;
+        json::known::items_and_members(list, &content::NAMES, |found| {
+            let (item, path) = (found.object(), format_args!("/{at}"));
+            visit(json::nested(list, item, path, |_| content::read(whole, &found))?, item);
+            at = at.saturating_add(1);
+            Ok(())
+        })
+    })
+}
+
+/// The role: a text, or, in older releases of theirs, an object.
+pub(super) fn role(raw: Option<&str>) -> Result<Role, WireError> {
+    let value = match raw {
+        Some(role) if Kind::of(role) == Kind::Object => json::known::field(role, "value")?,
+        role => role,
+    };
+    let Some(name) = value.filter(|name| Kind::of(name) == Kind::Text) else {
+        return Err(WireError::shape("`role` is a text").inside("/role", 0));
+    };
+    Ok(match &*json::decode(name) {
+        "system" => Role::System,
+        "developer" => Role::Developer,
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        "tool" => Role::Tool,
+        name => {
+            let what = format!(
+                "no role is named {}; known are system, developer, user, assistant and tool",
+                quoted(name)
+            );
+            return Err(WireError::new(WireErrorKind::UnknownRole, what).inside("/role", 0));
+        }
+    })
+}
+
+fn attribution(role: Role, properties: Option<&str>) -> Result<Attribution, WireError> {
+    let object = |value: &&str| Kind::of(value) == Kind::Object;
+    let source = match properties.filter(object) {
+        Some(properties) => match json::known::field(properties, "_attribution")?.filter(object) {
+            Some(attribution) => json::known::field(attribution, "source_id")?,
+            None => None,
+        },
+        None => None,
+    };
+    let source = source.filter(|source| Kind::of(source) == Kind::Text).map(json::decode);
+    Ok(match source.filter(|source| !source.is_empty()) {
+        Some(source) => {
+            let authority = role.authority().min(Authority::Retrieved);
+            Attribution::new(Str::from(&*source), SourceKind::Context, authority)
+        }
+        None => Attribution::caller(role.authority()),
+    })
+}
+
+/// How many parts each piece of a message has, and its role: a piece answers at most one call. A tool's other contents stay
+/// with the answer before them; a person's, and the model's, are a piece of their own. The answer to a call in the model's
+/// own message is a tool's.
+fn lengths(role: Role, parts: &[Part]) -> Vec<(usize, Role)> {
+    let own = AnsweredCalls::of(role, parts.iter());
+    let mut lengths = vec![(0_usize, role)];
+    let mut answered = false;
+    for part in parts {
+        let answers = match role {
+            Role::User | Role::Tool => matches!(part, Part::ToolResult(_) | Part::ApprovalResponse(_)),
+            _ => own.has_result(part),
+        };
+        let piece = if answers && role == Role::Assistant { Role::Tool } else { role };
+        if answers || (answered && role != Role::Tool) {
+            if lengths.last().is_some_and(|(length, _)| *length > 0) {
+                lengths.push((0, piece));
+            }
+            answered = false;
+        }
+        answered |= answers;
+        if let Some((length, role)) = lengths.last_mut() {
+            (*length, *role) = (length.saturating_add(1), piece);
+        }
+    }
+    lengths
+}

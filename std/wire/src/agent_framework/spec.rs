@@ -1,0 +1,197 @@
+//! Lists of messages and serialized sessions, told, read and written.
+
+use std::sync::Arc;
+
+use epitome_core::Usage;
+use epitome_message::{Message, Part, Str, WireText};
+
+use super::content;
+use super::hosted;
+use super::message::{items, pieces, role};
+use super::write::write_alone;
+use crate::expect::share;
+use crate::json::{self, Kind, patch, quote};
+use crate::patch_parts::Elements;
+use crate::spec::{Body, Content, Fit, FormatSpec};
+use crate::transcript::{Conversation, Transcript};
+use crate::{Format, WireError};
+
+/// The row of Agent Framework.
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::AgentFramework,
+    keys: &["type", "session_id", "state", "messages"],
+    sign,
+    read,
+    write: write_record,
+    fresh: None,
+    chain: None,
+    log: None,
+    outliner: None,
+};
+
+fn sign(body: &Body<'_>) -> Fit {
+    if is_session(body) {
+        return Fit::Certain("it is a `session` with `session_id` and `state`");
+    }
+    let Some(sample) = body.sample("messages") else { return Fit::No };
+    match !sample.is_empty() && sample.iter().all(|message| is_message(message)) {
+        true => Fit::Certain("its messages have `contents`"),
+        false => Fit::No,
+    }
+}
+
+fn is_session(body: &Body<'_>) -> bool {
+    body.field("type") == Some("\"session\"")
+        && body.field("session_id").is_some_and(|id| Kind::of(id) == Kind::Text)
+        && body.field("state").is_some_and(|state| Kind::of(state) == Kind::Object)
+}
+
+/// Whether it has a role and a list of contents; Gemini's contents have parts.
+fn is_message(message: &str) -> bool {
+    let found = if Kind::of(message) == Kind::Object {
+        json::fields(message, &["role", "contents", "content", "parts"]).ok()
+    } else {
+        None
+    };
+    match found {
+        Some([Some(role), Some(contents), None, None]) => {
+            self::role(Some(role)).is_ok() && Kind::of(contents) == Kind::Array
+        }
+        _ => false,
+    }
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    if let Content::Lines(text) = &body.content {
+        let list = transcript.lines(text);
+        let mut conversation = Conversation::new(Format::AgentFramework, "");
+        transcript.extend(&mut conversation, list, (text, ""), read_element)?;
+        transcript.push(conversation);
+        return Ok(());
+    }
+    let whole = body.value().unwrap_or_default();
+    if is_session(body) {
+        let state = body.field("state").unwrap_or_default();
+        return json::nested(whole, state, "/state", |state| read_state(transcript, body, state));
+    }
+    let (list, path) = match body.field("messages") {
+        Some(list) => (list, "/messages"),
+        None => (whole, ""),
+    };
+    if Kind::of(list) != Kind::Array {
+        let found = json::describe(list);
+        return Err(WireError::shape(format!("expected an array of messages or a session, found {found}")));
+    }
+    let mut conversation = Conversation::new(Format::AgentFramework, format!("{}{path}", body.path()));
+    let list = transcript.array(list)?;
+    transcript.extend(&mut conversation, list, (whole, path), read_element)?;
+    transcript.push(conversation);
+    Ok(())
+}
+
+/// The messages that each source keeps in a session are a conversation; that of the first goes on.
+fn read_state(transcript: &mut Transcript, body: &Body<'_>, state: &str) -> Result<(), WireError> {
+    let mut sources: Vec<(Str, &str, &str)> = Vec::new();
+    json::members(state, |source, own| {
+        if Kind::of(own) != Kind::Object {
+            return Ok(());
+        }
+        let path = format!("/{}", escaped(&source));
+        let list = json::nested(state, own, path, |own| json::field(own, "messages"))?;
+        if let Some(list) = list.filter(|list| Kind::of(list) == Kind::Array) {
+            if sources.iter().any(|(known, ..)| *known == *source) {
+                return Err(json::duplicate(&source).with_offset(json::offset_of(state, own)));
+            }
+            sources.push((Str::from(&*source), own, list));
+        }
+        Ok(())
+    })?;
+    let id = body.text_of("session_id")?;
+    for (at, (source, _, list)) in sources.into_iter().enumerate() {
+        let path = format!("/{}/messages", escaped(&source));
+        let mut conversation =
+            Conversation::new(Format::AgentFramework, format!("{}/state{path}", body.path()));
+        (conversation.id, conversation.label, conversation.active) = (id.clone(), source, at == 0);
+        let list = transcript.array(list)?;
+        transcript.extend(&mut conversation, list, (state, &path), read_element)?;
+        transcript.push(conversation);
+    }
+    Ok(())
+}
+
+/// A key as a JSON pointer has it (RFC 6901).
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+fn read_element(source: &Arc<str>, text: &str) -> Result<(Vec<Message>, Option<Usage>), WireError> {
+    let mut messages = pieces(source, text)?;
+    for (at, message) in messages.iter_mut().enumerate() {
+        let wire =
+            WireText::new(Format::AgentFramework.shared_name(), share(source, text)).with_rejoin(at > 0);
+        *message = core::mem::replace(message, Message::user("")).with_wire(wire);
+    }
+    Ok((messages, None))
+}
+
+/// The message that a text is, if it is one and has no pieces.
+#[must_use]
+pub fn read_alone(text: &str) -> Option<Message> {
+    json::check(text).ok()?;
+    let source: Arc<str> = Arc::from(text);
+    let (mut messages, _) = read_element(&source, &source).ok()?;
+    messages.pop().filter(|_| messages.is_empty())
+}
+
+/// The message `source` with these pieces in it, or a new one.
+fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
+    let wanted: Vec<Part> = messages.iter().flat_map(|message| message.parts()).cloned().collect();
+    let Some(source) = source else {
+        let [message] = messages else { return Err(WireError::unsupported("a record has one message")) };
+        return Ok(Some(write_alone(&(*message).clone().without_wire()).to_string()));
+    };
+    let whole: Arc<str> = Arc::from("");
+    let known = items(&whole, source)?;
+    if known.iter().map(|(part, _)| part).eq(&wanted) {
+        return Ok(Some(source.to_owned()));
+    }
+    let list = json::field(source, "contents")?.filter(|list| Kind::of(list) == Kind::Array).unwrap_or("[]");
+    let known: Vec<_> = known.into_iter().map(|(part, raw)| (Some(part), raw)).collect();
+    let contents = Elements { key, fresh, patched }.patch(list, &known, &wanted)?;
+    patch(source, &[("contents", Some(contents))]).map(Some)
+}
+
+/// What makes a content the same as before: the call that it makes or answers.
+fn key(part: &Part) -> Option<(bool, &str)> {
+    match part {
+        Part::ToolCall(call) => Some((true, &call.id)),
+        Part::ToolResult(result) => Some((false, &result.call_id)),
+        _ => None,
+    }
+}
+
+fn fresh(part: &Part) -> Result<String, WireError> {
+    let content = content::write(part, &|_| None);
+    let content =
+        content.ok_or_else(|| WireError::unsupported("Agent Framework has no content for this part"))?;
+    Ok(content.to_string())
+}
+
+/// A call or a result that says something else; what else it has stays.
+fn patched(raw: &str, part: &Part) -> Result<String, WireError> {
+    if let Some(patched) = hosted::patched(raw, part)? {
+        return Ok(patched);
+    }
+    match part {
+        Part::ToolCall(call) => {
+            patch(raw, &[("name", Some(quote(&call.name))), ("arguments", Some(quote(&call.arguments)))])
+        }
+        Part::ToolResult(_) => {
+            let new = fresh(part)?;
+            let [result, items, failed] = json::fields(&new, &["result", "items", "exception"])?;
+            let own = |value: Option<&str>| value.map(str::to_owned);
+            patch(raw, &[("result", own(result)), ("items", own(items)), ("exception", own(failed))])
+        }
+        _ => fresh(part),
+    }
+}

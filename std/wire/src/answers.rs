@@ -1,0 +1,112 @@
+//! Results that stand in a message of the model, and results of calls that look like the provider's own.
+
+use std::collections::HashSet;
+
+use epitome_core::message::{CallKind, Role};
+use epitome_message::{Message, Part, Str, ToolCall};
+
+use super::transcript::Entry;
+
+/// The calls of one message of the model that the caller runs and that are answered in the same message.
+///
+/// The reader makes a tool's message of such a result, so that the call and its result are one group.
+#[derive(Debug, Default)]
+pub(crate) struct AnsweredCalls<'p>(HashSet<&'p str>);
+
+impl<'p> AnsweredCalls<'p> {
+    /// Of the parts of a message of this role.
+    pub(crate) fn of(role: Role, parts: impl Iterator<Item = &'p Part> + Clone) -> Self {
+        let is_result = |part: &Part| matches!(part, Part::ToolResult(_));
+        if role != Role::Assistant || !parts.clone().any(is_result) {
+            return Self::default();
+        }
+        Self(parts.filter_map(|part| called(part, CallKind::Function)).map(|call| call.id.as_str()).collect())
+    }
+
+    /// Whether `part` is the result of one of them.
+    pub(crate) fn has_result(&self, part: &Part) -> bool {
+        matches!(part, Part::ToolResult(result) if self.0.contains(result.call_id.as_str()))
+    }
+}
+
+/// The pieces of a message of the model in which calls that the caller runs are answered: what the model says, and each result as a
+/// tool's message. `None` of any other message.
+pub(crate) fn pieces(message: &Message) -> Option<Vec<Message>> {
+    let answered = AnsweredCalls::of(message.role(), message.parts().iter());
+    if !message.parts().iter().any(|part| answered.has_result(part)) {
+        return None;
+    }
+    let mut pieces: Vec<Message> = Vec::new();
+    let mut said: Vec<Part> = Vec::new();
+    for part in message.parts() {
+        if !answered.has_result(part) {
+            said.push(part.clone());
+            continue;
+        }
+        if !said.is_empty() {
+            pieces.push(piece(message, core::mem::take(&mut said)));
+        }
+        pieces.push(Message::new(Role::Tool, vec![part.clone()]));
+    }
+    if !said.is_empty() {
+        pieces.push(piece(message, said));
+    }
+    Some(pieces)
+}
+
+fn piece(whole: &Message, parts: Vec<Part>) -> Message {
+    let piece = Message::new(whole.role(), parts).with_attribution(whole.attribution().clone());
+    match whole.name() {
+        Some(name) => piece.with_name(name),
+        None => piece,
+    }
+}
+
+/// Marks the calls of one message that are answered in it as calls that no result follows: for a format whose writer cannot
+/// take the pieces of such a message apart.
+pub(crate) fn mark_answered(parts: &mut [Part]) {
+    let answered: HashSet<Str> = parts.iter().filter_map(result_of).cloned().collect();
+    for part in parts {
+        if let Part::ToolCall(call) = part
+            && answered.contains(&call.id)
+        {
+            call.kind = CallKind::Hosted;
+        }
+    }
+}
+
+/// Finds the calls that look like the provider's own but that a tool's message behind them answers: the caller ran them.
+pub(crate) fn link(entries: &mut [Entry]) {
+    let is_hosted = |entry: &Entry| calls_of(entry, CallKind::Hosted).next().is_some();
+    if !entries.iter().any(is_hosted) {
+        return;
+    }
+    let results = entries.iter().filter(|entry| entry.message().role() == Role::Tool);
+    let answered: HashSet<Str> =
+        results.flat_map(|entry| entry.message().parts()).filter_map(result_of).cloned().collect();
+    for entry in entries {
+        let own: HashSet<Str> = entry.message().parts().iter().filter_map(result_of).cloned().collect();
+        for part in entry.parts_mut() {
+            if let Part::ToolCall(call) = part
+                && call.kind == CallKind::Hosted
+                && answered.contains(&call.id)
+                && !own.contains(&call.id)
+            {
+                call.kind = CallKind::Function;
+            }
+        }
+    }
+}
+
+fn calls_of(entry: &Entry, kind: CallKind) -> impl Iterator<Item = &ToolCall> {
+    entry.message().parts().iter().filter_map(move |part| called(part, kind))
+}
+
+fn called(part: &Part, kind: CallKind) -> Option<&ToolCall> {
+    if let Part::ToolCall(call) = part { Some(call).filter(|call| call.kind == kind) } else { None }
+}
+
+/// The id of the call that a part is the result of, if it names one.
+fn result_of(part: &Part) -> Option<&Str> {
+    if let Part::ToolResult(result) = part { Some(&result.call_id).filter(|id| !id.is_empty()) } else { None }
+}

@@ -1,0 +1,139 @@
+//! Blocks with the names of Anthropic's, in the files of agents that add to them: read with slots.
+
+use std::sync::Arc;
+
+use epitome_core::message::MediaKind;
+use epitome_message::{MediaSource, Part, Reasoning, Str, ToolCall, ToolResult};
+
+use super::WireError;
+use super::expect::{expect_object, kind_of_mime, linked_media, new_media, share};
+use super::json::known::Members;
+use super::json::{self, Kind};
+use super::slots::{Form, Noted, blocks, output, text};
+
+/// The part that the block `raw` is; none for an empty text. A block of another type is its type.
+pub(crate) fn block<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Result<Option<Noted<'a>>, Str>, WireError> {
+    expect_object(raw, "a block")?;
+    let found = Members::of(raw, &NAMES);
+    let kind = found.text(whole, "type")?;
+    Ok(Ok(Some(match &*kind {
+        "text" => return Ok(Ok(text(whole, found.get("text")?))),
+        "thinking" | "reasoning" => {
+            let said = found.get("thinking")?.or(found.get("text")?);
+            let said = said.filter(|said| Kind::of(said) == Kind::Text);
+            let mut reasoning =
+                Reasoning::new(said.map(|said| share(whole, &json::decode(said))).unwrap_or_default());
+            reasoning.opaque = Some(found.text(whole, "signature")?).filter(|sealed| !sealed.is_empty());
+            if reasoning == Reasoning::new("") {
+                return Ok(Ok(None));
+            }
+            let slot = said.filter(|_| reasoning.opaque.is_none());
+            Noted::new(Part::Reasoning(reasoning)).with_slot(slot, Form::Text)
+        }
+        "redacted_thinking" => {
+            let mut sealed = Reasoning::new("");
+            sealed.opaque = Some(found.text(whole, "data")?);
+            Noted::new(Part::Reasoning(sealed))
+        }
+        "tool_use" => {
+            let input = found.get("input")?;
+            let arguments = share(whole, input.unwrap_or("{}"));
+            let call = ToolCall::new(found.text(whole, "id")?, found.text(whole, "name")?, arguments);
+            Noted::new(Part::ToolCall(call)).with_slot(input, Form::Arguments)
+        }
+        "tool_result" => result(whole, raw, &found)?,
+        "image" => match image(whole, raw, &found)? {
+            Some(image) => image,
+            None => return Ok(Err(kind)),
+        },
+        // A file that the user named: its text is what the model was sent.
+        "file" if found.get("content")?.is_some_and(|content| Kind::of(content) == Kind::Text) => {
+            return Ok(Ok(text(whole, found.get("content")?)));
+        }
+        _ => return Ok(Err(kind)),
+    })))
+}
+
+/// A result: a text, a list of blocks, or any other value as its JSON.
+fn result<'a, const N: usize>(
+    whole: &Arc<str>,
+    raw: &'a str,
+    found: &Members<'a, N>,
+) -> Result<Noted<'a>, WireError> {
+    let (id, content) = (found.text(whole, "tool_use_id")?, found.get("content")?);
+    let list = content.filter(|content| Kind::of(content) == Kind::Array);
+    let inner = match list {
+        Some(list) => json::nested(raw, list, "/content", |list| items(whole, list))?,
+        None => None,
+    };
+    let mut noted = match inner {
+        Some(inner) => Noted::result(ToolResult::new(id, Vec::new()), inner)
+            .with_slot(list, Form::Around(r#"[{"type":"text","text":"#, "}]")),
+        None => output(whole, id, content),
+    };
+    if let Part::ToolResult(result) = &mut noted.part {
+        result.is_error = found.get("is_error")? == Some("true");
+    }
+    Ok(noted)
+}
+
+/// The blocks of a result; `None`, if one is of another type, or no block.
+fn items<'a>(whole: &Arc<str>, list: &'a str) -> Result<Option<Vec<Noted<'a>>>, WireError> {
+    let mut inner = Some(Vec::new());
+    blocks(list, |raw| {
+        let is_block = Kind::of(raw) == Kind::Object
+            && matches!(json::known::field(raw, "type")?, Some("\"text\"" | "\"image\"" | "\"file\""));
+        match (is_block.then(|| block(whole, raw)).transpose()?, &mut inner) {
+            (Some(Ok(noted)), Some(inner)) => inner.extend(noted),
+            _ => inner = None,
+        }
+        Ok(())
+    })?;
+    Ok(inner)
+}
+
+/// An image, by Anthropic's `source`, or with its data beside it.
+fn image<'a, const N: usize>(
+    whole: &Arc<str>,
+    raw: &'a str,
+    found: &Members<'a, N>,
+) -> Result<Option<Noted<'a>>, WireError> {
+    let note = Form::Around(r#"{"type":"text","text":"#, "}");
+    let media = match found.get("source")?.filter(|source| Kind::of(source) == Kind::Object) {
+        Some(source) => {
+            let source = Members::of(source, &["media_type", "data", "url"]);
+            let (mime, data) = (source.text(whole, "media_type")?, source.text(whole, "data")?);
+            let url = source.text(whole, "url")?;
+            match (data.is_empty(), url.is_empty()) {
+                (false, _) => new_media(MediaKind::Image, mime, MediaSource::Base64(data)),
+                (true, false) => linked_media(whole, mime, &url),
+                (true, true) => return Ok(None),
+            }
+        }
+        None => {
+            let (mime, data) = (found.text(whole, "mediaType")?, found.text(whole, "data")?);
+            if data.is_empty() {
+                return Ok(None);
+            }
+            new_media(kind_of_mime(&mime), mime, MediaSource::Base64(data))
+        }
+    };
+    Ok(Some(Noted::new(Part::Media(media)).with_slot(Some(raw), note)))
+}
+
+/// The keys of a block.
+const NAMES: [&str; 13] = [
+    "type",
+    "text",
+    "thinking",
+    "signature",
+    "data",
+    "id",
+    "name",
+    "input",
+    "tool_use_id",
+    "content",
+    "is_error",
+    "source",
+    "mediaType",
+];

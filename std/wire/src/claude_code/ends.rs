@@ -1,0 +1,324 @@
+//! All conversations of a tree of lines in one walk over it: most of them begin alike, and none is looked at by itself.
+//!
+//! A conversation is the way to its end. Lines of one response that hang together belong to every way over one of them. Beside
+//! the way it has *spurs*: answers that hang on the line of their call, while the way goes on elsewhere. The latest answer to
+//! a call is its spur, and the way has it unless something on it answers that call again.
+
+use std::collections::{HashMap, HashSet};
+
+use super::tree::Tree;
+use crate::forest::{Key, NONE, narrow, wide};
+
+/// The ends of the conversations of a file, and how many messages there are up to each line.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    /// The one that goes on, and then the others in the order of the file.
+    pub(super) lines: Vec<usize>,
+    /// By lines: how many messages a conversation has that ends there.
+    counts: Vec<u32>,
+    /// By lines: how many conversations have it.
+    pub(super) holders: Vec<u32>,
+    /// The spurs, those of one line one after the other, and by lines where its own begin.
+    spurs: Vec<u32>,
+    first: HashMap<usize, (u32, u32)>,
+}
+
+/// What a walk over a tree knows at the line that it stands on.
+struct Walk<'t> {
+    tree: &'t Tree,
+    ends: Ends,
+    /// By lines: whether it is the last of a conversation.
+    is_end: Vec<bool>,
+    /// How many messages a conversation has that ends here.
+    messages: u32,
+    /// How many ends were passed.
+    passed: u32,
+    /// The calls on the way, each with the lines that make it; and with the spur of each.
+    calls: HashMap<Key, Vec<u32>>,
+    /// By spurs: how often the way answers it, since when it is not answered, and how many conversations had it until then.
+    states: HashMap<u32, State>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct State {
+    answered: u32,
+    since: u32,
+    holders: u32,
+}
+
+impl Ends {
+    /// The ends of the conversations of `tree`, of which the one that ends with `active` goes on.
+    pub(super) fn of(tree: &Tree, active: usize) -> Self {
+        let (spurs, first) = spurs(tree);
+        let is_spur: HashSet<u32> = spurs.iter().copied().collect();
+        let mut is_end = leaves(tree);
+        for (line, is_end) in is_end.iter_mut().enumerate() {
+            *is_end &= !is_spur.contains(&narrow(line));
+        }
+        // A line without a message ends with the message before it.
+        let own = tree.top(tree.forest.up(active).find(|line| tree.holds(*line)).unwrap_or(active));
+        if let Some(is_end) = is_end.get_mut(own) {
+            *is_end = true;
+        }
+        let ends = Self {
+            lines: Vec::new(),
+            counts: vec![0; tree.len()],
+            holders: vec![0; tree.len()],
+            spurs,
+            first,
+        };
+        let (calls, states) = (HashMap::new(), HashMap::new());
+        let mut walk = Walk { tree, ends, is_end, messages: 0, passed: 0, calls, states };
+        walk.over_all();
+        let Walk { mut ends, is_end, .. } = walk;
+        let last = |top: usize| tree.response_lines(top).filter(|line| tree.holds(*line)).max();
+        let tops = is_end.iter().enumerate().filter(|(top, is_end)| **is_end && *top != own);
+        ends.lines = tops.filter_map(|(top, _)| last(top)).collect();
+        ends.lines.sort_unstable();
+        ends.lines.insert(0, active);
+        ends
+    }
+
+    /// How many messages a conversation has that ends with a line.
+    pub(super) fn count(&self, tree: &Tree, line: usize) -> u32 {
+        self.counts.get(tree.top(line)).copied().unwrap_or_default()
+    }
+
+    /// The lines of the conversation that ends with `end`, in its order.
+    pub(super) fn lines(&self, tree: &Tree, end: usize) -> Vec<usize> {
+        let mut tops: Vec<_> = tree.forest.up(end).map(|line| tree.top(line)).collect();
+        tops.dedup();
+        tops.reverse();
+        let (mut lines, mut spurs, mut answered) = (Vec::new(), HashMap::new(), HashSet::new());
+        let mut hanging: HashSet<u32> = HashSet::new();
+        let on_way: HashSet<usize> = tops.iter().copied().collect();
+        for top in tops {
+            let is_spur = !hanging.insert(narrow(top));
+            for answer in tree.answers(top).unwrap_or_default().iter().filter(|_| !is_spur) {
+                answered.extend(spurs.get(answer).copied().flatten());
+            }
+            for line in tree.response_lines(top) {
+                lines.push(line);
+                let own = self.spurs_of(line);
+                let of_call =
+                    own.iter().flat_map(|spur| calls_of(tree, *spur).map(move |call| (call, *spur)));
+                let of_call: HashMap<Key, u32> = of_call.collect();
+                for call in tree.calls(line) {
+                    spurs.insert(*call, of_call.get(call).copied());
+                }
+                hanging.extend(own);
+                let aside = own.iter().filter_map(|spur| wide(*spur));
+                lines.extend(aside.filter(|spur| !on_way.contains(spur)));
+            }
+        }
+        lines.retain(|line| tree.holds(*line) && !answered_off_way(*line, &answered, &on_way));
+        lines.sort_unstable();
+        tree.in_order(&lines)
+    }
+
+    fn spurs_of(&self, line: usize) -> &[u32] {
+        let (first, end) = self.first.get(&line).copied().unwrap_or_default();
+        self.spurs.get(first as usize..end as usize).unwrap_or_default()
+    }
+}
+
+fn answered_off_way(line: usize, answered: &HashSet<u32>, on_way: &HashSet<usize>) -> bool {
+    answered.contains(&narrow(line)) && !on_way.contains(&line)
+}
+
+fn calls_of(tree: &Tree, answers: u32) -> impl Iterator<Item = Key> {
+    tree.answers(answers as usize).unwrap_or_default().iter().copied()
+}
+
+/// By the first lines of responses: whether it holds a message, and nothing that follows does.
+fn leaves(tree: &Tree) -> Vec<bool> {
+    let (mut holds, mut below) = (vec![false; tree.len()], vec![false; tree.len()]);
+    for line in (0..tree.len()).rev() {
+        let top = tree.top(line);
+        let set = |list: &mut Vec<bool>, at: usize, now: bool| {
+            if let Some(is) = list.get_mut(at) {
+                *is |= now;
+            }
+        };
+        set(&mut holds, top, tree.holds(line));
+        let followed = |list: &[bool]| list.get(line) == Some(&true);
+        if top == line
+            && let Some(parent) = tree.forest.parent(line)
+        {
+            let now = followed(&holds) || followed(&below);
+            set(&mut below, tree.top(parent), now);
+        }
+    }
+    holds.iter().zip(below).map(|(holds, below)| *holds && !below).collect()
+}
+
+/// The spurs of a tree: of the lines that hang on a line and answer nothing but its calls, those that are the latest to answer
+/// each of theirs.
+fn spurs(tree: &Tree) -> (Vec<u32>, HashMap<usize, (u32, u32)>) {
+    let (mut spurs, mut first) = (Vec::new(), HashMap::new());
+    for line in (0..tree.len()).filter(|line| !tree.calls(*line).is_empty()) {
+        let mut open: HashSet<Key> = tree.calls(line).iter().copied().collect();
+        let begin = narrow(spurs.len());
+        for child in tree.forest.children(line) {
+            let answers = tree.answers(child).unwrap_or_default();
+            if !answers.is_empty() && tree.holds(child) && answers.iter().all(|answer| open.contains(answer))
+            {
+                for answer in answers {
+                    open.remove(answer);
+                }
+                spurs.push(narrow(child));
+            }
+        }
+        let end = narrow(spurs.len());
+        if end > begin {
+            first.insert(line, (begin, end));
+        }
+    }
+    (spurs, first)
+}
+
+/// A step of the walk.
+enum Step {
+    Enter(usize),
+    Leave(usize),
+}
+
+impl Walk<'_> {
+    fn over_all(&mut self) {
+        let roots = (0..self.tree.len()).filter(|line| self.tree.forest.parent(*line).is_none());
+        let mut open: Vec<_> = roots.map(Step::Enter).collect();
+        while let Some(step) = open.pop() {
+            let top = match step {
+                Step::Leave(top) => {
+                    self.leave(top);
+                    continue;
+                }
+                Step::Enter(top) => top,
+            };
+            self.enter(top);
+            open.push(Step::Leave(top));
+            for line in self.tree.response_lines(top) {
+                let others = self.tree.forest.children(line).filter(|child| self.tree.top(*child) != top);
+                open.extend(others.map(Step::Enter));
+            }
+        }
+    }
+
+    fn enter(&mut self, top: usize) {
+        let tree = self.tree;
+        // What it answers first: it does not answer its own calls.
+        self.answers(top, true);
+        for line in tree.response_lines(top) {
+            self.messages = self.messages.saturating_add(tree.messages(line));
+            let own = self.ends.spurs_of(line).to_vec();
+            let of_call = own.iter().flat_map(|spur| calls_of(tree, *spur).map(move |call| (call, *spur)));
+            let of_call: HashMap<Key, u32> = of_call.collect();
+            for call in tree.calls(line) {
+                self.calls.entry(*call).or_default().push(of_call.get(call).copied().unwrap_or(NONE));
+            }
+            for spur in own {
+                self.messages = self.messages.saturating_add(tree.messages(spur as usize));
+                self.states.insert(spur, State { since: self.passed, ..State::default() });
+            }
+        }
+        if let Some(count) = self.ends.counts.get_mut(top) {
+            *count = self.messages;
+        }
+        if self.is_end.get(top) == Some(&true) {
+            self.passed = self.passed.saturating_add(1);
+        }
+        // Until it is left: how many ends were passed before it.
+        if let Some(holders) = self.ends.holders.get_mut(top) {
+            *holders = self.passed.saturating_sub(u32::from(self.is_end.get(top) == Some(&true)));
+        }
+    }
+
+    fn leave(&mut self, top: usize) {
+        let tree = self.tree;
+        let mut aside = Vec::new();
+        for line in tree.response_lines(top) {
+            let own = self.ends.spurs_of(line).to_vec();
+            for call in tree.calls(line) {
+                let calls = self.calls.get_mut(call);
+                if let Some(calls) = calls {
+                    calls.pop();
+                }
+            }
+            for spur in &own {
+                self.messages = self.messages.saturating_sub(tree.messages(*spur as usize));
+            }
+            aside.extend(own);
+            self.messages = self.messages.saturating_sub(tree.messages(line));
+        }
+        self.list_spurs(top, aside);
+        self.answers(top, false);
+        let passed = self.passed;
+        if let Some(holders) = self.ends.holders.get_mut(top) {
+            *holders = passed.saturating_sub(*holders);
+        }
+    }
+
+    /// Counts the conversations that have these spurs of the response `top`. Where some are in none, the latest of them is the
+    /// end of one, which has the others too.
+    fn list_spurs(&mut self, top: usize, mut spurs: Vec<u32>) {
+        spurs.sort_unstable();
+        let held = |walk: &Self, spur: u32| {
+            let state = walk.states.get(&spur).copied().unwrap_or_default();
+            state.holders.saturating_add(walk.passed.saturating_sub(state.since))
+        };
+        let is_lost = |spur: &&u32| {
+            let on_way = self.ends.holders.get(**spur as usize).copied().unwrap_or_default();
+            held(self, **spur) == 0 && on_way == 0
+        };
+        let lost = spurs.iter().rev().find(is_lost).copied();
+        if let Some(lost) = lost {
+            self.passed = self.passed.saturating_add(1);
+            if let Some(is_end) = self.is_end.get_mut(lost as usize) {
+                *is_end = true;
+            }
+        }
+        debug_assert!(lost.is_none() || lost != Some(narrow(top)), "nothing hangs on itself");
+        for spur in spurs {
+            let count = held(self, spur);
+            self.states.remove(&spur);
+            if let Some(holders) = self.ends.holders.get_mut(spur as usize) {
+                *holders = holders.saturating_add(count);
+            }
+        }
+    }
+
+    /// Takes note that a line which answers calls is on the way, or is left.
+    fn answers(&mut self, top: usize, is_entered: bool) {
+        let Some(calls) = self.tree.answers(top) else { return };
+        // A spur is on the way in its own place.
+        if self.states.contains_key(&narrow(top)) {
+            return self.answer(narrow(top), is_entered);
+        }
+        for call in calls {
+            let nearest = self.calls.get(call).and_then(|calls| calls.last()).copied();
+            nearest.into_iter().for_each(|spur| self.answer(spur, is_entered));
+        }
+    }
+
+    /// Takes note that something on the way answers the call of a spur, or that it is left: the spur goes, or comes back.
+    fn answer(&mut self, spur: u32, is_entered: bool) {
+        let Some(state) = self.states.get_mut(&spur) else { return };
+        let messages = self.tree.messages(spur as usize);
+        match is_entered {
+            true => {
+                if state.answered == 0 {
+                    self.messages = self.messages.saturating_sub(messages);
+                    state.holders = state.holders.saturating_add(self.passed.saturating_sub(state.since));
+                }
+                state.answered = state.answered.saturating_add(1);
+            }
+            false => {
+                state.answered = state.answered.saturating_sub(1);
+                if state.answered == 0 {
+                    self.messages = self.messages.saturating_add(messages);
+                    state.since = self.passed;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The lines of a file as conversations.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use epitome_core::Usage;
+use epitome_message::{Message, Str};
+
+use super::ends::Ends;
+use super::line::Line;
+use super::tree::Tree;
+use crate::expect::share;
+use crate::forest::{self, Key, narrow};
+use crate::json;
+use crate::transcript::{Conversation, Entry, Stage, Stages, Transcript, UsageEntry};
+use crate::{Format, WireError, anthropic, injected, usage as reports};
+
+/// All lines that have a name and a place in a tree, and what they say.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    tree: Tree,
+    ends: Ends,
+    entries: Vec<Entry>,
+    /// By lines: what was reported of its response.
+    reports: HashMap<usize, Usage>,
+}
+
+impl Session {
+    /// Reads the lines `text`, a slice of the source of `transcript`, and gives the names of those that have one.
+    pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<(Self, Vec<Str>), WireError> {
+        let (mut session, mut names) = (Self::default(), Vec::new());
+        let source = Arc::clone(&transcript.source);
+        forest::for_each_line(transcript, text, |transcript, (list, at), raw| {
+            let Some(said) = said(&mut session.tree, &source, raw)? else { return Ok(()) };
+            session.reports.extend(said.usage.map(|usage| (names.len(), *usage)));
+            names.push(said.uuid);
+            if said.holds {
+                let record = transcript.element(list, at, said.messages.len());
+                let pieces = said.messages.into_iter().zip(0..);
+                session.entries.extend(pieces.map(|(message, piece)| Entry::of(message, record, piece)));
+            }
+            Ok(())
+        })?;
+        Ok((session, names))
+    }
+
+    /// All conversations: the one that goes on, or that ends with the line `leaf`, first, at the place `base` of the list
+    /// that they are for.
+    pub(super) fn conversations(
+        mut self,
+        names: &[Str],
+        leaf: Option<&str>,
+        base: usize,
+    ) -> Result<Vec<Conversation>, WireError> {
+        let Some(active) = self.tree.end(leaf)? else { return Ok(Vec::new()) };
+        self.ends = Ends::of(&self.tree, active);
+        let file = Arc::new(self);
+        let (tree, ends) = (&file.tree, &file.ends);
+        let compactions = tree.compactions(|line| ends.count(tree, line).into());
+        let (titles, labels) = (tree.titles(), tree.labels());
+        let of = |(at, end): (usize, &usize)| {
+            let stage = Stage { of: Arc::<Self>::clone(&file), number: narrow(at) };
+            let count = usize::try_from(ends.count(tree, *end)).unwrap_or(usize::MAX);
+            let mut found = Conversation::new(Format::ClaudeCode, "").with_stage(&stage, count);
+            found.id = names.get(*end).cloned().unwrap_or_default();
+            found.compactions = compactions(tree.root(*end));
+            found.label = if at == 0 { titles(*end) } else { labels(*end) };
+            if at > 0 {
+                found.relation = tree.relation(*end, base);
+                found.active = false;
+            }
+            found
+        };
+        Ok(ends.lines.iter().enumerate().map(of).collect())
+    }
+}
+
+impl Stages for Session {
+    fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    fn places(&self, stage: u32) -> Vec<u32> {
+        let end = self.ends.lines.get(stage as usize);
+        let lines = end.map(|end| self.ends.lines(&self.tree, *end)).unwrap_or_default();
+        lines.into_iter().flat_map(|line| self.tree.entries(line)).collect()
+    }
+
+    fn reports(&self, stage: u32, _: &[u32]) -> Vec<UsageEntry> {
+        let end = self.ends.lines.get(stage as usize);
+        let lines = end.map(|end| self.ends.lines(&self.tree, *end)).unwrap_or_default();
+        let (mut reports, mut count) = (Reports::new(), 0_usize);
+        for line in lines {
+            count = count.saturating_add(self.tree.messages(line) as usize);
+            if let Some(usage) = self.reports.get(&line) {
+                let at = count.saturating_sub(1);
+                reports.push(self.tree.response(line), UsageEntry::new(at, *usage));
+            }
+        }
+        reports.entries
+    }
+
+    fn holders(&self) -> Vec<u32> {
+        let of = |line| {
+            let count = self.ends.holders.get(self.tree.top(line)).copied().unwrap_or_default();
+            self.tree.entries(line).map(move |_| count)
+        };
+        (0..self.tree.len()).flat_map(of).collect()
+    }
+}
+
+/// What a line says.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Said {
+    uuid: Str,
+    /// Whether there is a message in it that a model is to see.
+    holds: bool,
+    pub(super) messages: Vec<Message>,
+    pub(super) usage: Option<Box<Usage>>,
+}
+
+/// Reads the line `raw`, a slice of `source`, and adds it to `tree`; `None` if it has no place there.
+pub(super) fn said(tree: &mut Tree, source: &Arc<str>, raw: &str) -> Result<Option<Said>, WireError> {
+    let line = Line::of(raw)?;
+    if !tree.takes(&line) {
+        return Ok(None);
+    }
+    let uuid = line.uuid.as_ref().map(|uuid| share(source, uuid)).unwrap_or_default();
+    let mut said = Said { uuid, holds: line.message.is_some(), messages: Vec::new(), usage: None };
+    if let Some(message) = line.message {
+        let (messages, usage) =
+            json::nested(raw, message, "/message", |message| anthropic::messages_and_usage(source, message))?;
+        said.messages = messages.into_iter().map(|it| injected::marked(it, Format::ClaudeCode)).collect();
+        if let Some(first) = said.messages.first_mut() {
+            let unnamed = core::mem::replace(first, Message::user(""));
+            *first = unnamed.with_id(said.uuid.clone());
+        }
+        // A report that cannot be read is none: the messages are what counts.
+        let usage = usage.and_then(|raw| reports::of(raw).ok()).filter(|_| !said.messages.is_empty());
+        said.usage = usage.map(Box::new);
+    }
+    tree.push(&line, &said.messages);
+    Ok(Some(said))
+}
+
+/// One report for each response: every line of it repeats the report, and the last is complete.
+#[derive(Debug)]
+pub(super) struct Reports<R> {
+    pub(super) entries: Vec<R>,
+    last: Option<Key>,
+}
+
+impl<R> Reports<R> {
+    pub(super) const fn new() -> Self {
+        Self { entries: Vec::new(), last: None }
+    }
+
+    pub(super) fn push(&mut self, response: Option<Key>, report: R) {
+        match self.entries.last_mut().filter(|_| response.is_some() && response == self.last) {
+            Some(entry) => *entry = report,
+            None => self.entries.push(report),
+        }
+        self.last = response;
+    }
+}

@@ -1,0 +1,310 @@
+//! Which lines are one conversation, and in which order. What they say is not held.
+
+use core::ops::Range;
+use std::collections::HashMap;
+
+use epitome_core::message::Role;
+use epitome_message::{Message, Part, Str};
+
+use super::line::Line;
+use crate::WireError;
+use crate::forest::{self, Forest, Key, NONE, Names, narrow, wide};
+use crate::json;
+use crate::transcript::{CompactionTree, Compactions, Relation, ToolCompaction};
+
+/// All lines that have a name and a place in a tree: some eighty bytes for each.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    pub(super) forest: Forest,
+    nodes: Vec<Node>,
+    names: Names,
+    /// The calls of each line, and then what it answers.
+    ids: Vec<Key>,
+    cuts: HashMap<usize, Cut>,
+    /// By the name of a conversation's last line.
+    titles: HashMap<Key, Str>,
+    /// What sub-agents' tasks are called, by what they were asked.
+    tasks: HashMap<Key, Str>,
+    /// What lines of side chains say that say one thing.
+    asked: HashMap<usize, Key>,
+}
+
+/// A line.
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    /// The response that it is a line of.
+    response: Option<Key>,
+    /// Where its ids begin, how many calls it makes, and how many it answers.
+    ids: u32,
+    calls: u32,
+    answers: u32,
+    messages: u32,
+    /// How many messages were read before it.
+    entry: u32,
+    /// The first line of its response that it hangs on by lines of the same; itself, if there is none.
+    top: u32,
+    /// The line of its response after it, of those that hang together; [`NONE`] if there is none.
+    next: u32,
+    /// The first line of its way.
+    root: u32,
+    /// The first line of its way that says something; [`NONE`] if there is none.
+    speaker: u32,
+    /// Whether it answers calls, and does nothing else.
+    only_answers: bool,
+    is_side: bool,
+    /// Whether there is a message in it that a model is to see.
+    holds: bool,
+}
+
+/// Where the conversation begins anew: what did it, and the line that it went on from before.
+#[derive(Debug)]
+struct Cut {
+    before: Option<usize>,
+    trigger: Str,
+    tokens_before: Option<u64>,
+}
+
+impl Tree {
+    /// Whether a line has a place in the tree. A title is noted, and a copy of an earlier line passed over.
+    pub(super) fn takes(&mut self, line: &Line<'_>) -> bool {
+        if let Some((title, leaf)) = &line.title {
+            self.titles.insert(self.names.key(leaf), Str::from(&**title));
+            return false;
+        }
+        line.uuid.as_ref().is_some_and(|uuid| self.names.find(uuid).is_none())
+    }
+
+    /// Adds a line that has a place and holds these messages, and gives its number: lines are counted from 0.
+    pub(super) fn push(&mut self, line: &Line<'_>, messages: &[Message]) -> usize {
+        let find = |name: &Option<_>| name.as_deref().and_then(|name| self.names.find(name));
+        let (parent, logical) = (find(&line.parent), find(&line.logical));
+        let after_boundary = parent.is_some_and(|parent| self.cuts.contains_key(&parent));
+        let cut = match &line.boundary {
+            Some(boundary) => Some(Cut {
+                before: logical.or(parent),
+                trigger: Str::from(&*boundary.trigger),
+                tokens_before: boundary.tokens_before,
+            }),
+            None if line.is_summary && !after_boundary => {
+                Some(Cut { before: parent.or(logical), trigger: Str::default(), tokens_before: None })
+            }
+            None => None,
+        };
+        let number = self.forest.push(parent.filter(|_| cut.is_none()));
+        self.names.insert(line.uuid.as_deref().unwrap_or_default(), number);
+        self.cuts.extend(cut.map(|cut| (number, cut)));
+        let mut node = self.node_of(line, messages);
+        self.hang(&mut node, number);
+        self.nodes.push(node);
+        if let (true, Some([Part::Text(text)])) = (line.is_side, messages.first().map(Message::parts)) {
+            self.asked.insert(number, self.names.key(text));
+        }
+        number
+    }
+
+    /// Says what the line with this number has of the one before it.
+    fn hang(&mut self, node: &mut Node, number: usize) {
+        let own = narrow(number);
+        let before = self.nodes.last().map_or(0, |last| last.entry.saturating_add(last.messages));
+        (node.entry, node.top, node.root) = (before, own, own);
+        if let Some(parent) = self.forest.parent(number).and_then(|parent| self.nodes.get(parent)) {
+            (node.root, node.speaker) = (parent.root, parent.speaker);
+            if node.response.is_some() && node.response == parent.response {
+                node.top = parent.top;
+            }
+        }
+        if node.speaker == NONE && node.messages > 0 {
+            node.speaker = own;
+        }
+        if node.top != own {
+            // The order within a response is that of the file: it is sorted where it is asked for.
+            let top = self.nodes.get_mut(node.top as usize);
+            if let Some(top) = top {
+                node.next = core::mem::replace(&mut top.next, own);
+            }
+        }
+    }
+
+    fn node_of(&mut self, line: &Line<'_>, messages: &[Message]) -> Node {
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let first = self.ids.len();
+        let parts = || messages.iter().flat_map(Message::parts);
+        for part in parts() {
+            if let Part::ToolCall(call) = part {
+                self.ids.push(self.names.key(&call.id));
+                if matches!(&*call.name, "Task" | "Agent") {
+                    self.tasks.extend(task(&call.arguments, &self.names));
+                }
+            }
+        }
+        let calls = self.ids.len();
+        let only_answers =
+            !messages.is_empty() && messages.iter().all(|message| message.role() == Role::Tool);
+        for part in parts().filter(|_| only_answers) {
+            if let Part::ToolResult(result) = part {
+                self.ids.push(self.names.key(&result.call_id));
+            }
+        }
+        let response = messages.first().filter(|message| message.role() == Role::Assistant);
+        Node {
+            response: response.and_then(Message::response_id).map(|id| self.names.key(id)),
+            ids: count(first),
+            calls: count(calls.saturating_sub(first)),
+            answers: count(self.ids.len().saturating_sub(calls)),
+            messages: count(messages.len()),
+            entry: 0,
+            top: NONE,
+            next: NONE,
+            root: NONE,
+            speaker: NONE,
+            only_answers,
+            is_side: line.is_side,
+            holds: line.message.is_some(),
+        }
+    }
+
+    /// The line that `leaf` names; without a name the one that the file goes on with.
+    pub(super) fn end(&self, leaf: Option<&str>) -> Result<Option<usize>, WireError> {
+        if let Some(leaf) = leaf {
+            return forest::named(&self.names, leaf, ("line", "uuid")).map(Some);
+        }
+        let last = |side: bool| self.nodes.iter().rposition(|node| node.holds && (side || !node.is_side));
+        // The file of a sub-agent has nothing but its thread.
+        Ok(last(false).or_else(|| last(true)))
+    }
+
+    /// The lines of a response that hang together, the first of which is `top`.
+    pub(super) fn response_lines(&self, top: usize) -> impl Iterator<Item = usize> {
+        let next = |line: &usize| self.nodes.get(*line).and_then(|node| wide(node.next));
+        core::iter::successors(Some(top), next)
+    }
+
+    /// The first line of the response that a line hangs on.
+    pub(super) fn top(&self, line: usize) -> usize {
+        self.nodes.get(line).map_or(line, |node| node.top as usize)
+    }
+
+    /// The lines of the file in the order of the conversation: the lines of a response before the answers to its calls.
+    pub(super) fn in_order(&self, nodes: &[usize]) -> Vec<usize> {
+        let mut ordered: Vec<usize> = Vec::with_capacity(nodes.len());
+        let (mut response, mut answers) = (None, Vec::new());
+        for node in nodes {
+            match self.response(*node) {
+                Some(own) if Some(own) == response => ordered.push(*node),
+                None if response.is_some() && self.answers(*node).is_some() => answers.push(*node),
+                own => {
+                    ordered.append(&mut answers);
+                    ordered.push(*node);
+                    response = own;
+                }
+            }
+        }
+        ordered.append(&mut answers);
+        ordered
+    }
+
+    /// What the tool compacted on the way to an end, by that end. All of it is before the first message. `count` is how many
+    /// messages the conversation has that ends with a line.
+    pub(super) fn compactions(&self, count: impl Fn(usize) -> u64) -> impl Fn(usize) -> Compactions {
+        let mut cuts: Vec<_> = self.cuts.iter().collect();
+        cuts.sort_unstable_by_key(|(line, _)| **line);
+        let (mut tree, mut numbers) = (CompactionTree::default(), HashMap::new());
+        for (line, cut) in cuts {
+            let mut compaction = ToolCompaction::new(0);
+            compaction.trigger = cut.trigger.clone();
+            compaction.tokens_before = cut.tokens_before;
+            compaction.dropped = cut.before.map(&count);
+            let before = cut.before.and_then(|before| numbers.get(&self.root(before)).copied());
+            numbers.insert(*line, tree.push(before, compaction));
+        }
+        let lists = tree.lists();
+        move |end| lists(numbers.get(&end).copied())
+    }
+
+    /// The first line on the way to a line.
+    pub(super) fn root(&self, line: usize) -> usize {
+        self.nodes.get(line).map_or(line, |node| node.root as usize)
+    }
+
+    /// How the conversation that ends with `leaf` belongs to the one at the place `base`.
+    pub(super) fn relation(&self, leaf: usize, base: usize) -> Relation {
+        match self.nodes.get(leaf).is_some_and(|node| node.is_side) {
+            true => Relation::SideChain(base),
+            false => Relation::Branch(base),
+        }
+    }
+
+    /// What to call the conversations by their ends, where they are not the one that goes on: a side chain without a title is
+    /// called what the task is that it was begun for.
+    pub(super) fn labels(&self) -> impl Fn(usize) -> Str {
+        let titles = self.titles();
+        move |end| match titles(end) {
+            none if none.is_empty() => {
+                let first = self.nodes.get(end).and_then(|node| wide(node.speaker));
+                let asked = first.and_then(|first| self.asked.get(&first));
+                asked.and_then(|asked| self.tasks.get(asked)).cloned().unwrap_or_default()
+            }
+            title => title,
+        }
+    }
+
+    /// The titles of the conversations by their ends: the nearest on the way; empty if there is none.
+    pub(super) fn titles(&self) -> impl Fn(usize) -> Str {
+        let own = self.titles.iter().filter_map(|(key, title)| Some((self.names.known(*key)?, title)));
+        let own: HashMap<usize, &Str> = own.collect();
+        // Of each line the nearest one before it that has a title, itself among them.
+        let mut nearest: Vec<u32> = Vec::new();
+        for line in 0..if own.is_empty() { 0 } else { self.nodes.len() } {
+            let before = self.forest.parent(line).and_then(|parent| nearest.get(parent).copied());
+            nearest.push(if own.contains_key(&line) { narrow(line) } else { before.unwrap_or(NONE) });
+        }
+        move |end| {
+            let titled = nearest.get(end).and_then(|line| wide(*line));
+            titled.and_then(|line| own.get(&line)).map(|title| (*title).clone()).unwrap_or_default()
+        }
+    }
+
+    /// The numbers of the messages that a line holds: messages are counted from 0.
+    pub(super) fn entries(&self, line: usize) -> Range<u32> {
+        self.nodes.get(line).map_or(0..0, |node| node.entry..node.entry.saturating_add(node.messages))
+    }
+
+    /// How many lines there are.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// How many messages a line holds.
+    pub(super) fn messages(&self, line: usize) -> u32 {
+        self.nodes.get(line).map_or(0, |node| node.messages)
+    }
+
+    pub(super) fn holds(&self, node: usize) -> bool {
+        self.nodes.get(node).is_some_and(|node| node.holds)
+    }
+
+    /// The response that it is a line of.
+    pub(super) fn response(&self, node: usize) -> Option<Key> {
+        self.nodes.get(node)?.response
+    }
+
+    /// The calls that it makes.
+    pub(super) fn calls(&self, node: usize) -> &[Key] {
+        let Some(node) = self.nodes.get(node) else { return &[] };
+        let first = node.ids as usize;
+        self.ids.get(first..first.saturating_add(node.calls as usize)).unwrap_or_default()
+    }
+
+    /// The calls that it answers, if that is all that it does.
+    pub(super) fn answers(&self, node: usize) -> Option<&[Key]> {
+        let node = self.nodes.get(node).filter(|node| node.only_answers)?;
+        let first = (node.ids as usize).saturating_add(node.calls as usize);
+        self.ids.get(first..first.saturating_add(node.answers as usize))
+    }
+}
+
+/// What a sub-agent was asked, and what its task is called.
+fn task(arguments: &str, names: &Names) -> Option<(Key, Str)> {
+    let [prompt, name] = json::fields(arguments, &["prompt", "description"]).ok()?;
+    Some((names.key(&json::decode(prompt?)), Str::from(&*json::decode(name?))))
+}

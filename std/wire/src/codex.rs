@@ -1,0 +1,48 @@
+//! Rollout files of Codex: JSONL in `~/.codex/sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl`.
+//!
+//! ```
+//! use epitome_core::message::Role;
+//! use epitome_wire::{Format, ReadOptions, read};
+//!
+//! let text = concat!(
+//!     r#"{"timestamp":"t","type":"session_meta","payload":{"id":"s","cwd":"/","cli_version":"0.40.0"}}"#, "\n",
+//!     r#"{"timestamp":"t","type":"response_item","payload":{"type":"message","role":"user","content":"Hi"}}"#, "\n",
+//!     r#"{"timestamp":"t","type":"event_msg","payload":{"type":"user_message","message":"Hi"}}"#, "\n",
+//! );
+//! let transcript = read(text, &ReadOptions::default())?;
+//! let conversation = &transcript.conversations()[0];
+//! assert_eq!((conversation.format, conversation.entries.len()), (Format::Codex, 1));
+//! assert_eq!(conversation.entries[0].message().role(), Role::User);
+//! # Ok::<(), epitome_wire::WireError>(())
+//! ```
+//!
+//! How its lines are read:
+//!
+//! - The `base_instructions` of `session_meta`, which newer files have, are a system message before everything else. They
+//!   are still there after a compaction.
+//! - `response_item` is a message, read as by [`openai_responses`](super::openai_responses). Older files (before the
+//!   summer of 2025) have the items themselves as lines, between lines with a `record_type`.
+//! - What Codex says in the user's place is no request: the rules of `AGENTS.md`, the environment and an interrupted turn are
+//!   [context](epitome_core::attribution::SourceKind::Context), what a command or another agent returned is a tool's. The first copy
+//!   of the rules is pinned.
+//! - `compacted` begins a conversation anew: with its `replacement_history`, or, in files that have none, with what the
+//!   users said and the summary. What was before it is a branch of its own, and the compaction says how many messages went.
+//! - `event_msg` with a `token_count` reports the response that stands next to it. Other events repeat for people what the
+//!   items say, and `turn_context`, `session_meta` and so on are no messages.
+//! - `ghost_snapshot` items are the tool's own notes, and never sent.
+//! - Turns that `thread_rolled_back` takes back are not told apart: such a file is refused, because what it holds is not
+//!   what the model saw.
+//!
+//! All of it is written back. A new message becomes a line of its own, with the beginning of time as its `timestamp`.
+
+mod outline;
+mod session;
+mod spec;
+mod thread;
+mod write;
+
+pub(crate) use session::reported;
+pub(crate) use spec::SPEC;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! Rollout files, told and read.
+
+use super::outline::Lines;
+use super::session;
+use super::write::write_record;
+use crate::json::{self, Kind};
+use crate::spec::{Body, Fit, FormatSpec};
+use crate::transcript::Transcript;
+use crate::{Format, WireError};
+
+/// The row of Codex.
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::Codex,
+    keys: &[],
+    sign,
+    read,
+    write: write_record,
+    fresh: None,
+    chain: None,
+    log: None,
+    outliner: Some(|| Box::<Lines>::default()),
+};
+
+fn sign(body: &Body<'_>) -> Fit {
+    let lines = match body.value() {
+        Some(one) => vec![one],
+        None => body.sample("").unwrap_or_default(),
+    };
+    let mut fit = Fit::No;
+    for line in lines.iter().filter(|line| Kind::of(line) == Kind::Object) {
+        let Ok([kind, payload, state]) = json::fields(line, &["type", "payload", "record_type"]) else {
+            continue;
+        };
+        match (kind, payload.map(Kind::of), state) {
+            (Some("\"session_meta\"" | "\"response_item\"" | "\"turn_context\""), Some(Kind::Object), _) => {
+                return Fit::Certain(
+                    "its lines are a `session_meta`, `response_item` or `turn_context` with a `payload`",
+                );
+            }
+            (_, _, Some("\"state\"")) => fit = Fit::Certain("it has lines of the `record_type` `state`"),
+            _ => {}
+        }
+    }
+    fit
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    session::read(transcript, body.text())
+}
+
+/// The item of a line that is one, in either layout; `None` for any other line.
+pub(super) fn item_of(line: &str) -> Result<Option<&str>, WireError> {
+    let [kind, payload, state, role] = json::fields(line, &["type", "payload", "record_type", "role"])?;
+    let item = match (kind, payload) {
+        (Some("\"response_item\""), Some(payload)) => Some(payload),
+        (_, Some(_)) => None,
+        (Some(_), None) => Some(line),
+        (None, None) => Some(line).filter(|_| role.is_some()),
+    };
+    let is_note = |item: &&str| {
+        Kind::of(item) != Kind::Object
+            || json::known::field(item, "type").is_ok_and(|kind| kind == Some("\"ghost_snapshot\""))
+    };
+    Ok(item.filter(|item| state.is_none() && !is_note(item)))
+}

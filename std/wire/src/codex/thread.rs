@@ -1,0 +1,213 @@
+//! What goes on in a session and what compactions left behind, as places in its file. What is said is not held.
+
+use core::hash::BuildHasher as _;
+use std::collections::HashMap;
+use std::hash::RandomState;
+
+use epitome_core::message::Role;
+use epitome_message::Message;
+
+use crate::transcript::{CompactionTree, Compactions, Timeline, ToolCompaction};
+
+/// A session while it is read: some sixty bytes for each message. A report is an `R`.
+#[derive(Debug)]
+pub(super) struct Thread<R> {
+    /// Which messages a model sees from when to when. Each compaction begins a stage.
+    pub(super) timeline: Timeline,
+    /// What goes on, of that what was there before the latest compaction.
+    kept: Vec<Slot>,
+    /// What came since.
+    new: Vec<Slot>,
+    /// How many messages the file has.
+    messages: u32,
+    /// How many of what goes on say what has this digest.
+    said: HashMap<u64, u32>,
+    /// The stages that compactions ended.
+    pub(super) left: Vec<Left>,
+    /// Each by its place when it happened.
+    compactions: Vec<ToolCompaction>,
+    /// Reports, and how many messages there were when they came.
+    open: Vec<Report<R>>,
+    /// Each at the last message of its response.
+    pub(super) reports: Vec<Report<R>>,
+    /// For the digests of what is said.
+    secret: RandomState,
+}
+
+/// A stage that has ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Left {
+    pub(super) stage: u32,
+    pub(super) messages: usize,
+}
+
+/// What was reported of a response.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Report<R> {
+    /// Its message: by its place in the stage, and once it is known whose report it is, by its number in the file.
+    pub(super) at: usize,
+    pub(super) stage: u32,
+    pub(super) report: R,
+    /// The size of its request.
+    input: Option<u64>,
+}
+
+/// A message that is still there.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    entry: u32,
+    life: usize,
+    role: Role,
+    /// Whether it is the instructions, which every conversation of the file begins with.
+    is_base: bool,
+    /// A digest of its parts.
+    said: u64,
+}
+
+impl<R> Default for Thread<R> {
+    fn default() -> Self {
+        Self {
+            timeline: Timeline::default(),
+            kept: Vec::new(),
+            new: Vec::new(),
+            messages: 0,
+            said: HashMap::new(),
+            left: Vec::new(),
+            compactions: Vec::new(),
+            open: Vec::new(),
+            reports: Vec::new(),
+            secret: RandomState::new(),
+        }
+    }
+}
+
+impl<R: Copy> Thread<R> {
+    /// Adds the messages of a line.
+    pub(super) fn push(&mut self, messages: &[Message]) {
+        messages.iter().for_each(|message| self.add(message, false));
+    }
+
+    fn add(&mut self, message: &Message, is_base: bool) {
+        let (entry, said) = (self.messages, self.secret.hash_one(message.parts()));
+        self.messages = self.messages.saturating_add(1);
+        let life = self.timeline.begin(entry, entry);
+        let count = self.said.entry(said).or_default();
+        *count = count.saturating_add(1);
+        self.new.push(Slot { entry, life, role: message.role(), is_base, said });
+    }
+
+    /// How many messages the model sees now.
+    pub(super) fn len(&self) -> usize {
+        self.kept.len().saturating_add(self.new.len())
+    }
+
+    /// Begins with these instructions. A resumed file may say them again: then nothing is done, and the answer is no.
+    pub(super) fn begin(&mut self, instructions: &Message) -> bool {
+        let is_first = self.len() == 0;
+        if is_first {
+            self.add(instructions, true);
+        }
+        is_first
+    }
+
+    /// Takes note of a report on a response nearby, whose request had this size.
+    pub(super) fn reported(&mut self, report: R, input: Option<u64>) {
+        self.open.push(Report { at: self.len(), stage: self.timeline.now(), report, input });
+    }
+
+    /// Puts the messages of a line in the place of all, but for the instructions and, where they are no whole `history`, what
+    /// the users said.
+    pub(super) fn compact(&mut self, messages: &[Message], is_history: bool) {
+        self.settle();
+        let before = Left { stage: self.timeline.now(), messages: self.len() };
+        // Messages of the replacement that say what an earlier one said were kept.
+        let is_known = |message: &&Message| self.said.contains_key(&self.secret.hash_one(message.parts()));
+        let again = messages.iter().filter(is_known).count();
+        let input = self.reports.last().filter(|last| last.stage == before.stage).and_then(|last| last.input);
+        self.timeline.advance();
+        // What was kept before is only looked at again where it goes.
+        let mut going = core::mem::take(&mut self.new);
+        if is_history {
+            going.append(&mut self.kept);
+            going.sort_unstable_by_key(|slot| slot.entry);
+        }
+        for slot in going {
+            match slot.is_base || (slot.role == Role::User && !is_history) {
+                true => self.kept.push(slot),
+                false => self.end(&slot),
+            }
+        }
+        let mut compaction = ToolCompaction::new(self.kept.len());
+        let dropped = before.messages.saturating_sub(self.kept.len().saturating_add(again));
+        compaction.dropped = u64::try_from(dropped).ok();
+        compaction.tokens_before = input;
+        self.compactions.push(compaction);
+        self.push(messages);
+        self.left.extend(Some(before).filter(|before| before.messages > 0));
+    }
+
+    fn end(&mut self, slot: &Slot) {
+        self.timeline.end(slot.life);
+        if let Some(count) = self.said.get_mut(&slot.said) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.said.remove(&slot.said);
+            }
+        }
+    }
+
+    /// What was compacted before each of the stages.
+    pub(super) fn compactions(&self) -> impl Fn(u32) -> Compactions + use<R> {
+        let mut tree = CompactionTree::default();
+        // What stays of a conversation was said before all compactions but the last.
+        let at_start = |compaction: &ToolCompaction| ToolCompaction { at: 0, ..compaction.clone() };
+        let link = |before, compaction| Some(tree.push(before, at_start(compaction)));
+        self.compactions.iter().fold(None, link);
+        let (lists, all) = (tree.lists(), self.compactions.clone());
+        move |stage| match stage.checked_sub(1) {
+            Some(last) => lists(last.checked_sub(1)).and(all.get(last as usize).cloned()),
+            None => Compactions::default(),
+        }
+    }
+
+    /// Gives the reports to their responses. A report stands behind the items of its response, or, in older files,
+    /// before them.
+    pub(super) fn settle(&mut self) {
+        let open = core::mem::take(&mut self.open);
+        if open.is_empty() {
+            return;
+        }
+        // Only users and instructions are kept.
+        let first = self.kept.len();
+        let is_model = |at: usize| {
+            at.checked_sub(first)
+                .and_then(|at| self.new.get(at))
+                .is_some_and(|slot| slot.role == Role::Assistant)
+        };
+        let ends = self.run_ends();
+        let mut reported = 0;
+        for report in open {
+            let behind = report.at.checked_sub(1).filter(|last| *last >= reported && is_model(*last));
+            let next = || {
+                let end = ends.get(report.at.checked_sub(first)?)?;
+                Some(end.saturating_add(first)).filter(|_| is_model(report.at))
+            };
+            let Some(at) = behind.or_else(next) else { continue };
+            if let Some(slot) = at.checked_sub(first).and_then(|at| self.new.get(at)) {
+                self.reports.push(Report { at: slot.entry as usize, ..report });
+                reported = at.saturating_add(1);
+            }
+        }
+    }
+
+    /// Of each message since the latest compaction the last of those that the model said with it, one after the other.
+    fn run_ends(&self) -> Vec<usize> {
+        let mut ends: Vec<_> = (0..self.new.len()).collect();
+        let mut last = None;
+        for (slot, end) in self.new.iter().zip(&mut ends).rev() {
+            last = if slot.role == Role::Assistant { last.or(Some(*end)) } else { None };
+            *end = last.unwrap_or(*end);
+        }
+        ends
+    }
+}

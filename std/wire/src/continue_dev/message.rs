@@ -1,0 +1,251 @@
+//! The messages of an item.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use epitome_core::message::{MediaKind, Role};
+use epitome_core::{OpenAiTokens, Usage};
+use epitome_message::{Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart};
+
+use super::FORMAT;
+use crate::WireError;
+use crate::expect::{expect_object, media_at, member_text, number, share};
+use crate::json::{self, Kind};
+use crate::openai_chat::split_data_url;
+use crate::slots::{Form, Noted, Piece, blocks};
+
+/// What `raw`, a slice of `whole`, holds, without a summary.
+pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+    expect_object(raw, "an item")?;
+    let [message, context, states] = json::fields(raw, &["message", "contextItems", "toolCallStates"])?;
+    let Some(message) = message.filter(|message| Kind::of(message) == Kind::Object) else {
+        return Err(WireError::shape("expected `message`, an object"));
+    };
+    let list = |list: Option<&'a str>| list.filter(|list| Kind::of(list) == Kind::Array).unwrap_or("[]");
+    let mut found = Vec::new();
+    match json::field(message, "role")? {
+        Some("\"user\"") => {
+            let mut piece = Piece::new(Role::User, message);
+            json::nested(raw, list(context), "/contextItems", |list| {
+                piece.parts.extend(items(whole, list)?);
+                Ok(())
+            })?;
+            piece.parts.extend(json::nested(raw, message, "/message", |raw| content(whole, raw))?);
+            found.push(piece);
+        }
+        Some("\"thinking\"") => {
+            let mut piece = Piece::new(Role::Assistant, message);
+            piece.parts.extend(json::nested(raw, message, "/message", |raw| thought(whole, raw))?);
+            found.push(piece);
+        }
+        Some("\"assistant\"") => {
+            let mut piece = Piece::new(Role::Assistant, message);
+            let states = self::states(raw, list(states))?;
+            json::nested(raw, message, "/message", |message| {
+                piece.parts.extend(content(whole, message)?);
+                piece.parts.extend(calls(whole, message, &states)?);
+                Ok(())
+            })?;
+            found.push(piece);
+            for state in &states {
+                let mut piece = Piece::new(Role::Tool, state.raw);
+                let result = json::nested(raw, state.raw, "/toolCallStates", |_| state.result(whole))?;
+                piece.parts.push(result.with_element(state.list, state.raw));
+                found.push(piece);
+            }
+        }
+        Some("\"tool\"") => {
+            let id = member_text(whole, message, "toolCallId")?.unwrap_or_default();
+            let said = json::nested(raw, message, "/message", |message| content(whole, message))?;
+            let result = Noted::result(ToolResult::new(id, Vec::new()), said);
+            let mut piece = Piece::new(Role::Tool, message);
+            piece.parts.push(result.with_slot(json::field(message, "content")?, Form::Text));
+            found.push(piece);
+        }
+        _ => {}
+    }
+    found.retain(|piece| !piece.parts.is_empty());
+    Ok(found)
+}
+
+/// The summary that an item ends with.
+pub(super) fn summary<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+    let Some(value) = summary_of(raw)? else { return Ok(Vec::new()) };
+    let mut piece = Piece::new(Role::System, value);
+    let said = share(whole, &json::decode(value));
+    piece.parts.push(Noted::new(Part::Text(said)).with_slot(Some(value), Form::Text));
+    Ok(vec![piece])
+}
+
+/// The summary of an item, as it is written.
+pub(super) fn summary_of(raw: &str) -> Result<Option<&str>, WireError> {
+    let value = if Kind::of(raw) == Kind::Object { json::field(raw, "conversationSummary")? } else { None };
+    Ok(value.filter(|value| Kind::of(value) == Kind::Text && *value != "\"\""))
+}
+
+/// What the tool of a call has done.
+struct State<'a> {
+    list: &'a str,
+    raw: &'a str,
+    id: String,
+}
+
+fn states<'a>(item: &'a str, list: &'a str) -> Result<Vec<State<'a>>, WireError> {
+    let mut found = Vec::new();
+    json::nested(item, list, "/toolCallStates", |list| {
+        blocks(list, |raw| {
+            expect_object(raw, "a state of a call")?;
+            let id = json::field(raw, "toolCallId")?.filter(|id| Kind::of(id) == Kind::Text);
+            found.push(State { list, raw, id: id.map(json::decode).unwrap_or_default().into_owned() });
+            Ok(())
+        })
+    })?;
+    Ok(found)
+}
+
+impl<'a> State<'a> {
+    /// The values that repeat the arguments of the call.
+    fn arguments(&self) -> Result<[Option<&'a str>; 2], WireError> {
+        let [call, parsed] = json::fields(self.raw, &["toolCall", "parsedArgs"])?;
+        let object = |value: Option<&'a str>| value.filter(|value| Kind::of(value) == Kind::Object);
+        let function = match object(call) {
+            Some(call) => object(json::field(call, "function")?),
+            None => None,
+        };
+        let arguments = function.map(|function| json::field(function, "arguments")).transpose()?.flatten();
+        Ok([arguments.filter(|raw| Kind::of(raw) == Kind::Text), parsed])
+    }
+
+    fn result(&self, whole: &Arc<str>) -> Result<Noted<'a>, WireError> {
+        let [status, output] = json::fields(self.raw, &["status", "output"])?;
+        let mut result = ToolResult::new(share(whole, &self.id), Vec::new());
+        result.is_error = matches!(status, Some("\"errored\"" | "\"canceled\""));
+        let output = output.filter(|output| Kind::of(output) == Kind::Array);
+        match output.filter(|_| status != Some("\"canceled\"")) {
+            Some(output) => {
+                let inner = json::nested(self.raw, output, "/output", |output| items(whole, output))?;
+                Ok(Noted::result(result, inner).with_slot(Some(output), ITEMS))
+            }
+            None => Ok(Noted::new(Part::ToolResult(result)).with_slot(output, ITEMS)),
+        }
+    }
+}
+
+/// The texts of items of context.
+fn items<'a>(whole: &Arc<str>, list: &'a str) -> Result<Vec<Noted<'a>>, WireError> {
+    let mut found = Vec::new();
+    blocks(list, |item| {
+        expect_object(item, "an item of context")?;
+        let said = member_text(whole, item, "content")?.filter(|said| !said.is_empty());
+        let value = json::field(item, "content")?;
+        let said = said.map(|said| Noted::new(Part::Text(said)).with_slot(value, Form::Text));
+        found.extend(said.map(|said| said.with_element(list, item)));
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The content of a message: a text, or a list of texts and images.
+fn content<'a>(whole: &Arc<str>, message: &'a str) -> Result<Vec<Noted<'a>>, WireError> {
+    let Some(list) = json::field(message, "content")?.filter(|content| Kind::of(content) == Kind::Array)
+    else {
+        let value = json::field(message, "content")?;
+        let said = member_text(whole, message, "content")?.filter(|said| !said.is_empty());
+        let said = said.map(|said| Noted::new(Part::Text(said)).with_slot(value, Form::Text));
+        return Ok(said.map(|said| said.with_absence(value, "\"\"")).into_iter().collect());
+    };
+    let mut found = Vec::new();
+    json::nested(message, list, "/content", |list| {
+        blocks(list, |block| {
+            expect_object(block, "a part of a message")?;
+            let kind = member_text(whole, block, "type")?.unwrap_or_default();
+            let noted = match &*kind {
+                "text" => {
+                    let said = member_text(whole, block, "text")?.filter(|said| !said.is_empty());
+                    let value = json::field(block, "text")?;
+                    said.map(|said| Noted::new(Part::Text(said)).with_slot(value, Form::Text))
+                }
+                "imageUrl" => Some(image(whole, block)?.with_slot(Some(block), TEXT_PART)),
+                _ => Some(Noted::new(Part::Unknown(UnknownPart::new(FORMAT, kind, share(whole, block))))),
+            };
+            found.extend(noted.map(|noted| noted.with_element(list, block)));
+            Ok(())
+        })
+    })?;
+    Ok(found)
+}
+
+fn image<'a>(whole: &Arc<str>, block: &str) -> Result<Noted<'a>, WireError> {
+    let place = json::field(block, "imageUrl")?.filter(|place| Kind::of(place) == Kind::Object);
+    let url = member_text(whole, place.unwrap_or("{}"), "url")?.unwrap_or_default();
+    let media = match split_data_url(&url) {
+        Some((mime, _)) => media_at(whole, Str::from(mime), &url),
+        None => Media::new(MediaKind::Image, Str::default(), MediaSource::Uri(url)),
+    };
+    Ok(Noted::new(Part::Media(media)))
+}
+
+fn thought<'a>(whole: &Arc<str>, message: &'a str) -> Result<Option<Noted<'a>>, WireError> {
+    let mut said = String::new();
+    for noted in content(whole, message)? {
+        if let Part::Text(text) = &noted.part {
+            said.push_str(text);
+        }
+    }
+    let mut reasoning = Reasoning::new(share(whole, &said));
+    if let Some(text) = json::field(message, "content")?.filter(|content| Kind::of(content) == Kind::Text) {
+        reasoning.text = share(whole, &json::decode(text));
+    }
+    for key in ["signature", "redactedThinking"] {
+        reasoning.opaque =
+            member_text(whole, message, key)?.filter(|text| !text.is_empty()).or(reasoning.opaque);
+    }
+    let is_there = !reasoning.text.is_empty() || reasoning.opaque.is_some();
+    let value = json::field(message, "content")?;
+    Ok(is_there.then(|| Noted::new(Part::Reasoning(reasoning)).with_slot(value, Form::Text)))
+}
+
+fn calls<'a>(whole: &Arc<str>, message: &'a str, states: &[State<'a>]) -> Result<Vec<Noted<'a>>, WireError> {
+    let list = json::field(message, "toolCalls")?.filter(|list| Kind::of(list) == Kind::Array);
+    let states: HashMap<&str, &State<'a>> = states.iter().map(|state| (&*state.id, state)).collect();
+    let mut found = Vec::new();
+    json::nested(message, list.unwrap_or("[]"), "/toolCalls", |list| {
+        blocks(list, |block| {
+            expect_object(block, "a call")?;
+            let id = member_text(whole, block, "id")?.unwrap_or_default();
+            let function = json::field(block, "function")?.filter(|call| Kind::of(call) == Kind::Object);
+            let function = function.unwrap_or("{}");
+            let text = |key| Ok::<_, WireError>(member_text(whole, function, key)?.unwrap_or_default());
+            let call = ToolCall::new(id.clone(), text("name")?, text("arguments")?);
+            let arguments = json::field(function, "arguments")?;
+            let mut noted = Noted::new(Part::ToolCall(call)).with_slot(arguments, Form::Text);
+            if let Some(state) = states.get(&*id) {
+                let [again, parsed] = state.arguments()?;
+                noted = noted.with_slot(again, Form::Text).with_slot(parsed, Form::Arguments);
+            }
+            found.push(noted.with_element(list, block));
+            Ok(())
+        })
+    })?;
+    Ok(found)
+}
+
+/// What the provider reported of an answer.
+pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
+    let message = json::field(raw, "message")?.filter(|message| Kind::of(message) == Kind::Object);
+    let usage = json::field(message.unwrap_or("{}"), "usage")?;
+    let Some(usage) = usage.filter(|usage| Kind::of(usage) == Kind::Object) else { return Ok(None) };
+    let [input, output, details] =
+        json::fields(usage, &["promptTokens", "completionTokens", "promptTokensDetails"])?;
+    let details = details.filter(|details| Kind::of(details) == Kind::Object).unwrap_or("{}");
+    let [cached, written] = json::fields(details, &["cachedTokens", "cacheWriteTokens"])?.map(number);
+    let (input, output) = (number(input), number(output));
+    let total = input.zip(output).map(|(input, output)| input.saturating_add(output));
+    let mut report = Usage::openai(OpenAiTokens { input, output, total, cached, reasoning: None });
+    report.cache_creation = written;
+    Ok(Some(report).filter(|report| report.total.is_some_and(|total| total > 0)))
+}
+
+/// How a result is written that is one text.
+const ITEMS: Form = Form::Around(r#"[{"name":"Output","description":"","content":"#, "}]");
+const TEXT_PART: Form = Form::Around(r#"{"type":"text","text":"#, "}");

@@ -1,0 +1,115 @@
+//! Messages of one format in another, and a list of what had no counterpart there.
+//!
+//! ```
+//! use epitome_message::Message;
+//! use epitome_wire::{Format, convert};
+//!
+//! let messages = [Message::system("Be brief."), Message::user("Hi")];
+//! let converted = convert(&messages, Format::Anthropic)?;
+//! assert_eq!(converted.text, r#"{"system":"Be brief.","messages":[{"role":"user","content":"Hi"}]}"#);
+//! assert!(converted.losses.is_empty());
+//! # Ok::<(), epitome_wire::WireError>(())
+//! ```
+//!
+//! What is converted:
+//!
+//! - Instructions go where the target wants them: beside the messages (Anthropic, Gemini) or among them.
+//! - Ids of calls stay where the target takes them; otherwise, and where an id is used twice, calls are numbered `call_1`,
+//!   `call_2` in their order. The same messages always give the same ids.
+//! - Arguments are a JSON object in every target. Others, such as the text that a custom tool takes, become
+//!   `{"input": ..}`, which is a loss; only in the format that they came from custom tools, shells and computers keep their
+//!   own form.
+//! - Sealed reasoning, and compactions of a provider, go back only to the format that they came from. Nobody else can read
+//!   them, and what was signed for one vendor is never sent to another. Reasoning that can be read goes to Chat
+//!   Completions, where programs replay it; the other formats take only what they sealed themselves.
+//! - The result is legal for the target: what [`repair`](epitome_core::repair) leaves out, moves or invents is a loss too.
+//!
+//! To write messages back in the format that they came from, use [`write_back`](super::write_back): it loses nothing.
+
+mod fields;
+mod ids;
+mod legal;
+mod loss;
+mod own_form;
+mod parts;
+mod target;
+
+use epitome_message::Message;
+
+use super::{Format, WireError};
+
+use parts::{Prepared, Told};
+use target::Target;
+
+pub use loss::{Loss, LossKind};
+
+/// The formats that a conversation can be converted to: those of providers, and of frameworks.
+pub const CONVERSION_TARGETS: [Format; 7] = target::TARGETS;
+
+/// A conversation in another format.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Converted {
+    /// The part of a request that holds the conversation, as one JSON object: `messages` (and `system`), `input`, or
+    /// `contents` (and `systemInstruction`). For a framework, the list of messages.
+    pub text: String,
+    /// What had no counterpart, in the order of the messages.
+    pub losses: Vec<Loss>,
+}
+
+/// `messages` in the format `to`: one of [`CONVERSION_TARGETS`].
+///
+/// # Errors
+/// `Unsupported` for another target.
+pub fn convert<'m>(
+    messages: impl IntoIterator<Item = &'m Message>,
+    to: Format,
+) -> Result<Converted, WireError> {
+    converted(messages, to, legal::repaired)
+}
+
+/// The same of what is new in a conversation whose earlier messages the target's service keeps: a result may answer a call that
+/// only the service knows, so that nothing is repaired.
+///
+/// ```
+/// use epitome_message::Message;
+/// use epitome_wire::{Format, convert, convert_continued};
+///
+/// let new = [Message::tool("call_7", "Rain.")];
+/// assert!(convert_continued(&new, Format::OpenaiResponses)?.text.contains(r#""call_id":"call_7""#));
+/// // Alone it would be nobody's.
+/// assert!(!convert(&new, Format::OpenaiResponses)?.text.contains("call_7"));
+/// # Ok::<(), epitome_wire::WireError>(())
+/// ```
+///
+/// # Errors
+/// As [`convert`].
+pub fn convert_continued<'m>(
+    messages: impl IntoIterator<Item = &'m Message>,
+    to: Format,
+) -> Result<Converted, WireError> {
+    converted(messages, to, |prepared, _, _| prepared.into_iter().map(|prepared| prepared.message).collect())
+}
+
+/// What `settle` makes of the messages as the target can say them, as its text.
+fn converted<'m>(
+    messages: impl IntoIterator<Item = &'m Message>,
+    to: Format,
+    settle: impl FnOnce(Vec<Prepared<'m>>, &Target, &mut Vec<Loss>) -> Vec<Told<'m>>,
+) -> Result<Converted, WireError> {
+    let target = Target::of(to)?;
+    let mut losses = Vec::new();
+    let prepared = parts::prepare(messages, &target, &mut losses);
+    let text = target.write(&settle(prepared, &target, &mut losses))?;
+    losses.sort_by_key(|loss| loss.message);
+    Ok(Converted { text, losses })
+}
+
+impl core::fmt::Debug for Converted {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Converted").field("bytes", &self.text.len()).field("losses", &self.losses).finish()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

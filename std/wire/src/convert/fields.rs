@@ -1,0 +1,83 @@
+//! Which fields of a record its message does not tell.
+
+use std::collections::BTreeSet;
+
+use epitome_message::Message;
+
+use crate::json::{self, Kind};
+use crate::spec;
+use crate::{Format, WireError};
+
+/// The names of the fields that stand in the text of an unchanged message, and would not if its own format wrote it anew:
+/// nothing of them is in the message, so that no conversion can carry them.
+pub(super) fn untold(message: &Message) -> Vec<String> {
+    let Some(wire) = message.wire().filter(|wire| !wire.touched) else { return Vec::new() };
+    let spec = Format::by_name(&wire.format).and_then(|format| spec::of(format).ok());
+    let fresh = spec.map(|spec| (spec.write)(None, &[&message.clone().without_wire()]));
+    // What has no fresh form is reported part by part.
+    let Some(Ok(Some(fresh))) = fresh else { return Vec::new() };
+    let (source, fresh) = (paths(&wire.text), paths(&fresh));
+    let mut lost: Vec<String> = Vec::new();
+    // Those of the lost that the next begins with, the longest last: what begins alike stands together.
+    let mut around: Vec<usize> = Vec::new();
+    for path in source.into_iter().filter(|path| !fresh.contains(path)) {
+        let rest = |at: &usize| lost.get(*at).and_then(|above| path.strip_prefix(above.as_str()));
+        while around.last().is_some_and(|last| rest(last).is_none()) {
+            around.pop();
+        }
+        // The outermost that is missing says it.
+        if !around.iter().any(|at| rest(at).is_some_and(|rest| rest.starts_with('/'))) {
+            around.push(lost.len());
+            lost.push(path);
+        }
+    }
+    lost
+}
+
+/// The paths of all members of `text` that say something, without indices. Elements of a list that stand without their
+/// brackets, as a split message has them, count as that list.
+fn paths(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    if json::check(text).is_ok() {
+        let _ = collect(text, "", LEVELS, &mut found);
+    } else {
+        let _ = collect(&format!("[{text}]"), "", LEVELS, &mut found);
+    }
+    // A split message and its fresh record differ in what is around their blocks.
+    found.into_iter().filter_map(|path| block_path(&path)).collect()
+}
+
+/// The path within a message or one of its blocks.
+fn block_path(path: &str) -> Option<String> {
+    let inner = ["content/", "parts/"].iter().find_map(|list| path.strip_prefix(list)).unwrap_or(path);
+    let around = matches!(path, "role" | "content" | "parts");
+    // A text alone may stand without a list around it: it is said all the same.
+    let told = matches!(path.rsplit('/').next(), Some("type" | "text"));
+    Some(inner.to_owned()).filter(|_| !around && !told)
+}
+
+fn collect(text: &str, at: &str, levels: usize, found: &mut BTreeSet<String>) -> Result<(), WireError> {
+    let Some(levels) = levels.checked_sub(1) else { return Ok(()) };
+    match Kind::of(text) {
+        Kind::Object => json::members(text, |key, value| {
+            if matches!(value, "null" | "[]" | "\"\"" | "{}" | "false") {
+                return Ok(());
+            }
+            let path = if at.is_empty() { key.into_owned() } else { format!("{at}/{key}") };
+            let inside = !OPAQUE.contains(&path.rsplit('/').next().unwrap_or_default());
+            if inside {
+                collect(value, &path, levels, found)?;
+            }
+            found.insert(path);
+            Ok(())
+        }),
+        Kind::Array => json::items(text, |item| collect(item, at, levels, found)),
+        _ => Ok(()),
+    }
+}
+
+/// What the model or a tool wrote: its keys are no fields of the format.
+const OPAQUE: &[&str] = &["input", "args", "arguments", "response", "action"];
+
+/// Deep enough for a field of a block within a result.
+const LEVELS: usize = 6;

@@ -1,0 +1,49 @@
+//! Ids of calls that the target takes.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use epitome_core::Seq;
+use epitome_message::Str;
+
+use super::target::Target;
+
+/// The ids that calls have been given.
+#[derive(Debug, Default)]
+pub(super) struct CallIds {
+    used: HashSet<Str>,
+    /// Calls that no result has answered yet, by their own id and their group: the id and the name.
+    open: HashMap<Str, BTreeMap<Seq, VecDeque<(Str, Str)>>>,
+    calls: usize,
+    /// The number of the last id that was made up: from that of its call on up to it, all were in use.
+    made: usize,
+}
+
+impl CallIds {
+    /// The id of the next call, which is `own` where the target takes that and no call before has it.
+    pub(super) fn call(&mut self, group: Seq, own: &Str, name: &Str, target: &Target) -> Str {
+        self.calls = self.calls.saturating_add(1);
+        let mut number = self.calls.max(self.made);
+        let mut id = own.clone();
+        while !target.takes_id(&id) || self.used.contains(&id) {
+            id = Str::from(format!("call_{number}"));
+            self.made = number;
+            number = number.saturating_add(1);
+        }
+        self.used.insert(id.clone());
+        let open = self.open.entry(own.clone()).or_default().entry(group).or_default();
+        open.push_back((id.clone(), name.clone()));
+        id
+    }
+
+    /// The id and the name of the call that the next result to `own` answers: the first that is open of the latest group that
+    /// has one. None if there is no such call.
+    pub(super) fn answer(&mut self, own: &Str) -> Option<(Str, Str)> {
+        let groups = self.open.get_mut(own)?;
+        let mut latest = groups.last_entry()?;
+        let found = latest.get_mut().pop_front();
+        if latest.get().is_empty() {
+            latest.remove();
+        }
+        found
+    }
+}

@@ -1,0 +1,35 @@
+//! Calls and results in a form that only their own format has: custom tools, shells, computers.
+
+use epitome_message::Message;
+
+use super::parts::is_object;
+use crate::json::{self, Kind};
+use crate::{Format, WireError, openai_responses};
+
+/// Whether the message calls a tool, or answers a call, in such a form, and in no other.
+pub(super) fn is_own(message: &Message) -> bool {
+    let Some(wire) = message.wire() else { return false };
+    match Format::by_name(&wire.format) {
+        Some(Format::OpenaiResponses) => openai_responses::special_call(&wire.text).is_some(),
+        Some(Format::OpenaiChat) => has_custom_calls(&wire.text).unwrap_or(false),
+        _ => false,
+    }
+}
+
+/// Whether some calls of a message of Chat Completions are of custom tools, and the others have arguments that can stay.
+fn has_custom_calls(text: &str) -> Result<bool, WireError> {
+    let calls = json::field(text, "tool_calls")?.filter(|calls| Kind::of(calls) == Kind::Array);
+    let (mut custom, mut others) = (false, true);
+    json::items(calls.unwrap_or("[]"), |call| {
+        let [function, own] = json::fields(call, &["function", "custom"])?;
+        match function.filter(|function| *function != "null") {
+            Some(function) => {
+                let arguments = json::field(function, "arguments")?.unwrap_or_default();
+                others &= is_object(&json::decode(arguments));
+            }
+            None => custom |= own.is_some(),
+        }
+        Ok(())
+    })?;
+    Ok(custom && others)
+}

@@ -1,0 +1,316 @@
+//! Messages as the target can say them.
+
+use core::ops::Deref;
+use std::rc::Rc;
+
+use epitome_core::message::{CallKind, Role};
+use epitome_core::{IndexBuf, OpenCallTree, Seq, Span, Tokens};
+use epitome_message::{CompactionPart, Message, Part, Reasoning, Str, ToolCall, ToolResult};
+
+use super::fields;
+use super::ids::CallIds;
+use super::loss::{Loss, LossKind};
+use super::own_form;
+use super::target::{Target, own_compactions};
+use crate::json::{self, Kind, quote};
+use crate::{Format, answers};
+
+/// A message as it was given, where the target can say all of it and nothing is written in another way, or one that was made for
+/// the target. A conversation is long: what stays as it is is not held again.
+#[derive(Debug, Clone)]
+pub(super) enum Told<'m> {
+    Given(&'m Message),
+    Made(Rc<Message>),
+}
+
+impl From<Message> for Told<'_> {
+    fn from(message: Message) -> Self {
+        Self::Made(Rc::new(message))
+    }
+}
+
+impl Deref for Told<'_> {
+    type Target = Message;
+
+    fn deref(&self) -> &Message {
+        match self {
+            Self::Given(message) => message,
+            Self::Made(message) => message,
+        }
+    }
+}
+
+/// A message of the target, and which it was.
+#[derive(Debug)]
+pub(super) struct Prepared<'m> {
+    pub(super) message: Told<'m>,
+    pub(super) at: usize,
+}
+
+impl Prepared<'_> {
+    pub(super) fn is_instruction(&self) -> bool {
+        matches!(self.message.role(), Role::System | Role::Developer)
+    }
+}
+
+/// The messages as the target can say them; what it cannot goes to `losses`.
+pub(super) fn prepare<'m>(
+    messages: impl IntoIterator<Item = &'m Message>,
+    target: &Target,
+    losses: &mut Vec<Loss>,
+) -> Vec<Prepared<'m>> {
+    let messages = messages.into_iter();
+    // Which result is which call's is a matter of groups.
+    let groups = IndexBuf::<Vec<Span>, OpenCallTree>::default();
+    let prepared = Vec::with_capacity(messages.size_hint().0);
+    let mut preparing = Preparing { target, ids: CallIds::default(), groups, losses, prepared };
+    for (at, message) in messages.enumerate() {
+        match answers::pieces(message) {
+            Some(pieces) => pieces.iter().for_each(|piece| preparing.push(at, piece, None)),
+            None => preparing.push(at, message, Some(message)),
+        }
+    }
+    preparing.prepared
+}
+
+/// Messages while they are made ready.
+struct Preparing<'a, 'm> {
+    target: &'a Target,
+    ids: CallIds,
+    groups: IndexBuf<Vec<Span>, OpenCallTree>,
+    losses: &'a mut Vec<Loss>,
+    prepared: Vec<Prepared<'m>>,
+}
+
+impl<'m> Preparing<'_, 'm> {
+    /// Adds the next message, or a piece of it; `given` is the message where it is whole.
+    fn push(&mut self, at: usize, message: &Message, given: Option<&'m Message>) {
+        let Self { target, ids, groups, losses, prepared } = self;
+        let target = *target;
+        // A vector and a tree have always room.
+        let group = groups.push(message, Tokens::ZERO).map_or(Seq(0), |placed| placed.anchor);
+        let exact = target.is_origin(message) && own_form::is_own(message);
+        let mut here = Here { target, message, at, group, ids, losses, called: None, within: false, exact };
+        if !target.is_origin(message) {
+            fields::untold(message).into_iter().for_each(|field| here.lose(LossKind::Field, field));
+        }
+        let mut parts = Vec::with_capacity(message.parts().len());
+        parts.extend(message.parts().iter().filter_map(|part| here.part(part)));
+        let name = here.name();
+        if parts.is_empty() {
+            here.lose(LossKind::Message, "");
+            return;
+        }
+        let is_call = |part: &Part| matches!(part, Part::ToolCall(_));
+        if target.puts_calls_last() && !parts.iter().skip_while(|part| !is_call(part)).all(is_call) {
+            here.lose(LossKind::Moved, "");
+        }
+        let mut made = Message::new(message.role(), parts).with_attribution(message.attribution().clone());
+        if let Some(id) = message.response_id() {
+            made = made.with_response_id(id);
+        }
+        if let Some(name) = name {
+            made = made.with_name(name);
+        }
+        // A writer takes the form of the call, or of its result, from the text.
+        if let Some(wire) = message.wire().filter(|_| exact) {
+            let mut wire = wire.clone();
+            wire.touched |= made.parts() != message.parts();
+            made = made.with_wire(wire);
+        }
+        match prepared.last_mut().filter(|before| is_one_step(before, &made, message, target)) {
+            Some(before) => {
+                let parts = before.message.parts().iter().chain(made.parts()).cloned().collect();
+                before.message = Message::clone(&before.message).with_parts(parts).into();
+            }
+            None => {
+                let given = given.filter(|given| made == **given);
+                prepared.push(Prepared { message: given.map_or_else(|| made.into(), Told::Given), at });
+            }
+        }
+    }
+}
+
+/// Whether the next message was an item of the same step as the one before it: Responses has an item for each call, and
+/// calls that were made together stay together.
+fn is_one_step(before: &Prepared<'_>, next: &Message, source: &Message, target: &Target) -> bool {
+    let items = source.wire().is_some_and(|wire| wire.format == Format::OpenaiResponses.as_str());
+    let both = before.message.role() == Role::Assistant && next.role() == Role::Assistant;
+    let calls = matches!(next.parts().first(), Some(Part::ToolCall(_)));
+    let thought = before.message.parts().iter().all(|part| matches!(part, Part::Reasoning(_)));
+    items && both && target.format != Format::OpenaiResponses && (calls || thought)
+}
+
+/// One message on its way.
+struct Here<'a> {
+    target: &'a Target,
+    message: &'a Message,
+    at: usize,
+    group: Seq,
+    ids: &'a mut CallIds,
+    losses: &'a mut Vec<Loss>,
+    /// The name of the tool whose result the message is.
+    called: Option<Str>,
+    /// Whether its parts are those of a result.
+    within: bool,
+    /// Whether its calls and results are in a form that the target alone has.
+    exact: bool,
+}
+
+impl Here<'_> {
+    fn lose(&mut self, kind: LossKind, what: impl Into<String>) {
+        self.losses.push(Loss { message: self.at, kind, what: what.into() });
+    }
+
+    /// The name to write: of the speaker, or of the tool whose result it is, where the target wants that.
+    fn name(&mut self) -> Option<Str> {
+        let own = self.message.name().map(Str::from);
+        if self.target.format == Format::Gemini || self.target.names_results() && self.called.is_some() {
+            return self.called.take().or(own);
+        }
+        // A tool's result is known by its call.
+        let own = own.filter(|_| self.message.role() != Role::Tool)?;
+        if self.target.has_names() {
+            return Some(own);
+        }
+        self.lose(LossKind::Name, "");
+        None
+    }
+
+    fn part(&mut self, part: &Part) -> Option<Part> {
+        let own = self.target.is_origin(self.message);
+        // A message of a tool is one result, and a result holds no other.
+        if self.message.role() == Role::Tool && self.within == matches!(part, Part::ToolResult(_)) {
+            self.lose(LossKind::Misplaced, "");
+            return None;
+        }
+        match part {
+            Part::Text(_) => Some(part.clone()),
+            Part::Reasoning(reasoning) => self.reasoning(reasoning, own),
+            Part::ToolCall(call) => self.call(call, own),
+            Part::ToolResult(result) => self.result(result, own),
+            Part::Media(media) if self.target.takes_media(media, self.message.role(), own) => {
+                Some(part.clone())
+            }
+            Part::Media(media) => {
+                self.lose(LossKind::Media, media.mime.as_str());
+                None
+            }
+            Part::Compaction(left) => self.compaction(left),
+            Part::Unknown(unknown) if self.target.takes_unknown(unknown, self.message.role()) => {
+                Some(part.clone())
+            }
+            Part::Unknown(unknown) => {
+                self.lose(LossKind::UnknownPart, unknown.kind.as_str());
+                None
+            }
+            Part::ApprovalRequest(_) | Part::ApprovalResponse(_) if self.target.takes_approvals() => {
+                Some(part.clone())
+            }
+            Part::ApprovalRequest(_) | Part::ApprovalResponse(_) => {
+                self.lose(LossKind::Approval, "");
+                None
+            }
+        }
+    }
+
+    fn reasoning(&mut self, reasoning: &Reasoning, own: bool) -> Option<Part> {
+        if own {
+            return Some(Part::Reasoning(reasoning.clone()));
+        }
+        if reasoning.opaque.is_some() {
+            self.lose(LossKind::SealedReasoning, "");
+        }
+        if reasoning.text.is_empty() {
+            return None;
+        }
+        if self.target.takes_reasoning() && self.message.role() == Role::Assistant {
+            return Some(Part::Reasoning(Reasoning::new(reasoning.text.clone())));
+        }
+        if reasoning.opaque.is_none() {
+            self.lose(LossKind::Reasoning, "");
+        }
+        None
+    }
+
+    fn call(&mut self, call: &ToolCall, own: bool) -> Option<Part> {
+        if self.message.role() != Role::Assistant {
+            self.lose(LossKind::Misplaced, call.name.as_str());
+            return None;
+        }
+        if call.kind == CallKind::Hosted {
+            // Gemini's say all that there is to them; those of the others have fields that a call does not tell.
+            if own && self.target.format == Format::Gemini {
+                return Some(Part::ToolCall(call.clone()));
+            }
+            self.lose(LossKind::HostedTool, call.name.as_str());
+            return None;
+        }
+        let id = self.ids.call(self.group, &call.id, &call.name, self.target);
+        if id != call.id && !call.id.is_empty() {
+            self.lose(LossKind::CallId, "");
+        }
+        let mut made = ToolCall::new(id, call.name.clone(), call.arguments.clone());
+        if self.exact && made.id == call.id {
+            return Some(Part::ToolCall(made));
+        }
+        if json::trim(&call.arguments).is_empty() {
+            made.arguments = Str::from("{}");
+        } else if !is_object(&call.arguments) {
+            self.lose(LossKind::Arguments, call.name.as_str());
+            let input = match json::check(&call.arguments) {
+                Ok(()) => call.arguments.as_str().to_owned(),
+                Err(_) => quote(&call.arguments),
+            };
+            made.arguments = Str::from(format!(r#"{{"input":{input}}}"#));
+        }
+        Some(Part::ToolCall(made))
+    }
+
+    fn result(&mut self, result: &ToolResult, own: bool) -> Option<Part> {
+        if self.message.role() == Role::Assistant {
+            // What the provider's own tool returned goes where its call goes.
+            if own && self.target.format == Format::Gemini {
+                return Some(Part::ToolResult(result.clone()));
+            }
+            self.lose(LossKind::HostedTool, "");
+            return None;
+        }
+        if self.message.role() != Role::Tool {
+            self.lose(LossKind::Misplaced, "");
+            return None;
+        }
+        let answered = self.ids.answer(&result.call_id);
+        let (id, name) = match answered {
+            Some((id, name)) => (id, Some(name)),
+            None => (result.call_id.clone(), None),
+        };
+        self.called = name;
+        self.within = true;
+        let parts = result.parts.iter().filter_map(|part| self.part(part)).collect();
+        self.within = false;
+        let mut made = ToolResult::new(id, parts);
+        made.is_error = result.is_error && self.target.marks_errors();
+        if result.is_error && !made.is_error {
+            self.lose(LossKind::ErrorMark, "");
+        }
+        Some(Part::ToolResult(made))
+    }
+
+    fn compaction(&mut self, left: &CompactionPart) -> Option<Part> {
+        if left.provider == own_compactions(self.target.format) {
+            return Some(Part::Compaction(left.clone()));
+        }
+        if left.text.is_empty() {
+            self.lose(LossKind::Compaction, left.provider.as_str());
+            return None;
+        }
+        self.lose(LossKind::CompactionAsText, left.provider.as_str());
+        Some(Part::Text(left.text.clone()))
+    }
+}
+
+/// Whether arguments are a JSON object.
+pub(super) fn is_object(arguments: &str) -> bool {
+    Kind::of(json::trim(arguments)) == Kind::Object && json::check(arguments).is_ok()
+}

@@ -1,0 +1,286 @@
+//! What the targets take, and how they are written.
+
+use epitome_core::Profile;
+use epitome_core::message::{MediaKind, Role};
+use epitome_message::{Media, MediaSource, Message, Part, Str, UnknownPart};
+
+use super::parts::Told;
+use crate::json::{Kind, quote, quoted_bytes};
+use crate::openai_responses::CustomCalls;
+use crate::spec::{self, FormatSpec};
+use crate::{Format, WireError, anthropic, openai_responses};
+
+/// A format to convert to.
+pub(super) struct Target {
+    pub(super) format: Format,
+    pub(super) profile: Profile,
+    spec: &'static FormatSpec,
+}
+
+impl Target {
+    pub(super) fn of(format: Format) -> Result<Self, WireError> {
+        if !TARGETS.contains(&format) {
+            let names = TARGETS.map(Format::as_str).join(", ");
+            let what = format!("{format} is no format to convert to: take one of {names}");
+            return Err(WireError::unsupported(what));
+        }
+        Ok(Self { format, profile: format.profile(), spec: spec::of(format)? })
+    }
+
+    /// Whether the message was read from this format, so that what only this format has may go back.
+    pub(super) fn is_origin(&self, message: &Message) -> bool {
+        message.wire().is_some_and(|wire| wire.format == self.format.as_str())
+    }
+
+    /// Whether instructions stand beside the messages.
+    pub(super) const fn hoists(&self) -> bool {
+        matches!(self.format, Format::Anthropic | Format::Gemini)
+    }
+
+    /// Whether a result says which tool it is of.
+    pub(super) const fn names_results(&self) -> bool {
+        self.profile.names_results() || matches!(self.format, Format::LangChain | Format::SemanticKernel)
+    }
+
+    /// Whether it has approvals.
+    pub(super) const fn takes_approvals(&self) -> bool {
+        matches!(self.format, Format::AgentFramework)
+    }
+
+    /// Whether it is a framework's, and no provider's.
+    const fn is_framework(&self) -> bool {
+        matches!(self.format, Format::AgentFramework | Format::LangChain | Format::SemanticKernel)
+    }
+
+    /// Whether it can say that a tool failed.
+    pub(super) const fn marks_errors(&self) -> bool {
+        self.hoists() || matches!(self.format, Format::AgentFramework | Format::LangChain)
+    }
+
+    /// Whether the calls of a message stand behind all else that it says.
+    pub(super) const fn puts_calls_last(&self) -> bool {
+        matches!(self.format, Format::OpenaiChat | Format::LangChain)
+    }
+
+    /// Whether it has names of speakers.
+    pub(super) const fn has_names(&self) -> bool {
+        matches!(self.format, Format::OpenaiChat) || self.is_framework()
+    }
+
+    /// Whether it takes readable reasoning that it did not seal.
+    pub(super) const fn takes_reasoning(&self) -> bool {
+        matches!(self.format, Format::OpenaiChat | Format::AgentFramework | Format::LangChain)
+    }
+
+    /// Whether it takes this id of a call. Chat Completions refuses more than 40 characters, Responses more than 64;
+    /// Anthropic asks for `^[a-zA-Z0-9_-]+$`. Gemini takes any, and none.
+    pub(super) fn takes_id(&self, id: &str) -> bool {
+        let plain = || id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+        match self.format {
+            Format::OpenaiChat => !id.is_empty() && id.chars().count() <= CHAT_ID_CHARS_MAX,
+            Format::OpenaiResponses => !id.is_empty() && id.chars().count() <= RESPONSES_ID_CHARS_MAX,
+            Format::Anthropic => !id.is_empty() && plain(),
+            _ => !id.is_empty(),
+        }
+    }
+
+    /// Whether it takes these media, in a message of this role or in a result.
+    pub(super) fn takes_media(&self, media: &Media, role: Role, own: bool) -> bool {
+        let (base64, elsewhere, file_id) = match &media.source {
+            MediaSource::Base64(_) => (true, false, false),
+            MediaSource::Uri(uri) => (false, uri.contains("://"), !uri.contains(':')),
+        };
+        let image = media.kind == MediaKind::Image;
+        let document = media.kind == MediaKind::Document;
+        // A file id names a file of one vendor only.
+        if file_id && !own || role == Role::Assistant && self.format != Format::Gemini {
+            return false;
+        }
+        match self.format {
+            Format::OpenaiChat if role == Role::Tool => false,
+            Format::OpenaiChat => match media.kind {
+                MediaKind::Image => true,
+                MediaKind::Audio => base64,
+                MediaKind::Document => !elsewhere,
+                _ => false,
+            },
+            Format::OpenaiResponses => image || document,
+            Format::SemanticKernel => role != Role::Tool && (image || media.kind == MediaKind::Audio),
+            Format::Anthropic if image => !base64 || IMAGES.contains(&&*media.mime),
+            Format::Anthropic => document && (!base64 || media.mime == "application/pdf"),
+            _ => !base64 || !media.mime.is_empty(),
+        }
+    }
+
+    /// Whether a part of unknown kind is its own, and can stand in a message of this role.
+    pub(super) fn takes_unknown(&self, part: &UnknownPart, role: Role) -> bool {
+        let own = part.format == self.format.as_str() && Kind::of(&part.raw) == Kind::Object;
+        // An item of Responses stands alone, and so not in a result.
+        own && (self.format != Format::OpenaiResponses
+            || role != Role::Tool
+            || part.kind.starts_with("input_"))
+    }
+
+    /// The conversation as an object. Its messages are legal, and hold only what the format can say.
+    pub(super) fn write(&self, messages: &[Told<'_>]) -> Result<String, WireError> {
+        let is_apart =
+            |message: &&Message| self.hoists() && matches!(message.role(), Role::System | Role::Developer);
+        let (system, rest): (Vec<&Message>, Vec<&Message>) =
+            messages.iter().map(|message| &**message).partition(is_apart);
+        let (before, behind) = match self.format {
+            Format::OpenaiResponses => (r#"{"input":["#.to_owned(), "]}"),
+            Format::Anthropic => (format!(r#"{{{}"messages":["#, anthropic_system(&system)), "]}"),
+            Format::Gemini => (format!(r#"{{{}"contents":["#, gemini_system(&system)), "]}"),
+            Format::OpenaiChat => (r#"{"messages":["#.to_owned(), "]}"),
+            // A list is what their own functions give and take.
+            _ => ("[".to_owned(), "]"),
+        };
+        // A conversation is long: it is held once while it is written.
+        let mut out = before;
+        out.reserve(self.written_bytes(&rest));
+        // Its items need no text of their own on the way: what was said is copied once.
+        if self.format == Format::OpenaiResponses {
+            let mut calls = CustomCalls::default();
+            for message in rest {
+                calls.push(message);
+                push_items(&mut out, calls.answered(message).as_ref().unwrap_or(message))?;
+            }
+            out.push_str(behind);
+            return Ok(out);
+        }
+        let mut first = true;
+        for group in rest.chunk_by(|one, next| self.joins(one, next)) {
+            let Some(record) = (self.spec.write)(None, group)? else { continue };
+            if !core::mem::take(&mut first) {
+                out.push(',');
+            }
+            out.push_str(&record);
+        }
+        out.push_str(behind);
+        Ok(out)
+    }
+
+    /// Whether two neighbours are one record: a turn of one role.
+    fn joins(&self, one: &Message, next: &Message) -> bool {
+        let is_model = |message: &Message| message.role() == Role::Assistant;
+        self.hoists() && is_model(one) == is_model(next)
+    }
+
+    /// How many bytes these messages are in a request, nearly: what is said, escaped, and what stands around it. If it is more, the
+    /// text grows.
+    fn written_bytes(&self, messages: &[&Message]) -> usize {
+        let around = if self.format == Format::OpenaiResponses { AROUND_ITEM_BYTES } else { AROUND_BYTES };
+        let parts = messages.iter().flat_map(|message| message.parts());
+        let parts = parts.map(|part| match part {
+            // It is written as it is.
+            Part::Unknown(unknown) => unknown.raw.len().saturating_add(1),
+            part => said_bytes(part).saturating_add(around),
+        });
+        parts.fold(AROUND_BYTES, usize::saturating_add)
+    }
+}
+
+/// Writes the items of a message behind what is there; one whose form is the format's own keeps its text.
+fn push_items(out: &mut String, message: &Message) -> Result<(), WireError> {
+    let Some(wire) = message.wire() else { return openai_responses::push_items(out, message) };
+    if let Some(item) = openai_responses::write_record(Some(&wire.text), &[message])? {
+        out.extend([if out.ends_with('[') { "" } else { "," }, &item]);
+    }
+    Ok(())
+}
+
+/// How many bytes of a part are what it says, ids and names included.
+fn said_bytes(part: &Part) -> usize {
+    let text = |text: &Option<Str>| text.as_deref().map_or(0, str::len);
+    match part {
+        Part::Text(text) => quoted_bytes(text),
+        Part::ToolResult(result) => {
+            let parts = match &*result.parts {
+                [Part::Text(text)] => quoted_bytes(text),
+                parts => parts
+                    .iter()
+                    .map(|part| said_bytes(part).saturating_add(AROUND_NESTED_BYTES))
+                    .fold(0, usize::saturating_add),
+            };
+            parts.saturating_add(result.call_id.len())
+        }
+        Part::ToolCall(call) => {
+            quoted_bytes(&call.arguments).saturating_add(call.id.len()).saturating_add(call.name.len())
+        }
+        Part::Reasoning(it) => {
+            let parts = [quoted_bytes(&it.text), text(&it.opaque), text(&it.id), SUMMARY_BYTES];
+            parts.into_iter().fold(0, usize::saturating_add)
+        }
+        Part::Compaction(it) => quoted_bytes(&it.text).saturating_add(text(&it.opaque)),
+        Part::Media(Media { source: MediaSource::Base64(text) | MediaSource::Uri(text), mime, .. }) => {
+            text.len().saturating_add(mime.len()).saturating_add(AROUND_NESTED_BYTES)
+        }
+        Part::Unknown(unknown) => unknown.raw.len(),
+        _ => 0,
+    }
+}
+
+/// What stands around a part: names of fields. It is least in Responses, which has no wrapper around a call.
+const AROUND_BYTES: usize = 112;
+const AROUND_ITEM_BYTES: usize = 88;
+/// What stands around a medium, or a part of a result, beside that.
+const AROUND_NESTED_BYTES: usize = 48;
+/// What stands around reasoning more than around others.
+const SUMMARY_BYTES: usize = 32;
+
+/// The texts of instructions.
+fn texts<'m>(system: &[&'m Message]) -> Vec<&'m str> {
+    let parts = system.iter().flat_map(|message| message.parts());
+    parts.filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None }).collect()
+}
+
+fn anthropic_system(system: &[&Message]) -> String {
+    match texts(system).as_slice() {
+        [] => String::new(),
+        [one] => format!(r#""system":{},"#, quote(one)),
+        several => {
+            let block = |text: &&str| format!(r#"{{"type":"text","text":{}}}"#, quote(text));
+            format!(r#""system":[{}],"#, several.iter().map(block).collect::<Vec<_>>().join(","))
+        }
+    }
+}
+
+fn gemini_system(system: &[&Message]) -> String {
+    match texts(system).as_slice() {
+        [] => String::new(),
+        several => {
+            let part = |text: &&str| format!(r#"{{"text":{}}}"#, quote(text));
+            let parts = several.iter().map(part).collect::<Vec<_>>().join(",");
+            format!(r#""systemInstruction":{{"parts":[{parts}]}},"#)
+        }
+    }
+}
+
+/// The providers whose compactions a format takes back.
+pub(super) fn own_compactions(format: Format) -> &'static str {
+    match format {
+        Format::Anthropic => anthropic::PROVIDER,
+        Format::OpenaiResponses => openai_responses::PROVIDER,
+        _ => "",
+    }
+}
+
+/// The formats that a conversation can be converted to.
+pub(super) const TARGETS: [Format; 7] = [
+    Format::OpenaiChat,
+    Format::OpenaiResponses,
+    Format::Anthropic,
+    Format::Gemini,
+    Format::AgentFramework,
+    Format::LangChain,
+    Format::SemanticKernel,
+];
+
+/// `messages.tool_calls.id`: "string too long. Expected a string with maximum length 40".
+const CHAT_ID_CHARS_MAX: usize = 40;
+
+/// `call_id` of the published schema.
+const RESPONSES_ID_CHARS_MAX: usize = 64;
+
+/// The images that Anthropic documents.
+const IMAGES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];

@@ -1,0 +1,64 @@
+//! Sessions, told, read and written.
+
+use epitome_message::Message;
+
+use super::message::pieces;
+use crate::json::{self, Kind};
+use crate::slots;
+use crate::spec::{Body, Fit, FormatSpec};
+use crate::transcript::{Conversation, Transcript};
+use crate::{Format, WireError};
+
+/// The row of VS Code's chats.
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::CopilotChat,
+    keys: &["requests", "sessionId", "customTitle"],
+    sign,
+    read,
+    write: write_record,
+    fresh: None,
+    chain: None,
+    log: None,
+    outliner: None,
+};
+
+fn sign(body: &Body<'_>) -> Fit {
+    if body.field("requests").is_none_or(|list| Kind::of(list) != Kind::Array) {
+        return Fit::No;
+    }
+    let sample = body.sample("requests").unwrap_or_default();
+    let mut answered = false;
+    // The last request may have no answer yet.
+    let mut is_request = |request: &&str| {
+        let found = match Kind::of(request) {
+            Kind::Object => json::fields(request, &["message", "response", "role"]).ok(),
+            _ => None,
+        };
+        let Some([Some(message), response, None]) = found else { return false };
+        answered |= response.is_some();
+        matches!(Kind::of(message), Kind::Text | Kind::Object)
+    };
+    match !sample.is_empty() && sample.iter().all(&mut is_request) && answered {
+        true => Fit::Certain("its `requests` have a `message` and a `response`"),
+        false => Fit::No,
+    }
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    let whole = body.value().unwrap_or_default();
+    let Some(list) = body.field("requests") else {
+        return Err(WireError::shape(format!("expected `requests`, found {}", json::describe(body.text()))));
+    };
+    let list = json::nested(whole, list, "/requests", |list| transcript.array(list))?;
+    let mut conversation = Conversation::new(Format::CopilotChat, format!("{}/requests", body.path()));
+    (conversation.id, conversation.label) = (body.text_of("sessionId")?, body.text_of("customTitle")?);
+    transcript.extend(&mut conversation, list, (whole, "/requests"), |source, raw| {
+        Ok((slots::messages(source, raw, Format::CopilotChat, pieces)?, None))
+    })?;
+    transcript.push(conversation);
+    Ok(())
+}
+
+fn write_record(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
+    slots::write(record, now, pieces)
+}

@@ -1,0 +1,213 @@
+//! The message that an event is.
+
+use std::sync::Arc;
+
+use epitome_core::attribution::{Authority, SourceKind};
+use epitome_core::message::{MediaKind, Role};
+use epitome_message::{Attribution, Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolResult};
+
+use crate::expect::{expect_object, kind_of, member_text, new_media, number, share};
+use crate::json::{self, Kind};
+use crate::slots::{Form, Noted, Piece, blocks};
+use crate::transcript::{Chain, Names, ToolCompaction};
+use crate::{Format, WireError};
+
+/// How events name each other.
+pub(super) const CHAIN: Chain = Chain { names, linked };
+
+/// What an event does to the conversation.
+#[derive(Debug)]
+pub(super) enum Change {
+    None,
+    /// From here on, what is said is not what a compaction stands for.
+    CompactionBegins,
+    Compacted(ToolCompaction),
+    Truncated(ToolCompaction),
+    Cleared,
+}
+
+/// The type of an event, as it is written, and its data.
+pub(super) fn body(raw: &str) -> Result<(&str, &str), WireError> {
+    expect_object(raw, "an event")?;
+    let [kind, data, ephemeral] = json::fields(raw, &["type", "data", "ephemeral"])?;
+    let data = data.filter(|data| Kind::of(data) == Kind::Object).unwrap_or("{}");
+    Ok((kind.filter(|_| ephemeral != Some("true")).unwrap_or_default(), data))
+}
+
+/// Which sub-agent an event is of; none of the session's own.
+pub(super) fn agent(whole: &Arc<str>, raw: &str) -> Result<Option<Str>, WireError> {
+    let (_, data) = body(raw)?;
+    let agent = member_text(whole, raw, "agentId")?.filter(|agent| !agent.is_empty());
+    match agent {
+        Some(agent) => Ok(Some(agent)),
+        None => Ok(member_text(whole, data, "parentToolCallId")?.filter(|agent| !agent.is_empty())),
+    }
+}
+
+pub(super) fn change(whole: &Arc<str>, raw: &str) -> Result<Change, WireError> {
+    let (kind, data) = body(raw)?;
+    let mut compaction = ToolCompaction::new(0);
+    Ok(match kind {
+        "\"session.compaction_start\"" => Change::CompactionBegins,
+        "\"session.compaction_complete\"" if json::field(data, "success")? == Some("true") => {
+            let [before, after] = json::fields(data, &["preCompactionTokens", "postCompactionTokens"])?;
+            (compaction.tokens_before, compaction.tokens_after) = (number(before), number(after));
+            let trigger = json::field(data, "trigger")?.filter(|trigger| Kind::of(trigger) == Kind::Text);
+            compaction.trigger = trigger.map(|it| share(whole, &json::decode(it))).unwrap_or_default();
+            Change::Compacted(compaction)
+        }
+        "\"session.truncation\"" => {
+            let names = &["preTruncationTokensInMessages", "postTruncationTokensInMessages"];
+            let [before, after] = json::fields(data, names)?;
+            (compaction.tokens_before, compaction.tokens_after) = (number(before), number(after));
+            compaction.trigger = Str::from("truncation");
+            Change::Truncated(compaction)
+        }
+        "\"session.context_cleared\"" => Change::Cleared,
+        _ => Change::None,
+    })
+}
+
+/// The message that the event `raw`, a slice of `whole`, is, if it is one.
+pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+    let (kind, data) = body(raw)?;
+    let piece = json::nested(raw, data, "/data", |data| {
+        Ok(Some(match kind {
+            "\"user.message\"" => user(whole, raw, data)?,
+            "\"assistant.message\"" => assistant(whole, raw, data)?,
+            "\"tool.execution_complete\"" => result(whole, raw, data)?,
+            "\"system.message\"" => {
+                let is_developer = json::field(data, "role")? == Some("\"developer\"");
+                let role = if is_developer { Role::Developer } else { Role::System };
+                said(whole, Piece::new(role, raw), data, "content")?
+            }
+            "\"session.compaction_complete\"" if json::field(data, "success")? == Some("true") => {
+                said(whole, Piece::new(Role::User, raw), data, "summaryContent")?
+            }
+            "\"session.context_cleared\"" => {
+                said(whole, Piece::new(Role::User, raw), data, "initialMessage")?
+            }
+            _ => return Ok(None),
+        }))
+    })?;
+    Ok(piece.filter(|piece| !piece.parts.is_empty()).into_iter().collect())
+}
+
+/// The piece with the text under `key`.
+fn said<'a>(
+    whole: &Arc<str>,
+    mut piece: Piece<'a>,
+    data: &'a str,
+    key: &'static str,
+) -> Result<Piece<'a>, WireError> {
+    let said = member_text(whole, data, key)?.filter(|said| !said.is_empty());
+    let value = json::field(data, key)?;
+    piece.parts.extend(said.map(|said| Noted::new(Part::Text(said)).with_slot(value, Form::Text)));
+    Ok(piece)
+}
+
+fn user<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<Piece<'a>, WireError> {
+    let names = &["transformedContent", "source", "isAutopilotContinuation"];
+    let [sent, source, autopilot] = json::fields(data, names)?;
+    let key = match sent.filter(|sent| !matches!(*sent, "null" | "\"\"")) {
+        Some(_) => "transformedContent",
+        None => "content",
+    };
+    let mut piece = said(whole, Piece::new(Role::User, raw), data, key)?;
+    let is_other = source.is_some_and(|source| !matches!(source, "null" | "\"\"" | "\"user\""));
+    if is_other || autopilot == Some("true") {
+        let name = Format::CopilotCli.shared_name();
+        piece.attribution = Some(Attribution::new(name, SourceKind::Context, Authority::User));
+    }
+    Ok(piece)
+}
+
+fn assistant<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<Piece<'a>, WireError> {
+    let mut piece = Piece::new(Role::Assistant, raw);
+    let names = &["reasoningText", "reasoningOpaque", "encryptedContent", "toolRequests", "content"];
+    let [thought, opaque, encrypted, requests, content] = json::fields(data, names)?;
+    let mut reasoning = Reasoning::new(member_text(whole, data, "reasoningText")?.unwrap_or_default());
+    for key in ["encryptedContent", "reasoningOpaque"] {
+        reasoning.opaque =
+            member_text(whole, data, key)?.filter(|text| !text.is_empty()).or(reasoning.opaque);
+    }
+    if !reasoning.text.is_empty() || reasoning.opaque.is_some() {
+        let mut noted = Noted::new(Part::Reasoning(reasoning)).with_slot(thought, Form::Text);
+        for value in [thought, opaque, encrypted] {
+            noted = noted.with_absence(value, "null");
+        }
+        piece.parts.push(noted);
+    }
+    let said = member_text(whole, data, "content")?.filter(|said| !said.is_empty());
+    let said = said.map(|said| Noted::new(Part::Text(said)).with_slot(content, Form::Text));
+    piece.parts.extend(said.map(|said| said.with_absence(content, "\"\"")));
+    let requests = requests.filter(|requests| Kind::of(requests) == Kind::Array).unwrap_or("[]");
+    json::nested(data, requests, "/toolRequests", |list| {
+        blocks(list, |request| {
+            expect_object(request, "a call")?;
+            let text = |key| Ok::<_, WireError>(member_text(whole, request, key)?.unwrap_or_default());
+            let arguments = json::field(request, "arguments")?.filter(|arguments| *arguments != "null");
+            let (said, form) = match arguments.map(Kind::of) {
+                Some(Kind::Text) => (text("arguments")?, Form::Text),
+                _ => (share(whole, arguments.unwrap_or("{}")), Form::Arguments),
+            };
+            let call = ToolCall::new(text("toolCallId")?, text("name")?, said);
+            let noted = Noted::new(Part::ToolCall(call)).with_slot(arguments, form);
+            piece.parts.push(noted.with_element(list, request));
+            Ok(())
+        })
+    })?;
+    Ok(piece)
+}
+
+fn result<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<Piece<'a>, WireError> {
+    let mut piece = Piece::new(Role::Tool, raw);
+    let [success, returned, error] = json::fields(data, &["success", "result", "error"])?;
+    let mut result = ToolResult::new(member_text(whole, data, "toolCallId")?.unwrap_or_default(), Vec::new());
+    result.is_error = success == Some("false");
+    let object = |value: Option<&'a str>| value.filter(|value| Kind::of(value) == Kind::Object);
+    let (returned, error) = (object(returned), object(error));
+    let (path, holder, key) = match (returned, error) {
+        (None, Some(error)) => ("/error", error, "message"),
+        (returned, _) => ("/result", returned.unwrap_or("{}"), "content"),
+    };
+    piece.parts.push(json::nested(data, holder, path, |holder| {
+        let said = member_text(whole, holder, key)?.filter(|said| !said.is_empty());
+        let [value, binary] = match key {
+            "content" => json::fields(holder, &["content", "binaryResultsForLlm"])?,
+            _ => [json::field(holder, key)?, None],
+        };
+        let binary = binary.filter(|binary| Kind::of(binary) == Kind::Array);
+        let said = said.map(|said| Noted::new(Part::Text(said)).with_slot(value, Form::Text));
+        let mut inner: Vec<_> = said.into_iter().collect();
+        json::items(binary.unwrap_or("[]"), |file| {
+            inner.extend(media(whole, file)?.map(|media| Noted::new(Part::Media(media))));
+            Ok(())
+        })?;
+        Ok(Noted::result(result, inner).with_slot(value, Form::Text).with_slot(binary, Form::Gone("[]")))
+    })?);
+    Ok(piece)
+}
+
+/// What a tool returned beside its text, if its bytes are in the file.
+fn media(whole: &Arc<str>, file: &str) -> Result<Option<Media>, WireError> {
+    expect_object(file, "a file")?;
+    let Some(data) = member_text(whole, file, "data")? else { return Ok(None) };
+    let mime = member_text(whole, file, "mimeType")?.unwrap_or_default();
+    let kind = if mime.is_empty() { MediaKind::Document } else { kind_of(&mime) };
+    Ok(Some(new_media(kind, mime, MediaSource::Base64(data))))
+}
+
+fn names(raw: &str) -> Option<Names> {
+    let object = Some(raw).filter(|raw| Kind::of(raw) == Kind::Object)?;
+    let [id, parent] = json::fields(object, &["id", "parentId"]).ok()?;
+    let text = |value: Option<&str>| {
+        value.filter(|value| Kind::of(value) == Kind::Text).map(|value| json::decode(value).into_owned())
+    };
+    Some((text(id)?, text(parent)))
+}
+
+fn linked(raw: &str, parent: Option<&str>) -> Result<String, WireError> {
+    let parent = parent.map_or_else(|| "null".to_owned(), json::quote);
+    json::patch(raw, &[("parentId", Some(parent))])
+}

@@ -1,0 +1,279 @@
+//! Finding conversations in a JSON or JSONL text, and writing the text back with some of their messages.
+//!
+//! Everything here is a slice or a byte range of the text: no value tree, no copy, no recursion with the text's depth.
+//!
+//! ```
+//! use epitome_wire::document::{Document, Pointer, conversation};
+//!
+//! let text = r#"{"runs": [{"history": [{"role": "user", "content": "Hi"}]}]}"#;
+//! let there = Document::parse(text)?.at(&Pointer::parse("/runs/0/history")?)?;
+//! assert_eq!(there.conversation()?.len(), 1);
+//!
+//! let error = conversation(text).unwrap_err();
+//! assert!(error.to_string().ends_with("/runs/0/history holds 1 message: try --at /runs/0/history"));
+//! # Ok::<(), epitome_wire::WireError>(())
+//! ```
+
+mod conversation;
+mod foreign;
+mod lines;
+mod looks;
+mod pointer;
+mod route;
+mod values;
+
+use core::ops::Range;
+use core::str::Utf8Error;
+
+use super::error::quoted;
+use super::json::{self, Kind};
+use super::{WireError, WireErrorKind};
+
+pub use conversation::{Conversation, Layout, Piece};
+pub(crate) use foreign::{Foreign, foreign_in_lines, foreign_in_value};
+pub use lines::{LINE_BYTES_MAX, Line, LineKind, Lines, TextLines, lines, looks_like_jsonl};
+pub use pointer::Pointer;
+pub(crate) use route::{is_message, refusal};
+pub use values::{ElementFields, elements_and_fields, fields, members};
+
+/// The text of `bytes`, without the byte order mark that some programs put before it.
+///
+/// # Errors
+/// `NotUtf8`, with the offset and the line of the first byte that is wrong.
+pub fn utf8(bytes: &[u8]) -> Result<&str, WireError> {
+    let (start, rest) = match bytes.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => (BYTE_ORDER_MARK.len(), rest),
+        None => (0, bytes),
+    };
+    core::str::from_utf8(rest).map_err(|error| utf8_error(bytes, rest, error, (start, 1)))
+}
+
+/// The error for `rest`, the end of `bytes`, which begins at this offset and line of the file.
+fn utf8_error(bytes: &[u8], rest: &[u8], error: Utf8Error, (start, line): (usize, usize)) -> WireError {
+    let good = rest.get(..error.valid_up_to()).unwrap_or_default();
+    let what = match (bytes, error.error_len()) {
+        ([0xFF, 0xFE, ..] | [0xFE, 0xFF, ..], _) => "not UTF-8 but UTF-16: convert it to UTF-8",
+        (_, None) => "not UTF-8: the text ends in the middle of a character",
+        _ => "not UTF-8: convert the text to UTF-8",
+    };
+    WireError::new(WireErrorKind::NotUtf8, what)
+        .with_offset(good.len())
+        .positioned(core::str::from_utf8(good).unwrap_or_default(), line)
+        .shifted(start)
+}
+
+/// The conversation that `text` holds: JSON, or JSONL with one message per line.
+///
+/// # Errors
+/// As [`Document::parse`] and [`Document::conversation`]; for JSONL as [`Conversation::from_lines`].
+pub fn conversation(text: &str) -> Result<Conversation<'_>, WireError> {
+    match is_lines(text) {
+        true => Conversation::from_lines(text),
+        false => Document::parse(text)?.conversation(),
+    }
+}
+
+/// Whether `text` is read line by line: as JSONL, or as one line with one message, which is what a log of messages looks
+/// like after the first.
+pub(crate) fn is_lines(text: &str) -> bool {
+    looks_like_jsonl(text) || !json::trim(text).contains('\n') && is_message(text)
+}
+
+/// The values that `text` holds: the elements of a JSON array, or the lines of JSONL.
+///
+/// # Errors
+/// As [`Document::parse`] and [`Document::each`]. A line that is not JSON is an error in its place.
+pub fn each(text: &str) -> Result<Each<'_>, WireError> {
+    // One line is a list of one.
+    let inner = json::trim(text.strip_prefix('\u{FEFF}').unwrap_or(text));
+    let is_line = Kind::of(inner) == Kind::Object && !inner.contains('\n');
+    match is_line || looks_like_jsonl(text) {
+        true => Ok(Each { from: Values::Lines(lines(text)) }),
+        false => Document::parse(text)?.each(),
+    }
+}
+
+/// One JSON value in a text: the whole of it, or a part at some place.
+#[derive(Debug, Clone)]
+pub struct Document<'a> {
+    whole: &'a str,
+    range: Range<usize>,
+    path: Pointer,
+    origin: Origin,
+}
+
+/// Where a text stands in a file: its first byte, and its first line.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    offset: usize,
+    line: usize,
+}
+
+impl<'a> Document<'a> {
+    /// The JSON value that `text` is.
+    ///
+    /// # Errors
+    /// `Empty`, `Truncated` or `NotJson`, with line and column.
+    pub fn parse(text: &'a str) -> Result<Self, WireError> {
+        Self::parse_at(text, Origin { offset: 0, line: 1 })
+    }
+
+    fn parse_at(whole: &'a str, origin: Origin) -> Result<Self, WireError> {
+        let range = json::range_of(whole, json::trim(whole));
+        let document = Self { whole, range, path: Pointer::default(), origin };
+        match json::check(whole) {
+            Ok(()) => Ok(document),
+            Err(error) => Err(error.positioned(whole, origin.line).shifted(origin.offset)),
+        }
+    }
+
+    /// The value that `text` is, which is known to be one.
+    pub(crate) fn known(text: &'a str) -> Self {
+        let range = json::range_of(text, json::trim(text));
+        Self { whole: text, range, path: Pointer::default(), origin: Origin { offset: 0, line: 1 } }
+    }
+
+    /// The value at `pointer` in this one.
+    ///
+    /// # Errors
+    /// `NotFound`: it names the deepest place that exists, and what stands there.
+    pub fn at(&self, pointer: &Pointer) -> Result<Self, WireError> {
+        let mut here = self.clone();
+        for key in pointer.keys() {
+            let text = here.text();
+            let found = match Kind::of(text) {
+                Kind::Object => json::field(text, &key).map_err(|error| here.place(error))?,
+                Kind::Array => element(text, &key),
+                _ => None,
+            };
+            let Some(found) = found else { return Err(here.missing(&key)) };
+            here = Self { range: json::range_of(here.whole, found), path: here.path.join(&key), ..here };
+        }
+        Ok(here)
+    }
+
+    /// The conversation that this value is: an array of messages, or an object with `messages`, for example a Chat
+    /// Completions request.
+    ///
+    /// # Errors
+    /// `Shape`: it says what stands here instead, and where it can, the pointer at which there is a conversation.
+    pub fn conversation(&self) -> Result<Conversation<'a>, WireError> {
+        Conversation::find(self)
+    }
+
+    /// The elements of this value, an array.
+    ///
+    /// # Errors
+    /// `Shape` when it is not an array.
+    pub fn each(&self) -> Result<Each<'a>, WireError> {
+        let text = self.text();
+        if Kind::of(text) != Kind::Array {
+            let what = format!("found {}; expected an array", json::describe(text));
+            return Err(self.place(WireError::shape(what)));
+        }
+        let mut ranges = Vec::new();
+        json::items(text, |item| {
+            ranges.push(json::range_of(self.whole, item));
+            Ok(())
+        })?;
+        Ok(Each { from: Values::Elements(self.clone(), ranges.into_iter().enumerate()) })
+    }
+
+    /// The value's text.
+    #[must_use]
+    pub fn text(&self) -> &'a str {
+        self.whole.get(self.range.clone()).unwrap_or_default()
+    }
+
+    /// The text that the value stands in.
+    #[must_use]
+    pub const fn whole(&self) -> &'a str {
+        self.whole
+    }
+
+    /// The bytes of [`whole`](Self::whole) that the value takes.
+    #[must_use]
+    pub const fn range(&self) -> &Range<usize> {
+        &self.range
+    }
+
+    /// Its place in the whole text.
+    #[must_use]
+    pub const fn path(&self) -> &Pointer {
+        &self.path
+    }
+
+    /// `error`, which is about this value's text, with its place in the whole text.
+    #[must_use]
+    pub fn place(&self, error: WireError) -> WireError {
+        let error = error.inside(&self.path, self.range.start);
+        // Line 1, column 1 of a text that is readable as a whole helps nobody.
+        if self.origin.line == 1 && error.offset() == Some(0) {
+            return error;
+        }
+        error.positioned(self.whole, self.origin.line).shifted(self.origin.offset)
+    }
+
+    fn missing(&self, key: &str) -> WireError {
+        let found = json::describe(self.text());
+        let lacks = match Kind::of(self.text()) {
+            Kind::Object => format!("it has no key {}", quoted(key)),
+            Kind::Array if index(key).is_some() => format!("it has no element {key}"),
+            Kind::Array => format!("{} is not an index", quoted(key)),
+            _ => format!("there is no {} below it", quoted(key)),
+        };
+        self.place(WireError::new(WireErrorKind::NotFound, format!("found {found}; {lacks}")))
+    }
+}
+
+/// The element of the array `text` that `key` names.
+fn element<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let wanted = index(key)?;
+    let (mut at, mut found) = (0_usize, None);
+    json::items(text, |item| {
+        if at == wanted {
+            found = Some(item);
+        }
+        at = at.saturating_add(1);
+        Ok(())
+    })
+    .ok()?;
+    found
+}
+
+/// The index that `key` is, as RFC 6901 writes it: digits, no leading zero.
+fn index(key: &str) -> Option<usize> {
+    let digits = key.bytes().all(|byte| byte.is_ascii_digit()) && (key == "0" || !key.starts_with('0'));
+    if digits { key.parse().ok() } else { None }
+}
+
+/// The values that a text holds, one after the other.
+#[derive(Debug, Clone)]
+pub struct Each<'a> {
+    from: Values<'a>,
+}
+
+#[derive(Debug, Clone)]
+enum Values<'a> {
+    Elements(Document<'a>, core::iter::Enumerate<std::vec::IntoIter<Range<usize>>>),
+    Lines(TextLines<'a>),
+}
+
+impl<'a> Iterator for Each<'a> {
+    type Item = Result<Document<'a>, WireError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.from {
+            Values::Lines(lines) => lines.next().map(|line| line.document()),
+            Values::Elements(array, ranges) => ranges.next().map(|(index, range)| {
+                let path = array.path.join(&index.to_string());
+                Ok(Document { range, path, ..array.clone() })
+            }),
+        }
+    }
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! Reading values of the kind that a format asks for, and sharing their text.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use epitome_core::message::MediaKind;
+use epitome_message::media::pixels_of_base64;
+use epitome_message::{Media, MediaSource, Str};
+
+use super::WireError;
+use super::json::known::Members;
+use super::json::{self, Kind};
+use super::openai_chat::split_data_url;
+
+/// What `read` makes of the value of `key` in the object `text`, if there is one that is not null.
+pub(crate) fn present<'a, T>(
+    text: &str,
+    value: Option<&'a str>,
+    key: &str,
+    read: impl FnOnce(&'a str) -> Result<T, WireError>,
+) -> Result<Option<T>, WireError> {
+    match value.filter(|value| *value != "null") {
+        Some(value) => json::nested(text, value, format_args!("/{key}"), read).map(Some),
+        None => Ok(None),
+    }
+}
+
+pub(crate) fn optional_text<'a>(
+    text: &str,
+    value: Option<&'a str>,
+    key: &str,
+) -> Result<Option<Cow<'a, str>>, WireError> {
+    present(text, value, key, expect_text)
+}
+
+pub(crate) fn expect_text(raw: &str) -> Result<Cow<'_, str>, WireError> {
+    match Kind::of(raw) {
+        Kind::Text => Ok(json::decode(raw)),
+        _ => Err(WireError::shape(format!("expected a text, found {}", json::describe(raw)))),
+    }
+}
+
+/// The text of the member `key` of the object `raw`, if it has one that is not null.
+pub(crate) fn member_text(whole: &Arc<str>, raw: &str, key: &'static str) -> Result<Option<Str>, WireError> {
+    let [value] = json::known::fields(raw, &[key])?;
+    Ok(optional_text(raw, value, key)?.map(|text| share(whole, &text)))
+}
+
+impl<const N: usize> Members<'_, N> {
+    /// The text under one of the keys; empty, where there is none.
+    ///
+    /// # Errors
+    /// `Shape` for a value that is no text.
+    pub(crate) fn text(&self, whole: &Arc<str>, key: &'static str) -> Result<Str, WireError> {
+        let text = optional_text(self.object(), self.get(key)?, key)?;
+        Ok(text.map(|text| share(whole, &text)).unwrap_or_default())
+    }
+}
+
+/// The whole number that `raw` is.
+pub(crate) fn number(raw: Option<&str>) -> Option<u64> {
+    raw.and_then(|raw| raw.parse().ok())
+}
+
+pub(crate) fn expect_object(raw: &str, what: &str) -> Result<(), WireError> {
+    match Kind::of(raw) {
+        Kind::Object => Ok(()),
+        _ => Err(WireError::shape(format!("expected {what} (an object), found {}", json::describe(raw)))),
+    }
+}
+
+/// The kind of media of this type.
+pub(crate) fn kind_of_mime(mime: &str) -> MediaKind {
+    match mime.split_once('/').map(|(kind, _)| kind) {
+        Some("image") => MediaKind::Image,
+        Some("audio") => MediaKind::Audio,
+        Some("video") => MediaKind::Video,
+        _ => MediaKind::Document,
+    }
+}
+
+/// Media of this type at `url`, which can hold them itself.
+pub(crate) fn linked_media(whole: &Arc<str>, mime: Str, url: &str) -> Media {
+    match split_data_url(url) {
+        Some((own, data)) => {
+            let mime = if own.is_empty() { mime } else { share(whole, own) };
+            new_media(kind_of_mime(&mime), mime, MediaSource::Base64(share(whole, data)))
+        }
+        None => new_media(kind_of_mime(&mime), mime, MediaSource::Uri(share(whole, url))),
+    }
+}
+
+/// Media of this kind. An image that is in the text has its size from its first bytes.
+pub(crate) fn new_media(kind: MediaKind, mime: impl Into<Str>, source: MediaSource) -> Media {
+    let mut media = Media::new(kind, mime, source);
+    if let (MediaKind::Image, MediaSource::Base64(data)) = (kind, &media.source) {
+        media.extent.pixels = pixels_of_base64(data);
+    }
+    media
+}
+
+/// The kind of media that a media type is of.
+pub(crate) fn kind_of(mime: &str) -> MediaKind {
+    match mime.split('/').next() {
+        Some("image") => MediaKind::Image,
+        Some("audio") => MediaKind::Audio,
+        Some("video") => MediaKind::Video,
+        _ => MediaKind::Document,
+    }
+}
+
+/// Media of this type, of which the bytes are in `url`, or at it.
+pub(crate) fn media_at(whole: &Arc<str>, mime: Str, url: &str) -> Media {
+    let kind = kind_of(&mime);
+    match split_data_url(url) {
+        Some((_, data)) => new_media(kind, mime, MediaSource::Base64(share(whole, data))),
+        None => Media::new(kind, mime, MediaSource::Uri(share(whole, url))),
+    }
+}
+
+/// `text` as a slice of `whole` if it is one, else as a text of its own.
+pub(crate) fn share(whole: &Arc<str>, text: &str) -> Str {
+    let slice = match whole.as_bytes().as_ptr_range().contains(&text.as_ptr()) {
+        true => Str::slice_of(whole, json::range_of(whole, text)),
+        false if text.is_empty() => Str::slice_of(whole, 0..0),
+        false => None,
+    };
+    slice.unwrap_or_else(|| Str::from(text))
+}

@@ -1,0 +1,267 @@
+//! One record, as the messages that it is.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use epitome_core::message::Role;
+use epitome_core::{GeminiTokens, Usage};
+use epitome_message::{Message, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart, WireText};
+
+use super::FORMAT;
+use crate::expect::{expect_object, member_text, number, optional_text, share};
+use crate::gemini::{Unit, runs, unit};
+use crate::json::{self, Kind};
+use crate::{Format, WireError};
+
+/// What a record says.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) messages: Vec<Message>,
+    /// How many parts, of all its messages, stand before those of its `content`.
+    pub(super) before_content: usize,
+    /// What was reported of it.
+    pub(super) usage: Option<Usage>,
+}
+
+/// A call of a record, and what it returned.
+type Call = (ToolCall, Option<ToolResult>);
+
+/// The messages that the record `raw`, a slice of `whole`, is; none if it is a note.
+pub(super) fn record(whole: &Arc<str>, raw: &str) -> Result<Record, WireError> {
+    expect_object(raw, "a record")?;
+    let names = &["id", "type", "content", "thoughts", "toolCalls", "tokens"];
+    let [id, kind, content, thoughts, calls, tokens] = json::known::fields(raw, names)?;
+    let role = match kind {
+        Some("\"user\"") => Role::User,
+        Some("\"gemini\"") => Role::Assistant,
+        _ => return Ok(Record { messages: Vec::new(), before_content: 0, usage: None }),
+    };
+    let calls = self::calls(whole, raw, calls)?;
+    let units = match content {
+        Some(content) => json::nested(raw, content, "/content", |content| said(whole, content, &calls))?,
+        None => Vec::new(),
+    };
+    let wire = WireText::new(Format::GeminiCli.shared_name(), share(whole, raw));
+    let (mut messages, before_content) = match role {
+        Role::User => (turns(&units, &wire), 0),
+        _ => answer(whole, raw, (&units, thoughts, &calls), &wire)?,
+    };
+    let mut id = optional_text(raw, id, "id")?.map(|id| share(whole, &id));
+    messages = messages.into_iter().map(|message| named(message, id.take())).collect();
+    let results = calls.into_iter().filter_map(|(_, result)| result);
+    let results = results.filter(|_| role == Role::Assistant);
+    messages.extend(results.map(|result| {
+        Message::new(Role::Tool, vec![Part::ToolResult(result)]).with_wire(wire.clone().with_rejoin(true))
+    }));
+    Ok(Record { messages, before_content, usage: reported(tokens)? })
+}
+
+/// The first message of a record has its name.
+fn named(message: Message, id: Option<Str>) -> Message {
+    match (id, message.role()) {
+        (Some(id), Role::Assistant) => message.with_response_id(id.clone()).with_id(id),
+        (Some(id), _) => message.with_id(id),
+        (None, _) => message,
+    }
+}
+
+/// Leaves out what calls of the model's own record returned, where `is_told` says that it is told elsewhere.
+pub(super) fn without_results(messages: &mut Vec<Message>, is_told: impl Fn(&Str) -> bool) {
+    if messages.first().is_some_and(|first| first.role() == Role::Assistant) {
+        messages.retain(|message| !results(message).any(&is_told));
+    }
+}
+
+/// The ids of the calls that a message answers.
+pub(super) fn results(message: &Message) -> impl Iterator<Item = &Str> {
+    message.parts().iter().filter_map(|part| match part {
+        Part::ToolResult(result) => Some(&result.call_id),
+        _ => None,
+    })
+}
+
+/// What a user's record says: each response to a call is a message of its own.
+fn turns(units: &[(Unit, &str)], wire: &WireText) -> Vec<Message> {
+    let mut messages = Vec::new();
+    for (run, is_response) in runs(Role::User, units) {
+        let own = units.get(run).unwrap_or_default();
+        let role = if is_response { Role::Tool } else { Role::User };
+        let parts = own.iter().flat_map(|(unit, _)| unit.parts.iter().cloned()).collect();
+        messages.push(Message::new(role, parts).with_wire(wire.clone().with_rejoin(!messages.is_empty())));
+    }
+    if messages.is_empty() {
+        messages.push(Message::new(Role::User, Vec::new()).with_wire(wire.clone()));
+    }
+    messages
+}
+
+/// What the model says: thoughts, content and calls. Newer content has the calls and thoughts in it.
+fn answer(
+    whole: &Arc<str>,
+    raw: &str,
+    (units, thoughts, calls): (&[(Unit, &str)], Option<&str>, &[Call]),
+    wire: &WireText,
+) -> Result<(Vec<Message>, usize), WireError> {
+    let said = units.iter().flat_map(|(unit, _)| &unit.parts);
+    let is_whole = said.clone().any(|part| matches!(part, Part::ToolCall(_) | Part::Reasoning(_)));
+    let mut parts = Vec::new();
+    each(raw, thoughts.filter(|_| !is_whole), "/thoughts", |thought| {
+        parts.push(self::thought(whole, thought)?);
+        Ok(())
+    })?;
+    let before_content = parts.len();
+    let known: HashSet<&str> = said.clone().filter_map(call_id).collect();
+    parts.extend(said.cloned());
+    let others = calls.iter().filter(|(call, _)| !known.contains(&*call.id));
+    parts.extend(others.map(|(call, _)| Part::ToolCall(call.clone())));
+    Ok((vec![Message::new(Role::Assistant, parts).with_wire(wire.clone())], before_content))
+}
+
+fn call_id(part: &Part) -> Option<&str> {
+    if let Part::ToolCall(call) = part { Some(&call.id) } else { None }
+}
+
+fn each(
+    raw: &str,
+    list: Option<&str>,
+    path: &str,
+    mut visit: impl FnMut(&str) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    let Some(list) = list.filter(|list| Kind::of(list) == Kind::Array) else { return Ok(()) };
+    let mut at = 0_usize;
+    json::nested(raw, list, path, |list| {
+        json::known::items(list, |item| {
+            let path = format_args!("/{at}");
+            let done = json::nested(list, item, path, &mut visit);
+            at = at.saturating_add(1);
+            done
+        })
+    })
+}
+
+fn thought(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
+    expect_object(raw, "a thought")?;
+    let (subject, text) = (member_text(whole, raw, "subject")?, member_text(whole, raw, "description")?);
+    let texts: Vec<_> = [subject, text].into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    Ok(Part::Reasoning(Reasoning::new(texts.iter().map(Str::as_str).collect::<Vec<_>>().join("\n"))))
+}
+
+/// What a text, a part or a list of both says, each with its text. A call without an id is that of the same name among
+/// the record's `calls`.
+fn said<'c>(whole: &Arc<str>, content: &'c str, calls: &[Call]) -> Result<Vec<(Unit, &'c str)>, WireError> {
+    let mut open: Vec<&ToolCall> = calls.iter().map(|(call, _)| call).rev().collect();
+    let mut id = |is_call: bool, name: &str| {
+        let found = open.iter().rposition(|call| is_call && call.name == name);
+        found.map(|at| open.remove(at).id.clone()).unwrap_or_default()
+    };
+    let mut units = Vec::new();
+    if Kind::of(content) != Kind::Array {
+        units.extend(element(whole, content, &mut id)?.map(|unit| (unit, content)));
+        return Ok(units);
+    }
+    let mut at = 0_usize;
+    json::known::items(content, |item| {
+        let path = format_args!("/{at}");
+        let found = json::nested(content, item, path, |item| element(whole, item, &mut id))?;
+        units.push((found.unwrap_or_default(), item));
+        at = at.saturating_add(1);
+        Ok(())
+    })?;
+    Ok(units)
+}
+
+/// What one element of a content says.
+pub(super) fn element(
+    whole: &Arc<str>,
+    raw: &str,
+    id: &mut dyn FnMut(bool, &str) -> Str,
+) -> Result<Option<Unit>, WireError> {
+    match Kind::of(raw) {
+        Kind::Text if raw == "\"\"" => Ok(None),
+        Kind::Text => {
+            Ok(Some(Unit { parts: vec![Part::Text(share(whole, &json::decode(raw)))], name: None }))
+        }
+        Kind::Object => unit(whole, raw, id).map(Some),
+        // A list within the list is none of this format.
+        Kind::Array => Err(WireError::shape("expected a text or a part, found an array")),
+        _ => Ok(None),
+    }
+}
+
+fn calls(whole: &Arc<str>, raw: &str, calls: Option<&str>) -> Result<Vec<Call>, WireError> {
+    let mut found = Vec::new();
+    let Some(list) = calls.filter(|list| Kind::of(list) == Kind::Array) else { return Ok(found) };
+    json::nested(raw, list, "/toolCalls", |list| {
+        json::known::items_and_fields(list, &["id", "name", "args", "status", "result"], |call, fields| {
+            let path = format_args!("/{}", found.len());
+            found.push(json::nested(list, call, path, |call| self::call(whole, call, fields))?);
+            Ok(())
+        })
+    })?;
+    Ok(found)
+}
+
+fn call(
+    whole: &Arc<str>,
+    raw: &str,
+    fields: Result<[Option<&str>; 5], WireError>,
+) -> Result<Call, WireError> {
+    expect_object(raw, "a call")?;
+    let [id, name, args, status, result] = fields?;
+    let text = |value, key| {
+        Ok::<_, WireError>(
+            optional_text(raw, value, key)?.map(|text| share(whole, &text)).unwrap_or_default(),
+        )
+    };
+    let id = text(id, "id")?;
+    let call = ToolCall::new(id.clone(), text(name, "name")?, share(whole, args.unwrap_or("{}")));
+    let Some(result) = result.filter(|result| !matches!(*result, "null" | "[]")) else {
+        return Ok((call, None));
+    };
+    let mut answer = ToolResult::new(id, Vec::new());
+    answer.is_error = matches!(status, Some("\"error\"" | "\"cancelled\""));
+    let mut add = |part: &str, response: Result<[Option<&str>; 1], WireError>| {
+        answer.parts.push(returned(whole, part, response)?);
+        Ok(())
+    };
+    match Kind::of(result) {
+        Kind::Array => json::known::items_and_fields(result, &["functionResponse"], add)?,
+        Kind::Object => add(result, json::known::fields(result, &["functionResponse"]))?,
+        _ => add(result, Ok([None]))?,
+    }
+    Ok((call, Some(answer)))
+}
+
+/// What a part of a result says: `output` of its response, or the response as it is written.
+fn returned(
+    whole: &Arc<str>,
+    raw: &str,
+    function: Result<[Option<&str>; 1], WireError>,
+) -> Result<Part, WireError> {
+    let unknown = || Part::Unknown(UnknownPart::new(FORMAT, "part", share(whole, raw)));
+    match Kind::of(raw) {
+        Kind::Object => {}
+        Kind::Text => return Ok(Part::Text(share(whole, &json::decode(raw)))),
+        _ => return Ok(unknown()),
+    }
+    let object = |text: &&str| Kind::of(text) == Kind::Object;
+    let [function] = function?;
+    let Some(function) = function.filter(object) else { return Ok(unknown()) };
+    let Some(response) = json::known::field(function, "response")?.filter(object) else {
+        return Ok(unknown());
+    };
+    let [output, error] = json::known::fields(response, &["output", "error"])?;
+    Ok(Part::Text(match output.or(error).filter(|text| Kind::of(text) == Kind::Text) {
+        Some(text) => share(whole, &json::decode(text)),
+        None => share(whole, response),
+    }))
+}
+
+/// What `tokens` reports.
+fn reported(tokens: Option<&str>) -> Result<Option<Usage>, WireError> {
+    let Some(tokens) = tokens.filter(|tokens| Kind::of(tokens) == Kind::Object) else { return Ok(None) };
+    let names = &["input", "output", "cached", "thoughts", "tool", "total"];
+    let [prompt, candidates, cached, thoughts, tool_use_prompt, total] =
+        json::known::fields(tokens, names)?.map(number);
+    Ok(Some(Usage::gemini(GeminiTokens { prompt, tool_use_prompt, candidates, thoughts, total, cached })))
+}

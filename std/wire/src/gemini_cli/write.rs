@@ -1,0 +1,192 @@
+//! Records patched, or written anew.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use epitome_core::message::Role;
+use epitome_message::{Message, Part, Str, ToolResult};
+
+use super::message::{Record, element, record, results, without_results};
+use crate::WireError;
+use crate::json::{self, Kind, patch, quote};
+use crate::rewrite::{changes, form, only_text, text};
+
+/// The record `source` as its messages are now, or a new one that is a text.
+pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
+    match source {
+        Some(source) => changed(source, messages, read(source)?).map(Some),
+        None => fresh(messages).map(Some),
+    }
+}
+
+/// As [`write_record`], in a log: there, a result may be a record of its own.
+pub(super) fn write_logged(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
+    let Some(source) = source else { return fresh(messages).map(Some) };
+    let told: HashSet<&Str> = messages.iter().flat_map(|message| results(message)).collect();
+    let mut was = read(source)?;
+    without_results(&mut was.messages, |id| !told.contains(id));
+    changed(source, messages, was).map(Some)
+}
+
+fn read(source: &str) -> Result<Record, WireError> {
+    let whole: Arc<str> = Arc::from(source);
+    record(&whole, &whole)
+}
+
+fn changed(source: &str, messages: &[&Message], was: Record) -> Result<String, WireError> {
+    let mut record = source.to_owned();
+    for change in changes(&was.messages, messages)? {
+        let before = was.messages.iter().take(change.piece).map(|message| message.parts().len());
+        let at = before.sum::<usize>().saturating_add(change.part).checked_sub(was.before_content);
+        let is_of_call =
+            change.piece > 0 && messages.first().is_some_and(|first| first.role() == Role::Assistant);
+        record = match (change.new, at) {
+            (Part::ToolResult(result), _) if is_of_call => with_result(&record, result, text(change.new)?)?,
+            (new, Some(at)) => with_part(&record, at, new)?,
+            (_, None) => return Err(form("a change to a thought")),
+        };
+    }
+    Ok(record)
+}
+
+/// The record with another part in the place `wanted` of its content.
+fn with_part(record: &str, wanted: usize, new: &Part) -> Result<String, WireError> {
+    let content = json::field(record, "content")?.unwrap_or("\"\"");
+    if Kind::of(content) != Kind::Array {
+        return patch(record, &[("content", Some(with_element(content, wanted, new)?))]);
+    }
+    let whole: Arc<str> = Arc::from("");
+    let (mut ranges, mut pieces, mut before) = (Vec::new(), Vec::new(), 0_usize);
+    json::items(content, |raw| {
+        let at = Some(ranges.len());
+        ranges.push(json::range_of(content, raw));
+        let count = element(&whole, raw, &mut |_, _| Str::default())?.map_or(0, |unit| unit.parts.len());
+        let within = wanted.checked_sub(before).filter(|within| *within < count);
+        before = before.saturating_add(count);
+        pieces.push((
+            at,
+            match within {
+                Some(within) => with_element(raw, within, new)?,
+                None => raw.to_owned(),
+            },
+        ));
+        Ok(())
+    })?;
+    if wanted >= before {
+        return Err(form("a change to a call"));
+    }
+    let content = json::rebuild(content, &ranges, pieces.iter().map(|(at, piece)| (*at, piece.as_str())));
+    patch(record, &[("content", Some(content))])
+}
+
+/// The element `raw` of a content with another part in it.
+fn with_element(raw: &str, at: usize, new: &Part) -> Result<String, WireError> {
+    let said = text(new)?;
+    match (Kind::of(raw), new) {
+        (Kind::Text, Part::Text(_)) if at == 0 => Ok(quote(said)),
+        (Kind::Object, Part::Text(_)) if json::field(raw, "text")?.is_some() => {
+            patch(raw, &[("text", Some(quote(said)))])
+        }
+        (Kind::Object, Part::ToolResult(result)) => {
+            let [camel, snake] = json::fields(raw, &["functionResponse", "function_response"])?;
+            let (key, body) = match (camel, snake) {
+                (Some(body), _) => ("functionResponse", body),
+                (None, Some(body)) => ("function_response", body),
+                (None, None) => return Err(form("this change")),
+            };
+            let body = patch(body, &[("response", Some(response(result, said))), ("parts", None)])?;
+            patch(raw, &[(key, Some(body))])
+        }
+        _ => Err(form("this change")),
+    }
+}
+
+fn response(result: &ToolResult, said: &str) -> String {
+    let key = if result.is_error { "error" } else { "output" };
+    format!(r#"{{"{key}":{}}}"#, quote(said))
+}
+
+/// The record with another result of a call.
+fn with_result(record: &str, result: &ToolResult, new: &str) -> Result<String, WireError> {
+    each_call(record, |call| {
+        let [own, name] = json::fields(call, &["id", "name"])?;
+        let (own, name) = (own.unwrap_or("\"\""), name.unwrap_or("\"\""));
+        if *json::decode(own) != *result.call_id {
+            return Ok(call.to_owned());
+        }
+        let output = quote(new);
+        let result = format!(
+            r#"[{{"functionResponse":{{"id":{own},"name":{name},"response":{{"output":{output}}}}}}}]"#
+        );
+        patch(call, &[("result", Some(result))])
+    })
+}
+
+/// The record with other calls.
+fn each_call(
+    record: &str,
+    mut written: impl FnMut(&str) -> Result<String, WireError>,
+) -> Result<String, WireError> {
+    let calls = json::field(record, "toolCalls")?.unwrap_or("[]");
+    let (mut ranges, mut pieces) = (Vec::new(), Vec::new());
+    json::items(calls, |call| {
+        pieces.push((Some(ranges.len()), written(call)?));
+        ranges.push(json::range_of(calls, call));
+        Ok(())
+    })?;
+    let calls = json::rebuild(calls, &ranges, pieces.iter().map(|(at, piece)| (*at, piece.as_str())));
+    patch(record, &[("toolCalls", Some(calls))])
+}
+
+fn fresh(messages: &[&Message]) -> Result<String, WireError> {
+    let (message, text) = only_text(messages)?;
+    let kind = match message.role() {
+        Role::User => "user",
+        Role::Assistant => "gemini",
+        _ => return Err(form("a new message of this role")),
+    };
+    Ok(format!(r#"{{"type":"{kind}","content":{}}}"#, quote(text)))
+}
+
+/// The line that puts `records` in the place of all before it. New ones get a name, and what a tool returned that has a
+/// record of its own is no more with its call too.
+pub(super) fn checkpoint(records: &[Cow<'_, str>]) -> Result<String, WireError> {
+    let (mut names, mut answered) = (HashSet::new(), HashSet::new());
+    for text in records {
+        names.extend(json::field(text, "id")?.map(json::decode));
+        let messages = read(text)?.messages;
+        if messages.first().is_some_and(|first| first.role() != Role::Assistant) {
+            answered.extend(messages.iter().flat_map(results).cloned());
+        }
+    }
+    let mut free =
+        (1_usize..).map(|number| format!("epitome-{number}")).filter(|name| !names.contains(name.as_str()));
+    let mut written = Vec::with_capacity(records.len());
+    for text in records {
+        let text = told_once(text, &answered)?;
+        written.push(match json::field(&text, "id")? {
+            Some(_) => text,
+            None => patch(&text, &[("id", free.next().as_deref().map(quote))])?,
+        });
+    }
+    Ok(format!(r#"{{"$set":{{"messages":[{}]}}}}"#, written.join(",")))
+}
+
+/// The record without what its calls returned, where that has a record of its own.
+fn told_once(record: &str, answered: &HashSet<Str>) -> Result<String, WireError> {
+    let [kind, calls] = json::fields(record, &["type", "toolCalls"])?;
+    if answered.is_empty()
+        || kind != Some("\"gemini\"")
+        || calls.is_none_or(|calls| Kind::of(calls) != Kind::Array)
+    {
+        return Ok(record.to_owned());
+    }
+    each_call(record, |call| {
+        let id = json::field(call, "id")?.map(json::decode);
+        match id.is_some_and(|id| answered.contains(&Str::from(&*id))) {
+            true => patch(call, &[("result", None)]),
+            false => Ok(call.to_owned()),
+        }
+    })
+}

@@ -1,0 +1,381 @@
+//! JSON one level at a time: the members of an object, the elements of an array, as slices of the text.
+//!
+//! Nothing here builds a tree or recurses with the depth of the text. Every function gives errors with offsets in the text
+//! that it was given.
+
+pub(crate) mod known;
+mod patch;
+mod scan;
+mod text;
+
+use core::cell::RefCell;
+use core::fmt;
+use core::ops::Range;
+use std::borrow::Cow;
+
+use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use scan::{Checked, Look};
+
+use super::error::{WireError, WireErrorKind, quoted};
+
+pub(crate) use patch::{ElementPlaces, patch, rebuild};
+pub use text::{decode, push_quoted};
+pub(crate) use text::{quote, quoted_bytes};
+
+/// What kind of value a JSON text is, by its first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "JSON has no other")]
+pub enum Kind {
+    Object,
+    Array,
+    Text,
+    Null,
+    Bool,
+    Number,
+}
+
+impl Kind {
+    /// The kind of `text`; anything that cannot begin a value counts as a number.
+    pub fn of(text: &str) -> Self {
+        match text.as_bytes().iter().find(|byte| !is_blank(byte)) {
+            Some(b'{') => Self::Object,
+            Some(b'[') => Self::Array,
+            Some(b'"') => Self::Text,
+            Some(b'n') => Self::Null,
+            Some(b't' | b'f') => Self::Bool,
+            _ => Self::Number,
+        }
+    }
+}
+
+/// Fails unless `text` is one JSON value.
+pub fn check(text: &str) -> Result<(), WireError> {
+    if scan::is_value(text) {
+        return Ok(());
+    }
+    Err(broken(text, serde_json::from_str::<&RawValue>(text).err()))
+}
+
+/// The text without the white space around it, as JSON defines white space.
+pub fn trim(text: &str) -> &str {
+    let bytes = text.as_bytes();
+    let start = bytes.iter().position(|byte| !is_blank(byte)).unwrap_or(bytes.len());
+    let end = bytes.iter().rposition(|byte| !is_blank(byte)).map_or(start, |last| last.saturating_add(1));
+    text.get(start..end).unwrap_or_default()
+}
+
+const fn is_blank(byte: &u8) -> bool {
+    matches!(*byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// Where `part`, a slice of `whole`, begins in it.
+pub(crate) fn offset_of(whole: &str, part: &str) -> usize {
+    (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
+}
+
+/// Where `part`, a slice of `whole`, lies in it.
+pub(crate) fn range_of(whole: &str, part: &str) -> Range<usize> {
+    let start = offset_of(whole, part);
+    start..start.saturating_add(part.len())
+}
+
+/// Runs `read` on `inner`, a slice of `outer` at `path`; errors come out with the place in `outer`.
+pub(crate) fn nested<'a, T>(
+    outer: &str,
+    inner: &'a str,
+    path: impl fmt::Display,
+    read: impl FnOnce(&'a str) -> Result<T, WireError>,
+) -> Result<T, WireError> {
+    read(inner).map_err(|error| error.inside(path, offset_of(outer, inner)))
+}
+
+/// Calls `visit` with every key and value of the object `text`, in order; keys as they are written, quotes included.
+pub fn raw_members<'a>(
+    text: &'a str,
+    visit: impl FnMut(&'a str, &'a str) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    members_by::<Checked>(text, visit)
+}
+
+fn members_by<'a, S: Look>(
+    text: &'a str,
+    visit: impl FnMut(&'a str, &'a str) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    scan::members::<S, _>(text, visit).map_err(|failed| failed.unwrap_or_else(|| no_object(text)))
+}
+
+/// As [`raw_members`], and before a value that is an array `visit_item` with each of its elements: for a text that is large.
+pub(crate) fn members_and_items<'a>(
+    text: &'a str,
+    visit_item: impl FnMut(&'a str),
+    visit: impl FnMut(&'a str, &'a str) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    scan::members_and_items::<Checked, _>(text, visit_item, visit)
+        .map_err(|failed| failed.unwrap_or_else(|| no_object(text)))
+}
+
+/// Calls `visit` with every key, decoded, and value of the object `text`, in order.
+pub(crate) fn members<'a>(
+    text: &'a str,
+    mut visit: impl FnMut(Cow<'a, str>, &'a str) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    raw_members(text, |key, value| visit(decode(key), value))
+}
+
+/// Calls `visit` with every element of the array `text`, in order.
+pub fn items<'a>(
+    text: &'a str,
+    visit: impl FnMut(&'a str) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    items_by::<Checked>(text, visit)
+}
+
+fn items_by<'a, S: Look>(
+    text: &'a str,
+    visit: impl FnMut(&'a str) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    scan::items::<S, _>(text, visit).map_err(|failed| failed.unwrap_or_else(|| no_array(text)))
+}
+
+fn no_array(text: &str) -> WireError {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    broken(text, reader.deserialize_seq(Skim("an array")).and_then(|()| reader.end()).err())
+}
+
+/// Calls `visit` with every element of the array `text`, in order, and what [`fields`] finds in it: nothing, where it is no
+/// object. One look at a list that may be long.
+pub(crate) fn items_and_fields<'a, const N: usize>(
+    text: &'a str,
+    names: &[&'static str; N],
+    visit: impl FnMut(&'a str, Result<[Option<&'a str>; N], WireError>) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    items_and_fields_by::<Checked, N>(text, names, visit)
+}
+
+fn items_and_fields_by<'a, S: Look, const N: usize>(
+    text: &'a str,
+    names: &[&'static str; N],
+    mut visit: impl FnMut(&'a str, Result<[Option<&'a str>; N], WireError>) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    // The values, and what is there twice, if something is.
+    let seen = RefCell::new(([None; N], None));
+    let note = |key: &'a str, value: &'a str| {
+        let (slots, twice) = &mut *seen.borrow_mut();
+        let at = place_of(key, names);
+        let Some((slot, name)) = at.and_then(|at| Some((slots.get_mut(at)?, names.get(at)?))) else { return };
+        if slot.replace(value).is_some() {
+            twice.get_or_insert((name, value));
+        }
+    };
+    let visit = |item| match seen.replace(([None; N], None)) {
+        (slots, None) => visit(item, Ok(slots)),
+        (_, Some((name, value))) => visit(item, Err(duplicate(name).inside("", offset_of(item, value)))),
+    };
+    scan::items_and_members::<S, _>(text, note, visit)
+        .map_err(|failed| failed.unwrap_or_else(|| no_array(text)))
+}
+
+fn no_object(text: &str) -> WireError {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    broken(text, reader.deserialize_map(Skim("an object")).and_then(|()| reader.end()).err())
+}
+
+/// The values of these keys of the object `text`, as they are written. A key that appears twice is an error.
+pub(crate) fn fields<'a, const N: usize>(
+    text: &'a str,
+    names: &[&'static str; N],
+) -> Result<[Option<&'a str>; N], WireError> {
+    fields_by::<Checked, N>(text, names)
+}
+
+fn fields_by<'a, S: Look, const N: usize>(
+    text: &'a str,
+    names: &[&'static str; N],
+) -> Result<[Option<&'a str>; N], WireError> {
+    let mut slots = [None; N];
+    members_by::<S>(text, |key, value| {
+        let Some(at) = place_of(key, names) else { return Ok(()) };
+        let (Some(slot), Some(name)) = (slots.get_mut(at), names.get(at)) else { return Ok(()) };
+        match slot.replace(value) {
+            None => Ok(()),
+            Some(_) => Err(duplicate(name).inside("", offset_of(text, value))),
+        }
+    })?;
+    Ok(slots)
+}
+
+/// Which of `names` the key `raw`, quotes included, is. Hardly any key has an escape in it.
+fn place_of(raw: &str, names: &[&str]) -> Option<usize> {
+    let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
+    let found = names.iter().position(|name| *name == inner);
+    match found.is_none() && inner.contains('\\') {
+        true => names.iter().position(|name| *name == decode(raw)),
+        false => found,
+    }
+}
+
+/// The value of one key of the object `text`.
+pub(crate) fn field<'a>(text: &'a str, name: &str) -> Result<Option<&'a str>, WireError> {
+    field_by::<Checked>(text, name)
+}
+
+fn field_by<'a, S: Look>(text: &'a str, name: &str) -> Result<Option<&'a str>, WireError> {
+    let mut found = None;
+    members_by::<S>(text, |key, value| match place_of(key, &[name]) {
+        Some(_) if found.is_some() => Err(duplicate(name).inside("", offset_of(text, value))),
+        Some(_) => {
+            found = Some(value);
+            Ok(())
+        }
+        None => Ok(()),
+    })?;
+    Ok(found)
+}
+
+/// The member of the object `text` with this key: all of it, key included.
+pub(crate) fn member<'a>(text: &'a str, name: &str) -> Result<Option<&'a str>, WireError> {
+    let mut found = None;
+    raw_members(text, |key, value| {
+        if place_of(key, &[name]).is_some() {
+            found = text.get(offset_of(text, key)..range_of(text, value).end);
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// How many elements the array `text` has.
+pub(crate) fn count(text: &str) -> usize {
+    let mut count = 0_usize;
+    // A broken array counts up to where it breaks: the answer only appears in an error about something else.
+    let _ = items(text, |_| {
+        count = count.saturating_add(1);
+        Ok(())
+    });
+    count
+}
+
+/// What `text` is, in words, for an error: "an object with keys `a`, `b`", "an array of 3".
+pub(crate) fn describe(text: &str) -> String {
+    match Kind::of(text) {
+        Kind::Object => describe_object(text),
+        Kind::Array => match count(text) {
+            0 => "an empty array".to_owned(),
+            count => format!("an array of {count}"),
+        },
+        Kind::Text => "a text".to_owned(),
+        Kind::Null => "null".to_owned(),
+        Kind::Bool => "true or false".to_owned(),
+        Kind::Number => "a number".to_owned(),
+    }
+}
+
+fn describe_object(text: &str) -> String {
+    let mut keys = Vec::new();
+    let mut more = 0_usize;
+    let _ = members(text, |key, _| {
+        match keys.len() < KEYS_MAX {
+            true => keys.push(quoted(&key)),
+            false => more = more.saturating_add(1),
+        }
+        Ok(())
+    });
+    match (keys.len(), more) {
+        (0, _) => "an empty object".to_owned(),
+        (1, _) => format!("an object with the key {}", keys.concat()),
+        (_, 0) => format!("an object with keys {}", keys.join(", ")),
+        (_, more) => format!("an object with keys {} and {more} more", keys.join(", ")),
+    }
+}
+
+/// Enough keys to recognise an object by on one line.
+const KEYS_MAX: usize = 8;
+
+pub(crate) fn duplicate(name: &str) -> WireError {
+    WireError::new(WireErrorKind::DuplicateKey, format!("the key {} appears twice", quoted(name)))
+}
+
+/// The error for a text that is not JSON. Of `serde_json`'s words only those that never quote the text are used.
+fn broken(text: &str, error: Option<serde_json::Error>) -> WireError {
+    if trim(text).is_empty() {
+        return WireError::new(WireErrorKind::Empty, "there is no JSON: the text is empty");
+    }
+    let Some(error) = error else { return WireError::new(WireErrorKind::NotJson, "not JSON") };
+    let line_start = match error.line().checked_sub(2) {
+        None => 0,
+        Some(skip) => text.match_indices('\n').nth(skip).map_or(0, |(at, _)| at.saturating_add(1)),
+    };
+    let offset = line_start.saturating_add(error.column().saturating_sub(1)).min(text.len());
+    let error = match (error.is_eof(), error.is_syntax()) {
+        (true, _) => WireError::new(WireErrorKind::Truncated, "the JSON ends before it is complete"),
+        (_, true) => {
+            let words = error.to_string();
+            let words = words.split(" at line ").next().unwrap_or_default().to_owned();
+            WireError::new(WireErrorKind::NotJson, format!("not JSON: {words}"))
+        }
+        _ => WireError::shape(format!("unexpected: {}", describe(text))),
+    };
+    error.with_offset(offset)
+}
+
+/// Passes over an object or an array, the named one of the two.
+struct Skim(&'static str);
+
+impl<'de> Visitor<'de> for Skim {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while map.next_entry::<&RawValue, &RawValue>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element::<&RawValue>()?.is_some() {}
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broken_text_is_told_apart() {
+        let kind = |text| check(text).map_err(|error| (error.kind(), error.offset()));
+        assert_eq!(kind("{\"a\": [1, 2]}\n"), Ok(()));
+        assert_eq!(kind(" \n"), Err((WireErrorKind::Empty, None)));
+        assert_eq!(kind("{\"a\": [1,"), Err((WireErrorKind::Truncated, Some(8))));
+        assert_eq!(kind("{\"a\":\n\n 1 x}"), Err((WireErrorKind::NotJson, Some(10))));
+        assert_eq!(kind("{} {}"), Err((WireErrorKind::NotJson, Some(3))));
+    }
+
+    #[test]
+    fn deep_nesting_needs_no_stack() {
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(check(&deep).is_ok());
+        assert_eq!(describe(&deep), "an array of 1");
+        assert_eq!(check(&deep[..150_000]).map_err(|error| error.kind()), Err(WireErrorKind::Truncated));
+    }
+
+    #[test]
+    fn a_key_twice_is_an_error_that_names_it() {
+        let error = fields(r#"{"role":"user", "x":1, "x":2, "role":"tool"}"#, &["role"]).unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (WireErrorKind::DuplicateKey, Some(37)));
+        assert_eq!(error.to_string(), "byte 37: the key `role` appears twice; remove one of the two");
+    }
+
+    #[test]
+    fn values_are_described_without_their_text() {
+        assert_eq!(describe(r#"{"b":1,"a":2}"#), "an object with keys `b`, `a`");
+        assert_eq!(describe("[1,2,3]"), "an array of 3");
+        assert_eq!(describe("\"secret\""), "a text");
+        let many: Vec<String> = (0..20).map(|n| format!("\"k{n}\":0")).collect();
+        assert!(describe(&format!("{{{}}}", many.join(","))).ends_with("`k7` and 12 more"));
+    }
+}

@@ -1,0 +1,34 @@
+//! Messages of `LangChain`: `messages_to_dict` (`{"type", "data"}`), `dumpd` (`{"lc": 1, "kwargs"}`), and the state of
+//! `LangGraph` (`values.messages`, each flat).
+//!
+//! ```
+//! use epitome_core::message::Role;
+//! use epitome_wire::{ReadOptions, read};
+//!
+//! let text = r#"[{"type": "human", "data": {"content": "Hi", "type": "human"}},
+//!   {"type": "ai", "data": {"content": "", "type": "ai", "tool_calls": [{"name": "f", "args": {"x": 1}, "id": "c"}]}},
+//!   {"type": "tool", "data": {"content": "1", "type": "tool", "tool_call_id": "c"}}]"#;
+//! let transcript = read(text, &ReadOptions::default())?;
+//! let roles: Vec<_> = transcript.conversations()[0].messages().map(|message| message.role()).collect();
+//! assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool]);
+//! # Ok::<(), epitome_wire::WireError>(())
+//! ```
+//!
+//! - `tool_calls` are the calls; a block of type `tool_use` or `tool_call` that repeats one of them is no part.
+//! - `reasoning_content` of `additional_kwargs` is reasoning, and so are blocks of type `thinking` and `reasoning`.
+//! - `usage_metadata` is the report, in which the input includes what came from a cache.
+//!
+//! Written back are changed texts and results, messages left out, and new messages, which have `type` and `data`: a message
+//! does not tell in which of the three forms the file has its others.
+
+mod message;
+mod spec;
+mod write;
+
+pub(crate) use spec::SPEC;
+
+/// The format's name in [`WireText`](epitome_message::WireText), and of its unknown parts.
+pub const FORMAT: &str = super::Format::LangChain.as_str();
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,270 @@
+//! One message, in any of the three forms.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use epitome_core::message::{MediaKind, Role};
+use epitome_message::{
+    MediaSource, Message, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart, WireText,
+};
+
+use crate::error::quoted;
+use crate::expect::{expect_object, member_text, new_media, optional_text, present, share};
+use crate::json::{self, Kind};
+use crate::openai_chat::split_data_url;
+use crate::{Format, WireError, WireErrorKind};
+
+/// The members of a message that are read, as they are written: one look at a message, which may be long.
+pub(super) struct Fields<'a> {
+    /// The object that says what the message is, and the key that it stands under.
+    pub(super) own: &'a str,
+    pub(super) key: &'static str,
+    /// What it says that it is: a word, or the name of a class.
+    kind: Cow<'a, str>,
+    name: Option<&'a str>,
+    id: Option<&'a str>,
+    pub(super) content: Option<&'a str>,
+    calls: Option<&'a str>,
+    call_id: Option<&'a str>,
+    status: Option<&'a str>,
+    more: Option<&'a str>,
+    pub(super) usage: Option<&'a str>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn of(raw: &'a str) -> Result<Self, WireError> {
+        expect_object(raw, "a message")?;
+        let names = &[
+            "data",
+            "lc",
+            "kwargs",
+            "type",
+            "id",
+            "name",
+            "content",
+            "tool_calls",
+            "tool_call_id",
+            "status",
+            "additional_kwargs",
+            "usage_metadata",
+        ];
+        // The shortest form has all of it in one object, and a message may be long.
+        let [data, lc, kwargs, outer, class, flat @ ..] = json::known::fields(raw, names)?;
+        let is_object = |value: &&str| Kind::of(value) == Kind::Object;
+        let (own, key, path) = match (data.filter(is_object), lc.and(kwargs).filter(is_object)) {
+            (Some(data), _) => (data, "data", "/data"),
+            (None, Some(kwargs)) => (kwargs, "kwargs", "/kwargs"),
+            (None, None) => (raw, "", ""),
+        };
+        let own_names = &[
+            "type",
+            "id",
+            "name",
+            "content",
+            "tool_calls",
+            "tool_call_id",
+            "status",
+            "additional_kwargs",
+            "usage_metadata",
+        ];
+        let [inner, id, name, content, calls, call_id, status, more, usage] = match key {
+            "" => {
+                let [name, content, calls, call_id, status, more, usage] = flat;
+                [outer, class, name, content, calls, call_id, status, more, usage]
+            }
+            _ => json::nested(raw, own, path, |own| json::known::fields(own, own_names))?,
+        };
+        let kind = match inner.or(outer.filter(|kind| *kind != "\"constructor\"")) {
+            Some(kind) => json::decode(kind),
+            None => last_name(class)?,
+        };
+        Ok(Self { own, key, kind, name, id, content, calls, call_id, status, more, usage })
+    }
+
+    /// The word for what it is: `ai` of `AIMessageChunk`.
+    fn word(&self) -> String {
+        self.kind.trim_end_matches("Chunk").trim_end_matches("Message").to_lowercase()
+    }
+
+    /// Whether it is of a type that only this format calls so.
+    pub(super) fn is_own_word(&self) -> bool {
+        matches!(self.word().as_str(), "human" | "ai")
+    }
+
+    /// The role that the message has.
+    pub(super) fn role(&self) -> Result<Role, WireError> {
+        Ok(match self.word().as_str() {
+            "human" | "user" => Role::User,
+            "ai" | "assistant" => Role::Assistant,
+            "system" => Role::System,
+            "developer" => Role::Developer,
+            "tool" | "function" => Role::Tool,
+            _ => {
+                let what = format!("unknown type {}: expected human, ai, system or tool", quoted(&self.kind));
+                return Err(WireError::new(WireErrorKind::UnknownRole, what));
+            }
+        })
+    }
+}
+
+/// The last name of `id`, which `dumpd` writes: the class of the message.
+fn last_name(id: Option<&str>) -> Result<Cow<'_, str>, WireError> {
+    let mut class = Cow::Borrowed("");
+    if let Some(id) = id.filter(|id| Kind::of(id) == Kind::Array) {
+        json::known::items(id, |name| {
+            class = json::decode(name);
+            Ok(())
+        })?;
+    }
+    Ok(class)
+}
+
+/// The message that `raw`, a slice of `whole`, is; with these fields.
+pub(super) fn message(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Message, WireError> {
+    let role = fields.role()?;
+    let path = if fields.key.is_empty() { String::new() } else { format!("/{}", fields.key) };
+    let message = json::nested(raw, fields.own, path, |own| {
+        let mut message = Message::new(role, parts(whole, own, role, fields)?);
+        if let Some(name) = optional_text(own, fields.name, "name")? {
+            message = message.with_name(share(whole, &name));
+        }
+        if let Some(id) = fields.id.filter(|id| Kind::of(id) == Kind::Text) {
+            message = message.with_id(share(whole, &json::decode(id)));
+        }
+        Ok(message)
+    })?;
+    Ok(message.with_wire(WireText::new(Format::LangChain.shared_name(), share(whole, raw))))
+}
+
+fn parts(whole: &Arc<str>, own: &str, role: Role, fields: &Fields<'_>) -> Result<Vec<Part>, WireError> {
+    let content = present(own, fields.content, "content", |content| self::content(whole, content))?;
+    let content = content.unwrap_or_default();
+    if role == Role::Tool {
+        let id = optional_text(own, fields.call_id, "tool_call_id")?.unwrap_or_default();
+        let mut result = ToolResult::new(share(whole, &id), content);
+        result.is_error = fields.status == Some("\"error\"");
+        return Ok(vec![Part::ToolResult(result)]);
+    }
+    let mut parts = Vec::new();
+    if let Some(more) = fields.more.filter(|more| Kind::of(more) == Kind::Object)
+        && let Some(text) = member_text(whole, more, "reasoning_content")?.filter(|text| !text.is_empty())
+    {
+        parts.push(Part::Reasoning(Reasoning::new(text)));
+    }
+    parts.extend(content);
+    if let Some(calls) = fields.calls.filter(|calls| Kind::of(calls) == Kind::Array) {
+        json::nested(own, calls, "/tool_calls", |calls| {
+            json::known::items(calls, |call| {
+                parts.push(self::call(whole, call)?);
+                Ok(())
+            })
+        })?;
+    }
+    Ok(parts)
+}
+
+fn call(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
+    expect_object(raw, "a call")?;
+    let [id, name, args] = json::known::fields(raw, &["id", "name", "args"])?;
+    let text = |value, key| {
+        Ok::<_, WireError>(
+            optional_text(raw, value, key)?.map(|text| share(whole, &text)).unwrap_or_default(),
+        )
+    };
+    let arguments = match args {
+        Some(args) if Kind::of(args) == Kind::Text => share(whole, &json::decode(args)),
+        args => share(whole, args.unwrap_or("{}")),
+    };
+    Ok(Part::ToolCall(ToolCall::new(text(id, "id")?, text(name, "name")?, arguments)))
+}
+
+/// The parts that `content`, a text or a list of blocks, is. Empty texts are none.
+fn content(whole: &Arc<str>, content: &str) -> Result<Vec<Part>, WireError> {
+    let mut parts = Vec::new();
+    match Kind::of(content) {
+        Kind::Array => json::known::items(content, |block| {
+            parts.extend(self::block(whole, block)?);
+            Ok(())
+        })?,
+        Kind::Text => parts.extend(said(share(whole, &json::decode(content)))),
+        _ => {
+            let found = json::describe(content);
+            return Err(WireError::shape(format!("expected a text or a list of blocks, found {found}")));
+        }
+    }
+    Ok(parts)
+}
+
+fn said(text: Str) -> Option<Part> {
+    if text.is_empty() { None } else { Some(Part::Text(text)) }
+}
+
+fn block(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
+    if Kind::of(raw) == Kind::Text {
+        return Ok(said(share(whole, &json::decode(raw))));
+    }
+    expect_object(raw, "a block")?;
+    let text = |key| Ok::<_, WireError>(member_text(whole, raw, key)?.unwrap_or_default());
+    let kind = text("type")?;
+    Ok(match &*kind {
+        "text" => said(text("text")?),
+        // The calls stand under `tool_calls`.
+        "tool_use" | "tool_call" => None,
+        "thinking" => {
+            let mut reasoning = Reasoning::new(text("thinking")?);
+            reasoning.opaque =
+                member_text(whole, raw, "signature")?.filter(|signature| !signature.is_empty());
+            Some(Part::Reasoning(reasoning))
+        }
+        "reasoning" if json::known::field(raw, "reasoning")?.is_some() => {
+            Some(Part::Reasoning(Reasoning::new(text("reasoning")?)))
+        }
+        "image_url" => image_url(whole, raw)?.or_else(|| Some(unknown(whole, &kind, raw))),
+        "image" | "audio" | "file" | "video" => {
+            media(whole, raw, &kind)?.or_else(|| Some(unknown(whole, &kind, raw)))
+        }
+        _ => Some(unknown(whole, &kind, raw)),
+    })
+}
+
+fn unknown(whole: &Arc<str>, kind: &Str, raw: &str) -> Part {
+    Part::Unknown(UnknownPart::new(Format::LangChain.shared_name(), kind.clone(), share(whole, raw)))
+}
+
+/// An image as Chat Completions writes it: an object with `url`, or the address itself.
+fn image_url(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
+    let Some(image) = json::known::field(raw, "image_url")? else { return Ok(None) };
+    let url = match Kind::of(image) {
+        Kind::Object => member_text(whole, image, "url")?,
+        Kind::Text => Some(share(whole, &json::decode(image))),
+        _ => None,
+    };
+    Ok(url.map(|url| {
+        Part::Media(match split_data_url(&url) {
+            Some((mime, data)) => {
+                new_media(MediaKind::Image, share(whole, mime), MediaSource::Base64(share(whole, data)))
+            }
+            None => new_media(MediaKind::Image, Str::default(), MediaSource::Uri(url.clone())),
+        })
+    }))
+}
+
+/// Media as the standard blocks write them: `base64` (or `data`) or `url`, with `mime_type`.
+fn media(whole: &Arc<str>, raw: &str, kind: &str) -> Result<Option<Part>, WireError> {
+    let kind = match kind {
+        "image" => MediaKind::Image,
+        "audio" => MediaKind::Audio,
+        "video" => MediaKind::Video,
+        _ => MediaKind::Document,
+    };
+    let mime = member_text(whole, raw, "mime_type")?.unwrap_or_default();
+    let data = match member_text(whole, raw, "base64")? {
+        Some(data) => Some(data),
+        None => member_text(whole, raw, "data")?,
+    };
+    let source = match data {
+        Some(data) => Some(MediaSource::Base64(data)),
+        None => member_text(whole, raw, "url")?.map(MediaSource::Uri),
+    };
+    Ok(source.map(|source| Part::Media(new_media(kind, mime, source))))
+}

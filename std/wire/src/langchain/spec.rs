@@ -1,0 +1,124 @@
+//! Lists of messages and states, told and read.
+
+use std::sync::Arc;
+
+use epitome_core::Usage;
+use epitome_core::message::Role;
+use epitome_message::Message;
+
+use super::message::{Fields, message};
+use super::write::write_record;
+use crate::expect::number;
+use crate::json::{self, Kind};
+use crate::spec::{self, Body, Content, Fit, FormatSpec};
+use crate::transcript::{Conversation, Transcript};
+use crate::{Format, WireError};
+
+/// The row of `LangChain`.
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::LangChain,
+    keys: &["values", "messages"],
+    sign,
+    read,
+    write: write_record,
+    fresh: None,
+    chain: None,
+    log: None,
+    outliner: None,
+};
+
+/// The list of messages, and its place in the body.
+fn list<'a>(body: &Body<'a>) -> Option<(&'a str, &'static str)> {
+    let found = match (body.field("values"), body.field("messages")) {
+        (Some(values), _) if Kind::of(values) == Kind::Object => {
+            (json::field(values, "messages").ok()??, "/values/messages")
+        }
+        (_, Some(messages)) => (messages, "/messages"),
+        _ => (body.value()?, ""),
+    };
+    Some(found).filter(|(list, _)| Kind::of(list) == Kind::Array)
+}
+
+fn sign(body: &Body<'_>) -> Fit {
+    let sample = match body.content {
+        Content::Lines(_) => body.sample("messages"),
+        Content::Value(_) => list(body).and_then(|(list, _)| spec::first_of(list)),
+    };
+    let each = sample.unwrap_or_default().into_iter().map(fit);
+    // A message of another format is none of this; a certain sign in one is one for all.
+    let best = each.reduce(|one, next| match (one, next) {
+        (Fit::No, _) | (_, Fit::No) => Fit::No,
+        (_, Fit::Certain(_)) => next,
+        _ => one,
+    });
+    best.unwrap_or(Fit::No)
+}
+
+/// How well one message fits.
+fn fit(item: &str) -> Fit {
+    if Kind::of(item) != Kind::Object || !matches!(json::field(item, "role"), Ok(None)) {
+        return Fit::No;
+    }
+    let Ok(fields) = Fields::of(item) else { return Fit::No };
+    if fields.content.is_none() || fields.role().is_err() {
+        return Fit::No;
+    }
+    match (fields.key, fields.is_own_word()) {
+        ("kwargs", _) => Fit::Certain("its messages have `lc` and `kwargs`"),
+        ("data", true) => Fit::Certain("its messages are of type `human` or `ai`, with `data`"),
+        (_, true) => Fit::Certain("its messages are of type `human` or `ai`"),
+        // Others call messages `user`, `system` and `tool` too.
+        _ => Fit::Possible("its messages have `type` and `content`"),
+    }
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    if let Content::Lines(text) = &body.content {
+        let list = transcript.lines(text);
+        let mut conversation = Conversation::new(Format::LangChain, "");
+        transcript.extend(&mut conversation, list, (text, ""), read_element)?;
+        transcript.push(conversation);
+        return Ok(());
+    }
+    let whole = body.value().unwrap_or_default();
+    if let Some(values) = body.field("values").filter(|values| Kind::of(values) == Kind::Object) {
+        json::nested(whole, values, "/values", |values| json::field(values, "messages"))?;
+    }
+    let Some((list, path)) = list(body) else {
+        let found = json::describe(whole);
+        return Err(WireError::shape(format!("expected an array of messages, found {found}")));
+    };
+    let mut conversation = Conversation::new(Format::LangChain, format!("{}{path}", body.path()));
+    let list = json::nested(whole, list, path, |list| transcript.array(list))?;
+    transcript.extend(&mut conversation, list, (whole, path), read_element)?;
+    transcript.push(conversation);
+    Ok(())
+}
+
+/// The message that an element is, and the report on it.
+fn read_element(source: &Arc<str>, text: &str) -> Result<([Message; 1], Option<Usage>), WireError> {
+    let fields = Fields::of(text)?;
+    let message = message(source, text, &fields)?;
+    let usage = reported(&fields)?.filter(|_| message.role() == Role::Assistant);
+    Ok(([message], usage))
+}
+
+/// `usage_metadata`: its input includes what was read from and written to a cache, its output the reasoning.
+fn reported(fields: &Fields<'_>) -> Result<Option<Usage>, WireError> {
+    let Some(usage) = fields.usage.filter(|usage| Kind::of(usage) == Kind::Object) else { return Ok(None) };
+    let names =
+        &["input_tokens", "output_tokens", "total_tokens", "input_token_details", "output_token_details"];
+    let [input, output, total, input_details, output_details] = json::fields(usage, names)?;
+    let within = |details: Option<&str>, key: &'static str| match details
+        .filter(|text| Kind::of(text) == Kind::Object)
+    {
+        Some(details) => Ok::<_, WireError>(number(json::field(details, key)?)),
+        None => Ok(None),
+    };
+    let mut report = Usage::NONE;
+    (report.input_total, report.output_total, report.total) = (number(input), number(output), number(total));
+    report.cache_read = within(input_details, "cache_read")?;
+    report.cache_creation = within(input_details, "cache_creation")?;
+    report.reasoning = within(output_details, "reasoning")?;
+    Ok(Some(report))
+}

@@ -1,0 +1,122 @@
+//! Messages of `LangChain` in their three forms, read, changed and written back.
+
+use epitome_message::{Message, Part, ToolResult};
+
+use crate::openai_chat::tests::shown;
+use crate::tests::support::written;
+use crate::{Entry, Format, ReadOptions, Transcript, WireErrorKind, detect, read, write_back};
+
+const USAGE: &str = r#""usage_metadata": {"input_tokens": 120, "output_tokens": 9, "total_tokens": 129,
+    "input_token_details": {"cache_read": 100}, "output_token_details": {"reasoning": 4}}"#;
+
+/// A question, two calls, their answers.
+fn bodies() -> [String; 4] {
+    [
+        r#"{"content": [{"type": "text", "text": "Go"}, {"type": "image_url", "image_url": {"url": "https://a/b.png"}}], "type": "human", "id": "h1"}"#.to_owned(),
+        format!(
+            r#"{{"content": [{{"type": "text", "text": ""}}, {{"type": "tool_use", "id": "c1", "name": "f", "input": {{}}}}], "type": "ai", "id": "a1",
+  "additional_kwargs": {{"reasoning_content": "hm"}}, "tool_calls": [{{"name": "f", "args": {{"x": 1.50}}, "id": "c1", "type": "tool_call"}},
+  {{"name": "g", "args": {{}}, "id": "c2", "type": "tool_call"}}], {USAGE}}}"#
+        ),
+        r#"{"content": "one", "type": "tool", "tool_call_id": "c1", "status": "success", "name": "f"}"#.to_owned(),
+        r#"{"content": "two", "type": "tool", "tool_call_id": "c2", "status": "error"}"#.to_owned(),
+    ]
+}
+
+fn flat() -> String {
+    format!(r#"{{"values": {{"title": "t", "messages": [{}]}}, "next": []}}"#, bodies().join(", "))
+}
+
+fn transcript(text: &str) -> Transcript {
+    assert_eq!(detect(text).unwrap().format, Format::LangChain);
+    let transcript = read(text, &ReadOptions::default()).unwrap();
+    assert_eq!(written(&transcript), text, "what nobody changed is the source text");
+    transcript
+}
+
+fn lines(transcript: &Transcript) -> Vec<String> {
+    let of = |message: &Message| format!("{}: {}", message.role().as_str(), shown(message).join(" | "));
+    transcript.conversations()[0].messages().map(of).collect()
+}
+
+#[test]
+fn lines_of_messages_are_told() {
+    let text = include_str!("../../../../fuzz/seeds/wire_langchain/lines.jsonl");
+    assert_eq!(
+        lines(&transcript(text)),
+        ["user: text Go", "assistant: call c1 f {}", "tool: result c1 [text one]"]
+    );
+    assert_eq!(detect(text).unwrap().reason, "its messages are of type `human` or `ai`, with `data`");
+    let mixed = format!("{text}{}\n", r#"{"role":"user","content":"a"}"#);
+    assert!(detect(&mixed).is_err(), "one line of another format");
+}
+
+#[test]
+fn three_forms_say_the_same() {
+    let dicts = bodies().map(|body| {
+        let kind = ["human", "ai", "tool"]
+            .into_iter()
+            .find(|kind| body.contains(&format!("\"type\": \"{kind}\"")))
+            .unwrap();
+        format!(r#"{{"type": "{kind}", "data": {body}}}"#)
+    });
+    let dumped = bodies().map(|body| {
+        format!(r#"{{"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "X"], "kwargs": {body}}}"#)
+    });
+    let flat = transcript(&flat());
+    let dicts = transcript(&format!("[{}]", dicts.join(",\n")));
+    let dumped = transcript(&format!("[{}]", dumped.join(",\n")));
+    assert_eq!(lines(&flat), lines(&dicts));
+    assert_eq!(lines(&flat), lines(&dumped));
+    assert_eq!(lines(&flat).len(), 4);
+    assert_eq!(lines(&flat)[1], r#"assistant: reasoning hm | call c1 f {"x": 1.50} | call c2 g {}"#);
+    assert_eq!(lines(&flat)[2], "tool: result c1 [text one]");
+    for one in [&flat, &dicts, &dumped] {
+        let usage = &one.conversations()[0].usage;
+        assert_eq!((usage.len(), usage[0].at), (1, 1));
+        assert_eq!((usage[0].usage.input_total, usage[0].usage.cache_read), (Some(120), Some(100)));
+    }
+    assert_eq!(flat.conversations()[0].path, "/values/messages");
+}
+
+#[test]
+fn changed_texts_and_results_are_patched_and_other_changes_refused() {
+    let mut transcript = transcript(&flat());
+    let set = |transcript: &mut Transcript, at: usize, parts: Vec<Part>| {
+        let entries = &mut transcript.conversations_mut()[0].entries;
+        entries[at] = entries[at].clone().with_message(entries[at].message().clone().with_parts(parts));
+    };
+    set(
+        &mut transcript,
+        2,
+        vec![Part::ToolResult(ToolResult::new("c1", vec![Part::Text("[cleared]".into())]))],
+    );
+    let mut parts = transcript.conversations()[0].entries[0].message().parts().to_vec();
+    parts[0] = Part::Text("Go on".into());
+    set(&mut transcript, 0, parts);
+    transcript.conversations_mut()[0].entries.push(Entry::new(Message::user("new")));
+    let new = r#", {"type":"human","data":{"content":"new","type":"human"}}]}"#;
+    let expected = flat()
+        .replace("\"one\"", "\"[cleared]\"")
+        .replace("\"Go\"", "\"Go on\"")
+        .replace("]}, \"next\"", &format!("{new}, \"next\""));
+    assert_eq!(written(&transcript), expected);
+    set(&mut transcript, 1, vec![Part::Text("no calls".into())]);
+    assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
+}
+
+#[test]
+fn an_unknown_type_is_refused_with_its_place() {
+    let text = r#"{"messages": [{"type": "human", "content": "a"}, {"type": "remove", "content": ""}]}"#;
+    assert!(detect(text).is_err());
+    let error = read(text, &ReadOptions::default().with_from(Format::LangChain)).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (WireErrorKind::UnknownRole, "/messages/1"));
+}
+
+#[test]
+fn words_that_others_use_too_are_no_certain_sign() {
+    let session = r#"{"sessionId": "s", "projectHash": "p", "messages": [{"id": "1", "type": "user", "content": "Hi"}]}"#;
+    assert_eq!(detect(session).unwrap().format, Format::GeminiCli, "of a user who was not answered yet");
+    let events = r#"[{"type": "user", "data": {"clicked": true}}, {"type": "system", "data": {}}]"#;
+    assert_eq!(detect(events).unwrap_err().kind(), WireErrorKind::Shape);
+}

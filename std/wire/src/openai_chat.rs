@@ -1,0 +1,198 @@
+//! Messages of OpenAI's Chat Completions API, and of the many programs that speak or store the same format.
+//!
+//! [`ChatView`] reads one message and borrows from its text; [`read`] gives an owned [`Message`] that shares its source
+//! text; [`write()`] gives that text back for a message that nobody changed, and otherwise changes only what must change.
+//!
+//! This does not send anything, and it never believes what a message says of itself: a message read from a file comes
+//! from the caller, with its role's authority, whatever its unknown fields claim.
+//!
+//! ```
+//! use epitome_message::Part;
+//! use epitome_wire::openai_chat::{read, write};
+//!
+//! let text = r#"{"role": "user", "cost": 1.50, "content": "Hi"}"#;
+//! let message = read(text)?;
+//! assert_eq!(write(&message)?, text);
+//!
+//! let shorter = message.with_parts(vec![Part::Text("H".into())]);
+//! assert_eq!(write(&shorter)?, r#"{"role": "user", "cost": 1.50, "content": "H"}"#);
+//! # Ok::<(), epitome_wire::WireError>(())
+//! ```
+//!
+//! What differs between speakers of the format:
+//!
+//! - `function_call` and the role `function`, the older form, are a call and a result with an empty id.
+//! - A tool message may name its call in `tool_call_ids`, a list of one.
+//! - `arguments` may be an object: then they are its text.
+//! - `reasoning_content` and `reasoning` of an assistant are reasoning, before the text; if both have text, the first.
+//! - `refusal` of an assistant is a text after the content.
+//! - Empty texts and null are no parts.
+
+mod content;
+mod encode;
+mod fields;
+mod owned;
+mod spec;
+mod write;
+
+use std::borrow::Cow;
+
+use epitome_core::attribution::AttributionView;
+use epitome_core::message::{
+    MessageView, PartView, Parts, ReasoningView, Role, ToolCallView, ToolResultView,
+};
+use epitome_message::Message;
+
+use self::content::Content;
+use self::fields::{ChatCall, Fields, NAMES, call_id, calls};
+use super::WireError;
+use super::document;
+use super::expect::{optional_text, present};
+use super::json::{self, Kind};
+
+pub(crate) use content::split_data_url;
+pub use owned::read;
+
+pub(crate) use spec::{SPEC, read_element};
+pub use write::write;
+
+/// The format's name in [`WireText`](epitome_message::WireText).
+pub const FORMAT: &str = super::Format::OpenaiChat.as_str();
+
+/// One message, borrowed from its text: nothing is copied but texts with escapes.
+///
+/// ```
+/// use epitome_core::message::{MessageView, PartView, Parts, Role};
+/// use epitome_wire::openai_chat::ChatView;
+///
+/// let view = ChatView::parse(r#"{"role": "tool", "tool_call_id": "c1", "content": "42"}"#)?;
+/// assert_eq!(view.role(), Role::Tool);
+/// view.for_each_part(&mut |part| {
+///     assert!(matches!(part, PartView::ToolResult(result) if result.call_id == "c1"));
+/// });
+/// # Ok::<(), epitome_wire::WireError>(())
+/// ```
+#[derive(Clone)]
+pub struct ChatView<'a> {
+    text: &'a str,
+    role: Role,
+    name: Option<Cow<'a, str>>,
+    reasoning: Option<Cow<'a, str>>,
+    content: Content<'a>,
+    refusal: Option<Cow<'a, str>>,
+    calls: Vec<ChatCall<'a>>,
+    call_id: Cow<'a, str>,
+}
+
+impl<'a> ChatView<'a> {
+    /// The message that `text`, one JSON object, is.
+    ///
+    /// # Errors
+    /// `Empty`, `Truncated` or `NotJson` for a text that is no JSON; `Shape` for a missing role or a field of the wrong
+    /// type, `UnknownRole`, and `DuplicateKey`. Path and offset are those in this text: see [`WireError::inside`].
+    pub fn parse(text: &'a str) -> Result<Self, WireError> {
+        if Kind::of(text) != Kind::Object {
+            json::check(text)?;
+            let what = format!("expected a message (an object with `role`), found {}", json::describe(text));
+            return Err(WireError::shape(what));
+        }
+        Self::of_fields(text, Fields::of(text)?)
+    }
+
+    /// As [`parse`](Self::parse), of a text that is known to be JSON.
+    fn of_known(text: &'a str) -> Result<Self, WireError> {
+        match Kind::of(text) {
+            Kind::Object => Self::of_fields(text, Fields::new(json::known::fields(text, &NAMES)?)),
+            _ => Self::parse(text),
+        }
+    }
+
+    fn of_fields(text: &'a str, fields: Fields<'a>) -> Result<Self, WireError> {
+        let role = fields.role(text)?;
+        let mut view = Self {
+            text,
+            role,
+            name: optional_text(text, fields.name, "name")?,
+            reasoning: None,
+            content: present(text, fields.content, "content", Content::parse)?.unwrap_or_default(),
+            refusal: None,
+            calls: Vec::new(),
+            call_id: Cow::Borrowed(""),
+        };
+        match role {
+            Role::Assistant => {
+                view.reasoning = fields.reasoning().map(|(_, text)| text);
+                view.refusal =
+                    optional_text(text, fields.refusal, "refusal")?.filter(|text| !text.is_empty());
+                view.calls = calls(text, &fields)?;
+            }
+            Role::Tool => view.call_id = call_id(text, &fields)?,
+            _ => {}
+        }
+        if role != Role::Assistant {
+            fields.no_calls(text, role)?;
+        }
+        Ok(view)
+    }
+
+    /// The text that the message was read from.
+    #[must_use]
+    pub const fn text(&self) -> &'a str {
+        self.text
+    }
+}
+
+impl Parts for ChatView<'_> {
+    fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        if self.role == Role::Tool {
+            return visit(PartView::ToolResult(ToolResultView::new(&self.call_id, &self.content)));
+        }
+        if let Some(reasoning) = &self.reasoning {
+            visit(PartView::Reasoning(ReasoningView::new(reasoning)));
+        }
+        self.content.for_each_part(visit);
+        if let Some(refusal) = &self.refusal {
+            visit(PartView::Text(refusal));
+        }
+        for call in &self.calls {
+            visit(PartView::ToolCall(ToolCallView::new(&call.id, &call.name, &call.arguments)));
+        }
+    }
+}
+
+impl MessageView for ChatView<'_> {
+    fn role(&self) -> Role {
+        self.role
+    }
+
+    fn attribution(&self) -> AttributionView<'_> {
+        AttributionView::caller(self.role.authority())
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+}
+
+impl core::fmt::Debug for ChatView<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ChatView")
+            .field("role", &self.role)
+            .field("bytes", &self.text.len())
+            .field("calls", &self.calls.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The messages of the conversation that `text` is, for small uses: JSON, or JSONL with a message per line.
+///
+/// # Errors
+/// As [`document::conversation`] and [`ChatView::parse`], with line, column and path of the message.
+pub fn read_all(text: &str) -> Result<Vec<Message>, WireError> {
+    let conversation = document::conversation(text)?;
+    let messages = conversation.iter().enumerate();
+    messages.map(|(index, text)| read(text).map_err(|error| conversation.place(index, error))).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

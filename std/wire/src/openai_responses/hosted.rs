@@ -1,0 +1,117 @@
+//! What tools returned that are no plain functions, and the shortest form of it that the API still takes.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use epitome_message::media::PIXEL;
+use epitome_message::{Part, Str, ToolResult, UnknownPart};
+
+use super::content::NAME;
+use crate::WireError;
+use crate::expect::share;
+use crate::json::{self, Kind, patch, quote};
+
+/// Where an item holds what its tool returned.
+const RESULTS: [&str; 5] = ["output", "outputs", "results", "result", "error"];
+
+/// What a tool that the provider ran has returned, if its item says so.
+///
+/// Texts are read: the output of an MCP server, what a program printed, what was found in files. What is no text stays as it is
+/// written, and the result with it as a whole: images, and what a later API adds.
+pub(super) fn result(whole: &Arc<str>, raw: &str, id: Str) -> Result<Option<Part>, WireError> {
+    let found = json::known::fields(raw, &RESULTS)?;
+    let mut result = ToolResult::new(id, Vec::new());
+    for (key, value) in RESULTS.iter().zip(found) {
+        let Some(value) = value.filter(|value| !matches!(*value, "null" | "[]")) else { continue };
+        result.is_error |= *key == "error";
+        match texts(key, value)? {
+            Some(texts) => result.parts.extend(texts.iter().map(|text| Part::Text(share(whole, text)))),
+            None => {
+                result.parts.push(Part::Unknown(UnknownPart::new(NAME.clone(), *key, share(whole, value))))
+            }
+        }
+    }
+    Ok(Some(Part::ToolResult(result))
+        .filter(|_| found.iter().any(|value| value.is_some_and(|value| value != "null"))))
+}
+
+/// The texts of one of [`RESULTS`]; `None` if not all of it is text.
+fn texts<'a>(key: &str, value: &'a str) -> Result<Option<Vec<Cow<'a, str>>>, WireError> {
+    let within = match (Kind::of(value), key) {
+        (Kind::Text, key) if key != "result" => return Ok(Some(vec![json::decode(value)])),
+        (Kind::Array, "outputs") => "logs",
+        (Kind::Array, "results") => "text",
+        _ => return Ok(None),
+    };
+    let mut texts = Some(Vec::new());
+    json::known::items(value, |item| {
+        let text = match Kind::of(item) {
+            Kind::Object => json::known::field(item, within)?.filter(|text| Kind::of(text) == Kind::Text),
+            _ => None,
+        };
+        texts = texts.take().zip(text).map(|(mut texts, text)| {
+            texts.push(json::decode(text));
+            texts
+        });
+        Ok(())
+    })?;
+    Ok(texts)
+}
+
+/// The item `raw` of a call that the provider ran, with these texts in place of what its tool returned. `None` if they are no texts,
+/// or the tool returned nothing.
+pub(super) fn patched(raw: &str, parts: &[Part]) -> Result<Option<String>, WireError> {
+    let Some(text) = text_of(parts) else { return Ok(None) };
+    let found = json::known::fields(raw, &RESULTS)?;
+    let mut changes = Vec::new();
+    for (key, value) in RESULTS.iter().zip(found) {
+        let Some(value) = value.filter(|value| *value != "null") else { continue };
+        let changed = match (changes.is_empty(), *key) {
+            (false, _) => "null".to_owned(),
+            (true, "outputs") => format!(r#"[{{"type":"logs","logs":{}}}]"#, quote(&text)),
+            (true, "results") => {
+                let first = first_item(value)?.filter(|item| Kind::of(item) == Kind::Object).unwrap_or("{}");
+                format!("[{}]", patch(first, &[("text", Some(quote(&text)))])?)
+            }
+            (true, _) => quote(&text),
+        };
+        changes.push((*key, Some(changed)));
+    }
+    Ok(if changes.is_empty() { None } else { Some(patch(raw, &changes)?) })
+}
+
+/// What stands under `output` in an item of the type `kind` in place of what is there; `None` where a list of texts may stand there.
+///
+/// A computer answers with a picture and nothing else: one of a single pixel stands for one that was cleared.
+pub(super) fn output(kind: &str, raw: &str, parts: &[Part]) -> Result<Option<String>, WireError> {
+    let Some(text) = text_of(parts) else { return Ok(None) };
+    Ok(match kind {
+        "computer_call_output" => Some(format!(r#"{{"type":"computer_screenshot","image_url":"{PIXEL}"}}"#)),
+        "shell_call_output" => {
+            let outcome = match first_item(raw)?.filter(|item| Kind::of(item) == Kind::Object) {
+                Some(first) => json::known::field(first, "outcome")?,
+                None => None,
+            };
+            let outcome = outcome.unwrap_or(r#"{"type":"exit","exit_code":0}"#);
+            Some(format!(r#"[{{"stdout":{},"stderr":"","outcome":{outcome}}}]"#, quote(&text)))
+        }
+        _ => None,
+    })
+}
+
+/// The parts as one text, if they are texts.
+fn text_of(parts: &[Part]) -> Option<String> {
+    let texts = parts.iter().map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None });
+    texts.collect::<Option<Vec<_>>>().map(|texts| texts.join("\n"))
+}
+
+fn first_item(list: &str) -> Result<Option<&str>, WireError> {
+    let mut first = None;
+    if Kind::of(list) == Kind::Array {
+        json::known::items(list, |item| {
+            first = first.or(Some(item));
+            Ok(())
+        })?;
+    }
+    Ok(first)
+}

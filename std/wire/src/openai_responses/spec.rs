@@ -1,0 +1,163 @@
+//! Requests, responses and arrays of items.
+
+use std::sync::Arc;
+
+use epitome_core::message::Role;
+use epitome_message::{Message, Part, WireText};
+
+use super::content::NAME;
+use super::item;
+use super::write::write_record;
+use crate::expect::{expect_text, optional_text, share};
+use crate::json::{self, Kind};
+use crate::spec::{Body, Fit, FormatSpec};
+use crate::transcript::{Conversation, Transcript};
+use crate::{Format, WireError};
+
+/// The row of Responses.
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::OpenaiResponses,
+    keys: &["input", "output", "instructions", "id"],
+    sign,
+    read,
+    write: write_record,
+    fresh: None,
+    chain: None,
+    log: None,
+    outliner: None,
+};
+
+fn sign(body: &Body<'_>) -> Fit {
+    let Some(value) = body.value() else { return Fit::No };
+    if let Some(output) = body.field("output")
+        && body.field("object").is_some_and(|kind| matches!(kind, "\"response\"" | "\"response.compaction\""))
+        && Kind::of(output) == Kind::Array
+    {
+        return Fit::Certain("it is a `response` with `output`");
+    }
+    if let Some(input) = body.field("input") {
+        let known = Kind::of(input) == Kind::Text || all_items(body);
+        return if known { Fit::Certain("it has `input`") } else { Fit::No };
+    }
+    if Kind::of(value) != Kind::Array || !all_items(body) {
+        return Fit::No;
+    }
+    let sample = body.sample("input").unwrap_or_default();
+    match sample
+        .iter()
+        .any(|item| json::field(item, "type").is_ok_and(|kind| kind.is_some()) || has_input(item))
+    {
+        true => Fit::Certain("its items have a `type`, or parts of type `input_text` or `output_text`"),
+        false => Fit::Possible("its items have `role` and `content`"),
+    }
+}
+
+fn all_items(body: &Body<'_>) -> bool {
+    body.sample("input").is_some_and(|sample| sample.iter().all(|item| is_item(item)))
+}
+
+/// Whether it can be an item: something with a type, or a message whose content has no other format's parts.
+fn is_item(item: &str) -> bool {
+    if Kind::of(item) != Kind::Object {
+        return false;
+    }
+    let names = &["type", "role", "content", "tool_calls", "tool_call_id", "parts", "contents"];
+    let Ok([kind, role, content, None, None, None, None]) = json::fields(item, names) else { return false };
+    let text = kind.is_none_or(|kind| Kind::of(kind) == Kind::Text);
+    match (kind, role, content) {
+        (Some(kind), None, _) => text && KNOWN.iter().any(|end| kind.trim_matches('"').ends_with(end)),
+        (_, Some(role), _) if !ROLES.contains(&role) => false,
+        (_, Some(_), Some(content)) => text && (Kind::of(content) == Kind::Text || of_parts(content)),
+        (_, Some(_), None) => kind.is_some() && text,
+        (None, None, _) => false,
+    }
+}
+
+/// The roles of messages.
+const ROLES: &[&str] = &["\"user\"", "\"assistant\"", "\"system\"", "\"developer\""];
+
+/// How types of items that have no role end.
+const KNOWN: &[&str] = &[
+    "_call",
+    "_output",
+    "reasoning",
+    "compaction",
+    "compaction_summary",
+    "compaction_trigger",
+    "item_reference",
+    "mcp_list_tools",
+    "mcp_approval_request",
+    "mcp_approval_response",
+    "program",
+    "additional_tools",
+];
+
+/// Whether a list of parts can be of this format.
+fn of_parts(content: &str) -> bool {
+    let done = json::items(content, |part| {
+        let kind = if Kind::of(part) == Kind::Object { json::field(part, "type")? } else { None };
+        let own = kind.is_some_and(|kind| kind.starts_with("\"input_") || kind.starts_with("\"output_"));
+        match kind {
+            _ if own => Ok(()),
+            Some("\"refusal\"" | "\"summary_text\"" | "\"reasoning_text\"" | "\"computer_screenshot\"") => {
+                Ok(())
+            }
+            _ => Err(WireError::shape("another format")),
+        }
+    });
+    Kind::of(content) == Kind::Array && done.is_ok()
+}
+
+fn has_input(item: &str) -> bool {
+    json::field(item, "content")
+        .is_ok_and(|content| content.is_some_and(|content| Kind::of(content) == Kind::Array))
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    let Some(whole) = body.value() else {
+        return Err(WireError::shape("lines; expected a request, a response or an array of items"));
+    };
+    let (list, key) = match (body.field("input"), body.field("output")) {
+        (Some(input), _) => (input, "/input"),
+        (None, Some(output)) => (output, "/output"),
+        (None, None) => (whole, ""),
+    };
+    let mut conversation = Conversation::new(Format::OpenaiResponses, format!("{}{key}", body.path()));
+    if let Some(instructions) = body.field("instructions").filter(|text| Kind::of(text) == Kind::Text) {
+        let record = transcript.field(&body.members, "instructions", 1);
+        conversation.extend(record, [plain(body.source, Role::System, instructions)?]);
+    }
+    match Kind::of(list) {
+        Kind::Text => {
+            let message = json::nested(whole, list, key, |text| plain(body.source, Role::User, text))?;
+            let record = transcript.value(list, 1);
+            conversation.extend(record, [message]);
+        }
+        Kind::Array => {
+            let id = optional_text(whole, body.field("id").filter(|_| key == "/output"), "id")?;
+            let id = id.map(|id| share(body.source, &id));
+            let list = transcript.array(list)?;
+            transcript.extend(&mut conversation, list, (whole, key), |source, text| {
+                let message = item::message(source, text)?;
+                let message = message.map(|message| match &id {
+                    Some(id) => message.with_response_id(id.clone()),
+                    None => message,
+                });
+                Ok((message, None))
+            })?;
+        }
+        _ => {
+            let found = json::describe(list);
+            return Err(WireError::shape(format!("expected a text or an array of items, found {found}")));
+        }
+    }
+    transcript.push(conversation);
+    Ok(())
+}
+
+/// The message that a text alone is.
+fn plain(source: &Arc<str>, role: Role, text: &str) -> Result<Message, WireError> {
+    let said = share(source, &expect_text(text)?);
+    let parts = if said.is_empty() { Vec::new() } else { vec![Part::Text(said)] };
+    Ok(Message::new(role, parts).with_wire(WireText::new(NAME.clone(), share(source, text))))
+}

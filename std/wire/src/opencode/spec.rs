@@ -1,0 +1,233 @@
+//! Exports, told, read and written.
+
+use core::ops::Range;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use epitome_core::message::Role;
+use epitome_message::{Message, Str};
+
+use super::message::{pieces, reported};
+use crate::expect::{member_text, optional_text, share};
+use crate::json::{self, Kind};
+use crate::rewrite::pinned;
+use crate::slots;
+use crate::spec::{Body, Fit, FormatSpec};
+use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
+use crate::{Format, WireError};
+
+/// The row of OpenCode.
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::OpenCode,
+    keys: &["info", "messages"],
+    sign,
+    read,
+    write: write_record,
+    fresh: None,
+    chain: None,
+    log: None,
+    outliner: None,
+};
+
+fn sign(body: &Body<'_>) -> Fit {
+    let sample = body.value().and_then(|_| body.sample("messages")).unwrap_or_default();
+    let is_one = |message: &&str| {
+        let found = match Kind::of(message) {
+            Kind::Object => json::fields(message, &["info", "parts"]).ok(),
+            _ => None,
+        };
+        matches!(found, Some([Some(info), Some(parts)])
+            if Kind::of(info) == Kind::Object && Kind::of(parts) == Kind::Array
+                && matches!(json::field(info, "role"), Ok(Some(_))))
+    };
+    match !sample.is_empty() && sample.iter().all(is_one) {
+        true => Fit::Certain("its messages have a `role` in `info`, beside `parts`"),
+        false => Fit::No,
+    }
+}
+
+/// What decides which messages the model sees.
+#[derive(Debug, Default)]
+struct Head {
+    id: Str,
+    /// The message that it answers, if it is a summary that is complete.
+    summarizes: Option<Str>,
+    compaction: Option<CompactionHead>,
+}
+
+#[derive(Debug)]
+struct CompactionHead {
+    trigger: &'static str,
+    /// The first message that stays, if messages before the compaction do.
+    tail: Option<Str>,
+}
+
+impl Head {
+    fn of(whole: &Arc<str>, raw: &str) -> Result<Self, WireError> {
+        let mut head = Self::default();
+        if Kind::of(raw) != Kind::Object {
+            return Ok(head);
+        }
+        let [info, parts] = json::fields(raw, &["info", "parts"])?;
+        let Some(info) = info.filter(|info| Kind::of(info) == Kind::Object) else { return Ok(head) };
+        let names = &["id", "role", "summary", "finish", "error", "parentID"];
+        let [id, role, summary, finish, error, parent] = json::fields(info, names)?;
+        let text = |value, key| {
+            let text = optional_text(info, value, key)?;
+            Ok::<_, WireError>(text.map(|text| share(whole, &text)).unwrap_or_default())
+        };
+        let is_there = |value: Option<&str>| value.is_some_and(|value| value != "null");
+        head.id = text(id, "id")?;
+        if role == Some("\"assistant\"") && summary == Some("true") && is_there(finish) && !is_there(error) {
+            head.summarizes = Some(text(parent, "parentID")?);
+        }
+        let parts = parts.filter(|parts| role == Some("\"user\"") && Kind::of(parts) == Kind::Array);
+        json::items(parts.unwrap_or("[]"), |part| {
+            if head.compaction.is_none()
+                && Kind::of(part) == Kind::Object
+                && let [Some("\"compaction\""), auto, tail] =
+                    json::fields(part, &["type", "auto", "tail_start_id"])?
+            {
+                let tail = optional_text(part, tail, "tail_start_id")?.map(|tail| share(whole, &tail));
+                let trigger = if auto == Some("true") { "auto" } else { "manual" };
+                head.compaction = Some(CompactionHead { trigger, tail });
+            }
+            Ok(())
+        })?;
+        Ok(head)
+    }
+}
+
+/// The messages that the model sees, and the compaction that has hidden those before them, with its summary.
+struct Window {
+    seen: Range<usize>,
+    compaction: Option<Compacted>,
+}
+
+struct Compacted {
+    at: usize,
+    summary: usize,
+    trigger: &'static str,
+}
+
+impl Window {
+    /// Of the first `end` messages.
+    fn of(heads: &[Head], end: usize) -> Self {
+        let mut summarized: HashSet<&str> = HashSet::new();
+        let mut summary = end;
+        for (at, head) in heads.iter().enumerate().take(end).rev() {
+            if let Some(compaction) = head.compaction.as_ref().filter(|_| summarized.contains(&*head.id)) {
+                let is_tail = |head: &Head| compaction.tail.as_ref().is_some_and(|tail| head.id == *tail);
+                let before = heads.get(..=at).unwrap_or_default();
+                let first = match compaction.tail {
+                    Some(_) => before.iter().rposition(is_tail).unwrap_or_default(),
+                    None => at,
+                };
+                let compacted = Compacted { at, summary, trigger: compaction.trigger };
+                return Self { seen: first..end, compaction: Some(compacted).filter(|_| first > 0) };
+            }
+            if let Some(parent) = &head.summarizes {
+                summarized.insert(parent);
+                summary = at;
+            }
+        }
+        Self { seen: 0..end, compaction: None }
+    }
+
+    /// Adds the messages of a record that the model sees.
+    fn add(
+        &self,
+        transcript: &mut Transcript,
+        conversation: &mut Conversation,
+        (list, at): (u32, usize),
+        (raw, messages): (&str, Vec<Message>),
+    ) -> Result<(), WireError> {
+        let first = conversation.entries.len();
+        if let Some(compacted) = self.compaction.as_ref().filter(|compacted| compacted.at == at) {
+            let mut compaction = ToolCompaction::new(first);
+            compaction.trigger = Str::from(compacted.trigger);
+            conversation.compactions = vec![compaction].into();
+        }
+        if messages.is_empty() {
+            return Ok(());
+        }
+        let info = json::field(raw, "info")?.filter(|info| Kind::of(info) == Kind::Object);
+        let usage = info.map(|info| json::nested(raw, info, "/info", reported)).transpose()?.flatten();
+        let last = messages.iter().rposition(|message| message.role() == Role::Assistant);
+        let answer = last.zip(usage).map(|(last, usage)| UsageEntry::new(first.saturating_add(last), usage));
+        conversation.usage.extend(answer);
+        let record = transcript.element(list, at, messages.len());
+        let is_needed = |compacted: &Compacted| compacted.at == at || compacted.summary == at;
+        let is_needed = self.compaction.as_ref().is_some_and(is_needed);
+        if is_needed {
+            transcript.must_stay(record);
+        }
+        // Without them OpenCode would send the hidden messages again.
+        conversation.extend(record, if is_needed { pinned(messages) } else { messages });
+        Ok(())
+    }
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    let source = Arc::clone(body.source);
+    let whole = body.value().unwrap_or_default();
+    let (list, path) = match body.field("messages") {
+        Some(list) => (list, "/messages"),
+        None if Kind::of(whole) == Kind::Array => (whole, ""),
+        None => {
+            let found = json::describe(body.text());
+            return Err(WireError::shape(format!("expected `messages`, found {found}")));
+        }
+    };
+    let list = json::nested(whole, list, path, |list| transcript.array(list))?;
+    let mut conversation = Conversation::new(Format::OpenCode, format!("{}{path}", body.path()));
+    let mut heads = Vec::new();
+    for at in 0..transcript.count(list) {
+        let raw = source.get(transcript.place(list, at)).unwrap_or_default();
+        heads.push(json::nested(whole, raw, format_args!("{path}/{at}"), |raw| Head::of(&source, raw))?);
+    }
+    let mut end = heads.len();
+    if let Some(info) = body.field("info").filter(|info| Kind::of(info) == Kind::Object) {
+        json::nested(whole, info, "/info", |info| {
+            conversation.id = member_text(&source, info, "id")?.unwrap_or_default();
+            conversation.label = member_text(&source, info, "title")?.unwrap_or_default();
+            end = end_of(&heads, info)?;
+            Ok(())
+        })?;
+    }
+    let window = Window::of(&heads, end);
+    let mut hidden = 0_u64;
+    for at in 0..end {
+        let raw = source.get(transcript.place(list, at)).unwrap_or_default();
+        json::nested(whole, raw, format_args!("{path}/{at}"), |raw| {
+            let messages = slots::messages(&source, raw, Format::OpenCode, pieces)?;
+            match at < window.seen.start {
+                true => hidden = hidden.saturating_add(messages.len() as u64),
+                false => window.add(transcript, &mut conversation, (list, at), (raw, messages))?,
+            }
+            Ok(())
+        })?;
+    }
+    if let Some(compaction) = conversation.compactions.last() {
+        let mut compaction = compaction.clone();
+        compaction.dropped = Some(hidden);
+        conversation.compactions = vec![compaction].into();
+    }
+    transcript.push(conversation);
+    Ok(())
+}
+
+/// Where the messages end that were not reverted. Of the message in which a revert begins, the first parts may stay: it is read whole.
+fn end_of(heads: &[Head], info: &str) -> Result<usize, WireError> {
+    let revert = json::field(info, "revert")?.filter(|revert| Kind::of(revert) == Kind::Object);
+    let Some(revert) = revert else { return Ok(heads.len()) };
+    let [message, part] = json::fields(revert, &["messageID", "partID"])?;
+    let id = optional_text(revert, message, "messageID")?;
+    let first = id.and_then(|id| heads.iter().position(|head| *head.id == *id));
+    let is_part = part.is_some_and(|part| part != "null");
+    Ok(first.map_or(heads.len(), |first| first.saturating_add(usize::from(is_part))))
+}
+
+fn write_record(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
+    slots::write(record, now, pieces)
+}

@@ -1,0 +1,199 @@
+//! Which lines of a session file are which conversation: for files that are too long to hold.
+//!
+//! ```
+//! use std::io::Cursor;
+//! use epitome_wire::{Format, Outline, SessionLines, WireError};
+//!
+//! let file = concat!(
+//!     r#"{"timestamp":"t","type":"session_meta","payload":{"id":"s","cwd":"/"}}"#, "\n",
+//!     r#"{"timestamp":"t","type":"response_item","payload":{"type":"message","role":"user","content":"Hi"}}"#, "\n",
+//! );
+//! let mut lines = SessionLines::new(Cursor::new(file), Format::Codex)?;
+//! let outline = Outline::read(&mut lines, None)?;
+//! let said: Vec<_> = outline.messages(&mut lines).collect::<Result<_, _>>()?;
+//! assert_eq!((said.len(), outline.conversations()[0].id.as_str()), (1, "s"));
+//! # Ok::<(), WireError>(())
+//! ```
+
+use core::fmt::Debug;
+use std::io::{BufRead, Seek};
+use std::sync::Arc;
+
+use epitome_message::{Message, Str};
+
+use super::transcript::{Compactions, Relation, UsageEntry};
+use super::{Format, SessionLines, WireError, WireErrorKind};
+
+/// The conversations of a session file, and where the messages of the one that goes on stand in it.
+///
+/// It is what [`read`](super::read) finds, without what is said: while it is made some hundred bytes for each line, and then
+/// some twenty. The messages are read again from the file, one line at a time, so that a session of a gigabyte is shown
+/// within 64 MiB and its longest line, if its lines have two kilobytes or more on the average.
+#[derive(Debug, Clone, Default)]
+pub struct Outline {
+    pub(crate) conversations: Vec<OutlinedConversation>,
+    pub(crate) places: Vec<Place>,
+    /// Where providers reported of responses in it: the last message of each, and where the line begins that says it.
+    pub(crate) reports: Vec<(usize, u64)>,
+}
+
+/// A conversation without what is said in it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct OutlinedConversation {
+    /// What the file calls it; empty where it has no name.
+    pub id: Str,
+    /// What to call it in a list; empty where there is nothing better than its id.
+    pub label: Str,
+    /// How it belongs to the others.
+    pub relation: Relation,
+    /// How many messages it has.
+    pub messages: usize,
+    /// What the tool that wrote it has compacted itself; of the conversation that goes on.
+    pub compactions: Compactions,
+    /// Where the line begins that it has its name of.
+    pub(crate) named_by: Option<u64>,
+}
+
+/// Messages of a conversation that stand in one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Where the line begins, in bytes.
+    pub(crate) offset: u64,
+    /// Which of its messages they are: the first, and the one behind the last.
+    pub(crate) first: u32,
+    pub(crate) end: u32,
+}
+
+/// The lines of a file that have a place in its tree, by their numbers there.
+#[derive(Debug, Default)]
+pub(crate) struct TreeLines {
+    /// Where each begins.
+    offsets: Vec<u64>,
+    /// Which of them report on a response.
+    reports: Vec<bool>,
+}
+
+/// What a format makes of the lines of a file, one after another.
+pub(crate) trait Outliner: Debug {
+    /// Takes note of the line `text`, which begins at `offset`. Errors are about the line.
+    fn push(&mut self, text: &Arc<str>, offset: u64) -> Result<(), WireError>;
+
+    /// The outline, of the conversation that goes on or that ends with `leaf`.
+    fn finish(self: Box<Self>, leaf: Option<&str>) -> Result<Outline, WireError>;
+}
+
+impl Outline {
+    /// The formats whose files have an outline.
+    pub const FORMATS: [Format; 3] = [Format::Codex, Format::ClaudeCode, Format::Pi];
+
+    /// The outline of what `lines` gives from where it is, the beginning of a file, up to its end. The conversation that
+    /// goes on is the first; with a `leaf`, as in [`ReadOptions::leaf`](super::ReadOptions::leaf), the one that ends there.
+    ///
+    /// # Errors
+    /// `Unsupported` for a format that is not one of [`FORMATS`](Self::FORMATS); `NotFound` for a leaf that is not there; as
+    /// [`SessionLines::next_record`].
+    pub fn read<R: BufRead + Seek>(
+        lines: &mut SessionLines<R>,
+        leaf: Option<&str>,
+    ) -> Result<Self, WireError> {
+        let Some(outliner) = lines.spec().outliner else {
+            let names = Self::FORMATS.map(Format::as_str).join(", ");
+            let what = format!("{} has no outline: {names} have", lines.spec().format);
+            return Err(WireError::unsupported(what));
+        };
+        let mut outliner = outliner();
+        while lines.next_text(|text, offset| outliner.push(text, offset))?.is_some() {}
+        let mut outline = outliner.finish(leaf)?;
+        for conversation in &mut outline.conversations {
+            if let Some(offset) = conversation.named_by {
+                conversation.id = lines.record_at(offset)?.and_then(|record| record.id).unwrap_or_default();
+            }
+        }
+        Ok(outline)
+    }
+
+    /// The conversations: the one that goes on, then the others as in [`read`](super::read). None, if there is no message.
+    #[must_use]
+    pub fn conversations(&self) -> &[OutlinedConversation] {
+        &self.conversations
+    }
+
+    /// What providers reported of the responses in the conversation that goes on, read as [`messages`](Self::messages) are.
+    ///
+    /// # Errors
+    /// As [`messages`](Self::messages).
+    pub fn usage<R: BufRead + Seek>(
+        &self,
+        lines: &mut SessionLines<R>,
+    ) -> impl Iterator<Item = Result<UsageEntry, WireError>> {
+        self.reports.iter().map(|(at, offset)| {
+            let usage = lines.record_at(*offset)?.and_then(|record| record.usage);
+            usage.map(|usage| UsageEntry::new(*at, usage)).ok_or_else(changed)
+        })
+    }
+
+    /// The messages of the conversation that goes on, in order, each line of them read when it is asked for. `lines` is what
+    /// the outline was read from.
+    ///
+    /// # Errors
+    /// As [`SessionLines::next_record`], and `Io` where the file is another one by now.
+    pub fn messages<R: BufRead + Seek>(
+        &self,
+        lines: &mut SessionLines<R>,
+    ) -> impl Iterator<Item = Result<Message, WireError>> {
+        self.places.iter().flat_map(|place| match lines.record_at(place.offset) {
+            Ok(record) => place.of(record.map(|record| record.messages).unwrap_or_default()),
+            Err(error) => vec![Err(error)],
+        })
+    }
+}
+
+impl OutlinedConversation {
+    /// The one that goes on.
+    pub(crate) fn active(id: Str, label: Str, messages: usize) -> Self {
+        let compactions = Compactions::default();
+        Self { id, label, relation: Relation::Own, messages, compactions, named_by: None }
+    }
+
+    /// Another end of the one that goes on.
+    pub(crate) fn other(label: Str, relation: Relation, messages: usize) -> Self {
+        Self { relation, ..Self::active(Str::default(), label, messages) }
+    }
+}
+
+impl TreeLines {
+    /// Takes note of the next line.
+    pub(crate) fn push(&mut self, offset: u64, reports: bool) {
+        self.offsets.push(offset);
+        self.reports.push(reports);
+    }
+
+    /// Where a line begins.
+    pub(crate) fn offset(&self, line: usize) -> Option<u64> {
+        self.offsets.get(line).copied()
+    }
+
+    /// The same of a line that reports on a response.
+    pub(crate) fn report(&self, line: usize) -> Option<u64> {
+        self.offset(line).filter(|_| self.reports.get(line) == Some(&true))
+    }
+}
+
+impl Place {
+    /// All messages of the line at `offset`.
+    pub(crate) const fn whole(offset: u64, messages: u32) -> Self {
+        Self { offset, first: 0, end: messages }
+    }
+
+    /// Those of the line's messages that it means.
+    fn of(self, messages: Vec<Message>) -> Vec<Result<Message, WireError>> {
+        let mut messages = messages.into_iter().zip(0_u32..).filter(|(_, at)| *at >= self.first);
+        let next = |_| messages.next().map(|(message, _)| message).ok_or_else(changed);
+        (self.first..self.end).map(next).collect()
+    }
+}
+
+fn changed() -> WireError {
+    WireError::new(WireErrorKind::Io, "the file has changed while it was read")
+}

@@ -1,0 +1,106 @@
+//! The message of an entry.
+
+use std::sync::Arc;
+
+use epitome_core::message::{MediaKind, Role};
+use epitome_core::{AnthropicTokens, Usage};
+use epitome_message::{MediaSource, Message, Part, Reasoning, ToolCall, ToolResult, UnknownPart, WireText};
+
+use super::FORMAT;
+use crate::expect::{expect_object, new_media, number, optional_text, present, share};
+use crate::json::known::Members;
+use crate::json::{self, Kind};
+use crate::{Format, WireError};
+
+/// The message that `raw`, a slice of `whole`, is; none if it is of a role that no model sees, or says nothing.
+pub(super) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, WireError> {
+    expect_object(raw, "a message")?;
+    let found = Members::of(raw, &["role", "content", "isError", "toolCallId"]);
+    let (content, failed) = (found.get("content")?, found.get("isError")?);
+    let role = match found.get("role")? {
+        Some("\"user\"") => Role::User,
+        Some("\"assistant\"") => Role::Assistant,
+        Some("\"toolResult\"") => Role::Tool,
+        _ => return Ok(None),
+    };
+    let parts =
+        present(raw, content, "content", |content| self::content(whole, content))?.unwrap_or_default();
+    let parts = match role {
+        Role::Tool => {
+            let answers = optional_text(raw, found.get("toolCallId")?, "toolCallId")?.unwrap_or_default();
+            let mut result = ToolResult::new(share(whole, &answers), parts);
+            result.is_error = failed == Some("true");
+            vec![Part::ToolResult(result)]
+        }
+        Role::Assistant if parts.is_empty() => return Ok(None),
+        _ => parts,
+    };
+    let wire = WireText::new(Format::Pi.shared_name(), share(whole, raw));
+    Ok(Some(Message::new(role, parts).with_wire(wire)))
+}
+
+fn content(whole: &Arc<str>, content: &str) -> Result<Vec<Part>, WireError> {
+    let mut parts = Vec::new();
+    match Kind::of(content) {
+        Kind::Text if content == "\"\"" => {}
+        Kind::Text => parts.push(Part::Text(share(whole, &json::decode(content)))),
+        Kind::Array => json::known::items_and_members(content, &NAMES, |block| {
+            parts.extend(self::block(whole, &block)?);
+            Ok(())
+        })?,
+        _ => {
+            let found = json::describe(content);
+            return Err(WireError::shape(format!("expected a text or a list of blocks, found {found}")));
+        }
+    }
+    Ok(parts)
+}
+
+/// The keys of a block that are read: one look at it, which may be long.
+pub(super) const NAMES: [&str; 9] =
+    ["type", "text", "thinking", "thinkingSignature", "arguments", "id", "name", "mimeType", "data"];
+
+/// The part that a block is, of which all has been found that stands under [`NAMES`]; none for an empty text.
+pub(super) fn block(
+    whole: &Arc<str>,
+    found: &Members<'_, { NAMES.len() }>,
+) -> Result<Option<Part>, WireError> {
+    let raw = found.object();
+    expect_object(raw, "a block")?;
+    let optional = |key| {
+        let text = optional_text(raw, found.get(key)?, key)?;
+        Ok::<_, WireError>(text.map(|text| share(whole, &text)))
+    };
+    let text = |key| Ok::<_, WireError>(optional(key)?.unwrap_or_default());
+    let kind = text("type")?;
+    Ok(Some(match &*kind {
+        "text" => match text("text")? {
+            none if none.is_empty() => return Ok(None),
+            said => Part::Text(said),
+        },
+        "thinking" => {
+            let mut reasoning = Reasoning::new(text("thinking")?);
+            let sealed = optional("thinkingSignature")?;
+            reasoning.opaque = sealed.filter(|sealed| !sealed.is_empty());
+            Part::Reasoning(reasoning)
+        }
+        "toolCall" => {
+            let arguments = share(whole, found.get("arguments")?.unwrap_or("{}"));
+            Part::ToolCall(ToolCall::new(text("id")?, text("name")?, arguments))
+        }
+        "image" => {
+            Part::Media(new_media(MediaKind::Image, text("mimeType")?, MediaSource::Base64(text("data")?)))
+        }
+        _ => Part::Unknown(UnknownPart::new(FORMAT, kind.clone(), share(whole, raw))),
+    }))
+}
+
+/// What the message reports, if it reports anything.
+pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
+    let usage = json::known::field(raw, "usage")?;
+    let Some(usage) = usage.filter(|usage| Kind::of(usage) == Kind::Object) else { return Ok(None) };
+    let [input, output, cache_read, cache_creation] =
+        json::known::fields(usage, &["input", "output", "cacheRead", "cacheWrite"])?.map(number);
+    let report = Usage::anthropic(AnthropicTokens { input, cache_read, cache_creation, output });
+    Ok(Some(report).filter(|report| report.total.is_some_and(|total| total > 0)))
+}

@@ -1,0 +1,101 @@
+//! Session files, told, read and written.
+
+use std::sync::Arc;
+
+use epitome_message::{Message, Part};
+
+use super::message::{NAMES, block, message};
+use super::outline::Lines;
+use super::session::Session;
+use crate::forest;
+use crate::json::{self, Kind, patch, quote};
+use crate::rewrite::{changes, form, text};
+use crate::spec::{Body, Fit, FormatSpec};
+use crate::transcript::{Chain, Transcript};
+use crate::{Format, WireError};
+
+/// The row of pi.
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::Pi,
+    keys: &[],
+    sign,
+    read,
+    write: write_record,
+    fresh: None,
+    chain: Some(Chain {
+        names: |raw| forest::names(raw, &["id", "parentId"]),
+        linked: |raw, parent| forest::linked(raw, "parentId", parent),
+    }),
+    log: None,
+    outliner: Some(|| Box::<Lines>::default()),
+};
+
+fn sign(body: &Body<'_>) -> Fit {
+    let first = match body.value() {
+        Some(one) => Some(one),
+        None => body.sample("").and_then(|sample| sample.first().copied()),
+    };
+    let Some(first) = first.filter(|line| Kind::of(line) == Kind::Object) else { return Fit::No };
+    match json::fields(first, &["type", "id", "cwd", "timestamp"]) {
+        Ok([Some("\"session\""), Some(_), Some(_), Some(_)]) => {
+            Fit::Certain("its first line is a `session` with `cwd`")
+        }
+        _ => Fit::No,
+    }
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    let session = Session::read(transcript, body.text())?;
+    let base = transcript.conversations.len();
+    let found = session.conversations(body.leaf, base)?;
+    transcript.push_all(found);
+    Ok(())
+}
+
+fn write_record(record: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
+    let Some(entry) = record else { return Err(form("a new message")) };
+    let whole: Arc<str> = Arc::from(entry);
+    let Some(said) = json::field(&whole, "message")? else {
+        // The summary of a compaction.
+        let [now] = messages else { return Err(form("several messages in one entry")) };
+        let [part @ Part::Text(_)] = now.parts() else { return Err(form("a summary that is no text")) };
+        let was = json::field(entry, "summary")?.map(json::decode);
+        return match text(part)? {
+            same if was.as_deref() == Some(same) => Ok(Some(entry.to_owned())),
+            new => patch(entry, &[("summary", Some(quote(new)))]).map(Some),
+        };
+    };
+    let was: Vec<Message> = message(&whole, said)?.into_iter().collect();
+    let mut said = said.to_owned();
+    for change in changes(&was, messages)? {
+        let new = text(change.new)?;
+        let content = json::field(&said, "content")?.unwrap_or("\"\"");
+        let content = match change.new {
+            Part::ToolResult(_) => format!(r#"[{{"type":"text","text":{}}}]"#, quote(new)),
+            _ if Kind::of(content) == Kind::Text => quote(new),
+            _ => with_text(content, change.part, new)?,
+        };
+        said = patch(&said, &[("content", Some(content))])?;
+    }
+    patch(entry, &[("message", Some(said))]).map(Some)
+}
+
+/// The list of blocks with another text in the block that is the part `wanted`.
+fn with_text(list: &str, wanted: usize, new: &str) -> Result<String, WireError> {
+    let whole: Arc<str> = Arc::from("");
+    let (mut ranges, mut pieces, mut part) = (Vec::new(), Vec::new(), 0_usize);
+    json::known::items_and_members(list, &NAMES, |found| {
+        let raw = found.object();
+        let (at, mut piece) = (ranges.len(), raw.to_owned());
+        ranges.push(json::range_of(list, raw));
+        if block(&whole, &found)?.is_some() {
+            if part == wanted {
+                piece = patch(raw, &[("text", Some(quote(new)))])?;
+            }
+            part = part.saturating_add(1);
+        }
+        pieces.push((Some(at), piece));
+        Ok(())
+    })?;
+    Ok(json::rebuild(list, &ranges, pieces.iter().map(|(at, piece)| (*at, piece.as_str()))))
+}

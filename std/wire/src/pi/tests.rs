@@ -1,0 +1,150 @@
+//! Session files of pi, read, changed and written back.
+
+use epitome_message::{Part, ToolResult};
+
+use crate::tests::support::{shown_in, written};
+use crate::{
+    Conversation, Format, ReadOptions, Relation, Transcript, WireErrorKind, detect, read, write_back,
+};
+
+const HEAD: &str = r#"{"type":"session","id":"s","timestamp":"t","cwd":"/","provider":"anthropic"}"#;
+const USER: &str =
+    r#"{"type":"message","timestamp":"t","message":{"role":"user","content":[{"type":"text","text":"go"}]}}"#;
+const CALL: &str = r#"{"type":"message","timestamp":"t","message":{"role":"assistant","content":[{"type":"thinking","thinking":"hm","thinkingSignature":"s"},{"type":"text","text":"look"},{"type":"toolCall","id":"c1","name":"ls","arguments":{"n":1.0}}],"usage":{"input":10,"output":5,"cacheRead":90,"cacheWrite":0},"stopReason":"toolUse"}}"#;
+const RESULT: &str = r#"{"type":"message","timestamp":"t","message":{"role":"toolResult","toolCallId":"c1","toolName":"ls","content":[{"type":"text","text":"a.txt"}],"isError":false}}"#;
+const ABORTED: &str = r#"{"type":"message","timestamp":"t","message":{"role":"assistant","content":[],"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"stopReason":"aborted"}}"#;
+const CHANGE: &str = r#"{"type":"model_change","timestamp":"t","provider":"openai","modelId":"m"}"#;
+
+fn transcript(lines: &[String]) -> Transcript {
+    let text = lines.join("\n");
+    assert_eq!(detect(&text).unwrap().format, Format::Pi);
+    let transcript = read(text.as_str(), &ReadOptions::default()).unwrap();
+    assert_eq!(written(&transcript), text);
+    transcript
+}
+
+/// The entry with a name, after another.
+fn named(entry: &str, id: &str, parent: &str) -> String {
+    let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
+    entry.replacen('{', &format!("{{\"id\":\"{id}\",\"parentId\":{parent},"), 1)
+}
+
+#[test]
+fn early_files_are_one_conversation() {
+    let lines = [HEAD, USER, ABORTED, CHANGE, CALL, RESULT].map(str::to_owned);
+    let mut transcript = transcript(&lines);
+    let conversation = &mut transcript.conversations_mut()[0];
+    let expected = [
+        "user: text go",
+        "assistant: reasoning hm | text look | call c1 ls {\"n\":1.0}",
+        "tool: result c1 [text a.txt]",
+    ];
+    assert_eq!(shown_in(conversation), expected);
+    assert_eq!((conversation.usage[0].at, conversation.usage[0].usage.input_total), (1, Some(100)));
+    let cleared = Part::ToolResult(ToolResult::new("c1", vec![Part::Text("-".into())]));
+    let changed = conversation.entries[2].message().clone().with_parts(vec![cleared]);
+    conversation.entries[2] = conversation.entries[2].clone().with_message(changed);
+    let mut parts = conversation.entries[1].message().parts().to_vec();
+    parts[1] = Part::Text("Look.".into());
+    conversation.entries[1] = conversation.entries[1]
+        .clone()
+        .with_message(conversation.entries[1].message().clone().with_parts(parts));
+    conversation.entries.remove(0);
+    let expected =
+        [HEAD, ABORTED, CHANGE, &CALL.replace("\"look\"", "\"Look.\""), &RESULT.replace("a.txt", "-")]
+            .join("\n");
+    assert_eq!(written(&transcript), expected);
+}
+
+#[test]
+fn entries_with_names_are_a_tree() {
+    let lines = [
+        HEAD.to_owned(),
+        named(USER, "a", ""),
+        named(CALL, "b", "a"),
+        named(RESULT, "c", "b"),
+        named(&USER.replace("go", "left"), "d", "c"),
+        named(&USER.replace("go", "right"), "e", "c"),
+    ];
+    let mut transcript = transcript(&lines);
+    let of = |one: &Conversation| (one.id.to_string(), one.relation, one.entries.len());
+    let found: Vec<_> = transcript.conversations().iter().map(of).collect();
+    assert_eq!(found, [("s".to_owned(), Relation::Own, 4), ("d".to_owned(), Relation::Branch(0), 4)]);
+    let other = read(lines.join("\n"), &ReadOptions::default().with_leaf("d")).unwrap();
+    assert_eq!(shown_in(other.active().unwrap())[3], "user: text left");
+    for conversation in transcript.conversations_mut() {
+        conversation.entries.drain(1..3);
+    }
+    let expected = [
+        lines[0].clone(),
+        lines[1].clone(),
+        named(&USER.replace("go", "left"), "d", "a"),
+        named(&USER.replace("go", "right"), "e", "a"),
+    ];
+    assert_eq!(written(&transcript), expected.join("\n"));
+}
+
+#[test]
+fn a_compaction_puts_its_summary_before_what_it_kept() {
+    let compaction = r#"{"type":"compaction","timestamp":"t","summary":"so far","firstKeptEntryId":"d","tokensBefore":900}"#;
+    let lines = [
+        HEAD.to_owned(),
+        named(USER, "a", ""),
+        named(CALL, "b", "a"),
+        named(RESULT, "c", "b"),
+        named(&USER.replace("go", "kept"), "d", "c"),
+        named(compaction, "e", "d"),
+        named(&USER.replace("go", "after"), "f", "e"),
+    ];
+    let transcript = transcript(&lines);
+    let [one, before] = transcript.conversations() else { panic!("{transcript:?}") };
+    assert_eq!((before.entries.len(), &*before.id, before.relation), (4, "d", Relation::Branch(0)));
+    assert_eq!(shown_in(one), ["user: text so far", "user: text kept", "user: text after"]);
+    let found = one.compactions.get(0).unwrap();
+    assert_eq!((found.at, found.dropped, found.tokens_before), (0, Some(3), Some(900)));
+    let mut without = transcript.clone();
+    without.conversations_mut()[0].entries.remove(0);
+    let error = write_back(&without, &mut Vec::new()).unwrap_err();
+    assert_eq!(error.kind(), WireErrorKind::Unsupported);
+}
+
+#[test]
+fn a_summary_is_not_kept_by_the_next_compaction() {
+    let compaction = |first: &str| {
+        format!(
+            r#"{{"type":"compaction","timestamp":"t","summary":"up to {first}","firstKeptEntryId":"{first}"}}"#
+        )
+    };
+    let lines = [
+        HEAD.to_owned(),
+        named(USER, "a", ""),
+        named(CALL, "b", "a"),
+        named(&compaction("b"), "c", "b"),
+        named(RESULT, "d", "c"),
+        named(&compaction("b"), "e", "d"),
+    ];
+    let transcript = transcript(&lines);
+    let one = transcript.active().unwrap();
+    assert_eq!(shown_in(one)[0], "user: text up to b");
+    assert_eq!((one.entries.len(), transcript.conversations().len()), (3, 3));
+    assert_eq!(one.compactions.iter().map(|one| one.dropped).collect::<Vec<_>>(), [Some(1), Some(1)]);
+    let kept = shown_in(one).split_off(1);
+    // What an earlier one has dropped does not come back where the next one names it.
+    let named_again = [&lines[..5], &[named(&compaction("a"), "e", "d")]].concat();
+    let transcript = self::transcript(&named_again);
+    let mut shown = shown_in(transcript.active().unwrap());
+    assert_eq!(shown.remove(0), "user: text up to a");
+    assert_eq!(shown, kept);
+}
+
+#[test]
+fn a_key_twice_is_an_error_where_it_is_read() {
+    let twice = |from: &str, to: &str| {
+        let line = named(&USER.replacen(from, to, 1), "a", "");
+        read([HEAD, &line].join("\n"), &ReadOptions::default().with_from(Format::Pi))
+    };
+    let unused = twice(r#""role":"user""#, r#""toolCallId":1,"toolCallId":2,"role":"user""#);
+    assert_eq!(unused.unwrap().conversations()[0].entries.len(), 1);
+    let error = twice(r#""role":"user""#, r#""role":"user","role":"user""#).unwrap_err();
+    assert_eq!(error.kind(), WireErrorKind::DuplicateKey);
+}

@@ -1,0 +1,351 @@
+//! Which entries are one conversation, and in which order. What they say is not held.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use epitome_message::Str;
+
+use crate::WireError;
+use crate::expect::{expect_object, number, optional_text};
+use crate::forest::{self, Forest, NONE, Names, narrow};
+use crate::json::{self, Kind};
+use crate::transcript::{CompactionTree, Compactions, ToolCompaction};
+
+/// An entry, as far as the forest needs it.
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    /// Whether it is what a file begins with.
+    pub(super) is_session: bool,
+    pub(super) name: Option<Cow<'a, str>>,
+    parent: Option<Cow<'a, str>>,
+    pub(super) content: Content<'a>,
+}
+
+/// What an entry says.
+#[derive(Debug)]
+pub(super) enum Content<'a> {
+    Nothing,
+    Message(&'a str),
+    /// A summary in the place of what is before the entry `first`.
+    Compaction {
+        summary: &'a str,
+        first: Option<Cow<'a, str>>,
+        tokens_before: Option<u64>,
+    },
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn of(raw: &'a str) -> Result<Self, WireError> {
+        expect_object(raw, "an entry")?;
+        let names = &["type", "id", "parentId", "message", "summary", "firstKeptEntryId", "tokensBefore"];
+        let [kind, id, parent, said, summary, first, before] = json::fields(raw, names)?;
+        let content = match (kind, said, summary) {
+            (Some("\"message\""), Some(said), _) if Kind::of(said) == Kind::Object => Content::Message(said),
+            (Some("\"compaction\""), _, Some(summary)) if Kind::of(summary) == Kind::Text => {
+                let first = optional_text(raw, first, "firstKeptEntryId")?;
+                Content::Compaction { summary, first, tokens_before: number(before) }
+            }
+            _ => Content::Nothing,
+        };
+        let is_session = kind == Some("\"session\"");
+        let parent = if is_session { None } else { optional_text(raw, parent, "parentId")? };
+        Ok(Self { is_session, name: optional_text(raw, id, "id")?, parent, content })
+    }
+}
+
+/// All entries of a file but the first: some sixty bytes for each.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    /// The name of the session.
+    pub(super) id: Str,
+    forest: Forest,
+    nodes: Vec<Node>,
+    names: Names,
+    cuts: Vec<Cut>,
+    compactions: CompactionTree,
+}
+
+/// An entry, and the way to it from the first.
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    /// Whether it holds a message that a model is to see.
+    holds: bool,
+    /// How many messages there are on the way, itself among them, without summaries.
+    depth: u32,
+    /// The last of these; [`NONE`] if there is none.
+    last: u32,
+    /// The number of the last compaction on the way, itself if it is one.
+    cut: Option<u32>,
+    /// An entry before it, so that a far one is found in a few steps.
+    jump: u32,
+    /// How many entries there are on the way.
+    steps: u32,
+    /// How many messages were read before it.
+    entry: u32,
+}
+
+/// A compaction.
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    node: usize,
+    /// How many messages on the way it has dropped, by all that were before it too.
+    dropped: u32,
+}
+
+/// What a model sees at some entry: a summary, and the messages behind what that tells. All of it follows from the entry.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Visible {
+    /// The entry that it ends with.
+    pub(super) end: usize,
+    /// Whether a compaction came after it.
+    pub(super) is_before: bool,
+}
+
+impl Tree {
+    /// Adds an entry. `holds` is whether it holds a message.
+    pub(super) fn push(&mut self, line: &Line<'_>, holds: bool) {
+        let find = |name: &Option<Cow<'_, str>>| name.as_deref().and_then(|name| self.names.find(name));
+        let parent = match line.name {
+            Some(_) => find(&line.parent),
+            // Without names every entry follows the one before it.
+            None => self.nodes.len().checked_sub(1),
+        };
+        let cut = match &line.content {
+            Content::Compaction { first, tokens_before, .. } => Some((find(first), *tokens_before)),
+            _ => None,
+        };
+        let number = self.forest.push(parent);
+        let mut node = self.node_after(parent);
+        node.holds = holds;
+        if let Some((first, tokens)) = cut {
+            node.cut = Some(self.cut(number, parent, (first, tokens)));
+        } else if holds {
+            (node.depth, node.last) = (node.depth.saturating_add(1), narrow(number));
+        }
+        self.nodes.push(node);
+        if let Some(name) = &line.name {
+            self.names.insert(name, number);
+        }
+    }
+
+    /// An entry behind another, as if it said nothing.
+    fn node_after(&self, parent: Option<usize>) -> Node {
+        let entry = self.nodes.last().map_or(0, |last| last.entry.saturating_add(u32::from(last.holds)));
+        let Some((number, node)) = parent.and_then(|parent| Some((parent, self.nodes.get(parent)?))) else {
+            return Node { holds: false, depth: 0, last: NONE, cut: None, jump: NONE, steps: 0, entry };
+        };
+        // Two steps of one length are made one of the double.
+        let far = |jump: u32| self.nodes.get(jump as usize);
+        let double = far(node.jump).and_then(|one| {
+            let next = far(one.jump)?;
+            let length = node.steps.saturating_sub(one.steps);
+            Some(one.jump).filter(|_| length == one.steps.saturating_sub(next.steps))
+        });
+        Node { jump: double.unwrap_or(narrow(number)), steps: node.steps.saturating_add(1), entry, ..*node }
+    }
+
+    /// Adds the compaction at `number`, and gives its own number.
+    fn cut(
+        &mut self,
+        number: usize,
+        parent: Option<usize>,
+        (first, tokens): (Option<usize>, Option<u64>),
+    ) -> u32 {
+        let node = parent.and_then(|parent| self.nodes.get(parent));
+        let (depth, before) = node.map_or((0, None), |node| (node.depth, node.cut));
+        let start = self.start(before);
+        // What it keeps begins with this entry, or, if that is on another way, with the first behind it.
+        let kept = first.map(|first| self.back(parent, |node, _| node < first));
+        let kept = kept.map_or(depth, |node| self.depth(node)).max(start);
+        let mut compaction = ToolCompaction::new(0);
+        let dropped = kept.saturating_sub(start).saturating_add(u32::from(before.is_some()));
+        compaction.dropped = Some(dropped.into());
+        compaction.tokens_before = tokens;
+        self.cuts.push(Cut { node: number, dropped: kept });
+        self.compactions.push(before, compaction)
+    }
+
+    /// How many messages a compaction and those before it have dropped.
+    fn start(&self, cut: Option<u32>) -> u32 {
+        cut.and_then(|cut| self.cuts.get(cut as usize)).map_or(0, |cut| cut.dropped)
+    }
+
+    fn depth(&self, node: Option<usize>) -> u32 {
+        node.and_then(|node| self.nodes.get(node)).map_or(0, |node| node.depth)
+    }
+
+    /// The nearest entry on the way back that `is_there`, as all before it are.
+    fn back(&self, from: Option<usize>, is_there: impl Fn(usize, &Node) -> bool) -> Option<usize> {
+        let mut here = from?;
+        loop {
+            let node = self.nodes.get(here)?;
+            if is_there(here, node) {
+                return Some(here);
+            }
+            let far = node.jump as usize;
+            here = match self.nodes.get(far).is_some_and(|node| !is_there(far, node)) {
+                true => far,
+                false => self.forest.parent(here)?,
+            };
+        }
+    }
+
+    /// The entry that `leaf` names; without a name the one that the file goes on with: its last message.
+    pub(super) fn end(&self, leaf: Option<&str>) -> Result<Option<usize>, WireError> {
+        match leaf {
+            Some(leaf) => forest::named(&self.names, leaf, ("entry", "id")).map(Some),
+            None => Ok(self.nodes.iter().rposition(|node| node.holds)),
+        }
+    }
+
+    /// What a model sees at `end` from: the summary, and how many messages on the way are not seen.
+    fn view(&self, end: usize) -> (Option<usize>, u32) {
+        let cut = self.nodes.get(end).and_then(|node| self.cuts.get(node.cut? as usize));
+        (cut.map(|cut| cut.node), cut.map_or(0, |cut| cut.dropped))
+    }
+
+    /// The entries that a model sees at `end`, in their order.
+    pub(super) fn seen(&self, end: usize) -> Vec<usize> {
+        let (summary, start) = self.view(end);
+        let mut seen = Vec::new();
+        let mut here = Some(end).filter(|end| self.depth(Some(*end)) > start);
+        while let Some((number, node)) = here.and_then(|here| Some((here, self.nodes.get(here)?))) {
+            let is_said = node.last == narrow(number);
+            if is_said {
+                seen.push(number);
+            }
+            here = self.forest.parent(number).filter(|before| self.depth(Some(*before)) > start);
+        }
+        seen.extend(summary);
+        seen.reverse();
+        seen
+    }
+
+    /// How many these are.
+    pub(super) fn count(&self, end: usize) -> usize {
+        let (summary, start) = self.view(end);
+        let spoken = self.depth(Some(end)).saturating_sub(start) as usize;
+        spoken.saturating_add(usize::from(summary.is_some()))
+    }
+
+    /// The last of them.
+    pub(super) fn last(&self, end: usize) -> Option<usize> {
+        let (summary, start) = self.view(end);
+        let last = self.nodes.get(end).filter(|node| node.depth > start).map(|node| node.last as usize);
+        last.or(summary)
+    }
+
+    /// The number of the message that an entry holds: messages are counted from 0.
+    pub(super) fn entry(&self, node: usize) -> u32 {
+        self.nodes.get(node).map_or(u32::MAX, |node| node.entry)
+    }
+
+    /// What was compacted before an entry.
+    pub(super) fn compactions(&mut self) -> impl Fn(&Self, usize) -> Compactions + use<> {
+        let lists = core::mem::take(&mut self.compactions).lists();
+        move |tree, end| lists(tree.nodes.get(end).and_then(|node| node.cut))
+    }
+
+    /// All conversations: the one that ends with `active` first; then other ends in the order of the file, and what was there
+    /// before each compaction, where that holds a message which none before it has.
+    pub(super) fn conversations(&self, active: usize) -> Vec<Visible> {
+        let (mut found, mut listed) = (Vec::new(), Listed::of(self));
+        let mut passed = vec![false; self.cuts.len()];
+        for leaf in core::iter::once(active).chain(self.forest.leaves()) {
+            let (mut end, mut is_before) = (Some(leaf), false);
+            while let Some(here) = end {
+                let (summary, start) = self.view(here);
+                let is_new = listed.add(self, here, (summary, start));
+                if is_new || found.is_empty() {
+                    found.push(Visible { end: here, is_before });
+                }
+                // Where another way has gone back over this compaction, everything before it was looked at.
+                let cut = self.nodes.get(here).and_then(|node| passed.get_mut(node.cut? as usize));
+                end =
+                    cut.is_some_and(|passed| !core::mem::replace(passed, true)).then_some(summary).flatten();
+                end = end.and_then(|cut| self.forest.parent(cut));
+                is_before = true;
+            }
+        }
+        found
+    }
+
+    /// How many of the conversations that end so have the message of each entry.
+    pub(super) fn holders(&self, ends: &[usize]) -> Vec<u32> {
+        let mut counts = vec![0_u32; self.nodes.len()];
+        let mut minus = vec![0_u32; self.nodes.len()];
+        let mut summaries = vec![0_u32; self.nodes.len()];
+        let add = |counts: &mut Vec<u32>, node: Option<usize>| {
+            if let Some(count) = node.and_then(|node| counts.get_mut(node)) {
+                *count = count.saturating_add(1);
+            }
+        };
+        for end in ends {
+            let (summary, start) = self.view(*end);
+            add(&mut summaries, summary);
+            if self.depth(Some(*end)) > start {
+                add(&mut counts, Some(*end));
+                add(&mut minus, self.back(Some(*end), |_, node| node.depth <= start));
+            }
+        }
+        for node in (0..self.nodes.len()).rev() {
+            let own = counts.get(node).copied().unwrap_or_default();
+            let own = own.saturating_sub(minus.get(node).copied().unwrap_or_default());
+            if let Some(before) = self.forest.parent(node).and_then(|parent| counts.get_mut(parent)) {
+                *before = before.saturating_add(own);
+            }
+            let is_said = self.nodes.get(node).is_some_and(|found| found.last == narrow(node));
+            if let Some(count) = counts.get_mut(node) {
+                *count = if is_said { own } else { summaries.get(node).copied().unwrap_or_default() };
+            }
+        }
+        let holding = self.nodes.iter().zip(counts).filter(|(node, _)| node.holds);
+        holding.map(|(_, count)| count).collect()
+    }
+}
+
+/// The messages that some conversation has.
+struct Listed {
+    /// For each entry the nearest on the way back, itself among them, that no conversation has.
+    open: Vec<u32>,
+    summaries: HashSet<usize>,
+}
+
+impl Listed {
+    fn of(tree: &Tree) -> Self {
+        let open = |(number, node): (usize, &Node)| match node.last == narrow(number) {
+            true => narrow(number),
+            false => tree.forest.parent(number).map_or(NONE, narrow),
+        };
+        let open = tree.nodes.iter().enumerate().map(open).collect();
+        Self { open, summaries: HashSet::new() }
+    }
+
+    /// Lists what a model sees at `end`; whether something of it was new.
+    fn add(&mut self, tree: &Tree, end: usize, (summary, start): (Option<usize>, u32)) -> bool {
+        let mut is_new = summary.is_some_and(|summary| self.summaries.insert(summary));
+        let mut here = self.nearest(end);
+        while let Some(node) = here.filter(|node| tree.depth(Some(*node)) > start) {
+            is_new = true;
+            if let Some(open) = self.open.get_mut(node) {
+                *open = tree.forest.parent(node).map_or(NONE, narrow);
+            }
+            here = self.nearest(node);
+        }
+        is_new
+    }
+
+    /// The nearest that is not listed; the steps there are made shorter for those who come after.
+    fn nearest(&mut self, from: usize) -> Option<usize> {
+        let mut here = from;
+        loop {
+            let next = *self.open.get(here)?;
+            if next as usize == here {
+                return Some(here);
+            }
+            let after = self.open.get(next as usize).copied().unwrap_or(NONE);
+            *self.open.get_mut(here)? = after;
+            here = after as usize;
+        }
+    }
+}

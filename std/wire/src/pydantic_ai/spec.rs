@@ -1,0 +1,93 @@
+//! Histories, told, read and written.
+
+use epitome_core::message::Role;
+use epitome_message::Message;
+
+use super::message::{instructions, pieces, pieces_and_instructions, reported};
+use crate::json::{self, Kind};
+use crate::rewrite::form;
+use crate::slots;
+use crate::spec::{Body, Content, Fit, FormatSpec};
+use crate::transcript::{Conversation, Transcript};
+use crate::{Format, WireError};
+
+/// The row of Pydantic AI.
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::PydanticAi,
+    keys: &["messages"],
+    sign,
+    read,
+    write: write_record,
+    fresh: Some(fresh),
+    chain: None,
+    log: None,
+    outliner: None,
+};
+
+fn sign(body: &Body<'_>) -> Fit {
+    let sample = body.sample("messages").unwrap_or_default();
+    let is_one = |message: &&str| {
+        let found = match Kind::of(message) {
+            Kind::Object => json::fields(message, &["kind", "parts"]).ok(),
+            _ => None,
+        };
+        matches!(found, Some([Some("\"request\"" | "\"response\""), Some(parts)])
+            if Kind::of(parts) == Kind::Array)
+    };
+    match !sample.is_empty() && sample.iter().all(is_one) {
+        true => Fit::Certain("its messages have a `kind`, request or response, beside `parts`"),
+        false => Fit::No,
+    }
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    let (whole, path, list) = match &body.content {
+        Content::Lines(text) => (*text, "", transcript.lines(text)),
+        Content::Value(document) => {
+            let whole = document.text();
+            let (list, path) = match body.field("messages") {
+                Some(list) => (list, "/messages"),
+                None => (whole, ""),
+            };
+            if Kind::of(list) != Kind::Array {
+                let found = json::describe(list);
+                return Err(WireError::shape(format!("expected a list of messages, found {found}")));
+            }
+            (whole, path, json::nested(whole, list, path, |list| transcript.array(list))?)
+        }
+    };
+    let mut conversation = Conversation::new(Format::PydanticAi, format!("{}{path}", body.path()));
+    let mut instructed = false;
+    transcript.extend(&mut conversation, list, (whole, path), |source, raw| {
+        let read: slots::ReadPieces = if instructed { pieces } else { pieces_and_instructions };
+        let messages = slots::messages(source, raw, Format::PydanticAi, read)?;
+        instructed |= instructions(raw)?.is_some();
+        Ok((messages, reported(raw)?))
+    })?;
+    transcript.push(conversation);
+    Ok(())
+}
+
+/// A request with a prompt, or a response with a text. The framework puts in the times.
+fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
+    let (_, text) = slots::fresh_text(message, &[Role::User, Role::Assistant])?;
+    let (kind, part) = match message.role() {
+        Role::User => ("request", "user-prompt"),
+        _ => ("response", "text"),
+    };
+    Ok(format!(r#"{{"parts":[{{"content":{text},"part_kind":"{part}"}}],"kind":"{kind}"}}"#))
+}
+
+fn write_record(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
+    let record = record.ok_or_else(|| form("a new message"))?;
+    let instructions = instructions(record)?.unwrap_or_default();
+    let is_it = |message: &&Message| {
+        message.role() == Role::System && message.wire().is_some_and(|wire| *wire.text == *instructions)
+    };
+    // A record of nothing but instructions is the one message that it is.
+    let is_alone = pieces(&record.into(), record)?.is_empty();
+    match is_alone || now.first().is_some_and(is_it) {
+        true => slots::write(Some(record), now, pieces_and_instructions),
+        false => slots::write(Some(record), now, pieces),
+    }
+}

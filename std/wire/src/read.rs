@@ -1,0 +1,268 @@
+//! Reading a text of any format, and telling which format it is.
+
+use std::sync::Arc;
+
+use epitome_message::Message;
+use memchr::memchr;
+
+use super::document::{self, Document, LineKind, Pointer};
+use super::spec::{self, Body, Content, Fit, FormatSpec, SPECS};
+use super::transcript::{Conversation, Transcript};
+use super::{Format, WireError, WireErrorKind};
+
+/// What to read of a text, and as what.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    /// The format; without it the text is looked at.
+    pub from: Option<Format>,
+    /// Where the conversation stands; without it, the whole text. With [`each`](Self::each), from each element.
+    pub at: Option<Pointer>,
+    /// Whether every element of the array, or every line, is a text of its own.
+    pub each: bool,
+    /// In a session file with branches, the id of the last message of the branch to read; without it, the active one.
+    pub leaf: Option<String>,
+}
+
+impl ReadOptions {
+    /// The same, of this format.
+    #[must_use]
+    pub const fn with_from(mut self, from: Format) -> Self {
+        self.from = Some(from);
+        self
+    }
+
+    /// The same, at this place.
+    #[must_use]
+    pub fn with_at(mut self, at: Pointer) -> Self {
+        self.at = Some(at);
+        self
+    }
+
+    /// The same, of every element or line.
+    #[must_use]
+    pub const fn with_each(mut self) -> Self {
+        self.each = true;
+        self
+    }
+
+    /// The same, up to this leaf.
+    #[must_use]
+    pub fn with_leaf(mut self, leaf: impl Into<String>) -> Self {
+        self.leaf = Some(leaf.into());
+        self
+    }
+}
+
+/// Which format a text is, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Detection {
+    /// The format.
+    pub format: Format,
+    /// What in the text says so, to be shown to people: "its messages have `tool_calls`".
+    pub reason: String,
+}
+
+/// Which format `text` is.
+///
+/// A sign that only one format has decides. Without any such sign, several formats may fit: a user and an assistant that
+/// exchange plain texts look the same to Chat Completions and to Anthropic. If all of them read the same messages from the
+/// text it does not matter, and the first of the table is named; the reason says so. Otherwise the answer is an error
+/// that names them.
+///
+/// ```
+/// use epitome_wire::{Format, detect};
+///
+/// let found = detect(r#"{"messages": [{"role": "tool", "tool_call_id": "c", "content": "42"}]}"#)?;
+/// assert_eq!(found.format, Format::OpenaiChat);
+/// # Ok::<(), epitome_wire::WireError>(())
+/// ```
+///
+/// # Errors
+/// `Ambiguous` when several formats fit and read differently; `Shape` when none does, with the place of a conversation
+/// where one can be found; as [`Document::parse`] for a text that is not JSON.
+pub fn detect(text: &str) -> Result<Detection, WireError> {
+    let options = ReadOptions::default();
+    // Signs are looked for in the text itself: it may be too large to be held twice.
+    let source = Arc::from("");
+    let bodies = bodies(text, &source, &options)?;
+    let body = bodies.first().ok_or_else(nothing)?;
+    choose(body).map(|(spec, reason)| Detection { format: spec.format, reason })
+}
+
+/// The conversations of `text`.
+///
+/// ```
+/// use epitome_core::message::Role;
+/// use epitome_wire::{ReadOptions, read};
+///
+/// let text = r#"{"system": "Be brief.", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9}"#;
+/// let transcript = read(text, &ReadOptions::default())?;
+/// let roles: Vec<_> = transcript.conversations()[0].messages().map(|message| message.role()).collect();
+/// assert_eq!(roles, [Role::System, Role::User]);
+/// # Ok::<(), epitome_wire::WireError>(())
+/// ```
+///
+/// # Errors
+/// As [`detect`] without a format in `options`; `NotFound` for a place that is not there; whatever the format's reader
+/// finds, with line, column and path.
+pub fn read(text: impl Into<Arc<str>>, options: &ReadOptions) -> Result<Transcript, WireError> {
+    let source: Arc<str> = text.into();
+    let bodies = bodies(&source, &source, options)?;
+    let mut transcript = Transcript::empty(Arc::clone(&source));
+    let specs = specs(&bodies, options)?;
+    for (mut body, spec) in bodies.into_iter().zip(specs) {
+        body.read(spec, &mut transcript).map_err(|error| body.place(error))?;
+    }
+    transcript.conversations.iter_mut().for_each(Conversation::seal);
+    Ok(transcript)
+}
+
+/// The spec of each body. One that fits several is of the format that all the certain ones are, if they agree.
+fn specs(bodies: &[Body<'_>], options: &ReadOptions) -> Result<Vec<&'static FormatSpec>, WireError> {
+    if let Some(format) = options.from {
+        let spec = spec::of(format)?;
+        return Ok(vec![spec; bodies.len()]);
+    }
+    let mut certain: Vec<_> = bodies.iter().filter_map(|body| certain_of(body).ok().flatten()).collect();
+    certain.dedup_by_key(|(spec, _)| spec.format);
+    let agreed = match certain.as_slice() {
+        [(spec, _)] if bodies.len() > 1 => Some(*spec),
+        _ => None,
+    };
+    let each = bodies.iter().map(|body| match agreed.filter(|spec| (spec.sign)(body) != Fit::No) {
+        Some(spec) => Ok(spec),
+        None => choose(body).map(|(spec, _)| spec),
+    });
+    each.collect()
+}
+
+/// The texts that are to be read.
+fn bodies<'a>(
+    text: &'a str,
+    source: &'a Arc<str>,
+    options: &'a ReadOptions,
+) -> Result<Vec<Body<'a>>, WireError> {
+    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+    let leaf = options.leaf.as_deref();
+    let body = |content| Body::new(source, content, leaf);
+    let at = |document: Document<'a>| match &options.at {
+        Some(at) => document.at(at),
+        None => Ok(document),
+    };
+    if options.each {
+        let each = document::each(text)?.map(|element| Ok(body(Content::Value(at(element?)?))));
+        return each.collect();
+    }
+    if options.at.is_none() && !document::looks_like_jsonl(text) {
+        let whole = Body::parse(source, text, leaf)?;
+        // What a log of messages looks like after the first.
+        let is_line = whole.is_message() && memchr(b'\n', text.trim().as_bytes()).is_none();
+        return Ok(vec![if is_line { body(Content::Lines(text)) } else { whole }]);
+    }
+    if document::is_lines(text) {
+        return match options.at {
+            None => Ok(vec![body(Content::Lines(text))]),
+            Some(_) => Err(WireError::shape(
+                "a place in one JSON value, and this is JSONL, one on every line: read each of them",
+            )),
+        };
+    }
+    Ok(vec![body(Content::Value(at(Document::parse(text)?)?))])
+}
+
+/// The spec that has a certain sign, or without any the one that is likely, if it is the only one.
+fn certain_of(body: &Body<'_>) -> Result<Option<(&'static FormatSpec, &'static str)>, WireError> {
+    let (mut certain, mut likely) = (Vec::new(), Vec::new());
+    for spec in SPECS {
+        match (spec.sign)(body) {
+            Fit::Certain(why) => certain.push((spec, why)),
+            Fit::Likely(why) => likely.push((spec, why)),
+            Fit::Possible(_) | Fit::No => {}
+        }
+    }
+    let deciding = if certain.is_empty() { likely } else { certain };
+    match deciding.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(*one)),
+        several => Err(body.place(ambiguous(several))),
+    }
+}
+
+/// The spec for a body, and why.
+fn choose(body: &Body<'_>) -> Result<(&'static FormatSpec, String), WireError> {
+    if let Some((spec, why)) = certain_of(body)? {
+        return Ok((spec, why.to_owned()));
+    }
+    let possible: Vec<_> = SPECS
+        .iter()
+        .filter_map(|spec| match (spec.sign)(body) {
+            Fit::Possible(why) => Some((spec, why)),
+            _ => None,
+        })
+        .collect();
+    match possible.as_slice() {
+        [] => Err(refusal(body)),
+        [(spec, why)] => Ok((spec, (*why).to_owned())),
+        [(spec, why), others @ ..] => {
+            let first = reading(spec, body);
+            if first.is_ok() && others.iter().all(|(other, _)| same(&first, &reading(other, body))) {
+                let names: Vec<_> = others.iter().map(|(other, _)| other.format.as_str()).collect();
+                let also = names.join(" and ");
+                return Ok((spec, format!("{why}; {also} would read the same messages")));
+            }
+            Err(body.place(ambiguous(&possible)))
+        }
+    }
+}
+
+/// What a spec makes of a body, without the source texts.
+fn reading(spec: &FormatSpec, body: &Body<'_>) -> Result<Vec<Vec<Message>>, WireError> {
+    let source: Arc<str> = Arc::from(body.text());
+    let content = match &body.content {
+        Content::Value(_) => Content::Value(Document::parse(&source)?),
+        Content::Lines(_) => Content::Lines(&source),
+    };
+    let mut transcript = Transcript::empty(Arc::clone(&source));
+    Body::new(&source, content, body.leaf).read(spec, &mut transcript)?;
+    let of = |conversation: Conversation| {
+        Vec::from(conversation.entries).into_iter().map(|entry| entry.into_message().without_wire()).collect()
+    };
+    Ok(transcript.conversations.into_iter().map(of).collect())
+}
+
+fn same(one: &Result<Vec<Vec<Message>>, WireError>, other: &Result<Vec<Vec<Message>>, WireError>) -> bool {
+    matches!((one, other), (Ok(one), Ok(other)) if one == other)
+}
+
+fn ambiguous(fitting: &[(&'static FormatSpec, &'static str)]) -> WireError {
+    let each: Vec<_> = fitting.iter().map(|(spec, why)| format!("{} because {why}", spec.format)).collect();
+    let what = format!("several formats fit: {}", each.join(", or "));
+    WireError::new(WireErrorKind::Ambiguous, what).with_offset(0)
+}
+
+fn refusal(body: &Body<'_>) -> WireError {
+    let unfit = || WireError::shape(UNFIT).with_offset(0);
+    match &body.content {
+        Content::Value(document) => match document.conversation() {
+            Ok(found) if !found.is_empty() => {
+                body.place(document::foreign_in_value(document.text()).unwrap_or_else(unfit))
+            }
+            _ => document::refusal(document),
+        },
+        Content::Lines(text) => match document::lines(text).next().map(|line| line.kind()) {
+            Some(Err(error)) => error,
+            Some(Ok(LineKind::Message)) => body.place(document::foreign_in_lines(text).unwrap_or_else(unfit)),
+            _ => body.place(WireError::shape("found lines of no known format").with_offset(0)),
+        },
+    }
+}
+
+fn nothing() -> WireError {
+    WireError::new(WireErrorKind::Empty, "there is no JSON: the text is empty")
+}
+
+/// The refusal of messages with roles that no format fits.
+const UNFIT: &str = "no known format fits all of these messages: each needs a `content`, or they mix the forms of \
+    several formats; mend them, or give the format to read them as (--from)";

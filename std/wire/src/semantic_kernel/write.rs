@@ -1,0 +1,122 @@
+//! Elements patched, or written anew.
+
+use std::sync::Arc;
+
+use epitome_core::message::{MediaKind, Role};
+use epitome_message::{Media, MediaSource, Message, Part};
+
+use super::message::{Fields, items, messages as read};
+use crate::WireError;
+use crate::json::{self, Kind, patch, quote};
+use crate::rewrite::{changes, form, text};
+
+/// The element `source` as its messages are now, or a new one.
+pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
+    let Some(source) = source else { return fresh(messages).map(Some) };
+    let whole: Arc<str> = Arc::from(source);
+    let was = read(&whole, &whole, &Fields::of(&whole)?)?;
+    let changes = changes(&was, messages)?;
+    if changes.is_empty() {
+        return Ok(Some(source.to_owned()));
+    }
+    let list = json::field(source, "Items")?.unwrap_or("[]");
+    let known = items(&whole, source)?;
+    let mut texts: Vec<String> = known.iter().map(|(_, raw)| (*raw).to_owned()).collect();
+    for change in changes {
+        let old = was.get(change.piece).and_then(|message| message.parts().get(change.part));
+        let new = quote(text(change.new)?);
+        let is_old = |part: &Option<Part>| part.as_ref() == old;
+        let repeats = |part: &Option<Part>| match (part, old) {
+            (Some(Part::Text(said)), Some(Part::ToolResult(result))) => {
+                result.parts.iter().any(|part| matches!(part, Part::Text(text) if text == said))
+            }
+            _ => false,
+        };
+        let mut found = false;
+        for ((part, _), written) in known.iter().zip(&mut texts) {
+            let key = match part {
+                Some(Part::Text(_)) if is_old(part) || repeats(part) => "Text",
+                Some(Part::ToolResult(_)) if is_old(part) => "Result",
+                _ => continue,
+            };
+            *written = patch(written, &[(key, Some(new.clone()))])?;
+            found = true;
+        }
+        if !found {
+            return Err(form("this change"));
+        }
+    }
+    let ranges: Vec<_> = known.iter().map(|(_, raw)| json::range_of(list, raw)).collect();
+    let pieces = texts.iter().enumerate().map(|(at, text)| (Some(at), text.as_str()));
+    patch(source, &[("Items", Some(json::rebuild(list, &ranges, pieces)))]).map(Some)
+}
+
+fn fresh(messages: &[&Message]) -> Result<String, WireError> {
+    let [message] = messages else { return Err(form("several messages in one record")) };
+    let role = message.role().as_str();
+    let items = message.parts().iter().map(|part| item(message, part)).collect::<Result<Vec<_>, _>>()?;
+    let name = match message.name().filter(|_| message.role() != Role::Tool) {
+        Some(name) => format!(r#""AuthorName":{},"#, quote(name)),
+        None => String::new(),
+    };
+    Ok(format!(r#"{{"Role":{{"Label":"{role}"}},{name}"Items":[{}]}}"#, items.join(",")))
+}
+
+fn item(message: &Message, part: &Part) -> Result<String, WireError> {
+    match (part, message.role()) {
+        (Part::Text(text), role) if role != Role::Tool => {
+            Ok(format!(r#"{{"$type":"TextContent","Text":{}}}"#, quote(text)))
+        }
+        (Part::ToolCall(call), Role::Assistant) => {
+            let arguments = match json::trim(&call.arguments) {
+                "" => "{}",
+                text if Kind::of(text) == Kind::Object && json::check(text).is_ok() => text,
+                _ => return Err(form("a call whose arguments are no JSON object")),
+            };
+            let (id, name) = (quote(&call.id), function(&call.name));
+            Ok(format!(r#"{{"$type":"FunctionCallContent","Id":{id},{name},"Arguments":{arguments}}}"#))
+        }
+        (Part::ToolResult(result), Role::Tool) => {
+            let said = result.parts.iter().map(|part| match part {
+                Part::Text(text) => Ok(text.as_str()),
+                _ => Err(form("a result that is no text")),
+            });
+            let said = quote(&said.collect::<Result<Vec<_>, _>>()?.join("\n\n"));
+            let (id, name) = (quote(&result.call_id), function(message.name().unwrap_or_default()));
+            Ok(format!(r#"{{"$type":"FunctionResultContent","CallId":{id},{name},"Result":{said}}}"#))
+        }
+        (Part::Media(media), _) => media_item(media),
+        (Part::Unknown(unknown), _) if unknown.format == super::FORMAT => Ok(unknown.raw.to_string()),
+        _ => Err(form("this part")),
+    }
+}
+
+/// The members that name a function, which models know by its plugin's name, a hyphen and its own.
+fn function(name: &str) -> String {
+    match name.split_once('-').filter(|(plugin, _)| !plugin.is_empty()) {
+        Some((plugin, function)) => {
+            format!(r#""PluginName":{},"FunctionName":{}"#, quote(plugin), quote(function))
+        }
+        None => format!(r#""FunctionName":{}"#, quote(name)),
+    }
+}
+
+fn media_item(media: &Media) -> Result<String, WireError> {
+    let kind = match media.kind {
+        MediaKind::Image => "ImageContent",
+        MediaKind::Audio => "AudioContent",
+        _ => return Err(form("media of this kind")),
+    };
+    Ok(match &media.source {
+        MediaSource::Base64(data) => {
+            let uri = quote(&format!("data:{};base64,{}", media.mime.as_str(), data.as_str()));
+            format!(r#"{{"$type":"{kind}","DataUri":{uri}}}"#)
+        }
+        MediaSource::Uri(uri) if media.mime.is_empty() => {
+            format!(r#"{{"$type":"{kind}","Uri":{}}}"#, quote(uri))
+        }
+        MediaSource::Uri(uri) => {
+            format!(r#"{{"$type":"{kind}","Uri":{},"MimeType":{}}}"#, quote(uri), quote(&media.mime))
+        }
+    })
+}

@@ -1,0 +1,157 @@
+//! What readers share that note where parts stand.
+
+use std::sync::Arc;
+
+use epitome_core::message::Role;
+use epitome_message::{Attribution, Part, Str, ToolResult};
+
+use super::{Form, Noted, Piece, ReadPieces, messages};
+use crate::WireError;
+use crate::expect::share;
+use crate::json::{self, Kind};
+use crate::spec::{Body, Content};
+use crate::transcript::{Conversation, Transcript};
+
+/// The pieces of a message of blocks, of which each result is a tool's message of its own.
+#[derive(Debug)]
+pub(crate) struct Pieces<'a> {
+    role: Role,
+    list: Vec<Piece<'a>>,
+}
+
+impl<'a> Pieces<'a> {
+    /// Those of a message of this role.
+    pub(crate) const fn new(role: Role) -> Self {
+        Self { role, list: Vec::new() }
+    }
+
+    /// Adds the parts that `block` is: a result as a message of its own.
+    pub(crate) fn extend(&mut self, block: &'a str, parts: impl IntoIterator<Item = Noted<'a>>) {
+        for noted in parts {
+            let is_result = matches!(noted.part, Part::ToolResult(_));
+            self.push(if is_result { Role::Tool } else { self.role }, block, noted);
+        }
+    }
+
+    /// Adds the parts that `block` is to the message that goes on, whatever they are: the provider ran the tool.
+    pub(crate) fn extend_own(&mut self, block: &'a str, parts: impl IntoIterator<Item = Noted<'a>>) {
+        parts.into_iter().for_each(|noted| self.push(self.role, block, noted));
+    }
+
+    /// Adds a part of `block` that is said in this role.
+    pub(crate) fn push(&mut self, role: Role, block: &'a str, noted: Noted<'a>) {
+        let is_new = self.list.last().is_none_or(|last| last.role != role || last.attribution.is_some());
+        if is_new || matches!(noted.part, Part::ToolResult(_)) && role == Role::Tool {
+            self.list.push(Piece::new(role, block));
+        }
+        if let Some(piece) = self.list.last_mut() {
+            piece.parts.push(noted);
+        }
+    }
+
+    /// Adds a part of `block` as a message of its own, which comes from elsewhere than the speaker of this role.
+    pub(crate) fn push_from(&mut self, role: Role, block: &'a str, noted: Noted<'a>, from: Attribution) {
+        let mut piece = Piece::new(role, block);
+        piece.attribution = Some(from);
+        piece.parts.push(noted);
+        self.list.push(piece);
+    }
+
+    /// The parts so far, to be changed.
+    pub(crate) fn parts_mut(&mut self) -> impl Iterator<Item = &mut Noted<'a>> {
+        self.list.iter_mut().flat_map(|piece| &mut piece.parts)
+    }
+
+    pub(crate) fn into_list(self) -> Vec<Piece<'a>> {
+        self.list
+    }
+}
+
+/// The pieces of a message of this role in `raw`, whose blocks stand at `path`. `part` gives the part that a block is, and whether the
+/// provider ran its tool.
+pub(crate) fn list<'a>(
+    whole: &Arc<str>,
+    (raw, content): (&'a str, &'a str),
+    (path, role): (&str, Role),
+    part: ReadPart<'a>,
+) -> Result<Vec<Piece<'a>>, WireError> {
+    let mut pieces = Pieces::new(role);
+    json::nested(raw, content, path, |list| {
+        blocks(list, |block| {
+            let (noted, is_hosted) = part(whole, block)?;
+            let noted = noted.map(|noted| noted.with_element(list, block));
+            match is_hosted {
+                true => pieces.extend_own(block, noted),
+                false => pieces.extend(block, noted),
+            }
+            Ok(())
+        })
+    })?;
+    Ok(pieces.into_list())
+}
+
+/// See [`list`].
+type ReadPart<'a> = fn(&Arc<str>, &'a str) -> Result<(Option<Noted<'a>>, bool), WireError>;
+
+/// Calls `visit` with each element of the array `list`; an error says which one it is about.
+pub(crate) fn blocks<'a>(
+    list: &'a str,
+    mut visit: impl FnMut(&'a str) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    let mut at = 0_usize;
+    json::items(list, |block| {
+        json::nested(list, block, format_args!("/{at}"), &mut visit)?;
+        at = at.saturating_add(1);
+        Ok(())
+    })
+}
+
+/// The text that the JSON string `raw` is, which is written there; none, if it is empty or no string.
+pub(crate) fn text<'a>(whole: &Arc<str>, raw: Option<&'a str>) -> Option<Noted<'a>> {
+    let raw = raw.filter(|raw| Kind::of(raw) == Kind::Text && *raw != "\"\"")?;
+    Some(Noted::new(Part::Text(share(whole, &json::decode(raw)))).with_slot(Some(raw), Form::Text))
+}
+
+/// The answer to the call `id`: a text, or the JSON of any other value.
+pub(crate) fn output<'a>(whole: &Arc<str>, id: Str, value: Option<&'a str>) -> Noted<'a> {
+    let value = value.filter(|value| *value != "null");
+    let said = value.map(|value| match Kind::of(value) {
+        Kind::Text => share(whole, &json::decode(value)),
+        _ => share(whole, value),
+    });
+    let parts = said.filter(|said| !said.is_empty()).map(Part::Text).into_iter().collect();
+    Noted::new(Part::ToolResult(ToolResult::new(id, parts))).with_slot(value, Form::Value)
+}
+
+/// Adds to `conversation` the messages of a list: of the array under `key` in the object that `body` is, of the array that it is, or of
+/// its lines.
+pub(crate) fn read_list(
+    transcript: &mut Transcript,
+    body: &Body<'_>,
+    conversation: &mut Conversation,
+    key: &'static str,
+    read: ReadPieces,
+) -> Result<(), WireError> {
+    let format = conversation.format;
+    let read_element = |source: &Arc<str>, text: &str| Ok((messages(source, text, format, read)?, None));
+    let (whole, path, list) = match (&body.content, body.field(key)) {
+        (Content::Lines(text), _) => (*text, String::new(), transcript.lines(text)),
+        (Content::Value(document), Some(list)) => {
+            let path = format!("/{key}");
+            let number = json::nested(document.text(), list, &path, |list| array(transcript, list))?;
+            (document.text(), path, number)
+        }
+        (Content::Value(document), None) => {
+            (document.text(), String::new(), array(transcript, document.text())?)
+        }
+    };
+    conversation.path = format!("{}{path}", body.path());
+    transcript.extend(conversation, list, (whole, &path), read_element)
+}
+
+fn array(transcript: &mut Transcript, list: &str) -> Result<u32, WireError> {
+    match Kind::of(list) {
+        Kind::Array => transcript.array(list),
+        _ => Err(WireError::shape(format!("expected a list of messages, found {}", json::describe(list)))),
+    }
+}

@@ -1,0 +1,53 @@
+//! Trajectories, read and written.
+
+use epitome_message::Message;
+
+use crate::json::{self, Kind};
+use crate::openai_chat;
+use crate::spec::{Body, Fit, FormatSpec};
+use crate::transcript::{Conversation, Transcript};
+use crate::{Format, WireError};
+
+/// The row of SWE-agent.
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::SweAgent,
+    keys: &["history"],
+    sign,
+    read,
+    write: write_record,
+    fresh: None,
+    chain: None,
+    log: None,
+    outliner: None,
+};
+
+fn sign(body: &Body<'_>) -> Fit {
+    let is_list = |key| body.field(key).is_some_and(|list| Kind::of(list) == Kind::Array);
+    match is_list("trajectory") && is_list("history") {
+        true => Fit::Certain("it has `trajectory` beside `history`"),
+        false => Fit::No,
+    }
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    let whole = body.value().unwrap_or_default();
+    let Some(history) = body.field("history") else {
+        return Err(WireError::shape(format!("expected `history`, found {}", json::describe(whole))));
+    };
+    let mut conversation = Conversation::new(Format::SweAgent, format!("{}/history", body.path()));
+    let list = json::nested(whole, history, "/history", |history| transcript.array(history))?;
+    transcript.extend(&mut conversation, list, (whole, "/history"), openai_chat::read_element)?;
+    transcript.push(conversation);
+    Ok(())
+}
+
+fn write_record(record: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
+    let [message] = messages else {
+        return Err(WireError::unsupported("a trajectory has one message in each record"));
+    };
+    let new = || (*message).clone().without_wire();
+    Ok(Some(match record {
+        Some(_) => openai_chat::write(message)?.into_owned(),
+        None => openai_chat::write(&new())?.into_owned(),
+    }))
+}

@@ -1,0 +1,119 @@
+//! Generated conversations in every format.
+
+use epitome_core::message::Role;
+use epitome_message::{Message, Part, ToolCall};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::Value;
+
+use super::generate;
+use crate::convert::tests::TARGETS;
+use crate::{ReadOptions, convert, read, write_back};
+
+/// What may follow in a conversation.
+#[derive(Debug, Clone)]
+enum Step {
+    User(String),
+    Assistant(String),
+    /// Calls, each with its name, arguments and result.
+    Tools(Vec<(String, Value, String)>),
+}
+
+fn said() -> impl Strategy<Value = String> {
+    let text = generate::text().prop_filter("an empty text is no part", |text| !text.is_empty());
+    prop_oneof![4 => text, 1 => select(JSON).prop_map(str::to_owned)]
+}
+
+/// What tools return that looks like what a format writes around it.
+const JSON: &[&str] = &[
+    "{}",
+    "{}\n",
+    " {\"a\":1}",
+    "[]",
+    "null",
+    "\"a\"",
+    "{\"output\":\"a\"}",
+    "{\"result\": {}, \"error\":1}",
+    "{\"error\":true}",
+    "{\"error\":\"a\",\"error\":\"b\"}",
+    "{\"role\":\"user\"}",
+    "[{\"type\":\"text\",\"text\":\"a\"}]",
+    "{\"a\"",
+];
+
+fn step() -> impl Strategy<Value = Step> {
+    let arguments = vec((said(), generate::value()), 0..3)
+        .prop_map(|members| Value::Object(members.into_iter().collect()));
+    prop_oneof![
+        said().prop_map(Step::User),
+        said().prop_map(Step::Assistant),
+        vec((said(), arguments, said()), 1..4).prop_map(Step::Tools),
+    ]
+}
+
+/// A conversation that every format takes: the user's words first, and each call answered.
+fn conversation() -> impl Strategy<Value = Vec<Message>> {
+    (said(), vec(step(), 0..8)).prop_map(|(first, steps)| {
+        let mut messages = vec![Message::user(first)];
+        for (at, step) in steps.into_iter().enumerate() {
+            match step {
+                Step::User(text) => messages.push(Message::user(text)),
+                Step::Assistant(text) => messages.push(Message::assistant(text)),
+                Step::Tools(tools) => {
+                    let id = |call: usize| format!("c{at}_{call}");
+                    let calls = tools.iter().enumerate().map(|(call, (name, arguments, _))| {
+                        Part::ToolCall(ToolCall::new(id(call), name.as_str(), arguments.to_string()))
+                    });
+                    messages.push(Message::new(Role::Assistant, calls.collect()));
+                    let results = tools.iter().enumerate();
+                    messages
+                        .extend(results.map(|(call, (_, _, text))| Message::tool(id(call), text.as_str())));
+                }
+            }
+        }
+        messages
+    })
+}
+
+/// Every part with the role that it is said in. Which of them stand in one message differs between the formats.
+fn parts<'m>(messages: impl Iterator<Item = &'m Message>) -> Vec<(Role, Part)> {
+    messages.flat_map(|message| message.parts().iter().map(|part| (message.role(), part.clone()))).collect()
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_in_a_format_is_read_again(messages in conversation()) {
+        for to in TARGETS {
+            let converted = convert(&messages, to).unwrap();
+            prop_assert!(converted.losses.is_empty(), "{}: {:?}", to, converted.losses);
+            let again = read(converted.text.as_str(), &ReadOptions::default().with_from(to)).unwrap();
+            let read = &again.conversations()[0];
+            prop_assert_eq!(parts(read.messages()), parts(messages.iter()), "{}", to);
+            // And from there in every other.
+            for next in TARGETS {
+                let twice = convert(read.messages(), next).unwrap();
+                prop_assert!(twice.losses.is_empty(), "{} to {}: {:?}", to, next, twice.losses);
+                let twice = crate::read(twice.text, &ReadOptions::default().with_from(next)).unwrap();
+                let again = parts(twice.conversations()[0].messages());
+                prop_assert_eq!(again, parts(messages.iter()), "{} to {}", to, next);
+            }
+        }
+    }
+
+    #[test]
+    fn dropping_messages_leaves_the_others(messages in conversation(), keep in vec(any::<bool>(), 40)) {
+        for to in TARGETS {
+            let text = convert(&messages, to).unwrap().text;
+            let mut transcript = read(text, &ReadOptions::default().with_from(to)).unwrap();
+            let mut keep = keep.iter().copied().cycle();
+            let conversation = &mut transcript.conversations_mut()[0];
+            conversation.entries.retain(|_| keep.next().unwrap_or(true));
+            let expected = parts(conversation.messages());
+            let mut out = Vec::new();
+            write_back(&transcript, &mut out).unwrap();
+            let again = read(String::from_utf8(out).unwrap(), &ReadOptions::default().with_from(to)).unwrap();
+            prop_assert_eq!(parts(again.conversations()[0].messages()), expected, "{}", to);
+        }
+    }
+}

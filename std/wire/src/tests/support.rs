@@ -1,0 +1,33 @@
+//! What the tests of formats have in common.
+
+use epitome_message::{Message, Part};
+
+use crate::openai_chat::tests::shown;
+use crate::{Conversation, Format, ReadOptions, Transcript, detect, read, write_back};
+
+/// The transcript of a text, which is known as one of this format and is written back as it was.
+pub(crate) fn transcript_of(text: &str, format: Format) -> Transcript {
+    assert_eq!(detect(text).unwrap().format, format);
+    let transcript = read(text, &ReadOptions::default()).unwrap();
+    assert_eq!(written(&transcript), text);
+    transcript
+}
+
+/// The text that a transcript is now.
+pub(crate) fn written(transcript: &Transcript) -> String {
+    let mut out = Vec::new();
+    write_back(transcript, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// Each message of a conversation in words.
+pub(crate) fn shown_in(conversation: &Conversation) -> Vec<String> {
+    let of = |message: &Message| format!("{}: {}", message.role().as_str(), shown(message).join(" | "));
+    conversation.messages().map(of).collect()
+}
+
+/// Gives a message of a conversation other parts.
+pub(crate) fn change(conversation: &mut Conversation, at: usize, parts: Vec<Part>) {
+    let message = conversation.entries[at].message().clone().with_parts(parts);
+    conversation.entries[at] = conversation.entries[at].clone().with_message(message);
+}

@@ -1,0 +1,321 @@
+//! What a text holds: conversations, and where each of their messages stands in it.
+
+mod compactions;
+mod container;
+mod contents;
+mod held;
+mod log;
+mod relink;
+mod shared;
+mod timeline;
+mod write;
+
+use core::fmt;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use epitome_core::Usage;
+use epitome_message::{Message, Part, Str};
+
+use super::Format;
+
+pub(crate) use compactions::CompactionTree;
+pub use compactions::Compactions;
+pub(crate) use container::{KnownArray, List, Place, Record};
+pub(crate) use log::Log;
+pub(crate) use relink::{Chain, Names};
+pub use shared::{EntryIter, LazyList};
+pub(crate) use shared::{Stage, Stages};
+pub(crate) use timeline::{Life, NEVER, Report, Timeline};
+pub use write::write_back;
+
+/// The conversations of a text, as [`read`](super::read) found them, and the text itself.
+///
+/// To change it, change the entries of a conversation and give it to [`write_back`].
+#[derive(Clone)]
+pub struct Transcript {
+    pub(crate) source: Arc<str>,
+    pub(crate) lists: Vec<List>,
+    pub(crate) records: Vec<Record>,
+    pub(crate) conversations: Vec<Conversation>,
+    /// Arrays that were looked at before there was a transcript.
+    pub(crate) arrays: Vec<KnownArray>,
+}
+
+/// One conversation of a text: what one request to a model would hold.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Conversation {
+    /// How it is written down.
+    pub format: Format,
+    /// What the text calls it; empty where it has no name.
+    pub id: Str,
+    /// What to call it in a list: a title, a task, an agent's name; empty where there is nothing better than its place.
+    pub label: Str,
+    /// Where it stands in the text, as a JSON pointer; empty for the whole.
+    pub path: String,
+    /// How it belongs to the others.
+    pub relation: Relation,
+    /// Whether it is what the program that wrote the text would go on with.
+    pub active: bool,
+    /// Its messages, in the order in which a model sees them.
+    pub entries: LazyList<Entry>,
+    /// What the tool that wrote it has compacted itself.
+    pub compactions: Compactions,
+    /// What providers reported of the responses in it.
+    pub usage: LazyList<UsageEntry>,
+    /// How many messages were read.
+    pub(crate) pieces: usize,
+    pub(crate) as_read: AsRead,
+    /// Whether it stands in a log that is only added to.
+    pub(crate) is_log: bool,
+    /// Whether its form, one of several of its format, has no place for a new message.
+    pub(crate) is_closed: bool,
+}
+
+/// Of which records the messages of a conversation were, and which message of those, when it was read.
+#[derive(Debug, Clone)]
+pub(crate) enum AsRead {
+    Own(Arc<[(RecordId, u32)]>),
+    Shared(Stage),
+}
+
+/// The records of which a conversation has only some of the messages, and which those are.
+pub(crate) type Partial = HashMap<RecordId, Vec<u32>>;
+
+/// How a conversation belongs to another of the same text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Relation {
+    /// To none.
+    Own,
+    /// A thread of a sub-agent, which the conversation with this index called.
+    SideChain(usize),
+    /// Another end of the conversation with this index: an abandoned branch, or another choice of a response.
+    Branch(usize),
+}
+
+/// One message of a conversation, and the record of the text that it comes from.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    message: Message,
+    record: Option<RecordId>,
+    pub(crate) piece: u32,
+}
+
+/// A record of the text: the element of an array, a line, or a field that holds one or more messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecordId(pub(crate) u32);
+
+/// A compaction that the tool made which wrote the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolCompaction {
+    /// The entry before which it happened.
+    pub at: usize,
+    /// What started it, in the tool's words; empty where it does not say.
+    pub trigger: Str,
+    /// How many messages of the text it took out of the conversation, where that can be known.
+    pub dropped: Option<u64>,
+    /// The size before it, in tokens, as the tool says.
+    pub tokens_before: Option<u64>,
+    /// The size after it, in tokens, as the tool says.
+    pub tokens_after: Option<u64>,
+}
+
+/// What a provider reported of one response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UsageEntry {
+    /// The last entry of the response.
+    pub at: usize,
+    /// The report.
+    pub usage: Usage,
+}
+
+impl Transcript {
+    /// The text that it was read from.
+    #[must_use]
+    pub const fn source(&self) -> &Arc<str> {
+        &self.source
+    }
+
+    /// Its conversations, in the order of the text.
+    #[must_use]
+    pub fn conversations(&self) -> &[Conversation] {
+        &self.conversations
+    }
+
+    /// Its conversations, to be changed.
+    pub fn conversations_mut(&mut self) -> &mut [Conversation] {
+        &mut self.conversations
+    }
+
+    /// The conversation that goes on: the first active one.
+    #[must_use]
+    pub fn active(&self) -> Option<&Conversation> {
+        self.conversations.iter().find(|conversation| conversation.active)
+    }
+
+    /// The text of a record.
+    #[must_use]
+    pub fn record(&self, id: RecordId) -> &str {
+        let range = self.records.get(id.0 as usize).map(|record| record.text.clone());
+        range.and_then(|range| self.source.get(range)).unwrap_or_default()
+    }
+}
+
+impl Conversation {
+    /// An active conversation of its own, without messages.
+    pub(crate) fn new(format: Format, path: impl Into<String>) -> Self {
+        Self {
+            format,
+            id: Str::default(),
+            label: Str::default(),
+            path: path.into(),
+            relation: Relation::Own,
+            active: true,
+            entries: LazyList::new(),
+            compactions: Compactions::default(),
+            usage: LazyList::new(),
+            pieces: 0,
+            as_read: AsRead::Own(Arc::default()),
+            is_log: false,
+            is_closed: false,
+        }
+    }
+
+    /// The same, of the `len` messages of a stage of its file.
+    pub(crate) fn with_stage(mut self, stage: &Stage, len: usize) -> Self {
+        self.entries = LazyList::of(stage.clone(), len);
+        self.usage = LazyList::of(stage.clone(), 0);
+        (self.pieces, self.as_read) = (len, AsRead::Shared(stage.clone()));
+        self
+    }
+
+    /// Takes note of what was read, to know later what has been changed.
+    pub(crate) fn seal(&mut self) {
+        if matches!(self.as_read, AsRead::Own(_)) {
+            self.as_read = AsRead::Own(self.entries.iter().filter_map(Entry::place).collect());
+        }
+    }
+
+    /// Whether its entries are those that were read, in their order, whatever they say now.
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.entries.len() == self.pieces
+            && (self.entries.is_shared()
+                || self.entries.iter().map(Entry::place).eq(self.as_read().map(Some)))
+    }
+
+    /// Of which records its messages were, and which message of those, when it was read.
+    pub(crate) fn as_read(&self) -> Box<dyn Iterator<Item = (RecordId, u32)> + '_> {
+        match &self.as_read {
+            AsRead::Own(places) => Box::new(places.iter().copied()),
+            AsRead::Shared(stage) => Box::new(stage.as_read()),
+        }
+    }
+
+    /// Which messages it had of the records of which it had only some.
+    pub(crate) fn partial(&self, records: &[Record]) -> Partial {
+        let mut had = Partial::new();
+        for (id, piece) in self.as_read() {
+            if records.get(id.0 as usize).is_some_and(|record| record.pieces > 1) {
+                had.entry(id).or_default().push(piece);
+            }
+        }
+        had.retain(|id, pieces| {
+            records.get(id.0 as usize).is_some_and(|record| (record.pieces as usize) > pieces.len())
+        });
+        had
+    }
+
+    /// Its messages, in order.
+    pub fn messages(&self) -> impl ExactSizeIterator<Item = &Message> {
+        self.entries.iter().map(|entry| &entry.message)
+    }
+
+    /// Adds the messages that the record `id` is made of, in the order in which they stand in it.
+    pub(crate) fn extend(&mut self, id: RecordId, messages: impl IntoIterator<Item = Message>) {
+        let pieces = messages.into_iter().zip(0..);
+        self.entries.extend(pieces.map(|(message, piece)| Entry::of(message, id, piece)));
+        self.pieces = self.entries.len();
+    }
+}
+
+impl Entry {
+    /// A message that the text does not have yet.
+    #[must_use]
+    pub const fn new(message: Message) -> Self {
+        Self { message, record: None, piece: 0 }
+    }
+
+    /// A message that was read as the `piece`th of the record `id`.
+    pub(crate) const fn of(message: Message, id: RecordId, piece: u32) -> Self {
+        Self { message, record: Some(id), piece }
+    }
+
+    /// The message.
+    #[must_use]
+    pub const fn message(&self) -> &Message {
+        &self.message
+    }
+
+    pub(crate) fn parts_mut(&mut self) -> &mut [Part] {
+        self.message.parts_mut()
+    }
+
+    /// The message, without its place.
+    #[must_use]
+    pub fn into_message(self) -> Message {
+        self.message
+    }
+
+    /// The same place with another message in it: what [`Message::with_parts`] made of the one that was there.
+    #[must_use]
+    pub fn with_message(mut self, message: Message) -> Self {
+        self.message = message;
+        self
+    }
+
+    /// The record that it comes from; `None` for a message that the text does not have yet.
+    #[must_use]
+    pub const fn record(&self) -> Option<RecordId> {
+        self.record
+    }
+
+    fn place(&self) -> Option<(RecordId, u32)> {
+        Some((self.record?, self.piece))
+    }
+
+    /// Whether it and the entry before it were one record, so that a writer joins them again.
+    #[must_use]
+    pub const fn rejoin(&self) -> bool {
+        self.record.is_some() && self.piece > 0
+    }
+}
+
+impl UsageEntry {
+    /// The report on the response that ends with the entry `at`.
+    #[must_use]
+    pub const fn new(at: usize, usage: Usage) -> Self {
+        Self { at, usage }
+    }
+}
+
+impl ToolCompaction {
+    /// A compaction before the entry `at`, of which nothing else is known.
+    #[must_use]
+    pub fn new(at: usize) -> Self {
+        Self { at, trigger: Str::default(), dropped: None, tokens_before: None, tokens_after: None }
+    }
+}
+
+impl fmt::Debug for Transcript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transcript")
+            .field("bytes", &self.source.len())
+            .field("records", &self.records.len())
+            .field("conversations", &self.conversations)
+            .finish_non_exhaustive()
+    }
+}

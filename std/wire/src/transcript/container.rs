@@ -1,0 +1,253 @@
+//! Where records stand in a text.
+
+use core::ops::Range;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use epitome_core::Usage;
+use epitome_message::Message;
+
+use super::{Conversation, RecordId, Transcript, UsageEntry};
+use crate::WireError;
+use crate::answers;
+use crate::document;
+use crate::json;
+
+/// A list in the text: an array, or lines.
+#[derive(Debug, Clone)]
+pub(crate) struct List {
+    /// What lies between the brackets; for lines, all of them.
+    pub(crate) inner: Range<usize>,
+    /// What separates two elements where the text has no example of it.
+    pub(crate) separator: &'static str,
+    /// Whether the order of its elements says nothing of a conversation's, because they name their parents.
+    pub(crate) free: bool,
+    /// Everything that stands in it, whether it is a message or not.
+    pub(crate) elements: Vec<Range<usize>>,
+}
+
+/// An array of the source whose elements are known.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownArray {
+    /// All of it, brackets included.
+    pub(crate) outer: Range<usize>,
+    pub(crate) elements: Vec<Range<usize>>,
+}
+
+/// A piece of the text that holds messages.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    pub(crate) place: Place,
+    pub(crate) text: Range<usize>,
+    /// How many messages were read from it.
+    pub(crate) pieces: u32,
+    /// Whether the text says something else without it, though it holds no message any more.
+    pub(crate) stays: bool,
+    /// The record of whose messages it says that this one, which holds none of a conversation, is not sent.
+    pub(crate) hidden_by: Option<RecordId>,
+    /// Whether the conversation begins with it, whatever stands before it in the text.
+    pub(crate) begins: bool,
+}
+
+/// How a record stands in the text.
+#[derive(Debug, Clone)]
+pub(crate) enum Place {
+    /// An element of a list: without messages it is left out.
+    Element { list: u32, at: u32 },
+    /// The value of a member of an object: without messages the member, these bytes and a comma, is left out.
+    Field { cut: Range<usize> },
+    /// A value that has to be there.
+    Value,
+    /// A part of a log that is only added to: it stays.
+    Logged,
+}
+
+impl Transcript {
+    pub(crate) const fn empty(source: Arc<str>) -> Self {
+        Self { source, lists: Vec::new(), records: Vec::new(), conversations: Vec::new(), arrays: Vec::new() }
+    }
+
+    /// Takes note of the array `text`, a slice of the source, and gives its number.
+    pub(crate) fn array(&mut self, text: &str) -> Result<u32, WireError> {
+        let outer = self.range(json::trim(text));
+        let known = self.arrays.iter().position(|known| known.outer == outer);
+        let mut elements = known.map(|at| self.arrays.swap_remove(at).elements).unwrap_or_default();
+        if known.is_none() {
+            json::items(text, |item| {
+                elements.push(self.range(item));
+                Ok(())
+            })?;
+        }
+        let inner = outer.start.saturating_add(1)..outer.end.saturating_sub(1);
+        Ok(self.push_list(List { inner, separator: ",", free: false, elements }))
+    }
+
+    /// Takes note of the lines of `text`, a slice of the source, and gives the number of the list.
+    pub(crate) fn lines(&mut self, text: &str) -> u32 {
+        let elements: Vec<_> = document::lines(text).map(|line| self.range(line.text())).collect();
+        let inner = self.range(text);
+        self.push_list(List { inner, separator: "\n", free: false, elements })
+    }
+
+    /// Takes note of an array whose order is not that of a conversation, as [`array`](Self::array).
+    pub(crate) fn free_array(&mut self, text: &str) -> Result<u32, WireError> {
+        let number = self.array(text)?;
+        if let Some(list) = self.lists.get_mut(number as usize) {
+            list.free = true;
+        }
+        Ok(number)
+    }
+
+    /// Takes note of lines that name their parents, as [`lines`](Self::lines).
+    pub(crate) fn forest(&mut self, text: &str) -> u32 {
+        let number = self.lines(text);
+        if let Some(list) = self.lists.get_mut(number as usize) {
+            list.free = true;
+        }
+        number
+    }
+
+    /// How many elements a list has.
+    pub(crate) fn count(&self, list: u32) -> usize {
+        self.lists.get(list as usize).map_or(0, |list| list.elements.len())
+    }
+
+    /// Where the element `at` of a list lies in the source.
+    pub(crate) fn place(&self, list: u32, at: usize) -> Range<usize> {
+        let elements = self.lists.get(list as usize).map(|list| list.elements.as_slice());
+        elements.and_then(|elements| elements.get(at)).cloned().unwrap_or_default()
+    }
+
+    /// Adds to `conversation` what `read` makes of each element of a list, which stands at `path` in `whole`: its messages,
+    /// and the report on them, which is that of the first.
+    pub(crate) fn extend<M>(
+        &mut self,
+        conversation: &mut Conversation,
+        list: u32,
+        (whole, path): (&str, &str),
+        mut read: impl FnMut(&Arc<str>, &str) -> Result<(M, Option<Usage>), WireError>,
+    ) -> Result<(), WireError>
+    where
+        M: IntoIterator<Item = Message, IntoIter: ExactSizeIterator>,
+    {
+        let source = Arc::clone(&self.source);
+        let is_lines = self.lists.get(list as usize).is_some_and(|list| list.separator == "\n");
+        conversation.entries.reserve_exact(self.count(list));
+        self.records.reserve_exact(self.count(list));
+        for at in 0..self.count(list) {
+            let text = source.get(self.place(list, at)).unwrap_or_default();
+            // An array has been looked at when its elements were found, but not each line.
+            let checked = if is_lines { json::check(text) } else { Ok(()) };
+            let (messages, usage) = checked.and_then(|()| read(&source, text)).map_err(|error| {
+                let place = if is_lines { String::new() } else { format!("{path}/{at}") };
+                error.inside(place, json::offset_of(whole, text))
+            })?;
+            let messages = messages.into_iter();
+            if messages.len() == 0 {
+                continue;
+            }
+            let first = conversation.entries.len();
+            conversation.usage.extend(usage.map(|usage| UsageEntry::new(first, usage)));
+            let record = self.element(list, at, messages.len());
+            conversation.extend(record, messages);
+        }
+        answers::link(&mut conversation.entries);
+        Ok(())
+    }
+
+    fn push_list(&mut self, mut list: List) -> u32 {
+        list.elements.shrink_to_fit();
+        let number = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
+        self.lists.push(list);
+        number
+    }
+
+    /// The record that the element `at` of a list is, for `pieces` messages.
+    pub(crate) fn element(&mut self, list: u32, at: usize, pieces: usize) -> RecordId {
+        let text = self.place(list, at);
+        let at = u32::try_from(at).unwrap_or(u32::MAX);
+        self.push_record(Place::Element { list, at }, text, pieces)
+    }
+
+    /// Says that the element `at` of a list is not sent while the record `by` is there: both are left out together.
+    pub(crate) fn hide(&mut self, list: u32, at: usize, by: RecordId) {
+        let id = self.element(list, at, 0);
+        if let Some(record) = self.records.get_mut(id.0 as usize) {
+            record.hidden_by = Some(by);
+        }
+    }
+
+    /// Says that the conversation begins with a record.
+    pub(crate) fn begin_with(&mut self, id: RecordId) {
+        if let Some(record) = self.records.get_mut(id.0 as usize) {
+            record.begins = true;
+        }
+    }
+
+    /// The record that the value of the member `key` of an object is, whose members are these slices of the source.
+    pub(crate) fn field(
+        &mut self,
+        members: &[(Cow<'_, str>, &str, &str)],
+        key: &str,
+        pieces: usize,
+    ) -> RecordId {
+        let at = members.iter().position(|(name, ..)| name == key);
+        let range = |at: usize| members.get(at).map(|(_, name, value)| (self.range(name), self.range(value)));
+        let own = at.and_then(range);
+        let before = at.and_then(|at| at.checked_sub(1)).and_then(range);
+        let next = at.and_then(|at| at.checked_add(1)).and_then(range);
+        // With the comma before it, or, if it is the first, with the one after it.
+        let cut = match (&own, before, next) {
+            (Some((_, value)), Some((_, before)), _) => before.end..value.end,
+            (Some((name, _)), None, Some((next, _))) => name.start..next.start,
+            (Some((name, value)), None, None) => name.start..value.end,
+            (None, ..) => 0..0,
+        };
+        let text = own.map_or(0..0, |(_, value)| value);
+        self.push_record(Place::Field { cut }, text, pieces)
+    }
+
+    /// The record that `text`, a slice of the source, is.
+    pub(crate) fn value(&mut self, text: &str, pieces: usize) -> RecordId {
+        let range = self.range(text);
+        self.push_record(Place::Value, range, pieces)
+    }
+
+    /// The record of a log that `text`, a slice of the source, is.
+    pub(crate) fn logged(&mut self, text: &str, pieces: usize) -> RecordId {
+        let range = self.range(text);
+        self.push_record(Place::Logged, range, pieces)
+    }
+
+    fn push_record(&mut self, place: Place, text: Range<usize>, pieces: usize) -> RecordId {
+        let id = RecordId(u32::try_from(self.records.len()).unwrap_or(u32::MAX));
+        let pieces = u32::try_from(pieces).unwrap_or(u32::MAX);
+        self.records.push(Record { place, text, pieces, stays: false, hidden_by: None, begins: false });
+        id
+    }
+
+    /// Says that a record must not be left out, because it takes away what is before it.
+    pub(crate) fn must_stay(&mut self, id: RecordId) {
+        if let Some(record) = self.records.get_mut(id.0 as usize) {
+            record.stays = true;
+        }
+    }
+
+    pub(crate) fn push(&mut self, conversation: Conversation) -> usize {
+        self.conversations.push(conversation);
+        self.conversations.len().saturating_sub(1)
+    }
+
+    /// Adds conversations, of which a file may have very many: the list is not made a second time.
+    pub(crate) fn push_all(&mut self, mut conversations: Vec<Conversation>) {
+        match self.conversations.is_empty() {
+            true => self.conversations = conversations,
+            false => self.conversations.append(&mut conversations),
+        }
+    }
+
+    /// Where `part`, a slice of the source, lies in it.
+    pub(crate) fn range(&self, part: &str) -> Range<usize> {
+        json::range_of(&self.source, part)
+    }
+}

@@ -1,0 +1,107 @@
+//! What a list of records holds when it is written back.
+
+use std::collections::HashMap;
+
+use super::relink::{Chain, bridged};
+use super::{List, Transcript};
+use crate::WireError;
+
+/// What stands in a list: an element of it as it is, or a text in the place of an element, or after one.
+#[derive(Debug)]
+pub(super) enum Output {
+    Kept(usize),
+    Text(Option<usize>, String),
+}
+
+/// What a list is to hold, with the element behind which each stands.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    /// The element, the order behind it, and what stands there.
+    rows: Vec<(usize, usize, Output)>,
+    /// See [`List::free`].
+    free: bool,
+}
+
+impl Contents {
+    pub(super) fn of<'l>(
+        lists: &'l mut HashMap<u32, Self>,
+        transcript: &Transcript,
+        list: u32,
+    ) -> &'l mut Self {
+        let free = transcript.lists.get(list as usize).is_some_and(|list| list.free);
+        lists.entry(list).or_insert_with(|| Self { rows: Vec::new(), free })
+    }
+
+    /// Adds what stands in the place of the element `at`, or is new, behind what the conversation had before it.
+    pub(super) fn push(
+        &mut self,
+        cursor: &mut Option<usize>,
+        at: Option<usize>,
+        text: Option<Option<String>>,
+    ) {
+        let key = match at {
+            Some(at) if self.free => at,
+            _ => (*cursor).max(at).unwrap_or(0),
+        };
+        if at.is_some() {
+            *cursor = Some(key);
+        }
+        // What is new stands behind the element that it follows.
+        let order = if self.free && at.is_some() { 0 } else { self.rows.len().saturating_add(1) };
+        match (at, text) {
+            (Some(at), None) => self.rows.push((key, order, Output::Kept(at))),
+            (at, Some(Some(text))) => self.rows.push((key, order, Output::Text(at, text))),
+            (_, Some(None)) | (None, None) => {}
+        }
+    }
+
+    /// Adds the elements that stay as they are.
+    pub(super) fn keep(&mut self, stays: &[bool]) {
+        let others = stays.iter().enumerate().filter(|(_, stays)| **stays);
+        self.rows.extend(others.map(|(at, _)| (at, 0, Output::Kept(at))));
+        self.rows.sort_by_key(|(key, order, _)| (*key, *order));
+    }
+
+    /// Lets what stays as it is name what is before it now.
+    pub(super) fn bridge(
+        &mut self,
+        transcript: &Transcript,
+        list: &List,
+        chain: Chain,
+    ) -> Result<(), WireError> {
+        let mut stays = vec![false; list.elements.len()];
+        for (_, _, output) in &self.rows {
+            if let Output::Kept(at) | Output::Text(Some(at), _) = output
+                && let Some(stays) = stays.get_mut(*at)
+            {
+                *stays = true;
+            }
+        }
+        if stays.iter().all(|stays| *stays) {
+            return Ok(());
+        }
+        let texts = list.elements.iter().map(|range| transcript.slice(range.clone()));
+        let mut new: HashMap<_, _> = bridged(chain, texts, &stays)?.into_iter().collect();
+        for (_, _, output) in &mut self.rows {
+            if let Output::Kept(at) = *output
+                && let Some(text) = new.remove(&at)
+            {
+                *output = Output::Text(Some(at), text);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it differs from what the list holds.
+    pub(super) fn changes(&self, list: &List) -> bool {
+        let kept = self.rows.iter().map(|(_, _, output)| match output {
+            Output::Kept(at) => Some(*at),
+            Output::Text(..) => None,
+        });
+        !kept.eq((0..list.elements.len()).map(Some))
+    }
+
+    pub(super) fn into_outputs(self) -> Vec<Output> {
+        self.rows.into_iter().map(|(_, _, output)| output).collect()
+    }
+}

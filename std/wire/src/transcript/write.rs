@@ -1,0 +1,409 @@
+//! Writing a transcript back into the text that it was read from.
+
+use core::ops::Range;
+use std::collections::{HashMap, HashSet};
+use std::io::Write;
+
+use super::contents::{Contents, Output};
+use super::held::Held;
+use super::relink::Links;
+use super::{AsRead, Conversation, Entry, List, Partial, Place, RecordId, Transcript};
+use crate::json::ElementPlaces;
+use crate::openai_responses::CustomCalls;
+use crate::rewrite::form;
+use crate::spec;
+use crate::{WireError, WireErrorKind};
+
+/// Writes the text that `transcript` was read from, with the entries that its conversations have now.
+///
+/// What nobody changed is the source, byte for byte: a transcript that was only read gives its whole text back. A record
+/// whose messages were changed is patched; one that has none left is taken out, with its separator; an entry that the
+/// text did not have stands behind the one before it. A record that several conversations share is written as the first
+/// changed one that has it says, and stays while one has it that was not changed. Nothing is written before all of it is
+/// known to be writable.
+///
+/// ```
+/// use epitome_wire::{ReadOptions, read, write_back};
+///
+/// let text = r#"{"model": "m", "messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]}"#;
+/// let mut transcript = read(text, &ReadOptions::default())?;
+/// transcript.conversations_mut()[0].entries.remove(0);
+/// let mut out = Vec::new();
+/// write_back(&transcript, &mut out)?;
+/// assert_eq!(out, br#"{"model": "m", "messages": [{"role": "user", "content": "b"}]}"#);
+/// # Ok::<(), epitome_wire::WireError>(())
+/// ```
+///
+/// # Errors
+/// `Unsupported` for what the format cannot say, or a value that cannot be left out; `Io` when `out` fails.
+pub fn write_back(transcript: &Transcript, out: &mut (impl Write + ?Sized)) -> Result<(), WireError> {
+    if transcript.is_as_read() {
+        return emit(&transcript.source, out);
+    }
+    let mut edits = Edits::of(transcript)?;
+    edits.sort();
+    let mut here = 0;
+    for edit in &edits.0 {
+        let range = edit.range();
+        emit(transcript.slice(here..range.start), out)?;
+        edit.write(transcript, out)?;
+        here = range.end;
+    }
+    emit(transcript.slice(here..transcript.source.len()), out)
+}
+
+/// What is written instead of parts of the source.
+#[derive(Debug, Default)]
+struct Edits<'t>(Vec<Edit<'t>>);
+
+#[derive(Debug)]
+enum Edit<'t> {
+    Text(Range<usize>, String),
+    List(&'t List, Vec<Output>),
+}
+
+impl<'t> Edits<'t> {
+    fn of(transcript: &'t Transcript) -> Result<Self, WireError> {
+        let mut lists: HashMap<u32, Contents> = HashMap::new();
+        let mut edits = Self::default();
+        let mut written = HashSet::new();
+        let is_changed = |one: &&Conversation| !transcript.is_untouched(one);
+        for conversation in transcript.conversations.iter().filter(is_changed) {
+            edits.conversation(transcript, conversation, &mut lists, &mut written)?;
+        }
+        let held = Held::of(transcript);
+        let is_there = |id: RecordId| written.contains(&id) || held.has(id);
+        edits.absent(transcript, is_there)?;
+        let mut stays: Vec<_> = transcript.lists.iter().map(|list| vec![true; list.elements.len()]).collect();
+        for (id, record) in (0_u32..).map(RecordId).zip(&transcript.records) {
+            // One that was read as no message stays.
+            if let Place::Element { list, at } = record.place
+                && let Some(stays) = stays.get_mut(list as usize).and_then(|list| list.get_mut(at as usize))
+            {
+                *stays &= match record.hidden_by {
+                    Some(by) => is_there(by),
+                    None => record.pieces == 0 || (held.has(id) && !written.contains(&id)),
+                };
+            }
+        }
+        let mut formats = transcript.conversations.iter().filter(is_changed).map(|one| one.format);
+        let chain = formats.find_map(|format| spec::of(format).ok()?.chain);
+        for ((number, list), stays) in (0_u32..).zip(&transcript.lists).zip(stays) {
+            let mut contents = lists.remove(&number).unwrap_or_default();
+            contents.keep(&stays);
+            if let Some(chain) = chain {
+                contents.bridge(transcript, list, chain)?;
+            }
+            if contents.changes(list) {
+                edits.0.push(Edit::List(list, contents.into_outputs()));
+            }
+        }
+        Ok(edits)
+    }
+
+    fn conversation(
+        &mut self,
+        transcript: &'t Transcript,
+        conversation: &Conversation,
+        lists: &mut HashMap<u32, Contents>,
+        written: &mut HashSet<RecordId>,
+    ) -> Result<(), WireError> {
+        let spec = spec::of(conversation.format)?;
+        if let Some(log) = spec.log.filter(|_| conversation.is_log) {
+            let end = transcript.source.len();
+            self.0.extend(log.addition(transcript, conversation)?.map(|line| Edit::Text(end..end, line)));
+            return Ok(());
+        }
+        let (mut list, mut cursor, mut near) = (conversation.first_list(transcript), None, None);
+        let (mut own, mut has_new) = (HashSet::new(), false);
+        let chain = spec.chain;
+        let links = chain.and_then(|chain| Links::of(transcript, conversation, chain));
+        let partial = conversation.partial(&transcript.records);
+        // A result that the text did not have takes the form that answers its call.
+        let mut calls =
+            conversation.entries.iter().any(|entry| entry.record.is_none()).then(CustomCalls::default);
+        for group in groups(&conversation.entries) {
+            let id = group.first().and_then(Entry::record);
+            if let Some(calls) = &mut calls {
+                group.iter().for_each(|entry| calls.push(&entry.message));
+            }
+            let answered = match (group, &calls) {
+                ([entry], Some(calls)) => {
+                    calls.answered(&entry.message).map(|message| [entry.clone().with_message(message)])
+                }
+                _ => None,
+            };
+            let group = answered.as_ref().map_or(group, |answered| answered.as_slice());
+            let record = id.and_then(|id| transcript.records.get(id.0 as usize));
+            if let Some(id) = id {
+                let again = !own.insert(id);
+                if !written.insert(id) && !again {
+                    // Another conversation that has it has said how it is written.
+                    if let Some(Place::Element { at, .. }) = record.map(|record| &record.place) {
+                        let at = Some(*at as usize);
+                        cursor = if list_is_free(transcript, record) { at } else { cursor.max(at) };
+                    }
+                    continue;
+                }
+            }
+            has_new |= id.is_none();
+            if has_new && record.is_some_and(|record| record.begins) {
+                return Err(form("a new message before what a compaction has left"));
+            }
+            let like = near.or_else(|| conversation.first_element(transcript));
+            let text = match (group, id, spec.fresh) {
+                ([entry], None, Some(fresh)) => {
+                    Some(Some(fresh(entry.message(), like.map(|id| transcript.record(id)))?))
+                }
+                _ => new_text(transcript, conversation, id.zip(Some(&partial)), group)?,
+            };
+            let text = relinked(transcript, links.as_ref(), id, text)?;
+            match record.map(|record| (&record.place, record)) {
+                Some((Place::Field { .. } | Place::Value, record)) => match text {
+                    None => {}
+                    Some(Some(text)) => self.0.push(Edit::Text(record.text.clone(), text)),
+                    Some(None) => self.leave_out(&record.place)?,
+                },
+                Some((Place::Element { list: number, at }, _)) => {
+                    (list, near) = (Some(*number), id);
+                    let contents = Contents::of(lists, transcript, *number);
+                    contents.push(&mut cursor, Some(*at as usize), text);
+                }
+                Some((Place::Logged, _)) | None => {
+                    let number = list.ok_or_else(no_list)?;
+                    Contents::of(lists, transcript, number).push(&mut cursor, None, text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The records outside of lists that no conversation has any more.
+    fn absent(
+        &mut self,
+        transcript: &Transcript,
+        is_there: impl Fn(RecordId) -> bool,
+    ) -> Result<(), WireError> {
+        for (id, record) in (0_u32..).zip(&transcript.records) {
+            if record.pieces > 0 && !is_there(RecordId(id)) {
+                if record.stays {
+                    return Err(WireError::unsupported(
+                        "this record cannot be left out: without it the text says something else",
+                    ));
+                }
+                self.leave_out(&record.place)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn leave_out(&mut self, place: &Place) -> Result<(), WireError> {
+        match place {
+            Place::Element { .. } | Place::Logged => Ok(()),
+            Place::Field { cut } => {
+                self.0.push(Edit::Text(cut.clone(), String::new()));
+                Ok(())
+            }
+            Place::Value => {
+                Err(WireError::unsupported("the text is this one message: it cannot be left out"))
+            }
+        }
+    }
+
+    fn sort(&mut self) {
+        self.0.sort_by_key(|edit| edit.range().start);
+    }
+}
+
+impl Edit<'_> {
+    fn range(&self) -> Range<usize> {
+        match self {
+            Self::Text(range, _) => range.clone(),
+            Self::List(list, _) => list.inner.clone(),
+        }
+    }
+
+    fn write(&self, transcript: &Transcript, out: &mut (impl Write + ?Sized)) -> Result<(), WireError> {
+        let (list, outputs) = match self {
+            Self::Text(_, text) => return emit(text, out),
+            Self::List(list, outputs) => (list, outputs),
+        };
+        let (start, end) = (list.inner.start, list.inner.end);
+        let places = ElementPlaces {
+            text: &transcript.source,
+            start,
+            end,
+            elements: &list.elements,
+            separator: list.separator,
+        };
+        let pieces = outputs.iter().map(|output| match output {
+            Output::Kept(at) => {
+                let range = list.elements.get(*at).cloned().unwrap_or_default();
+                (Some(*at), transcript.slice(range))
+            }
+            Output::Text(at, text) => (*at, text.as_str()),
+        });
+        places.emit(pieces, &mut |text| emit(text, out))
+    }
+}
+
+impl Transcript {
+    /// Whether nothing was changed: neither which messages there are, nor what they say.
+    fn is_as_read(&self) -> bool {
+        self.conversations.iter().all(|one| self.is_untouched(one))
+    }
+
+    /// The same of one conversation.
+    pub(super) fn is_untouched(&self, conversation: &Conversation) -> bool {
+        let is_untouched = |entry: &Entry| {
+            let record = entry.record.and_then(|id| self.records.get(id.0 as usize));
+            record.is_some_and(|record| self.holds(record, entry))
+        };
+        conversation.entries.is_shared()
+            || (conversation.is_in_order() && conversation.entries.iter().all(is_untouched))
+    }
+
+    /// Whether an entry says what was read from this record.
+    fn holds(&self, record: &super::Record, entry: &Entry) -> bool {
+        let text = self.slice(record.text.clone()).as_bytes().as_ptr_range();
+        let wire = entry.message.wire().filter(|wire| !wire.touched);
+        wire.is_some_and(|wire| text.contains(&wire.text.as_ptr()))
+    }
+
+    pub(super) fn slice(&self, range: Range<usize>) -> &str {
+        self.source.get(range).unwrap_or_default()
+    }
+
+    /// How many messages were read from a record.
+    pub(super) fn pieces(&self, id: RecordId) -> usize {
+        self.records.get(id.0 as usize).map_or(0, |record| record.pieces as usize)
+    }
+
+    /// Whether `group` is all that was read from the record, as it was read; of one of which the conversation had only
+    /// some messages, so many.
+    pub(super) fn is_intact(&self, id: RecordId, group: &[Entry], partial: Option<usize>) -> bool {
+        let Some(record) = self.records.get(id.0 as usize) else { return false };
+        let whole = partial.unwrap_or(record.pieces as usize) == group.len();
+        whole
+            && group.iter().zip(0..).all(|(entry, piece)| {
+                (partial.is_some() || entry.piece == piece) && self.holds(record, entry)
+            })
+    }
+}
+
+impl Transcript {
+    /// The messages of a record: `group` for those of its `pieces`, and for the others those of a conversation that has it
+    /// whole.
+    fn completed(&self, id: RecordId, group: &[Entry], pieces: &[u32]) -> Result<Vec<Entry>, WireError> {
+        let count = self.pieces(id);
+        let of = |conversation: &Conversation| -> Vec<Entry> {
+            conversation.entries.iter().filter(|entry| entry.record == Some(id)).cloned().collect()
+        };
+        // Where conversations share what was read, all of the record is there.
+        let shared = self.conversations.iter().find_map(|one| match &one.as_read {
+            AsRead::Shared(stage) => Some(stage.record(id)).filter(|entries| entries.len() == count),
+            AsRead::Own(_) => None,
+        });
+        let own = || self.conversations.iter().map(of).find(|entries| entries.len() == count);
+        let Some(whole) = shared.or_else(own) else {
+            let what = "a change in one of several messages of a record whose others are in no conversation any more";
+            return Err(WireError::unsupported(what));
+        };
+        let now = |entry: Entry| match pieces.contains(&entry.piece) {
+            true => group.iter().find(|own| own.piece == entry.piece).cloned(),
+            false => Some(entry),
+        };
+        Ok(whole.into_iter().filter_map(now).collect())
+    }
+}
+
+impl Conversation {
+    /// The first of its records that is an element of a list.
+    fn first_element(&self, transcript: &Transcript) -> Option<RecordId> {
+        let place = |id: &RecordId| transcript.records.get(id.0 as usize).map(|record| &record.place);
+        let is_element = |id: &RecordId| matches!(place(id), Some(Place::Element { .. }));
+        self.entries.iter().filter_map(Entry::record).find(is_element)
+    }
+
+    fn first_list(&self, transcript: &Transcript) -> Option<u32> {
+        let record = self.first_element(transcript).and_then(|id| transcript.records.get(id.0 as usize));
+        match (record.map(|record| &record.place), transcript.lists.len()) {
+            (Some(Place::Element { list, .. }), _) => Some(*list),
+            (_, 1) => Some(0),
+            _ => None,
+        }
+    }
+}
+
+/// The entries in runs that are written together: pieces of one record, in their order; a new message alone.
+pub(super) fn groups(entries: &[Entry]) -> impl Iterator<Item = &[Entry]> {
+    entries.chunk_by(|one, next| one.record.is_some() && one.record == next.record && one.piece < next.piece)
+}
+
+/// The text of a group that is not as it was read; `None` if nothing of it is left.
+fn written_text(
+    transcript: &Transcript,
+    conversation: &Conversation,
+    id: Option<RecordId>,
+    group: &[Entry],
+) -> Result<Option<String>, WireError> {
+    let spec = spec::of(conversation.format)?;
+    let messages: Vec<_> = group.iter().map(Entry::message).collect();
+    (spec.write)(id.map(|id| transcript.record(id)), &messages)
+}
+
+/// The text of a group; `None` if its record is as it was, and `Some(None)` if nothing of it is left.
+fn new_text(
+    transcript: &Transcript,
+    conversation: &Conversation,
+    record: Option<(RecordId, &Partial)>,
+    group: &[Entry],
+) -> Result<Option<Option<String>>, WireError> {
+    let id = record.map(|(id, _)| id);
+    if id.is_none() && conversation.is_closed {
+        return Err(form("a new message"));
+    }
+    let pieces = record.and_then(|(id, partial)| partial.get(&id)).map(Vec::as_slice);
+    if id.is_some_and(|id| transcript.is_intact(id, group, pieces.map(<[_]>::len))) {
+        return Ok(None);
+    }
+    if let (Some(id), Some(pieces)) = (id, pieces) {
+        let all = transcript.completed(id, group, pieces)?;
+        return written_text(transcript, conversation, Some(id), &all).map(Some);
+    }
+    written_text(transcript, conversation, id, group).map(Some)
+}
+
+/// The text of a record, or of one that is as it was, after what is before it now.
+fn relinked(
+    transcript: &Transcript,
+    links: Option<&Links>,
+    id: Option<RecordId>,
+    text: Option<Option<String>>,
+) -> Result<Option<Option<String>>, WireError> {
+    let (Some(links), Some(id)) = (links, id) else { return Ok(text) };
+    let new = match &text {
+        None => links.relink(transcript.record(id))?,
+        Some(Some(text)) => links.relink(text)?,
+        Some(None) => None,
+    };
+    Ok(new.map(Some).or(text))
+}
+
+fn list_is_free(transcript: &Transcript, record: Option<&super::Record>) -> bool {
+    match record.map(|record| &record.place) {
+        Some(Place::Element { list, .. }) => {
+            transcript.lists.get(*list as usize).is_some_and(|list| list.free)
+        }
+        _ => false,
+    }
+}
+
+fn no_list() -> WireError {
+    WireError::unsupported("a new message in a conversation without a list to put it in")
+}
+
+fn emit(text: &str, out: &mut (impl Write + ?Sized)) -> Result<(), WireError> {
+    out.write_all(text.as_bytes())
+        .map_err(|error| WireError::new(WireErrorKind::Io, "writing failed").because(error))
+}

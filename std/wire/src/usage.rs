@@ -1,0 +1,235 @@
+//! What providers report of a response, read from the texts that they send.
+//!
+//! ```
+//! use epitome_wire::usage::reported;
+//!
+//! let response = r#"{"id": "msg_1", "type": "message", "role": "assistant", "content": [], "usage":
+//!   {"input_tokens": 12, "cache_read_input_tokens": 9000, "cache_creation_input_tokens": 500, "output_tokens": 40}}"#;
+//! let usage = reported(response)?.ok_or("it reports nothing")?;
+//! assert_eq!((usage.input_total, usage.cache_read, usage.output_total), (Some(9_512), Some(9_000), Some(40)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What Anthropic's own compactions cost is not in the totals of a report, and the size of nothing: [`compactions`] tells it. The
+//! report itself tells what the request has come to: see [`Usage::after_compaction`].
+//!
+//! Whose report it is, its keys say: no two vendors mean different things by the same set of them.
+//!
+//! | keys | vendor | meaning |
+//! |---|---|---|
+//! | `prompt_tokens` | Chat Completions and who speaks it | cached tokens are part of the input |
+//! | `input_tokens` with `input_tokens_details` or `total_tokens` | Responses | the same |
+//! | `input_tokens` otherwise | Anthropic | what was read from and written to the cache stands beside it |
+//! | `inputTokens` | Bedrock's Converse | the same |
+//! | `promptTokenCount` | Gemini | thoughts and server-side tools stand beside prompt and answer |
+
+use epitome_core::{AnthropicTokens, GeminiTokens, OpenAiTokens, Usage};
+
+use super::WireError;
+use super::expect::number;
+use super::json::{self, Kind};
+
+/// What the response `text`, of any of the vendors above, reports; `None` if it reports nothing. A list of Gemini's
+/// streamed chunks or another array is no response.
+///
+/// # Errors
+/// `Shape` if it is no object or its report is none; `NotJson` and `Truncated` for what cannot be read.
+pub fn reported(text: &str) -> Result<Option<Usage>, WireError> {
+    super::expect::expect_object(text, "a response")?;
+    let names = &["usage", "usageMetadata", "usage_metadata", "response"];
+    let [usage, camel, snake, wrapped] = json::fields(text, names)?;
+    match usage.or(camel).or(snake).filter(|usage| *usage != "null") {
+        Some(usage) => json::nested(text, usage, "/usage", of).map(Some),
+        // The last event of a stream of Responses.
+        None => match wrapped.filter(|response| Kind::of(response) == Kind::Object) {
+            Some(response) => json::nested(text, response, "/response", reported),
+            None => Ok(None),
+        },
+    }
+}
+
+/// What the compactions have cost that Anthropic's API made for `response`, in order: they are billed, and in no total of
+/// its report. To be counted as spent, beside what [`reported`] tells.
+///
+/// ```
+/// use epitome_core::Usage;
+/// use epitome_wire::usage::{compactions, reported};
+///
+/// let response = r#"{"usage": {"input_tokens": 23000, "output_tokens": 1000, "iterations": [
+///   {"type": "compaction", "input_tokens": 180000, "output_tokens": 3500},
+///   {"type": "message", "input_tokens": 23000, "output_tokens": 1000}]}}"#;
+/// assert_eq!(compactions(response)?, [Usage::new(180_000, 3_500)]);
+/// assert_eq!(reported(response)?.and_then(|usage| usage.input_total), Some(23_000));
+/// # Ok::<(), epitome_wire::WireError>(())
+/// ```
+///
+/// # Errors
+/// As [`reported`].
+pub fn compactions(response: &str) -> Result<Vec<Usage>, WireError> {
+    super::expect::expect_object(response, "a response")?;
+    let mut found = Vec::new();
+    if let Some(usage) = json::field(response, "usage")?.filter(|usage| Kind::of(usage) == Kind::Object) {
+        json::nested(response, usage, "/usage", |usage| {
+            each_iteration(usage, |kind, step| {
+                if kind == Some(COMPACTION) {
+                    found.push(Usage::anthropic(anthropic_tokens(step)?));
+                }
+                Ok(())
+            })
+        })?;
+    }
+    Ok(found)
+}
+
+/// The type of a step in which Anthropic's API compacted, as it is written.
+const COMPACTION: &str = "\"compaction\"";
+
+/// Calls `visit` with the type, as it is written, and the report of each step that the provider made itself.
+fn each_iteration(
+    usage: &str,
+    mut visit: impl FnMut(Option<&str>, &str) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    match json::field(usage, "iterations")?.filter(|steps| Kind::of(steps) == Kind::Array) {
+        Some(steps) => json::items(steps, |step| visit(json::field(step, "type")?, step)),
+        None => Ok(()),
+    }
+}
+
+/// What the report `raw`, of whichever vendor, says: the value that [`reported`] finds in a response.
+///
+/// ```
+/// use epitome_wire::usage::of;
+///
+/// let usage = of(r#"{"input_tokens": 40, "output_tokens": 9, "total_tokens": 49}"#)?;
+/// assert_eq!((usage.input_total, usage.output_total), (Some(40), Some(9)));
+/// # Ok::<(), epitome_wire::WireError>(())
+/// ```
+///
+/// # Errors
+/// As [`reported`].
+pub fn of(raw: &str) -> Result<Usage, WireError> {
+    super::expect::expect_object(raw, "a report")?;
+    let names = &[
+        "prompt_tokens",
+        "input_tokens",
+        "inputTokens",
+        "promptTokenCount",
+        "prompt_token_count",
+        "input_tokens_details",
+        "total_tokens",
+    ];
+    let [prompt, input, converse, gemini, gemini_snake, details, total] = json::fields(raw, names)?;
+    match () {
+        () if prompt.is_some() => chat(raw),
+        () if input.is_some() && (details.is_some() || total.is_some()) => responses(raw),
+        () if input.is_some() => anthropic(raw),
+        () if converse.is_some() => bedrock(raw),
+        () if gemini.is_some() || gemini_snake.is_some() => self::gemini(raw),
+        () => Err(WireError::shape(format!("expected a report of tokens, found {}", json::describe(raw)))),
+    }
+}
+
+fn chat(raw: &str) -> Result<Usage, WireError> {
+    let names = &[
+        "prompt_tokens",
+        "completion_tokens",
+        "total_tokens",
+        "prompt_tokens_details",
+        "completion_tokens_details",
+        "prompt_cache_hit_tokens",
+    ];
+    let [input, output, total, input_details, output_details, hit] = json::fields(raw, names)?;
+    let cached = within(input_details, "cached_tokens")?;
+    let mut usage = Usage::openai(OpenAiTokens {
+        input: number(input),
+        output: number(output),
+        total: number(total),
+        // DeepSeek's own name for it.
+        cached: cached.or(number(hit)),
+        reasoning: within(output_details, "reasoning_tokens")?,
+    });
+    usage.cache_creation = within(input_details, "cache_write_tokens")?;
+    Ok(usage)
+}
+
+fn responses(raw: &str) -> Result<Usage, WireError> {
+    let names =
+        &["input_tokens", "output_tokens", "total_tokens", "input_tokens_details", "output_tokens_details"];
+    let [input, output, total, input_details, output_details] = json::fields(raw, names)?;
+    let mut usage = Usage::openai(OpenAiTokens {
+        input: number(input),
+        output: number(output),
+        total: number(total),
+        cached: within(input_details, "cached_tokens")?,
+        reasoning: within(output_details, "reasoning_tokens")?,
+    });
+    usage.cache_creation = within(input_details, "cache_write_tokens")?;
+    Ok(usage)
+}
+
+/// Where the provider ran tools in steps of its own, the report adds their inputs up: then only the first step says what
+/// the request was. Where it compacted, the first step after that says what the request has come to.
+fn anthropic(raw: &str) -> Result<Usage, WireError> {
+    let usage = Usage::anthropic(anthropic_tokens(raw)?);
+    let mut ran = false;
+    if let Some(tools) = json::field(raw, "server_tool_use")?.filter(|tools| Kind::of(tools) == Kind::Object)
+    {
+        json::members(tools, |_, count| {
+            ran |= number(Some(count)).is_some_and(|count| count > 0);
+            Ok(())
+        })?;
+    }
+    let (mut first, mut compacted) = (None, false);
+    each_iteration(raw, |kind, step| {
+        if kind == Some(COMPACTION) {
+            (first, compacted) = (None, true);
+        }
+        if first.is_none() && kind == Some("\"message\"") {
+            first = Usage::anthropic(anthropic_tokens(step)?).input_total;
+        }
+        Ok(())
+    })?;
+    Ok(match (compacted, ran) {
+        (true, _) => usage.after_compaction(first),
+        (false, true) => usage.of_server_steps(first),
+        (false, false) => usage,
+    })
+}
+
+fn anthropic_tokens(raw: &str) -> Result<AnthropicTokens, WireError> {
+    let names = &["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"];
+    let [input, read, created, output] = json::fields(raw, names)?.map(number);
+    Ok(AnthropicTokens { input, cache_read: read, cache_creation: created, output })
+}
+
+fn bedrock(raw: &str) -> Result<Usage, WireError> {
+    let names = &["inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens", "outputTokens"];
+    let [input, read, created, output] = json::fields(raw, names)?.map(number);
+    Ok(Usage::anthropic(AnthropicTokens { input, cache_read: read, cache_creation: created, output }))
+}
+
+fn gemini(raw: &str) -> Result<Usage, WireError> {
+    let one = |camel: &'static str, snake: &'static str| -> Result<Option<u64>, WireError> {
+        let [camel, snake] = json::fields(raw, &[camel, snake])?;
+        Ok(number(camel.or(snake)))
+    };
+    Ok(Usage::gemini(GeminiTokens {
+        prompt: one("promptTokenCount", "prompt_token_count")?,
+        tool_use_prompt: one("toolUsePromptTokenCount", "tool_use_prompt_token_count")?,
+        candidates: one("candidatesTokenCount", "candidates_token_count")?,
+        thoughts: one("thoughtsTokenCount", "thoughts_token_count")?,
+        total: one("totalTokenCount", "total_token_count")?,
+        cached: one("cachedContentTokenCount", "cached_content_token_count")?,
+    }))
+}
+
+/// The number under `key` of an object of details.
+fn within(details: Option<&str>, key: &'static str) -> Result<Option<u64>, WireError> {
+    match details.filter(|details| Kind::of(details) == Kind::Object) {
+        Some(details) => Ok(number(json::field(details, key)?)),
+        None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests;
