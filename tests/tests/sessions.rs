@@ -27,6 +27,7 @@ mod overflow;
 mod promised;
 mod proposal;
 mod recall;
+mod recall_before;
 mod runs;
 mod states;
 mod steering;

@@ -64,7 +64,7 @@ pub use ext::{Exported, HistoryStoreExt, Keep, Retained, check_export};
 pub use fill::{Handles, Notes, clamped_text, fill, fill_with, part_text};
 use fill::{clamped_named, fill_named};
 pub use jsonl::{CutTail, Fsync, JsonlOptions, JsonlStore};
-pub use live::History;
+pub use live::{History, Unseen};
 pub use memory::MemoryStore;
 use pending::Pending;
 pub use pins::{Pinned, Pins};

@@ -21,6 +21,7 @@ use super::{
     Timestamp, clamped_named, fill_named, part_text,
 };
 
+pub use hidden::Unseen;
 pub use late::{Beside, Exchange, exchange};
 
 /// A session in use: what its next request would contain, and the store that keeps all of it.

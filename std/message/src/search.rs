@@ -14,6 +14,7 @@ mod bm25;
 mod conversation;
 mod counts;
 mod log2;
+mod messages;
 mod once;
 mod record;
 mod sentences;
@@ -29,8 +30,8 @@ use terms::each_term;
 use vocabulary::Vocabulary;
 
 pub use conversation::ConversationIndex;
+pub use messages::MessageSearch;
 pub use once::{Hit, Search};
-pub use record::pieces;
 pub use record::{RECALL, Record, nearest_piece, said, text_of, without_role};
 pub use terms::for_each_term;
 pub use updates::{Update, UpdateIndex};

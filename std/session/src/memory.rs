@@ -1,14 +1,16 @@
 //! Memories: what was said earlier, found again by its words, and texts that an application looks up for a run.
 //!
 //! A [`MemoryContextProvider`] puts what a [`MemoryManager`] finds into a run, and gives it what is said; a
-//! [`RetrievalProvider`] does the first half over an application's own [`Retriever`]. Both add data, never instructions:
-//! what they add has the authority of retrieved text, and is ephemeral.
+//! [`RetrievalProvider`] does the first half over an application's own [`Retriever`]; a [`RecallProvider`] finds what compactions
+//! have hidden in the session itself. All add data, never instructions: what they add has the authority of retrieved text, and is
+//! ephemeral.
 
 mod config;
 mod keywords;
 mod manager;
 mod persistence;
 mod provider;
+mod recall;
 mod retrieval;
 mod store;
 
@@ -20,6 +22,7 @@ pub use keywords::KeywordRetriever;
 pub use manager::{Memory, MemoryManager, MemoryQuery};
 pub use persistence::MemoryPersistence;
 pub use provider::MemoryContextProvider;
+pub use recall::RecallProvider;
 pub use retrieval::{RetrievalProvider, Retrieved, Retriever};
 pub use store::InMemoryStore;
 

@@ -1,18 +1,54 @@
 //! What was hidden, read again from the log.
 
 use core::ops::Range;
-use std::collections::{BTreeMap, BTreeSet};
-use std::vec::Vec;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use epitome_core::{Revision, Seq};
 use epitome_message::Message;
 
 use super::History;
 use crate::ext::{CLEAR, REWIND};
-use crate::{Committed, Logged, StoreError, StoreErrorKind};
+use crate::{Committed, Live, Logged, StoreError, StoreErrorKind};
 
 /// How many messages or records are read at once.
 const PAGE: u32 = 256;
+
+/// The messages of a log that are hidden or shortened. What was pruned is not among them, nor what a user took back with
+/// [`clear`](crate::HistoryStoreExt::clear) or [`rewind`](crate::HistoryStoreExt::rewind).
+#[derive(Debug)]
+pub struct Unseen<'h> {
+    history: &'h History,
+    seen: HashSet<Seq>,
+    /// The revisions that have taken messages back.
+    taken_back: BTreeSet<Revision>,
+}
+
+impl Unseen<'_> {
+    /// Visits those in `range`, in order, as they were appended, until `visit` says that it is enough: then it returns `false`. Reads the
+    /// log of the range, page by page.
+    ///
+    /// # Errors
+    /// As [`HistoryStore::log`](crate::HistoryStore::log).
+    pub async fn for_each(
+        &self,
+        range: Range<Seq>,
+        mut visit: impl FnMut(Seq, &Message) -> bool + Send,
+    ) -> Result<bool, StoreError> {
+        let mut next = Some(range.start).filter(|first| *first < range.end);
+        while let Some(first) = next {
+            let page = self.history.log(first..range.end, PAGE).await?;
+            for Logged { seq, entry, hidden_by, pruned_by, .. } in &page.messages {
+                let is_taken_back = hidden_by.is_some_and(|revision| self.taken_back.contains(&revision));
+                let is_unseen = !self.seen.contains(seq) && pruned_by.is_none() && !is_taken_back;
+                if is_unseen && !visit(*seq, &entry.message) {
+                    return Ok(false);
+                }
+            }
+            next = page.next;
+        }
+        Ok(true)
+    }
+}
 
 impl History {
     /// The messages of the groups in `range` that certain compactions hid, group by group, as they were appended: those of the records
@@ -44,11 +80,20 @@ impl History {
         Ok(groups.into_values().collect())
     }
 
-    /// The revisions of the records with which a user took something back: [`clear`](crate::HistoryStoreExt::clear) and
-    /// [`rewind`](crate::HistoryStoreExt::rewind).
+    /// What this history does not show whole. Reads all records.
+    ///
+    /// # Errors
+    /// As [`HistoryStore::records`](crate::HistoryStore::records).
+    pub async fn unseen(&self) -> Result<Unseen<'_>, StoreError> {
+        let is_whole = |live: &&Live| live.covers.is_empty() && live.stand_ins.is_empty();
+        self.unseen_beside(self.live().iter().filter(is_whole).map(|live| live.key).collect()).await
+    }
+
+    /// What stands in the log beside the messages that are `seen` whole.
     #[doc(hidden)]
-    pub async fn taken_back(&self) -> Result<BTreeSet<Revision>, StoreError> {
-        self.revisions(|committed| [CLEAR, REWIND].contains(&committed.record.strategy.as_str())).await
+    pub async fn unseen_beside(&self, seen: HashSet<Seq>) -> Result<Unseen<'_>, StoreError> {
+        let is_taking_back = |it: &Committed| [CLEAR, REWIND].contains(&it.record.strategy.as_str());
+        Ok(Unseen { history: self, seen, taken_back: self.revisions(is_taking_back).await? })
     }
 
     /// The revisions that these records made.

@@ -88,8 +88,7 @@ fn is_record(parts: &[Part]) -> bool {
 }
 
 /// The pieces of a text: 800 bytes each, a few more or fewer where characters end. They overlap, so that no two words are always parted.
-#[must_use]
-pub fn pieces(text: &str) -> Vec<Range<usize>> {
+pub(super) fn pieces(text: &str) -> Vec<Range<usize>> {
     let (mut pieces, mut from) = (Vec::new(), 0_usize);
     loop {
         let end = text.ceil_char_boundary(from.saturating_add(PIECE_BYTES));
@@ -180,6 +179,11 @@ impl<'a> Record<'a> {
             }
             bytes /= 2;
         }
+    }
+
+    /// Shows the piece of a text that is nearest to a query, as [`push`](Self::push) does.
+    pub fn push_nearest(&mut self, order: u64, name: &str, text: &str, query: &str) -> bool {
+        self.push(order, name, text, nearest_piece(text, query))
     }
 
     /// The record, of what `about` says.

@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
+use crate::Message;
 
 fn terms(text: &str) -> Vec<u64> {
     let mut terms = Vec::new();
@@ -125,4 +126,16 @@ proptest! {
         texts.iter().for_each(|text| index.add(text));
         prop_assert_eq!(index.scores(&query).len(), index.len());
     }
+}
+
+#[test]
+fn a_long_message_is_as_near_as_its_nearest_piece_and_is_found_once() {
+    let filler = "nothing of it. ".repeat(200);
+    let mut search = MessageSearch::new("port");
+    search.add(1, &Message::user("A port of some sort, a port."));
+    search.add(2, &Message::user(format!("{filler}port port port port{filler}")));
+    search.add(3, &Message::system("port"));
+    search.add(4, &Message::user("Nothing."));
+    assert_eq!((search.nearest(9), search.messages()), (vec![1, 2], 3));
+    assert_eq!(search.nearest(1), [1]);
 }

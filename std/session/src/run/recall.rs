@@ -1,18 +1,18 @@
 //! What a compaction has hidden, read again by the model.
 
 use core::ops::RangeInclusive;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
+use epitome_core::Seq;
 use epitome_core::message::Role;
-use epitome_core::{Revision, Seq};
 use serde_json::{Value, json};
 
 use super::live::Run;
 use crate::compaction::OWN_TOOLS;
-use crate::history::{History, Live, Logged};
+use crate::history::{Live, Unseen};
 use crate::message::{Message, Str, ToolCall};
 use crate::provider::ContextProvider;
-use crate::search::{Hit, RECALL, Record, Search, nearest_piece, pieces, said, text_of, without_role};
+use crate::search::{MessageSearch, RECALL, Record, said, text_of};
 use crate::session::{CONTEXT_SOURCE, SessionError, Tool};
 
 /// The tool that [`RunSettings::with_recall`](super::RunSettings::with_recall) gives the model: it searches the messages of the session
@@ -70,9 +70,6 @@ impl RecallTool {
     }
 }
 
-/// So many messages are read at once.
-const PAGE: u32 = 256;
-
 /// The most messages that a search shows.
 const FOUND_MAX: usize = 8;
 
@@ -84,34 +81,20 @@ enum Asked {
     Messages(RangeInclusive<u64>, usize),
 }
 
-/// A message that is hidden or shortened, by its number.
-struct Hidden<'m> {
-    number: u64,
-    message: &'m Message,
-}
-
-impl Hidden<'_> {
-    /// What a search looks at.
-    fn said(&self) -> String {
-        said(self.message)
-    }
-
-    /// What is read by number: also earlier calls of this tool and their records, but no instructions.
-    fn text(&self) -> String {
-        match self.message.role() {
-            Role::System | Role::Developer => String::new(),
-            _ => text_of(self.message),
-        }
+/// What is read by number: also earlier calls of this tool and their records, but no instructions.
+fn text_by_number(message: &Message) -> String {
+    match message.role() {
+        Role::System | Role::Developer => String::new(),
+        _ => text_of(message),
     }
 }
 
-/// What a recall leaves out: the model sees it, or the user has taken it back.
-struct Seen {
-    /// The messages that are sent whole, by the numbers of the run, and the stored ones of them by those of the log.
+/// What is not sent whole.
+struct Left<'r> {
+    /// The messages that are sent whole, by the numbers of the run.
     whole: HashSet<Seq>,
-    stored: HashSet<Seq>,
-    /// The revisions that have taken messages back.
-    taken_back: BTreeSet<Revision>,
+    /// What is left of the stored history, if there is one.
+    stored: Option<Unseen<'r>>,
 }
 
 impl Run<'_> {
@@ -130,60 +113,34 @@ impl Run<'_> {
     }
 
     async fn search(&self, query: &str, among: RangeInclusive<u64>) -> Result<Str, SessionError> {
-        let (mut search, seen) = (Search::new(query), self.seen().await?);
-        let (mut numbers, mut count) = (Vec::new(), 0_u64);
-        self.for_each_hidden(&seen, among, |hidden| {
-            let said = hidden.said();
-            if said.is_empty() {
-                return true;
-            }
-            count = count.saturating_add(1);
-            let text = without_role(&said);
-            // By pieces: what a long text says once is as near as if it stood alone.
-            for piece in pieces(text) {
-                if search.add(text.get(piece).unwrap_or_default()) {
-                    numbers.push((search.len() - 1, hidden.number));
-                }
-            }
+        let (mut search, left) = (MessageSearch::new(query), self.left().await?);
+        self.for_each_left(&left, among, |number, message| {
+            search.add(number, message);
             true
         })
         .await?;
-        let number = |hit: Hit| {
-            let at = numbers.binary_search_by_key(&hit.text, |(text, _)| *text).ok()?;
-            numbers.get(at).map(|(_, number)| *number)
-        };
-        let mut nearest: Vec<u64> = Vec::new();
-        for number in search.nearest(numbers.len()).into_iter().filter_map(number) {
-            if nearest.len() < FOUND_MAX && !nearest.contains(&number) {
-                nearest.push(number);
-            }
-        }
+        let nearest = search.nearest(FOUND_MAX);
         let mut record = Record::new(&**self.settings.counter(), RecallTool::TOKENS_MAX);
         for number in &nearest {
-            self.for_each_hidden(&seen, *number..=*number, |hidden| {
-                let said = hidden.said();
-                let piece = nearest_piece(&said, query);
-                record.push(hidden.number, &format!("#{number}"), &said, piece)
+            self.for_each_left(&left, *number..=*number, |number, message| {
+                record.push_nearest(number, &format!("#{number}"), &said(message), query)
             })
             .await?;
         }
-        Ok(match nearest.is_empty() {
-            true => format!("None of {count} hidden messages has these words.").into(),
-            false => {
-                let found = nearest.len();
-                record.into_text(&format!("the {found} nearest of {count} hidden messages")).into()
-            }
+        let messages = search.messages();
+        Ok(match nearest.len() {
+            0 => format!("None of {messages} hidden messages has these words.").into(),
+            found => record.into_text(&format!("the {found} nearest of {messages} hidden messages")).into(),
         })
     }
 
     async fn read(&self, numbers: RangeInclusive<u64>, from: usize) -> Result<Str, SessionError> {
         let (first, last) = (*numbers.start(), *numbers.end());
         let mut record = Record::new(&**self.settings.counter(), RecallTool::TOKENS_MAX);
-        self.for_each_hidden(&self.seen().await?, numbers, |hidden| {
-            let text = hidden.text();
-            let from = if hidden.number == first { from } else { 0 };
-            text.is_empty()
-                || record.push(hidden.number, &format!("#{}", hidden.number), &text, from..usize::MAX)
+        self.for_each_left(&self.left().await?, numbers, |number, message| {
+            let text = text_by_number(message);
+            let from = if number == first { from } else { 0 };
+            text.is_empty() || record.push(number, &format!("#{number}"), &text, from..usize::MAX)
         })
         .await?;
         Ok(match record.is_empty() {
@@ -192,56 +149,45 @@ impl Run<'_> {
         })
     }
 
-    fn stored(&self) -> Option<&History> {
-        self.context.history(self.providers.primary_history()?.source_id())
-    }
-
-    /// What is not to be shown again.
-    async fn seen(&self) -> Result<Seen, SessionError> {
+    async fn left(&self) -> Result<Left<'_>, SessionError> {
         let is_whole = |live: &&Live| live.covers.is_empty() && live.stand_ins.is_empty();
         let whole = self.working.visible().live().iter().filter(is_whole).map(|live| live.key);
         let whole: HashSet<Seq> = whole.collect();
-        let stored = whole.iter().filter_map(|key| self.working.stored_number(*key)).collect();
-        let taken_back = match self.stored() {
-            Some(history) => history.taken_back().await?,
-            None => BTreeSet::new(),
+        let primary = self.providers.primary_history();
+        let stored = match primary.and_then(|primary| self.context.history(primary.source_id())) {
+            Some(history) => {
+                let seen = whole.iter().filter_map(|key| self.working.stored_number(*key)).collect();
+                Some(history.unseen_beside(seen).await?)
+            }
+            None => None,
         };
-        Ok(Seen { whole, stored, taken_back })
+        Ok(Left { whole, stored })
     }
 
     /// Visits what is hidden or shortened and has one of these numbers, in order, until `visit` says that it is enough.
     ///
     /// The stored messages have their numbers in the log; those of this run, which are not stored yet, have the next ones.
-    async fn for_each_hidden(
+    async fn for_each_left(
         &self,
-        seen: &Seen,
+        left: &Left<'_>,
         numbers: RangeInclusive<u64>,
-        mut visit: impl FnMut(Hidden<'_>) -> bool + Send,
+        mut visit: impl FnMut(u64, &Message) -> bool + Send,
     ) -> Result<(), SessionError> {
-        let is_there = |it: &&Logged| {
-            let is_taken_back = it.hidden_by.is_some_and(|revision| seen.taken_back.contains(&revision));
-            let is_seen = seen.stored.contains(&it.seq) || self.working.is_own(it.seq);
-            !is_seen && it.pruned_by.is_none() && !is_taken_back
-        };
-        let stored_len = self.working.stored_len();
-        let end = Seq(numbers.end().saturating_add(1).min(stored_len));
-        let mut next = Some(Seq(*numbers.start())).filter(|first| *first < end);
-        while let (Some(from), Some(history)) = (next, self.stored()) {
-            let page = history.log(from..end, PAGE).await?;
-            for logged in page.messages.iter().filter(is_there) {
-                if !visit(Hidden { number: logged.seq.0, message: &logged.entry.message }) {
-                    return Ok(());
-                }
+        let end = Seq(numbers.end().saturating_add(1).min(self.working.stored_len()));
+        if let Some(stored) = &left.stored {
+            // What the run has stored itself is visited below.
+            let visit = |seq: Seq, message: &Message| self.working.is_own(seq) || visit(seq.0, message);
+            if !stored.for_each(Seq(*numbers.start())..end, visit).await? {
+                return Ok(());
             }
-            next = page.next;
         }
         let logged = self.log_numbers();
         let own = self
             .working
             .own(&logged)
-            .filter(|(key, number, _)| numbers.contains(number) && !seen.whole.contains(key));
+            .filter(|(key, number, _)| numbers.contains(number) && !left.whole.contains(key));
         for (_, number, entry) in own {
-            if !visit(Hidden { number, message: &entry.message }) {
+            if !visit(number, &entry.message) {
                 break;
             }
         }

@@ -1,0 +1,141 @@
+//! What a compaction has hidden, shown again where a run is about it.
+
+use async_trait::async_trait;
+use epitome_core::Seq;
+use epitome_core::attribution::{Authority, Retention, SourceKind};
+use epitome_core::message::Role;
+
+use super::FOUND_MAX;
+use super::retrieval::text_of;
+use crate::history::History;
+use crate::message::{Attribution, Message, Part};
+use crate::provider::{ContextProvider, Hook};
+use crate::search::{MessageSearch, Record, said};
+use crate::session::SessionError;
+
+/// Before a run, shows the messages of the session again that compactions have hidden or shortened and that are nearest to what the user
+/// says, by BM25.
+///
+/// What is found stands in one message of the context, of retrieved authority and ephemeral, which says that it is a record: it is data, not
+/// instructions, and the first to go when room is short. Each message has its number in the log, by which
+/// [`RecallTool`](crate::run::RecallTool) reads more of it. What was pruned is not found, nor what the user has taken back.
+///
+/// It stands behind the history provider in the list of providers, and knows that by its source id. A user who says nothing is asked
+/// nothing, and a session of which nothing is hidden is not searched. It shows messages of the run's own session only.
+///
+/// *Cost*: a run reads the records of the session, and its log once, page by page; the texts are not kept.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use epitome_std::history::MemoryStore;
+/// use epitome_std::memory::RecallProvider;
+/// use epitome_std::provider::HistoryProvider;
+/// use epitome_std::run::RunSettings;
+///
+/// let settings = RunSettings::new("helper")
+///     .with_provider(HistoryProvider::new("history", Arc::new(MemoryStore::new())))?
+///     .with_provider(RecallProvider::new("history"))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct RecallProvider {
+    source_id: Box<str>,
+    history: Box<str>,
+    found_max: usize,
+    tokens_max: u32,
+}
+
+/// The source id, unless the caller says otherwise.
+const SOURCE_ID: &str = "recall";
+
+/// The most tokens that are shown, unless the caller says otherwise: half of what an answer of the tool may have.
+const TOKENS_MAX: u32 = 1_000;
+
+impl RecallProvider {
+    /// For the history of the provider with this source id: at most [`FOUND_MAX`] messages, in at most 1,000 tokens.
+    #[must_use]
+    pub fn new(history: impl Into<Box<str>>) -> Self {
+        Self {
+            source_id: SOURCE_ID.into(),
+            history: history.into(),
+            found_max: FOUND_MAX,
+            tokens_max: TOKENS_MAX,
+        }
+    }
+
+    /// The same under another source id.
+    #[must_use]
+    pub fn with_source_id(mut self, source_id: impl Into<Box<str>>) -> Self {
+        self.source_id = source_id.into();
+        self
+    }
+
+    /// The same with another number of messages at most.
+    #[must_use]
+    pub const fn with_found_max(mut self, found_max: usize) -> Self {
+        self.found_max = found_max;
+        self
+    }
+
+    /// The same with so many tokens at most, as the counter of the history counts. Fewer than some hundred have no room for a message.
+    #[must_use]
+    pub const fn with_tokens_max(mut self, tokens_max: u32) -> Self {
+        self.tokens_max = tokens_max;
+        self
+    }
+
+    /// The record of the messages that are nearest to `query`, if there are any.
+    async fn found(&self, history: &History, query: &str) -> Result<Option<String>, SessionError> {
+        let (unseen, all) = (history.unseen().await?, Seq(0)..history.head());
+        let mut search = MessageSearch::new(query);
+        unseen
+            .for_each(all, |number, message| {
+                search.add(number.0, message);
+                true
+            })
+            .await?;
+        let nearest = search.nearest(self.found_max);
+        let mut record = Record::new(history.counter(), self.tokens_max);
+        for number in &nearest {
+            let own = Seq(*number)..Seq(number.saturating_add(1));
+            unseen
+                .for_each(own, |_, message| {
+                    record.push_nearest(*number, &format!("#{number}"), &said(message), query)
+                })
+                .await?;
+        }
+        let about = format!("the {} nearest of {} hidden messages", nearest.len(), search.messages());
+        Ok((!record.is_empty()).then(|| record.into_text(&about)))
+    }
+}
+
+#[async_trait]
+impl ContextProvider for RecallProvider {
+    fn source_id(&self) -> &str {
+        &self.source_id
+    }
+
+    async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { context, .. } = hook;
+        let says = context.input_messages().iter().filter(|message| message.role() == Role::User);
+        let query = says.map(text_of).collect::<Vec<_>>().join("\n");
+        let Some(history) = context.history(&self.history) else { return Ok(()) };
+        if query.trim().is_empty() || is_whole(history) {
+            return Ok(());
+        }
+        let Some(text) = self.found(history, &query).await? else { return Ok(()) };
+        let attribution = Attribution::new(&*self.source_id, SourceKind::Context, Authority::Retrieved);
+        let message = Message::new(Role::User, vec![Part::Text(text.into())])
+            .with_attribution(attribution.with_retention(Retention::Ephemeral));
+        context.extend_messages(&*self.source_id, Some(message));
+        Ok(())
+    }
+}
+
+/// Whether all that was ever said is shown as it was said.
+fn is_whole(history: &History) -> bool {
+    let live = history.live();
+    let is_shortened = live.iter().any(|live| !live.covers.is_empty() || !live.stand_ins.is_empty());
+    live.len() as u64 == history.head().0 && !is_shortened
+}

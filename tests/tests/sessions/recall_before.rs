@@ -1,0 +1,159 @@
+//! What compactions have hidden is shown again before a run that is about it.
+
+use std::sync::Arc;
+
+use epitome::agent::Agent;
+use epitome::compaction::{AutoCompaction, CompactionOptions};
+use epitome::compactors::{Engine, StrategySpec, Truncation};
+use epitome::core::attribution::{Authority, Retention};
+use epitome::core::{Budget, ClassEstimator, Pass, Seq, TokenCounter as _, Trigger};
+use epitome::history::{
+    AppendToken, History, HistoryStore, HistoryStoreExt as _, JsonlStore, MemoryStore, SessionId, SqliteStore,
+};
+use epitome::memory::RecallProvider;
+use epitome::message::Message;
+use epitome::provider::{HistoryProvider, NamedAgent, Providers};
+use epitome::run::{ModelResponse, RunOptions, RunSettings};
+use epitome::session::{AgentSession, SessionContext};
+use futures::executor::block_on;
+use proptest::prelude::*;
+
+use crate::sessions::support::Scripted;
+
+/// How the message of the provider begins.
+const RECORD: &str = "user: [recalled: ";
+
+fn settings(store: Arc<dyn HistoryStore>) -> RunSettings {
+    let auto = AutoCompaction::new(Engine::of("truncate".parse::<StrategySpec>().unwrap()))
+        .with_trigger(Trigger::tokens(2_000))
+        .with_options(CompactionOptions::default().with_goal(800));
+    let settings = RunSettings::new("a").with_provider(HistoryProvider::new("m", store)).unwrap();
+    settings.with_provider(RecallProvider::new("m")).unwrap().with_compaction(auto)
+}
+
+fn fact(n: usize) -> (String, String) {
+    (format!("gate{n} at pier {}", n * 7), format!("K-{}", 4_711 + 13 * n))
+}
+
+/// Says twenty facts in eighty turns, and then asks for each: what is asked for is shown, and nothing of it twice.
+#[test]
+fn each_fact_is_shown_again_when_the_user_asks_for_it_over_every_store() {
+    let folder = std::env::temp_dir().join(format!("epitome-recall-before-{}", std::process::id()));
+    let stores: [Arc<dyn HistoryStore>; 3] = [
+        Arc::new(MemoryStore::new()),
+        Arc::new(SqliteStore::open_in_memory().unwrap()),
+        Arc::new(JsonlStore::open(&folder).unwrap()),
+    ];
+    for store in stores {
+        let client = Scripted::new(|_, _| {
+            let says = "I have noted that, and the harbour is quiet. ".repeat(4);
+            Ok(ModelResponse::new(vec![Message::assistant(says)]))
+        });
+        let agent = Agent::with_settings(settings(store), client.clone());
+        let mut session = agent.create_session(Some("s"), None);
+        let mut say = |says: String| {
+            block_on(agent.run(&mut session, says, &RunOptions::default())).unwrap();
+            client.last()
+        };
+        for turn in 0..80 {
+            let (place, code) = fact(turn / 4);
+            say(match turn % 4 {
+                1 => format!("The code of {place} is {code}."),
+                _ => format!("Turn {turn}: the harbour master asks for the state of the tide again."),
+            });
+        }
+        let mut shown_again = 0;
+        for n in 0..20 {
+            let (place, code) = fact(n);
+            let sent = say(format!("Which code has {place}?"));
+            let with_code: Vec<&String> = sent.iter().filter(|text| text.contains(&code)).collect();
+            assert_eq!(with_code.len(), 1, "{n}: {sent:#?}");
+            shown_again += usize::from(with_code[0].starts_with(RECORD));
+        }
+        assert!(shown_again >= 15, "{shown_again}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// What the provider adds to a run in which the user says `asks`, behind a session of these turns, all but the newest of which are hidden if
+/// they `are_hidden`. Before the newest the user took back what was said from a message on.
+fn added(
+    said: &[String],
+    asks: &str,
+    are_hidden: bool,
+    taken_back: Option<u64>,
+    provider: RecallProvider,
+) -> Option<Message> {
+    let (store, id) = (Arc::new(MemoryStore::new()), SessionId::new("s"));
+    let (kept, counter) = (Arc::<MemoryStore>::clone(&store), Arc::new(ClassEstimator::new()));
+    let mut history = block_on(History::open(kept, id.clone(), counter)).unwrap();
+    let say = |history: &mut History, said: &str| {
+        let token = AppendToken::new(format!("t{}", history.head().0));
+        block_on(history.append(&token, vec![Message::user(said), Message::assistant("Noted.")])).unwrap();
+    };
+    said.iter().for_each(|said| say(&mut history, said));
+    if let Some(from) = taken_back {
+        block_on(store.rewind(&id, Seq(from))).unwrap();
+        block_on(history.reload()).unwrap();
+    }
+    say(&mut history, "Thank you.");
+    if are_hidden {
+        let budget = Budget::builder().window(100_000).trigger(2).goal(1).build().unwrap();
+        block_on(history.compact(&budget, Pass::Manual, &Truncation::new())).unwrap().unwrap();
+    }
+
+    let mut providers = Providers::default();
+    providers.push(HistoryProvider::new("m", store)).unwrap();
+    providers.push(provider).unwrap();
+    let mut session = AgentSession::with_id("s");
+    let mut context = SessionContext::new(&session, "run", vec![Message::user(asks)]);
+    block_on(providers.before_run(&NamedAgent::new("a"), &mut session, &mut context)).unwrap();
+    let own = context.context_messages().iter().find(|it| *it.source_id == *"recall");
+    own.map(|it| it.messages[0].clone())
+}
+
+#[test]
+fn only_what_is_hidden_and_was_not_taken_back_is_shown() {
+    // The first is the task, which stays.
+    let said = ["Hello.", "The port is 8472.", "The pier is long."].map(str::to_owned);
+    let asked = |asks: &str, are_hidden, taken_back| {
+        added(&said, asks, are_hidden, taken_back, RecallProvider::new("m")).map(|it| it.text().into_owned())
+    };
+    let shown = asked("Which port?", true, None).unwrap();
+    assert!(shown.contains("\n#2 user: The port is 8472.") && !shown.contains("pier"), "{shown}");
+    assert_eq!(asked("Which port?", false, None), None, "it is visible");
+    assert!(asked("A long pier?", true, None).is_some());
+    assert_eq!(asked("A long pier?", true, Some(4)), None, "it was taken back");
+    for blank in ["", " \n", "?!"] {
+        assert_eq!(asked(blank, true, None), None, "{blank:?}");
+    }
+    assert_eq!(asked("Which dog?", true, None), None);
+    let elsewhere = added(&said, "Which port?", true, None, RecallProvider::new("another"));
+    assert_eq!(elsewhere, None, "it knows no such history");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever was said, what is shown is data for this run, has no more tokens than it may, and no text of it can pass for a line of
+    /// the record.
+    #[test]
+    fn what_is_shown_is_a_record_within_its_allowance(
+        said in prop::collection::vec("(port |#1 user: |obey me|計數|\\PC|[\r\n\u{85}\u{2028}]){1,40}", 1..8),
+        tokens_max in 0..400_u32,
+        found_max in 0..4_usize,
+    ) {
+        let provider = RecallProvider::new("m").with_tokens_max(tokens_max).with_found_max(found_max);
+        // The first is the task, which stays.
+        let said: Vec<String> = core::iter::once("Hello.".to_owned()).chain(said).collect();
+        if let Some(message) = added(&said, "port 計數", true, None, provider) {
+            let (attribution, text) = (message.attribution(), message.text());
+            prop_assert_eq!(attribution.authority, Authority::Retrieved);
+            prop_assert_eq!(attribution.retention, Retention::Ephemeral);
+            prop_assert!(ClassEstimator::new().count(&text).0 <= tokens_max, "{}", text);
+            let breaks = |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+            let own = text.split(breaks).skip(1).filter(|line| line.starts_with('#')).count();
+            prop_assert!((1..=found_max).contains(&own), "{}", text);
+        }
+    }
+}
