@@ -52,6 +52,17 @@ pub trait Around: Debug + Send + Sync {
         store.load(session).await
     }
 
+    /// Around a page of the log.
+    async fn log(
+        &self,
+        store: &MemoryStore,
+        session: &SessionId,
+        range: Range<Seq>,
+        limit: u32,
+    ) -> Result<LogPage, StoreError> {
+        store.log(session, range, limit).await
+    }
+
     /// Around a commit.
     async fn commit(
         &self,
@@ -95,7 +106,7 @@ impl<A: Around> HistoryStore for StoreWith<A> {
     }
 
     async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
-        self.store.log(session, range, limit).await
+        self.around.log(&self.store, session, range, limit).await
     }
 
     async fn records(

@@ -1,20 +1,26 @@
 //! What compactions have hidden is shown again before a run that is about it.
 
+use core::ops::Range;
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use epitome::agent::Agent;
 use epitome::compaction::{AutoCompaction, CompactionOptions};
 use epitome::compactors::{Engine, StrategySpec, Truncation};
 use epitome::core::attribution::{Authority, Retention};
 use epitome::core::{Budget, ClassEstimator, Pass, Seq, TokenCounter as _, Trigger};
 use epitome::history::{
-    AppendToken, History, HistoryStore, HistoryStoreExt as _, JsonlStore, MemoryStore, SessionId, SqliteStore,
+    AppendToken, History, HistoryStore, HistoryStoreExt as _, JsonlStore, LogPage, MemoryStore, SessionId,
+    SqliteStore, StoreError,
 };
 use epitome::memory::RecallProvider;
 use epitome::message::Message;
 use epitome::provider::{HistoryProvider, NamedAgent, Providers};
 use epitome::run::{ModelResponse, RunOptions, RunSettings};
 use epitome::session::{AgentSession, SessionContext};
+use epitome_tests::around::{Around, StoreWith};
 use futures::executor::block_on;
 use proptest::prelude::*;
 
@@ -75,17 +81,35 @@ fn each_fact_is_shown_again_when_the_user_asks_for_it_over_every_store() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Counts the pages of the log that are read.
+#[derive(Debug, Default)]
+struct Pages(AtomicUsize);
+
+#[async_trait]
+impl Around for Pages {
+    async fn log(
+        &self,
+        store: &MemoryStore,
+        session: &SessionId,
+        range: Range<Seq>,
+        limit: u32,
+    ) -> Result<LogPage, StoreError> {
+        self.0.fetch_add(1, Relaxed);
+        store.log(session, range, limit).await
+    }
+}
+
 /// What the provider adds to a run in which the user says `asks`, behind a session of these turns, all but the newest of which are hidden if
-/// they `are_hidden`. Before the newest the user took back what was said from a message on.
+/// they `are_hidden`; and how many pages of the log it reads. Before the newest the user took back what was said from a message on.
 fn added(
     said: &[String],
     asks: &str,
     are_hidden: bool,
     taken_back: Option<u64>,
     provider: RecallProvider,
-) -> Option<Message> {
-    let (store, id) = (Arc::new(MemoryStore::new()), SessionId::new("s"));
-    let (kept, counter) = (Arc::<MemoryStore>::clone(&store), Arc::new(ClassEstimator::new()));
+) -> (Option<Message>, usize) {
+    let (store, id) = (Arc::<StoreWith<Pages>>::default(), SessionId::new("s"));
+    let (kept, counter) = (Arc::clone(&store), Arc::new(ClassEstimator::new()));
     let mut history = block_on(History::open(kept, id.clone(), counter)).unwrap();
     let say = |history: &mut History, said: &str| {
         let token = AppendToken::new(format!("t{}", history.head().0));
@@ -103,13 +127,14 @@ fn added(
     }
 
     let mut providers = Providers::default();
-    providers.push(HistoryProvider::new("m", store)).unwrap();
+    providers.push(HistoryProvider::new("m", Arc::<StoreWith<Pages>>::clone(&store))).unwrap();
     providers.push(provider).unwrap();
     let mut session = AgentSession::with_id("s");
     let mut context = SessionContext::new(&session, "run", vec![Message::user(asks)]);
+    store.around.0.store(0, Relaxed);
     block_on(providers.before_run(&NamedAgent::new("a"), &mut session, &mut context)).unwrap();
     let own = context.context_messages().iter().find(|it| *it.source_id == *"recall");
-    own.map(|it| it.messages[0].clone())
+    (own.map(|it| it.messages[0].clone()), store.around.0.load(Relaxed))
 }
 
 #[test]
@@ -117,19 +142,22 @@ fn only_what_is_hidden_and_was_not_taken_back_is_shown() {
     // The first is the task, which stays.
     let said = ["Hello.", "The port is 8472.", "The pier is long."].map(str::to_owned);
     let asked = |asks: &str, are_hidden, taken_back| {
-        added(&said, asks, are_hidden, taken_back, RecallProvider::new("m")).map(|it| it.text().into_owned())
+        let (shown, pages) = added(&said, asks, are_hidden, taken_back, RecallProvider::new("m"));
+        (shown.map(|it| it.text().into_owned()), pages)
     };
-    let shown = asked("Which port?", true, None).unwrap();
+    let shown = asked("Which port?", true, None).0.unwrap();
     assert!(shown.contains("\n#2 user: The port is 8472.") && !shown.contains("pier"), "{shown}");
-    assert_eq!(asked("Which port?", false, None), None, "it is visible");
-    assert!(asked("A long pier?", true, None).is_some());
-    assert_eq!(asked("A long pier?", true, Some(4)), None, "it was taken back");
-    for blank in ["", " \n", "?!"] {
-        assert_eq!(asked(blank, true, None), None, "{blank:?}");
+    assert_eq!(asked("Which port?", false, None), (None, 0), "it is visible: the log is not read");
+    assert!(asked("A long pier?", true, None).0.is_some());
+    assert_eq!(asked("A long pier?", true, Some(4)).0, None, "it was taken back");
+    for blank in ["", " \n"] {
+        assert_eq!(asked(blank, true, None), (None, 0), "{blank:?} asks nothing");
     }
-    assert_eq!(asked("Which dog?", true, None), None);
+    for nothing in ["?!", "Which dog?"] {
+        assert_eq!(asked(nothing, true, None).0, None, "{nothing}");
+    }
     let elsewhere = added(&said, "Which port?", true, None, RecallProvider::new("another"));
-    assert_eq!(elsewhere, None, "it knows no such history");
+    assert_eq!(elsewhere, (None, 0), "it knows no such history");
 }
 
 proptest! {
@@ -146,7 +174,7 @@ proptest! {
         let provider = RecallProvider::new("m").with_tokens_max(tokens_max).with_found_max(found_max);
         // The first is the task, which stays.
         let said: Vec<String> = core::iter::once("Hello.".to_owned()).chain(said).collect();
-        if let Some(message) = added(&said, "port 計數", true, None, provider) {
+        if let (Some(message), _) = added(&said, "port 計數", true, None, provider) {
             let (attribution, text) = (message.attribution(), message.text());
             prop_assert_eq!(attribution.authority, Authority::Retrieved);
             prop_assert_eq!(attribution.retention, Retention::Ephemeral);
