@@ -103,7 +103,7 @@ impl Saved {
 /// #[async_trait]
 /// impl ByteStore for Shelf {
 ///     async fn get(&self, session: &SessionId) -> Result<Option<Saved>, StoreError> {
-///         Ok(self.lock().unwrap().get(session).cloned())
+///         Ok(self.0.lock().unwrap().get(session).cloned())
 ///     }
 ///
 ///     async fn save(
@@ -112,7 +112,7 @@ impl Saved {
 ///         was: Option<&Saved>,
 ///         bytes: Option<&[u8]>,
 ///     ) -> Result<(), StoreError> {
-///         let mut shelf = self.lock().unwrap();
+///         let mut shelf = self.0.lock().unwrap();
 ///         if shelf.get(session) != was {
 ///             return Err(StoreError::new(StoreErrorKind::Conflict, "save: something else was saved meanwhile"));
 ///         }
