@@ -16,7 +16,7 @@ use crate::Message;
 /// let mut search = MessageSearch::new("When is the invoice due?");
 /// search.add(7, &Message::user("The cat sleeps."));
 /// search.add(8, &Message::user("Invoices are due on the 14th."));
-/// assert_eq!(search.nearest(5), [8]);
+/// assert_eq!(search.nearest(1), [8]);
 /// assert_eq!(search.messages(), 2);
 /// ```
 #[derive(Debug, Clone)]
