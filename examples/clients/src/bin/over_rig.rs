@@ -5,9 +5,9 @@
 //! `over_rig` answers itself; `over_rig MODEL` asks the service that `OPENAI_BASE_URL` names, with `OPENAI_API_KEY`.
 
 use async_trait::async_trait;
+use epitome::agent::{ChatClient, ChatRequest, ClientError};
 use epitome::core::message::Role;
 use epitome::core::{OpenAiTokens, Usage};
-use epitome::agent::{ChatClient, ChatRequest, ClientError};
 use epitome::message::{Message, Part, ToolCall};
 use epitome::run::ModelResponse;
 use epitome_clients::{service, talk};
