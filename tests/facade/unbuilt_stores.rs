@@ -1,11 +1,11 @@
 //! The error for a store that this build does not contain. A program of its own, because the workspace builds every store: `./check
-//! stores` builds this program from the crate alone, without the other tests of stores.
+//! stores` builds this program from the facade alone, which has none of them by default.
 
 #![cfg(not(all(feature = "postgres", feature = "redis")))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use epitome_std::history::StoreErrorKind::Invalid;
-use epitome_std::history::open_store;
+use epitome::history::StoreErrorKind::Invalid;
+use epitome::history::open_store;
 
 #[cfg(not(feature = "postgres"))]
 #[test]
