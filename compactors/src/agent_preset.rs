@@ -10,10 +10,12 @@ use crate::{Ledger, NewestFirst, Pipeline};
 /// have named before, in calls first of all. `docs/what-is-kept.md` has the measurements.
 ///
 /// ```
+/// # #[cfg(feature = "std")] {
 /// use epitome_compactors::{AgentPreset, Engine};
 ///
 /// let engine = Engine::new(AgentPreset::new());
 /// # let _ = engine;
+/// # }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentPreset {
