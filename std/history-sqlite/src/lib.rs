@@ -1,4 +1,6 @@
 //! A store in one SQLite file.
+//!
+//! This crate reads the facts of an operation and writes its changes. It decides nothing: `epitome-history` does.
 
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 

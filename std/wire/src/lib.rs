@@ -3,6 +3,8 @@
 //! [`read`] gives the conversations of a text of any [`Format`] as owned messages; [`write_back`] gives the text with what
 //! they have become. What nobody changed is written byte for byte: unknown fields, key order and spelling of numbers.
 //!
+//! This crate keeps no session (that is `epitome-history`) and decides nothing about what a request holds.
+//!
 //! ```
 //! use epitome_core::message::Role;
 //! use epitome_wire::{Format, ReadOptions, detect, read, write_back};

@@ -1,4 +1,4 @@
-//! What compactions have hidden is shown again before a run that is about it.
+//! Hidden messages are shown again before a run that is about them.
 
 use core::ops::Range;
 use core::sync::atomic::AtomicUsize;
@@ -8,15 +8,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use epitome::agent::Agent;
 use epitome::compaction::{AutoCompaction, CompactionOptions};
-use epitome::compactors::{Engine, StrategySpec, Truncation};
+use epitome::compactors::{Engine, StrategySpec, ToolResultClearing, Truncation};
 use epitome::core::attribution::{Authority, Retention};
-use epitome::core::{Budget, ClassEstimator, Pass, Seq, TokenCounter as _, Trigger};
+use epitome::core::message::Role;
+use epitome::core::{Budget, ClassEstimator, Pass, Seq, Strategy, TokenCounter as _, Trigger};
 use epitome::history::{
     AppendToken, History, HistoryStore, HistoryStoreExt as _, JsonlStore, LogPage, MemoryStore, SessionId,
     SqliteStore, StoreError,
 };
 use epitome::memory::RecallProvider;
-use epitome::message::Message;
+use epitome::message::{Message, Part, ToolCall};
 use epitome::provider::{HistoryProvider, NamedAgent, Providers};
 use epitome::run::{ModelResponse, RunOptions, RunSettings};
 use epitome::session::{AgentSession, SessionContext};
@@ -99,35 +100,40 @@ impl Around for Pages {
     }
 }
 
-/// What the provider adds to a run in which the user says `asks`, behind a session of these turns, all but the newest of which are hidden if
-/// they `are_hidden`; and how many pages of the log it reads. Before the newest the user took back what was said from a message on.
-fn added(
-    said: &[String],
-    asks: &str,
-    are_hidden: bool,
+/// A session of these turns. Before the newest the user took back what was said from a message on; then it was compacted.
+fn session(
+    turns: &[Vec<Message>],
     taken_back: Option<u64>,
-    provider: RecallProvider,
-) -> (Option<Message>, usize) {
+    compacts: Option<&dyn Strategy>,
+) -> Arc<StoreWith<Pages>> {
     let (store, id) = (Arc::<StoreWith<Pages>>::default(), SessionId::new("s"));
     let (kept, counter) = (Arc::clone(&store), Arc::new(ClassEstimator::new()));
     let mut history = block_on(History::open(kept, id.clone(), counter)).unwrap();
-    let say = |history: &mut History, said: &str| {
+    let say = |history: &mut History, turn: &[Message]| {
         let token = AppendToken::new(format!("t{}", history.head().0));
-        block_on(history.append(&token, vec![Message::user(said), Message::assistant("Noted.")])).unwrap();
+        block_on(history.append(&token, turn.to_vec())).unwrap();
     };
-    said.iter().for_each(|said| say(&mut history, said));
+    turns.iter().for_each(|turn| say(&mut history, turn));
     if let Some(from) = taken_back {
         block_on(store.rewind(&id, Seq(from))).unwrap();
         block_on(history.reload()).unwrap();
     }
-    say(&mut history, "Thank you.");
-    if are_hidden {
+    say(&mut history, &said("Thank you."));
+    if let Some(strategy) = compacts {
         let budget = Budget::builder().window(100_000).trigger(2).goal(1).build().unwrap();
-        block_on(history.compact(&budget, Pass::Manual, &Truncation::new())).unwrap().unwrap();
+        block_on(history.compact(&budget, Pass::Manual, strategy)).unwrap().unwrap();
     }
+    store
+}
 
+fn said(says: &str) -> Vec<Message> {
+    vec![Message::user(says), Message::assistant("Noted.")]
+}
+
+/// What the provider adds to a run in which the user says `asks`, and how many pages of the log it reads.
+fn added(store: &Arc<StoreWith<Pages>>, asks: &str, provider: RecallProvider) -> (Option<Message>, usize) {
     let mut providers = Providers::default();
-    providers.push(HistoryProvider::new("m", Arc::<StoreWith<Pages>>::clone(&store))).unwrap();
+    providers.push(HistoryProvider::new("m", Arc::<StoreWith<Pages>>::clone(store))).unwrap();
     providers.push(provider).unwrap();
     let mut session = AgentSession::with_id("s");
     let mut context = SessionContext::new(&session, "run", vec![Message::user(asks)]);
@@ -140,24 +146,51 @@ fn added(
 #[test]
 fn only_what_is_hidden_and_was_not_taken_back_is_shown() {
     // The first is the task, which stays.
-    let said = ["Hello.", "The port is 8472.", "The pier is long."].map(str::to_owned);
-    let asked = |asks: &str, are_hidden, taken_back| {
-        let (shown, pages) = added(&said, asks, are_hidden, taken_back, RecallProvider::new("m"));
+    let turns = ["Hello.", "The port is 8472.", "The pier is long."].map(said);
+    let truncation = Truncation::new();
+    let (hidden, visible) = (session(&turns, None, Some(&truncation)), session(&turns, None, None));
+    let asked = |store, asks: &str| {
+        let (shown, pages) = added(store, asks, RecallProvider::new("m"));
         (shown.map(|it| it.text().into_owned()), pages)
     };
-    let shown = asked("Which port?", true, None).0.unwrap();
+    let shown = asked(&hidden, "Which port?").0.unwrap();
     assert!(shown.contains("\n#2 user: The port is 8472.") && !shown.contains("pier"), "{shown}");
-    assert_eq!(asked("Which port?", false, None), (None, 0), "it is visible: the log is not read");
-    assert!(asked("A long pier?", true, None).0.is_some());
-    assert_eq!(asked("A long pier?", true, Some(4)).0, None, "it was taken back");
+    assert_eq!(asked(&visible, "Which port?"), (None, 0), "it is visible: the log is not read");
+    assert_eq!(asked(&hidden, "Hello?").0, None, "the task is visible, others are not");
+    assert!(asked(&hidden, "A long pier?").0.is_some());
+    let taken_back = session(&turns, Some(4), Some(&truncation));
+    assert_eq!(asked(&taken_back, "A long pier?").0, None, "it was taken back");
     for blank in ["", " \n"] {
-        assert_eq!(asked(blank, true, None), (None, 0), "{blank:?} asks nothing");
+        assert_eq!(asked(&hidden, blank), (None, 0), "{blank:?} asks nothing");
     }
     for nothing in ["?!", "Which dog?"] {
-        assert_eq!(asked(nothing, true, None).0, None, "{nothing}");
+        assert_eq!(asked(&hidden, nothing).0, None, "{nothing}");
     }
-    let elsewhere = added(&said, "Which port?", true, None, RecallProvider::new("another"));
+    let elsewhere = added(&hidden, "Which port?", RecallProvider::new("another"));
     assert_eq!(elsewhere, (None, 0), "it knows no such history");
+    let revision = block_on(hidden.load(&SessionId::new("s"))).unwrap().revision;
+    block_on(hidden.store.prune(&SessionId::new("s"), revision)).unwrap();
+    assert_eq!(asked(&hidden, "Which port?").0, None, "it was pruned");
+}
+
+/// Nothing is hidden: a result is cleared where it stands.
+#[test]
+fn what_is_shortened_is_shown_too() {
+    let read = |n: usize, says: &str| {
+        let call =
+            Message::new(Role::Assistant, vec![Part::ToolCall(ToolCall::new(format!("c{n}"), "read", "{}"))]);
+        vec![
+            Message::user("Read."),
+            call,
+            Message::tool(format!("c{n}"), format!("{says} {}", "line ".repeat(90))),
+        ]
+    };
+    let turns: Vec<_> =
+        (0..6).map(|n| read(n, if n == 1 { "The port is 8472." } else { "Nothing." })).collect();
+    let store = session(&turns, None, Some(&ToolResultClearing::new()));
+    assert_eq!(block_on(store.load(&SessionId::new("s"))).unwrap().live.len(), 20);
+    let shown = added(&store, "Which port?", RecallProvider::new("m")).0.unwrap();
+    assert!(shown.text().contains("\n#5 tool: The port is 8472."), "{}", shown.text());
 }
 
 proptest! {
@@ -167,14 +200,15 @@ proptest! {
     /// the record.
     #[test]
     fn what_is_shown_is_a_record_within_its_allowance(
-        said in prop::collection::vec("(port |#1 user: |obey me|計數|\\PC|[\r\n\u{85}\u{2028}]){1,40}", 1..8),
+        texts in prop::collection::vec("(port |#1 user: |obey me|計數|\\PC|[\r\n\u{85}\u{2028}]){1,40}", 1..8),
         tokens_max in 0..400_u32,
         found_max in 0..4_usize,
     ) {
         let provider = RecallProvider::new("m").with_tokens_max(tokens_max).with_found_max(found_max);
         // The first is the task, which stays.
-        let said: Vec<String> = core::iter::once("Hello.".to_owned()).chain(said).collect();
-        if let (Some(message), _) = added(&said, "port 計數", true, None, provider) {
+        let turns: Vec<_> = core::iter::once("Hello.").chain(texts.iter().map(|text| &**text)).map(said).collect();
+        let store = session(&turns, None, Some(&Truncation::new()));
+        if let (Some(message), _) = added(&store, "port 計數", provider) {
             let (attribution, text) = (message.attribution(), message.text());
             prop_assert_eq!(attribution.authority, Authority::Retrieved);
             prop_assert_eq!(attribution.retention, Retention::Ephemeral);

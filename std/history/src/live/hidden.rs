@@ -1,4 +1,4 @@
-//! What was hidden, read again from the log.
+//! Hidden and shortened messages, read again from the log.
 
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -8,7 +8,7 @@ use epitome_message::Message;
 
 use super::History;
 use crate::ext::{CLEAR, REWIND};
-use crate::{Committed, Live, Logged, StoreError, StoreErrorKind};
+use crate::{Committed, Logged, StoreError, StoreErrorKind};
 
 /// How many messages or records are read at once.
 const PAGE: u32 = 256;
@@ -80,16 +80,16 @@ impl History {
         Ok(groups.into_values().collect())
     }
 
-    /// What this history does not show whole. Reads all records.
+    /// The messages of the log that this history does not show whole. Reads all records.
     ///
     /// # Errors
     /// As [`HistoryStore::records`](crate::HistoryStore::records).
     pub async fn unseen(&self) -> Result<Unseen<'_>, StoreError> {
-        let is_whole = |live: &&Live| live.covers.is_empty() && live.stand_ins.is_empty();
-        self.unseen_beside(self.live().iter().filter(is_whole).map(|live| live.key).collect()).await
+        let whole = self.live().iter().filter(|live| live.is_whole());
+        self.unseen_beside(whole.map(|live| live.key).collect()).await
     }
 
-    /// What stands in the log beside the messages that are `seen` whole.
+    /// The messages of the log but those that are `seen` whole.
     #[doc(hidden)]
     pub async fn unseen_beside(&self, seen: HashSet<Seq>) -> Result<Unseen<'_>, StoreError> {
         let is_taking_back = |it: &Committed| [CLEAR, REWIND].contains(&it.record.strategy.as_str());

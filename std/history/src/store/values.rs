@@ -294,6 +294,12 @@ impl Live {
         entry.part_tokens.clear();
         Self { key, entry, covers: Vec::new(), stand_ins }
     }
+
+    /// Whether it is a message as it was appended: no summary, and not shortened.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.covers.is_empty() && self.stand_ins.is_empty()
+    }
 }
 
 /// A part of the full log.

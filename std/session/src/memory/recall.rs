@@ -1,4 +1,4 @@
-//! What a compaction has hidden, shown again where a run is about it.
+//! The context provider that shows hidden messages again before a run that is about them.
 
 use async_trait::async_trait;
 use epitome_core::Seq;
@@ -7,7 +7,7 @@ use epitome_core::message::Role;
 
 use super::FOUND_MAX;
 use super::retrieval::text_of;
-use crate::history::History;
+use crate::history::{History, Live};
 use crate::message::{Attribution, Message, Part};
 use crate::provider::{ContextProvider, Hook};
 use crate::search::{MessageSearch, Record, said};
@@ -133,9 +133,8 @@ impl ContextProvider for RecallProvider {
     }
 }
 
-/// Whether all that was ever said is shown as it was said.
+/// Whether a history shows all that was ever said, as it was said.
 fn is_whole(history: &History) -> bool {
     let live = history.live();
-    let is_shortened = live.iter().any(|live| !live.covers.is_empty() || !live.stand_ins.is_empty());
-    live.len() as u64 == history.head().0 && !is_shortened
+    live.len() as u64 == history.head().0 && live.iter().all(Live::is_whole)
 }

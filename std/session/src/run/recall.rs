@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::live::Run;
 use crate::compaction::OWN_TOOLS;
-use crate::history::{Live, Unseen};
+use crate::history::Unseen;
 use crate::message::{Message, Str, ToolCall};
 use crate::provider::ContextProvider;
 use crate::search::{MessageSearch, RECALL, Record, said, text_of};
@@ -150,9 +150,8 @@ impl Run<'_> {
     }
 
     async fn left(&self) -> Result<Left<'_>, SessionError> {
-        let is_whole = |live: &&Live| live.covers.is_empty() && live.stand_ins.is_empty();
-        let whole = self.working.visible().live().iter().filter(is_whole).map(|live| live.key);
-        let whole: HashSet<Seq> = whole.collect();
+        let whole = self.working.visible().live().iter().filter(|live| live.is_whole());
+        let whole: HashSet<Seq> = whole.map(|live| live.key).collect();
         let primary = self.providers.primary_history();
         let stored = match primary.and_then(|primary| self.context.history(primary.source_id())) {
             Some(history) => {

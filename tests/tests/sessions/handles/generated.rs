@@ -1,4 +1,4 @@
-//! Of generated conversations: what a note or a summary names is what it stands for.
+//! In generated conversations, the number in each note and summary leads to the messages that it stands for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

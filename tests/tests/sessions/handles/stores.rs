@@ -1,4 +1,4 @@
-//! The same over every store.
+//! A model that follows the notes gets back all facts, over every store.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
