@@ -137,7 +137,7 @@ impl Session {
         let Place::Home { found, project } = &self.place else { return None };
         let date = rfc3339(found.modified).get(..10).unwrap_or_default().to_owned();
         let project = if project.is_empty() { "(none)" } else { project };
-        Some([found.tool.as_str().to_owned(), project.to_owned(), date])
+        Some([found.tool().to_owned(), project.to_owned(), date])
     }
 
     /// Its file; a session of a store has none.
@@ -170,9 +170,10 @@ fn rename_repeated(sessions: &mut [Session], name: impl Fn(&Path) -> Option<&OsS
 }
 
 fn for_each_in_file(found: &Found, visit: &mut dyn FnMut(u64, Message) -> Result<More>) -> Result<u64> {
-    let (path, format) = (found.path.as_path(), found.tool.format());
+    let (path, format) = (found.path.as_path(), found.format());
     let (mut number, mut unread) = (0, 0);
-    if path.extension().is_none_or(|extension| extension != "jsonl") {
+    let is_lines = path.extension().is_some_and(|extension| extension == "jsonl");
+    if !is_lines || !SessionLines::<&[u8]>::FORMATS.contains(&format) {
         let bytes = sessions::read_whole(path, WHOLE_BYTES_MAX).map_err(|error| Failure::io(path, &error))?;
         let options = ReadOptions::default().with_from(format);
         let transcript = utf8(&bytes).and_then(|text| read(text, &options));

@@ -73,7 +73,7 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Write a document with which a new session goes on: requests, open calls, the work so far, files
     Handoff(HandoffArgs),
-    /// List the sessions of Claude Code, Codex and Gemini CLI in the user's home
+    /// List the sessions of agents in the user's home, the newest first
     Sessions(SessionsArgs),
     /// Search what was said in the sessions of agents in the user's home, or in those of a store
     Search(Box<SearchArgs>),

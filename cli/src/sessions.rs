@@ -1,11 +1,7 @@
-//! The sessions that agents have left in the user's home.
-//!
-//! Where they are is known from the agents themselves: Claude Code writes `projects/FOLDER/ID.jsonl` under `~/.claude`
-//! (`CLAUDE_CONFIG_DIR`), Codex `sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl` under `~/.codex` (`CODEX_HOME`), Gemini CLI
-//! `tmp/PROJECT/chats/session-TIME-ID.json`, and since 0.39 `.jsonl`, under `~/.gemini` (in `GEMINI_CLI_HOME`). Threads of
-//! sub-agents that have files of their own (`agent-ID.jsonl`, files in folders of sessions) are part of a session and not
-//! listed.
+//! The sessions that agents have left in the user's home: see [`AGENTS`] for where each keeps them. Threads of sub-agents that have files of
+//! their own (`agent-ID.jsonl`, files in folders of sessions) are part of a session and not listed.
 
+mod agents;
 mod latest;
 mod project;
 
@@ -20,13 +16,14 @@ use epitome::wire::Format;
 use crate::failure::{Failure, Result};
 use crate::progress::BinaryBytes;
 
+use agents::{AGENTS, Agent, matches};
 pub(crate) use latest::{LATEST, latest};
 pub(crate) use project::{Project, Wanted};
 
 /// How much of a file is read at a time.
 pub(crate) const BUFFER_BYTES: usize = 1 << 20;
 
-/// How large a file may be that has no outline and is read whole for a list or a search. Sessions of Gemini CLI have some megabytes; what
+/// How large a file may be that has no outline and is read whole for a list or a search. Such sessions have some megabytes; what
 /// is read takes three times as much memory.
 pub(crate) const WHOLE_BYTES_MAX: u64 = 256 << 20;
 
@@ -34,18 +31,10 @@ pub(crate) const WHOLE_BYTES_MAX: u64 = 256 << 20;
 /// while it is read, and a list is to be there in seconds.
 pub(crate) const LINE_BYTES_MAX: usize = 32 << 20;
 
-/// An agent that leaves sessions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tool {
-    ClaudeCode,
-    Codex,
-    GeminiCli,
-}
-
 /// A file that holds a session.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
-    pub(crate) tool: Tool,
+    pub(crate) agent: &'static Agent,
     pub(crate) path: PathBuf,
     /// When it was last written.
     pub(crate) modified: SystemTime,
@@ -54,46 +43,11 @@ pub(crate) struct Found {
     pub(crate) is_regular: bool,
 }
 
-/// Where an agent keeps its files.
+/// The folder of an agent.
 #[derive(Debug)]
 pub(crate) struct Home {
-    tool: Tool,
-    /// The folder that has the sessions somewhere below it.
-    pub(crate) root: PathBuf,
-}
-
-impl Tool {
-    pub(crate) const fn format(self) -> Format {
-        match self {
-            Self::ClaudeCode => Format::ClaudeCode,
-            Self::Codex => Format::Codex,
-            Self::GeminiCli => Format::GeminiCli,
-        }
-    }
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        self.format().as_str()
-    }
-
-    /// The folders between its root and a session: any of this depth, but for names that are given.
-    const fn folders(self) -> &'static [Option<&'static str>] {
-        match self {
-            Self::ClaudeCode => &[None],
-            Self::Codex => &[None, None, None],
-            Self::GeminiCli => &[None, Some("chats")],
-        }
-    }
-
-    /// Whether a file of this name is a session.
-    fn has(self, name: &str) -> bool {
-        match self {
-            Self::ClaudeCode => name.ends_with(".jsonl") && !name.starts_with("agent-"),
-            Self::Codex => name.starts_with("rollout-") && name.ends_with(".jsonl"),
-            Self::GeminiCli => {
-                name.starts_with("session-") && (name.ends_with(".json") || name.ends_with(".jsonl"))
-            }
-        }
-    }
+    agent: &'static Agent,
+    folder: PathBuf,
 }
 
 impl Home {
@@ -101,17 +55,12 @@ impl Home {
     pub(crate) fn all() -> Result<Vec<Self>> {
         let user = env::home_dir().filter(|home| !home.as_os_str().is_empty());
         let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let of =
-            |own: Option<PathBuf>, below: &str| own.or_else(|| user.as_ref().map(|user| user.join(below)));
-        let gemini = named("GEMINI_CLI_HOME").or_else(|| user.clone());
-        let homes = [
-            (Tool::ClaudeCode, of(named("CLAUDE_CONFIG_DIR"), ".claude"), "projects"),
-            (Tool::Codex, of(named("CODEX_HOME"), ".codex"), "sessions"),
-            (Tool::GeminiCli, gemini.map(|home| home.join(".gemini")), "tmp"),
-        ];
-        let homes =
-            homes.into_iter().filter_map(|(tool, home, root)| Some(Self { tool, root: home?.join(root) }));
-        match homes.collect::<Vec<_>>() {
+        let home = |agent: &'static Agent| {
+            let own = agent.variable.and_then(named);
+            let folder = own.or_else(|| user.as_ref().map(|user| user.join(agent.folder)))?;
+            Some(Self { agent, folder })
+        };
+        match AGENTS.iter().filter_map(home).collect::<Vec<_>>() {
             none if none.is_empty() => Err(Failure::input("there is no home folder to look in: set HOME")),
             homes => Ok(homes),
         }
@@ -121,8 +70,10 @@ impl Home {
 /// All sessions, the newest first; what cannot be looked into is passed over.
 pub(crate) fn find(homes: &[Home]) -> Vec<Found> {
     let mut found = Vec::new();
-    for Home { tool, root } in homes {
-        walk(*tool, root, tool.folders(), &mut found);
+    for Home { agent, folder } in homes {
+        for sessions in agent.sessions {
+            walk(agent, folder, sessions, &mut found);
+        }
     }
     // Of two that were written at once, always the same is the first.
     found.sort_by(|one, other| other.modified.cmp(&one.modified).then_with(|| one.path.cmp(&other.path)));
@@ -163,35 +114,56 @@ pub(crate) fn read_whole(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn walk(tool: Tool, folder: &Path, below: &[Option<&str>], found: &mut Vec<Found>) {
+/// Finds the sessions of an agent below a folder, by what is left of a pattern for their paths.
+fn walk(agent: &'static Agent, folder: &Path, sessions: &str, found: &mut Vec<Found>) {
+    let (pattern, below) = match sessions.split_once('/') {
+        Some((pattern, below)) => (pattern, Some(below)),
+        None => (sessions, None),
+    };
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let (name, path) = (entry.file_name(), entry.path());
         let name = name.to_string_lossy();
-        match below {
-            [wanted, below @ ..] => {
-                if wanted.is_none_or(|wanted| wanted == name) {
-                    walk(tool, &path, below, found);
-                }
-            }
-            [] => {
-                let about = fs::metadata(&path).ok().filter(|about| tool.has(&name) && !about.is_dir());
-                let about =
-                    about.and_then(|about| Some((about.modified().ok()?, about.len(), about.is_file())));
-                if let Some((modified, bytes, is_regular)) = about {
-                    found.push(Found { tool, path, modified, bytes, is_regular });
-                }
-            }
+        if !matches(pattern, &name) {
+            continue;
         }
+        let Some(below) = below else {
+            if !agent.others.is_some_and(|others| matches(others, &name)) {
+                found.extend(Found::at(agent, path));
+            }
+            continue;
+        };
+        walk(agent, &path, below, found);
+    }
+}
+
+impl Found {
+    /// What is at a path, unless it is a folder.
+    fn at(agent: &'static Agent, path: PathBuf) -> Option<Self> {
+        let about = fs::metadata(&path).ok().filter(|about| !about.is_dir())?;
+        let (modified, bytes, is_regular) = (about.modified().ok()?, about.len(), about.is_file());
+        Some(Self { agent, path, modified, bytes, is_regular })
+    }
+
+    pub(crate) const fn format(&self) -> Format {
+        self.agent.format
+    }
+
+    /// The name of the agent: that of its format.
+    pub(crate) const fn tool(&self) -> &'static str {
+        self.format().as_str()
     }
 }
 
 /// What to say where there is nothing.
 pub(crate) fn nothing(homes: &[Home], project: Option<&str>) -> String {
-    let looked: Vec<_> = homes.iter().map(|home| home.root.display().to_string()).collect();
+    let looked: Vec<_> =
+        homes.iter().map(|home| home.folder.join(home.agent.root()).display().to_string()).collect();
     let of = project.map_or_else(String::new, |project| format!(" of the project {project}"));
+    let variables: Vec<_> = AGENTS.iter().filter_map(|agent| agent.variable).collect();
     format!(
-        "no sessions{of} in {}; CLAUDE_CONFIG_DIR, CODEX_HOME and GEMINI_CLI_HOME say where else they are",
-        looked.join(", ")
+        "no sessions{of} in {}; the environment variables {} say where else they are",
+        looked.join(", "),
+        variables.join(", ")
     )
 }

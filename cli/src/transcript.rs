@@ -105,8 +105,8 @@ impl Input {
     pub(crate) fn resolve(args: &InputArgs) -> Result<Cow<'_, InputArgs>> {
         match (args.file == Path::new(sessions::LATEST), &args.project) {
             (true, project) => {
-                let Found { tool, path, .. } = sessions::latest(project.as_deref())?;
-                let from = From(args.from.0.or(Some(tool.format())));
+                let Found { agent, path, .. } = sessions::latest(project.as_deref())?;
+                let from = From(args.from.0.or(Some(agent.format)));
                 Ok(Cow::Owned(InputArgs { file: path, from, project: None, ..args.clone() }))
             }
             (false, None) => Ok(Cow::Borrowed(args)),

@@ -256,7 +256,7 @@ impl Line {
 
     fn of_file(mut self, found: &crate::sessions::Found) -> Self {
         self.words.push(found.path.to_string_lossy().into_owned());
-        self.option("from", found.tool.as_str())
+        self.option("from", found.tool())
     }
 
     fn parsed(self) -> Result<Command> {

@@ -289,7 +289,7 @@ impl Shown {
         let end = whole.floor_char_boundary(piece.end);
         Self {
             session: session.id.clone(),
-            tool: session.file().map(|found| found.tool.as_str()),
+            tool: session.file().map(|found| found.tool()),
             path: session.file().map(|found| found.path.to_string_lossy().into_owned()),
             message,
             role,

@@ -66,7 +66,7 @@ pub(crate) fn list(args: &SessionsArgs) -> Result<String> {
 impl Row {
     fn of(project: Project, found: &Found) -> Self {
         let mut row = Self {
-            tool: found.tool.as_str(),
+            tool: found.tool(),
             project: project.folder,
             id: project.id,
             messages: None,
@@ -103,7 +103,7 @@ impl Row {
 /// The messages of the conversation that goes on, and how many others there are. A file that can be
 /// outlined is not held for that.
 fn counts(found: &Found) -> core::result::Result<(usize, usize), Box<dyn Error>> {
-    let format = found.tool.format();
+    let format = found.format();
     if Outline::FORMATS.contains(&format) {
         let file = BufReader::with_capacity(BUFFER_BYTES, sessions::open(&found.path)?);
         let mut lines = SessionLines::new(file, format)?.with_line_bytes_max(LINE_BYTES_MAX);

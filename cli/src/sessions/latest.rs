@@ -27,6 +27,6 @@ pub(crate) fn latest(project: Option<&str>) -> Result<Found> {
 }
 
 fn tell(newest: &Found) {
-    let (tool, path) = (newest.tool.as_str(), line(&newest.path.display().to_string()));
+    let (tool, path) = (newest.tool(), line(&newest.path.display().to_string()));
     output::tell(format!("epitome: latest is {path} ({tool})"));
 }

@@ -5,10 +5,12 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
-use serde::Deserialize;
+use epitome::wire::Format;
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::{Found, Tool, open, read_whole};
+use super::{Agent, Found, open, read_whole};
 
 /// What a session says of itself, at its beginning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub(crate) struct Wanted {
     name: Option<String>,
     /// What Gemini CLI calls the folder of a project.
     digest: String,
+    /// What Cursor calls it.
+    slug: String,
 }
 
 /// How much of a file is looked at: Codex begins with its instructions, on the line that names the folder.
@@ -34,69 +38,91 @@ const HEAD_BYTES: u64 = 256 * 1024;
 /// How long the path of a project may be: Linux's `PATH_MAX`, the longest of all systems.
 const PATH_BYTES_MAX: u64 = 4_096;
 
-/// The fields that lines of any agent have; Gemini's are those of its header.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Head {
-    cwd: Option<String>,
-    #[serde(rename = "sessionId")]
-    session_id: Option<String>,
-    payload: Option<Payload>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Payload {
-    cwd: Option<String>,
-    id: Option<String>,
-}
-
 impl Project {
-    /// As the beginning of the file, and the folder that it is in, say. What is not known is empty or the file's name.
+    /// As the beginning of the file, and the folder that it is in, say. What is not known is empty or the name of the file.
     pub(crate) fn of(found: &Found) -> Self {
         let mut project = Self::default();
-        for head in heads(&found.path) {
-            let payload = head.payload.unwrap_or_default();
-            for (field, value) in [
-                (&mut project.folder, head.cwd.or(payload.cwd)),
-                (&mut project.id, head.session_id.or(payload.id)),
-            ] {
-                if let Some(value) = value.filter(|_| field.is_empty()) {
-                    *field = value;
+        let agent = found.agent;
+        let text = head(&found.path);
+        for record in records(&text) {
+            for (field, place) in [(&mut project.folder, agent.project), (&mut project.id, agent.id)] {
+                if field.is_empty()
+                    && let Some(Value::String(value)) = place.and_then(|place| record.pointer(place))
+                {
+                    field.clone_from(value);
                 }
             }
-            if !project.folder.is_empty() && !project.id.is_empty() {
+            let is_known = |field: &str, place: Option<&str>| place.is_none() || !field.is_empty();
+            if is_known(&project.folder, agent.project) && is_known(&project.id, agent.id) {
                 break;
             }
         }
-        if found.tool == Tool::GeminiCli {
-            project.folder = gemini(&found.path);
+        match agent.format {
+            Format::GeminiCli => project.folder = gemini(&found.path),
+            Format::Cursor => project.folder = cursor(&found.path),
+            _ => project.folder = without_scheme(project.folder),
         }
         if project.id.is_empty() {
-            project.id =
-                found.path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+            project.id = name(&found.path, agent);
         }
         project
     }
 }
 
-/// The whole lines at the beginning of a file that are objects; of a document the fields before its messages.
-fn heads(path: &Path) -> Vec<Head> {
+/// The beginning of a file. One that cannot be read is said to be so where it is read whole.
+fn head(path: &Path) -> String {
     let mut bytes = Vec::new();
-    // A file that cannot be read is said to be so where it is read whole.
     let _ = open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut bytes));
-    let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<Head> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    match lines.is_empty() {
-        true => text.split_once("\"messages\"").and_then(|(head, _)| before(head)).into_iter().collect(),
-        false => lines,
-    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The objects at the beginning of a file: its lines, and of a document the fields before its messages.
+fn records(text: &str) -> impl Iterator<Item = Value> {
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let documents = ["\"messages\"", "\"history\""].into_iter();
+    let documents = documents.filter_map(|key| before(text.split_once(key)?.0));
+    lines.filter(Value::is_object).chain(documents)
 }
 
 /// The fields of a JSON object that is cut off behind one of them.
-fn before(head: &str) -> Option<Head> {
+fn before(head: &str) -> Option<Value> {
     let fields = head.trim_end().trim_end_matches(',');
     serde_json::from_str(&format!("{fields}}}")).ok()
+}
+
+/// The path that a `file:` URI names; anything else as it is.
+fn without_scheme(folder: String) -> String {
+    match folder.strip_prefix("file://") {
+        Some(path) => percent_decode_str(path).decode_utf8_lossy().into_owned(),
+        None => folder,
+    }
+}
+
+/// What a file is called; where all sessions of an agent have files of one name, its folder.
+fn name(path: &Path, agent: &Agent) -> String {
+    let is_of_all = agent.sessions.iter().any(|sessions| {
+        // A pattern is no name of a file.
+        sessions.rsplit('/').next().is_some_and(|name| path.ends_with(name))
+    });
+    let name = match is_of_all {
+        true => path.parent().and_then(Path::file_name),
+        false => path.file_stem(),
+    };
+    name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+/// The project of a transcript of Cursor, `PROJECT/agent-transcripts/FILE` or `PROJECT/agent-transcripts/ID/FILE`: only the name that it
+/// gives the folder is known.
+fn cursor(path: &Path) -> String {
+    let mut folders = path.ancestors().skip_while(|folder| !folder.ends_with("agent-transcripts"));
+    let project = folders.nth(1).and_then(Path::file_name);
+    project.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+/// A folder as Cursor names it: its letters and digits, and hyphens for what is between them.
+fn slug(folder: &str) -> String {
+    let words = folder.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-")
 }
 
 /// The project of a session of Gemini CLI, `PROJECT/chats/FILE`: newer versions note its folder beside its sessions.
@@ -126,7 +152,8 @@ impl Wanted {
         // A project may be gone while its sessions are still there.
         let folder = fs::canonicalize(folder).unwrap_or_else(|_| absolute(folder));
         let digest = Sha256::digest(folder.to_string_lossy().as_bytes());
-        Self { folder, name, digest: digest.iter().map(|byte| format!("{byte:02x}")).collect() }
+        let slug = slug(&folder.to_string_lossy());
+        Self { folder, name, slug, digest: digest.iter().map(|byte| format!("{byte:02x}")).collect() }
     }
 
     /// Whether an agent that worked in the folder `project` worked on this.
@@ -134,6 +161,7 @@ impl Wanted {
         let folder = Path::new(&project.folder);
         let last = || folder.file_name().map(|name| name.to_string_lossy());
         project.folder == self.digest
+            || !folder.is_absolute() && !self.slug.is_empty() && slug(&project.folder) == self.slug
             || folder.is_absolute() && folder.starts_with(&self.folder)
             || self.name.as_deref().is_some_and(|name| last().is_some_and(|last| last == name))
     }
@@ -171,12 +199,18 @@ mod tests {
         // The digest that Gemini CLI uses is SHA-256 of the folder's name.
         let digest = "8a5edab282632443219e051e4ade2d1d5bbc671c781051bf1437897cbdfea0f1";
         assert!(Wanted::named("/").is(&of(digest)));
+        let wanted = Wanted::named("/no/such.project");
+        assert!(
+            wanted.is(&of("no-such-project"))
+                && !wanted.is(&of("/no/such-project"))
+                && !Wanted::named("/").is(&of(""))
+        );
     }
 
     #[test]
     fn a_document_is_read_up_to_its_messages() {
         let head = before("{\n \"sessionId\": \"s\",\n \"n\": 1,\n ").unwrap();
-        assert_eq!(head.session_id.as_deref(), Some("s"));
+        assert_eq!(head["sessionId"], "s");
         assert!(before("{ \"sessionId\": ").is_none());
     }
 }

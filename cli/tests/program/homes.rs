@@ -11,6 +11,17 @@ use serde_json::{Value, json};
 
 use super::support::*;
 
+/// Those that say where agents keep their sessions.
+const VARIABLES: [&str; 7] = [
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "CONTINUE_GLOBAL_DIR",
+    "COPILOT_HOME",
+    "GEMINI_CLI_HOME",
+    "PI_CODING_AGENT_DIR",
+    "XDG_CONFIG_HOME",
+];
+
 /// A home, and the folder of a project in it.
 pub(crate) struct Home {
     pub(crate) folder: Folder,
@@ -47,7 +58,7 @@ impl Home {
     pub(crate) fn program(&self, args: &[&str]) -> Command {
         let mut command = program(args);
         command.env("HOME", self.folder.path(""));
-        for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"] {
+        for name in VARIABLES {
             command.env_remove(name);
         }
         command
@@ -133,6 +144,111 @@ fn newer_sessions_of_gemini_are_listed_and_compacted() {
     let stats = home.run(&["stats", text(&out), "--json"]).json();
     let dropped = stats["session"]["compactions"][0]["messages_dropped"].as_u64().unwrap();
     assert!(dropped > 0 && stats["messages"].as_u64().unwrap() + dropped == 8, "{stats}");
+}
+
+/// What an agent leaves: its name, the path in the home, the text, and what a list says of its project, its id and its messages.
+type Left = (&'static str, String, String, String, &'static str, u64);
+
+/// A session of each agent that is not among [`three`], all about `needle`, and what is none.
+fn others(home: &Home) -> Vec<Left> {
+    let shop = text(&home.project()).to_owned();
+    let slug = shop.trim_start_matches('/').replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let lines = |lines: &[Value]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let user = json!({"role": "user", "content": [{"type": "text", "text": "the needle"}]});
+    let pi = lines(&[
+        json!({"type": "session", "id": "pi-session", "timestamp": "t", "cwd": shop}),
+        json!({"type": "message", "id": "a", "parentId": null, "timestamp": "t", "message": user}),
+    ]);
+    let copilot = |id: &str| {
+        let start =
+            json!({"sessionId": id, "version": 1, "producer": "copilot-agent", "context": {"cwd": shop}});
+        lines(&[
+            json!({"type": "session.start", "data": start, "id": "e0", "timestamp": "t", "parentId": null}),
+            json!({"type": "user.message", "data": {"content": "the needle"}, "id": "e1", "timestamp": "t"}),
+        ])
+    };
+    let query = json!({"content": [{"type": "text", "text": "<user_query>\nthe needle\n</user_query>"}]});
+    let cursor = lines(&[json!({"role": "user", "message": query})]);
+    let uri = format!("file://{}", shop.replace('o', "%6F"));
+    let message = json!({"message": {"role": "user", "content": "the needle"}, "contextItems": []});
+    let of_continue = format!(
+        "{{\n  \"sessionId\": \"continue-session\",\n  \"title\": \"t\",\n  \"workspaceDirectory\": {},\n  \"history\": {}\n}}",
+        json!(uri),
+        json!([message])
+    );
+    let task = json!([{"role": "user", "content": [{"type": "text", "text": "<task>\nthe needle\n</task>"}], "ts": 1}]);
+    let extensions = ".config/Code/User/globalStorage";
+    home.file(".continue/sessions/sessions.json", "[]", 9_000);
+    home.file(&format!(".cursor/projects/{slug}/agent-transcripts/c2/subagents/s.jsonl"), &cursor, 9_000);
+    home.file(".copilot/session-state/new-copilot/workspace.yaml", "id: 1", 9_000);
+    let left = [
+        ("pi", ".pi/agent/sessions/--shop--/2026_pi.jsonl".to_owned(), pi, &shop, "pi-session"),
+        (
+            "copilot-cli",
+            ".copilot/session-state/d/events.jsonl".to_owned(),
+            copilot("new-copilot"),
+            &shop,
+            "new-copilot",
+        ),
+        (
+            "copilot-cli",
+            ".copilot/session-state/old.jsonl".to_owned(),
+            copilot("old-copilot"),
+            &shop,
+            "old-copilot",
+        ),
+        (
+            "cursor",
+            format!(".cursor/projects/{slug}/agent-transcripts/c1.jsonl"),
+            cursor.clone(),
+            &slug,
+            "c1",
+        ),
+        ("cursor", format!(".cursor/projects/{slug}/agent-transcripts/c2/c2.jsonl"), cursor, &slug, "c2"),
+        ("continue", ".continue/sessions/x.json".to_owned(), of_continue, &shop, "continue-session"),
+        (
+            "cline",
+            format!("{extensions}/saoudrizwan.claude-dev/tasks/17/api_conversation_history.json"),
+            task.to_string(),
+            &String::new(),
+            "17",
+        ),
+        (
+            "cline",
+            format!("{extensions}/rooveterinaryinc.roo-cline/tasks/18/api_conversation_history.json"),
+            task.to_string(),
+            &String::new(),
+            "18",
+        ),
+    ];
+    left.map(|(tool, path, text, project, id)| (tool, path, text, project.clone(), id, 1)).into()
+}
+
+#[test]
+fn sessions_of_every_agent_are_listed_found_and_read() {
+    let home = Home::new();
+    let others = others(&home);
+    let mut wanted = Vec::new();
+    for (at, (tool, path, text, project, id, messages)) in (0..).zip(&others) {
+        let path = home.file(path, text, 5_000 - at);
+        wanted.push(json!([tool, path, project, id, messages]));
+    }
+    let rows = home.run(&["sessions", "--json"]).json();
+    let row =
+        |row: &Value| json!(["tool", "path", "project", "id", "messages"].map(|name| row[name].clone()));
+    assert_eq!(rows.as_array().unwrap().iter().map(row).collect::<Vec<_>>(), wanted, "{rows}");
+
+    // All but those whose project nobody notes.
+    let shop = home.run_in(&home.folder.path("work"), &["sessions", "--json", "--project", "./shop"]).json();
+    assert_eq!(shop.as_array().unwrap().iter().map(row).collect::<Vec<_>>(), wanted[..6], "{shop}");
+
+    for (tool, _, _, _, id, _) in &others {
+        let found = home.run(&["search", "needle", "--session", id, "--json"]).json();
+        assert_eq!((&found[0]["tool"], &found[0]["session"]), (&json!(tool), &json!(id)), "{found}");
+        assert!(found[0]["text"].as_str().unwrap().contains("the needle"), "{found}");
+    }
+    let latest = home.run(&["show", "latest"]);
+    assert!(latest.err.contains("(pi)") && latest.out.contains("the needle"), "{}{}", latest.err, latest.out);
 }
 
 #[test]
@@ -247,7 +363,7 @@ fn agents_may_have_other_homes() {
     other.file("sessions/2026/01/02/rollout-1.jsonl", &codex(Path::new("/o")), 6_000);
     other.file(".gemini/tmp/p/chats/session-2.json", &gemini(), 5_000);
     let mut command = program(&["sessions", "--json"]);
-    for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"] {
+    for name in VARIABLES {
         command.env(name, other.folder.path(""));
     }
     let rows = done(command.env("HOME", home.folder.path(""))).json();
