@@ -122,6 +122,13 @@ pub(crate) struct InputArgs {
     /// Of which project `latest` is the newest session: a folder, or the last part of its name
     #[arg(long, value_name = "P")]
     pub(crate) project: Option<String>,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
+}
+
+/// Which conversations of a file.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct PartArgs {
     /// The format; auto is the format that the file looks like
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = names::from())]
     pub(crate) from: From,
@@ -167,15 +174,15 @@ pub(crate) struct ModelArgs {
     pub(crate) models: Option<PathBuf>,
 }
 
-impl InputArgs {
-    /// All of this file.
-    pub(crate) fn of_file(file: &Path, from: From, each: bool) -> Self {
-        Self { file: file.to_owned(), project: None, from, at: None, each, leaf: None }
-    }
-
+impl PartArgs {
     /// How a file of this format is read, wherever it is.
     pub(crate) const fn of_format(format: Format, each: bool) -> Self {
-        Self { file: PathBuf::new(), project: None, from: From(Some(format)), at: None, each, leaf: None }
+        Self { from: From(Some(format)), at: None, each, leaf: None }
+    }
+
+    /// These conversations of a file.
+    pub(crate) fn of(&self, file: &Path) -> InputArgs {
+        InputArgs { file: file.to_owned(), project: None, part: self.clone() }
     }
 }
 

@@ -157,8 +157,8 @@ impl Found {
 
 /// What to say where there is nothing.
 pub(crate) fn nothing(homes: &[Home], project: Option<&str>) -> String {
-    let looked: Vec<_> =
-        homes.iter().map(|home| home.folder.join(home.agent.root()).display().to_string()).collect();
+    let root = |home: &Home| home.folder.join(home.agent.root()).components().collect::<PathBuf>();
+    let looked: Vec<_> = homes.iter().map(|home| root(home).display().to_string()).collect();
     let of = project.map_or_else(String::new, |project| format!(" of the project {project}"));
     let variables: Vec<_> = AGENTS.iter().filter_map(|agent| agent.variable).collect();
     format!(

@@ -10,7 +10,7 @@ use epitome::wire::document::{self, Conversation, Document, Pointer};
 use epitome::wire::{self, Format, WireError, WireErrorKind};
 
 use crate::amount::grouped;
-use crate::args::{From, InputArgs};
+use crate::args::{From, InputArgs, PartArgs};
 use crate::failure::{Failure, Result};
 use crate::sessions::{self, Found};
 use crate::streams;
@@ -87,9 +87,9 @@ impl Input {
                 path.display()
             )));
         }
-        if about.is_file() && !args.each && args.at.is_none() {
+        if about.is_file() && !args.part.each && args.part.at.is_none() {
             let head = head::read(&mut file, &path)?;
-            let chat = matches!(args.from.0, None | Some(Format::OpenaiChat));
+            let chat = matches!(args.part.from.0, None | Some(Format::OpenaiChat));
             if chat && head::is_jsonl(&head) {
                 return Ok(Self { path, text: Text::Lines(file) });
             }
@@ -106,8 +106,9 @@ impl Input {
         match (args.file == Path::new(sessions::LATEST), &args.project) {
             (true, project) => {
                 let Found { agent, path, .. } = sessions::latest(project.as_deref())?;
-                let from = From(args.from.0.or(Some(agent.format)));
-                Ok(Cow::Owned(InputArgs { file: path, from, project: None, ..args.clone() }))
+                let from = From(args.part.from.0.or(Some(agent.format)));
+                let part = PartArgs { from, ..args.part.clone() };
+                Ok(Cow::Owned(InputArgs { file: path, project: None, part }))
             }
             (false, None) => Ok(Cow::Borrowed(args)),
             (false, Some(_)) => {
@@ -157,24 +158,25 @@ impl Input {
             Text::Session(file, format) => return self.session(file, *format, args),
             Text::Memory(text) => without_mark(text),
         };
-        let conversation = match &args.at {
+        let conversation = match &args.part.at {
             Some(at) => Pointer::parse(at).and_then(|at| Document::parse(text)?.at(&at)?.conversation()),
             None => document::conversation(text),
         };
-        let conversation =
-            conversation.map_err(|error| match document::looks_like_jsonl(text) && args.at.is_some() {
+        let conversation = conversation.map_err(|error| {
+            match document::looks_like_jsonl(text) && args.part.at.is_some() {
                 true => Failure::input(format!(
                     "{}: --at needs one JSON value, and this is JSONL, one on every line: add --each",
                     self.path.display()
                 )),
                 false => Failure::wire(&self.path, &error),
-            })?;
+            }
+        })?;
         self.checked(conversation)
     }
 
     /// The conversations that were asked for: all with `--each`, else the one.
     pub(crate) fn transcripts(&self, args: &InputArgs) -> Result<Vec<Transcript<'_>>> {
-        match args.each {
+        match args.part.each {
             true => self.each(args),
             false => Ok(vec![self.conversation(args)?]),
         }
@@ -188,7 +190,7 @@ impl Input {
             Text::Lines(_) | Text::Session(..) => return Ok(vec![self.conversation(args)?]),
         };
         let wire = |error: WireError| Failure::wire(&self.path, &error);
-        let at = args.at.as_deref().map(Pointer::parse).transpose().map_err(wire)?;
+        let at = args.part.at.as_deref().map(Pointer::parse).transpose().map_err(wire)?;
         let refused = |error: WireError| match at.is_none() && document::conversation(text).is_ok() {
             true => wire(error).advise("the file is one conversation: leave out --each"),
             false => wire(error),
@@ -232,7 +234,7 @@ impl Input {
     }
 
     fn session<'a>(&'a self, file: &'a File, format: Format, args: &InputArgs) -> Result<Transcript<'a>> {
-        match SessionFile::new(&self.path, file, format, args.leaf.as_deref())? {
+        match SessionFile::new(&self.path, file, format, args.part.leaf.as_deref())? {
             none if none.len() == 0 => Err(empty(&self.path, "")),
             found => Ok(Transcript::Session(Box::new(found))),
         }

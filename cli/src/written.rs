@@ -146,7 +146,7 @@ impl Expected {
             }
         };
         let Some(why) = why else { return Ok(()) };
-        let advice = match self.reader.from {
+        let advice = match self.reader.part.from {
             From(None) => "name its format with --from FORMAT, or write another one with --to FORMAT",
             From(Some(_)) => "write another format with --to FORMAT",
         };

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::ModelArgs;
-use super::names::{From, from};
+use super::{ModelArgs, PartArgs};
 use crate::amount::{Age, Percent, share, tokens};
 use crate::commands::eval::CommandSpec;
 
@@ -14,12 +13,8 @@ pub(crate) struct EvalArgs {
     /// The transcripts, JSON or JSONL, or conversations with labelled questions; results are means over all of them
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// The format of all files, or auto: what each file looks like
-    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = from())]
-    pub(crate) from: From,
-    /// Take every element of the array, or every line, as a conversation
-    #[arg(long)]
-    pub(crate) each: bool,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
     /// The shares of the tokens before a cut that a strategy may keep
     #[arg(long, value_name = "P,P", default_value = "10,25,50", value_delimiter = ',', value_parser = share)]
     pub(crate) keep: Vec<Percent>,

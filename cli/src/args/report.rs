@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::names::{From, from};
-use super::{ModelArgs, RedactArgs};
+use super::{ModelArgs, PartArgs, RedactArgs};
 use crate::amount::{Percent, share, tokens};
 
 /// The page where no other is named.
@@ -20,18 +19,8 @@ pub(crate) struct ReportArgs {
     /// Write the page there; - is standard output [default: report.html, which must not be there yet]
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
-    /// The format of all files, or auto: what each file looks like
-    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = from())]
-    pub(crate) from: From,
-    /// Take every element of the array, or every line, as a conversation
-    #[arg(long)]
-    pub(crate) each: bool,
-    /// Where the conversation stands in the document, as a JSON pointer: /history, /0/traj
-    #[arg(long, value_name = "POINTER")]
-    pub(crate) at: Option<String>,
-    /// In a session file with branches or side chains, the one that ends with this id; stats lists them
-    #[arg(long, value_name = "ID")]
-    pub(crate) leaf: Option<String>,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
     /// A strategy to show, as `compact` takes it; may be given more than once. The context over time is drawn with the first
     /// [default: agent, chat, truncate]
     #[arg(long, value_name = "A|B")]

@@ -153,11 +153,11 @@ fn compact_all(
     for (at, transcript) in transcripts.iter_mut().enumerate() {
         match compact(transcript, settings, counter) {
             Ok(mut done) => {
-                done.report.conversation = args.input.each.then_some(at);
+                done.report.conversation = args.input.part.each.then_some(at);
                 results.push(Ok(done));
             }
             Err(failure) if failure.code() != code::INFEASIBLE => return Err(failure),
-            Err(failure) if args.input.each => results.push(Err(failure)),
+            Err(failure) if args.input.part.each => results.push(Err(failure)),
             Err(failure) => return Err(failure.during(input.place(transcript.pointer()))),
         }
     }
@@ -170,7 +170,7 @@ fn report(
     results: &[Result<Compacted>],
     transcripts: &[Transcript<'_>],
 ) -> Result<Printable> {
-    if let ([Ok(done)], false) = (results, args.input.each) {
+    if let ([Ok(done)], false) = (results, args.input.part.each) {
         return match args.json {
             true => json(&done.report),
             false => Ok(done.report.to_text(&Picture::for_stdout())),

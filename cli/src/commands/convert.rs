@@ -9,7 +9,7 @@ use epitome::wire::{Converted, Format, Loss, LossKind, convert};
 use serde::Serialize;
 
 use crate::amount::counted;
-use crate::args::{ConvertArgs, InputArgs, RedactArgs};
+use crate::args::{ConvertArgs, PartArgs, RedactArgs};
 use crate::failure::{ExitCode, Failure, Result};
 use crate::output::{self, Draft};
 use crate::redact::{Found, Redactor};
@@ -94,7 +94,12 @@ impl Conversions {
         let exactness = if is_whole { Exactness::Whole } else { Exactness::Readable };
         let conversations = core::mem::take(&mut self.said);
         let each = conversations.len() != 1;
-        Expected { conversations, exactness, reader: InputArgs::of_format(self.to, each), rules: None }
+        Expected {
+            conversations,
+            exactness,
+            reader: PartArgs::of_format(self.to, each).of(Path::new("")),
+            rules: None,
+        }
     }
 
     /// Writes them to `path`, of which `draft` is one, once they read back.

@@ -31,7 +31,7 @@ use epitome::tokens::CachedCounter;
 use serde::Serialize;
 
 use crate::amount::Percent;
-use crate::args::{EvalArgs, InputArgs};
+use crate::args::EvalArgs;
 use crate::failure::{ExitCode, Failure, Result, code};
 use crate::model;
 use crate::output;
@@ -118,7 +118,9 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
     let measure = Measure::new(args)?;
     let (mut cases, mut questioned) = (Vec::new(), Vec::new());
     for file in &args.files {
-        let labelled = if args.from.0.is_none() { labelled::read(file)? } else { None };
+        // Whoever says where a conversation stands, or in which format, asks for that.
+        let is_whole = args.part.from.0.is_none() && args.part.at.is_none() && args.part.leaf.is_none();
+        let labelled = if is_whole { labelled::read(file)? } else { None };
         match labelled {
             Some(labelled) => {
                 questioned.extend(labelled.into_iter().map(|one| QuestionedCase::of(one, &*measure.counter)))
@@ -225,7 +227,7 @@ impl Eval {
 
 /// The conversations of a file.
 fn read(file: &Path, args: &EvalArgs, counter: &dyn TokenCounter) -> Result<Vec<Case>> {
-    let input_args = InputArgs::of_file(file, args.from, args.each);
+    let input_args = args.part.of(file);
     let input = Input::open(&input_args)?;
     let mut transcripts = input.transcripts(&input_args)?;
     let cases = transcripts.iter_mut().map(|transcript| {

@@ -14,7 +14,7 @@ use crate::{model, output, summarizer};
 use super::convert::messages;
 
 pub(crate) fn run(args: &HandoffArgs) -> Result<ExitCode> {
-    if args.input.each {
+    if args.input.part.each {
         return Err(Failure::input("--each: a handoff is of one conversation: name it with --at"));
     }
     let found = model::find(&args.model)?;

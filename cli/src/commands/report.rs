@@ -19,7 +19,7 @@ use epitome::tokens::CachedCounter;
 use serde::Serialize;
 
 use crate::amount::counted;
-use crate::args::{BudgetArgs, InputArgs, REPORT_OUTPUT, ReportArgs};
+use crate::args::{BudgetArgs, REPORT_OUTPUT, ReportArgs};
 use crate::commands::eval;
 use crate::failure::{ExitCode, Failure, Result, code};
 use crate::model;
@@ -238,8 +238,7 @@ fn read(
     asking: &Asking,
     mut redactor: Option<&mut Redactor>,
 ) -> Result<Vec<Conversation>> {
-    let (at, leaf) = (args.at.clone(), args.leaf.clone());
-    let input_args = InputArgs { at, leaf, ..InputArgs::of_file(file, args.from, args.each) };
+    let input_args = args.part.of(file);
     let input = Input::open(&input_args)?;
     let mut transcripts = input.transcripts(&input_args)?;
     let conversations = transcripts.iter_mut().map(|transcript| {

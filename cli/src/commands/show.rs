@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     let mut screen = Screen::new(args)?;
     let mut all = transcripts.iter_mut().enumerate();
     let said = all.try_for_each(|(at, transcript)| {
-        if args.input.each {
+        if args.input.part.each {
             screen.say(&format!("=== {}\n", line(&place_of(at, transcript.pointer()))))?;
         }
         screen.conversation(transcript)
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     said?;
-    if let ([transcript], false) = (transcripts.as_slice(), args.input.each) {
+    if let ([transcript], false) = (transcripts.as_slice(), args.input.part.each) {
         mention_others(transcript);
     }
     screen.end()

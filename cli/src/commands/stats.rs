@@ -95,9 +95,9 @@ pub(crate) fn report(args: &StatsArgs) -> Result<String> {
         .map(|transcript| Stats::of(transcript, (&*counter, &*estimator), prices.as_ref()))
         .collect::<Result<Vec<_>>>()?;
     let text = match (args.json, stats.as_slice()) {
-        (true, [only]) if !args.input.each => serde_json::to_string_pretty(only),
+        (true, [only]) if !args.input.part.each => serde_json::to_string_pretty(only),
         (true, all) => serde_json::to_string_pretty(all),
-        (false, [only]) if !args.input.each => Ok(only.to_text()),
+        (false, [only]) if !args.input.part.each => Ok(only.to_text()),
         (false, all) => {
             let each = all.iter().enumerate();
             let texts = each.map(|(at, stats)| format!("{}\n{}", place_of(at, &stats.path), stats.to_text()));

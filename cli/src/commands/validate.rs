@@ -29,7 +29,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<ExitCode> {
         .collect::<Result<Vec<_>>>()?;
     let valid = found.iter().all(|found| found.violations.is_empty());
     let text = match (args.json, found.as_slice()) {
-        (true, [only]) if !args.input.each => serde_json::to_string_pretty(only),
+        (true, [only]) if !args.input.part.each => serde_json::to_string_pretty(only),
         (true, all) => serde_json::to_string_pretty(all),
         (false, all) => Ok(to_text(all)),
     };

@@ -42,7 +42,7 @@ pub(super) fn is_jsonl(head: &str) -> bool {
 pub(super) fn outlined(head: &str, args: &InputArgs) -> Option<Format> {
     let found = || wire::detect(whole_lines(head)).ok().map(|found| found.format);
     let is_lines = document::looks_like_jsonl(without_mark(head));
-    args.from.0.or_else(found).filter(|format| is_lines && Outline::FORMATS.contains(format))
+    args.part.from.0.or_else(found).filter(|format| is_lines && Outline::FORMATS.contains(format))
 }
 
 /// A file of conversations is read whole, so that the refusal can say how to read it.

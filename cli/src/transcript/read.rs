@@ -33,10 +33,10 @@ pub(crate) struct ReadConversation<'a> {
 /// the reader of those, which says where a conversation is.
 pub(super) fn other_format(text: &str, args: &InputArgs) -> Result<Option<Transcript>, WireError> {
     let mut options = ReadOptions::default();
-    options.each = args.each;
-    options.leaf.clone_from(&args.leaf);
-    options.at = args.at.as_deref().map(Pointer::parse).transpose()?;
-    match args.from.0 {
+    options.each = args.part.each;
+    options.leaf.clone_from(&args.part.leaf);
+    options.at = args.part.at.as_deref().map(Pointer::parse).transpose()?;
+    match args.part.from.0 {
         Some(Format::OpenaiChat) => {}
         Some(format) => return read(text, &options.with_from(format)).map(Some),
         None if looks_other(text, &options)? => match read(text, &options) {

@@ -32,6 +32,25 @@ fn row<'a>(report: &'a Value, keep: &str, strategy: &str) -> &'a Value {
 }
 
 #[test]
+fn a_conversation_within_a_document_is_measured_as_if_it_stood_alone() {
+    let folder = Folder::new();
+    let conversation = recorded("It was src/alpha_one.rs: the quick brown fox jumps here.");
+    let alone = folder.file("recorded.json", conversation["messages"].to_string());
+    let within = json!({"runs": [{"log": conversation["messages"]}]});
+    let within = folder.file("within.json", within.to_string());
+    let eval =
+        |args: &[&str]| run(&[&["eval", "--keep", "25", "--strategy", "truncate", "--json"], args].concat());
+    let said = eval(&[text(&within)]).fails(2);
+    assert!(said.contains("try --at /runs/0/log"), "{said}");
+    let (alone, within) =
+        (eval(&[text(&alone)]).json(), eval(&[text(&within), "--at", "/runs/0/log"]).json());
+    for share in ["identifiers", "copied_text"] {
+        let [alone, within] = [&alone, &within].map(|report| row(report, "25%", "truncate")[share].as_f64());
+        assert!(alone.is_some() && alone == within, "{share}: {alone:?} {within:?}");
+    }
+}
+
+#[test]
 fn what_the_model_needed_is_found_or_named_as_lost() {
     let folder = Folder::new();
     let file = folder.file(

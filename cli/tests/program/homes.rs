@@ -319,7 +319,9 @@ fn a_file_that_cannot_be_read_is_listed_as_such() {
 fn a_home_without_sessions_is_told() {
     let home = Home::new();
     let said = home.run(&["sessions"]).fails(1);
-    for part in ["no sessions in ", ".claude/projects", ".codex/sessions", ".gemini/tmp", "CODEX_HOME"] {
+    for part in
+        ["no sessions in ", ".claude/projects", ".codex/sessions", ".gemini/tmp", ".config; ", "CODEX_HOME"]
+    {
         assert!(said.contains(part), "{said}");
     }
     let said = home.run(&["stats", "latest"]).fails(2);

@@ -210,11 +210,11 @@ pub struct UnknownModel {
 
 impl fmt::Display for UnknownModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no model is called {:?}; ", self.name)?;
+        write!(f, "no model is called {:?}", self.name)?;
         if !self.nearest.is_empty() {
-            write!(f, "did you mean {}? ", self.nearest.join(", "))?;
+            write!(f, ", did you mean {}?", self.nearest.join(", "))?;
         }
-        f.write_str("Else give its window and counter yourself, or a table with a row for it")
+        f.write_str("; give its window and counter yourself, or a table with a row for it")
     }
 }
 

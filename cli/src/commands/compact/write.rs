@@ -89,7 +89,7 @@ impl Written {
         }
         let reader = Input::resolve(&args.input)?.into_owned();
         let repaired = done.iter().flatten().find_map(|done| done.repaired);
-        let rules = repaired.filter(|_| !args.input.each);
+        let rules = repaired.filter(|_| !args.input.part.each);
         let expected = Expected { conversations, exactness, reader, rules };
         let said = |done: &Option<&'d Compacted>| -> Result<Option<Vec<Piece<'d>>>> {
             let pieces = done.and_then(|done| done.pieces.as_ref());

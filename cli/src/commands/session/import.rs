@@ -154,7 +154,7 @@ fn read(input: &InputArgs, stdin: Option<Vec<u8>>, args: &OneSessionArgs) -> Res
         Some(bytes) => Input::from_bytes(PathBuf::from(STDIN), bytes, input)?,
         None => Input::open(input)?,
     };
-    if input.each {
+    if input.part.each {
         return Err(Failure::input("a session holds one conversation: name it with --at instead of --each"));
     }
     if args.session.is_empty() {

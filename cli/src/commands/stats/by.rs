@@ -34,9 +34,9 @@ pub(super) fn run(args: &StatsArgs, by: By) -> Result<ExitCode> {
     let each = transcripts.into_iter().map(|transcript| Split::of(transcript, &*counter, by));
     let split = each.collect::<Result<Vec<_>>>()?;
     let text = match (args.json, split.as_slice()) {
-        (true, [only]) if !args.input.each => serde_json::to_string_pretty(only),
+        (true, [only]) if !args.input.part.each => serde_json::to_string_pretty(only),
         (true, all) => serde_json::to_string_pretty(all),
-        (false, [only]) if !args.input.each => Ok(only.to_text()),
+        (false, [only]) if !args.input.part.each => Ok(only.to_text()),
         (false, all) => {
             let each = all.iter().enumerate();
             let texts =

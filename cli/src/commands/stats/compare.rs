@@ -60,9 +60,9 @@ pub(super) fn run(args: &StatsArgs, found: Option<&Model>) -> Result<ExitCode> {
         all.push(compare(transcript, &counters, &mut ledger)?);
     }
     let text = match (args.json, all.as_slice()) {
-        (true, [only]) if !args.input.each => serde_json::to_string_pretty(only),
+        (true, [only]) if !args.input.part.each => serde_json::to_string_pretty(only),
         (true, all) => serde_json::to_string_pretty(all),
-        (false, [only]) if !args.input.each => Ok(only.to_text()),
+        (false, [only]) if !args.input.part.each => Ok(only.to_text()),
         (false, all) => {
             let texts = all
                 .iter()
