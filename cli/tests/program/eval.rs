@@ -36,17 +36,27 @@ fn a_conversation_within_a_document_is_measured_as_if_it_stood_alone() {
     let folder = Folder::new();
     let conversation = recorded("It was src/alpha_one.rs: the quick brown fox jumps here.");
     let alone = folder.file("recorded.json", conversation["messages"].to_string());
-    let within = json!({"runs": [{"log": conversation["messages"]}]});
+    let asked = json!([{"text": "Which file?", "evidence": ["m1"]}]);
+    let labelled = json!([{"id": "m1", "role": "user", "text": "It is src/alpha_one.rs."}]);
+    let runs = json!([{"log": conversation["messages"]}]);
+    let labelled = json!({"messages": labelled, "questions": asked, "runs": runs});
+    let labelled = folder.file("labelled.json", labelled.to_string());
+    let within = json!({ "runs": runs });
     let within = folder.file("within.json", within.to_string());
     let eval =
         |args: &[&str]| run(&[&["eval", "--keep", "25", "--strategy", "truncate", "--json"], args].concat());
     let said = eval(&[text(&within)]).fails(2);
     assert!(said.contains("try --at /runs/0/log"), "{said}");
-    let (alone, within) =
-        (eval(&[text(&alone)]).json(), eval(&[text(&within), "--at", "/runs/0/log"]).json());
-    for share in ["identifiers", "copied_text"] {
-        let [alone, within] = [&alone, &within].map(|report| row(report, "25%", "truncate")[share].as_f64());
-        assert!(alone.is_some() && alone == within, "{share}: {alone:?} {within:?}");
+    let alone = eval(&[text(&alone)]).json();
+    // A file with labelled questions is a transcript where somebody says which one in it.
+    assert!(!eval(&[text(&labelled)]).json()["evidence"].is_null());
+    for file in [within, labelled] {
+        let within = eval(&[text(&file), "--at", "/runs/0/log"]).json();
+        for share in ["identifiers", "copied_text"] {
+            let [alone, within] =
+                [&alone, &within].map(|report| row(report, "25%", "truncate")[share].as_f64());
+            assert!(alone.is_some() && alone == within, "{share}: {alone:?} {within:?}");
+        }
     }
 }
 
