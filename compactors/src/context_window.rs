@@ -53,7 +53,7 @@ impl ContextWindow {
         Self { window, output_max, then: Then::Truncate(Truncation::new()) }
     }
 
-    /// The same, with a summary in the place of what truncation would drop: for an engine that has a summarizer.
+    /// Writes a summary in the place of the groups that truncation would drop. The engine needs a summarizer for that.
     #[must_use]
     pub fn summarize(mut self) -> Self {
         self.then = Then::Summarize(Summarization::new());

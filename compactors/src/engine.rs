@@ -153,7 +153,7 @@ impl Engine {
         engine
     }
 
-    /// The same with whoever writes the summaries that the strategy asks for.
+    /// Sets the summarizer: it writes the summaries that the strategy asks for.
     #[must_use]
     pub fn with_summarizer(mut self, summarizer: Arc<dyn Summarizer>) -> Self {
         self.texts.summarizer = Some(summarizer);
@@ -170,7 +170,7 @@ impl Engine {
         self.filler.as_deref().unwrap_or(&self.texts)
     }
 
-    /// The same with a strategy that is tried when those before it have failed.
+    /// Adds a strategy that is tried when those before it have failed.
     #[must_use]
     pub fn with_fallback(mut self, strategy: impl Strategy + Send + Sync + 'static) -> Self {
         self.rules.push(Rule::Fixed(Box::new(strategy)));
@@ -185,7 +185,7 @@ impl Engine {
         self
     }
 
-    /// The same with other notes in place of what is cleared.
+    /// Sets the notes in the place of cleared parts.
     #[must_use]
     pub fn with_notes(mut self, notes: Notes) -> Self {
         self.notes = notes;

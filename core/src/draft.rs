@@ -117,7 +117,7 @@ impl<'a> Draft<'a> {
         self.drop_while(None, self.budget.goal().unwrap_or(u64::MAX), BARRED);
     }
 
-    /// The same, sparing the groups of the newest `turns` turns, and summaries.
+    /// Drops the oldest groups, but for those of the newest `turns` turns, and summaries.
     pub fn drop_oldest_sparing(&mut self, turns: u32) {
         let first_spared = self.index.turn().0.saturating_add(1).saturating_sub(turns);
         self.drop_oldest_before(Some(Turn(first_spared)));
@@ -359,7 +359,7 @@ impl<'a> Scratch<'a> {
         Self { cells, elisions: Some(elisions), replacements: &mut [] }
     }
 
-    /// The same, with room for so many spans of groups that are replaced.
+    /// Gives the draft room for so many spans of groups that are replaced.
     #[must_use]
     pub const fn with_replacements(mut self, replacements: &'a mut [Replacement]) -> Self {
         self.replacements = replacements;

@@ -147,14 +147,14 @@ impl<'a> ReasoningView<'a> {
         Self { id: None, text, opaque: None }
     }
 
-    /// The same with a signed or encrypted payload.
+    /// Sets the signed or encrypted payload.
     #[must_use]
     pub const fn with_opaque(mut self, opaque: Option<&'a str>) -> Self {
         self.opaque = opaque;
         self
     }
 
-    /// The same with the provider's id.
+    /// Sets the provider's id.
     #[must_use]
     pub const fn with_id(mut self, id: Option<&'a str>) -> Self {
         self.id = id;
@@ -183,7 +183,7 @@ impl<'a> ToolCallView<'a> {
         Self { id, name, arguments, kind: CallKind::Function }
     }
 
-    /// The same call, run by `kind`.
+    /// Sets the kind of the call: which side runs it.
     #[must_use]
     pub const fn with_kind(mut self, kind: CallKind) -> Self {
         self.kind = kind;
@@ -222,7 +222,7 @@ impl<'a> ToolResultView<'a> {
         Self { call_id, content, is_error: false }
     }
 
-    /// The same, marked as a failure or not.
+    /// Marks the result as a failure, or not.
     #[must_use]
     pub const fn with_error(mut self, is_error: bool) -> Self {
         self.is_error = is_error;
@@ -273,7 +273,7 @@ impl<'a> MediaView<'a> {
         Self { kind, mime, extent: MediaExtent::UNKNOWN }
     }
 
-    /// The same with its extent.
+    /// Sets the extent.
     #[must_use]
     pub const fn with_extent(mut self, extent: MediaExtent) -> Self {
         self.extent = extent;
@@ -358,7 +358,7 @@ impl<'a> CompactionView<'a> {
         Self { provider, text, opaque, tokens: None }
     }
 
-    /// The same, of so many tokens.
+    /// Sets the number of tokens.
     #[must_use]
     pub const fn with_tokens(mut self, tokens: Option<Tokens>) -> Self {
         self.tokens = tokens;

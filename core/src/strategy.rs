@@ -97,21 +97,21 @@ impl Default for Protection {
 }
 
 impl Protection {
-    /// The same, protecting all of the caller's system messages, or only the leading ones.
+    /// Sets whether all of the caller's system messages are protected, or only the leading ones.
     #[must_use]
     pub const fn with_system(mut self, all: bool) -> Self {
         self.system = all;
         self
     }
 
-    /// The same, protecting the first user message or not.
+    /// Sets whether the first user message is protected.
     #[must_use]
     pub const fn with_first_user(mut self, stays: bool) -> Self {
         self.first_user = stays;
         self
     }
 
-    /// The same, holding this many of the newest steps.
+    /// Sets how many of the newest steps are held.
     #[must_use]
     pub const fn with_keep_steps(mut self, steps: u32) -> Self {
         self.keep_steps = steps;

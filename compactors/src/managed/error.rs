@@ -70,14 +70,14 @@ impl ServiceError {
         Self { kind, context: context.into(), usage: None, source: None }
     }
 
-    /// The same error with what was paid for all the same.
+    /// Adds the usage that was paid for in spite of the error.
     #[must_use]
     pub fn with_usage(mut self, usage: Option<Usage>) -> Self {
         self.usage = usage.map(Box::new);
         self
     }
 
-    /// The same error with what caused it. It must tell no text and no key.
+    /// Adds the cause of the error. Its text must hold no conversation and no key.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());

@@ -98,14 +98,14 @@ impl Capabilities {
         Self { position, cut, portable_text: false, kept_sessions: false }
     }
 
-    /// The same of a service whose compactions have a text.
+    /// Declares that the compactions of the service have a text.
     #[must_use]
     pub const fn with_portable_text(mut self) -> Self {
         self.portable_text = true;
         self
     }
 
-    /// The same of a service that compacts sessions which it keeps itself: [`CompactionService::compact_kept`].
+    /// Declares that the service compacts sessions which it keeps itself: [`CompactionService::compact_kept`].
     #[must_use]
     pub const fn with_kept_sessions(mut self) -> Self {
         self.kept_sessions = true;
@@ -160,28 +160,28 @@ impl<'a> ServiceRequest<'a> {
         Self { instructions: &[], messages, replaced_from: 0, tools: &[], model: "" }
     }
 
-    /// The same of a conversation with these instructions.
+    /// Sets the instructions of the conversation.
     #[must_use]
     pub const fn with_instructions(mut self, instructions: &'a [Message]) -> Self {
         self.instructions = instructions;
         self
     }
 
-    /// The same, but the first `kept` messages stay.
+    /// Keeps the first `kept` messages.
     #[must_use]
     pub const fn replacing_from(mut self, kept: usize) -> Self {
         self.replaced_from = kept;
         self
     }
 
-    /// The same of a conversation with these tools.
+    /// Sets the tools of the conversation.
     #[must_use]
     pub const fn with_tools(mut self, tools: &'a [Tool]) -> Self {
         self.tools = tools;
         self
     }
 
-    /// The same of a conversation with this model.
+    /// Sets the model of the conversation.
     #[must_use]
     pub const fn with_model(mut self, model: &'a str) -> Self {
         self.model = model;
@@ -230,21 +230,21 @@ impl Artefact {
         Self { part, before: Vec::new(), usage: None, losses: Vec::new() }
     }
 
-    /// The same behind these parts.
+    /// Puts these parts before the compaction.
     #[must_use]
     pub fn behind(mut self, before: Vec<Part>) -> Self {
         self.before = before;
         self
     }
 
-    /// The same, at this cost.
+    /// Sets the usage of the compaction.
     #[must_use]
     pub const fn with_usage(mut self, usage: Option<Usage>) -> Self {
         self.usage = usage;
         self
     }
 
-    /// The same of a request that could not say all.
+    /// Adds what the request could not say.
     #[must_use]
     pub fn with_losses(mut self, losses: Vec<Loss>) -> Self {
         self.losses = losses;

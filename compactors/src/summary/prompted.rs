@@ -79,37 +79,37 @@ impl PromptedSummarizer {
         }
     }
 
-    /// The same with a model of its own, which need not be the agent's.
+    /// Sets the model that writes summaries. It need not be the agent's.
     #[must_use]
     pub fn with_model(mut self, model: impl Into<String>) -> Self {
         self.model = model.into();
         self
     }
 
-    /// The same with another window, in tokens: what the model takes, its answer included.
+    /// Sets the window of the model in tokens, its answer included.
     #[must_use]
     pub const fn with_window(mut self, tokens: u64) -> Self {
         self.window = tokens;
         self
     }
 
-    /// The same with other instructions.
+    /// Sets the instructions.
     #[must_use]
     pub fn with_instructions(mut self, instructions: Instructions) -> Self {
         self.instructions = instructions;
         self
     }
 
-    /// The same with options for the client, such as a temperature.
+    /// Sets the options for the client, such as a temperature.
     #[must_use]
     pub fn with_options(mut self, options: Map<String, Value>) -> Self {
         self.options = options;
         self
     }
 
-    /// The same, which asks within the conversation where it can: before a call of the same model it sends what is sent
-    /// anyway, up to the end of what is to be summarized, and the instructions behind it. That begins byte for byte as the
-    /// last request did, tools and options included, so that the provider's prompt cache is paid for once.
+    /// Asks within the conversation where that is possible. Before a call of the same model it sends the messages of that call, up to the
+    /// last one to be summarized, and the instructions behind them. The request begins byte for byte as the last one did, tools and options
+    /// included, so that the provider's prompt cache is paid for once.
     ///
     /// Where there is no such request, where it is for another model, or where what is asked does not fit beside it, the model
     /// is asked beside the conversation; so it is if it refuses, calls a tool, or says too much.

@@ -94,28 +94,28 @@ impl<'a> SummaryRequest<'a> {
         Self { previous: None, groups, allowance, focus: None, counter, model: "", live: None, costs: None }
     }
 
-    /// The same, of what came after the summary `previous`.
+    /// Sets the summary before: the new one is of the messages after it.
     #[must_use]
     pub const fn with_previous(mut self, previous: Option<&'a str>) -> Self {
         self.previous = previous;
         self
     }
 
-    /// The same with the subject that the summary should attend to most.
+    /// Sets the subject that the summary should attend to most.
     #[must_use]
     pub const fn with_focus(mut self, focus: Option<&'a str>) -> Self {
         self.focus = focus;
         self
     }
 
-    /// The same of a conversation with this model.
+    /// Sets the model of the conversation.
     #[must_use]
     pub const fn with_model(mut self, model: &'a str) -> Self {
         self.model = model;
         self
     }
 
-    /// The same, for the request that would be sent next.
+    /// Sets the request that would be sent next.
     #[must_use]
     pub const fn with_live(mut self, live: Option<&'a LiveRequest>) -> Self {
         self.live = live;

@@ -82,7 +82,7 @@ impl<'a> SummaryWriter<'a> {
         Self { summarizer: None, deadline: DEADLINE, late: &[], history: None, request }
     }
 
-    /// The same with whoever writes what is no digest, if somebody does.
+    /// Sets the summarizer for every summary that is no digest, if there is one.
     #[must_use]
     pub const fn with_summarizer(mut self, summarizer: Option<&'a dyn Summarizer>) -> Self {
         self.summarizer = summarizer;
@@ -96,28 +96,28 @@ impl<'a> SummaryWriter<'a> {
         self
     }
 
-    /// The same of a conversation with this model.
+    /// Sets the model of the conversation.
     #[must_use]
     pub const fn with_model(mut self, model: &'a str) -> Self {
         self.request.model = model;
         self
     }
 
-    /// The same, for the request that would be sent next.
+    /// Sets the request that would be sent next.
     #[must_use]
     pub const fn with_live(mut self, live: Option<&'a LiveRequest>) -> Self {
         self.request.live = live;
         self
     }
 
-    /// The same with the subject that summaries should attend to most, in the caller's words.
+    /// Sets the subject that summaries should attend to most, in the caller's words.
     #[must_use]
     pub const fn with_focus(mut self, focus: Option<&'a str>) -> Self {
         self.request.focus = focus;
         self
     }
 
-    /// The same, of a span with summaries to which these answers are news: each with its call, as
+    /// Sets the answers that the summaries of a span do not know yet: each with its call, as
     /// [`History::late_answers`](epitome_std::history::History::late_answers) finds them.
     #[must_use]
     pub const fn with_late_answers(mut self, late: &'a [Vec<Message>]) -> Self {
@@ -125,8 +125,8 @@ impl<'a> SummaryWriter<'a> {
         self
     }
 
-    /// The same for plans of this history. If the model can read by number ([`Handles`]), a summary names the numbers of what it stands
-    /// for.
+    /// Sets the history that the plans are of. If the model can read by number ([`Handles`]), a summary names the numbers of the messages
+    /// that it stands for.
     #[must_use]
     pub const fn with_history(mut self, history: &'a History) -> Self {
         self.history = Some(history);

@@ -87,8 +87,8 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         self.make_so(None)
     }
 
-    /// The same, with `note` in the place of each result that the plan elides. The notes are there for good: what they
-    /// stand for is deleted.
+    /// Compacts with `note` in the place of each result that the plan elides. The notes stay for good:
+    /// the results are deleted.
     ///
     /// # Errors
     /// [`CompactError`], checked before anything moves.

@@ -38,8 +38,8 @@ use crate::strategy::Protection;
 pub struct Floors {
     /// What is protected without exception, with the requests of protected steps: no plan goes below it.
     pub hard: u64,
-    /// The same with the newest steps, and with the summaries that a protected step relies on, which stay as long as the request fits: where a pass toward a goal ends that hides
-    /// whole groups and shortens none.
+    /// The size of the floor with the newest steps, and with the summaries that a protected step relies on, which stay as long as the
+    /// request fits: where a pass toward a goal ends that hides whole groups and shortens none.
     pub goal: u64,
 }
 

@@ -54,7 +54,7 @@ impl Draft<'_> {
         self.replace_by(Writer::Summarizer, first, last, allowance)
     }
 
-    /// The same, with the summary written by `writer`.
+    /// Replaces groups by a summary that `writer` writes.
     ///
     /// # Errors
     /// [`Refusal`] if that would not be legal; nothing is changed then.

@@ -132,7 +132,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
         self.push_in(message, tokens, None)
     }
 
-    /// The same, with a row for each part that a plan may shorten.
+    /// Appends a message, with a row for each part that a plan may shorten.
     ///
     /// `sizes` says how large a part is, and is asked with its place among all parts of the message. It is what the
     /// message's own size holds of it: [`count_part`](crate::count_part) by the same counter. Of a call it is asked for

@@ -47,7 +47,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
         self.restore_in(message, stored, None)
     }
 
-    /// The same, with a row for each part that a plan may shorten; see [`IndexBuf::push_with_parts`].
+    /// Restores a message, with a row for each part that a plan may shorten; see [`IndexBuf::push_with_parts`].
     ///
     /// # Errors
     /// As [`IndexBuf::restore`].

@@ -48,7 +48,7 @@ impl<'a> SimpleMessage<'a> {
         message
     }
 
-    /// The same message with this attribution.
+    /// Sets the attribution.
     #[must_use]
     pub const fn with_attribution(mut self, attribution: AttributionView<'a>) -> Self {
         self.attribution = attribution;

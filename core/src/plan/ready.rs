@@ -105,21 +105,21 @@ impl<'t> StandIns<'t> {
         Self { placeholders, notes: &[], summaries: &[], clamps: &[] }
     }
 
-    /// The same, with one note for each of [`Plan::elisions`], in that order. If there is one, the notes by kind are not used.
+    /// Sets one note for each of [`Plan::elisions`], in that order. If there is one, the notes by kind are not used.
     #[must_use]
     pub const fn with_notes(mut self, notes: &'t [StandIn<'t>]) -> Self {
         self.notes = notes;
         self
     }
 
-    /// The same, with one summary for each of [`Plan::summaries`], in that order.
+    /// Sets one summary for each of [`Plan::summaries`], in that order.
     #[must_use]
     pub const fn with_summaries(mut self, summaries: &'t [StandIn<'t>]) -> Self {
         self.summaries = summaries;
         self
     }
 
-    /// The same, with the shortened text of each of [`Plan::clamps`], in that order.
+    /// Sets the shortened text of each of [`Plan::clamps`], in that order.
     #[must_use]
     pub const fn with_clamps(mut self, clamps: &'t [StandIn<'t>]) -> Self {
         self.clamps = clamps;

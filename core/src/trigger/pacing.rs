@@ -63,7 +63,7 @@ impl Pacing {
         Self { spacing, failures_max, rest, compacted: None, failed: None, failures: 0, undone: None }
     }
 
-    /// The same with another spacing.
+    /// Sets the spacing.
     #[must_use]
     pub const fn with_spacing(mut self, spacing: u32) -> Self {
         self.spacing = spacing;

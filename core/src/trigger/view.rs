@@ -20,14 +20,14 @@ impl<'a> TriggerView<'a> {
         Self { index, budget, size, token_count: 0, pass: Pass::Proactive }
     }
 
-    /// The same, with the input tokens of the latest report ([`Tally::token_count`](crate::Tally::token_count)).
+    /// Sets the input tokens of the latest report ([`Tally::token_count`](crate::Tally::token_count)).
     #[must_use]
     pub const fn with_token_count(mut self, tokens: u64) -> Self {
         self.token_count = tokens;
         self
     }
 
-    /// The same, when a pass was asked for.
+    /// Sets the pass that was asked for.
     #[must_use]
     pub const fn with_pass(mut self, pass: Pass) -> Self {
         self.pass = pass;

@@ -135,9 +135,9 @@ impl Usage {
         }
     }
 
-    /// The same report, of a response for which the provider made several steps itself (server-side tools) and added
-    /// their inputs up. `first` is the input of the first of them, which is the request that was sent; `None` if the
-    /// provider does not say, and then the report tells what was spent, but the size of nothing.
+    /// Declares that the provider made several steps itself for the response (server-side tools) and added their inputs up. `first` is the
+    /// input of the first of them, which is the request that was sent; `None` if the provider does not say, and then the report tells what
+    /// was spent, but the size of nothing.
     #[must_use]
     pub const fn of_server_steps(mut self, first: Option<u64>) -> Self {
         self.request = match first {
@@ -147,9 +147,9 @@ impl Usage {
         self
     }
 
-    /// The same report, of a response for which the provider compacted the request itself. `read` is the input of the first step
-    /// after that: what the request comes to from now on, wherever the provider passes over what it has compacted. It tells
-    /// nothing of the counter's error, because nobody here has counted that. `None` if the provider does not say.
+    /// Declares that the provider compacted the request itself. `read` is the input of the first step after that: what the request comes to
+    /// from now on, wherever the provider passes over what it has compacted. It tells nothing of the counter's error, because nobody here
+    /// has counted that. `None` if the provider does not say.
     ///
     /// Source: `BetaUsage.iterations` of anthropic-sdk-python, after which the size of the context is that of the message's
     /// step, and never that of the compaction's.

@@ -43,14 +43,14 @@ pub fn answer(anchor: u64, id: &str) -> Entry {
     entry(Message::tool(id, format!("answer to {id}")), anchor, 1)
 }
 
-/// The same, answering a call of an earlier turn.
+/// Makes an entry the answer to a call of an earlier turn.
 #[must_use]
 pub const fn late(mut entry: Entry) -> Entry {
     entry.late = true;
     entry
 }
 
-/// The same, answering no call at all.
+/// Makes an entry the answer to no call.
 #[must_use]
 pub const fn orphan(mut entry: Entry) -> Entry {
     entry.orphan = true;
@@ -81,7 +81,7 @@ pub fn summary(covers: &[(u64, u64)]) -> Summary {
     Summary::new(key, message.with_attribution(attribution.with_derived_from(ranges)), count(3))
 }
 
-/// The same record with a summary of each of these.
+/// Adds a summary of each of these ranges to a record.
 #[must_use]
 pub fn summarized(mut record: CompactionRecord, summaries: &[&[(u64, u64)]]) -> CompactionRecord {
     record.summaries = summaries.iter().map(|covers| summary(covers)).collect();
@@ -95,7 +95,7 @@ pub fn edit(seq: u64, stand_ins: &[(u32, Option<&str>)], tokens: u32) -> Message
     MessageEdit::new(Seq(seq), stand_ins.collect(), count(tokens))
 }
 
-/// The same record with these edits.
+/// Adds these edits to a record.
 #[must_use]
 pub fn edited(mut record: CompactionRecord, edits: &[MessageEdit]) -> CompactionRecord {
     record.edits = edits.to_vec();

@@ -101,7 +101,7 @@ impl PostgresStore {
         Self::open_with(url, PostgresOptions::default())
     }
 
-    /// The same with options.
+    /// Opens the store with options. Otherwise as [`PostgresStore::open`].
     ///
     /// # Errors
     /// As [`PostgresStore::open`].

@@ -52,35 +52,35 @@ impl Default for PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// The same with these times and bounds.
+    /// Sets times and bounds of the connections.
     #[must_use]
     pub const fn with_remote(mut self, remote: RemoteOptions) -> Self {
         self.remote = remote;
         self
     }
 
-    /// The same with the tables in this schema, which is made if there is none.
+    /// Sets the schema of the tables. It is made if there is none.
     #[must_use]
     pub fn with_schema(mut self, schema: impl Into<String>) -> Self {
         self.schema = Some(schema.into());
         self
     }
 
-    /// The same with this prefix of the tables' names.
+    /// Sets the prefix of the tables' names.
     #[must_use]
     pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// The same with the tables made then.
+    /// Sets when the tables are made.
     #[must_use]
     pub const fn with_migrate(mut self, migrate: Migrate) -> Self {
         self.migrate = migrate;
         self
     }
 
-    /// The same with these certificates, in PEM, beside the system's: those of who signs the server's.
+    /// Adds certificates, in PEM, of authorities that may sign the server's certificate, beside those of the system.
     #[must_use]
     pub fn with_root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.root_certificates = pem.into();

@@ -91,7 +91,7 @@ impl RedisStore {
         Self::greeted(open::by_url(url, &options)?, Home::current()?).await
     }
 
-    /// The same without a tokio runtime: the store has its own, on a thread. Blocks while it connects.
+    /// Opens the store without a tokio runtime of the caller: it has its own, on a thread. Blocks while it connects.
     ///
     /// # Errors
     /// As [`RedisStore::connect`].

@@ -25,22 +25,21 @@ pub struct RedisOptions {
 }
 
 impl RedisOptions {
-    /// The same with these times and bounds.
+    /// Sets times and bounds of the connections.
     #[must_use]
     pub const fn with_remote(mut self, remote: RemoteOptions) -> Self {
         self.remote = remote;
         self
     }
 
-    /// The same with this prefix of the keys' names.
+    /// Sets the prefix of the keys' names.
     #[must_use]
     pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// The same with sessions that end so long after they were last changed. Each change counts from then on, with what
-    /// the store that makes it says.
+    /// Sets how long after its last change a session ends. Each change counts from then on, with the time of the store that makes it.
     #[must_use]
     pub const fn with_ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);

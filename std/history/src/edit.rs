@@ -109,7 +109,8 @@ pub fn shortened_messages(ready: &ReadyPlan<'_, '_>) -> Vec<(u32, Vec<PartStandI
 }
 
 impl Live {
-    /// The same, shortened as `copy` is, which was made from what is shown here: its stand-ins are by the ordinals of that.
+    /// This message with the stand-ins of `copy`, which was made from the message as it is shown: their ordinals are those of the shown
+    /// parts.
     #[doc(hidden)]
     pub fn shortened_as(&self, copy: &Self) -> Self {
         let newer: Vec<_> = copy

@@ -66,7 +66,7 @@ impl History {
         Self::begin(store, session, counter, false).await
     }
 
-    /// The same with the last turn only: to append to, at the cost of that turn. What needs more loads it.
+    /// Opens the last turn only: to append to, at the cost of that turn. Everything else loads the rest.
     #[doc(hidden)]
     pub async fn open_tail(
         store: Arc<dyn HistoryStore>,
@@ -92,7 +92,7 @@ impl History {
         Ok(history)
     }
 
-    /// The same with another clock than the system's, which says when something is appended.
+    /// Sets the clock that says when something is appended. The default is the system's.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
@@ -180,7 +180,7 @@ impl History {
         self.fill_with(plan, notes, &[], then)
     }
 
-    /// The same with the summaries that stand in the place of groups, in the order of [`Plan::summaries`].
+    /// Fills the plan with the summaries that stand in the place of groups, in the order of [`Plan::summaries`].
     ///
     /// # Errors
     /// As [`fill_with`](crate::fill_with).
@@ -218,8 +218,8 @@ impl History {
         self.record_with(ready, strategy, core::iter::empty())
     }
 
-    /// The same with the parts of the messages that stand in the place of groups, in the order of [`Plan::summaries`], where these
-    /// are not the texts of the plan.
+    /// The record, with the parts of the messages that stand in the place of groups, in the order of [`Plan::summaries`], where these are
+    /// not the texts of the plan.
     #[must_use]
     pub fn record_with(
         &self,

@@ -38,25 +38,25 @@ enum Pin {
 }
 
 impl Pins {
-    /// The same with the message of this number in the session's log.
+    /// Pins the message of this number in the session's log.
     #[must_use]
     pub fn with_message(self, seq: Seq) -> Self {
         self.with_messages(SeqRange { first: seq, last: seq })
     }
 
-    /// The same with the messages of these numbers.
+    /// Pins the messages of these numbers.
     #[must_use]
     pub fn with_messages(self, range: SeqRange) -> Self {
         self.with(Pin::Messages(range))
     }
 
-    /// The same with all that this component has added; the caller's own messages have the empty source.
+    /// Pins every message that this component has added; the caller's own messages have the empty source.
     #[must_use]
     pub fn with_source(self, source_id: impl Into<Str>) -> Self {
         self.with(Pin::Source(source_id.into()))
     }
 
-    /// The same with the messages of which `holds` is true. It is asked often, and must always say the same of a message.
+    /// Pins the messages of which `holds` is true. It is called often, and must always give the same answer for a message.
     #[must_use]
     pub fn with_where(self, holds: impl Fn(&Message) -> bool + Send + Sync + 'static) -> Self {
         self.with(Pin::Where(Arc::new(holds)))

@@ -71,7 +71,7 @@ impl Committed {
         Self { revision, record, undone_by: None }
     }
 
-    /// The same, undone.
+    /// Marks the record as undone.
     #[must_use]
     pub const fn undone(mut self, by: Option<Revision>) -> Self {
         self.undone_by = by;

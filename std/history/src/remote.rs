@@ -38,28 +38,28 @@ pub struct RemoteOptions {
 }
 
 impl RemoteOptions {
-    /// The same with this time for an attempt.
+    /// Sets the time limit of an attempt.
     #[must_use]
     pub const fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// The same with so many further attempts.
+    /// Sets the number of further attempts.
     #[must_use]
     pub const fn with_retries(mut self, retries: u32) -> Self {
         self.retries = retries;
         self
     }
 
-    /// The same with this first delay.
+    /// Sets the first delay.
     #[must_use]
     pub const fn with_retry_delay(mut self, delay: Duration) -> Self {
         self.retry_delay = delay;
         self
     }
 
-    /// The same with so many connections at most.
+    /// Sets the largest number of connections.
     #[must_use]
     pub const fn with_connections_max(mut self, connections_max: NonZeroUsize) -> Self {
         self.connections_max = connections_max;

@@ -64,7 +64,7 @@ impl EditRow {
         Ok((stand_ins, count(self.tokens, &self.basis, self.counter)?))
     }
 
-    /// The same as the record that made `by` has put it there.
+    /// The stand-ins as the record that made `by` has put them there.
     pub fn into_restored(self, by: Revision) -> Result<Restored, StoreError> {
         let (stand_ins, count) = self.into_stand_ins()?;
         Ok(Restored { by, stand_ins, count })

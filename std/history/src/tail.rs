@@ -18,7 +18,7 @@ pub fn last_turn(newest_first: impl Iterator<Item = (Seq, Turn, bool)>) -> Optio
 }
 
 impl Loaded {
-    /// The same with the last turn only: its visible messages, and the hidden calls of it that have no answer. That is what
+    /// Leaves the last turn only: its visible messages, and the hidden calls of it that have no answer. That is what
     /// [`HistoryStore::tail`](super::HistoryStore::tail) gives.
     #[must_use]
     pub fn into_last_turn(mut self) -> Self {

@@ -161,7 +161,7 @@ impl Visible {
         &self.late
     }
 
-    /// The same with these.
+    /// Adds late answers.
     pub fn with_late(mut self, late: Vec<Entry>) -> Self {
         self.late = late;
         self

@@ -78,7 +78,7 @@ impl WireText {
         Self { format, text, touched: false, rejoin: false }
     }
 
-    /// The same, of a message that continues the record of the one before it.
+    /// Sets whether the message continues the record of the message before it.
     #[must_use]
     pub const fn with_rejoin(mut self, rejoin: bool) -> Self {
         self.rejoin = rejoin;
@@ -118,52 +118,50 @@ impl Message {
         Self::new(Role::Tool, vec![Part::ToolResult(ToolResult::new(call_id, parts))])
     }
 
-    /// The same message with this attribution. Attribution is not part of the wire text.
+    /// Sets the attribution. It is not part of the wire text.
     #[must_use]
     pub fn with_attribution(mut self, attribution: Attribution) -> Self {
         self.attribution = (attribution != *of_callers(self.role)).then(|| Box::new(attribution));
         self
     }
 
-    /// The same message with the caller's label; see [`Attribution::with_label`].
+    /// Sets the caller's label; see [`Attribution::with_label`].
     #[must_use]
     pub fn with_label(self, label: impl Into<Str>) -> Self {
         let attribution = self.attribution().clone().with_label(label);
         self.with_attribution(attribution)
     }
 
-    /// The same message with the provider's id of the message. It is not part of the wire text: no format that is read so
-    /// far has it in its messages.
+    /// Sets the provider's id of the message. It is not part of the wire text: no format that is read so far has it in its messages.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<Str>) -> Self {
         self.names_mut().id = Some(id.into());
         self
     }
 
-    /// The same message with the provider's id of the response that it is part of. It is not part of the wire text, as
-    /// [`Message::with_id`].
+    /// Sets the provider's id of the response that the message is part of. It is not part of the wire text, as [`Message::with_id`].
     #[must_use]
     pub fn with_response_id(mut self, id: impl Into<Str>) -> Self {
         self.names_mut().response_id = Some(id.into());
         self
     }
 
-    /// The same message with its speaker's name.
+    /// Sets the name of the speaker.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<Str>) -> Self {
         self.names_mut().speaker = Some(name.into());
         self.touched()
     }
 
-    /// The same message, marked as cut off: it is what had arrived when its stream was left. The mark is stored, and it
-    /// is not part of the wire text.
+    /// Sets whether the message was cut off: it is then the part that had arrived when its stream was left. The mark is stored. It is not
+    /// part of the wire text.
     #[must_use]
     pub const fn with_incomplete(mut self, incomplete: bool) -> Self {
         self.incomplete = incomplete;
         self
     }
 
-    /// The same message with other parts.
+    /// Replaces the parts.
     #[must_use]
     pub fn with_parts(mut self, parts: Vec<Part>) -> Self {
         self.parts = parts;
@@ -199,7 +197,7 @@ impl Message {
         Cow::Owned(self.clone().with_parts(parts.collect()))
     }
 
-    /// The same message, as read from `wire`. For wire readers: call it last.
+    /// Sets the text that the message was read from. For wire readers: call it last.
     #[must_use]
     pub fn with_wire(mut self, wire: WireText) -> Self {
         self.wire = Some(wire);
@@ -316,7 +314,7 @@ impl Message {
         Self::new(self.role, parts).with_attribution(attribution).with_pruned(true)
     }
 
-    /// The same message, marked as what is left of a deleted one. For readers of stored messages.
+    /// Sets whether the message is the rest of a deleted one. For readers of stored messages.
     pub const fn with_pruned(mut self, pruned: bool) -> Self {
         self.pruned = pruned;
         self
@@ -328,7 +326,7 @@ impl Message {
         self.wire.as_ref()
     }
 
-    /// The same message as if nobody had read it from a text.
+    /// Removes the text that the message was read from.
     pub fn without_wire(mut self) -> Self {
         self.wire = None;
         self

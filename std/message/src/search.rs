@@ -110,7 +110,7 @@ impl SearchIndex {
         self.scores_of_terms(terms.into_iter())
     }
 
-    /// The same for a query that is one of the texts; all are 0 if there is no such text.
+    /// How near each text is to one of them; all scores are 0 if there is no such text.
     #[must_use]
     pub fn scores_like(&self, text: usize) -> Vec<u64> {
         self.scores_of_terms(self.counts.of_text(text).iter().map(|own| own.term))

@@ -128,7 +128,7 @@ impl Agent {
         }
     }
 
-    /// The same with `run` for tools. Without, a run ends when the model calls one; the next run may bring the result.
+    /// Sets the function that runs tools. Without it, a run ends when the model calls a tool; the next run may bring the result.
     #[must_use]
     pub fn with_tool_runner(
         mut self,
@@ -138,22 +138,22 @@ impl Agent {
         self
     }
 
-    /// The same with another limit of rounds with tools; the default is [`TOOL_ROUNDS_MAX`].
+    /// Sets the limit of rounds with tools; the default is [`TOOL_ROUNDS_MAX`].
     #[must_use]
     pub const fn with_tool_rounds_max(mut self, rounds: u32) -> Self {
         self.tool_rounds_max = rounds;
         self
     }
 
-    /// The same with another limit of tool calls of one answer that run at once; the default is [`PARALLEL_CALLS_MAX`], and with 1
-    /// they run one after the other, in the order of the answer. Their results are in that order in any case. 0 counts as 1.
+    /// Sets how many tool calls of one answer run at once; the default is [`PARALLEL_CALLS_MAX`]. With 1 they run one after the other, in
+    /// the order of the answer. Their results are in that order in any case. 0 counts as 1.
     #[must_use]
     pub const fn with_parallel_calls_max(mut self, calls: usize) -> Self {
         self.parallel_calls_max = if calls == 0 { 1 } else { calls };
         self
     }
 
-    /// The same for runs of one shared session at once.
+    /// Sets how runs of one shared session at the same time are ordered.
     #[must_use]
     pub const fn with_concurrency(mut self, concurrency: Concurrency) -> Self {
         self.concurrency = concurrency;

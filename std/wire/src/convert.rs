@@ -68,8 +68,8 @@ pub fn convert<'m>(
     converted(messages, to, legal::repaired)
 }
 
-/// The same of what is new in a conversation whose earlier messages the target's service keeps: a result may answer a call that
-/// only the service knows, so that nothing is repaired.
+/// Converts the new messages of a conversation whose earlier messages the target's service keeps. A result may answer a call that only the
+/// service knows, so nothing is repaired.
 ///
 /// ```
 /// use epitome_message::Message;

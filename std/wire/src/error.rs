@@ -55,15 +55,15 @@ impl WireError {
         Self { kind, path: String::new(), offset: None, position: None, what: what.into(), source: None }
     }
 
-    /// The same error at this byte offset of the text that was being read.
+    /// Sets the byte offset in the text that was being read.
     #[must_use]
     pub const fn with_offset(mut self, offset: usize) -> Self {
         self.offset = Some(offset);
         self
     }
 
-    /// The same error, with the place of the text that was being read: `path`, a JSON pointer, and `offset`, its first
-    /// byte in the text around it. Call it once for each text around the text, from the inside out.
+    /// Adds the place of the text that was being read: `path`, a JSON pointer, and `offset`, its first byte in the text around it. Call it
+    /// once for each text around the text, from the inside out.
     #[must_use]
     pub fn inside(mut self, path: impl fmt::Display, offset: usize) -> Self {
         self.path = format!("{path}{}", self.path);
@@ -71,7 +71,7 @@ impl WireError {
         self
     }
 
-    /// The same error with line and column of its byte offset in `text`, the first line of which is `first_line`.
+    /// Sets line and column from the byte offset in `text`, the first line of which is `first_line`.
     #[must_use]
     pub fn positioned(mut self, text: &str, first_line: usize) -> Self {
         if let Some(offset) = self.offset {

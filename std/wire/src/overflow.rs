@@ -38,7 +38,7 @@ impl ContextOverflow {
         Self { limit, sent, answer_max: None }
     }
 
-    /// The same of a request that keeps so many tokens of the window for its answer.
+    /// Sets how many tokens of the window the request keeps for its answer.
     #[must_use]
     pub const fn with_answer_max(mut self, tokens: u64) -> Self {
         self.answer_max = Some(tokens);

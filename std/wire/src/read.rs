@@ -25,28 +25,28 @@ pub struct ReadOptions {
 }
 
 impl ReadOptions {
-    /// The same, of this format.
+    /// Sets the format.
     #[must_use]
     pub const fn with_from(mut self, from: Format) -> Self {
         self.from = Some(from);
         self
     }
 
-    /// The same, at this place.
+    /// Sets the place of the conversation.
     #[must_use]
     pub fn with_at(mut self, at: Pointer) -> Self {
         self.at = Some(at);
         self
     }
 
-    /// The same, of every element or line.
+    /// Takes every element or line as a conversation.
     #[must_use]
     pub const fn with_each(mut self) -> Self {
         self.each = true;
         self
     }
 
-    /// The same, up to this leaf.
+    /// Sets the leaf.
     #[must_use]
     pub fn with_leaf(mut self, leaf: impl Into<String>) -> Self {
         self.leaf = Some(leaf.into());

@@ -87,7 +87,7 @@ impl<R: BufRead> SessionLines<R> {
         Ok(Self { lines: Lines::new(reader), spec: spec::of(format)? })
     }
 
-    /// The same, of lines that have so many bytes at most: see [`Lines::with_line_bytes_max`].
+    /// Sets the largest number of bytes of a line: see [`Lines::with_line_bytes_max`].
     #[must_use]
     pub fn with_line_bytes_max(mut self, line_bytes_max: usize) -> Self {
         self.lines = self.lines.with_line_bytes_max(line_bytes_max);

@@ -270,7 +270,7 @@ impl Entry {
         self.message
     }
 
-    /// The same place with another message in it: what [`Message::with_parts`] made of the one that was there.
+    /// Replaces the message: with one that [`Message::with_parts`] made of the one that was there.
     #[must_use]
     pub fn with_message(mut self, message: Message) -> Self {
         self.message = message;

@@ -73,14 +73,14 @@ impl BoundThinking {
         Self { bound, provider_summary: false, drop_block: false }
     }
 
-    /// The same where the provider can be asked for a summary of what the plan replaces.
+    /// Sets whether the provider can be asked for a summary of the groups that the plan replaces.
     #[must_use]
     pub const fn with_provider_summary(mut self, can: bool) -> Self {
         self.provider_summary = can;
         self
     }
 
-    /// The same where requests name [`BINDING_BETA`].
+    /// Sets whether requests name [`BINDING_BETA`].
     #[must_use]
     pub const fn with_drop_block(mut self, can: bool) -> Self {
         self.drop_block = can;

@@ -58,22 +58,21 @@ impl AnthropicCompaction {
         Ok(Self { endpoint, model: model.into(), ask: Summarize::new(), fields: Map::new() })
     }
 
-    /// The same at another base URL, to which `/v1/messages` is added.
+    /// Sets the base URL, to which `/v1/messages` is added.
     #[must_use]
     pub fn with_base_url(mut self, base_url: &str) -> Self {
         self.endpoint = self.endpoint.with_base_url(base_url);
         self
     }
 
-    /// The same with the key as a bearer's token, as gateways want it.
+    /// Sends the key as a bearer token, as gateways want it.
     #[must_use]
     pub fn with_bearer(mut self) -> Self {
         self.endpoint = self.endpoint.with_auth(Auth::Bearer);
         self
     }
 
-    /// The same with another header in each request, or with another value of one: further betas are named with
-    /// [`ON_DEMAND_BETA`] in `anthropic-beta`. The value is not printed.
+    /// Sets a header of each request. Further betas are named with [`ON_DEMAND_BETA`] in `anthropic-beta`. The value is not printed.
     ///
     /// # Errors
     /// `Invalid` if it cannot be a header.
@@ -82,21 +81,21 @@ impl AnthropicCompaction {
         Ok(self)
     }
 
-    /// The same over this client, which has its own proxies, certificates and timeout. It should follow no redirect.
+    /// Sets the HTTP client, with proxies, certificates and a timeout of its own. It should follow no redirect.
     #[must_use]
     pub fn with_client(mut self, http: Client) -> Self {
         self.endpoint = self.endpoint.with_client(http);
         self
     }
 
-    /// The same with other instructions or another `max_tokens`, which is 4,096 by default.
+    /// Sets the instructions and `max_tokens`, which is 4,096 by default.
     #[must_use]
     pub fn with_summarize(mut self, ask: Summarize) -> Self {
         self.ask = ask;
         self
     }
 
-    /// The same with another member in each request, as the conversation's own requests have it: `thinking`, for example.
+    /// Sets a member of each request, as the conversation's own requests have it: `thinking`, for example.
     #[must_use]
     pub fn with_field(mut self, key: impl Into<String>, value: Value) -> Self {
         self.fields.insert(key.into(), value);

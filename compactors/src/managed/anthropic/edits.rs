@@ -45,21 +45,21 @@ impl ContextEdits {
         Self { thinking: None, tool_uses: None, compaction: None }
     }
 
-    /// The same with thinking cleared.
+    /// Adds the clearing of thinking.
     #[must_use]
     pub const fn with_thinking(mut self, edit: ClearThinking) -> Self {
         self.thinking = Some(edit);
         self
     }
 
-    /// The same with tool uses cleared.
+    /// Adds the clearing of tool uses.
     #[must_use]
     pub fn with_tool_uses(mut self, edit: ClearToolUses) -> Self {
         self.tool_uses = Some(edit);
         self
     }
 
-    /// The same with a compaction at a threshold.
+    /// Adds a compaction at a threshold.
     #[must_use]
     pub fn with_compaction(mut self, edit: ThresholdCompaction) -> Self {
         self.compaction = Some(edit);

@@ -35,7 +35,7 @@ impl Summarize {
         Self { instructions: None, max_tokens: None }
     }
 
-    /// The same with a prompt in place of the API's. It should say what to keep, and that no tool is to be called.
+    /// Sets the prompt in the place of the API's. It should say what to keep, and that no tool is to be called.
     ///
     /// # Errors
     /// `BlankInstructions`; `LongInstructions` above 16,384 characters.
@@ -52,7 +52,7 @@ impl Summarize {
         Ok(self)
     }
 
-    /// The same with another cap on summary and thinking together: several thousand tokens.
+    /// Sets the limit of summary and thinking together: several thousand tokens.
     #[must_use]
     pub const fn with_max_tokens(mut self, tokens: u64) -> Self {
         self.max_tokens = Some(tokens);

@@ -45,7 +45,7 @@ impl ThresholdCompaction {
         Self::default()
     }
 
-    /// The same at another number of input tokens.
+    /// Sets the number of input tokens at which the service compacts.
     ///
     /// # Errors
     /// `TooSmall` below [`TRIGGER_MIN`].
@@ -65,7 +65,7 @@ impl ThresholdCompaction {
         self
     }
 
-    /// The same with a prompt in place of the API's.
+    /// Sets the prompt in the place of the API's.
     ///
     /// # Errors
     /// `BlankInstructions` if it is blank.

@@ -94,35 +94,35 @@ impl OpenAiCompaction {
         })
     }
 
-    /// The same at another base URL, to which `/responses/compact` is added.
+    /// Sets the base URL, to which `/responses/compact` is added.
     #[must_use]
     pub fn with_base_url(mut self, base_url: &str) -> Self {
         self.endpoint = self.endpoint.with_base_url(base_url);
         self
     }
 
-    /// The same with Azure's `api-version`.
+    /// Sets Azure's `api-version`.
     #[must_use]
     pub fn with_api_version(mut self, version: &str) -> Self {
         self.query = Some(version.into());
         self
     }
 
-    /// The same with this model. In band it is the conversation's, if that is known.
+    /// Sets the model. In band it is the model of the conversation, if that is known.
     #[must_use]
     pub fn with_model(mut self, model: impl Into<Str>) -> Self {
         self.model = model.into();
         self
     }
 
-    /// The same with these options.
+    /// Sets the options of the request.
     #[must_use]
     pub fn with_options(mut self, options: CompactOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// The same with another header in each request, such as `OpenAI-Project`. Its value is not printed.
+    /// Sets a header of each request, such as `OpenAI-Project`. Its value is not printed.
     ///
     /// # Errors
     /// `Invalid` if it cannot be a header.
@@ -131,14 +131,14 @@ impl OpenAiCompaction {
         Ok(self)
     }
 
-    /// The same over this client, which has its own proxies, certificates and timeout. It should follow no redirect.
+    /// Sets the HTTP client, with proxies, certificates and a timeout of its own. It should follow no redirect.
     #[must_use]
     pub fn with_client(mut self, http: Client) -> Self {
         self.endpoint = self.endpoint.with_client(http);
         self
     }
 
-    /// The same in band: as a request of the conversation's own, with its model and tools, so that the prompt cache serves it.
+    /// Compacts in band: by a request of the conversation's own, with its model and tools, so that the prompt cache serves it.
     #[must_use]
     pub const fn in_band(mut self) -> Self {
         self.in_band = true;

@@ -106,8 +106,7 @@ pub fn compact_body(
     })
 }
 
-/// The same for what stands behind a response that the service keeps. Instructions are not those of that response: they
-/// are sent anew.
+/// The body for messages behind a response that the service keeps. Instructions are not those of that response: they are sent anew.
 #[must_use]
 pub fn compact_previous_body(
     model: &str,
@@ -191,8 +190,8 @@ pub fn input<'m>(
     addressed(vendor, messages, |messages| convert(messages.iter().copied(), Format::OpenaiResponses))
 }
 
-/// The same of what is new behind a response that the service keeps: a request with `previous_response_id`. A result may answer
-/// a call of that response, so that nothing is repaired.
+/// The input of new messages behind a response that the service keeps: of a request with `previous_response_id`. A result may answer a call
+/// of that response, so nothing is repaired.
 ///
 /// # Errors
 /// As [`input`].

@@ -38,7 +38,7 @@ pub fn compacted(
     answer.artefact(moved.collect())
 }
 
-/// The same of what stands behind a response that the service keeps: a conversation begins with it.
+/// Reads a compaction of messages behind a response that the service keeps: a conversation begins with it.
 ///
 /// # Errors
 /// As [`compacted`].

@@ -9,7 +9,7 @@ pub struct JsonlOptions {
 }
 
 impl JsonlOptions {
-    /// The same with this policy.
+    /// Sets the fsync policy: when a write is made to last.
     #[must_use]
     pub const fn with_fsync(mut self, fsync: Fsync) -> Self {
         self.fsync = fsync;

@@ -42,7 +42,7 @@ impl History {
         Ok(found)
     }
 
-    /// The same of a summary that covers these, as far as they came before the message `until`.
+    /// The late answers to groups of a summary, as far as they came before the message `until`.
     #[doc(hidden)]
     pub async fn late_answers_in(
         &self,
@@ -61,7 +61,7 @@ impl History {
         Ok(exchange(answer, call.iter()))
     }
 
-    /// The same, as a copy that has no log of late answers: these are they.
+    /// Gives a copy that has no log of late answers these answers.
     #[doc(hidden)]
     pub fn with_late_answers(mut self, beside: Beside) -> Self {
         self.beside = Some(beside);

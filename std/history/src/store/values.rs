@@ -75,14 +75,14 @@ impl<'a> Append<'a> {
         Self { token, head, position: AppendPosition::Head, entries, time: None }
     }
 
-    /// The same wherever the end of the session is by now: see [`AppendPosition::End`].
+    /// Appends at the end of the session, wherever that is by now: see [`AppendPosition::End`].
     #[must_use]
     pub const fn at_end(mut self) -> Self {
         self.position = AppendPosition::End;
         self
     }
 
-    /// The same at `time`.
+    /// Sets the time of the append.
     #[must_use]
     pub const fn at(mut self, time: Option<Timestamp>) -> Self {
         self.time = time;

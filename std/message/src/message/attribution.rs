@@ -47,22 +47,22 @@ impl Attribution {
         Self::new("", SourceKind::Caller, authority)
     }
 
-    /// The same with this retention.
+    /// Sets the retention.
     #[must_use]
     pub const fn with_retention(mut self, retention: Retention) -> Self {
         self.retention = retention;
         self
     }
 
-    /// The same, standing for these messages.
+    /// Sets the ranges of messages that the message stands for.
     #[must_use]
     pub fn with_derived_from(mut self, ranges: Vec<SeqRange>) -> Self {
         self.derived_from = ranges;
         self
     }
 
-    /// The same with the caller's label: any text, for filters at run time. Two of them also say how long the message must
-    /// stay: `important` pins it, `ephemeral` makes it ephemeral. A label is not stored; what it says of the stay is.
+    /// Sets the caller's label: any text, for filters at run time. Two labels also say how long the message must stay: `important` pins it,
+    /// `ephemeral` makes it ephemeral. A label is not stored; the retention that it sets is.
     ///
     /// Only this call gives a label its meaning. One that is read from a file is data.
     #[must_use]

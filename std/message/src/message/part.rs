@@ -243,14 +243,14 @@ impl CompactionPart {
         Self { provider: provider.into(), model: Str::default(), text: text.into(), opaque, tokens: None }
     }
 
-    /// The same, of so many tokens.
+    /// Sets the number of tokens.
     #[must_use]
     pub const fn with_tokens(mut self, tokens: Option<Tokens>) -> Self {
         self.tokens = tokens;
         self
     }
 
-    /// The same, for `model` alone.
+    /// Sets the only model that the part is for.
     #[must_use]
     pub fn with_model(mut self, model: impl Into<Str>) -> Self {
         self.model = model.into();

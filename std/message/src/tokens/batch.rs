@@ -33,7 +33,7 @@ pub fn measure_messages<M: MessageView + Sync>(
     for_all(messages, &|message| measure_message(message, counter), progress)
 }
 
-/// The same with the sizes of the parts of each message.
+/// Measures messages, with the sizes of the parts of each.
 pub fn measure_all_with_parts<M: MessageView + Sync>(
     messages: &[M],
     counter: &(dyn TokenCounter + Sync),

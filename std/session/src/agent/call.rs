@@ -42,7 +42,7 @@ impl Agent {
         self.drive(session, input.into(), options, None).await
     }
 
-    /// The same on a session that others run on too.
+    /// Runs on a session that others run on too. Otherwise as [`Agent::run`].
     ///
     /// # Errors
     /// [`RunError::Busy`] if another run has the session and the agent rejects; otherwise as [`Agent::run`].
@@ -60,7 +60,7 @@ impl Agent {
         self.drive(&mut session, input, options, None).await
     }
 
-    /// The same without a session: nothing is remembered of it but what providers keep elsewhere.
+    /// Runs without a session: nothing is remembered of the run but what providers keep elsewhere.
     ///
     /// # Errors
     /// As [`Agent::run`].

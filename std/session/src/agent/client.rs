@@ -142,7 +142,7 @@ impl<'a> ChatRequest<'a> {
         Self { messages, tools: &[], options, model, service_session_id: None }
     }
 
-    /// The same with tools, for a request that begins as one of a run did: a prompt cache holds the tools too.
+    /// Sets the tools, for a request that begins as one of a run did: a prompt cache holds the tools too.
     #[must_use]
     pub const fn with_tools(mut self, tools: &'a [Tool]) -> Self {
         self.tools = tools;

@@ -102,16 +102,16 @@ impl AutoCompaction {
         }
     }
 
-    /// The same under another trigger.
+    /// Sets the trigger.
     #[must_use]
     pub const fn with_trigger(mut self, trigger: Trigger<'static>) -> Self {
         self.trigger = trigger;
         self
     }
 
-    /// The same, due also when `condition` says so. It is asked at the points of the run where the trigger is looked at, if the trigger
-    /// is not due and no earlier compaction makes it wait. Under [`Trigger::never`] the condition decides, as long as no provider has
-    /// told a smaller window. Without a goal in the options, the strategy decides how much stays.
+    /// Adds a condition: a compaction is due also when it is true. It is evaluated at the points of the run where the trigger is looked at,
+    /// if the trigger is not due and no earlier compaction makes it wait. Under [`Trigger::never`] the condition decides, as long as no
+    /// provider has told a smaller window. Without a goal in the options, the strategy decides how much stays.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -134,33 +134,33 @@ impl AutoCompaction {
         self
     }
 
-    /// The same with a compactor that can begin early beginning under this trigger: a line below the one of
-    /// [`AutoCompaction::with_trigger`], low enough that what it begins is ready when that is reached.
+    /// Sets the trigger under which a compactor that can begin early begins: a line below the one of [`AutoCompaction::with_trigger`], low
+    /// enough that its result is ready when that line is reached.
     #[must_use]
     pub const fn with_early(mut self, trigger: Trigger<'static>) -> Self {
         self.early = Some(trigger);
         self
     }
 
-    /// The same at other points of a run.
+    /// Sets the points of a run at which it may compact.
     #[must_use]
     pub const fn with_points(mut self, points: RunPoints) -> Self {
         self.points = points;
         self
     }
 
-    /// The same with at most one compaction in so many requests. A compaction voids what the provider has cached of the prompt, which
-    /// the request after it writes anew: one before each request uses no cache at all.
+    /// Allows at most one compaction in so many requests. A compaction voids the provider's cache of the prompt, and the request after it
+    /// writes the cache anew: one before each request uses no cache at all.
     #[must_use]
     pub const fn with_spacing(mut self, requests: u32) -> Self {
         self.spacing = requests;
         self
     }
 
-    /// The same, which compacts only if the compaction pays within `requests` requests, at the prices of the agent's model. A plan
-    /// that saves less is not carried out and no model writes its summaries, as long as the next request fits
-    /// ([`RunEvent::DoesNotPay`](crate::run::RunEvent::DoesNotPay)). [`PaybackRule::REQUESTS`](super::PaybackRule::REQUESTS) is a
-    /// number for agents that work on long tasks. The formula is that of [`PaybackRule`](super::PaybackRule).
+    /// Compacts only if the compaction pays within `requests` requests, at the prices of the agent's model. A plan that saves less is not
+    /// carried out and no model writes its summaries, as long as the next request fits
+    /// ([`RunEvent::DoesNotPay`](crate::run::RunEvent::DoesNotPay)). [`PaybackRule::REQUESTS`](super::PaybackRule::REQUESTS) is a number
+    /// for agents that work on long tasks. The formula is that of [`PaybackRule`](super::PaybackRule).
     ///
     /// *Prices*: those of [`RunSettings::model_row`](crate::run::RunSettings::model_row). Without them there is no rule, and the run
     /// tells so ([`RunEvent::NoPrices`](crate::run::RunEvent::NoPrices)).
@@ -190,9 +190,9 @@ impl AutoCompaction {
         self
     }
 
-    /// The same with a tool for the model: it may compact between two pieces of work, before a compaction is due, and name the subject
-    /// that must stay known. See [`CompactTool`](super::CompactTool). [`Agent`](crate::agent::Agent) answers its calls; in a
-    /// [`Run`](crate::run::Run) call [`run_own_calls`](crate::run::Run::run_own_calls).
+    /// Gives the model a tool: it may compact between two pieces of work, before a compaction is due, and name the subject that must stay
+    /// known. See [`CompactTool`](super::CompactTool). [`Agent`](crate::agent::Agent) answers its calls; in a [`Run`](crate::run::Run) call
+    /// [`run_own_calls`](crate::run::Run::run_own_calls).
     ///
     /// The model is told how much room there is: at each tenth of the limit from the fifth on, a line is added to the latest result of
     /// a tool, as a part of its own. The line stays as it is in all later requests, so that the provider's prompt cache holds. The
@@ -206,7 +206,7 @@ impl AutoCompaction {
         self
     }
 
-    /// The same with other options.
+    /// Sets the options.
     #[must_use]
     pub fn with_options(mut self, options: CompactionOptions) -> Self {
         self.options = options;
@@ -320,21 +320,21 @@ pub struct CompactionOptions {
 }
 
 impl CompactionOptions {
-    /// The same with another window than the model's, in tokens.
+    /// Sets the window in tokens. The default is the model's.
     #[must_use]
     pub const fn with_window(mut self, window: u64) -> Self {
         self.window = Some(window);
         self
     }
 
-    /// The same with so many tokens of the window kept free for the answer. More than half of the window counts as half of it.
+    /// Sets how many tokens of the window are kept free for the answer. More than half of the window counts as half of it.
     #[must_use]
     pub const fn with_reserve(mut self, tokens: u64) -> Self {
         self.reserve = Some(tokens);
         self
     }
 
-    /// The same with another goal: the size that a compaction aims at, in tokens of the next request.
+    /// Sets the goal: the size that a compaction aims at, in tokens of the next request.
     ///
     /// A goal at or above the size that made the compaction due counts as just below it.
     #[must_use]
@@ -343,39 +343,38 @@ impl CompactionOptions {
         self
     }
 
-    /// The same with another least amount that a compaction has to free, in tokens. A compaction that frees less is not made, unless the
-    /// next request would not fit. The maximum is the trigger less the goal. With 0 each compaction is made, also in a conversation of
-    /// short turns.
+    /// Sets the least amount that a compaction has to free, in tokens. A compaction that frees less is not made, unless the next request
+    /// would not fit. The maximum is the trigger less the goal. With 0 each compaction is made, also in a conversation of short turns.
     #[must_use]
     pub const fn with_min_reclaim(mut self, tokens: u64) -> Self {
         self.min_reclaim = Some(tokens);
         self
     }
 
-    /// The same with what has to stay, beside what is stored as pinned. Before a call of the model what is not stored yet can
-    /// be pinned too, by source or predicate: it has no number.
+    /// Sets the messages that have to stay, beside those that are stored as pinned. Before a call of the model a message that is not stored
+    /// yet can be pinned too, by source or predicate: it has no number.
     #[must_use]
     pub fn with_pins(mut self, pins: Pins) -> Self {
         self.pins = pins;
         self
     }
 
-    /// The same with the subject that a summary should attend to most: "the failing test". It is told to the model that
-    /// writes the summary, as the caller's words.
+    /// Sets the subject that a summary should attend to most: "the failing test". The model that writes the summary reads it as the
+    /// caller's words.
     #[must_use]
     pub fn with_focus(mut self, focus: impl Into<Str>) -> Self {
         self.focus = Some(focus.into());
         self
     }
 
-    /// The same with a hook that is called before and after a compaction.
+    /// Sets a hook that is called before and after a compaction.
     #[must_use]
     pub fn with_hook(mut self, hook: Arc<dyn CompactionHook>) -> Self {
         self.hook = Some(hook);
         self
     }
 
-    /// The same with the compactor's own options.
+    /// Sets the compactor's own options.
     #[must_use]
     pub fn with_own<T: Any + Send + Sync>(mut self, own: T) -> Self {
         self.own = Some(Arc::new(own));

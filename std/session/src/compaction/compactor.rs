@@ -188,56 +188,56 @@ impl<'a> CompactionCx<'a> {
         }
     }
 
-    /// The same with options.
+    /// Sets the options.
     #[must_use]
     pub fn with_options(mut self, options: CompactionOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// The same of a conversation with this model.
+    /// Sets the model of the conversation.
     #[must_use]
     pub fn with_model(mut self, model: impl Into<Str>) -> Self {
         self.model = model.into();
         self
     }
 
-    /// The same of the request that would be sent next.
+    /// Sets the request that would be sent next.
     #[must_use]
     pub fn with_request(mut self, request: Option<Arc<LiveRequest>>) -> Self {
         self.request = request;
         self
     }
 
-    /// The same of a model and a counter that what is begun early is for.
+    /// Sets the model and the counter that an early compaction is for.
     #[must_use]
     pub const fn with_model_key(mut self, key: ModelKey) -> Self {
         self.model_key = Some(key);
         self
     }
 
-    /// The same, telling what it costs here: those who hold a clone know it even if nobody waits for the compaction any more.
+    /// Records the cost of the compaction here: those who hold a clone know it even if nobody waits for the compaction any more.
     #[must_use]
     pub fn with_costs(mut self, costs: Costs) -> Self {
         self.costs = costs;
         self
     }
 
-    /// The same with what was begun for this session before it was due, if something was.
+    /// Sets the compaction that was begun for this session before it was due, if there is one.
     #[must_use]
     pub fn with_begun(mut self, begun: &'a mut Begun) -> Self {
         self.begun = Some(begun);
         self
     }
 
-    /// The same under a rule that the compaction has to pay for itself, if there is one.
+    /// Sets the rule that the compaction has to pay for itself, if there is one.
     #[must_use]
     pub const fn with_payback(mut self, rule: Option<PaybackRule>) -> Self {
         self.payback = rule;
         self
     }
 
-    /// The same where nothing new is to be begun before it is due: it is asked for what was begun and has come.
+    /// Allows only the result of an early compaction that has come: nothing new is begun before a compaction is due.
     #[must_use]
     pub const fn for_what_has_come(mut self) -> Self {
         self.is_early = false;

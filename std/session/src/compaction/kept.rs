@@ -26,14 +26,14 @@ impl<'a> KeptSession<'a> {
         Self { id, instructions: None, model: "", costs }
     }
 
-    /// The same with these instructions.
+    /// Sets the instructions.
     #[must_use]
     pub const fn with_instructions(mut self, instructions: Option<&'a str>) -> Self {
         self.instructions = instructions;
         self
     }
 
-    /// The same of a conversation with this model.
+    /// Sets the model of the conversation.
     #[must_use]
     pub const fn with_model(mut self, model: &'a str) -> Self {
         self.model = model;

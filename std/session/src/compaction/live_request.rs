@@ -29,14 +29,14 @@ impl LiveRequest {
         Self { messages, tools: Vec::new(), options: Map::new(), model: model.into() }
     }
 
-    /// The same with these tools.
+    /// Sets the tools.
     #[must_use]
     pub fn with_tools(mut self, tools: Vec<Tool>) -> Self {
         self.tools = tools;
         self
     }
 
-    /// The same with these options.
+    /// Sets the options.
     #[must_use]
     pub fn with_options(mut self, options: Map<String, Value>) -> Self {
         self.options = options;

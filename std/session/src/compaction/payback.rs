@@ -61,21 +61,21 @@ impl PaybackRule {
         Self { prices, requests: Self::REQUESTS, cache: Cache::Warm, front: 0 }
     }
 
-    /// The same with another number of expected requests. With 0, only a compaction that costs nothing passes.
+    /// Sets the number of expected requests. With 0, only a compaction that costs nothing passes.
     #[must_use]
     pub const fn with_requests(mut self, requests: u64) -> Self {
         self.requests = requests;
         self
     }
 
-    /// The same for a cache in this state.
+    /// Sets the state of the prompt cache.
     #[must_use]
     pub const fn with_cache(mut self, cache: Cache) -> Self {
         self.cache = cache;
         self
     }
 
-    /// The same with so many tokens in front of what is compacted.
+    /// Sets how many tokens stand in front of the messages that are compacted.
     #[must_use]
     pub const fn with_front(mut self, tokens: u64) -> Self {
         self.front = tokens;

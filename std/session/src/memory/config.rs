@@ -45,7 +45,7 @@ impl Default for MemoryConfig {
 }
 
 impl MemoryConfig {
-    /// The same, kept in `ROOT/memory` if no folder is named yet: beside the sessions that a
+    /// Keeps the memory in `ROOT/memory` if no folder is named yet: beside the sessions that a
     /// [`FileSessionStore`](crate::session::FileSessionStore) has under the same root.
     #[must_use]
     pub fn or_under(mut self, root: impl AsRef<Path>) -> Self {
@@ -106,9 +106,8 @@ impl MemoryConfig {
 }
 
 impl RunSettings {
-    /// The same with a memory as `config` says: before a run what was said earlier is found, after it what was said is kept, in a
-    /// file of the session if `config` names a folder, and with the first run of a process it is read again. A `config` that
-    /// asks for no memory changes nothing.
+    /// Adds a memory as `config` says. Before a run earlier messages are found. After it the new ones are kept, in a file of the session if
+    /// `config` names a folder; the first run of a process reads the file again. A `config` that asks for no memory changes nothing.
     ///
     /// Call it behind the history providers: what they load is not found again. A memory is no history. An agent that has it alone
     /// remembers, and sends no earlier message as one.

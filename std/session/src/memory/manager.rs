@@ -95,7 +95,7 @@ impl MemoryQuery {
         Self { text: text.into(), limit, session: None }
     }
 
-    /// The same, of this session only.
+    /// Limits the request to this session.
     #[must_use]
     pub fn in_session(mut self, session: SessionId) -> Self {
         self.session = Some(session);

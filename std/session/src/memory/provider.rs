@@ -96,21 +96,21 @@ impl MemoryContextProvider {
         Self { files: Some(Files { persistence, store, read: Arc::default() }), ..Self::new(memories) }
     }
 
-    /// The same under another source id.
+    /// Sets the source id.
     #[must_use]
     pub fn with_source_id(mut self, source_id: impl Into<Box<str>>) -> Self {
         self.source_id = source_id.into();
         self
     }
 
-    /// The same with another number of memories at most.
+    /// Sets how many memories are found at most.
     #[must_use]
     pub const fn with_found_max(mut self, found_max: usize) -> Self {
         self.found_max = found_max;
         self
     }
 
-    /// The same over the memories of all sessions: only where all of them are of one person.
+    /// Searches the memories of all sessions: only where all of them are of one person.
     #[must_use]
     pub const fn across_sessions(mut self) -> Self {
         self.across_sessions = true;

@@ -64,21 +64,21 @@ impl RecallProvider {
         }
     }
 
-    /// The same under another source id.
+    /// Sets the source id.
     #[must_use]
     pub fn with_source_id(mut self, source_id: impl Into<Box<str>>) -> Self {
         self.source_id = source_id.into();
         self
     }
 
-    /// The same with another number of messages at most.
+    /// Sets how many messages are found at most.
     #[must_use]
     pub const fn with_found_max(mut self, found_max: usize) -> Self {
         self.found_max = found_max;
         self
     }
 
-    /// The same with so many tokens at most, as the counter of the history counts. Fewer than some hundred have no room for a message.
+    /// Sets the limit in tokens, as the counter of the history counts. Fewer than some hundred have no room for a message.
     #[must_use]
     pub const fn with_tokens_max(mut self, tokens_max: u32) -> Self {
         self.tokens_max = tokens_max;

@@ -58,7 +58,7 @@ impl Retrieved {
         Self { text: text.into(), origin: Str::default() }
     }
 
-    /// The same with where it is from.
+    /// Sets the origin of the text.
     #[must_use]
     pub fn with_origin(mut self, origin: impl Into<Str>) -> Self {
         self.origin = origin.into();
@@ -115,28 +115,28 @@ impl RetrievalProvider {
         Self { source_id: source_id.into(), retriever, found_max: FOUND_MAX, recent: 0, buffer_window: None }
     }
 
-    /// The same with another number of texts at most.
+    /// Sets how many texts are found at most.
     #[must_use]
     pub const fn with_found_max(mut self, found_max: usize) -> Self {
         self.found_max = found_max;
         self
     }
 
-    /// The same with the latest `messages` of the context before it in the query.
+    /// Puts the latest `messages` of the context before it into the query.
     #[must_use]
     pub const fn with_recent(mut self, messages: usize) -> Self {
         self.recent = messages;
         self
     }
 
-    /// The same with the last five exchanges in the query.
+    /// Puts the last five exchanges into the query.
     #[must_use]
     pub const fn buffered(self) -> Self {
         self.with_buffer(BUFFER_WINDOW)
     }
 
-    /// The same with the last `window` exchanges (twice as many messages) in the query. They are kept in the session's
-    /// state, each session's by itself.
+    /// Puts the last `window` exchanges (twice as many messages) into the query. They are kept in the session's state, each session's by
+    /// itself.
     #[must_use]
     pub const fn with_buffer(mut self, window: usize) -> Self {
         self.buffer_window = Some(window);

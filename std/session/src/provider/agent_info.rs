@@ -32,7 +32,7 @@ impl NamedAgent {
         Self { id: id.into(), name: None }
     }
 
-    /// The same with a name.
+    /// Sets the name.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<Box<str>>) -> Self {
         self.name = Some(name.into());

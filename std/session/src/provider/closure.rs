@@ -35,7 +35,7 @@ where
     }
 }
 
-/// The same closure: tells the compiler that its future borrows from the hook.
+/// Returns the closure unchanged: it tells the compiler that its future borrows from the hook.
 ///
 /// ```
 /// use epitome_std::provider::{ClosureProvider, boxed_hook};
@@ -90,7 +90,7 @@ impl ClosureProvider {
         Self::new(HookName::AfterRun, run)
     }
 
-    /// The same under another source id.
+    /// Sets the source id.
     #[must_use]
     pub fn with_source_id(mut self, source_id: impl Into<Box<str>>) -> Self {
         (self.source_id, self.named) = (source_id.into(), true);

@@ -38,7 +38,7 @@ impl CompactionProvider {
         Self { source_id: source_id::COMPACTION.into(), compaction }
     }
 
-    /// The same under another source id.
+    /// Sets the source id.
     #[must_use]
     pub fn with_source_id(mut self, source_id: impl Into<Str>) -> Self {
         self.source_id = source_id.into();

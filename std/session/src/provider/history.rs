@@ -105,22 +105,22 @@ impl HistoryProvider {
         }
     }
 
-    /// The same under another source id.
+    /// Sets the source id.
     #[must_use]
     pub fn with_source_id(mut self, source_id: impl Into<Box<str>>) -> Self {
         self.source_id = source_id.into();
         self
     }
 
-    /// The same with a counter of its own. The default is that of the session's latest run, and the estimator before the first.
+    /// Sets the token counter. The default is that of the session's latest run, and the estimator before the first.
     #[must_use]
     pub fn with_counter(mut self, counter: Arc<dyn TokenCounter + Send + Sync>) -> Self {
         self.counter = Some(counter);
         self
     }
 
-    /// The same with this before the session's id in the store. Two providers of one agent over one store need different
-    /// prefixes, or they keep one log.
+    /// Sets a prefix of the session's id in the store. Two providers of one agent over one store need different prefixes, or they keep one
+    /// log.
     #[must_use]
     pub fn with_session_prefix(mut self, prefix: impl Into<Box<str>>) -> Self {
         self.session_prefix = prefix.into();

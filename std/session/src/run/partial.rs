@@ -97,7 +97,7 @@ impl Delta {
         Self { parts: vec![part], ..Self::default() }
     }
 
-    /// The same with what signs the reasoning.
+    /// Sets the signature of the reasoning.
     #[must_use]
     pub fn with_signature(mut self, signature: impl Into<Str>) -> Self {
         self.signature = Some(signature.into());
@@ -111,14 +111,14 @@ impl Delta {
         is_said || !calls.is_empty() || !parts.is_empty()
     }
 
-    /// The same with the provider's id of the response.
+    /// Sets the provider's id of the response.
     #[must_use]
     pub fn with_response_id(mut self, id: impl Into<Str>) -> Self {
         self.response_id = Some(id.into());
         self
     }
 
-    /// The same with the id of the session that the service keeps from now on.
+    /// Sets the id of the session that the service keeps from now on.
     #[must_use]
     pub fn with_service_session_id(mut self, id: impl Into<ServiceSessionId>) -> Self {
         self.service_session_id = Some(id.into());
@@ -131,14 +131,14 @@ impl Delta {
         Self { calls: vec![call], ..Self::default() }
     }
 
-    /// The same with what the provider reported.
+    /// Sets the usage that the provider reported.
     #[must_use]
     pub const fn with_usage(mut self, usage: Usage) -> Self {
         self.usage = Some(usage);
         self
     }
 
-    /// The same with the reason for which the model has stopped.
+    /// Sets the reason for which the model has stopped.
     #[must_use]
     pub fn with_finish_reason(mut self, reason: impl Into<Str>) -> Self {
         self.finish_reason = Some(reason.into());

@@ -108,42 +108,42 @@ impl ModelResponse {
         Self { messages, ..Self::default() }
     }
 
-    /// The same with what the provider reported.
+    /// Sets the usage that the provider reported.
     #[must_use]
     pub const fn with_usage(mut self, usage: Usage) -> Self {
         self.usage = Some(usage);
         self
     }
 
-    /// The same with the provider's id of it.
+    /// Sets the provider's id of the response.
     #[must_use]
     pub fn with_response_id(mut self, id: impl Into<Str>) -> Self {
         self.response_id = Some(id.into());
         self
     }
 
-    /// The same with the reason for which the model has stopped.
+    /// Sets the reason for which the model has stopped.
     #[must_use]
     pub fn with_finish_reason(mut self, reason: impl Into<Str>) -> Self {
         self.finish_reason = Some(reason.into());
         self
     }
 
-    /// The same with the time of the response.
+    /// Sets the time of the response.
     #[must_use]
     pub const fn with_created_at(mut self, time: Timestamp) -> Self {
         self.created_at = Some(time);
         self
     }
 
-    /// The same with the response as the provider sent it.
+    /// Sets the response as the provider sent it.
     #[must_use]
     pub fn with_raw_response(mut self, response: Value) -> Self {
         self.raw_response = Some(Arc::new(response));
         self
     }
 
-    /// The same with the id of the session that the service keeps from now on.
+    /// Sets the id of the session that the service keeps from now on.
     #[must_use]
     pub fn with_service_session_id(mut self, id: impl Into<ServiceSessionId>) -> Self {
         self.service_session_id = Some(id.into());

@@ -119,21 +119,21 @@ impl RunSettings {
         }
     }
 
-    /// The same with these providers.
+    /// Sets the providers.
     #[must_use]
     pub fn with_providers(mut self, providers: Providers) -> Self {
         self.providers = providers;
         self
     }
 
-    /// The same under this name.
+    /// Sets the name of the agent.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<Box<str>>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// The same with this provider behind the others.
+    /// Adds a provider behind the others.
     ///
     /// # Errors
     /// As [`Providers::push`].
@@ -142,28 +142,28 @@ impl RunSettings {
         Ok(self)
     }
 
-    /// The same with instructions.
+    /// Sets the instructions.
     #[must_use]
     pub fn with_instructions(mut self, text: impl Into<Str>) -> Self {
         self.instructions = Some(text.into());
         self
     }
 
-    /// The same with tools.
+    /// Sets the tools.
     #[must_use]
     pub fn with_tools(mut self, tools: Vec<Tool>) -> Self {
         self.tools = tools;
         self
     }
 
-    /// The same, compacting by itself.
+    /// Compacts automatically.
     #[must_use]
     pub fn with_compaction(mut self, compaction: AutoCompaction) -> Self {
         self.compaction = Some(compaction);
         self
     }
 
-    /// The same with a tool for the model that reads what compactions have hidden or shortened: see [`RecallTool`](super::RecallTool).
+    /// Gives the model a tool that reads what compactions have hidden or shortened: see [`RecallTool`](super::RecallTool).
     /// [`Agent`](crate::agent::Agent) answers its calls; in a [`Run`](super::Run) call [`run_own_calls`](super::Run::run_own_calls).
     ///
     /// A tool of the caller's with the same name stays the caller's.
@@ -173,21 +173,21 @@ impl RunSettings {
         self
     }
 
-    /// The same, storing at other times.
+    /// Sets when messages are stored.
     #[must_use]
     pub const fn with_persistence(mut self, persistence: Persistence) -> Self {
         self.persistence = persistence;
         self
     }
 
-    /// The same with another source of ids.
+    /// Sets the source of ids.
     #[must_use]
     pub fn with_ids(mut self, ids: Arc<dyn IdSource>) -> Self {
         self.ids = ids;
         self
     }
 
-    /// The same with another clock than the system's.
+    /// Sets the clock. The default is the system's.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
@@ -249,21 +249,21 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// The same with another compaction.
+    /// Sets the compaction of this run.
     #[must_use]
     pub fn with_compaction(mut self, compaction: Compaction) -> Self {
         self.compaction = compaction;
         self
     }
 
-    /// The same with tools of this run.
+    /// Sets the tools of this run.
     #[must_use]
     pub fn with_tools(mut self, tools: Vec<Tool>) -> Self {
         self.tools = tools;
         self
     }
 
-    /// The same with an option for the client.
+    /// Sets an option for the client.
     #[must_use]
     pub fn with_option(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.options.insert(name.into(), value.into());
@@ -276,14 +276,14 @@ impl RunOptions {
         self.with_option("store", store)
     }
 
-    /// The same under a name that the caller has chosen.
+    /// Sets the idempotency token of the run.
     #[must_use]
     pub fn with_run_token(mut self, token: impl Into<Str>) -> Self {
         self.run_token = Some(token.into());
         self
     }
 
-    /// The same, storing at other times.
+    /// Sets when messages are stored.
     #[must_use]
     pub const fn with_persistence(mut self, persistence: Persistence) -> Self {
         self.persistence = Some(persistence);

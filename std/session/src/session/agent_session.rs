@@ -173,16 +173,16 @@ impl AgentSession {
         }
     }
 
-    /// The same with the id under which the service keeps the history. Nothing is then loaded from history providers.
+    /// Sets the id under which the service keeps the history. Nothing is then loaded from history providers.
     #[must_use]
     pub fn with_service_session_id(mut self, id: impl Into<ServiceSessionId>) -> Self {
         self.service_session_id = Some(id.into());
         self
     }
 
-    /// The same, believing the labels of the messages in a list that a provider's state has from elsewhere: `important` pins one,
-    /// and `ephemeral` makes it ephemeral, as [`Message::with_label`] does. Otherwise they are data: text from outside must not
-    /// pin itself. To be said before the first run of a session that was read.
+    /// Trusts the labels of the messages in a list that a provider's state has from elsewhere: `important` pins a message, and `ephemeral`
+    /// makes it ephemeral, as [`Message::with_label`] does. Otherwise they are data: text from outside must not pin itself. Call it before
+    /// the first run of a session that was read.
     #[must_use]
     pub const fn trust_markers(mut self) -> Self {
         self.trusts_markers = true;
@@ -213,7 +213,7 @@ impl AgentSession {
         &self.state
     }
 
-    /// The same, to be changed.
+    /// The state, to be changed.
     pub const fn state_mut(&mut self) -> &mut State {
         &mut self.state
     }

@@ -133,21 +133,21 @@ impl SessionContext {
         }
     }
 
-    /// The same with the agent's own instructions, which come before those of providers. An empty text adds nothing.
+    /// Sets the agent's own instructions, which come before those of providers. An empty text adds nothing.
     #[must_use]
     pub fn with_instructions(mut self, text: impl Into<Str>) -> Self {
         self.instructions.insert(0, Instruction { source_id: Str::default(), text: text.into() });
         self
     }
 
-    /// The same with the agent's own tools.
+    /// Sets the agent's own tools.
     #[must_use]
     pub fn with_tools(mut self, tools: Vec<Tool>) -> Self {
         self.tools = tools;
         self
     }
 
-    /// The same with the options of the run.
+    /// Sets the options of the run.
     #[must_use]
     pub fn with_options(mut self, options: Map<String, Value>) -> Self {
         self.options = options;
@@ -212,7 +212,7 @@ impl SessionContext {
         }));
     }
 
-    /// The same with what the model has answered, from whoever runs it.
+    /// Sets the answer of the model, for callers that run it themselves.
     #[must_use]
     pub fn with_response(mut self, response: AgentResponse) -> Self {
         self.response = Some(response);
@@ -270,7 +270,7 @@ impl SessionContext {
         kept.map(|(_, history)| history).filter(|history| history.is_whole())
     }
 
-    /// The same, to be changed.
+    /// The history of this source, to be changed.
     pub fn history_mut(&mut self, source_id: &str) -> Option<&mut History> {
         let kept = self.histories.iter_mut().find(|(kept, _)| *kept == *source_id);
         kept.map(|(_, history)| history).filter(|history| history.is_whole())

@@ -46,7 +46,7 @@ impl SessionError {
         Self { kind, context: context.into(), source: None }
     }
 
-    /// The same error with what caused it.
+    /// Adds the cause of the error.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());

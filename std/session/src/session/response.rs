@@ -62,21 +62,21 @@ impl AgentResponse {
         texts.join("\n")
     }
 
-    /// The same with what the provider reported.
+    /// Sets the usage that the provider reported.
     #[must_use]
     pub const fn with_usage(mut self, usage: Usage) -> Self {
         self.usage_details = Some(usage);
         self
     }
 
-    /// The same with the provider's id of it.
+    /// Sets the provider's id of the response.
     #[must_use]
     pub fn with_response_id(mut self, id: impl Into<Str>) -> Self {
         self.response_id = Some(id.into());
         self
     }
 
-    /// The same with the agent that answered.
+    /// Sets the id of the agent that answered.
     #[must_use]
     pub fn with_agent_id(mut self, id: impl Into<Str>) -> Self {
         self.agent_id = Some(id.into());

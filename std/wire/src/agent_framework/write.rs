@@ -17,7 +17,7 @@ pub fn write_messages(messages: &[Message]) -> Vec<Value> {
     write_with_sources(messages).into_iter().map(|(value, _)| value).collect()
 }
 
-/// The same, with how many messages each was written from.
+/// Writes messages, each with the number of messages that it was written from.
 #[must_use]
 pub fn write_with_sources(messages: &[Message]) -> Vec<(Value, usize)> {
     let by_id = calls_by_id(messages);

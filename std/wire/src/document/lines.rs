@@ -167,7 +167,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The same, of lines that have so many bytes at most, the break at their end included: [`LINE_BYTES_MAX`] without it.
+    /// Sets the largest number of bytes of a line, the break at its end included. The default is [`LINE_BYTES_MAX`].
     #[must_use]
     pub fn with_line_bytes_max(mut self, line_bytes_max: usize) -> Self {
         self.line_bytes_max = line_bytes_max;

@@ -12,14 +12,14 @@ use crate::message::Str;
 use crate::models::{Model, ModelCounter, Models, Prices, reserve_of};
 
 impl RunSettings {
-    /// The same for the requests of another provider than that of the model.
+    /// Sets the provider whose rules requests must follow. The default is that of the model.
     #[must_use]
     pub const fn with_profile(mut self, profile: Profile) -> Self {
         self.profile = Some(profile);
         self
     }
 
-    /// The same for the model of this name, with the figures that [`Models::builtin`] has for it.
+    /// Sets the model by name, with the figures that [`Models::builtin`] has for it.
     #[must_use]
     pub fn with_model(mut self, model: impl Into<Str>) -> Self {
         self.model = model.into();
@@ -35,7 +35,7 @@ impl RunSettings {
         }
     }
 
-    /// The same with these figures of the model in place of those of [`Models::builtin`]. If no model was named yet, this names it.
+    /// Sets the figures of the model in place of those of [`Models::builtin`]. If no model was named yet, this names it.
     ///
     /// ```
     /// use epitome_std::models::Model;
@@ -67,7 +67,7 @@ impl RunSettings {
         self
     }
 
-    /// The same with another counter than the model's. Histories count with it too, unless they have one of their own
+    /// Sets the token counter. The default is the model's. Histories count with it too, unless they have one of their own
     /// ([`HistoryProvider::with_counter`](crate::provider::HistoryProvider::with_counter)).
     #[must_use]
     pub fn with_counter(mut self, counter: Arc<dyn TokenCounter + Send + Sync>) -> Self {
