@@ -34,6 +34,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::Serialize;
 
+use json::Literals;
 use plain::Plain;
 use scan::Secret;
 
@@ -103,10 +104,7 @@ impl Redactor {
             return None;
         }
         if depth < NESTING_MAX && is_json(text) {
-            let mut out = Vec::with_capacity(text.len());
-            let mut writer = json::Writer::within(self, &mut out, depth + 1);
-            writer.write_all(text.as_bytes()).and_then(|()| writer.finish()).ok()?;
-            return String::from_utf8(out).ok().filter(|new| new != text);
+            return self.inner(text, depth, Literals::Rewritten);
         }
         let new = self.text(text);
         let now = new.as_deref().unwrap_or(text);
@@ -114,7 +112,18 @@ impl Redactor {
             self.count(context::ASSIGNMENT);
             return Some(marker(context::ASSIGNMENT));
         }
-        new
+        let new = new?;
+        // A character that JSON forbids may have gone with a secret: names of values are read as such only now.
+        let is_json = depth < NESTING_MAX && is_json(&new);
+        Some(is_json.then(|| self.inner(&new, depth, Literals::Replaced)).flatten().unwrap_or(new))
+    }
+
+    /// JSON in a text without secrets; `None` if it has none.
+    fn inner(&mut self, text: &str, depth: u8, literals: Literals) -> Option<String> {
+        let mut out = Vec::with_capacity(text.len());
+        let mut writer = json::Writer::within(self, &mut out, depth + 1, literals);
+        writer.write_all(text.as_bytes()).and_then(|()| writer.finish()).ok()?;
+        String::from_utf8(out).ok().filter(|new| new != text)
     }
 
     /// A text without secrets, whatever it is; `None` if it has none.

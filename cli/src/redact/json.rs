@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::{Redactor, context};
+use super::{Redactor, context, marker};
 
 /// Passes JSON, or lines of it, on to a writer; of the text it holds the one string that it is in.
 #[derive(Debug)]
@@ -11,6 +11,7 @@ pub(crate) struct Writer<'r, W> {
     redactor: &'r mut Redactor,
     out: W,
     depth: u8,
+    literals: Literals,
     /// The string literal that has begun, its quote included.
     literal: Vec<u8>,
     /// Whether the last byte of the literal was a backslash that escapes the next.
@@ -23,14 +24,33 @@ pub(crate) struct Writer<'r, W> {
     list: Option<String>,
 }
 
+/// What happens to a string literal that holds a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Literals {
+    /// It is written anew, without the secret.
+    Rewritten,
+    /// A marker stands in its place: what is outside of markers is then byte for byte as it was.
+    Replaced,
+}
+
 impl<'r, W: Write> Writer<'r, W> {
     pub(super) const fn new(redactor: &'r mut Redactor, out: W) -> Self {
-        Self::within(redactor, out, 0)
+        Self::within(redactor, out, 0, Literals::Rewritten)
     }
 
-    /// The same for a text that is itself in a text.
-    pub(super) const fn within(redactor: &'r mut Redactor, out: W, depth: u8) -> Self {
-        Self { redactor, out, depth, literal: Vec::new(), escaped: false, last: None, key: None, list: None }
+    /// A writer of a text that is itself in a text.
+    pub(super) const fn within(redactor: &'r mut Redactor, out: W, depth: u8, literals: Literals) -> Self {
+        Self {
+            redactor,
+            out,
+            depth,
+            literals,
+            literal: Vec::new(),
+            escaped: false,
+            last: None,
+            key: None,
+            list: None,
+        }
     }
 
     /// Writes what is left, which is something only if the JSON has ended too early.
@@ -69,11 +89,12 @@ impl<'r, W: Write> Writer<'r, W> {
         };
         let key = self.key.take();
         let new = self.redactor.nested(key.as_deref().or(self.list.as_deref()), &text, self.depth);
-        match new {
-            Some(new) => {
+        match (new, self.literals) {
+            (None, _) => self.out.write_all(&bytes)?,
+            (Some(new), Literals::Rewritten) => {
                 serde_json::to_writer(&mut self.out, &new).map_err(io::Error::from)?;
             }
-            None => self.out.write_all(&bytes)?,
+            (Some(_), Literals::Replaced) => write!(self.out, "\"{}\"", marker(context::ASSIGNMENT))?,
         }
         // Longer than any key: it need not be held.
         self.last = (text.len() <= KEY_BYTES_MAX).then(|| text.into_owned());

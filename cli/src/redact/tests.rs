@@ -28,6 +28,16 @@ fn what_a_pass_lays_bare_is_found_too() {
 }
 
 #[test]
+fn a_text_that_becomes_json_without_its_secrets_is_searched_as_json() {
+    let text =
+        "{\"password\": \"hu\0nter2\", \"cookie\": [\"&=a1B2c3D4e5F6g7H8i9J0\", 3], \"say\": \"\\u0041\"}";
+    let done = redacted(text);
+    let marker = "[redacted:assignment]";
+    assert_eq!(done, format!(r#"{{"password": "{marker}", "cookie": ["{marker}", 3], "say": "\u0041"}}"#));
+    assert_eq!(redacted(&done), done);
+}
+
+#[test]
 fn what_is_no_secret_hides_none() {
     assert_eq!(redacted("secret: password: staple"), "secret: password: [redacted:assignment]");
     assert_eq!(redacted("secret=$secret=hunter-2"), "secret=$secret=[redacted:assignment]");
