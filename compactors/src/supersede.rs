@@ -42,8 +42,7 @@ where
         Self { key, placeholder: PLACEHOLDER_TOKENS }
     }
 
-    /// What the note may have that stands for a result; at most
-    /// [`ELIDED_TOKENS_MAX`](epitome_core::ELIDED_TOKENS_MAX).
+    /// Sets the largest size of the note for a result; at most [`ELIDED_TOKENS_MAX`](epitome_core::ELIDED_TOKENS_MAX).
     #[must_use]
     pub fn placeholder(mut self, tokens: Tokens) -> Self {
         self.placeholder = tokens;

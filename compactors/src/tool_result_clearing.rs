@@ -94,8 +94,7 @@ impl<'a> ToolResultClearing<'a> {
         self
     }
 
-    /// What the note may have that stands for a result; at most
-    /// [`ELIDED_TOKENS_MAX`](epitome_core::ELIDED_TOKENS_MAX).
+    /// Sets the largest size of the note for a result; at most [`ELIDED_TOKENS_MAX`](epitome_core::ELIDED_TOKENS_MAX).
     #[must_use]
     pub const fn placeholder(mut self, tokens: Tokens) -> Self {
         self.placeholder = tokens;

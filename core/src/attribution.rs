@@ -11,7 +11,7 @@ use crate::Seq;
 pub struct AttributionView<'a> {
     /// Which component added the message: a provider's source id, or empty for the caller.
     pub source_id: &'a str,
-    /// What kind of component that is.
+    /// The kind of the component that added the message.
     pub source: SourceKind,
     /// How far its content is trusted.
     pub authority: Authority,
@@ -38,7 +38,7 @@ impl AttributionView<'_> {
     }
 }
 
-/// What kind of component added a message.
+/// The kind of a component that adds messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]

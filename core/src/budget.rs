@@ -63,19 +63,19 @@ impl Budget {
         }
     }
 
-    /// What the model takes: request and answer together.
+    /// The window of the model: request and answer together.
     #[must_use]
     pub const fn window(&self) -> u64 {
         self.window
     }
 
-    /// What is kept free for the answer. By default an eighth of the window, at most [`RESERVE_MAX`].
+    /// The tokens that are kept free for the answer. By default an eighth of the window, at most [`RESERVE_MAX`].
     #[must_use]
     pub const fn reserve(&self) -> u64 {
         self.reserve
     }
 
-    /// What a request may have at most: the window less the reserve.
+    /// The largest size of a request: the window less the reserve.
     #[must_use]
     pub const fn limit(&self) -> u64 {
         self.window.saturating_sub(self.reserve)
@@ -99,7 +99,7 @@ impl Budget {
         self
     }
 
-    /// What a proactive pass must free at least. By default 2 % of the window.
+    /// The least amount that a proactive pass must free. By default 2 % of the window.
     #[must_use]
     pub const fn min_reclaim(&self) -> u64 {
         self.min_reclaim
@@ -155,14 +155,14 @@ enum Goal {
 }
 
 impl BudgetBuilder {
-    /// What the model takes, in tokens.
+    /// Sets the window of the model, in tokens.
     #[must_use]
     pub const fn window(mut self, tokens: u64) -> Self {
         self.window = tokens;
         self
     }
 
-    /// What is kept free for the answer, in tokens.
+    /// Sets the tokens that are kept free for the answer.
     #[must_use]
     pub const fn reserve(mut self, tokens: u64) -> Self {
         self.reserve = Some(tokens);
@@ -190,7 +190,7 @@ impl BudgetBuilder {
         self
     }
 
-    /// What a proactive pass must free at least, in tokens.
+    /// Sets the least amount that a proactive pass must free, in tokens.
     #[must_use]
     pub const fn min_reclaim(mut self, tokens: u64) -> Self {
         self.min_reclaim = Some(tokens);

@@ -145,13 +145,13 @@ impl<'a> Draft<'a> {
         self.budget
     }
 
-    /// What the request would have now, in tokens.
+    /// The size of the request now, in tokens.
     #[must_use]
     pub const fn tokens(&self) -> u64 {
         self.tokens
     }
 
-    /// What a plan cannot go below: with whole groups alone both, with shortened parts the hard one.
+    /// The least size that a plan can reach: with whole groups alone both, with shortened parts the hard one.
     #[must_use]
     pub const fn floors(&self) -> Floors {
         self.floors

@@ -9,7 +9,7 @@ pub use simple::{SimpleMessage, Text};
 use crate::Tokens;
 use crate::attribution::{AttributionView, Authority};
 
-/// Who speaks.
+/// The speaker of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
@@ -172,7 +172,7 @@ pub struct ToolCallView<'a> {
     pub name: &'a str,
     /// The arguments, as the model wrote them.
     pub arguments: &'a str,
-    /// Who runs the tool.
+    /// The side that runs the tool.
     pub kind: CallKind,
 }
 
@@ -191,7 +191,7 @@ impl<'a> ToolCallView<'a> {
     }
 }
 
-/// Who runs a called tool.
+/// The side that runs a called tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
@@ -209,14 +209,14 @@ pub enum CallKind {
 pub struct ToolResultView<'a> {
     /// The call that it answers.
     pub call_id: &'a str,
-    /// What the tool returned.
+    /// The content that the tool returned.
     pub content: &'a dyn Parts,
     /// Whether the tool failed.
     pub is_error: bool,
 }
 
 impl<'a> ToolResultView<'a> {
-    /// What the tool returned to the call `call_id`.
+    /// The result of the call `call_id`.
     #[must_use]
     pub const fn new(call_id: &'a str, content: &'a dyn Parts) -> Self {
         Self { call_id, content, is_error: false }
@@ -239,7 +239,7 @@ impl core::fmt::Debug for ToolResultView<'_> {
     }
 }
 
-/// What a media part shows or plays.
+/// The kind of a media part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
@@ -258,7 +258,7 @@ pub enum MediaKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MediaView<'a> {
-    /// What it is.
+    /// The kind of the media.
     pub kind: MediaKind,
     /// Its media type; empty when unknown.
     pub mime: &'a str,
@@ -301,7 +301,7 @@ impl MediaExtent {
     pub const UNKNOWN: Self = Self { pixels: None, millis: None, pages: None, low_detail: false };
 }
 
-/// What a request for approval, or the answer to one, is about.
+/// The subject of a request for approval, or of the answer to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApprovalView<'a> {
@@ -337,7 +337,7 @@ impl<'a> ApprovalAnswerView<'a> {
     }
 }
 
-/// What a provider left in place of messages that it compacted itself.
+/// The content that a provider left in place of messages that it compacted itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompactionView<'a> {
@@ -352,7 +352,7 @@ pub struct CompactionView<'a> {
 }
 
 impl<'a> CompactionView<'a> {
-    /// What `provider` left.
+    /// The content that `provider` left.
     #[must_use]
     pub const fn new(provider: &'a str, text: &'a str, opaque: Option<&'a str>) -> Self {
         Self { provider, text, opaque, tokens: None }

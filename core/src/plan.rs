@@ -178,7 +178,7 @@ pub(crate) fn plan_cutting<'a>(
     }))
 }
 
-/// What came of planning.
+/// The result of planning: a plan, or the reason why there is none.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::exhaustive_enums, reason = "a caller must handle both, and there is no third")]
 pub enum Outcome<'a> {
@@ -265,7 +265,7 @@ impl<'a> Plan<'a> {
         self.tokens_after
     }
 
-    /// What no plan with this protection could go below: with whole groups alone both, with shortened parts the hard one.
+    /// The least size that a plan with this protection can reach: with whole groups alone both, with shortened parts the hard one.
     #[must_use]
     pub const fn floors(&self) -> Floors {
         self.floors
@@ -334,7 +334,7 @@ impl<'a> Plan<'a> {
         self.tokens_before().saturating_sub(self.stable_prefix().tokens)
     }
 
-    /// What it hides and shortens.
+    /// The messages and parts that it hides and shortens.
     #[must_use]
     pub fn loss(&self) -> LossReport {
         LossReport::of(self)

@@ -83,7 +83,7 @@ impl Repair {
     }
 }
 
-/// What becomes of calls without a result in the current turn. Those of earlier turns always get an invented one.
+/// The treatment of calls without a result in the current turn. Those of earlier turns always get an invented one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "a tool is running or it is not")]
 pub enum Pending {
@@ -230,7 +230,7 @@ impl Repairer {
         followed
     }
 
-    /// What to write, in order.
+    /// The messages to write, in order.
     #[must_use]
     pub fn finish(self, profile: Profile, pending: Pending) -> Vec<Repair> {
         let mut invented = BTreeMap::<u32, Vec<Repair>>::new();

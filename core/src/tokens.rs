@@ -66,7 +66,7 @@ impl Basis {
     }
 }
 
-/// What an amount of tokens lies between, both ends included.
+/// The range of an amount of tokens, both ends included.
 ///
 /// ```
 /// use epitome_core::{TokenBounds, Tokens};

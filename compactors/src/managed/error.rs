@@ -26,7 +26,7 @@ pub struct ServiceError {
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// What the caller of a service that failed does next.
+/// The next step for the caller of a service that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ServiceErrorKind {
@@ -84,13 +84,13 @@ impl ServiceError {
         self
     }
 
-    /// What the caller does next.
+    /// The next step for the caller.
     #[must_use]
     pub const fn kind(&self) -> &ServiceErrorKind {
         &self.kind
     }
 
-    /// What was paid for all the same, if the service says.
+    /// The usage that was paid for in spite of the error, if the service says so.
     #[must_use]
     pub fn usage(&self) -> Option<&Usage> {
         self.usage.as_deref()

@@ -97,7 +97,7 @@ impl ResponsesVendor {
         Self { provider: provider.into(), ..Self::openai() }
     }
 
-    /// What stands in `CompactionPart::provider`.
+    /// The name of the service in `CompactionPart::provider`.
     #[must_use]
     pub fn provider(&self) -> &str {
         &self.provider

@@ -77,7 +77,7 @@ pub trait CompactionService: Send + Sync + fmt::Debug {
     }
 }
 
-/// What a service can do, and what it asks for.
+/// The abilities of a service, and its needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
@@ -136,7 +136,7 @@ pub enum Cut {
     Turn,
 }
 
-/// What is to be compacted.
+/// A request for a compaction by a service.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct ServiceRequest<'a> {
@@ -208,15 +208,15 @@ impl fmt::Debug for ServiceRequest<'_> {
     }
 }
 
-/// What a service leaves in the place of messages.
+/// The content that a service leaves in the place of messages.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Artefact {
-    /// What goes back to the provider byte for byte, and the text that others can read.
+    /// The part that goes back to the provider byte for byte, and the text that others can read.
     pub part: CompactionPart,
-    /// What is sent directly before it, in the same message: what the user said, where the service sends that on.
+    /// The parts directly before it, in the same message: the user's words, where the service sends them on.
     pub before: Vec<Part>,
-    /// What it has cost, if the service says.
+    /// The usage, if the service reports it.
     pub usage: Option<Usage>,
     /// What of the conversation the service was not told, because its format has no form for it: what is left knows nothing
     /// of it. Messages are counted as they were sent, instructions first where they stand among them.

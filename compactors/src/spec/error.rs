@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 use crate::NotLast;
 
-/// What is wrong with the text of a strategy, and what it may be instead.
+/// An error in the text of a strategy, with the values that are possible instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpecError {

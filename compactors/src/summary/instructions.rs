@@ -8,7 +8,7 @@ use epitome_core::Tokens;
 
 use super::SummaryRequest;
 
-/// What a model is told to write.
+/// The instructions for the model that writes summaries.
 ///
 /// ```
 /// use epitome_compactors::Instructions;

@@ -62,7 +62,7 @@ pub trait Summarizer: Send + Sync + fmt::Debug {
     }
 }
 
-/// What is to be summarized.
+/// A request for a summary.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct SummaryRequest<'a> {
@@ -70,7 +70,7 @@ pub struct SummaryRequest<'a> {
     pub previous: Option<&'a str>,
     /// The messages of the span in order, group by group: calls stand with their results.
     pub groups: &'a [Vec<&'a Message>],
-    /// What the prose may have, in tokens.
+    /// The largest size of the prose, in tokens.
     pub allowance: Tokens,
     /// The subject that the summary should attend to most, in the caller's words.
     pub focus: Option<&'a str>,

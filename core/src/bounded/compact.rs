@@ -14,7 +14,7 @@ use super::results::{ResultAt, first_result, move_with_note, note_bytes};
 use super::stream::Suspended;
 use super::{ArenaMessage, BoundedHistory, Header, OPEN_CALLS_MAX};
 
-/// What a compaction has freed.
+/// The amounts that a compaction has freed.
 ///
 /// ```
 /// assert_eq!(epitome_core::Compacted::default().bytes, 0);

@@ -73,7 +73,7 @@ impl Framing {
     /// The template called `ChatML`, as published with Qwen's models. What it makes of tools is not counted: estimated.
     pub const CHATML: Self = Self { message: 5, basis: Basis::Estimated, ..Self::OPENAI };
 
-    /// That of `profile`.
+    /// The framing of `profile`.
     #[must_use]
     pub const fn of(profile: Profile) -> Self {
         match profile {

@@ -4,7 +4,7 @@ use super::Amount;
 use crate::message::{MediaExtent, MediaKind, MediaView};
 use crate::{Basis, Profile, Tokens};
 
-/// What a provider makes of media. Plain data: a caller who knows better changes a field.
+/// The rules by which a provider counts media. Plain data: a caller who knows better changes a field.
 ///
 /// ```
 /// use epitome_core::message::{MediaExtent, MediaKind, MediaView};

@@ -3,7 +3,7 @@
 use crate::Tokens;
 use crate::bounded::CLAMP_MARKER;
 
-/// What becomes of a group.
+/// The decision about a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
@@ -28,7 +28,7 @@ impl Verdict {
     }
 }
 
-/// What becomes of a part of a group that is kept.
+/// The decision about a part of a group that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
@@ -69,7 +69,7 @@ impl Clamp {
         Self { head: Tokens(room.saturating_sub(tail)), tail: Tokens(tail) }
     }
 
-    /// What a clamped part has at most: both ends and [`CLAMP_MARKER`](crate::CLAMP_MARKER) between them.
+    /// The largest size of a clamped part: both ends and [`CLAMP_MARKER`](crate::CLAMP_MARKER) between them.
     #[must_use]
     pub const fn tokens_max(self) -> Tokens {
         self.head.saturating_add(self.tail).saturating_add(MARKER_TOKENS_MAX)

@@ -6,7 +6,7 @@ use crate::Turn;
 use crate::index::{Flags, GroupKind, Index, NONE, Span};
 use crate::strategy::Protection;
 
-/// What a plan keeps whatever its strategy wants, in tokens.
+/// The sizes of the groups that a plan keeps whatever its strategy wants, in tokens.
 ///
 /// Both count groups whole. Of what is protected without exception no strategy may shorten a part, so that [`hard`] is a bound for
 /// every plan. If it is more than a request may have, the plan itself cuts the results of tools in it
@@ -36,14 +36,14 @@ use crate::strategy::Protection;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Floors {
-    /// What is protected without exception, with the requests of protected steps: no plan goes below it.
+    /// The size of everything that is protected without exception, with the requests of protected steps: no plan goes below it.
     pub hard: u64,
     /// The size of the floor with the newest steps, and with the summaries that a protected step relies on, which stay as long as the
     /// request fits: where a pass toward a goal ends that hides whole groups and shortens none.
     pub goal: u64,
 }
 
-/// What a plan of this index keeps whatever its strategy wants, as long as that fits.
+/// The groups that a plan of this index keeps whatever its strategy wants, as long as they fit.
 #[must_use]
 pub fn floors(index: Index<'_>, protection: Protection) -> Floors {
     let mut rule = Rule::new(index, protection);

@@ -26,7 +26,7 @@ pub(crate) struct Quoting {
     pub(crate) prose: Tokens,
 }
 
-/// Who writes a summary.
+/// The writer of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]

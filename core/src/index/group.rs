@@ -10,7 +10,7 @@ use super::{Index, Span};
 use crate::attribution::SourceKind;
 use crate::{Tokens, Turn};
 
-/// What a group is.
+/// The kind of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
@@ -77,7 +77,7 @@ impl<'a> Group<'a> {
         if span.leader as usize == at { Some(Self { index, at: span.leader, span }) } else { None }
     }
 
-    /// What it is.
+    /// The kind of the group.
     #[must_use]
     pub const fn kind(&self) -> GroupKind {
         self.span.kind()
@@ -171,7 +171,7 @@ impl<'a> Group<'a> {
         self.index
     }
 
-    /// What kind of component added its first message.
+    /// The kind of the component that added its first message.
     #[must_use]
     pub const fn source(&self) -> SourceKind {
         self.span.source()

@@ -67,7 +67,7 @@ impl Part {
     }
 }
 
-/// What a part is that may be shortened.
+/// The kind of a part that may be shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
@@ -171,7 +171,7 @@ impl<'a> IndexedPart<'a> {
         self.part.ordinal()
     }
 
-    /// What it is.
+    /// The kind of the part.
     #[must_use]
     pub const fn kind(&self) -> PartKind {
         self.part.kind()

@@ -26,7 +26,7 @@ pub enum PlanError {
 pub struct Infeasible {
     /// What is protected without exception, in tokens: [`Floors::hard`](crate::Floors::hard), with its results whole.
     pub floor: u64,
-    /// What a request may have: the window less the reserve.
+    /// The largest size of a request: the window less the reserve.
     pub limit: u64,
     /// The largest groups that are protected, largest first.
     pub largest: [Option<Contributor>; 3],
@@ -38,7 +38,7 @@ pub struct Infeasible {
 pub struct Contributor {
     /// The position of its first message.
     pub position: u32,
-    /// What it is.
+    /// The kind of the group.
     pub kind: GroupKind,
     /// Its size.
     pub tokens: Tokens,

@@ -7,7 +7,7 @@ use crate::attribution::SourceKind;
 use crate::draft::{Cell, Verdict, left_of};
 use crate::index::{GroupKind, PartKind};
 
-/// What is lost.
+/// The kind of lost content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
@@ -43,7 +43,7 @@ pub struct Loss {
     pub tokens: u64,
 }
 
-/// What a plan takes away: one row for each kind and source that has lost something.
+/// The losses of a plan: one row for each kind and source.
 ///
 /// Displayed, it is one line such as `2 exchange (420 tokens), 1 tool_result of context (90 tokens)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl LossReport {
         report
     }
 
-    /// What is lost, by kind and source.
+    /// The losses, by kind and source.
     pub fn rows(&self) -> impl Iterator<Item = Loss> {
         let rows = KINDS.iter().zip(&self.rows).flat_map(|(kind, of_kind)| {
             let sources = SOURCES.iter().zip(of_kind);

@@ -50,14 +50,14 @@ impl<'t> Placeholders<'t> {
         Self { tool_result: None, tool_input: None, media: None, text: None }
     }
 
-    /// What stands for the content of a tool's result.
+    /// Sets the note in the place of a tool result's content.
     #[must_use]
     pub const fn with_tool_result(mut self, note: StandIn<'t>) -> Self {
         self.tool_result = Some(note);
         self
     }
 
-    /// What stands for the arguments of a call. Providers ask for JSON there: `{}`.
+    /// Sets the note in the place of a call's arguments. Providers ask for JSON there: `{}`.
     #[must_use]
     pub const fn with_tool_input(mut self, note: StandIn<'t>) -> Self {
         self.tool_input = Some(note);
@@ -71,7 +71,7 @@ impl<'t> Placeholders<'t> {
         self
     }
 
-    /// What stands for a huge text.
+    /// Sets the note in the place of a huge text.
     #[must_use]
     pub const fn with_text(mut self, note: StandIn<'t>) -> Self {
         self.text = Some(note);
@@ -141,13 +141,13 @@ impl<'t> StandIns<'t> {
 pub struct SummaryGap<'a> {
     /// The first group that it replaces.
     pub first: Group<'a>,
-    /// What its message may have.
+    /// The largest size of its message.
     pub allowance: Tokens,
     /// Of that, what the words of users in its span may have.
     pub quotes: Tokens,
     /// Of that, what all else may have.
     pub prose: Tokens,
-    /// Who is to write it.
+    /// The writer of the summary.
     pub writer: Writer,
     covered: Covered<'a>,
     plan: Plan<'a>,
@@ -177,7 +177,7 @@ impl<'a> SummaryGap<'a> {
 pub struct ElisionGap<'a> {
     /// The part. It is never reasoning, which goes without a note.
     pub part: IndexedPart<'a>,
-    /// What its note may have.
+    /// The largest size of its note.
     pub allowance: Tokens,
 }
 

@@ -40,7 +40,7 @@ impl<'a> TriggerView<'a> {
         self.index
     }
 
-    /// What requests may cost.
+    /// The budget of the requests.
     #[must_use]
     pub const fn budget(&self) -> &'a Budget {
         self.budget

@@ -67,7 +67,7 @@ impl Correction {
         })
     }
 
-    /// What the provider will see of `counted` tokens, rounded up; at most `u64::MAX`.
+    /// The amount that the provider will see for `counted` tokens, rounded up; at most `u64::MAX`.
     #[must_use]
     pub const fn reported_from(self, counted: u64) -> u64 {
         self.scaled(counted, LOW)

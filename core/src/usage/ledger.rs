@@ -50,8 +50,8 @@ pub struct Ledger {
     budget: Budget,
 }
 
-/// What a [`Ledger`] knows, as plain data: kept with a session, it outlives the process ([`Ledger::save`],
-/// [`Ledger::restore`]). With the feature `serde` it is a serde value.
+/// The contents of a [`Ledger`] as plain data: kept with a session, it outlives the process ([`Ledger::save`], [`Ledger::restore`]). With
+/// the feature `serde` it is a serde value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SavedLedger {
@@ -240,13 +240,13 @@ impl Ledger {
         &self.budget
     }
 
-    /// What the requests have cost, without those of compactions.
+    /// The usage of the requests, without those of compactions.
     #[must_use]
     pub const fn spend(&self) -> Spend {
         self.known.spend
     }
 
-    /// What compactions have cost.
+    /// The usage of compactions.
     #[must_use]
     pub const fn compaction_spend(&self) -> Spend {
         self.known.compaction_spend
@@ -267,7 +267,7 @@ pub struct RequestHandle {
     stamp: Stamp,
 }
 
-/// What a request was made from: the log up to `head`, as `revision` shows it.
+/// The log that a request was made from: up to `head`, as `revision` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]

@@ -1,6 +1,6 @@
 //! One provider's report on one response, in one meaning for all vendors.
 
-/// What a provider reports of one response, in tokens. A field that the provider did not send is `None`.
+/// The token report of a provider for one response. A field that the provider did not send is `None`.
 ///
 /// ```
 /// use epitome_core::{AnthropicTokens, OpenAiTokens, Usage};

@@ -55,7 +55,7 @@ pub struct Model {
     pub name: String,
     /// Whose rules and framing it has.
     pub profile: Profile,
-    /// Who counts for it, as [`counter_by_name`](crate::tokens::counter_by_name) knows them.
+    /// The name of its token counter, as [`counter_by_name`](crate::tokens::counter_by_name) knows it.
     pub encoding: String,
     /// Request and answer together, in tokens.
     pub window: u64,
@@ -65,7 +65,7 @@ pub struct Model {
     pub output_max: Option<u64>,
     /// What an image counts; `None` if it takes none, or nothing is published: then that of its profile is used.
     pub image: Option<ImageRule>,
-    /// What its tokens cost; `None` if that is not published, or it has no prompt cache.
+    /// The prices of its tokens; `None` if they are not published, or it has no prompt cache.
     pub prices: Option<Prices>,
     /// Where the figures are from.
     pub source: String,

@@ -201,13 +201,13 @@ impl Agent {
         self.create_session(session_id, Some(service_session_id.into()))
     }
 
-    /// What is odd about the agent's providers.
+    /// Warnings about the agent's providers.
     #[must_use]
     pub fn warnings(&self) -> Vec<ProviderWarning> {
         self.settings.providers.warnings()
     }
 
-    /// What all its runs share.
+    /// The settings that all its runs share.
     #[must_use]
     pub fn settings(&self) -> &RunSettings {
         &self.settings

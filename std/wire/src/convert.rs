@@ -53,7 +53,7 @@ pub struct Converted {
     /// The part of a request that holds the conversation, as one JSON object: `messages` (and `system`), `input`, or
     /// `contents` (and `systemInstruction`). For a framework, the list of messages.
     pub text: String,
-    /// What had no counterpart, in the order of the messages.
+    /// The content without a counterpart, in the order of the messages.
     pub losses: Vec<Loss>,
 }
 

@@ -16,7 +16,7 @@ pub struct WireError {
     source: Option<std::io::Error>,
 }
 
-/// What is wrong with a text or a message.
+/// The kind of an error in a text or a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WireErrorKind {
@@ -83,7 +83,7 @@ impl WireError {
         self
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     #[must_use]
     pub const fn kind(&self) -> WireErrorKind {
         self.kind

@@ -24,7 +24,7 @@ pub(crate) use patch::{ElementPlaces, patch, rebuild};
 pub use text::{decode, push_quoted};
 pub(crate) use text::{quote, quoted_bytes};
 
-/// What kind of value a JSON text is, by its first byte.
+/// The kind of a JSON value, by its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "JSON has no other")]
 pub enum Kind {

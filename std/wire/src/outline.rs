@@ -41,7 +41,7 @@ pub struct Outline {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct OutlinedConversation {
-    /// What the file calls it; empty where it has no name.
+    /// The name of the conversation in the file; empty where it has none.
     pub id: Str,
     /// What to call it in a list; empty where there is nothing better than its id.
     pub label: Str,
@@ -49,7 +49,7 @@ pub struct OutlinedConversation {
     pub relation: Relation,
     /// How many messages it has.
     pub messages: usize,
-    /// What the tool that wrote it has compacted itself; of the conversation that goes on.
+    /// The compactions that the tool itself has made; of the conversation that goes on.
     pub compactions: Compactions,
     /// Where the line begins that it has its name of.
     pub(crate) named_by: Option<u64>,

@@ -5,8 +5,8 @@ use core::fmt;
 
 use super::json::{self, Kind};
 
-/// What a provider says of a request that was longer than its model's window. As an error, it is what the client of
-/// an agent returns then: the agent compacts and asks again.
+/// A provider's refusal of a request that was longer than its model's window. As an error, it is returned by the client of an agent: the
+/// agent compacts and asks again.
 ///
 /// ```
 /// use epitome_wire::{ContextOverflow, context_overflow};

@@ -10,7 +10,7 @@ use super::spec::{self, Body, Content, Fit, FormatSpec, SPECS};
 use super::transcript::{Conversation, Transcript};
 use super::{Format, WireError, WireErrorKind};
 
-/// What to read of a text, and as what.
+/// The part of a text to read, and its format.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ReadOptions {
@@ -60,7 +60,7 @@ impl ReadOptions {
 pub struct Detection {
     /// The format.
     pub format: Format,
-    /// What in the text says so, to be shown to people: "its messages have `tool_calls`".
+    /// The sign in the text, to be shown to people: "its messages have `tool_calls`".
     pub reason: String,
 }
 

@@ -39,7 +39,7 @@ pub struct SessionLines<R> {
     spec: &'static FormatSpec,
 }
 
-/// What a line holds.
+/// The contents of a line.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LineRecord {
@@ -55,7 +55,7 @@ pub struct LineRecord {
     pub parent: Option<Str>,
     /// Whether it belongs to a side chain, where the line says so.
     pub is_aside: bool,
-    /// What a provider reported in it. Every line of a response may repeat its report.
+    /// The usage that a provider reported in it. Every line of a response may repeat its report.
     pub usage: Option<Usage>,
     /// The tool's own compaction that it is. What was dropped cannot be known from a line alone.
     pub compaction: Option<ToolCompaction>,

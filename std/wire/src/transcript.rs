@@ -48,7 +48,7 @@ pub struct Transcript {
 pub struct Conversation {
     /// How it is written down.
     pub format: Format,
-    /// What the text calls it; empty where it has no name.
+    /// The name of the conversation in the text; empty where it has none.
     pub id: Str,
     /// What to call it in a list: a title, a task, an agent's name; empty where there is nothing better than its place.
     pub label: Str,
@@ -60,9 +60,9 @@ pub struct Conversation {
     pub active: bool,
     /// Its messages, in the order in which a model sees them.
     pub entries: LazyList<Entry>,
-    /// What the tool that wrote it has compacted itself.
+    /// The compactions that the tool itself has made.
     pub compactions: Compactions,
-    /// What providers reported of the responses in it.
+    /// The usage that providers reported of the responses in it.
     pub usage: LazyList<UsageEntry>,
     /// How many messages were read.
     pub(crate) pieces: usize,
@@ -113,7 +113,7 @@ pub struct RecordId(pub(crate) u32);
 pub struct ToolCompaction {
     /// The entry before which it happened.
     pub at: usize,
-    /// What started it, in the tool's words; empty where it does not say.
+    /// The reason for it, in the tool's words; empty where it does not say.
     pub trigger: Str,
     /// How many messages of the text it took out of the conversation, where that can be known.
     pub dropped: Option<u64>,
@@ -123,7 +123,7 @@ pub struct ToolCompaction {
     pub tokens_after: Option<u64>,
 }
 
-/// What a provider reported of one response.
+/// The usage that a provider reported of one response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UsageEntry {

@@ -81,7 +81,7 @@ pub enum Discarded {
     Superseded,
 }
 
-/// What became of a request of the conversation.
+/// The result of an early compaction for a request of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Swapped {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::body::{Body, array, quote};
 use super::error::{MappingError, shape};
 
-/// What `anthropic-beta` has to name so that the API drops thinking that does not fit.
+/// The name in `anthropic-beta` that makes the API drop thinking that does not fit.
 pub const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
 
 /// The models that check signed thinking against all that stood before it, for accounts made since 2026-08-31.
@@ -41,7 +41,7 @@ pub enum Remedy {
     AppendOnly,
 }
 
-/// What is known of a model and a conversation, to choose a [`Remedy`].
+/// The facts about a model and a conversation that choose a [`Remedy`].
 ///
 /// ```
 /// use epitome_compactors::managed::anthropic::BoundThinking;
@@ -59,8 +59,8 @@ pub struct BoundThinking {
 }
 
 impl BoundThinking {
-    /// What the model of this name does with thinking, in requests of this profile; without a summary by the provider, and
-    /// without the beta that drops blocks.
+    /// The facts about the model of this name in requests of this profile; without a summary by the provider, and without the beta that
+    /// drops blocks.
     #[must_use]
     pub fn of(model: &str, profile: Profile) -> Self {
         let model = model.to_ascii_lowercase();
@@ -93,7 +93,7 @@ impl BoundThinking {
         self.bound
     }
 
-    /// What to do so that `plan` can be carried out on these messages, which are those of its index, in order.
+    /// The change to these messages that `plan` needs. They are the messages of its index, in order.
     ///
     /// The first that serves, in this order: nothing; the provider's summary, if that is all that the plan changes before
     /// the first thinking; dropped blocks; stripped thinking, unless the open turn has some; append only.

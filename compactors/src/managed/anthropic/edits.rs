@@ -66,7 +66,7 @@ impl ContextEdits {
         self
     }
 
-    /// What `anthropic-beta` has to name for them.
+    /// The names in `anthropic-beta` that these edits need.
     #[must_use]
     pub fn betas(&self) -> Vec<&'static str> {
         let clears = self.thinking.is_some() || self.tool_uses.is_some();
@@ -282,7 +282,7 @@ impl From<&ReasoningClearing> for ClearThinking {
     }
 }
 
-/// What the API did to one request.
+/// An edit that the API made to one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type")]
 #[non_exhaustive]

@@ -151,7 +151,7 @@ pub(super) fn misshapen(expected: &'static str, text: &str, error: &WireError) -
     MappingError::Shape { expected, line, column }
 }
 
-/// What the API says is wrong with a compaction, in `error.details.error_code`.
+/// The reason that the API gives for a failed compaction, in `error.details.error_code`.
 ///
 /// ```
 /// use epitome_compactors::managed::anthropic::CompactionCode;

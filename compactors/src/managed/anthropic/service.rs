@@ -14,7 +14,7 @@ use super::super::{Artefact, ServiceError, ServiceErrorKind, ServiceRequest};
 use super::summarize::signed_block;
 use super::{BoundThinking, MappingError, NoSummary, Summarize};
 
-/// What stands in [`CompactionPart::provider`](epitome_std::message::CompactionPart::provider).
+/// The name of the service in [`CompactionPart::provider`](epitome_std::message::CompactionPart::provider).
 pub const PROVIDER: &str = "anthropic";
 
 /// The body of `POST /v1/messages` that has the messages of `request` summarized: with the conversation's instructions and

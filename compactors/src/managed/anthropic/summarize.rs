@@ -12,7 +12,7 @@ use super::body::{Body, Response, array, blocks};
 use super::cut::{check, no_summary, with_block_first};
 use super::error::MappingError;
 
-/// What `anthropic-beta` has to name on the request for a summary, and on every later one that carries its block.
+/// The name in `anthropic-beta` of the request for a summary, and of every later one that carries its block.
 pub const ON_DEMAND_BETA: &str = "compact-2026-09-04";
 
 /// How many characters instructions may have, by the documents.
@@ -136,7 +136,7 @@ fn refuse_beside(body: &Body<'_>) -> Result<(), MappingError> {
     Ok(())
 }
 
-/// What came of a request for a summary.
+/// The answer to a request for a summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Summary {
@@ -165,7 +165,7 @@ pub enum NoSummary {
 }
 
 impl Summary {
-    /// What `response` says.
+    /// Reads a response.
     ///
     /// # Errors
     /// `Shape` if it is no response, or holds something else than one block; `Unsigned` and `EmptySummary` for a block

@@ -9,7 +9,7 @@ use super::block::CompactionBlock;
 use super::body::{Body, Response, array, blocks, quote};
 use super::error::MappingError;
 
-/// What `anthropic-beta` has to name for it, and on every later request that carries one of its blocks.
+/// The name in `anthropic-beta` of the request, and of every later request that carries one of its blocks.
 pub const THRESHOLD_BETA: &str = "compact-2026-01-12";
 
 /// The trigger if none is said, in input tokens.
@@ -89,7 +89,7 @@ impl ThresholdCompaction {
     }
 }
 
-/// What a response says of a compaction at a threshold.
+/// The compaction at a threshold that a response reports.
 ///
 /// ```
 /// use epitome_compactors::managed::anthropic::ThresholdOutcome;

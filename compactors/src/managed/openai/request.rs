@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::super::ServiceRequest;
 use super::ResponsesVendor;
 
-/// What `POST /responses/compact` takes beside the conversation.
+/// The options of `POST /responses/compact`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompactOptions {
@@ -22,13 +22,13 @@ pub struct CompactOptions {
     pub prompt_cache_key: Option<Str>,
     /// How long the cache is kept.
     pub prompt_cache_retention: Option<CacheRetention>,
-    /// Who sets the cache's breakpoints.
+    /// The side that sets the cache's breakpoints.
     pub prompt_cache_mode: Option<CacheMode>,
     /// How long a breakpoint is kept, as the service writes it: `30m`.
     pub prompt_cache_ttl: Option<Str>,
     /// The tier that the request is served in.
     pub service_tier: Option<Str>,
-    /// What becomes of images.
+    /// The treatment of images.
     pub image_compression: Option<ImageCompression>,
 }
 
@@ -42,7 +42,7 @@ pub enum CacheRetention {
     Day,
 }
 
-/// Who sets the breakpoints of a prompt cache.
+/// The side that sets the breakpoints of a prompt cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CacheMode {
@@ -52,7 +52,7 @@ pub enum CacheMode {
     Explicit,
 }
 
-/// What becomes of images in what is compacted.
+/// The treatment of images in compacted messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImageCompression {

@@ -142,7 +142,7 @@ impl Parts for ToolResult {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Media {
-    /// What it is.
+    /// The kind of the media.
     pub kind: MediaKind,
     /// Its media type; empty when unknown.
     pub mime: Str,
@@ -174,7 +174,7 @@ pub enum MediaSource {
     Uri(Str),
 }
 
-/// What a request for approval, or the answer to one, is about.
+/// The subject of a request for approval, or of the answer to one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Approval {
@@ -218,7 +218,7 @@ impl ApprovalAnswer {
     }
 }
 
-/// What a provider left in place of messages that it compacted itself.
+/// The content that a provider left in place of messages that it compacted itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CompactionPart {

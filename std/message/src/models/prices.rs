@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-/// What a model's provider charges for tokens, in thousandths of an input token that no prompt cache holds.
+/// The prices of a model's provider, in thousandths of an input token that no prompt cache holds.
 ///
 /// ```
 /// use epitome_message::models::Models;

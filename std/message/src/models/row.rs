@@ -123,7 +123,7 @@ fn thousandths(multiple: &str) -> Option<u32> {
 pub struct RowError {
     /// Its line, from 1.
     pub line: usize,
-    /// What is wrong with it, and what is expected.
+    /// The error, and the expected value.
     pub what: String,
 }
 

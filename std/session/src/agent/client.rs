@@ -115,7 +115,7 @@ impl Error for SessionForgotten {}
 /// Takes an answer piece by piece.
 pub type DeltaSink<'a> = dyn FnMut(Delta) + Send + 'a;
 
-/// What a client sends.
+/// A request that a client sends.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct ChatRequest<'a> {

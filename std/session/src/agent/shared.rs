@@ -22,7 +22,7 @@ use crate::session::AgentSession;
 #[derive(Clone)]
 pub struct SharedSession(Arc<Mutex<AgentSession>>);
 
-/// What becomes of a run on a shared session while another run of it is not finished.
+/// The order of runs on a shared session at the same time.
 ///
 /// ```
 /// # use async_trait::async_trait;

@@ -11,10 +11,10 @@ use crate::message::{Message, Part, Str, ToolCall, ToolResult};
 /// Runs one call.
 pub(super) type ToolRunner = dyn Fn(ToolCall) -> ToolFuture + Send + Sync;
 
-/// What the caller's closure returns for a call.
+/// The future that the caller's closure returns for a call.
 pub type ToolFuture = Pin<Box<dyn Future<Output = ToolOutput> + Send>>;
 
-/// What a tool has brought: told to the model as the result of its call.
+/// The output of a tool: sent to the model as the result of its call.
 ///
 /// ```
 /// use epitome_std::agent::ToolOutput;
@@ -25,7 +25,7 @@ pub type ToolFuture = Pin<Box<dyn Future<Output = ToolOutput> + Send>>;
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolOutput {
-    /// What it says.
+    /// The content.
     pub parts: Vec<Part>,
     /// Whether it failed.
     pub is_error: bool,

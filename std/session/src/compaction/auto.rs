@@ -61,7 +61,7 @@ impl Compaction {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AutoCompaction {
-    /// Who compacts.
+    /// The compactor.
     pub compactor: Arc<dyn Compactor>,
     /// When it is due; by default when the next request has more tokens than the trigger of the run's budget: 78 % of the model's
     /// window, which is 100,000 tokens where no model is named.
@@ -81,7 +81,7 @@ pub struct AutoCompaction {
     pub payback: Option<u64>,
     /// Whether the model has a tool to compact; no by default.
     pub is_tool: bool,
-    /// What the compactor is told.
+    /// The options of the compactor.
     pub options: CompactionOptions,
 }
 
@@ -407,7 +407,7 @@ impl CompactionOptions {
         self.min_reclaim
     }
 
-    /// What has to stay.
+    /// The pins.
     #[must_use]
     pub const fn pins(&self) -> &Pins {
         &self.pins

@@ -147,7 +147,7 @@ impl<T: Compactor + ?Sized> Compactor for Arc<T> {
     }
 }
 
-/// What a compactor works on.
+/// The history, the budget and the options that a compactor works on.
 #[derive(Debug)]
 pub struct CompactionCx<'a> {
     history: &'a mut History,
@@ -309,7 +309,7 @@ impl<'a> CompactionCx<'a> {
         self.history.live()
     }
 
-    /// What the request may take, and what is to be reached.
+    /// The budget of the request.
     #[must_use]
     pub const fn budget(&self) -> &Budget {
         &self.budget
@@ -328,7 +328,7 @@ impl<'a> CompactionCx<'a> {
         self.payback.as_ref()
     }
 
-    /// What the caller has said beside the history.
+    /// The options of the caller.
     #[must_use]
     pub const fn options(&self) -> &CompactionOptions {
         &self.options
@@ -351,7 +351,7 @@ impl<'a> CompactionCx<'a> {
         self.losses.push(loss);
     }
 
-    /// What was told of losses.
+    /// The losses that were recorded.
     #[must_use]
     pub fn losses(&self) -> &[Loss] {
         &self.losses
@@ -362,7 +362,7 @@ impl<'a> CompactionCx<'a> {
         self.fell_back = Some(fell_back);
     }
 
-    /// Who failed and who stood in, if somebody did.
+    /// The strategy that failed and the one that stood in, if there are any.
     #[must_use]
     pub const fn fell_back(&self) -> Option<&FellBack> {
         self.fell_back.as_ref()

@@ -26,7 +26,7 @@ impl FellBack {
     }
 }
 
-/// What a compactor did.
+/// The outcome of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CompactionOutcome {

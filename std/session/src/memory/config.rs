@@ -67,7 +67,7 @@ impl MemoryConfig {
         })
     }
 
-    /// What the environment of this process says, now: `MEMORY_ENABLED`, `MEMORY_TYPE` and `MEMORY_DIR`.
+    /// The configuration of this process's environment, now: `MEMORY_ENABLED`, `MEMORY_TYPE` and `MEMORY_DIR`.
     ///
     /// # Errors
     /// As [`MemoryConfig::from_vars`].

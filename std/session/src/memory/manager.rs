@@ -76,7 +76,7 @@ impl Memory {
     }
 }
 
-/// What to look for, and where.
+/// A query for memories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryQuery {

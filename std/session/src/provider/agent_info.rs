@@ -1,6 +1,6 @@
 //! What a provider may know of who runs it.
 
-/// What a provider may know of the agent that runs it.
+/// The facts that a provider may know of the agent that runs it.
 pub trait AgentInfo: Send + Sync {
     /// The agent's id.
     fn id(&self) -> &str;

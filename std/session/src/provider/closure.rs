@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use super::{ContextProvider, Hook, HookName, source_id};
 use crate::session::SessionError;
 
-/// What a hook that is a boxed closure returns.
+/// The future of a hook that is a boxed closure.
 pub type HookFuture<'a> = Pin<Box<dyn Future<Output = Result<(), SessionError>> + Send + 'a>>;
 
 /// A function that can be a hook: an `async fn` with a [`Hook`] as its only argument, or a closure that returns a future.

@@ -30,7 +30,7 @@ pub struct ProviderError {
     pub source_id: Box<str>,
     /// In which of its hooks.
     pub hook: HookName,
-    /// What went wrong.
+    /// The error.
     pub error: SessionError,
 }
 
@@ -60,7 +60,7 @@ impl ProviderError {
         Self { source_id: source_id.into(), hook, error }
     }
 
-    /// What the caller does next.
+    /// The next step for the caller.
     #[must_use]
     pub const fn kind(&self) -> SessionErrorKind {
         self.error.kind()

@@ -6,11 +6,11 @@ use super::{AgentInfo, HistoryProvider};
 use crate::compaction::AutoCompaction;
 use crate::session::{AgentSession, SessionContext, SessionError, State};
 
-/// What a hook is called with.
+/// The arguments of a hook.
 #[expect(missing_debug_implementations, reason = "it lends what is said")]
 #[non_exhaustive]
 pub struct Hook<'a> {
-    /// Who runs.
+    /// The agent that runs.
     pub agent: &'a dyn AgentInfo,
     /// The session.
     pub session: &'a mut AgentSession,

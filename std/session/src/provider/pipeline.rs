@@ -186,7 +186,7 @@ impl Providers {
         Failures::of(failures).map_or(Ok(()), Err)
     }
 
-    /// What is odd about this list.
+    /// Warnings about this list.
     #[must_use]
     pub fn warnings(&self) -> Vec<ProviderWarning> {
         let histories: Vec<&HistoryProvider> = self.histories().collect();

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// What is odd about a list of providers. It works as it says, and is probably not what was meant.
+/// A warning about a list of providers. The list works as it says, and is probably not as it was meant.
 ///
 /// ```
 /// use epitome_std::provider::{HistoryProvider, ProviderWarning, Providers};

@@ -82,7 +82,7 @@ impl<'a> Compactions<'a> {
         Ok(Self { session, run: None, history })
     }
 
-    /// What is visible.
+    /// The visible history.
     #[must_use]
     pub const fn history(&self) -> &History {
         &self.history

@@ -10,7 +10,7 @@ use super::{Point, RunError, RunEvent};
 use crate::provider::Failures;
 use crate::session::AgentResponse;
 
-/// What a run has brought.
+/// The result of a run.
 ///
 /// ```
 /// # use epitome_std::message::Message;
@@ -30,9 +30,9 @@ use crate::session::AgentResponse;
 #[derive(Default)]
 #[non_exhaustive]
 pub struct RunOutcome {
-    /// What was said in it, results of tools included.
+    /// The messages of the run, results of tools included.
     pub response: AgentResponse,
-    /// What has happened.
+    /// The events of the run.
     pub events: Vec<RunEvent>,
     /// The size of the next request as it was last computed.
     pub context_size: Option<Size>,

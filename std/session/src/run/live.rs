@@ -168,7 +168,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// What is to be sent now. Compacts all of it first if that is due.
+    /// The messages to send now. Compacts all of it first if that is due.
     ///
     /// Called again without an answer to the first request, it gives another one; only the answer to the latest is taken.
     ///
@@ -241,13 +241,13 @@ impl<'a> Run<'a> {
         self.working.calls_without_result(false)
     }
 
-    /// What has happened so far.
+    /// The events so far.
     #[must_use]
     pub fn events(&self) -> &[RunEvent] {
         &self.events
     }
 
-    /// What the run is made of.
+    /// The session context of the run.
     #[must_use]
     pub const fn context(&self) -> &SessionContext {
         &self.context

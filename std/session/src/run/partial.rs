@@ -46,7 +46,7 @@ pub struct Delta {
     pub calls: Vec<CallDelta>,
     /// Parts that arrive whole: media, calls that the service has run itself, and their results.
     pub parts: Vec<Part>,
-    /// What the provider reported; of several reports the last one counts.
+    /// The usage that the provider reported; of several reports the last one counts.
     pub usage: Option<Usage>,
     /// The provider's id of the response.
     pub response_id: Option<Str>,

@@ -28,7 +28,7 @@ use crate::session::{ServiceSessionId, Tool};
 /// ```
 #[non_exhaustive]
 pub struct Prompt {
-    /// What the answer is recorded with.
+    /// The handle that the answer is recorded with.
     pub handle: RequestHandle,
     /// The messages, instructions first, legal for the run's profile.
     pub messages: Vec<Message>,
@@ -36,7 +36,7 @@ pub struct Prompt {
     pub tools: Vec<Tool>,
     /// How large the request is, without what was repaired.
     pub size: Size,
-    /// What had to be changed to make it legal; empty if nothing had to.
+    /// The changes that made it legal; empty if there were none.
     pub repairs: Vec<Repair>,
     /// The id of the session that the service keeps, if it keeps one: only what is new is in the messages.
     pub service_session_id: Option<ServiceSessionId>,
@@ -72,7 +72,7 @@ pub struct RequestHandle {
     pub(super) number: u64,
 }
 
-/// What the model answered to one request.
+/// The answer of the model to one request.
 ///
 /// ```
 /// use epitome_core::Usage;
@@ -89,7 +89,7 @@ pub struct ModelResponse {
     pub messages: Vec<Message>,
     /// The provider's id of it.
     pub response_id: Option<Str>,
-    /// What the provider reported.
+    /// The usage that the provider reported.
     pub usage: Option<Usage>,
     /// The id of the session that the service has begun to keep, if it has.
     pub service_session_id: Option<ServiceSessionId>,

@@ -37,7 +37,7 @@ pub enum Persistence {
     PerModelCall,
 }
 
-/// What all runs of an agent share: its name, its providers, what it always says. It holds nothing of a session.
+/// The settings that all runs of an agent share: its name, its providers, its instructions. It holds nothing of a session.
 ///
 /// *The model* decides most of it. A name that [`Models::builtin`](crate::models::Models::builtin) knows brings the window and the reserve of the model's budget,
 /// its token counter, its prices, and the profile of its provider. [`RunSettings::with_model_row`] gives these figures for a model
@@ -66,7 +66,7 @@ pub struct RunSettings {
     pub id: Box<str>,
     /// Its name, if it has one.
     pub name: Option<Box<str>>,
-    /// What it always tells the model first.
+    /// The instructions that every request begins with.
     pub instructions: Option<Str>,
     /// Its own tools.
     pub tools: Vec<Tool>,
@@ -219,7 +219,7 @@ impl fmt::Debug for RunSettings {
     }
 }
 
-/// What one run says for itself.
+/// The options of one run.
 ///
 /// ```
 /// use epitome_std::compaction::Compaction;

@@ -17,7 +17,7 @@ mod left;
 
 pub(crate) use left::KeptRun;
 
-/// What one run is made of: made for the run, filled by the providers in their order, looked at by them afterwards.
+/// The context of one run: made for the run, filled by the providers in their order, looked at by them afterwards.
 ///
 /// The request is: the instructions as one system text, the context by source in the order in which sources first added
 /// something, the input.
@@ -46,7 +46,7 @@ pub struct SessionContext {
     tools: Vec<Tool>,
     response: Option<AgentResponse>,
     options: Map<String, Value>,
-    /// What providers tell each other in this run.
+    /// The notes of providers for each other in this run.
     pub metadata: Map<String, Value>,
     histories: Vec<(Str, History)>,
     /// What history providers have stored of the run, by source id.
@@ -92,7 +92,7 @@ impl Progress {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ContextMessages {
-    /// Who added it.
+    /// The source that added it.
     pub source_id: Str,
     /// The messages, in the order in which they were added.
     pub messages: Vec<Message>,
@@ -324,13 +324,13 @@ impl SessionContext {
         &self.run_token
     }
 
-    /// What the caller says in this run.
+    /// The user's input of this run.
     #[must_use]
     pub fn input_messages(&self) -> &[Message] {
         &self.input_messages
     }
 
-    /// What was added, by source, in the order in which sources first added something.
+    /// The messages that were added, by source, in the order in which sources first added something.
     #[must_use]
     pub fn context_messages(&self) -> &[ContextMessages] {
         &self.context
@@ -348,7 +348,7 @@ impl SessionContext {
         &self.tools
     }
 
-    /// What the model has answered; `None` before it has.
+    /// The answer of the model; `None` before it has come.
     #[must_use]
     pub const fn response(&self) -> Option<&AgentResponse> {
         self.response.as_ref()

@@ -21,7 +21,7 @@ pub struct SessionError {
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// What the caller of a failed operation does next.
+/// The next step for the caller of a failed operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SessionErrorKind {
@@ -53,7 +53,7 @@ impl SessionError {
         self
     }
 
-    /// What the caller does next.
+    /// The next step for the caller.
     #[must_use]
     pub const fn kind(&self) -> SessionErrorKind {
         self.kind

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::history::Timestamp;
 use crate::message::{Message, Str};
 
-/// What a run has brought: for a run with tools, all messages of it, the tools' answers included.
+/// The answer of a run: for a run with tools, all messages of it, the tools' results included.
 ///
 /// ```
 /// use epitome_core::Usage;
@@ -37,7 +37,7 @@ pub struct AgentResponse {
     pub response_id: Option<Str>,
     /// Which agent answered.
     pub agent_id: Option<Str>,
-    /// What the provider reported; of a stream, the last report.
+    /// The usage that the provider reported; of a stream, the last report.
     pub usage_details: Option<Usage>,
     /// Why the model has stopped in the latest response, in the provider's word.
     pub finish_reason: Option<Str>,
@@ -54,7 +54,7 @@ impl AgentResponse {
         Self { messages, ..Self::default() }
     }
 
-    /// What the model has said: the texts of its messages that have one, a line each.
+    /// The words of the model: the texts of its messages that have one, a line each.
     #[must_use]
     pub fn text(&self) -> String {
         let said = self.messages.iter().filter(|message| message.role() == Role::Assistant);

@@ -7,7 +7,7 @@ use crate::message::Str;
 /// The key of [`Tool::metadata`] under which the source id of the provider that added the tool stands.
 pub const CONTEXT_SOURCE: &str = "context_source";
 
-/// What a model is told of a tool. Who runs it is not said here.
+/// The description of a tool for a model. It does not say who runs the tool.
 ///
 /// ```
 /// use epitome_std::session::{AgentSession, SessionContext, Tool};
@@ -24,11 +24,11 @@ pub const CONTEXT_SOURCE: &str = "context_source";
 pub struct Tool {
     /// Its name.
     pub name: Str,
-    /// What it does, for the model.
+    /// The purpose of the tool, for the model.
     pub description: Str,
     /// The JSON schema of its arguments.
     pub parameters: Value,
-    /// What the application notes beside it; not sent to the model.
+    /// The notes of the application; not sent to the model.
     pub metadata: Map<String, Value>,
 }
 

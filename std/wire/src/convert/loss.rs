@@ -8,7 +8,7 @@ use core::fmt;
 pub struct Loss {
     /// Which message, counted from 0.
     pub message: usize,
-    /// What kind of thing.
+    /// The kind of the lost content.
     pub kind: LossKind,
     /// The name of the field, tool or kind of part; never what a message says. Empty where the kind says it all.
     pub what: String,

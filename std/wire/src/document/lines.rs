@@ -27,7 +27,7 @@ pub struct Line<'a> {
     text: &'a str,
 }
 
-/// What a line of JSONL is.
+/// The kind of a line of JSONL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LineKind {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ToolCompaction;
 
-/// What a tool compacted before a conversation was what it is, the oldest first.
+/// The compactions of a tool before a conversation was as it is, the oldest first.
 ///
 /// Each of the conversations that thousands of compactions left behind has all that came before it. Each compaction is stored
 /// once, with the one before it.

@@ -10,7 +10,7 @@ use crate::message::{LABEL_EPHEMERAL, Message};
 use crate::session::{AgentSession, ContextMessages, SessionContext, SessionError, State};
 
 impl HistoryProvider {
-    /// What of a run is to be stored, in order, as it is stored.
+    /// The messages of a run that are to be stored, in order, as they are stored.
     #[must_use]
     pub fn storable(&self, context: &SessionContext) -> Vec<Message> {
         self.stored_of(context).map(|(_, message)| unlabelled(message)).collect()
