@@ -40,8 +40,11 @@ impl<'t> Plain<'t> {
             if found.as_str().starts_with('\r') && (after.is_empty() || after.starts_with('\n')) {
                 continue;
             }
+            // An escape directly before a marker makes no sequence with its bracket.
+            let is_marked = found.as_str() == "\u{1b}[r"
+                && text.get(found.start() + 1..).is_some_and(|rest| rest.starts_with("[redacted:"));
             plain += text.get(from..found.start()).unwrap_or_default();
-            from = found.end();
+            from = if is_marked { found.start() + 1 } else { found.end() };
             seams.push((plain.len(), from - plain.len()));
         }
         plain += text.get(from..).unwrap_or_default();

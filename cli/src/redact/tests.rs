@@ -38,6 +38,17 @@ fn a_text_that_becomes_json_without_its_secrets_is_searched_as_json() {
 }
 
 #[test]
+fn an_escape_before_a_secret_leaves_its_marker_whole() {
+    let done = redacted("curl -u a:\u{1b}curl -u a:curl -u b:c");
+    assert_eq!(redacted(&done), done);
+    assert!(done.contains("\u{1b}[redacted:command-password]"), "{done:?}");
+    assert_eq!(
+        redacted("\u{1b}[redacted:assignment] \u{1b}[rword"),
+        "\u{1b}[redacted:assignment] \u{1b}[rword"
+    );
+}
+
+#[test]
 fn what_is_no_secret_hides_none() {
     assert_eq!(redacted("secret: password: staple"), "secret: password: [redacted:assignment]");
     assert_eq!(redacted("secret=$secret=hunter-2"), "secret=$secret=[redacted:assignment]");
