@@ -120,6 +120,15 @@ fn walk(agent: &'static Agent, folder: &Path, sessions: &str, found: &mut Vec<Fo
         Some((pattern, below)) => (pattern, Some(below)),
         None => (sessions, None),
     };
+    if !pattern.contains('*') {
+        // Nothing else in this folder, which may be the whole home, has to be looked at.
+        let path = folder.join(pattern);
+        match below {
+            Some(below) => walk(agent, &path, below, found),
+            None => found.extend(Found::at(agent, path)),
+        }
+        return;
+    }
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let (name, path) = (entry.file_name(), entry.path());
@@ -127,13 +136,11 @@ fn walk(agent: &'static Agent, folder: &Path, sessions: &str, found: &mut Vec<Fo
         if !matches(pattern, &name) {
             continue;
         }
-        let Some(below) = below else {
-            if !agent.others.is_some_and(|others| matches(others, &name)) {
-                found.extend(Found::at(agent, path));
-            }
-            continue;
-        };
-        walk(agent, &path, below, found);
+        match below {
+            Some(below) => walk(agent, &path, below, found),
+            None if agent.others.is_some_and(|others| matches(others, &name)) => {}
+            None => found.extend(Found::at(agent, path)),
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Where each agent keeps its sessions.
+//! The table of agents: where each keeps its sessions, and where a session names its project and its id. How files are found and read is not
+//! here.
 
 use epitome::wire::Format;
 
@@ -16,7 +17,7 @@ pub(crate) struct Agent {
     pub(super) others: Option<&'static str>,
     /// Where a session names the folder of its project: a JSON pointer into one of its first records.
     pub(super) project: Option<&'static str>,
-    /// Where it names itself.
+    /// Where it names its id, likewise.
     pub(super) id: Option<&'static str>,
 }
 
