@@ -35,6 +35,9 @@ fn a_text_that_becomes_json_without_its_secrets_is_searched_as_json() {
     let marker = "[redacted:assignment]";
     assert_eq!(done, format!(r#"{{"password": "{marker}", "cookie": ["{marker}", 3], "say": "\u0041"}}"#));
     assert_eq!(redacted(&done), done);
+    // Of a literal with a secret that only its escapes have hidden nothing stays.
+    let done = redacted("{\"password\": \"hu\0nter2\", \"say\": \"so: pass\\u0077ord: hunter22x\"}");
+    assert_eq!(done, format!(r#"{{"password": "{marker}", "say": "{marker}"}}"#));
 }
 
 #[test]

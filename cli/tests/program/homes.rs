@@ -364,6 +364,13 @@ fn agents_may_have_other_homes() {
     other.file("projects/p/o.jsonl", &claude(&other.project(), &["other"]), 7_000);
     other.file("sessions/2026/01/02/rollout-1.jsonl", &codex(Path::new("/o")), 6_000);
     other.file(".gemini/tmp/p/chats/session-2.json", &gemini(), 5_000);
+    for (_, path, left, ..) in others(&other) {
+        for folder in [".pi/agent/", ".copilot/", ".continue/", ".config/"] {
+            if let Some(path) = path.strip_prefix(folder) {
+                other.file(path, &left, 4_000);
+            }
+        }
+    }
     let mut command = program(&["sessions", "--json"]);
     for name in VARIABLES {
         command.env(name, other.folder.path(""));
@@ -371,7 +378,7 @@ fn agents_may_have_other_homes() {
     let rows = done(command.env("HOME", home.folder.path(""))).json();
     let all = rows.as_array().unwrap();
     let inside = |row: &Value| row["path"].as_str().unwrap().starts_with(text(&other.folder.path("")));
-    assert!(all.len() == 3 && all.iter().all(inside), "{rows}");
+    assert!(all.len() == 9 && all.iter().all(inside), "{rows}");
     assert_eq!(all[2]["project"], "p", "without a note, the folder's name");
 }
 
