@@ -56,6 +56,7 @@ mod prune;
 mod random;
 mod report;
 mod room;
+mod search;
 mod sessions;
 mod states;
 mod subject;

@@ -2,8 +2,8 @@
 
 use super::suite::Scenario;
 use super::{
-    appends, authority, commits, contents, edits, ends, handles, late_answers, prune, random, sessions,
-    states, tails, times, undo,
+    appends, authority, commits, contents, edits, ends, handles, late_answers, prune, random, search,
+    sessions, states, tails, times, undo,
 };
 
 /// Writes the table, and a macro that hands all names to another one.
@@ -216,6 +216,17 @@ scenarios! { $
         orphans_are_never_pruned,
         prunes_have_pages,
         a_prune_of_no_session_is_not_found,
+    ;
+    search:
+        the_nearest_message_is_found_first,
+        messages_in_any_script_are_found,
+        calls_and_results_are_found_and_instructions_are_not,
+        words_that_nobody_said_find_nothing,
+        hidden_and_shortened_messages_are_found_as_they_were_said,
+        what_was_pruned_or_deleted_is_not_found,
+        a_search_stays_in_its_sessions,
+        a_search_stays_in_its_numbers_and_its_time,
+        a_long_log_is_searched_as_a_short_one,
     ;
     random:
         any_series_of_operations_is_answered_as_by_the_naive_twin,

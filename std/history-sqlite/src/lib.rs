@@ -10,12 +10,14 @@ mod open;
 mod read;
 mod row;
 mod schema;
+mod search;
 mod session;
 mod sql;
 mod sums;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod words;
 mod worker;
 
 use core::fmt;
@@ -27,11 +29,11 @@ use epitome_core::{Revision, Seq};
 use epitome_history::StoreKey;
 use epitome_history::bodies::Texts;
 use epitome_history::encryption::Vault;
-use epitome_history::kernel::{Extent, Op, OwnedOp, Reply, Tables, run_now};
+use epitome_history::kernel::{Extent, Op, OwnedOp, Reply, Tables, run_now, scan};
 use epitome_history::rows::StoredRecord;
 use epitome_history::{
-    AppendToken, Appended, Committed, KeptState, Loaded, LogPage, LoggedAppend, Pruned, SessionId,
-    SessionInfo, StoreError,
+    AppendToken, Appended, Committed, FoundMessage, KeptState, Loaded, LogPage, LogSearch, LoggedAppend,
+    Pruned, SessionId, SessionInfo, StoreError,
 };
 use rusqlite::Connection;
 use uuid::Uuid;
@@ -168,7 +170,7 @@ impl SqliteStore {
 
 impl SqliteStore {
     fn session(&self, name: &SessionId) -> Session {
-        Session { name: name.clone(), seal: self.vault.seal(self.file, name.as_str().as_bytes()) }
+        Session::new(name.clone(), &self.vault, self.file)
     }
 
     fn writable(&self, operation: &str) -> Result<(), StoreError> {
@@ -273,6 +275,28 @@ impl Tables for SqliteStore {
         let after = after.cloned();
         let list = move |connection: &_| read::list(connection, after.as_ref(), limit);
         self.worker.call("list", Access::Read, list).await
+    }
+
+    async fn search(&self, search: &LogSearch) -> Result<Vec<FoundMessage>, StoreError> {
+        if self.vault.is_plain() {
+            let (search, file) = (search.clone(), self.file);
+            let by_index = move |connection: &_| {
+                let open = |name: &SessionId| Session::new(name.clone(), &Vault::Plain, file);
+                search::search(connection, &search, &open)
+            };
+            if let Some(found) = self.worker.call("search", Access::Read, by_index).await? {
+                return Ok(found);
+            }
+        }
+        scan(self, search).await
+    }
+
+    async fn reindex(&self) -> Result<(), StoreError> {
+        self.writable("reindex")?;
+        if !self.vault.is_plain() {
+            return Ok(());
+        }
+        self.worker.call("reindex", Access::Write, words::rebuild).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {

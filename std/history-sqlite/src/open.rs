@@ -11,6 +11,7 @@ use epitome_history::encryption::{self, CIPHER, Place as Sealed, Vault};
 use epitome_history::files::FileId;
 use epitome_history::rules::{corrupt, invalid};
 use epitome_history::{StoreError, StoreErrorKind};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior};
 use uuid::Uuid;
 
@@ -222,6 +223,8 @@ fn prepare(connection: &mut Connection) -> Result<(), Failure> {
     connection.busy_handler(Some(wait_for_lock))?;
     sums::register(connection)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    // Otherwise the bundled SQLite, which may plan by the values of parameters, prepares each statement anew for other values.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     // The file's own schema may not run functions of ours that have side effects.
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "foreign_keys", true)?;

@@ -20,7 +20,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::failure::Failure;
 use super::row::{find_session, logged, message, number, optional, rows, session_info, summary, time};
 use super::session::Session;
-use super::sql;
+use super::{sql, words};
 
 pub(super) fn load(connection: &Connection, session: &Session) -> Result<StoredProjection, Failure> {
     let found = find_session(connection, session)?.ok_or_else(|| rules::not_found("load"))?;
@@ -238,6 +238,9 @@ pub(super) fn list(
 }
 
 pub(super) fn delete(connection: &Connection, session: &SessionId) -> Result<bool, Failure> {
+    let texts =
+        rows(connection, sql::TEXTS_OF_SESSION, [session.as_str().as_bytes()], |row| Ok(row.get(0)?))?;
+    words::forget(connection, texts)?;
     let deleted = connection.prepare_cached(sql::DELETE_SESSION)?.execute([session.as_str().as_bytes()])?;
     Ok(deleted > 0)
 }

@@ -5,7 +5,7 @@ use epitome_history::encryption::Place;
 use epitome_history::kernel::Counters;
 use epitome_history::rows::{EditRow, MessageRow, SessionRow, int, stored_time};
 use epitome_history::rules::corrupt;
-use epitome_history::{SessionId, SessionInfo, Timestamp};
+use epitome_history::{SessionId, SessionInfo, StoreError, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use super::failure::Failure;
@@ -85,9 +85,14 @@ pub(super) fn save_session(connection: &Connection, row: &SessionRow) -> rusqlit
     Ok(())
 }
 
+/// A name that is no UTF-8.
+pub(super) fn corrupt_name(operation: &str) -> StoreError {
+    corrupt(format!("{operation}: a session's name is no text"))
+}
+
 /// A row of a list of sessions.
 pub(super) fn session_info(row: &Row<'_>) -> Result<SessionInfo, Failure> {
-    let name = String::from_utf8(row.get(0)?).map_err(|_| corrupt("list: a session's name is no text"))?;
+    let name = String::from_utf8(row.get(0)?).map_err(|_| corrupt_name("list"))?;
     let mut info = SessionInfo::new(SessionId::new(name));
     info.head = Seq(number(row, 1)?);
     info.revision = Revision(number(row, 2)?);

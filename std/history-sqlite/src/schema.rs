@@ -6,13 +6,15 @@
 //! then rewrites a few bytes, and never a text that may be megabytes long. A message with shortened parts keeps both; what
 //! stands in place of its parts has a row of its own, the latest of all that were committed for it.
 //!
+//! Texts have ids in the order in which they were written, in all sessions, none twice: the index of words (`words`) names them by these.
+//!
 //! Each row has a checksum of its own (`sum`), and each statement that reads it looks at that: see `sums`.
 
 /// `EPIT`: the application that a file belongs to.
 pub(super) const APPLICATION_ID: i64 = 0x4550_4954;
 
 /// The version of the schema: `user_version` of the file. A file of another one is refused.
-pub(super) const SCHEMA_VERSION: i64 = 6;
+pub(super) const SCHEMA_VERSION: i64 = 7;
 
 /// Names are blobs, because text with NUL in it does not compare reliably.
 pub(super) const SCHEMA: &str = "
@@ -51,12 +53,22 @@ CREATE INDEX messages_live ON messages (session, seq, anchor, tokens, standing, 
 CREATE INDEX messages_hidden ON messages (session, hidden_by) WHERE hidden_by IS NOT NULL AND pruned_by IS NULL;
 
 CREATE TABLE bodies (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     session INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
     seq INTEGER NOT NULL,
     body TEXT NOT NULL,
     part_tokens TEXT,
     sum INTEGER NOT NULL,
-    PRIMARY KEY (session, seq)
+    UNIQUE (session, seq)
+) STRICT;
+
+CREATE TABLE words (
+    first INTEGER NOT NULL,
+    span INTEGER NOT NULL,
+    term INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    sum INTEGER NOT NULL,
+    PRIMARY KEY (first, span, term)
 ) STRICT;
 
 CREATE TABLE edits (

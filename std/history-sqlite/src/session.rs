@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use epitome_core::{Revision, Seq};
 
 use epitome_history::bodies::Texts;
-use epitome_history::encryption::{Place, Seal};
+use epitome_history::encryption::{Place, Seal, Vault};
 use epitome_history::kernel::{Insert, Op};
 use epitome_history::rules::{corrupt, not_storable};
 use epitome_history::stored;
 use epitome_history::{Entry, RecordId, SessionId, StoreError};
+use uuid::Uuid;
 
 /// A session's name, and how its texts are kept.
 #[derive(Debug, Clone)]
@@ -19,6 +20,12 @@ pub(super) struct Session {
 }
 
 impl Session {
+    /// A session of the file with this id of its own.
+    pub(super) fn new(name: SessionId, vault: &Vault, file: Uuid) -> Self {
+        let seal = vault.seal(file, name.as_str().as_bytes());
+        Self { name, seal }
+    }
+
     /// The texts of `op` as they are written, at the places that they get. At another head or revision they are not written.
     pub(super) fn close_texts(&self, op: &Op<'_>, mut texts: Texts) -> Result<Texts, StoreError> {
         match *op {

@@ -249,8 +249,9 @@ pub(super) const PRUNABLE_SUMMARIES: &str = concat!(
     intact!(summaries)
 );
 
+/// The text of a message, and its id.
 pub(super) const BODY: &str =
-    concat!("SELECT body FROM bodies WHERE session = ?1 AND seq = ?2 AND ", intact!(bodies));
+    concat!("SELECT body, id FROM bodies WHERE session = ?1 AND seq = ?2 AND ", intact!(bodies));
 
 pub(super) const PRUNE_BODY: &str = concat!(
     "UPDATE bodies SET body = ?3, part_tokens = NULL, sum = row_sum(session, seq, ?3, NULL) WHERE session = ?1 AND seq = ?2 AND ",
@@ -302,3 +303,51 @@ pub(super) const STATE: &str =
     concat!("SELECT revision, head, body FROM states WHERE session = ?1 AND ", intact!(states));
 
 pub(super) const KEEP_STATE: &str = "INSERT OR REPLACE INTO states (session, revision, head, body, sum) VALUES (?1, ?2, ?3, ?4, row_sum(?1, ?2, ?3, ?4))";
+
+/// The id of the text that was written last.
+pub(super) const LAST_TEXT: &str = "SELECT seq FROM sqlite_sequence WHERE name = 'bodies'";
+
+/// The texts from one id up to before another.
+pub(super) const TEXTS: &str = concat!(
+    "SELECT id, session, body FROM bodies WHERE id >= ?1 AND id < ?2 AND ",
+    intact!(bodies),
+    " ORDER BY id"
+);
+
+/// The ids of the texts of a session.
+pub(super) const TEXTS_OF_SESSION: &str =
+    "SELECT b.id FROM sessions s JOIN bodies b ON b.session = s.id WHERE s.name = ?1";
+
+/// The session and the number of the message of a text.
+pub(super) const PLACE: &str =
+    "SELECT b.session, b.seq, s.name FROM bodies b JOIN sessions s ON s.id = b.session WHERE b.id = ?1";
+
+pub(super) const NEW_WORDS: &str =
+    "INSERT INTO words (first, span, term, body, sum) VALUES (?1, ?2, ?3, ?4, row_sum(?1, ?2, ?3, ?4))";
+
+/// The rows of the blocks that begin between two texts, both included.
+pub(super) const WORDS: &str = concat!(
+    "SELECT first, body FROM words WHERE first >= ?1 AND first <= ?2 AND ",
+    intact!(words),
+    " ORDER BY first, span, term"
+);
+
+pub(super) const DROP_WORDS: &str = "DELETE FROM words WHERE first >= ?1 AND first <= ?2";
+
+/// The row of a block that has a term, if one has.
+pub(super) const WORD: &str = concat!(
+    "SELECT body FROM words WHERE first = ?1 AND span = ?2 AND term <= ?3 AND ",
+    intact!(words),
+    " ORDER BY term DESC LIMIT 1"
+);
+
+/// The sessions from a name on.
+pub(super) const SESSIONS: &str =
+    concat!("SELECT id, name, head FROM sessions WHERE name >= ?1 AND ", intact!(sessions), " ORDER BY name");
+
+/// Where the last append ends that is known to be older than a time.
+pub(super) const APPENDED_BEFORE: &str = concat!(
+    "SELECT head FROM tokens INDEXED BY tokens_first WHERE session = ?1 AND time < ?2 AND ",
+    intact!(tokens),
+    " ORDER BY first DESC LIMIT 1"
+);

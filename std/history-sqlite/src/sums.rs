@@ -62,6 +62,9 @@ macro_rules! columns {
     (bodies, $of:literal) => {
         concat!($of, "session, ", $of, "seq, ", $of, "body, ", $of, "part_tokens")
     };
+    (words, $of:literal) => {
+        concat!($of, "first, ", $of, "span, ", $of, "term, ", $of, "body")
+    };
     (edits, $of:literal) => {
         concat!(
             $of,

@@ -15,7 +15,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::failure::Failure;
 use super::row::{create_session, rows, save_session};
 use super::session::Session;
-use super::sql;
+use super::{sql, words};
 
 /// A session, as an operation finds it.
 pub(super) struct SessionTransaction<'a> {
@@ -97,7 +97,10 @@ impl SessionTransaction<'_> {
                 hidden_by.map(|revision| int(revision.0)),
                 Standing::of(&entry.message).number(),
             ))?;
-            text.execute((id, int(seq.0), body, part_tokens_text(&entry.part_tokens)))?;
+            let written = text.insert((id, int(seq.0), body, part_tokens_text(&entry.part_tokens)))?;
+            if self.session.seal.is_plain() {
+                words::written(self.connection, written)?;
+            }
         }
         let appended = insert.appended;
         self.connection.prepare_cached(sql::NEW_TOKEN)?.execute((
@@ -195,9 +198,8 @@ impl SessionTransaction<'_> {
 
     fn prune(&self, id: i64, prune: &Prune<'_>) -> Result<(), Failure> {
         let made = prune.pruned;
-        for seq in prune.messages {
-            self.prune_message(id, *seq, made.revision)?;
-        }
+        let texts = prune.messages.iter().map(|seq| self.prune_message(id, *seq, made.revision));
+        words::forget(self.connection, texts.collect::<Result<_, _>>()?)?;
         let due = (id, int(made.through.0));
         let found = rows(self.connection, sql::PRUNABLE_SUMMARIES, due, |row| {
             let (revision, key) = (super::row::number(row, 0)?, super::row::number(row, 1)?);
@@ -220,18 +222,20 @@ impl SessionTransaction<'_> {
         Ok(())
     }
 
-    fn prune_message(&self, id: i64, seq: Seq, by: Revision) -> Result<(), Failure> {
+    /// Returns the id of the text that is gone.
+    fn prune_message(&self, id: i64, seq: Seq, by: Revision) -> Result<i64, Failure> {
         let (connection, session, at) = (self.connection, self.session, int(seq.0));
         let mut body = connection.prepare_cached(sql::BODY)?;
-        let text: Option<String> = body.query_row((id, at), |row| row.get(0)).optional()?;
-        let text = text.ok_or_else(|| corrupt(format!("the text of message {seq} is missing")))?;
+        let found = body.query_row((id, at), |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        let (text, written) =
+            found.ok_or_else(|| corrupt(format!("the text of message {seq} is missing")))?;
         let left = pruned(&session.message(seq, text)?)?;
         let left = session.close(Place::message(seq.0), left)?;
         let none = session.close(Place::stand_ins(seq.0), "[]".to_owned())?;
         connection.prepare_cached(sql::PRUNE_BODY)?.execute((id, at, left))?;
         connection.prepare_cached(sql::PRUNE_MESSAGE)?.execute((id, at, int(by.0)))?;
         connection.prepare_cached(sql::PRUNE_EDIT)?.execute((id, at, none))?;
-        Ok(())
+        Ok(written)
     }
 
     /// Deletes the texts that stood in the pruned messages.

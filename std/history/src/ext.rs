@@ -6,6 +6,7 @@ mod export;
 mod fork;
 mod hide;
 mod latest;
+mod search;
 mod verify;
 
 use std::io::{BufRead, Write};
@@ -16,6 +17,7 @@ use epitome_core::{Revision, Seq};
 pub use self::export::{Exported, check_export};
 pub(crate) use self::hide::{CLEAR, REWIND};
 pub use self::hide::{Keep, Retained};
+pub use self::search::scan;
 use super::{Committed, HistoryStore, LogPage, SessionId, StoreError};
 
 /// What can be done with every [`HistoryStore`].

@@ -26,3 +26,4 @@ pub use self::op::{Op, Reply};
 pub use self::owned::OwnedOp;
 pub use self::run::{Attempt, Transaction, run, run_now};
 pub use self::store::{Extent, Tables};
+pub use crate::ext::scan;

@@ -76,8 +76,9 @@ pub use simple::{ByteStore, Saved, SimpleHistory};
 #[doc(hidden)]
 pub use store::OwnedState;
 pub use store::{
-    Append, AppendPosition, AppendToken, Appended, Entry, HistoryStore, KeptState, Live, Loaded, LogPage,
-    Logged, LoggedAppend, NewState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision, TokenCount,
+    Append, AppendPosition, AppendToken, Appended, Entry, FoundMessage, HistoryStore, KeptState, Live,
+    Loaded, LogPage, LogSearch, Logged, LoggedAppend, NewState, Pruned, SearchScope, SessionId, SessionInfo,
+    StateOutcome, StateRevision, TokenCount,
 };
 pub use time::Timestamp;
 pub use url::shown_url;

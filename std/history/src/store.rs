@@ -1,5 +1,6 @@
 //! The storage contract.
 
+mod search;
 mod state;
 mod values;
 
@@ -11,6 +12,7 @@ use async_trait::async_trait;
 use epitome_core::attribution::Authority;
 use epitome_core::{Revision, Seq};
 
+pub use self::search::{FoundMessage, LogSearch, SearchScope};
 pub use self::state::OwnedState;
 pub use self::state::{KeptState, NewState, StateOutcome, StateRevision};
 pub use self::values::{
@@ -19,7 +21,7 @@ pub use self::values::{
 };
 #[cfg(doc)]
 use super::PartStandIn;
-use super::{Committed, CompactionRecord, StoreError, StoreErrorKind, rules};
+use super::{Committed, CompactionRecord, StoreError, StoreErrorKind, ext, rules};
 #[cfg(doc)]
 use epitome_message::Message;
 
@@ -282,6 +284,35 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
     /// # Errors
     /// `Unavailable` or `Corrupt`, as any operation.
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError>;
+
+    /// Finds the messages that are nearest to the words of `search`, the nearest first, by BM25; of equal ones the newest. A message
+    /// without one of the words is never found, and words without a letter or a digit find nothing. A session that is not there has no
+    /// messages.
+    ///
+    /// Every store finds the same messages if they are no more than the limit. How near they are may depend on what the store knows of
+    /// the other messages in it.
+    ///
+    /// This default reads every message that is searched. A store with an index of words overrides it.
+    ///
+    /// # Errors
+    /// `Unavailable` or `Corrupt`, as any operation; for a search by time also as [`HistoryStore::appends`].
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    async fn search(&self, search: &LogSearch) -> Result<Vec<FoundMessage>, StoreError> {
+        ext::scan(self, search).await
+    }
+
+    /// Makes the index of words anew, if the store has one: the remedy where a search is `Corrupt`. Nothing else changes.
+    ///
+    /// # Errors
+    /// `Unavailable`, as any operation; `Corrupt` if a message cannot be read.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the old index or the new one.
+    async fn reindex(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// Deletes a session with everything that belongs to it. Returns whether there was one.
     ///

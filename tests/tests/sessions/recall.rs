@@ -184,14 +184,14 @@ fn an_answer_has_a_limit_and_wrong_arguments_are_told() {
     assert_eq!(told.len(), count);
     let counter = ClassEstimator::new();
     assert!(told.iter().all(|text| counter.count(text).0 <= RecallTool::TOKENS_MAX + 20), "{told:?}");
-    assert!(told[0].contains("the 8 nearest of ") && told[0].contains(" bytes before] "), "{}", told[0]);
+    assert!(told[0].contains("the 8 nearest of the hidden messages") && told[0].contains(" bytes before] "), "{}", told[0]);
     assert!(
         told[1].ends_with("[There is no room for more: ask for fewer messages, or from a later byte on.]\n"),
         "{}",
         told[1]
     );
     assert!(told[2].contains("\n#3 assistant: The harbour is quiet. "), "{}", told[2]);
-    assert!(told[3].contains("hidden messages has these words."), "{}", told[3]);
+    assert!(told[3].contains("No hidden message has these words."), "{}", told[3]);
     assert!(told[4].contains("No message from 900 to 900 is hidden."), "{}", told[4]);
     assert!(told[5..].iter().all(|text| text.contains("Give \"query\"")), "{told:?}");
 }

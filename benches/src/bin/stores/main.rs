@@ -5,6 +5,7 @@
 //! stores writers URL [--seconds 30] [--processes 1] [--writers 16] [--compactors 4]
 //! stores flat URL [--sizes 1000,10000,100000] [--rounds 50] [--most 1.2]
 //! stores beside URL [--turns 500]
+//! stores search URL [--messages 1000000] [--appends 5000]
 //! ```
 //!
 //! `encrypted:URL` is that store with encryption. Each works in sessions of its own, which it deletes when all is well. A proof that fails ends with a panic that says what
@@ -23,6 +24,7 @@ mod beside;
 mod crash;
 mod flat;
 mod meter;
+mod search;
 mod sessions;
 mod writers;
 
@@ -47,9 +49,16 @@ fn main() {
         ["peak", url, session] => flat::peak(url, session),
         ["stream", url, session] => flat::stream(url, session),
         ["beside", url, options @ ..] => beside::measure(url, option(options, "--turns", 500)),
+        ["search", url, options @ ..] => {
+            search::measure(
+                url,
+                option(options, "--messages", 1_000_000),
+                option(options, "--appends", 5_000),
+            );
+        }
         _ => {
             println!(
-                "usage: stores crash|writers|flat|beside URL [OPTIONS]; what they are stands in its source"
+                "usage: stores crash|writers|flat|beside|search URL [OPTIONS]; what they are stands in its source"
             );
             std::process::exit(2);
         }

@@ -207,7 +207,7 @@ fn behind_newest(visible: &Visible, count: u64) -> Seq {
 
 /// Where the appends end that were before `time`, from the first visible message on. Of one without a time it is known only
 /// that it came before those that have one.
-async fn before<S: HistoryStore + ?Sized>(
+pub(super) async fn before<S: HistoryStore + ?Sized>(
     store: &S,
     session: &SessionId,
     first: Seq,

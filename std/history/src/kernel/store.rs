@@ -8,8 +8,9 @@ use epitome_core::{Revision, Seq};
 
 use super::{Op, Reply};
 use crate::{
-    Append, AppendToken, Appended, Committed, CompactionRecord, HistoryStore, KeptState, Loaded, LogPage,
-    LoggedAppend, NewState, Pruned, SessionId, SessionInfo, StateOutcome, StateRevision, StoreError,
+    Append, AppendToken, Appended, Committed, CompactionRecord, FoundMessage, HistoryStore, KeptState,
+    Loaded, LogPage, LogSearch, LoggedAppend, NewState, Pruned, SessionId, SessionInfo, StateOutcome,
+    StateRevision, StoreError, ext,
 };
 
 /// How much of the live projection is read.
@@ -33,7 +34,7 @@ impl Loaded {
 /// A medium that keeps sessions: what it reads, and how it runs an operation of the kernel.
 ///
 /// What is read is as the methods of [`HistoryStore`] say.
-pub trait Tables: Send + Sync + fmt::Debug {
+pub trait Tables: Send + Sync + fmt::Debug + Sized {
     /// Runs `op` with `run` on a [`Transaction`](super::Transaction), as one step.
     fn execute(
         &self,
@@ -93,6 +94,19 @@ pub trait Tables: Send + Sync + fmt::Debug {
     ) -> impl Future<Output = Result<Vec<SessionInfo>, StoreError>> + Send;
 
     fn delete(&self, session: &SessionId) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Reads every message that is searched, unless the medium has an index of words.
+    fn search(
+        &self,
+        search: &LogSearch,
+    ) -> impl Future<Output = Result<Vec<FoundMessage>, StoreError>> + Send {
+        ext::scan(self, search)
+    }
+
+    /// Does nothing, unless the medium has an index of words.
+    fn reindex(&self) -> impl Future<Output = Result<(), StoreError>> + Send {
+        core::future::ready(Ok(()))
+    }
 }
 
 #[async_trait]
@@ -186,6 +200,14 @@ impl<T: Tables> HistoryStore for T {
 
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
         Tables::list(self, after, limit).await
+    }
+
+    async fn search(&self, search: &LogSearch) -> Result<Vec<FoundMessage>, StoreError> {
+        Tables::search(self, search).await
+    }
+
+    async fn reindex(&self) -> Result<(), StoreError> {
+        Tables::reindex(self).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {

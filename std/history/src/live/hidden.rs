@@ -8,7 +8,7 @@ use epitome_message::Message;
 
 use super::History;
 use crate::ext::{CLEAR, REWIND};
-use crate::{Committed, Logged, StoreError, StoreErrorKind};
+use crate::{Committed, LogSearch, Logged, StoreError, StoreErrorKind};
 
 /// How many messages or records are read at once.
 const PAGE: u32 = 256;
@@ -47,6 +47,36 @@ impl Unseen<'_> {
             next = page.next;
         }
         Ok(true)
+    }
+
+    /// Finds those in `range` that are nearest to some words, at most `limit`, the nearest first. See [`HistoryStore::search`](crate::HistoryStore::search).
+    ///
+    /// # Errors
+    /// As [`HistoryStore::search`](crate::HistoryStore::search).
+    pub async fn nearest(
+        &self,
+        words: &str,
+        range: Range<Seq>,
+        limit: u32,
+    ) -> Result<Vec<Logged>, StoreError> {
+        let search = LogSearch::new(words).in_session(self.history.session.clone());
+        let search = search.in_ranges(self.ranges(range)).without_hidden_by(self.taken_back.clone());
+        let found = self.history.store.search(&search.with_limit(limit)).await?;
+        Ok(found.into_iter().map(|found| found.logged).collect())
+    }
+
+    /// The numbers in `range` that are not seen.
+    fn ranges(&self, range: Range<Seq>) -> Vec<Range<Seq>> {
+        let mut seen: Vec<Seq> = self.seen.iter().copied().filter(|seq| range.contains(seq)).collect();
+        seen.sort_unstable();
+        let (mut ranges, mut from) = (Vec::new(), range.start);
+        for seq in seen.into_iter().chain([range.end]) {
+            if from < seq {
+                ranges.push(from..seq);
+            }
+            from = Seq(seq.0.saturating_add(1));
+        }
+        ranges
     }
 }
 

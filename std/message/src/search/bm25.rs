@@ -17,9 +17,9 @@ impl Bm25 {
         self.length = self.length.saturating_add(length);
     }
 
-    /// How rare a term is that `with` texts have: `log2(1 + (texts - with + 1/2) / (with + 1/2))`, in units of 1 / 65,536.
+    /// How rare a term is that `with` of the texts have.
     pub(super) fn rarity(self, with: u64) -> u64 {
-        log2(2 * self.texts + 2).saturating_sub(log2(2 * with + 1))
+        rarity(self.texts, with)
     }
 
     /// The score of a text of `length` terms that has a term `count` times:
@@ -32,4 +32,10 @@ impl Bm25 {
         let below = 10 * count * all + 3 * all + 9 * length * texts;
         u64::try_from(rarity * above / below.max(1)).unwrap_or(u64::MAX)
     }
+}
+
+/// How rare a term is that `with` of `texts` texts have: `log2(1 + (texts - with + 1/2) / (with + 1/2))`, in units of 1 / 65,536.
+#[must_use]
+pub fn rarity(texts: u64, with: u64) -> u64 {
+    log2(2 * texts + 2).saturating_sub(log2(2 * with + 1))
 }

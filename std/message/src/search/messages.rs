@@ -1,7 +1,7 @@
 //! A search for the messages that are nearest to one query.
 
 use super::record::{pieces, said, without_role};
-use super::{Hit, Search};
+use super::{Hit, Search, Term};
 use crate::Message;
 
 /// Finds the messages that are nearest to one query, in one pass over them, and keeps none of their texts. A long message is as near as the
@@ -32,6 +32,18 @@ impl MessageSearch {
     #[must_use]
     pub fn new(query: &str) -> Self {
         Self { search: Search::new(query), numbers: Vec::new(), messages: 0 }
+    }
+
+    /// A search that looks at some messages of a larger collection: see [`Search::of_collection`].
+    #[must_use]
+    pub fn of_collection(query: &str, texts: u64, with: impl Fn(Term) -> u64) -> Self {
+        Self { search: Search::of_collection(query, texts, with), numbers: Vec::new(), messages: 0 }
+    }
+
+    /// Whether the query has no term, so that nothing is near to it.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.search.is_blank()
     }
 
     /// Looks at a message, which the caller knows by this number. One that says nothing is passed over.

@@ -1,7 +1,8 @@
 //! A search for one query.
 
-use super::bm25::Bm25;
+use super::bm25::{Bm25, rarity};
 use super::each_term;
+use super::postings::Term;
 use super::vocabulary::Vocabulary;
 
 /// Finds the texts that are nearest to one query, in one pass over them. It gives each text the score that a
@@ -25,6 +26,9 @@ pub struct Search {
     /// By the number of a term, how many texts have it.
     with: Vec<u64>,
     all: Bm25,
+    /// The collection that the texts are of, if that is not only what was looked at: how many texts it has, and by the number of a term
+    /// how many have it.
+    collection: Option<(u64, Vec<u64>)>,
     /// The texts with a term of the query.
     found: Vec<Candidate>,
     /// The counts of their terms, one text after the other.
@@ -60,7 +64,24 @@ impl Search {
             terms.number(term);
         });
         let (with, own) = (vec![0; terms.len()], vec![0; terms.len()]);
-        Self { terms, with, all: Bm25::default(), found: Vec::new(), counts: Vec::new(), own }
+        let all = Bm25::default();
+        Self { terms, with, all, collection: None, found: Vec::new(), counts: Vec::new(), own }
+    }
+
+    /// A search that looks at some texts of a larger collection, of `texts` texts: a word is as rare as `with` says, by which so many of
+    /// these texts have a term.
+    #[must_use]
+    pub fn of_collection(query: &str, texts: u64, with: impl Fn(Term) -> u64) -> Self {
+        let mut search = Self::new(query);
+        let mut counts = vec![0; search.terms.len()];
+        each_term(query, |hash| {
+            let count = search.terms.find(hash).and_then(|number| counts.get_mut(number as usize));
+            if let Some(count) = count {
+                *count = with(Term::of_hash(hash));
+            }
+        });
+        search.collection = Some((texts, counts));
+        search
     }
 
     /// Whether the query has no term: no letter and no digit.
@@ -109,7 +130,11 @@ impl Search {
     /// The `count` texts that are nearest to the query, the nearest first; of equal ones the newest.
     #[must_use]
     pub fn nearest(&self, count: usize) -> Vec<Hit> {
-        let rarities: Vec<u64> = self.with.iter().map(|with| self.all.rarity(*with)).collect();
+        let (texts, with) = match &self.collection {
+            Some((texts, with)) => (*texts, with),
+            None => (self.all.texts, &self.with),
+        };
+        let rarities: Vec<u64> = with.iter().map(|with| rarity(texts, *with)).collect();
         let rarity = |number: u32| rarities.get(number as usize).copied().unwrap_or_default();
         let mut start = 0;
         let scored = self.found.iter().map(|found| {

@@ -7,10 +7,10 @@ use epitome_core::message::Role;
 
 use super::FOUND_MAX;
 use super::retrieval::text_of;
-use crate::history::{History, Live};
+use crate::history::{History, Live, Logged};
 use crate::message::{Attribution, Message, Part};
 use crate::provider::{ContextProvider, Hook};
-use crate::search::{MessageSearch, Record, said};
+use crate::search::{Record, said};
 use crate::session::SessionError;
 
 /// Before a run, shows the messages of the session again that compactions have hidden or shortened and that are nearest to what the user
@@ -23,7 +23,7 @@ use crate::session::SessionError;
 /// It stands behind the history provider in the list of providers, and knows that by its source id. A user who says nothing is asked
 /// nothing, and a session of which nothing is hidden is not searched. It shows messages of the run's own session only.
 ///
-/// *Cost*: a run reads the records of the session, and its log once, page by page; the texts are not kept.
+/// *Cost*: a run reads the records of the session, and makes one search of its log ([`HistoryStore::search`](crate::history::HistoryStore::search)).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -87,25 +87,19 @@ impl RecallProvider {
 
     /// The record of the messages that are nearest to `query`, if there are any.
     async fn found(&self, history: &History, query: &str) -> Result<Option<String>, SessionError> {
-        let (unseen, all) = (history.unseen().await?, Seq(0)..history.head());
-        let mut search = MessageSearch::new(query);
-        unseen
-            .for_each(all, |number, message| {
-                search.add(number.0, message);
-                true
-            })
-            .await?;
-        let nearest = search.nearest(self.found_max);
+        let limit = u32::try_from(self.found_max).unwrap_or(u32::MAX);
+        let unseen = history.unseen().await?;
+        let nearest = unseen.nearest(query, Seq(0)..history.head(), limit).await?;
         let mut record = Record::new(history.counter(), self.tokens_max);
-        for number in &nearest {
-            let own = Seq(*number)..Seq(number.saturating_add(1));
-            unseen
-                .for_each(own, |_, message| {
-                    record.push_nearest(*number, &format!("#{number}"), &said(message), query)
-                })
-                .await?;
+        for Logged { seq, entry, .. } in &nearest {
+            if !record.push_nearest(seq.0, &format!("#{}", seq.0), &said(&entry.message), query) {
+                break;
+            }
         }
-        let about = format!("the {} nearest of {} hidden messages", nearest.len(), search.messages());
+        let about = match nearest.len() {
+            1 => "the nearest of the hidden messages".to_owned(),
+            found => format!("the {found} nearest of the hidden messages"),
+        };
         Ok((!record.is_empty()).then(|| record.into_text(&about)))
     }
 }

@@ -1,7 +1,8 @@
 //! What a compaction has hidden, read again by the model.
 
-use core::ops::RangeInclusive;
-use std::collections::HashSet;
+use core::ops::{Range, RangeInclusive};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 
 use epitome_core::Seq;
 use epitome_core::message::Role;
@@ -30,7 +31,7 @@ use crate::session::{CONTEXT_SOURCE, SessionError, Tool};
 /// later compaction may clear it. What was pruned is gone, and is not found; nor is what was taken back
 /// ([`rewind`](super::rewind), `clear`).
 ///
-/// *Cost*: a search reads the log of the session once, page by page, and keeps none of its texts.
+/// *Cost*: a search is one search of the store ([`HistoryStore::search`](crate::history::HistoryStore::search)).
 ///
 /// ```
 /// use epitome_std::run::{RecallTool, RunSettings};
@@ -71,7 +72,7 @@ impl RecallTool {
 }
 
 /// The most messages that a search shows.
-const FOUND_MAX: usize = 8;
+const FOUND_MAX: u32 = 8;
 
 /// What is asked for.
 enum Asked {
@@ -113,24 +114,27 @@ impl Run<'_> {
     }
 
     async fn search(&self, query: &str, among: RangeInclusive<u64>) -> Result<Str, SessionError> {
-        let (mut search, left) = (MessageSearch::new(query), self.left().await?);
-        self.for_each_left(&left, among, |number, message| {
-            search.add(number, message);
-            true
-        })
-        .await?;
-        let nearest = search.nearest(FOUND_MAX);
+        let (left, mut found) = (self.left().await?, BTreeMap::new());
+        if let Some(stored) = &left.stored {
+            let nearest = stored.nearest(query, self.stored(&among), FOUND_MAX).await?;
+            found.extend(nearest.into_iter().map(|logged| (logged.seq.0, Cow::Owned(logged.entry.message))));
+        }
+        let logged = self.log_numbers();
+        found.extend(self.own(&left, &logged, &among).map(|(number, message)| (number, Cow::Borrowed(message))));
+        let mut search = MessageSearch::new(query);
+        found.iter().for_each(|(number, message)| search.add(*number, message));
+        let nearest = search.nearest(FOUND_MAX as usize);
         let mut record = Record::new(&**self.settings.counter(), RecallTool::TOKENS_MAX);
         for number in &nearest {
-            self.for_each_left(&left, *number..=*number, |number, message| {
-                record.push_nearest(number, &format!("#{number}"), &said(message), query)
-            })
-            .await?;
+            let Some(message) = found.get(number) else { continue };
+            if !record.push_nearest(*number, &format!("#{number}"), &said(message), query) {
+                break;
+            }
         }
-        let messages = search.messages();
         Ok(match nearest.len() {
-            0 => format!("None of {messages} hidden messages has these words.").into(),
-            found => record.into_text(&format!("the {found} nearest of {messages} hidden messages")).into(),
+            0 => "No hidden message has these words.".into(),
+            1 => record.into_text("the nearest of the hidden messages").into(),
+            found => record.into_text(&format!("the {found} nearest of the hidden messages")).into(),
         })
     }
 
@@ -155,8 +159,10 @@ impl Run<'_> {
         let primary = self.providers.primary_history();
         let stored = match primary.and_then(|primary| self.context.history(primary.source_id())) {
             Some(history) => {
-                let seen = whole.iter().filter_map(|key| self.working.stored_number(*key)).collect();
-                Some(history.unseen_beside(seen).await?)
+                let seen = whole.iter().filter_map(|key| self.working.stored_number(*key));
+                // Messages that the run has stored itself are found among its own.
+                let seen = seen.chain(self.working.stored_here().iter().copied());
+                Some(history.unseen_beside(seen.collect()).await?)
             }
             None => None,
         };
@@ -172,25 +178,35 @@ impl Run<'_> {
         numbers: RangeInclusive<u64>,
         mut visit: impl FnMut(u64, &Message) -> bool + Send,
     ) -> Result<(), SessionError> {
-        let end = Seq(numbers.end().saturating_add(1).min(self.working.stored_len()));
         if let Some(stored) = &left.stored {
-            // What the run has stored itself is visited below.
-            let visit = |seq: Seq, message: &Message| self.working.is_own(seq) || visit(seq.0, message);
-            if !stored.for_each(Seq(*numbers.start())..end, visit).await? {
+            if !stored.for_each(self.stored(&numbers), |seq, message| visit(seq.0, message)).await? {
                 return Ok(());
             }
         }
         let logged = self.log_numbers();
-        let own = self
-            .working
-            .own(&logged)
-            .filter(|(key, number, _)| numbers.contains(number) && !left.whole.contains(key));
-        for (_, number, entry) in own {
-            if !visit(number, &entry.message) {
+        for (number, message) in self.own(left, &logged, &numbers) {
+            if !visit(number, message) {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// The numbers of the stored history among these.
+    fn stored(&self, numbers: &RangeInclusive<u64>) -> Range<Seq> {
+        Seq(*numbers.start())..Seq(numbers.end().saturating_add(1).min(self.working.stored_len()))
+    }
+
+    /// The messages of this run that are not sent whole, with their numbers.
+    fn own<'r>(
+        &'r self,
+        left: &'r Left<'_>,
+        logged: &'r BTreeMap<Seq, Seq>,
+        numbers: &'r RangeInclusive<u64>,
+    ) -> impl Iterator<Item = (u64, &'r Message)> {
+        let own = self.working.own(logged);
+        let own = own.filter(|(key, number, _)| numbers.contains(number) && !left.whole.contains(key));
+        own.map(|(_, number, entry)| (number, &entry.message))
     }
 }
 

@@ -19,9 +19,9 @@ impl Working {
         self.places.logged.iter().copied().chain((self.stored_len()..).map(Seq))
     }
 
-    /// Whether the run has stored the message with this number of the log itself.
-    pub(in crate::run) fn is_own(&self, logged: Seq) -> bool {
-        self.places.logged.contains(&logged)
+    /// The numbers in the log of the messages that the run has stored itself.
+    pub(in crate::run) fn stored_here(&self) -> &[Seq] {
+        &self.places.logged
     }
 
     /// What stands beside the history and is read by number: with its number in the run and the one by which it is read. `logged` are

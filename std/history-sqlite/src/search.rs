@@ -1,0 +1,273 @@
+//! Searches by the index of words.
+//!
+//! The index names the messages that have a word of the search, and how many have each word. The best of them by the rarity of their words
+//! are read, and ranked as every store ranks them.
+
+use std::collections::HashMap;
+
+use epitome_core::Seq;
+use epitome_history::rows::{StoredPage, int};
+use epitome_history::{FoundMessage, LogSearch, SearchScope, SessionId};
+use epitome_message::search::{MessageSearch, Postings, Term, query_terms, rarity};
+use rusqlite::Connection;
+
+use super::failure::Failure;
+use super::row::{corrupt_name, find_session, logged, number, rows};
+use super::session::Session;
+use super::sql;
+use super::words::{self, Block, blocks, last_text, role_mark, session_mark};
+
+/// So many messages are read one by one, without the index.
+const READ_MAX: u64 = 2_048;
+
+/// The sessions of a search are looked up in the index if they are no more.
+const MARKS_MAX: usize = 64;
+
+/// The least messages that are read to be ranked, and how many for each that is wanted.
+const RANKED_MIN: usize = 64;
+const RANKED_PER_FOUND: usize = 4;
+
+/// How many of the best messages are told from each other at once.
+const BEST: usize = 1_024;
+
+/// The nearest messages; `None` where they are so few that reading them all is as fast.
+pub(super) fn search(
+    connection: &Connection,
+    search: &LogSearch,
+    open: &dyn Fn(&SessionId) -> Session,
+) -> Result<Option<Vec<FoundMessage>>, Failure> {
+    let Some(sessions) = sessions(connection, search, open)? else { return Ok(None) };
+    let index = Index::read(connection, search, &sessions)?;
+    let limit = usize::try_from(search.limit).unwrap_or(usize::MAX);
+    let wanted = limit.saturating_mul(RANKED_PER_FOUND).max(RANKED_MIN);
+    let mut reader = Reader { connection, search, open, begins: HashMap::new() };
+    let mut best = BEST;
+    let mut read = loop {
+        let (ids, is_all) = index.best(best);
+        let mut read = Vec::new();
+        for id in ids {
+            read.extend(reader.read(id)?.map(|found| (id, found)));
+            if read.len() == wanted {
+                break;
+            }
+        }
+        if read.len() == wanted || is_all {
+            break read;
+        }
+        best = best.saturating_mul(16);
+    };
+    // Of equal ones the search prefers the later.
+    read.sort_unstable_by_key(|(id, _)| *id);
+    let mut nearest = MessageSearch::of_collection(&search.words, index.texts, |term| index.with(term));
+    for ((_, found), number) in read.iter().zip(0..) {
+        nearest.add(number, &found.logged.entry.message);
+    }
+    let mut found: Vec<_> = read.into_iter().map(|(_, found)| Some(found)).collect();
+    let nearest = nearest.nearest(limit).into_iter();
+    let take = |number| found.get_mut(usize::try_from(number).ok()?)?.take();
+    Ok(Some(nearest.filter_map(take).collect()))
+}
+
+/// The sessions that are searched, if they are few: an empty list stands for many. `None` if they have so few messages that all are read.
+fn sessions(
+    connection: &Connection,
+    search: &LogSearch,
+    open: &dyn Fn(&SessionId) -> Session,
+) -> Result<Option<Vec<i64>>, Failure> {
+    if let SearchScope::Session(id) = &search.scope {
+        let found = find_session(connection, &open(id))?.filter(|found| found.counters.head.0 > READ_MAX);
+        return Ok(found.map(|found| vec![found.id]));
+    }
+    let prefix = match &search.scope {
+        SearchScope::Prefix(prefix) => prefix.as_bytes(),
+        _ => &[],
+    };
+    let (mut sessions, mut messages) = (Vec::new(), 0_u64);
+    let mut statement = connection.prepare_cached(sql::SESSIONS)?;
+    let mut found = statement.query([prefix])?;
+    while let Some(row) = found.next()? {
+        if !row.get_ref(1)?.as_blob().is_ok_and(|name| name.starts_with(prefix)) {
+            break;
+        }
+        sessions.push(row.get(0)?);
+        messages = messages.saturating_add(number(row, 2)?);
+        if sessions.len() > MARKS_MAX && messages > READ_MAX {
+            return Ok(Some(Vec::new()));
+        }
+    }
+    Ok((messages > READ_MAX).then_some(sessions))
+}
+
+/// The part of the index that a search needs.
+struct Index {
+    /// The terms of the words, and how many texts have each.
+    terms: Vec<(Term, u64)>,
+    /// How many texts were looked at.
+    texts: u64,
+    blocks: Vec<Found>,
+}
+
+/// What was found in a block.
+struct Found {
+    block: Block,
+    /// By the number of a term, the places of the texts that have it.
+    places: Vec<Vec<u32>>,
+    /// By place, whether the text is searched; `None` if all are.
+    admitted: Option<Vec<bool>>,
+}
+
+impl Index {
+    fn read(connection: &Connection, search: &LogSearch, sessions: &[i64]) -> Result<Self, Failure> {
+        let terms = query_terms(&search.words).into_iter().map(|term| (term, 0)).collect();
+        let mut index = Self { terms, texts: 0, blocks: Vec::new() };
+        let (blocks, behind) = blocks(last_text(connection)?);
+        for block in blocks {
+            index.look(search, sessions, block, |term| words::find(connection, block, term))?;
+        }
+        // What no block has yet is a block of this moment.
+        let block = Block { first: behind.start, span: behind.end - behind.start };
+        let rows = words::of_texts(connection, block, behind.end)?.into_rows();
+        let find = |term: Term| {
+            let at = rows.partition_point(|(first, _)| *first <= term).checked_sub(1);
+            let row = at.and_then(|at| rows.get(at));
+            row.map_or(Ok(Vec::new()), |(_, row)| Postings::find(row, term).map_err(words::torn))
+        };
+        index.look(search, sessions, block, find)?;
+        Ok(index)
+    }
+
+    fn look(
+        &mut self,
+        search: &LogSearch,
+        sessions: &[i64],
+        block: Block,
+        find: impl Fn(Term) -> Result<Vec<u32>, Failure>,
+    ) -> Result<(), Failure> {
+        let span = usize::try_from(block.span).unwrap_or_default();
+        let mut admitted = None;
+        if !sessions.is_empty() {
+            let mut own = vec![false; span];
+            for session in sessions {
+                find(session_mark(*session))?.into_iter().for_each(|place| set(&mut own, place));
+            }
+            admitted = Some(own);
+        }
+        if let Some(role) = search.role {
+            let mut own = vec![false; span];
+            find(role_mark(role))?.into_iter().for_each(|place| set(&mut own, place));
+            if let Some(others) = &admitted {
+                own.iter_mut().zip(others).for_each(|(own, other)| *own &= *other);
+            }
+            admitted = Some(own);
+        }
+        // A block without a message that is searched tells nothing.
+        if admitted.as_ref().is_some_and(|admitted| !admitted.contains(&true)) {
+            return Ok(());
+        }
+        let mut places = Vec::with_capacity(self.terms.len());
+        for (term, with) in &mut self.terms {
+            let own = find(*term)?;
+            *with = with.saturating_add(own.len() as u64);
+            places.push(own);
+        }
+        self.texts = self.texts.saturating_add(block.span.unsigned_abs());
+        self.blocks.push(Found { block, places, admitted });
+        Ok(())
+    }
+
+    /// How many texts have a term.
+    fn with(&self, term: Term) -> u64 {
+        let at = self.terms.binary_search_by_key(&term, |(term, _)| *term).ok();
+        at.and_then(|at| self.terms.get(at)).map_or(0, |(_, with)| *with)
+    }
+
+    /// The ids of the `count` texts whose words are rarest together, the best first, of equal ones the newest; and whether these are all.
+    fn best(&self, count: usize) -> (Vec<i64>, bool) {
+        let rarities: Vec<u64> = self.terms.iter().map(|(_, with)| rarity(self.texts, *with)).collect();
+        let (mut best, mut least, mut is_all) = (Vec::<(u64, i64)>::new(), 0, true);
+        let mut scores = Vec::<u64>::new();
+        for Found { block, places, admitted } in &self.blocks {
+            scores.clear();
+            scores.resize(usize::try_from(block.span).unwrap_or_default(), 0);
+            for (own, rarity) in places.iter().zip(&rarities) {
+                // One that all have still says something.
+                for place in own {
+                    if let Some(score) = scores.get_mut(*place as usize) {
+                        *score = score.saturating_add(rarity.saturating_add(1));
+                    }
+                }
+            }
+            for (place, score) in scores.iter().enumerate().filter(|(_, score)| **score > 0) {
+                let is_admitted =
+                    admitted.as_ref().is_none_or(|own| own.get(place).copied().unwrap_or_default());
+                if !is_admitted {
+                    continue;
+                }
+                if *score < least {
+                    is_all = false;
+                    continue;
+                }
+                best.push((*score, block.first.saturating_add(place as i64)));
+                if best.len() >= count.saturating_mul(2) {
+                    best.select_nth_unstable_by(count, |one, other| other.cmp(one));
+                    best.truncate(count);
+                    least = best.iter().map(|(score, _)| *score).min().unwrap_or_default();
+                    is_all = false;
+                }
+            }
+        }
+        best.sort_unstable_by(|one, other| other.cmp(one));
+        is_all &= best.len() <= count;
+        best.truncate(count);
+        (best.into_iter().map(|(_, id)| id).collect(), is_all)
+    }
+}
+
+fn set(own: &mut [bool], place: u32) {
+    if let Some(own) = own.get_mut(place as usize) {
+        *own = true;
+    }
+}
+
+/// Reads messages by the ids of their texts.
+struct Reader<'r> {
+    connection: &'r Connection,
+    search: &'r LogSearch,
+    open: &'r dyn Fn(&SessionId) -> Session,
+    /// By session, the first number that is searched.
+    begins: HashMap<i64, Seq>,
+}
+
+impl Reader<'_> {
+    /// The message of a text, if it is searched.
+    fn read(&mut self, text: i64) -> Result<Option<FoundMessage>, Failure> {
+        let place = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, number(row, 1)?, row.get(2)?));
+        let Some((id, seq, name)) = rows(self.connection, sql::PLACE, [text], place)?.pop() else {
+            return Ok(None);
+        };
+        let name = SessionId::new(String::from_utf8(name).map_err(|_| corrupt_name("search"))?);
+        let seq = Seq(seq);
+        if !self.search.has_session(&name) || !self.search.has_number(seq) || seq < self.begin(id)? {
+            return Ok(None);
+        }
+        let session = (self.open)(&name);
+        let bounds = (id, int(seq.0), int(seq.0.saturating_add(1)));
+        let rows = rows(self.connection, sql::LOG, bounds, |row| logged(row, &session))?;
+        let page = StoredPage { rows, next: None }.into_page()?;
+        let found = page.messages.into_iter().next().filter(|logged| self.search.has_message(logged));
+        Ok(found.map(|logged| FoundMessage::new(name, logged)))
+    }
+
+    /// The first number of a session that is searched by its time.
+    fn begin(&mut self, session: i64) -> Result<Seq, Failure> {
+        let Some(since) = self.search.since else { return Ok(Seq(0)) };
+        if let Some(begin) = self.begins.get(&session) {
+            return Ok(*begin);
+        }
+        let before = (session, int(since.0));
+        let ends = rows(self.connection, sql::APPENDED_BEFORE, before, |row| Ok(number(row, 0)?))?;
+        let begin = Seq(ends.first().copied().unwrap_or_default());
+        self.begins.insert(session, begin);
+        Ok(begin)
+    }
+}

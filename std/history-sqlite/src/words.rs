@@ -1,0 +1,182 @@
+//! The index of words: which messages have which terms.
+//!
+//! Messages are indexed in blocks, by the ids of their texts: 256 at once, when the last text of a block is written, within the same
+//! transaction. Sixteen such blocks become one of 4,096 messages. The texts behind the last block are read by each search. So an append
+//! pays for the index once in 256 messages, and a search reads few rows.
+//!
+//! An encrypted file has no index: it would name the words.
+
+use core::ops::Range;
+
+use epitome_core::message::Role;
+use epitome_history::rules::corrupt;
+use epitome_history::stored;
+use epitome_message::search::{Postings, Term, TornRow};
+use rusqlite::Connection;
+
+use super::failure::Failure;
+use super::row::rows;
+use super::sql;
+
+#[cfg(test)]
+mod tests;
+
+/// How many texts a new block has.
+const SPAN: i64 = 256;
+
+/// How many texts a block has that is made of others.
+const WIDE_SPAN: i64 = 4_096;
+
+/// Some texts, by their ids, that are indexed together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Block {
+    pub(super) first: i64,
+    pub(super) span: i64,
+}
+
+impl Block {
+    /// The block that is complete with the text `id`, if one is.
+    const fn ended_by(id: i64) -> Option<Self> {
+        match (id + 1) % SPAN {
+            0 => Some(Self { first: id + 1 - SPAN, span: SPAN }),
+            _ => None,
+        }
+    }
+
+    /// The block of the text `id`, if `last` is the last text; `None` behind the last block.
+    fn of(id: i64, last: i64) -> Option<Self> {
+        let span = if id < ends(last, WIDE_SPAN) { WIDE_SPAN } else { SPAN };
+        (id < ends(last, span)).then_some(Self { first: id - id % span, span })
+    }
+
+    /// The place of a text in it.
+    fn place(self, id: i64) -> Result<u32, Failure> {
+        u32::try_from(id - self.first).map_err(|_| damaged().into())
+    }
+}
+
+/// Where the complete blocks of so many texts end.
+const fn ends(last: i64, span: i64) -> i64 {
+    (last + 1) / span * span
+}
+
+/// All blocks, and the ids of the texts behind them.
+pub(super) fn blocks(last: i64) -> (impl Iterator<Item = Block>, Range<i64>) {
+    let (wide, all) = (ends(last, WIDE_SPAN), ends(last, SPAN));
+    let of = |from: i64, to: i64, span: i64| {
+        (0..(to - from) / span).map(move |at| Block { first: from + at * span, span })
+    };
+    (of(0, wide, WIDE_SPAN).chain(of(wide, all, SPAN)), all..last.saturating_add(1))
+}
+
+/// The id of the text that was written last.
+pub(super) fn last_text(connection: &Connection) -> Result<i64, Failure> {
+    Ok(rows(connection, sql::LAST_TEXT, [], |row| Ok(row.get(0)?))?.first().copied().unwrap_or_default())
+}
+
+/// The mark of the messages of a session.
+pub(super) fn session_mark(session: i64) -> Term {
+    Term::mark("session", &session.to_string())
+}
+
+/// The mark of the messages of a role.
+pub(super) fn role_mark(role: Role) -> Term {
+    Term::mark("role", role.as_str())
+}
+
+/// Indexes a block if `id` is the last text of one.
+pub(super) fn written(connection: &Connection, id: i64) -> Result<(), Failure> {
+    let Some(block) = Block::ended_by(id) else { return Ok(()) };
+    keep(connection, block, of_texts(connection, block, id + 1)?)?;
+    let wide = Block { first: id + 1 - WIDE_SPAN, span: WIDE_SPAN };
+    if (id + 1) % WIDE_SPAN == 0 { widen(connection, wide) } else { Ok(()) }
+}
+
+/// The terms of the texts of a block, up to before the text `end`.
+pub(super) fn of_texts(connection: &Connection, block: Block, end: i64) -> Result<Postings, Failure> {
+    let mut postings = Postings::new();
+    let mut statement = connection.prepare_cached(sql::TEXTS)?;
+    let mut texts = statement.query((block.first, end))?;
+    while let Some(row) = texts.next()? {
+        let (number, session, text) = (block.place(row.get(0)?)?, row.get(1)?, row.get::<_, String>(2)?);
+        let message = stored::decode(&text)
+            .map_err(|error| corrupt("the index of words: a message cannot be read").with_source(error))?;
+        if postings.add(number, &message) {
+            postings.mark(number, session_mark(session));
+            postings.mark(number, role_mark(message.role()));
+        }
+    }
+    Ok(postings)
+}
+
+/// Makes one block of all that lie in it.
+fn widen(connection: &Connection, wide: Block) -> Result<(), Failure> {
+    let mut postings = Postings::new();
+    let last = wide.first + wide.span - 1;
+    let mut statement = connection.prepare_cached(sql::WORDS)?;
+    let mut found = statement.query((wide.first, last))?;
+    while let Some(row) = found.next()? {
+        let moved = wide.place(row.get(0)?)?;
+        postings
+            .add_row(row.get_ref(1)?.as_blob().map_err(|_| damaged())?, moved, |_| false)
+            .map_err(torn)?;
+    }
+    drop(found);
+    connection.prepare_cached(sql::DROP_WORDS)?.execute((wide.first, last))?;
+    keep(connection, wide, postings)
+}
+
+fn keep(connection: &Connection, block: Block, postings: Postings) -> Result<(), Failure> {
+    let mut insert = connection.prepare_cached(sql::NEW_WORDS)?;
+    for (term, row) in postings.into_rows() {
+        insert.execute((block.first, block.span, term.0, row))?;
+    }
+    Ok(())
+}
+
+/// Takes the terms of these texts out of the index.
+pub(super) fn forget(connection: &Connection, mut ids: Vec<i64>) -> Result<(), Failure> {
+    let last = last_text(connection)?;
+    ids.sort_unstable();
+    for gone in ids.chunk_by(|one, other| Block::of(*one, last) == Block::of(*other, last)) {
+        let Some(block) = gone.first().and_then(|id| Block::of(*id, last)) else { continue };
+        let is_gone = |number: u32| gone.binary_search(&(block.first + i64::from(number))).is_ok();
+        let bounds = (block.first, block.first);
+        let mut postings = Postings::new();
+        for row in rows(connection, sql::WORDS, bounds, |row| Ok(row.get::<_, Vec<u8>>(1)?))? {
+            postings.add_row(&row, 0, is_gone).map_err(torn)?;
+        }
+        connection.prepare_cached(sql::DROP_WORDS)?.execute(bounds)?;
+        keep(connection, block, postings)?;
+    }
+    Ok(())
+}
+
+/// The places of the texts of a block that have a term, ascending.
+pub(super) fn find(connection: &Connection, block: Block, term: Term) -> Result<Vec<u32>, Failure> {
+    let of_row = |row: &rusqlite::Row<'_>| {
+        let bytes = row.get_ref(0)?.as_blob().map_err(|_| damaged())?;
+        Postings::find(bytes, term).map_err(torn)
+    };
+    let found = rows(connection, sql::WORD, (block.first, block.span, term.0), of_row)?;
+    Ok(found.into_iter().next().unwrap_or_default())
+}
+
+/// Makes the index anew.
+pub(super) fn rebuild(connection: &Connection) -> Result<(), Failure> {
+    let last = last_text(connection)?;
+    connection.prepare_cached(sql::DROP_WORDS)?.execute((0, last))?;
+    let (blocks, _) = blocks(last);
+    for block in blocks {
+        keep(connection, block, of_texts(connection, block, block.first + block.span)?)?;
+    }
+    Ok(())
+}
+
+pub(super) fn torn(error: TornRow) -> Failure {
+    corrupt("the index of words is damaged: make it anew with `reindex`").with_source(error).into()
+}
+
+fn damaged() -> epitome_history::StoreError {
+    corrupt("the index of words is damaged: make it anew with `reindex`")
+}

@@ -1,0 +1,183 @@
+//! The index is at any time the one that is made anew of the texts, and finds what reading all of them finds.
+
+use epitome_core::attribution::SeqRange;
+use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
+use epitome_history::kernel::scan;
+use epitome_history::{
+    Append, AppendToken, CompactionRecord, Entry, HistoryStore, Live, LogSearch, SessionId, StoreErrorKind,
+    TokenCount,
+};
+use epitome_message::Message;
+use futures::executor::block_on;
+use rusqlite::{Connection, params};
+
+use super::*;
+use crate::{SqliteStore, open};
+
+/// Numbers that look random: xorshift.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+/// A message of a few words, some of which are rare.
+fn message(dice: &mut Dice) -> Message {
+    let word = |dice: &mut Dice| match dice.below(4) {
+        0 => format!("w{}", dice.below(5_000)),
+        1 => "\u{6771}\u{4eac}".to_owned(),
+        _ => format!("common{}", dice.below(9)),
+    };
+    let text = (0..dice.below(6)).map(|_| word(dice)).collect::<Vec<_>>().join(" ");
+    match dice.below(5) {
+        0 => Message::system(text),
+        1 | 2 => Message::assistant(text),
+        _ => Message::user(text),
+    }
+}
+
+async fn append(store: &SqliteStore, session: &SessionId, count: u64, dice: &mut Dice) {
+    let head = store.load(session).await.map_or(0, |loaded| loaded.head.0);
+    let size = TokenCount::new(Tokens(1), Basis::Estimated, "test".into());
+    let entry = |seq| Entry::new(message(dice), Seq(seq), Turn(1), size.clone());
+    let entries: Vec<Entry> = (head..head + count).map(entry).collect();
+    let token = AppendToken::new(format!("at {head}"));
+    store.append(session, &Append::new(&token, Seq(head), &entries)).await.unwrap();
+}
+
+/// Hides the first so many messages that may be hidden, and deletes them.
+async fn prune(store: &SqliteStore, session: &SessionId, count: usize) {
+    let Ok(loaded) = store.load(session).await else { return };
+    let mut record = CompactionRecord::new(loaded.revision, loaded.head);
+    let may_go = loaded.live.iter().filter(|live| live.entry.message.role() != Role::System);
+    for Live { key, .. } in may_go.take(count) {
+        match record.hides.last_mut().filter(|range| range.last.0 + 1 == key.0) {
+            Some(range) => range.last = *key,
+            None => record.hides.push(SeqRange { first: *key, last: *key }),
+        }
+    }
+    if record.hides.is_empty() {
+        return;
+    }
+    let made = store.commit(session, &record).await.unwrap();
+    store.prune(session, made).await.unwrap();
+}
+
+fn index(connection: &Connection) -> Vec<(i64, i64, i64, Vec<u8>)> {
+    let mut statement =
+        connection.prepare("SELECT first, span, term, body FROM words ORDER BY 1, 2, 3").unwrap();
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)));
+    rows.unwrap().map(Result::unwrap).collect()
+}
+
+/// A connection beside the store's own.
+fn beside(path: &std::path::Path) -> Connection {
+    open::open(path, &epitome_history::encryption::Vault::Plain).unwrap().connection
+}
+
+#[test]
+fn it_is_the_index_that_is_made_anew() {
+    block_on(async {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("history.db");
+        let (store, mut dice) = (SqliteStore::open(&path).unwrap(), Dice(0x9e37_79b9));
+        let sessions = ["alice/1", "alice/2", "bob/1"].map(SessionId::new);
+        let (mut wide, mut searched) = (0, 0);
+        for turn in 0..60 {
+            let session = &sessions[dice.below(3) as usize];
+            match dice.below(8) {
+                0 => drop(store.delete(session).await.unwrap()),
+                1 | 2 => prune(&store, session, dice.below(700) as usize).await,
+                _ => {
+                    let count = 1 + dice.below(900);
+                    append(&store, session, count, &mut dice).await;
+                }
+            }
+            if turn % 6 != 5 {
+                continue;
+            }
+            let connection = beside(&path);
+            let kept = index(&connection);
+            wide = wide.max(kept.iter().filter(|(_, span, ..)| *span == WIDE_SPAN).count());
+            rebuild(&connection).unwrap();
+            assert!(kept == index(&connection), "after turn {turn}");
+            for words in ["w17", "common3 w99", "\u{6771}\u{4eac}", "common1 common2 common3 w1 w2 w3"] {
+                let search = LogSearch::new(words).with_limit(u32::MAX);
+                for search in [
+                    search.clone(),
+                    search.clone().in_sessions("alice/"),
+                    search.clone().in_session(sessions[0].clone()),
+                    search.of_role(Role::Assistant),
+                ] {
+                    let found = [store.search(&search).await.unwrap(), scan(&store, &search).await.unwrap()];
+                    let places = found.map(|found| {
+                        let mut places: Vec<_> =
+                            found.into_iter().map(|it| (it.session, it.logged.seq)).collect();
+                        places.sort_unstable();
+                        places
+                    });
+                    assert_eq!(places[0], places[1], "{search:?}");
+                    searched += places[0].len();
+                }
+            }
+        }
+        assert!(wide > 0 && searched > 10_000, "{wide} rows of wide blocks, {searched} messages found");
+    });
+}
+
+#[test]
+fn a_damaged_row_is_noticed_and_made_anew() {
+    block_on(async {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("history.db");
+        let (store, mut dice, session) = (SqliteStore::open(&path).unwrap(), Dice(7), SessionId::new("s"));
+        append(&store, &session, 3_000, &mut dice).await;
+        let search = LogSearch::new("common3").in_session(session);
+        let found = store.search(&search).await.unwrap();
+        assert_eq!(found.len(), 8);
+        let connection = beside(&path);
+        connection.execute("UPDATE words SET body = x'00' WHERE first = ?1", params![256]).unwrap();
+        let error = store.search(&search).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Corrupt);
+        store.reindex().await.unwrap();
+        assert_eq!(store.search(&search).await.unwrap(), found);
+    });
+}
+
+/// No word of what is gone is left in the bytes of the index, nor in free pages.
+#[test]
+fn what_is_pruned_leaves_no_term() {
+    block_on(async {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("history.db");
+        let (store, mut dice, session) = (SqliteStore::open(&path).unwrap(), Dice(9), SessionId::new("s"));
+        append(&store, &session, 600, &mut dice).await;
+        let connection = beside(&path);
+        let before = index(&connection).iter().map(|(.., body)| body.len()).sum::<usize>();
+        prune(&store, &session, usize::MAX).await;
+        let left = index(&connection).iter().map(|(.., body)| body.len()).sum::<usize>();
+        assert!(before > 3_000 && left == 0, "{before} bytes before, {left} left");
+        assert_eq!(store.load(&session).await.unwrap().revision, Revision(2));
+    });
+}
+
+#[test]
+fn an_encrypted_file_has_no_index() {
+    #[cfg(feature = "encryption")]
+    block_on(async {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("history.db");
+        let key = epitome_history::StoreKey::parse(&"07".repeat(32)).unwrap();
+        let store = SqliteStore::open_encrypted(&path, key).unwrap();
+        let (mut dice, session) = (Dice(11), SessionId::new("s"));
+        append(&store, &session, 3_000, &mut dice).await;
+        assert_eq!(store.search(&LogSearch::new("common3")).await.unwrap().len(), 8);
+        let connection = Connection::open(&path).unwrap();
+        assert_eq!(index(&connection), []);
+    });
+}

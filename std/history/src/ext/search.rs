@@ -1,0 +1,142 @@
+//! A search that reads every message it looks at.
+
+use core::ops::Range;
+
+use epitome_core::Seq;
+use epitome_message::search::MessageSearch;
+
+use super::hide::before;
+use crate::{
+    FoundMessage, HistoryStore, LogSearch, SearchScope, SessionId, SessionInfo, StoreError, StoreErrorKind,
+};
+
+/// How many messages or sessions are read at once.
+const PAGE: u32 = 256;
+
+/// The nearest messages, by one pass over the logs that are searched. It keeps none of their texts.
+pub async fn scan<S: HistoryStore + ?Sized>(
+    store: &S,
+    search: &LogSearch,
+) -> Result<Vec<FoundMessage>, StoreError> {
+    let mut scan = Scan { search, nearest: MessageSearch::new(&search.words), looked: 0, pages: Vec::new() };
+    if scan.nearest.is_blank() || search.limit == 0 {
+        return Ok(Vec::new());
+    }
+    let mut after = match &search.scope {
+        SearchScope::Session(session) => {
+            scan.session(store, session).await?;
+            return scan.found(store).await;
+        }
+        SearchScope::Prefix(prefix) => shortened(prefix),
+        SearchScope::All => None,
+    };
+    loop {
+        let page = store.list(after.as_ref(), PAGE).await?;
+        let Some(last) = page.last() else { break };
+        for info in page.iter().filter(|info| search.has_session(&info.id) && is_recent(info, search)) {
+            scan.session(store, &info.id).await?;
+        }
+        after = Some(last.id.clone());
+        if is_behind(&last.id, search) {
+            break;
+        }
+    }
+    scan.found(store).await
+}
+
+/// A session id before all those that begin with `prefix`.
+fn shortened(prefix: &str) -> Option<SessionId> {
+    let (last, _) = prefix.char_indices().next_back()?;
+    Some(SessionId::new(prefix.get(..last).unwrap_or_default()))
+}
+
+/// Whether no session of the search follows this one in a list.
+fn is_behind(id: &SessionId, search: &LogSearch) -> bool {
+    matches!(&search.scope, SearchScope::Prefix(prefix) if !search.has_session(id) && id.as_str() > &**prefix)
+}
+
+/// Whether a session may have messages of the time that is searched.
+fn is_recent(info: &SessionInfo, search: &LogSearch) -> bool {
+    search.since.is_none_or(|since| info.appended.is_some_and(|appended| appended >= since))
+}
+
+struct Scan<'s> {
+    search: &'s LogSearch,
+    nearest: MessageSearch,
+    /// How many messages were read. A message is known by the number that were read before it.
+    looked: u64,
+    /// The pages that were read: the number of the first message, its session and its place there.
+    pages: Vec<(u64, SessionId, Seq)>,
+}
+
+impl Scan<'_> {
+    /// Looks at the messages of a session. One that is gone by now has none.
+    async fn session<S: HistoryStore + ?Sized>(
+        &mut self,
+        store: &S,
+        session: &SessionId,
+    ) -> Result<(), StoreError> {
+        let begin = match self.search.since {
+            Some(since) => before(store, session, Seq(0), since).await,
+            None => Ok(Seq(0)),
+        };
+        let Some(begin) = unless_gone(begin)? else { return Ok(()) };
+        let Some(ranges) = &self.search.ranges else {
+            return self.range(store, session, begin..Seq(u64::MAX)).await;
+        };
+        // Two ranges with less than a page between them are read as one.
+        let is_near =
+            |one: &Range<Seq>, next: &Range<Seq>| next.start.0.saturating_sub(one.end.0) < u64::from(PAGE);
+        for near in ranges.chunk_by(is_near) {
+            if let (Some(first), Some(last)) = (near.first(), near.last()) {
+                self.range(store, session, first.start.max(begin)..last.end).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn range<S: HistoryStore + ?Sized>(
+        &mut self,
+        store: &S,
+        session: &SessionId,
+        range: Range<Seq>,
+    ) -> Result<(), StoreError> {
+        let mut next = Some(range.start).filter(|first| *first < range.end);
+        while let Some(first) = next {
+            let page = store.log(session, first..range.end, PAGE).await;
+            let Some(page) = unless_gone(page)? else { return Ok(()) };
+            self.pages.push((self.looked, session.clone(), first));
+            for logged in &page.messages {
+                if self.search.has_message(logged) {
+                    self.nearest.add(self.looked, &logged.entry.message);
+                }
+                self.looked = self.looked.saturating_add(1);
+            }
+            next = page.next;
+        }
+        Ok(())
+    }
+
+    /// Reads the nearest messages again. One that is gone by now is left out.
+    async fn found<S: HistoryStore + ?Sized>(&self, store: &S) -> Result<Vec<FoundMessage>, StoreError> {
+        let mut found = Vec::new();
+        for number in self.nearest.nearest(usize::try_from(self.search.limit).unwrap_or(usize::MAX)) {
+            let page = self.pages.partition_point(|(first, ..)| *first <= number).checked_sub(1);
+            let Some((begin, session, first)) = page.and_then(|at| self.pages.get(at)) else { continue };
+            let seq = Seq(first.0.saturating_add(number.saturating_sub(*begin)));
+            let page = store.log(session, seq..Seq(seq.0.saturating_add(1)), 1).await;
+            let logged = unless_gone(page)?.and_then(|page| page.messages.into_iter().next());
+            let logged = logged.filter(|logged| self.search.has_message(logged));
+            found.extend(logged.map(|logged| FoundMessage::new(session.clone(), logged)));
+        }
+        Ok(found)
+    }
+}
+
+/// `None` where there is no such session.
+fn unless_gone<T>(result: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    match result {
+        Err(error) if error.kind() == StoreErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
+    }
+}

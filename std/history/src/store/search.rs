@@ -1,0 +1,180 @@
+//! Searches of the logs of a store.
+
+use core::ops::Range;
+use std::collections::BTreeSet;
+
+use epitome_core::message::Role;
+use epitome_core::{Revision, Seq};
+
+use super::{Logged, SessionId};
+use crate::Timestamp;
+
+/// A search for the messages that are nearest to some words, in the logs of a store.
+///
+/// Hidden and shortened messages are searched as they were appended. Instructions (system, developer), pruned messages and answers of the
+/// recall tool are never found.
+///
+/// ```
+/// use epitome_core::message::Role;
+/// use epitome_history::{LogSearch, SearchScope};
+///
+/// let search = LogSearch::new("the port of the test server").in_sessions("alice/").of_role(Role::Tool).with_limit(3);
+/// assert_eq!(search.scope, SearchScope::Prefix("alice/".into()));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LogSearch {
+    /// The words, in any script.
+    pub words: Box<str>,
+    /// The sessions that are searched.
+    pub scope: SearchScope,
+    /// The sequence numbers that are searched in each session, ascending and apart; `None` for all.
+    pub ranges: Option<Vec<Range<Seq>>>,
+    /// Messages that these revisions have hidden are not searched.
+    pub not_hidden_by: BTreeSet<Revision>,
+    /// The role of the messages that are searched; `None` for all.
+    pub role: Option<Role>,
+    /// Messages that were appended before this time are not searched. An append without a time is searched, unless a later one is
+    /// known to be older.
+    pub since: Option<Timestamp>,
+    /// The most messages that are found.
+    pub limit: u32,
+}
+
+/// The sessions that a search looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SearchScope {
+    /// All sessions of the store.
+    All,
+    /// The sessions whose ids begin with this text. An application that begins each id with its owner (`alice/`) searches the sessions
+    /// of one owner.
+    Prefix(Box<str>),
+    /// One session.
+    Session(SessionId),
+}
+
+/// A message that a search has found.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct FoundMessage {
+    /// The session.
+    pub session: SessionId,
+    /// The message, as it was appended.
+    pub logged: Logged,
+}
+
+impl FoundMessage {
+    /// The message `logged` of a session.
+    #[must_use]
+    pub const fn new(session: SessionId, logged: Logged) -> Self {
+        Self { session, logged }
+    }
+}
+
+impl LogSearch {
+    /// The most messages that are found, unless the caller says otherwise.
+    pub const LIMIT: u32 = 8;
+
+    /// A search for these words in all sessions of the store.
+    #[must_use]
+    pub fn new(words: impl Into<Box<str>>) -> Self {
+        Self {
+            words: words.into(),
+            scope: SearchScope::All,
+            ranges: None,
+            not_hidden_by: BTreeSet::new(),
+            role: None,
+            since: None,
+            limit: Self::LIMIT,
+        }
+    }
+
+    /// Searches one session only.
+    #[must_use]
+    pub fn in_session(mut self, session: SessionId) -> Self {
+        self.scope = SearchScope::Session(session);
+        self
+    }
+
+    /// Searches only sessions whose ids begin with `prefix`.
+    #[must_use]
+    pub fn in_sessions(mut self, prefix: impl Into<Box<str>>) -> Self {
+        self.scope = SearchScope::Prefix(prefix.into());
+        self
+    }
+
+    /// Searches only messages with these sequence numbers.
+    #[must_use]
+    pub fn in_ranges(mut self, mut ranges: Vec<Range<Seq>>) -> Self {
+        ranges.retain(|range| !range.is_empty());
+        ranges.sort_unstable_by_key(|range| range.start);
+        ranges.dedup_by(|next, kept| {
+            let meets = next.start <= kept.end;
+            if meets {
+                kept.end = kept.end.max(next.end);
+            }
+            meets
+        });
+        self.ranges = Some(ranges);
+        self
+    }
+
+    /// Leaves out the messages that these revisions have hidden.
+    #[must_use]
+    pub fn without_hidden_by(mut self, revisions: BTreeSet<Revision>) -> Self {
+        self.not_hidden_by = revisions;
+        self
+    }
+
+    /// Searches only messages of this role.
+    #[must_use]
+    pub const fn of_role(mut self, role: Role) -> Self {
+        self.role = Some(role);
+        self
+    }
+
+    /// Searches only messages that were appended at this time or later.
+    #[must_use]
+    pub const fn since(mut self, time: Timestamp) -> Self {
+        self.since = Some(time);
+        self
+    }
+
+    /// Sets the most messages that are found.
+    #[must_use]
+    pub const fn with_limit(mut self, limit: u32) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Whether the search looks at this session.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn has_session(&self, session: &SessionId) -> bool {
+        match &self.scope {
+            SearchScope::All => true,
+            SearchScope::Prefix(prefix) => session.as_str().starts_with(&**prefix),
+            SearchScope::Session(only) => session == only,
+        }
+    }
+
+    /// Whether the search looks at this message of such a session, by all but its time and its words.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn has_message(&self, logged: &Logged) -> bool {
+        self.has_number(logged.seq)
+            && logged.pruned_by.is_none()
+            && logged.hidden_by.is_none_or(|by| !self.not_hidden_by.contains(&by))
+            && self.role.is_none_or(|role| role == logged.entry.message.role())
+    }
+
+    /// Whether the search looks at this sequence number.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn has_number(&self, seq: Seq) -> bool {
+        let Some(ranges) = &self.ranges else { return true };
+        let next = ranges.partition_point(|range| range.end <= seq);
+        ranges.get(next).is_some_and(|range| range.contains(&seq))
+    }
+}
