@@ -184,7 +184,11 @@ fn an_answer_has_a_limit_and_wrong_arguments_are_told() {
     assert_eq!(told.len(), count);
     let counter = ClassEstimator::new();
     assert!(told.iter().all(|text| counter.count(text).0 <= RecallTool::TOKENS_MAX + 20), "{told:?}");
-    assert!(told[0].contains("the 8 nearest of the hidden messages") && told[0].contains(" bytes before] "), "{}", told[0]);
+    assert!(
+        told[0].contains("the 8 nearest of the hidden messages") && told[0].contains(" bytes before] "),
+        "{}",
+        told[0]
+    );
     assert!(
         told[1].ends_with("[There is no room for more: ask for fewer messages, or from a later byte on.]\n"),
         "{}",

@@ -10,8 +10,11 @@ use crate::{
     FoundMessage, HistoryStore, LogSearch, SearchScope, SessionId, SessionInfo, StoreError, StoreErrorKind,
 };
 
-/// How many messages or sessions are read at once.
-const PAGE: u32 = 256;
+/// How many messages or sessions are read at once. A store that reads a whole session to answer is asked seldom.
+const PAGE: u32 = 1_024;
+
+/// Of the nearest messages, those with fewer others between them are read at once.
+const NEAR: u64 = 16;
 
 /// The nearest messages, by one pass over the logs that are searched. It keeps none of their texts.
 pub async fn scan<S: HistoryStore + ?Sized>(
@@ -119,17 +122,33 @@ impl Scan<'_> {
 
     /// Reads the nearest messages again. One that is gone by now is left out.
     async fn found<S: HistoryStore + ?Sized>(&self, store: &S) -> Result<Vec<FoundMessage>, StoreError> {
-        let mut found = Vec::new();
-        for number in self.nearest.nearest(usize::try_from(self.search.limit).unwrap_or(usize::MAX)) {
-            let page = self.pages.partition_point(|(first, ..)| *first <= number).checked_sub(1);
-            let Some((begin, session, first)) = page.and_then(|at| self.pages.get(at)) else { continue };
-            let seq = Seq(first.0.saturating_add(number.saturating_sub(*begin)));
-            let page = store.log(session, seq..Seq(seq.0.saturating_add(1)), 1).await;
-            let logged = unless_gone(page)?.and_then(|page| page.messages.into_iter().next());
-            let logged = logged.filter(|logged| self.search.has_message(logged));
-            found.extend(logged.map(|logged| FoundMessage::new(session.clone(), logged)));
+        let limit = usize::try_from(self.search.limit).unwrap_or(usize::MAX);
+        let mut wanted: Vec<_> = (0_usize..).zip(self.nearest.nearest(limit)).collect();
+        wanted.sort_unstable_by_key(|(_, number)| *number);
+        let is_near = |(_, one): &(usize, u64), (_, next): &(usize, u64)| {
+            next - one < NEAR && self.page(*one) == self.page(*next)
+        };
+        let mut found = Vec::with_capacity(wanted.len());
+        for near in wanted.chunk_by(is_near) {
+            let (Some((_, from)), Some((_, to))) = (near.first(), near.last()) else { continue };
+            let Some((begin, session, first)) = self.page(*from) else { continue };
+            let seq = |number: &u64| Seq(first.0.saturating_add(number.saturating_sub(*begin)));
+            let page = store.log(session, seq(from)..Seq(seq(to).0.saturating_add(1)), PAGE).await;
+            for logged in unless_gone(page)?.into_iter().flat_map(|page| page.messages) {
+                let own = near.iter().find(|(_, number)| seq(number) == logged.seq);
+                if let Some((rank, _)) = own.filter(|_| self.search.has_message(&logged)) {
+                    found.push((*rank, FoundMessage::new(session.clone(), logged)));
+                }
+            }
         }
-        Ok(found)
+        found.sort_unstable_by_key(|(rank, _)| *rank);
+        Ok(found.into_iter().map(|(_, found)| found).collect())
+    }
+
+    /// The page of a message.
+    fn page(&self, number: u64) -> Option<&(u64, SessionId, Seq)> {
+        let next = self.pages.partition_point(|(first, ..)| *first <= number);
+        self.pages.get(next.checked_sub(1)?)
     }
 }
 

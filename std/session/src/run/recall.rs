@@ -120,7 +120,9 @@ impl Run<'_> {
             found.extend(nearest.into_iter().map(|logged| (logged.seq.0, Cow::Owned(logged.entry.message))));
         }
         let logged = self.log_numbers();
-        found.extend(self.own(&left, &logged, &among).map(|(number, message)| (number, Cow::Borrowed(message))));
+        found.extend(
+            self.own(&left, &logged, &among).map(|(number, message)| (number, Cow::Borrowed(message))),
+        );
         let mut search = MessageSearch::new(query);
         found.iter().for_each(|(number, message)| search.add(*number, message));
         let nearest = search.nearest(FOUND_MAX as usize);
