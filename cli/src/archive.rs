@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use epitome::core::Seq;
-use epitome::history::SessionId;
+use epitome::history::{SessionId, SessionInfo};
 use epitome::message::Message;
 use epitome::wire::document::utf8;
 use epitome::wire::{ReadOptions, SessionLines, WireErrorKind, read};
@@ -36,8 +36,12 @@ pub(crate) struct Session {
 
 #[derive(Debug)]
 enum Place {
-    Home { found: Found, project: String },
-    Stored,
+    Home {
+        found: Found,
+        project: String,
+    },
+    /// How many messages were appended to it.
+    Stored(u64),
 }
 
 /// Whether to go on.
@@ -86,13 +90,21 @@ impl Archive {
             let page = block_on(store.list(after.as_ref(), PAGE)).map_err(|error| in_store(args, error))?;
             let Some(last) = page.last() else { break };
             after = Some(last.id.clone());
-            let ids = page.iter().map(|info| info.id.as_str().to_owned());
-            sessions.extend(ids.map(|id| Session { id, place: Place::Stored }));
+            let session = |info: &SessionInfo| Session {
+                id: info.id.as_str().to_owned(),
+                place: Place::Stored(info.head.0),
+            };
+            sessions.extend(page.iter().map(session));
         }
         match sessions.is_empty() {
             true => Err(Failure::new(code::VIOLATIONS, format!("{}: no sessions", shown(args)))),
             false => Ok(Self { sessions, store: Some(store) }),
         }
+    }
+
+    /// The store, if these are the sessions of one.
+    pub(crate) const fn store(&self) -> Option<&Store> {
+        self.store.as_ref()
     }
 
     /// The session with this id, or the only one whose id begins so.
@@ -125,8 +137,8 @@ impl Archive {
             (Place::Home { found, .. }, _) => for_each_in_file(found, &mut |number, message| {
                 if number < first { Ok(More::Wanted) } else { visit(number, message) }
             }),
-            (Place::Stored, Some(store)) => for_each_stored(store, &session.id, Seq(first), visit),
-            (Place::Stored, None) => Ok(0),
+            (Place::Stored(_), Some(store)) => for_each_stored(store, &session.id, Seq(first), visit),
+            (Place::Stored(_), None) => Ok(0),
         }
     }
 }
@@ -144,7 +156,15 @@ impl Session {
     pub(crate) const fn file(&self) -> Option<&Found> {
         match &self.place {
             Place::Home { found, .. } => Some(found),
-            Place::Stored => None,
+            Place::Stored(_) => None,
+        }
+    }
+
+    /// How many messages were appended to it, if it is one of a store.
+    pub(crate) const fn stored(&self) -> u64 {
+        match self.place {
+            Place::Stored(messages) => messages,
+            Place::Home { .. } => 0,
         }
     }
 

@@ -23,7 +23,7 @@ pub(crate) struct SearchArgs {
     /// Only messages of this role
     #[arg(long, value_name = "ROLE", value_parser = ["user", "assistant", "tool"])]
     pub(crate) role: Option<String>,
-    /// Only sessions of agents that were written within this time: 90m, 12h, 30d, 8w
+    /// Only sessions of agents that were written within this time: 90m, 12h, 30d, 8w; of a store, messages that were appended within it
     #[arg(long, value_name = "TIME")]
     pub(crate) age: Option<Age>,
     /// Show these messages of the session instead: a number that a search has told (120), or a range (120-124)

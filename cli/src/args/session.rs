@@ -217,7 +217,13 @@ pub(crate) enum SessionCommand {
         name: String,
     },
     /// Check that a session is what was done in it
-    Verify(OneSessionArgs),
+    Verify {
+        #[command(flatten)]
+        session: OneSessionArgs,
+        /// Before that, make the index of words of the store anew: the remedy where a search says that it is damaged
+        #[arg(long)]
+        reindex: bool,
+    },
     /// Delete a session with everything that belongs to it
     #[command(visible_alias = "delete")]
     Erase {

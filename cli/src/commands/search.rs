@@ -1,5 +1,7 @@
 //! `epitome search`: what was said in any session, also where no request shows it any more.
 
+mod stored;
+
 use core::hash::BuildHasher as _;
 use core::time::Duration;
 use std::collections::hash_map::Entry;
@@ -72,11 +74,6 @@ pub(crate) fn run(args: &SearchArgs) -> Result<ExitCode> {
 
 /// Searches, or reads messages by their numbers.
 pub(crate) fn answer(args: &SearchArgs) -> Result<Answer> {
-    if args.age.is_some() && args.scope.store().is_some() {
-        return Err(Failure::input(
-            "--age is of sessions of agents: the sessions of a store are not told by their times",
-        ));
-    }
     let archive = Archive::open(&args.scope)?;
     let mut redactor = Redactor::new(&args.redact)?;
     let (shown, about) = match args.messages {
@@ -140,8 +137,11 @@ fn search(
     if search.is_blank() {
         return Err(Failure::input("WORDS: nothing to search for: give a word or a number"));
     }
-    let since = args.age.map(|age| Timestamp::now().0.saturating_sub(age.0));
-    let since = since.map(|millis| UNIX_EPOCH + Duration::from_millis(millis));
+    let since = args.age.map(|age| Timestamp(Timestamp::now().0.saturating_sub(age.0)));
+    if let Some(store) = archive.store() {
+        return stored::search(args, archive, store, (&query, since), redactor);
+    }
+    let since = since.map(|time| UNIX_EPOCH + Duration::from_millis(time.0));
     let mut sessions: Vec<&Session> = match &args.session {
         Some(id) => vec![archive.named(id)?],
         None => archive.sessions.iter().collect(),

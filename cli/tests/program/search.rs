@@ -212,6 +212,9 @@ fn a_store_is_searched_with_all_that_it_hides() {
     // Nothing is hidden from a search, and each message has the number that the log gives it.
     assert_eq!(search(&["question", "number", "1", "--json", "--limit", "50"]).json(), before);
     let log = run(&["session", "log", "--store", &store, "--session", "one", "--json"]).ok();
+    assert_eq!(search(&["question", "number", "1", "--json", "--limit", "50", "--age", "1h"]).json(), before);
+    let in_two = search(&["question", "number", "1", "--json", "--session", "two", "--limit", "1"]).json();
+    assert_eq!((in_two.as_array().unwrap().len(), &in_two[0]["session"]), (1, &json!("two")));
     let one = before.as_array().unwrap().iter().find(|row| row["session"] == "one").unwrap();
     let line = log.lines().nth(one["message"].as_u64().unwrap() as usize).unwrap();
     let said =

@@ -9,6 +9,7 @@
 use core::ops::Range;
 
 use epitome_core::message::Role;
+use epitome_history::StoreError;
 use epitome_history::rules::corrupt;
 use epitome_history::stored;
 use epitome_message::search::{Postings, Term, TornRow};
@@ -174,9 +175,9 @@ pub(super) fn rebuild(connection: &Connection) -> Result<(), Failure> {
 }
 
 pub(super) fn torn(error: TornRow) -> Failure {
-    corrupt("the index of words is damaged: make it anew with `reindex`").with_source(error).into()
+    damaged().with_source(error).into()
 }
 
-fn damaged() -> epitome_history::StoreError {
-    corrupt("the index of words is damaged: make it anew with `reindex`")
+fn damaged() -> StoreError {
+    corrupt("the index of words is damaged: make it anew (`epitome session verify --reindex`)")
 }

@@ -46,8 +46,11 @@ pub(super) fn given(name: &str) -> Result<&str> {
     if name.is_empty() { Err(Failure::input("--as: a session needs a name")) } else { Ok(name) }
 }
 
-pub(super) fn verify(args: &OneSessionArgs) -> Result<String> {
+pub(super) fn verify(args: &OneSessionArgs, reindex: bool) -> Result<String> {
     let store = open(&args.store, Missing::Refuse)?;
+    if reindex {
+        block_on(store.reindex()).map_err(|error| refused(&args.store, error))?;
+    }
     let verified = exists(args, block_on(store.verify(&id(args))))?;
     if args.json {
         return to_json(&json!({

@@ -180,10 +180,10 @@ impl Run<'_> {
         numbers: RangeInclusive<u64>,
         mut visit: impl FnMut(u64, &Message) -> bool + Send,
     ) -> Result<(), SessionError> {
-        if let Some(stored) = &left.stored {
-            if !stored.for_each(self.stored(&numbers), |seq, message| visit(seq.0, message)).await? {
-                return Ok(());
-            }
+        if let Some(stored) = &left.stored
+            && !stored.for_each(self.stored(&numbers), |seq, message| visit(seq.0, message)).await?
+        {
+            return Ok(());
         }
         let logged = self.log_numbers();
         for (number, message) in self.own(left, &logged, &numbers) {

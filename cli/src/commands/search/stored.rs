@@ -1,0 +1,63 @@
+//! A search that a store makes.
+
+use std::collections::HashSet;
+
+use epitome::history::{FoundMessage, LogSearch, SessionId, Timestamp};
+use epitome::search::{nearest_piece, said, text_of};
+use futures::executor::block_on;
+
+use super::{Shown, redacted};
+use crate::amount::counted;
+use crate::archive::{Archive, Session};
+use crate::args::SearchArgs;
+use crate::commands::session::store::Store;
+use crate::failure::Result;
+use crate::redact::Redactor;
+
+/// Shows the nearest messages of the store. Of messages that say the same only the nearest is shown.
+pub(super) fn search(
+    args: &SearchArgs,
+    archive: &Archive,
+    store: &Store,
+    (query, since): (&str, Option<Timestamp>),
+    mut redactor: Option<&mut Redactor>,
+) -> Result<(Vec<Shown>, String)> {
+    let mut search = LogSearch::new(query);
+    (search.role, search.since) = (args.role(), since);
+    let only = args.session.as_ref().map(|id| archive.named(id)).transpose()?;
+    let sessions: Vec<&Session> = only.map_or_else(|| archive.sessions.iter().collect(), |only| vec![only]);
+    if let Some(only) = only {
+        search = search.in_session(SessionId::new(&*only.id));
+    }
+    let limit = args.limit.get();
+    let mut wanted = u32::try_from(limit).unwrap_or(u32::MAX);
+    let found = loop {
+        wanted = wanted.saturating_mul(REPEATED);
+        let mut found = block_on(store.search(&search.clone().with_limit(wanted)))?;
+        let is_all = u32::try_from(found.len()).is_ok_and(|count| count < wanted);
+        let mut known = HashSet::new();
+        found.retain(|found| known.insert(said(&found.logged.entry.message)));
+        if is_all || found.len() >= limit {
+            found.truncate(limit);
+            break found;
+        }
+    };
+    let mut shown = Vec::new();
+    for FoundMessage { session, logged, .. } in found {
+        let Some(session) = sessions.iter().find(|own| own.id == session.as_str()) else { continue };
+        let message = logged.entry.message;
+        let (role, whole) = (message.role(), text_of(&redacted(message, redactor.as_deref_mut())));
+        let piece = nearest_piece(&whole, query);
+        shown.push(Shown::new(session, logged.seq.0, role, whole, piece));
+    }
+    let messages = sessions.iter().map(|session| session.stored()).sum();
+    let (messages, sessions) = (counted(messages, "message"), counted(sessions.len() as u64, "session"));
+    let about = match shown.len() {
+        0 => format!("None of {messages} in {sessions} has these words."),
+        count => format!("the {count} nearest of {messages} in {sessions}"),
+    };
+    Ok((shown, about))
+}
+
+/// So many times as many messages are looked for as are shown, because copies of a session say the same.
+const REPEATED: u32 = 4;
