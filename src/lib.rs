@@ -47,6 +47,11 @@ struct WhatIsKept;
 #[doc = include_str!("../docs/steering.md")]
 struct Steering;
 
+/// The page's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/search.md")]
+struct Search;
+
 /// The guide's examples, compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/adding-a-provider.md")]
