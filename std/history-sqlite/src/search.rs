@@ -18,7 +18,7 @@ use super::sql;
 use super::words::{self, Block, blocks, last_text, role_mark, session_mark};
 
 /// So many messages are read one by one, without the index.
-const READ_MAX: u64 = 2_048;
+pub(super) const READ_MAX: u64 = 1_024;
 
 /// The sessions of a search are looked up in the index if they are no more.
 const MARKS_MAX: usize = 64;

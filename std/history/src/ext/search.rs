@@ -60,7 +60,7 @@ fn is_behind(id: &SessionId, search: &LogSearch) -> bool {
 
 /// Whether a session may have messages of the time that is searched.
 fn is_recent(info: &SessionInfo, search: &LogSearch) -> bool {
-    search.since.is_none_or(|since| info.appended.is_some_and(|appended| appended >= since))
+    search.since.is_none_or(|since| info.appended.is_none_or(|appended| appended >= since))
 }
 
 struct Scan<'s> {
