@@ -68,15 +68,23 @@ pub(super) fn search(
     Ok(Some(nearest.filter_map(take).collect()))
 }
 
-/// The sessions that are searched, if they are few: an empty list stands for many. `None` if they have so few messages that all are read.
+/// The sessions that are searched.
+enum Sessions {
+    /// These, by their ids. The index names their messages.
+    Few(Vec<i64>),
+    /// So many that each message that is found is asked for its session.
+    Many,
+}
+
+/// The sessions that are searched. `None` if they have so few messages that all are read.
 fn sessions(
     connection: &Connection,
     search: &LogSearch,
     open: &dyn Fn(&SessionId) -> Session,
-) -> Result<Option<Vec<i64>>, Failure> {
+) -> Result<Option<Sessions>, Failure> {
     if let SearchScope::Session(id) = &search.scope {
         let found = find_session(connection, &open(id))?.filter(|found| found.counters.head.0 > READ_MAX);
-        return Ok(found.map(|found| vec![found.id]));
+        return Ok(found.map(|found| Sessions::Few(vec![found.id])));
     }
     let prefix = match &search.scope {
         SearchScope::Prefix(prefix) => prefix.as_bytes(),
@@ -92,10 +100,10 @@ fn sessions(
         sessions.push(row.get(0)?);
         messages = messages.saturating_add(number(row, 2)?);
         if sessions.len() > MARKS_MAX && messages > READ_MAX {
-            return Ok(Some(Vec::new()));
+            return Ok(Some(Sessions::Many));
         }
     }
-    Ok((messages > READ_MAX).then_some(sessions))
+    Ok((messages > READ_MAX).then_some(Sessions::Few(sessions)))
 }
 
 /// The part of the index that a search needs.
@@ -117,7 +125,7 @@ struct Found {
 }
 
 impl Index {
-    fn read(connection: &Connection, search: &LogSearch, sessions: &[i64]) -> Result<Self, Failure> {
+    fn read(connection: &Connection, search: &LogSearch, sessions: &Sessions) -> Result<Self, Failure> {
         let terms = query_terms(&search.words).into_iter().map(|term| (term, 0)).collect();
         let mut index = Self { terms, texts: 0, blocks: Vec::new() };
         let (blocks, behind) = blocks(last_text(connection)?);
@@ -139,13 +147,13 @@ impl Index {
     fn look(
         &mut self,
         search: &LogSearch,
-        sessions: &[i64],
+        sessions: &Sessions,
         block: Block,
         find: impl Fn(Term) -> Result<Vec<u32>, Failure>,
     ) -> Result<(), Failure> {
         let span = usize::try_from(block.span).unwrap_or_default();
         let mut admitted = None;
-        if !sessions.is_empty() {
+        if let Sessions::Few(sessions) = sessions {
             let mut own = vec![false; span];
             for session in sessions {
                 find(session_mark(*session))?.into_iter().for_each(|place| set(&mut own, place));
