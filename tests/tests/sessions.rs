@@ -22,6 +22,7 @@ mod incremental;
 mod kept;
 mod loops;
 mod many;
+mod memory_files;
 mod options;
 mod overflow;
 mod promised;

@@ -4,8 +4,11 @@
 //! [`RetrievalProvider`] does the first half over an application's own [`Retriever`]; a [`RecallProvider`] finds what compactions
 //! have hidden in the session itself. All add data, never instructions: what they add has the authority of retrieved text, and is
 //! ephemeral.
+//!
+//! A [`MemoryTool`] lets the model itself keep texts, as files in a [`MemoryFolder`] that outlives the session.
 
 mod config;
+mod folder;
 mod keywords;
 mod manager;
 mod persistence;
@@ -13,11 +16,13 @@ mod provider;
 mod recall;
 mod retrieval;
 mod store;
+mod tool;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{MemoryConfig, MemoryKind};
+pub use folder::{FILE_BYTES_MAX, FILES_MAX, FOLDER_BYTES_MAX, FileVersion, MemoryFolder, PATH_BYTES_MAX};
 pub use keywords::KeywordRetriever;
 pub use manager::{Memory, MemoryManager, MemoryQuery};
 pub use persistence::MemoryPersistence;
@@ -25,6 +30,7 @@ pub use provider::MemoryContextProvider;
 pub use recall::RecallProvider;
 pub use retrieval::{RetrievalProvider, Retrieved, Retriever};
 pub use store::InMemoryStore;
+pub use tool::MemoryTool;
 
 /// How many memories or texts are added to a run, unless the caller says otherwise: what comparable providers of Microsoft
 /// Agent Framework take (`top_k = 5`).

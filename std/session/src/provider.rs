@@ -54,6 +54,8 @@ pub mod source_id {
     pub const COMPACTION: &str = "compaction";
     /// Memories of earlier conversations.
     pub const MEMORY: &str = "memory";
+    /// Memory files that a model keeps by a tool.
+    pub const MEMORY_TOOL: &str = "memory_tool";
     /// Closures; the second has `decorated-2`, and so on.
     pub const DECORATED: &str = "decorated";
 }
