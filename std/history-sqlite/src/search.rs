@@ -192,9 +192,10 @@ impl Index {
     /// The ids of the `count` texts whose words are rarest together, the best first, of equal ones the newest; and whether these are all.
     fn best(&self, count: usize) -> (Vec<i64>, bool) {
         let rarities: Vec<u64> = self.terms.iter().map(|(_, with)| rarity(self.texts, *with)).collect();
-        let (mut best, mut least, mut is_all) = (Vec::<(u64, i64)>::new(), 0, true);
+        let (mut best, mut least, mut is_all) = (Vec::<(u64, i64)>::new(), (0, 0), true);
         let mut scores = Vec::<u64>::new();
-        for Found { block, places, admitted } in &self.blocks {
+        // The newest first: of the many that are as good as each other the first are the best.
+        for Found { block, places, admitted } in self.blocks.iter().rev() {
             scores.clear();
             scores.resize(usize::try_from(block.span).unwrap_or_default(), 0);
             for (own, rarity) in places.iter().zip(&rarities) {
@@ -205,21 +206,22 @@ impl Index {
                     }
                 }
             }
-            for (place, score) in scores.iter().enumerate().filter(|(_, score)| **score > 0) {
+            for (place, score) in scores.iter().enumerate().rev().filter(|(_, score)| **score > 0) {
                 let is_admitted =
                     admitted.as_ref().is_none_or(|own| own.get(place).copied().unwrap_or_default());
                 if !is_admitted {
                     continue;
                 }
-                if *score < least {
+                let own = (*score, block.first.saturating_add(place as i64));
+                if own < least {
                     is_all = false;
                     continue;
                 }
-                best.push((*score, block.first.saturating_add(place as i64)));
+                best.push(own);
                 if best.len() >= count.saturating_mul(2) {
                     best.select_nth_unstable_by(count, |one, other| other.cmp(one));
                     best.truncate(count);
-                    least = best.iter().map(|(score, _)| *score).min().unwrap_or_default();
+                    least = best.iter().copied().min().unwrap_or_default();
                     is_all = false;
                 }
             }

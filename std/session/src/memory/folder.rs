@@ -243,7 +243,7 @@ impl MemoryFolder {
         let may_be_known = token.is_some();
         let token = token.unwrap_or_else(|| AppendToken::new(UuidSource.new_id()));
         for _ in 0..ATTEMPTS_MAX {
-            // In this order: files that were read before the token was not known yet do not hold its change.
+            // In this order: a token that is unknown after the files were read has no change in them.
             let before = self.snapshot().await?;
             if may_be_known && let Some(answer) = self.answer_to(&token).await? {
                 return Ok(Ok(answer));
