@@ -54,7 +54,7 @@ impl NewestFirst {
         self
     }
 
-    /// What it protects, and does without a goal.
+    /// Sets the protected groups, and the share that is dropped without a goal.
     #[must_use]
     pub const fn truncation(mut self, truncation: Truncation) -> Self {
         self.truncation = truncation;

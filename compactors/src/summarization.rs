@@ -81,7 +81,7 @@ impl Summarization {
         self
     }
 
-    /// What a summary may have beside the words of users, in tokens, as a message. It also has at most half of the messages that
+    /// Sets the largest size of a summary in tokens, as a message, without the words of users. It also has at most half of the messages that
     /// it replaces, and as much as the summary among them had.
     #[must_use]
     pub const fn summary_tokens_max(mut self, tokens: Tokens) -> Self {

@@ -63,7 +63,7 @@ pub trait Parts {
 /// *For implementers*: a tool message answers exactly one call; a wire reader that meets several results, or results
 /// beside user text, in one message splits it. The answers never change while a message is in an index.
 pub trait MessageView: Parts {
-    /// Who speaks.
+    /// The role of the speaker.
     fn role(&self) -> Role;
 
     /// Where it came from and how long it must stay.
@@ -110,7 +110,7 @@ impl<M: MessageView + ?Sized> MessageView for &M {
 pub enum PartView<'a> {
     /// Text.
     Text(&'a str),
-    /// What the model thought before it spoke.
+    /// Reasoning of the model before it spoke.
     Reasoning(ReasoningView<'a>),
     /// A call of a tool by the model.
     ToolCall(ToolCallView<'a>),
@@ -122,7 +122,7 @@ pub enum PartView<'a> {
     ApprovalRequest(ApprovalView<'a>),
     /// The person's answer.
     ApprovalResponse(ApprovalAnswerView<'a>),
-    /// What a provider left in place of messages that it compacted itself.
+    /// The stand-in of messages that a provider compacted itself.
     Compaction(CompactionView<'a>),
     /// A part of a kind that the reader does not know, kept as it was written.
     Unknown(UnknownView<'a>),

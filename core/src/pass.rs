@@ -24,7 +24,7 @@ use crate::Budget;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
 pub enum Pass {
-    /// It is time to look: nothing has happened but what the index shows. A pass that frees less than the budget's
+    /// A regular pass: nothing has happened but what the index shows. A pass that frees less than the budget's
     /// `min_reclaim`, or comes too soon after the last, is not worth it.
     #[default]
     Proactive,

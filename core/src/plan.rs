@@ -198,7 +198,7 @@ pub enum Unchanged {
     NothingToDrop,
     /// A proactive pass would free too little to be worth it.
     TooLittle {
-        /// What it would free, in tokens.
+        /// The tokens that it would free.
         freed: u64,
     },
 }
@@ -327,7 +327,7 @@ impl<'a> Plan<'a> {
         prefix
     }
 
-    /// What a provider's cache holds of the last request and cannot use for the next one, in tokens: all from the first
+    /// The tokens of the last request in a provider's cache that the next one cannot use: all from the first
     /// change on.
     #[must_use]
     pub fn lost_cache_tokens(&self) -> u64 {

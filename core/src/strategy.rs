@@ -11,7 +11,7 @@ pub trait Strategy {
     /// Its name, for people and records.
     fn name(&self) -> &'static str;
 
-    /// What no plan of this strategy touches.
+    /// The protected groups: no plan of this strategy touches them.
     fn protection(&self) -> Protection {
         Protection::default()
     }
@@ -29,7 +29,7 @@ pub trait Strategy {
         false
     }
 
-    /// What it needs of the goal for what it puts in, in tokens. The stages before it in a pipeline leave that free, and it is run
+    /// The tokens of the goal that the strategy needs for its own stand-ins. The stages before it in a pipeline leave that free, and it is run
     /// even where they have met the goal.
     fn reserve(&self, _draft: &Draft<'_>) -> u64 {
         0
@@ -67,7 +67,7 @@ impl<S: Strategy + ?Sized> Strategy for &S {
     }
 }
 
-/// What is protected beside what always is: pins with their calls and results, open work, the last user request and the
+/// The protected groups beside those that always are: pins with their calls and results, open work, the last user request and the
 /// newest step; and of each step among these the request of its turn.
 ///
 /// Where not even that fits the window, its largest results of tools are cut to one size before the strategy is asked, so that
@@ -118,7 +118,7 @@ impl Protection {
         self
     }
 
-    /// What only both protect.
+    /// The groups that both protect.
     #[must_use]
     pub fn weaker(self, other: Self) -> Self {
         Self {

@@ -134,12 +134,12 @@ pub trait TokenCounter {
         (tokens <= limit).then_some(tokens)
     }
 
-    /// What the provider adds around messages: [`Framing::OPENAI`] unless the counter knows better.
+    /// The tokens that the provider adds around messages: [`Framing::OPENAI`] unless the counter knows better.
     fn framing(&self) -> Framing {
         Framing::OPENAI
     }
 
-    /// What the provider makes of media: [`MediaRules::OPENAI`] unless the counter knows better.
+    /// The tokens that the provider counts for media: [`MediaRules::OPENAI`] unless the counter knows better.
     ///
     /// *For implementers*: counters with different framing or rules have different names, because a name stands for all
     /// of a count. One that wraps another passes both on.
@@ -147,7 +147,7 @@ pub trait TokenCounter {
         MediaRules::OPENAI
     }
 
-    /// What the amount of `text` lies between. By default the amount itself, which takes a count.
+    /// Bounds of the amount of `text`. By default the amount itself, which takes a count.
     fn bounds(&self, text: &str) -> TokenBounds {
         TokenBounds::exact(self.count(text))
     }

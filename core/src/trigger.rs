@@ -171,7 +171,7 @@ impl<'a> Trigger<'a> {
         self.fired(view).is_some()
     }
 
-    /// What makes a pass due, if it is. Of [`Trigger::any`] it is the first condition that holds; of [`Trigger::all`],
+    /// The condition that makes a pass due, if one does. Of [`Trigger::any`] it is the first condition that holds; of [`Trigger::all`],
     /// the first of those that all hold.
     #[must_use]
     pub fn fired(&self, view: &TriggerView<'_>) -> Option<Fired> {

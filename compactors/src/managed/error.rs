@@ -43,7 +43,7 @@ pub enum ServiceErrorKind {
     Unavailable,
     /// There was no answer in time: repeat later, or give it more time.
     Timeout,
-    /// What is to be compacted is more than the service takes: compact earlier, or on the client.
+    /// The service does not take so many tokens: compact earlier, or on the client.
     ContextTooLong,
     /// The service does not know the session, or the response, that it should have kept: send the whole history.
     Forgotten,

@@ -36,7 +36,7 @@ pub(super) fn refused(
     ServiceError::new(kind, format!("{provider}: HTTP {status}{comma}{code}"))
 }
 
-/// What the headers `retry-after`, in seconds or as a date, and `retry-after-ms` say. How long it is until a date follows from
+/// The time in the headers `retry-after`, in seconds or as a date, and `retry-after-ms`. How long it is until a date follows from
 /// `date`, the header of that name in the same answer: the two are of one clock.
 ///
 /// ```

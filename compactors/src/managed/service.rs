@@ -56,7 +56,7 @@ pub trait CompactionService: Send + Sync + fmt::Debug {
     /// Whose compactions they are: what stands in [`CompactionPart::provider`].
     fn provider(&self) -> &str;
 
-    /// What it can do; `None` if the endpoint compacts nothing.
+    /// The abilities of the endpoint; `None` if it compacts nothing.
     fn capabilities(&self) -> Option<Capabilities>;
 
     /// Compacts.
@@ -85,7 +85,7 @@ pub struct Capabilities {
     pub position: Position,
     /// Where what it is given may end.
     pub cut: Cut,
-    /// Whether what it leaves can be read by others too.
+    /// Whether other services can read the result too.
     pub portable_text: bool,
     /// Whether it compacts sessions that it keeps itself.
     pub kept_sessions: bool,
@@ -218,7 +218,7 @@ pub struct Artefact {
     pub before: Vec<Part>,
     /// The usage, if the service reports it.
     pub usage: Option<Usage>,
-    /// What of the conversation the service was not told, because its format has no form for it: what is left knows nothing
+    /// The content that was not sent to the service, because its format has no form for it: the result knows nothing
     /// of it. Messages are counted as they were sent, instructions first where they stand among them.
     pub losses: Vec<Loss>,
 }

@@ -48,11 +48,11 @@ pub enum SpecError {
         strategy: &'static str,
         /// The parameter.
         parameter: &'static str,
-        /// What was said, or its beginning.
+        /// The given text, or its beginning.
         given: String,
         /// The word that it is nearest to.
         nearest: Option<&'static str>,
-        /// What it may be.
+        /// The allowed values.
         expected: String,
     },
     /// The parameter is there twice.
@@ -83,12 +83,12 @@ pub enum SpecError {
     NotLast {
         /// The strategy.
         strategy: &'static str,
-        /// What to do instead: the stages in an order in which they may stand, or which of two to take.
+        /// The remedy: the stages in an order in which they may stand, or which of two to take.
         instead: String,
     },
     /// A document that is neither text nor a table with the name of a strategy, nor a list of such.
     Form {
-        /// What it should be.
+        /// The expected form.
         expected: &'static str,
     },
 }

@@ -154,9 +154,9 @@ impl fmt::Debug for SummaryRequest<'_> {
 pub enum SummaryError {
     /// The model could not be asked, or did not answer.
     Failed(Box<dyn Error + Send + Sync>),
-    /// It did not answer in time.
+    /// The summarizer did not answer in time.
     TimedOut,
-    /// It panicked.
+    /// The summarizer panicked.
     Panicked,
     /// There was no text in the answer.
     Empty,
@@ -164,19 +164,19 @@ pub enum SummaryError {
     ToolCall,
     /// The answer is longer than it may be.
     TooLarge {
-        /// What it has, in tokens.
+        /// The size of the summary in tokens.
         tokens: Tokens,
-        /// What it may have.
+        /// The allowed size in tokens.
         allowance: Tokens,
     },
-    /// What stands around the prose leaves no room for any.
+    /// The text around the prose leaves no room for prose.
     NoRoom {
-        /// What the summary may have, in tokens.
+        /// The allowed size of the summary in tokens.
         allowance: Tokens,
     },
-    /// What is to be summarized cannot be brought into the summarizer's window in as many calls as it may make.
+    /// The messages do not fit the window of the summarizer in the allowed number of calls.
     DoesNotFit {
-        /// What the window leaves for the transcript, in tokens.
+        /// The room of the window for the transcript, in tokens.
         room: u64,
     },
 }

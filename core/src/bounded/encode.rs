@@ -13,7 +13,7 @@ use crate::message::{CallKind, MediaKind, MediaView, MessageView, PartView, Role
 
 use super::bytes::Writer;
 
-/// What stands where the middle of a text was cut out
+/// The mark in the place of the middle of a text
 /// by [`BoundedHistory::push_clamped`](super::BoundedHistory::push_clamped).
 ///
 /// ```

@@ -35,11 +35,11 @@ use super::{ArenaMessage, BoundedHistory, Header, OPEN_CALLS_MAX};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// It is torn, damaged or no snapshot at all. Take an older one, or begin anew.
+    /// The bytes are torn, damaged or no snapshot at all. Take an older one, or begin anew.
     Corrupt,
     /// A newer version of this crate wrote it.
     Version,
-    /// It is whole, but holds more than this history has room for.
+    /// The snapshot is whole, but holds more than this history has room for.
     Full,
 }
 

@@ -55,7 +55,7 @@ impl fmt::Display for SummaryError {
 impl core::error::Error for SummaryError {}
 
 impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
-    /// What the last [`plan`](Self::plan) would delete and a summary could replace instead: of the runs of neighbours
+    /// The messages that the last [`plan`](Self::plan) would delete and a summary could replace: of the runs of neighbours
     /// the one with most tokens, an older summary next to it included. `None` without a plan, or without such a run.
     ///
     /// The numbers stay good while messages are added: read the run with [`messages_in`](Self::messages_in), let a

@@ -145,7 +145,7 @@ impl MediaRules {
         ..Self::GEMINI
     };
 
-    /// Those of `profile`. Whose provider publishes none has those of [`MediaRules::OPENAI`].
+    /// The rules of `profile`. A provider that publishes none has those of [`MediaRules::OPENAI`].
     #[must_use]
     pub const fn of(profile: Profile) -> Self {
         match profile {

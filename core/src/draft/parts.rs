@@ -51,7 +51,7 @@ impl Draft<'_> {
         cell.map_or(PartVerdict::Keep, |cell| self.clamps.verdict(*cell))
     }
 
-    /// What a part has now, in tokens: less than [`IndexedPart::tokens`] if it is shortened, at most all that may stand in its
+    /// The present size of a part, in tokens: less than [`IndexedPart::tokens`] if it is shortened, at most all that may stand in its
     /// place. Like [`part_verdict`](Self::part_verdict) it is worth something only while its group is kept.
     #[must_use]
     pub fn part_tokens_left(&self, part: &IndexedPart<'_>) -> Tokens {

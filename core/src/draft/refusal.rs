@@ -12,7 +12,7 @@ pub enum Refusal {
     NoPart,
     /// The group is protected: a standing instruction, a pin, open work, the task, the last request or the newest step.
     Protected,
-    /// It is one of the newest steps, which go only before the request would not fit.
+    /// The group is one of the newest steps, which go only before the request would not fit.
     NewestStep,
     /// The group is dropped already.
     Dropped,
@@ -20,13 +20,13 @@ pub enum Refusal {
     Replaced,
     /// The part is shortened as far already, or further.
     Edited,
-    /// What would stand there instead is not smaller.
+    /// The stand-in is not smaller.
     NotSmaller,
     /// A part of this kind has no head and tail: only tool results and texts do.
     NoEnds,
-    /// It is reasoning of the current turn, which a provider may want back with the next result.
+    /// The part is reasoning of the current turn, which a provider may want back with the next result.
     CurrentTurn,
-    /// It is reasoning, and its message holds nothing else: nothing would be left of the message.
+    /// The part is reasoning, and its message holds nothing else: nothing would be left of the message.
     OnlyContent,
     /// The group has as much as an amount can hold, or more: nobody knows what would be left of it.
     Uncounted,

@@ -188,7 +188,7 @@ impl Draft<'_> {
         self.tokens = self.tokens.saturating_sub(group.tokens().as_u64());
     }
 
-    /// What a group has now, in tokens: less than [`Group::tokens`] if parts of it are shortened, at most that of all that
+    /// The present size of a group, in tokens: less than [`Group::tokens`] if parts of it are shortened, at most that of all that
     /// may stand in their place. It does not ask whether the group is kept.
     #[must_use]
     pub fn tokens_left(&self, group: &Group<'_>) -> u64 {

@@ -23,7 +23,7 @@ pub enum GroupKind {
     Assistant,
     /// Calls of the model with all their results.
     Exchange,
-    /// What a compaction left in place of other messages.
+    /// A summary in the place of other messages.
     Summary,
     /// An answer to no call: in the log, never projected.
     Orphan,

@@ -72,11 +72,11 @@ impl Part {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum PartKind {
-    /// What a tool returned: all content of the result.
+    /// A tool result: all of its content.
     ToolResult,
     /// The arguments of a call, without the tool's name.
     ToolInput,
-    /// What the model thought.
+    /// Reasoning of the model.
     Reasoning,
     /// An image, a sound, a video or a document.
     Media,

@@ -11,7 +11,7 @@ use crate::index::GroupKind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// What is protected does not fit the window.
+    /// The protected messages do not fit the window.
     Infeasible(Infeasible),
     /// The caller brought too little memory.
     CellsTooFew {
@@ -20,11 +20,11 @@ pub enum PlanError {
     },
 }
 
-/// What is protected does not fit the window, and cutting the results of tools in it is not enough: no compaction helps.
+/// The protected messages do not fit the window, and cutting the results of tools in it is not enough: no compaction helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Infeasible {
-    /// What is protected without exception, in tokens: [`Floors::hard`](crate::Floors::hard), with its results whole.
+    /// The size of the protected messages, in tokens: [`Floors::hard`](crate::Floors::hard), with its results whole.
     pub floor: u64,
     /// The largest size of a request: the window less the reserve.
     pub limit: u64,

@@ -33,7 +33,7 @@ impl LossKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss {
-    /// What.
+    /// The kind of the lost content.
     pub kind: LossKind,
     /// Where it came from: what added its group's first message.
     pub source: SourceKind,

@@ -285,7 +285,7 @@ impl<'a, 't> ReadyPlan<'a, 't> {
         self.tokens_after
     }
 
-    /// What a store has to write, all in one step: first the messages to hide (those that summaries replace included),
+    /// The edits that a store writes, all in one step: first the messages to hide (those that summaries replace included),
     /// then the summaries, then the parts to change. Within each the order is that of the groups, or of the messages.
     pub fn edits(&self) -> impl Iterator<Item = Edit<'a, 't>> + use<'a, 't> {
         let (plan, stand_ins) = (self.plan, self.stand_ins);
@@ -359,9 +359,9 @@ pub struct PartEdit<'t> {
     pub position: u32,
     /// Its place among all parts of the message, from 0.
     pub ordinal: u32,
-    /// What it is: of a call only the arguments change, of a result all its content.
+    /// The kind of the part: of a call only the arguments change, of a result all its content.
     pub kind: PartKind,
-    /// What stands there instead; nothing for reasoning, which is taken out.
+    /// The stand-in; nothing for reasoning, which is taken out.
     pub stand_in: Option<StandIn<'t>>,
 }
 
@@ -415,17 +415,17 @@ impl fmt::Display for Gap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FillError {
-    /// It needs something that is not there.
+    /// A stand-in is missing.
     Missing(Gap),
     /// Something has no text: providers refuse empty content.
     Empty(Gap),
     /// Something is larger than the plan granted: shorten it, or plan again with a larger allowance.
     TooLarge {
-        /// What.
+        /// The gap.
         gap: Gap,
-        /// What it has.
+        /// The size of the stand-in.
         tokens: Tokens,
-        /// What it may have.
+        /// The allowed size.
         allowance: Tokens,
     },
     /// There are more summaries, notes or clamped parts than the plan has places for: they belong to another plan.

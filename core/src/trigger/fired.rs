@@ -25,7 +25,7 @@ impl Fired {
         self.kind
     }
 
-    /// What was measured, and the limit that it is above, in the condition's unit (tokens, messages, turns, groups or
+    /// The measured amount, and the limit that it is above, in the condition's unit (tokens, messages, turns, groups or
     /// steps); `None` for a condition without a limit.
     #[must_use]
     pub const fn amounts(&self) -> Option<(u64, u64)> {

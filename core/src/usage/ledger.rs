@@ -129,7 +129,7 @@ impl Ledger {
         ledger
     }
 
-    /// What it knows, to be restored later. A request that is on its way is not in it: its report is lost with the
+    /// The state of the ledger, to be restored later. A request that is on its way is not in it: its report is lost with the
     /// process.
     #[must_use]
     pub const fn save(&self) -> SavedLedger {

@@ -70,7 +70,7 @@ impl Usage {
         }
     }
 
-    /// What `OpenAI` reports, and who speaks its format: the totals are as reported.
+    /// A report of `OpenAI`, or of a provider with its format: the totals are as reported.
     #[must_use]
     pub const fn openai(tokens: OpenAiTokens) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Usage {
         }
     }
 
-    /// What Anthropic and Bedrock report: their input leaves out what was read from and written to the cache, so all
+    /// A report of Anthropic or Bedrock: their input leaves out what was read from and written to the cache, so all
     /// three are added, up to `u64::MAX`. Without an input there is no total.
     #[must_use]
     pub const fn anthropic(tokens: AnthropicTokens) -> Self {
@@ -109,7 +109,7 @@ impl Usage {
         }
     }
 
-    /// What Gemini reports: tokens of server-side tool use join the input, thoughts join the output, up to `u64::MAX`.
+    /// A report of Gemini: tokens of server-side tool use join the input, thoughts join the output, up to `u64::MAX`.
     ///
     /// The request itself is the prompt: what its server-side tools added is input, but not part of what was sent.
     #[must_use]

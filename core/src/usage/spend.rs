@@ -3,7 +3,7 @@
 use super::Usage;
 use super::report::or_zero;
 
-/// What has been paid for, in tokens: sums over reports, never the size of anything. Sums stop at `u64::MAX`.
+/// The tokens that were paid for: sums over reports, never the size of anything. Sums stop at `u64::MAX`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]

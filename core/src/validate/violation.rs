@@ -9,7 +9,7 @@ use core::fmt;
 pub struct Violation {
     /// The position of the message that is at fault: of a missing result, the one that called.
     pub position: u32,
-    /// What is wrong with it.
+    /// The kind of the violation.
     pub kind: ViolationKind,
 }
 
@@ -19,7 +19,7 @@ impl Violation {
     }
 }
 
-/// What is wrong with a message.
+/// The kind of a violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]

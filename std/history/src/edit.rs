@@ -5,14 +5,14 @@ use epitome_message::{Message, Part, Str, ToolResult};
 
 use super::{Entry, Live, TokenCount};
 
-/// What a compaction does to a message that stays: some of its parts are shortened. The log keeps the message as it was
+/// The edit of a visible message by a compaction: some of its parts are shortened. The log keeps the message as it was
 /// appended.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MessageEdit {
     /// The message: one of the log, never a summary.
     pub seq: Seq,
-    /// What stands in place of its parts from now on, by ascending ordinals. Parts that an earlier record has shortened
+    /// The stand-ins of its parts from now on, by ascending ordinals. Parts that an earlier record has shortened
     /// and that are not among them stay as they are.
     pub stand_ins: Vec<PartStandIn>,
     /// The size of the message after it.
@@ -27,7 +27,7 @@ impl MessageEdit {
     }
 }
 
-/// What stands in the place of one part.
+/// The stand-in of one part.
 ///
 /// A store takes any text for what the model or a tool said. Of what a user said, or an instruction, it takes an excerpt: the
 /// beginning and the end of the text around one word in brackets of at most 24 bytes, or such a word alone.
@@ -45,7 +45,7 @@ impl MessageEdit {
 pub struct PartStandIn {
     /// The part's place among all parts of the message as it was appended, from 0.
     pub ordinal: u32,
-    /// What stands there: all content of a tool's result, the arguments of a call, a text instead of media or of a longer
+    /// The text of the stand-in: all content of a tool's result, the arguments of a call, a text instead of media or of a longer
     /// text. `None` takes the part out, which only reasoning allows.
     pub text: Option<Str>,
 }

@@ -13,7 +13,7 @@ pub struct StoreError {
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// What the caller of a failed operation does next.
+/// The kind of an error: the next step of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
@@ -23,11 +23,11 @@ pub enum StoreErrorKind {
     Conflict,
     /// The request itself is wrong: do not repeat it as it is.
     Invalid,
-    /// What is stored cannot be read: restore it from a backup, or export what can be read.
+    /// The stored data cannot be read: restore it from a backup, or export what can be read.
     Corrupt,
     /// The store cannot be reached or written: repeat later, with the same token.
     Unavailable,
-    /// What was asked for has been deleted for good: do without it.
+    /// The content was deleted for good: do without it.
     Pruned,
     /// The store cannot do this at all: use another store, or do without.
     Unsupported,
@@ -47,7 +47,7 @@ impl StoreError {
         self
     }
 
-    /// What the caller does next.
+    /// The kind of the error.
     #[must_use]
     pub const fn kind(&self) -> StoreErrorKind {
         self.kind

@@ -20,7 +20,7 @@ pub use self::hide::{Keep, Retained};
 pub use self::search::scan;
 use super::{Committed, HistoryStore, LogPage, SessionId, StoreError};
 
-/// What can be done with every [`HistoryStore`].
+/// Operations over every [`HistoryStore`].
 ///
 /// ```
 /// use epitome_core::{Basis, Seq, Tokens, Turn};

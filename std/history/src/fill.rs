@@ -177,7 +177,7 @@ pub fn part_text<M: Parts + ?Sized>(message: &M, ordinal: u32) -> Option<String>
     found
 }
 
-/// What [`fill`] leaves of the text of a clamped part, and its size: of a result that is JSON a shorter one, of another the lines
+/// The text that [`fill`] puts in the place of a clamped part, and its size: of a result that is JSON a shorter one, of another the lines
 /// that say the most, of what was said its ends.
 pub fn clamped_text(text: &str, gap: &ClampGap<'_>, counter: &dyn TokenCounter) -> (String, Tokens) {
     clamped_named(text, gap, None, counter)

@@ -150,7 +150,7 @@ impl JsonlStore {
         Ok(Self { worker: Worker::start(directory)?, options, cuts })
     }
 
-    /// What this store has cut off the ends of files since it was opened, oldest first: the latest thousand. Each is
+    /// The torn ends that this store has cut off files since it was opened, oldest first: the latest thousand. Each is
     /// also an event (`tracing`, a warning).
     #[must_use]
     pub fn cut_tails(&self) -> Vec<CutTail> {

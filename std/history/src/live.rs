@@ -123,7 +123,7 @@ impl History {
         !self.tail_only
     }
 
-    /// What was appended under `token`, if something was.
+    /// The append under `token`, if there was one.
     #[doc(hidden)]
     pub async fn appended(&self, token: &AppendToken) -> Result<Option<Appended>, StoreError> {
         self.store.appended(&self.session, token).await
@@ -196,7 +196,7 @@ impl History {
         fill_named(plan, notes, summaries, &*self.counter, text, handle, then)
     }
 
-    /// What [`History::fill`] leaves of a clamped part, and its size; `None` if the part has no text.
+    /// The text that [`History::fill`] puts in the place of a clamped part, and its size; `None` if the part has no text.
     #[must_use]
     pub fn clamped_text(&self, gap: &ClampGap<'_>) -> Option<(String, Tokens)> {
         let text = self.part_text(gap.part.position(), gap.part.ordinal())?;
@@ -208,7 +208,7 @@ impl History {
         part_text(&live.entry.message, ordinal)
     }
 
-    /// What a plan of this history does to the stored session: hidden messages, summaries and shortened parts, for one
+    /// The record of a plan for the stored session: hidden messages, summaries and shortened parts, for one
     /// commit.
     ///
     /// The text of a summary becomes a message of the model as it is; it stands at the lowest number that it covers, has
@@ -244,7 +244,7 @@ impl History {
         self.visible.record_pending(pending)
     }
 
-    /// Who counts what is appended.
+    /// The token counter of the history.
     #[must_use]
     pub fn counter(&self) -> &(dyn TokenCounter + Send + Sync) {
         &*self.counter
@@ -353,7 +353,7 @@ impl History {
         positions.filter_map(|position| self.live().get(position as usize)).map(|live| &live.entry.message)
     }
 
-    /// What is visible, by position in the index.
+    /// The visible messages, by position in the index.
     #[must_use]
     pub fn live(&self) -> &[Live] {
         self.visible.live()

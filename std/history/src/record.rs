@@ -8,7 +8,7 @@ use epitome_message::{Message, Str};
 
 use super::{Entry, MessageEdit, TokenCount};
 
-/// What one compaction did: which messages it hides or shortens, and what stands there instead. Nothing is deleted.
+/// A compaction record: the messages that it hides or shortens, and their stand-ins. Nothing is deleted.
 ///
 /// A record edits only what is visible at its parent revision, and it hides whole groups.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,7 @@ pub struct CompactionRecord {
     pub edits: Vec<MessageEdit>,
     /// The unanswered calls among the hidden messages, so that an answer that comes late still finds its group.
     pub unanswered: Vec<UnansweredCall>,
-    /// What made the plan, for people who read the log: strategy names.
+    /// The names of the strategies that made the plan, for readers of the log.
     pub strategy: Str,
     /// The size of the projection before, in tokens.
     pub tokens_before: u64,
@@ -58,7 +58,7 @@ impl CompactionRecord {
 pub struct Committed {
     /// The revision that it made.
     pub revision: Revision,
-    /// What it did.
+    /// The record.
     pub record: CompactionRecord,
     /// The revision that undid it; `None` while it holds.
     pub undone_by: Option<Revision>,

@@ -15,13 +15,13 @@ use super::{
     SessionInfo, StoreError, StoreErrorKind, rules,
 };
 
-/// What keeps the bytes of each session: a key-value store, an object store, a folder.
+/// A medium that keeps the bytes of each session: a key-value store, an object store, a folder.
 ///
 /// *For implementers*: nothing needs to be known of the bytes. `save` is one step: whoever reads finds the bytes of before or
 /// those of after. Errors are `Unavailable` where a repetition may help, and hold none of the bytes.
 #[async_trait]
 pub trait ByteStore: Send + Sync + core::fmt::Debug {
-    /// What is saved under the name of `session`; `None` if nothing is.
+    /// The bytes that are saved under the name of `session`; `None` if there are none.
     ///
     /// # Errors
     /// `Unavailable` if it cannot be read now.
@@ -155,7 +155,7 @@ impl<B: ByteStore> SimpleHistory<B> {
         Self { bytes, changing: core::array::from_fn(|_| Mutex::new(())) }
     }
 
-    /// What keeps the bytes.
+    /// The medium that keeps the bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &B {
         &self.bytes

@@ -91,7 +91,7 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
         Ok(self.load(session).await?.into_last_turn())
     }
 
-    /// What was appended under `token`: the answer that was given then; `None` if nothing was, or if there is no such
+    /// The append under `token`: the answer that was given then; `None` if there was none, or if there is no such
     /// session.
     ///
     /// # Errors

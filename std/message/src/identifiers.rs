@@ -1,6 +1,6 @@
 //! What a model must be able to write letter by letter: paths, addresses, ids, amounts, names in code.
 
-/// What an identifier is. Lists are in this order.
+/// The kind of an identifier. Lists are in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Kind {
@@ -35,7 +35,7 @@ impl Kind {
         }
     }
 
-    /// That of a word in a list: a [`Name`](Self::Name) where nothing else tells.
+    /// The kind of a word in a list: a [`Name`](Self::Name) where nothing else tells.
     #[must_use]
     pub fn of(word: &str) -> Self {
         kind_of(word).or_else(|| name_kind(word)).unwrap_or(Self::Name)

@@ -242,13 +242,13 @@ impl Message {
         &mut self.parts
     }
 
-    /// What the message holds, and nothing else of it.
+    /// The parts of the message, and nothing else of it.
     #[must_use]
     pub fn into_parts(self) -> Vec<Part> {
         self.parts
     }
 
-    /// Who speaks.
+    /// The role of the speaker.
     #[must_use]
     pub const fn role(&self) -> Role {
         self.role
@@ -284,13 +284,13 @@ impl Message {
         self.incomplete
     }
 
-    /// Whether what it said has been deleted: see [`Message::into_pruned`].
+    /// Whether its content was deleted: see [`Message::into_pruned`].
     #[must_use]
     pub const fn is_pruned(&self) -> bool {
         self.pruned
     }
 
-    /// What is left of the message when what it said is deleted: its role, its attribution but for the label, and the ids
+    /// The message without its content, after a prune: its role, its attribution but for the label, and the ids
     /// of what it answers. Nothing of it is sent or shown.
     ///
     /// ```

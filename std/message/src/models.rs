@@ -63,7 +63,7 @@ pub struct Model {
     pub input_max: Option<u64>,
     /// The most that an answer may have, in tokens.
     pub output_max: Option<u64>,
-    /// What an image counts; `None` if it takes none, or nothing is published: then that of its profile is used.
+    /// The tokens of an image; `None` if it takes none, or nothing is published: then that of its profile is used.
     pub image: Option<ImageRule>,
     /// The prices of its tokens; `None` if they are not published, or it has no prompt cache.
     pub prices: Option<Prices>,
@@ -156,14 +156,14 @@ impl Model {
         by_input.map_or(self.window, |most| most.min(self.window))
     }
 
-    /// What is kept free for the answer, in tokens: an eighth of the window, at most [`RESERVE_MAX`], and never more than
+    /// The tokens that stay free for the answer: an eighth of the window, at most [`RESERVE_MAX`], and never more than
     /// the model can answer.
     #[must_use]
     pub fn reserve(&self) -> u64 {
         reserve_of(self.window, self.output_max)
     }
 
-    /// What its provider adds around messages and tools.
+    /// The tokens that its provider adds around messages and tools.
     #[must_use]
     pub fn framing(&self) -> Framing {
         let framing = Framing::of(self.profile);
@@ -173,7 +173,7 @@ impl Model {
         }
     }
 
-    /// What its provider makes of media: that of its profile, with its own rule for images. Of Gemini, a model that gives
+    /// The tokens that its provider counts for media: that of its profile, with its own rule for images. Of Gemini, a model that gives
     /// every image the same is of the third generation, whose pages and videos count otherwise too.
     #[must_use]
     pub fn media_rules(&self) -> MediaRules {
@@ -193,7 +193,7 @@ impl Model {
     }
 }
 
-/// What is kept of a window for an answer that may have `output_max` tokens: see [`Model::reserve`].
+/// The tokens of a window that stay free for an answer of at most `output_max` tokens: see [`Model::reserve`].
 pub fn reserve_of(window: u64, output_max: Option<u64>) -> u64 {
     (window / 8).min(RESERVE_MAX).min(output_max.unwrap_or(u64::MAX))
 }

@@ -26,9 +26,9 @@ struct Sign {
 enum What {
     /// The rules of a project.
     Rules,
-    /// What the program tells, and tells again.
+    /// Text that the program sends again and again.
     Told,
-    /// What a command, or another agent, has returned.
+    /// Output of a command, or of another agent.
     Printed,
     /// A command of the program itself: with arguments it is what a person asks.
     Command,

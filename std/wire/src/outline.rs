@@ -43,7 +43,7 @@ pub struct Outline {
 pub struct OutlinedConversation {
     /// The name of the conversation in the file; empty where it has none.
     pub id: Str,
-    /// What to call it in a list; empty where there is nothing better than its id.
+    /// Its name in a list; empty where there is nothing better than its id.
     pub label: Str,
     /// How it belongs to the others.
     pub relation: Relation,
@@ -119,7 +119,7 @@ impl Outline {
         &self.conversations
     }
 
-    /// What providers reported of the responses in the conversation that goes on, read as [`messages`](Self::messages) are.
+    /// The usage that providers reported of the responses in the conversation that goes on, read as [`messages`](Self::messages) are.
     ///
     /// # Errors
     /// As [`messages`](Self::messages).

@@ -27,7 +27,7 @@ pub struct ContextOverflow {
     pub limit: Option<u64>,
     /// The size of the request, in tokens, where the message names it.
     pub sent: Option<u64>,
-    /// What the request keeps of the window for its answer (`max_tokens`), in tokens, where the message names it.
+    /// The tokens that the request keeps free for its answer (`max_tokens`), where the message names it.
     pub answer_max: Option<u64>,
 }
 

@@ -46,12 +46,12 @@ pub(crate) type FreshRecord = fn(&Message, Option<&str>) -> Result<String, WireE
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fit {
     No,
-    /// It can be read so, but nothing in it says that it is not another format.
+    /// The text can be read so, but nothing in it says that it is not another format.
     Possible(&'static str),
-    /// It has what only this format has, though programs that add fields of their own may write it into another. It decides
+    /// The text has what only this format has, though programs that add fields of their own may write it into another. It decides
     /// where nothing is certain.
     Likely(&'static str),
-    /// It has a sign that no other format has.
+    /// The text has a sign that no other format has.
     Certain(&'static str),
 }
 

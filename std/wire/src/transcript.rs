@@ -50,7 +50,7 @@ pub struct Conversation {
     pub format: Format,
     /// The name of the conversation in the text; empty where it has none.
     pub id: Str,
-    /// What to call it in a list: a title, a task, an agent's name; empty where there is nothing better than its place.
+    /// Its name in a list: a title, a task, an agent's name; empty where there is nothing better than its place.
     pub label: Str,
     /// Where it stands in the text, as a JSON pointer; empty for the whole.
     pub path: String,

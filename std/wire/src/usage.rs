@@ -29,7 +29,7 @@ use super::WireError;
 use super::expect::number;
 use super::json::{self, Kind};
 
-/// What the response `text`, of any of the vendors above, reports; `None` if it reports nothing. A list of Gemini's
+/// The usage that the response `text`, of any of the vendors above, reports; `None` if it reports nothing. A list of Gemini's
 /// streamed chunks or another array is no response.
 ///
 /// # Errors
@@ -48,7 +48,7 @@ pub fn reported(text: &str) -> Result<Option<Usage>, WireError> {
     }
 }
 
-/// What the compactions have cost that Anthropic's API made for `response`, in order: they are billed, and in no total of
+/// The usage of the compactions that Anthropic's API made for `response`, in order: they are billed, and in no total of
 /// its report. To be counted as spent, beside what [`reported`] tells.
 ///
 /// ```
@@ -95,7 +95,7 @@ fn each_iteration(
     }
 }
 
-/// What the report `raw`, of whichever vendor, says: the value that [`reported`] finds in a response.
+/// Reads the report `raw`, of any vendor: the value that [`reported`] finds in a response.
 ///
 /// ```
 /// use epitome_wire::usage::of;

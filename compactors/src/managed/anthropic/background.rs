@@ -75,7 +75,7 @@ pub struct Ticket(u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Discarded {
-    /// What it summarizes was edited meanwhile, or compacted in another way.
+    /// The messages that it summarizes were edited meanwhile, or compacted in another way.
     PrefixEdited,
     /// Another request for a summary was begun, or this one was given up.
     Superseded,

@@ -103,7 +103,7 @@ impl ContextEdits {
 pub enum EditTrigger {
     /// The request has more than so many tokens.
     InputTokens(u64),
-    /// It has more than so many tool uses.
+    /// The request has more than so many tool uses.
     ToolUses(u32),
 }
 
@@ -114,9 +114,9 @@ pub enum ClearInputs {
     /// Nobody's.
     #[default]
     None,
-    /// Those of all tools.
+    /// Results of all tools.
     All,
-    /// Those of these tools.
+    /// Results of these tools.
     Of(Vec<String>),
 }
 

@@ -10,9 +10,9 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MappingError {
-    /// It is not the JSON that it should be.
+    /// The text is not the expected JSON.
     Shape {
-        /// What it should be.
+        /// The expected form.
         expected: &'static str,
         /// The line, counted from 1, within that part of the text.
         line: usize,
@@ -28,7 +28,7 @@ pub enum MappingError {
     TooSmall {
         /// The parameter.
         parameter: &'static str,
-        /// What was said.
+        /// The given number.
         given: u64,
         /// The least that it may be.
         min: u64,

@@ -54,7 +54,7 @@ pub fn summarize_body(
     Ok(written)
 }
 
-/// What the API left of what it was asked to summarize.
+/// The summary in an answer of the API.
 ///
 /// # Errors
 /// `Malformed` if the answer is not what the API documents, `ContextTooLong` or `Invalid` if there is no summary. The error

@@ -150,7 +150,7 @@ pub enum Summary {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoSummary {
-    /// It was cut off: ask again with a larger `max_tokens`.
+    /// The summary was cut off: ask again with a larger `max_tokens`.
     MaxTokens,
     /// There was no room for the prompt: ask again with shorter instructions or fewer messages.
     ContextExceeded,

@@ -118,7 +118,7 @@ pub enum ThresholdOutcome {
 }
 
 impl ThresholdOutcome {
-    /// What `response` says. Its usage is for [`reported`](epitome_std::wire::usage::reported), and what the compaction
+    /// Reads a response. Its usage is for [`reported`](epitome_std::wire::usage::reported), and what the compaction
     /// cost for [`compactions`](epitome_std::wire::usage::compactions).
     ///
     /// # Errors

@@ -149,7 +149,7 @@ fn tool(tool: &Tool) -> Value {
     })
 }
 
-/// What stands under `context_management` in a request: let the server compact when its input passes `threshold` tokens,
+/// The value of `context_management` in a request: the server compacts when its input passes `threshold` tokens,
 /// or when the server thinks best. What it leaves then is an item of the answer: see [`ServerCompaction`](super::ServerCompaction).
 ///
 /// ```

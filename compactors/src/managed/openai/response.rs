@@ -15,8 +15,8 @@ use super::super::{Artefact, ServiceError, ServiceErrorKind, ServiceRequest};
 use super::ResponsesVendor;
 use super::users::{self, Said};
 
-/// What `POST /responses/compact` has left of `request`, for the conversation's `model`, which may be another than the one that
-/// compacted; empty for any. What the user said before `request.replaced_from` stays where it
+/// The compacted input that `POST /responses/compact` returned for `request`. `model` is that of the conversation, which may be another
+/// than the one that compacted; empty for any. What the user said before `request.replaced_from` stays where it
 /// is, and so is not before the item.
 ///
 /// # Errors
@@ -52,7 +52,7 @@ pub fn compacted_previous(
     answer.artefact(said)
 }
 
-/// What a request with `compaction_trigger` has left. The service returns the item alone; before it stands what the user
+/// The compacted input after a request with `compaction_trigger`. The service returns the item alone; before it stands what the user
 /// said in what is replaced: the newest of it, 64,000 tokens at most.
 ///
 /// # Errors

@@ -26,7 +26,7 @@ const VERSION: u64 = 1;
 /// The version of the form of a session with one, and the highest that this release reads.
 const STATE_VERSION: u64 = 2;
 
-/// What an export holds.
+/// The contents of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exported {

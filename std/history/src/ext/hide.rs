@@ -29,17 +29,17 @@ const PAGE: u32 = 256;
 pub enum Keep {
     /// So many of the newest visible messages, and those that no retention takes.
     Messages(u64),
-    /// What was appended at this time or later. An append without a time counts as older than those after it that have one.
+    /// The messages that were appended at this time or later. An append without a time counts as older than those after it that have one.
     Since(Timestamp),
 }
 
-/// What a retention has done.
+/// The result of a retention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retained {
     /// How many visible messages and summaries it has hidden.
     pub hidden: u64,
-    /// What it has deleted.
+    /// The deleted messages and summaries.
     pub pruned: Pruned,
 }
 

@@ -68,7 +68,7 @@ pub struct Handles {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Numbers {
-    /// Those of the log.
+    /// The numbers of the log.
     Log,
     /// By the numbers of the history; a message without one has no handle.
     Other(Arc<[Option<SeqRange>]>),

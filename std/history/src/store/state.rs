@@ -81,11 +81,11 @@ fn debug(f: &mut fmt::Formatter<'_>, name: &str, revision: StateRevision, text: 
     f.debug_struct(name).field("revision", &revision).field("bytes", &text.len()).finish_non_exhaustive()
 }
 
-/// What has become of a state that came with an append.
+/// The outcome for a state that came with an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a caller must handle each, and there is no fourth")]
 pub enum StateOutcome {
-    /// It is kept, under this revision.
+    /// The state is kept, under this revision.
     Kept(StateRevision),
     /// Another one was kept since it was made, and stays.
     Stale,

@@ -60,7 +60,7 @@ pub struct Append<'a> {
     pub token: &'a AppendToken,
     /// The head that the entries were grouped at.
     pub head: Head,
-    /// What becomes of it if the session has another head by now.
+    /// The rule for a session that has another head by now.
     pub position: AppendPosition,
     /// The messages, in order.
     pub entries: &'a [Entry],
@@ -115,7 +115,7 @@ pub struct Entry {
     pub turn: Turn,
     /// Its size.
     pub count: TokenCount,
-    /// What that size holds of each of its parts, in their order: of a call the arguments. Empty where nothing of it can
+    /// The tokens of each of its parts, in their order: of a call the arguments. Empty where nothing of it can
     /// be shortened, or it is not known: then whoever needs it counts again.
     pub part_tokens: Vec<Tokens>,
     /// Whether it answers a call of an earlier turn. Its append then moves the revision, because it changes what was
@@ -139,7 +139,7 @@ impl Entry {
         self.answers().filter(|(kind, _)| *kind == OpenKind::Call).map(|(_, id)| id)
     }
 
-    /// What it answers, a call or a request for approval, by its id.
+    /// The call or the request for approval that it answers, by its id.
     #[must_use]
     pub fn answers(&self) -> Option<(OpenKind, &str)> {
         if !matches!(self.message.role(), Role::Tool | Role::User) {
@@ -173,7 +173,7 @@ impl TokenCount {
     }
 }
 
-/// What an append did.
+/// The answer to an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Appended {
@@ -199,27 +199,27 @@ impl Appended {
 pub struct LoggedAppend {
     /// Its token.
     pub token: AppendToken,
-    /// What it answered.
+    /// The answer that was given then.
     pub appended: Appended,
     /// When it was: never before the append before it. `None` if neither it nor an earlier one knew.
     pub time: Option<Timestamp>,
 }
 
 impl LoggedAppend {
-    /// What was appended under `token`.
+    /// The append under `token`.
     #[must_use]
     pub const fn new(token: AppendToken, appended: Appended, time: Option<Timestamp>) -> Self {
         Self { token, appended, time }
     }
 }
 
-/// What a prune deleted.
+/// The answer to a prune.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pruned {
     /// The revision that it made; the session's own if it deleted nothing.
     pub revision: Revision,
-    /// What was hidden at this revision or before was to be deleted.
+    /// The prune deletes messages that were hidden at this revision or before.
     pub through: Revision,
     /// Of how many messages it deleted what they said.
     pub messages: u64,
@@ -243,7 +243,7 @@ pub struct Loaded {
     pub head: Head,
     /// The session's revision.
     pub revision: Revision,
-    /// What is visible, in ascending order of keys. Orphans are not in it.
+    /// The visible messages and summaries, in ascending order of keys. Orphans are not in it.
     pub live: Vec<Live>,
     /// The hidden calls that still have no answer, by group and place in it: those that the records name, without those
     /// that were answered by an append since.
@@ -266,10 +266,10 @@ pub struct Live {
     pub key: Seq,
     /// The message with its group and its size. A summary is a group of its own.
     pub entry: Entry,
-    /// What a summary covers, as its record says: ascending. Empty for a message of the log, whatever its attribution
+    /// The numbers that a summary covers, as its record says: ascending. Empty for a message of the log, whatever its attribution
     /// claims.
     pub covers: Vec<SeqRange>,
-    /// What stands in place of parts of the log's message: `entry` has them in it, with its size after that.
+    /// The stand-ins of parts of the log's message: `entry` has them in it, with its size after that.
     pub stand_ins: Vec<PartStandIn>,
 }
 
@@ -345,7 +345,7 @@ impl Logged {
     }
 }
 
-/// What a list says of a session.
+/// An entry of a list of sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionInfo {

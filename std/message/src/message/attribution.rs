@@ -15,7 +15,7 @@ pub const LABEL_EPHEMERAL: &str = "ephemeral";
 pub struct Attribution {
     /// Which component added the message: a provider's source id, or empty for the caller.
     pub source_id: Str,
-    /// What kind of component that is.
+    /// The kind of that component.
     pub source: SourceKind,
     /// How far its content is trusted.
     pub authority: Authority,

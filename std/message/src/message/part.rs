@@ -17,7 +17,7 @@ pub const NESTING_MAX: usize = 16;
 pub enum Part {
     /// Text.
     Text(Str),
-    /// What the model thought before it spoke.
+    /// Reasoning of the model before it spoke.
     Reasoning(Reasoning),
     /// A call of a tool by the model.
     ToolCall(ToolCall),
@@ -29,7 +29,7 @@ pub enum Part {
     ApprovalRequest(Approval),
     /// The person's answer.
     ApprovalResponse(ApprovalAnswer),
-    /// What a provider left in place of messages that it compacted itself. It is tied to that provider, and to a model of its: others
+    /// The stand-in of messages that a provider compacted itself. It is tied to that provider, and to a model of its: others
     /// are sent its text.
     Compaction(CompactionPart),
     /// A part of a kind that the reader does not know, kept as it was written.
@@ -87,7 +87,7 @@ pub struct ToolCall {
     pub name: Str,
     /// The arguments, as the model wrote them: JSON text for most tools.
     pub arguments: Str,
-    /// Who runs the tool.
+    /// The side that runs the tool.
     pub kind: CallKind,
 }
 
@@ -109,14 +109,14 @@ impl ToolCall {
 pub struct ToolResult {
     /// The call that it answers.
     pub call_id: Str,
-    /// What the tool returned: texts and media.
+    /// The content of the result: texts and media.
     pub parts: Vec<Part>,
     /// Whether the tool failed.
     pub is_error: bool,
 }
 
 impl ToolResult {
-    /// What the tool returned to the call `call_id`.
+    /// The result of the call `call_id`.
     #[must_use]
     pub fn new(call_id: impl Into<Str>, mut parts: Vec<Part>) -> Self {
         // It stays as long as the message, and mostly it is one text.
@@ -237,7 +237,7 @@ pub struct CompactionPart {
 }
 
 impl CompactionPart {
-    /// What `provider` left.
+    /// The stand-in that `provider` returned.
     #[must_use]
     pub fn new(provider: impl Into<Str>, text: impl Into<Str>, opaque: Option<Str>) -> Self {
         Self { provider: provider.into(), model: Str::default(), text: text.into(), opaque, tokens: None }

@@ -34,10 +34,10 @@ pub struct Prices {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[expect(clippy::exhaustive_enums, reason = "it holds the prompt or it does not")]
 pub enum Cache {
-    /// It does.
+    /// The cache holds it.
     #[default]
     Warm,
-    /// It has expired: the next request writes all of itself, compacted or not.
+    /// The cache has expired: the next request writes all of itself, compacted or not.
     Cold,
 }
 
@@ -108,7 +108,7 @@ impl Prices {
         if self.lifetime.is_some_and(|lifetime| idle > lifetime) { Cache::Cold } else { Cache::Warm }
     }
 
-    /// What a request of so many tokens costs for its input, in thousandths of an input token, where the cache holds the first
+    /// The price of the input of a request of so many tokens, in thousandths of an input token, where the cache holds the first
     /// `cached` of it. A beginning shorter than [`cached_min`](Self::cached_min) is not read from the cache, and a request shorter
     /// than that is not written to it.
     ///
@@ -136,7 +136,7 @@ impl Prices {
         read.saturating_mul(self.read as u64).saturating_add(new)
     }
 
-    /// What a summary of so many tokens costs that a request of its own asks for: it reads what is summarized, which no cache
+    /// The price of a summary of so many tokens that a request of its own asks for: it reads what is summarized, which no cache
     /// holds in that form.
     #[must_use]
     pub fn summary(&self, covered: u64, tokens: u64) -> u64 {

@@ -43,7 +43,7 @@ pub fn said(message: &Message) -> String {
     }
 }
 
-/// What stands behind the role in such a text: who says something is not what is said.
+/// Such a text without its role.
 #[must_use]
 pub fn without_role(said: &str) -> &str {
     said.split_once(": ").map_or(said, |(_, text)| text)

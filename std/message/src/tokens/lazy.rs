@@ -10,7 +10,7 @@ use epitome_core::{
     count_message, plan,
 };
 
-/// What the size of a message lies between: that of [`count_message`], with the texts only bracketed.
+/// Bounds of the size of a message: that of [`count_message`], with the texts only bracketed.
 ///
 /// ```
 /// use epitome_core::message::SimpleMessage;
@@ -107,13 +107,13 @@ impl LazyIndex {
         self.lower.view()
     }
 
-    /// What the size of the projection lies between, in tokens.
+    /// Bounds of the size of the projection, in tokens.
     #[must_use]
     pub fn tokens(&self) -> (u64, u64) {
         (self.lower.view().tokens(), self.upper.view().tokens())
     }
 
-    /// What the sizes of the messages lie between, by position.
+    /// Bounds of the sizes of the messages, by position.
     #[must_use]
     pub fn sizes(&self) -> &[TokenBounds] {
         &self.sizes

@@ -85,7 +85,7 @@ impl<T: ChatClient + ?Sized> ChatClient for Arc<T> {
 /// Whatever went wrong in a client.
 pub type ClientError = Box<dyn Error + Send + Sync>;
 
-/// What a client returns where the service does not know what the request goes on from: the session that it kept, or the latest
+/// The error of a client whose service does not know the session that the request goes on from: the session that it kept, or the latest
 /// response. The agent then sends the whole history, once. [`session_forgotten`](crate::wire::session_forgotten) knows the
 /// refusals of services that have OpenAI's form.
 ///

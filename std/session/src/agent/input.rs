@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::message::Message;
 
-/// What the caller says in a run: a text, a message, or several. Of nothing, the model is asked to go on.
+/// The input of a run: a text, a message, or several. Of nothing, the model is asked to go on.
 ///
 /// ```
 /// use epitome_std::agent::Input;

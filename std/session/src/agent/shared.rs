@@ -42,10 +42,10 @@ pub struct SharedSession(Arc<Mutex<AgentSession>>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Concurrency {
-    /// It waits: runs of one session follow each other.
+    /// The second run waits: runs of one session follow each other.
     #[default]
     Serialize,
-    /// It is rejected with [`RunError::Busy`](crate::run::RunError::Busy).
+    /// The second run is rejected with [`RunError::Busy`](crate::run::RunError::Busy).
     Reject,
 }
 

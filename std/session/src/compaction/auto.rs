@@ -34,7 +34,7 @@ pub enum Compaction {
 }
 
 impl Compaction {
-    /// What holds in a run of an agent that has this default.
+    /// The setting of a run of an agent that has this default.
     #[must_use]
     pub const fn resolve<'a>(&'a self, agent: Option<&'a AutoCompaction>) -> Option<&'a AutoCompaction> {
         match self {
@@ -295,7 +295,7 @@ impl Default for RunPoints {
     }
 }
 
-/// What a compactor is told beside the history. A compactor may have options of a type of its own: those, if they are
+/// The options of a compactor. A compactor may have options of a type of its own: those, if they are
 /// there, win whole.
 ///
 /// ```
@@ -387,7 +387,7 @@ impl CompactionOptions {
         self.window
     }
 
-    /// What is kept free for the answer, in tokens; `None` stands for that of the model's budget: an eighth of the window, and at most
+    /// The tokens that stay free for the answer; `None` stands for that of the model's budget: an eighth of the window, and at most
     /// 8,192 tokens ([`RESERVE_MAX`](epitome_core::RESERVE_MAX)).
     #[must_use]
     pub const fn reserve(&self) -> Option<u64> {
@@ -401,7 +401,7 @@ impl CompactionOptions {
         self.goal
     }
 
-    /// What a compaction has to free at least, in tokens; `None` stands for 2 % of the window.
+    /// The least tokens that a compaction has to free; `None` stands for 2 % of the window.
     #[must_use]
     pub const fn min_reclaim(&self) -> Option<u64> {
         self.min_reclaim

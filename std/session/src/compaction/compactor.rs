@@ -87,7 +87,7 @@ pub trait Compactor: Send + Sync + fmt::Debug {
         Began::Nothing
     }
 
-    /// Whether what was begun has come, and is not to wait until it is due: ask [`begin`](Self::begin) again. By default it waits.
+    /// Whether the result of early work is there and is not to wait until it is due: ask [`begin`](Self::begin) again. By default it waits.
     fn has_come(&self, begun: &Begun) -> bool {
         let _ = begun;
         false
@@ -256,7 +256,7 @@ impl<'a> CompactionCx<'a> {
         self.model_key
     }
 
-    /// What was begun for this session; `None` where there is no place for it.
+    /// The early work for this session; `None` where there is no place for it.
     pub fn begun(&mut self) -> Option<&mut Begun> {
         self.begun.as_deref_mut()
     }
@@ -374,7 +374,7 @@ impl<'a> CompactionCx<'a> {
         (self.history.live().len() as u64, self.history.index().tokens())
     }
 
-    /// What has happened since [`CompactionCx::measure`] gave `before`.
+    /// The result of the compaction since [`CompactionCx::measure`] gave `before`.
     #[must_use]
     pub fn result_since(&self, before: (u64, u64)) -> CompactionResult {
         let (compacted_count, after) = self.measure();

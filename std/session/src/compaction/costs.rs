@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use epitome_core::Usage;
 
-/// What the calls of models have cost that were made for compactions, told as they are paid for: whatever becomes of the
+/// The usage of the model calls for compactions, recorded as they are paid for: whatever becomes of the
 /// compaction, and of the future that waits for it. A clone tells the same.
 ///
 /// ```
@@ -25,7 +25,7 @@ impl Costs {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(usage);
     }
 
-    /// What was told and is not yet in a session's ledger.
+    /// The recorded usage that is not yet in a session's ledger.
     #[must_use]
     pub fn told(&self) -> Vec<Usage> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()

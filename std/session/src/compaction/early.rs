@@ -5,15 +5,15 @@ use core::fmt;
 
 use epitome_core::{ModelKey, Revision};
 
-/// What became of the wish to begin.
+/// The outcome of a request to begin early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Began {
-    /// It is under way from now on.
+    /// The work is under way from now on.
     Now,
-    /// It was begun earlier, and holds.
+    /// The work was begun earlier, and holds.
     Earlier,
-    /// It was begun earlier, has come, and holds: compact, though it is not due.
+    /// The work was begun earlier, is done, and holds: compact, though it is not due.
     Come,
     /// Nothing is: there is nowhere to keep it, or it is not early (see [`CompactionCx::is_early`](super::CompactionCx::is_early)).
     Nothing,
@@ -23,13 +23,13 @@ pub enum Began {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Discarded {
-    /// What it is about was changed meanwhile: compacted in another way, answered late, or left out.
+    /// The messages were changed meanwhile: compacted in another way, answered late, or left out.
     PrefixEdited,
     /// The conversation goes on with another model, or is counted by another counter.
     ModelChanged,
     /// Another compactor compacts.
     Superseded,
-    /// It failed.
+    /// The work failed.
     Failed,
     /// There is nothing to gain by it.
     NothingToGain,
@@ -55,7 +55,7 @@ impl fmt::Display for Discarded {
     }
 }
 
-/// What a compactor has begun for a session before it is due. It is given up when this is dropped or emptied.
+/// The work that a compactor has begun for a session before it is due. It is given up when this is dropped or emptied.
 ///
 /// ```
 /// use epitome_core::Revision;
@@ -101,7 +101,7 @@ impl Begun {
         self.0.as_ref()?.model
     }
 
-    /// What is under way, if it is of this type.
+    /// The work, if it is of this type.
     #[must_use]
     pub fn work<T: Any>(&self) -> Option<&T> {
         self.0.as_ref()?.work.downcast_ref()

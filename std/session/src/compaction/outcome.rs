@@ -20,7 +20,7 @@ pub struct FellBack {
 }
 
 impl FellBack {
-    /// That `stood_in` compacted, because `failed` failed in this way.
+    /// Records that `stood_in` compacted because `failed` failed in this way.
     pub fn new(failed: impl Into<Box<str>>, kind: SessionErrorKind, stood_in: impl Into<Box<str>>) -> Self {
         Self { failed: failed.into(), kind, stood_in: stood_in.into() }
     }

@@ -76,7 +76,7 @@ impl MemoryConfig {
         Self::from_vars(|name| std::env::var(name).ok())
     }
 
-    /// What these variables say. One that is empty is as one that is not there; `~/` at the beginning of `MEMORY_DIR` is
+    /// Reads these variables. One that is empty is as one that is not there; `~/` at the beginning of `MEMORY_DIR` is
     /// `HOME`.
     ///
     /// # Errors

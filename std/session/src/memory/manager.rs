@@ -64,7 +64,7 @@ pub trait MemoryManager: Send + Sync + fmt::Debug {
 pub struct Memory {
     /// By whom.
     pub role: Role,
-    /// What.
+    /// The text.
     pub text: Str,
 }
 

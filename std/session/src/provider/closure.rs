@@ -16,7 +16,7 @@ pub type HookFuture<'a> = Pin<Box<dyn Future<Output = Result<(), SessionError>> 
 ///
 /// It is implemented for all of them. A closure that both awaits and borrows from its hook needs [`boxed_hook`].
 pub trait HookFn<'a>: Send + Sync {
-    /// What it returns.
+    /// The returned future.
     type Future: Future<Output = Result<(), SessionError>> + Send + 'a;
 
     /// Calls the function.

@@ -37,11 +37,11 @@ pub enum RunError {
     Providers(Failures),
     /// Providers failed at the end of a run of an [`Agent`](crate::agent::Agent); all others have done their part. The run is over.
     EndFailed {
-        /// What the run has brought: its answer, if nothing else ended it.
+        /// The outcome of the run: its answer, if nothing else ended it.
         outcome: Box<RunOutcome>,
         /// Which providers failed.
         failures: Failures,
-        /// What ended the run, if that was no answer: the model's client failed, for example.
+        /// The error that ended the run, if one did: the model's client failed, for example.
         cause: Option<Box<Self>>,
     },
     /// The session, its store or a compaction that was asked for failed.
@@ -50,7 +50,7 @@ pub enum RunError {
     Model(Box<dyn Error + Send + Sync>),
     /// The request is longer than the model's window, and compactions have not made it fit. What was said up to the call is stored.
     ContextOverflow {
-        /// What the provider said of the latest request.
+        /// The answer of the provider to the latest request.
         overflow: ContextOverflow,
         /// How often the request was compacted and sent again.
         compactions: u32,

@@ -24,7 +24,7 @@ pub enum RunEvent {
         point: Point,
         /// The size of the next request, in the provider's tokens.
         size: u64,
-        /// What would make a compaction due at five quarters of that size.
+        /// The trigger that would make a compaction due at five quarters of that size.
         nearest: Fired,
     },
     /// A compaction has made the history smaller.
@@ -39,14 +39,14 @@ pub enum RunEvent {
     NotTold {
         /// Where in the run.
         point: Point,
-        /// What it was.
+        /// The lost content.
         losses: Vec<Loss>,
     },
     /// Another compacted than was to, because that failed. `Compacted` follows.
     FellBack {
         /// Where in the run.
         point: Point,
-        /// Who failed, and who stood in.
+        /// The compactor that failed, and the one that stood in.
         fell_back: FellBack,
     },
     /// A compaction was due, and there was nothing to gain.
@@ -70,14 +70,14 @@ pub enum RunEvent {
     Refused {
         /// The size of the request, as it was known here.
         size: u64,
-        /// What the provider has said.
+        /// The answer of the provider.
         overflow: ContextOverflow,
     },
     /// A compaction was due and failed. The history is as it was.
     Failed {
         /// Where in the run.
         point: Point,
-        /// What kind of failure.
+        /// The kind of the failure.
         kind: SessionErrorKind,
         /// Why, in the compactor's words. A service's own words may be among them: this is not logged.
         reason: String,
@@ -100,7 +100,7 @@ pub enum RunEvent {
         /// Where in the run.
         point: Point,
     },
-    /// What was begun before it was due is not used.
+    /// Early work is not used.
     Discarded {
         /// Where in the run.
         point: Point,

@@ -37,7 +37,7 @@ use crate::session::{KeptRun, ServiceSessionId, SessionContext};
 pub struct Delta {
     /// More of the reasoning.
     pub reasoning: String,
-    /// What signs the reasoning that has just arrived, or what stands for it encrypted: providers want it back as it was. It ends that
+    /// The signature of the reasoning that has just arrived, or its encrypted form: providers want it back as it was. It ends that
     /// reasoning.
     pub signature: Option<Str>,
     /// More of the text.

@@ -14,7 +14,7 @@ use crate::history::{MemoryStore, SessionId, Timestamp};
 use crate::message::Message;
 use crate::run::Left;
 
-/// What providers remember: a JSON object. That of a session holds one value for each provider, under its source id; that of
+/// The state of providers: a JSON object. That of a session holds one value for each provider, under its source id; that of
 /// a provider holds what it likes.
 ///
 /// JSON has no NaN and no infinities: `serde_json` makes `null` of them before they come here.
@@ -93,7 +93,7 @@ const REQUESTS_REST: u32 = Pacing::REST_TURNS;
 pub enum ServiceSessionId {
     /// A text, never empty.
     Text(Box<str>),
-    /// What some services have instead.
+    /// The form of some services.
     Object(Map<String, Value>),
 }
 
@@ -206,7 +206,7 @@ impl AgentSession {
         self.service_session_id.as_ref()
     }
 
-    /// What providers remember, by source id. During a hook the state of the hook's own provider is not in it: the hook
+    /// The state of the providers, by source id. During a hook the state of the hook's own provider is not in it: the hook
     /// has it.
     #[must_use]
     pub const fn state(&self) -> &State {

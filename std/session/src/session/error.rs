@@ -31,11 +31,11 @@ pub enum SessionErrorKind {
     Conflict,
     /// The request itself is wrong: do not repeat it as it is.
     Invalid,
-    /// What is stored cannot be read: restore it from a backup.
+    /// The stored data cannot be read: restore it from a backup.
     Corrupt,
     /// Something cannot be reached: repeat later.
     Unavailable,
-    /// What may not be compacted alone is more than fits: raise the window, or remove pins.
+    /// The protected messages alone are more than fits: raise the window, or remove pins.
     Infeasible,
 }
 

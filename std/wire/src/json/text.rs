@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
-/// What the JSON string `raw`, quotes included, says: a slice of it where nothing is escaped. `raw` has been checked to
+/// The text of the JSON string `raw`, quotes included: a slice of it where nothing is escaped. `raw` has been checked to
 /// be JSON.
 ///
 /// Half a surrogate pair, which is what is left when a program cuts a text in the middle of an emoji, becomes U+FFFD:
