@@ -285,17 +285,19 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
     /// `Unavailable` or `Corrupt`, as any operation.
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError>;
 
-    /// Finds the messages that are nearest to the words of `search`, the nearest first, by BM25; of equal ones the newest. A message
-    /// without one of the words is never found, and words without a letter or a digit find nothing. A session that is not there has no
-    /// messages.
+    /// Finds the messages that are nearest to the words of `search`, the nearest first, by BM25. A message is found if it has at least
+    /// one of the words; it need not have all of them. A search text without letters and digits finds nothing, and a session that is
+    /// not there has no messages.
     ///
-    /// Every store finds the same messages if they are no more than the limit. How near they are may depend on what the store knows of
-    /// the other messages in it.
+    /// If no more messages match than the limit allows, every store returns the same messages. If more match, a store with an index
+    /// can choose and order them differently. Of equally near messages in one session the newest comes first; the order between
+    /// sessions is not defined.
     ///
     /// This default reads every message that is searched. A store with an index of words overrides it.
     ///
     /// # Errors
-    /// `Unavailable` or `Corrupt`, as any operation; for a search by time also as [`HistoryStore::appends`].
+    /// `Unsupported` if the search has a time and the store cannot list its appends, or if the scope is not one session and the store
+    /// cannot list its sessions. `Unavailable` or `Corrupt`, as any operation.
     ///
     /// # Cancel safety
     /// It only reads.
@@ -303,10 +305,11 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
         ext::scan(self, search).await
     }
 
-    /// Makes the index of words anew, if the store has one: the remedy where a search is `Corrupt`. Nothing else changes.
+    /// Rebuilds the index of words. Call it if [`HistoryStore::search`] fails with `Corrupt`. If it fails with `Corrupt` as well, a
+    /// stored message is damaged: restore a backup. A store without an index does nothing.
     ///
     /// # Errors
-    /// `Unavailable`, as any operation; `Corrupt` if a message cannot be read.
+    /// `Unavailable`, as any operation, also for a store that is open for reading only; `Corrupt` if a message cannot be read.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the old index or the new one.

@@ -11,8 +11,8 @@ use crate::Timestamp;
 
 /// A search for the messages that are nearest to some words, in the logs of a store.
 ///
-/// Hidden and shortened messages are searched as they were appended. Instructions (system, developer), pruned messages and answers of the
-/// recall tool are never found.
+/// Hidden and shortened messages are searched as they were appended: texts, tool calls and the texts of tool results. Instructions
+/// (system, developer), pruned messages and answers of the recall tool are never found.
 ///
 /// ```
 /// use epitome_core::message::Role;
@@ -30,12 +30,13 @@ pub struct LogSearch {
     pub scope: SearchScope,
     /// The sequence numbers that are searched in each session, ascending and apart; `None` for all.
     pub ranges: Option<Vec<Range<Seq>>>,
-    /// Messages that these revisions have hidden are not searched.
+    /// The revisions whose hidden messages the search leaves out, for example those of `rewind` and `clear`. If there are none, the
+    /// search also finds messages that a user has taken back.
     pub not_hidden_by: BTreeSet<Revision>,
     /// The role of the messages that are searched; `None` for all.
     pub role: Option<Role>,
-    /// Messages that were appended before this time are not searched. An append without a time is searched, unless a later one is
-    /// known to be older.
+    /// The earliest append time of the messages; `None` for all. An append without a time is left out only if a later append of the
+    /// session has a time before this one.
     pub since: Option<Timestamp>,
     /// The most messages that are found.
     pub limit: u32,
@@ -47,8 +48,8 @@ pub struct LogSearch {
 pub enum SearchScope {
     /// All sessions of the store.
     All,
-    /// The sessions whose ids begin with this text. An application that begins each id with its owner (`alice/`) searches the sessions
-    /// of one owner.
+    /// The sessions whose ids begin with this text. If each id begins with its owner and a slash (`alice/`), these are the sessions of
+    /// one owner. Without the slash, `alice` also matches `alice2/1`.
     Prefix(Box<str>),
     /// One session.
     Session(SessionId),

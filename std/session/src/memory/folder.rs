@@ -32,11 +32,15 @@ type Files = BTreeMap<String, String>;
 ///
 /// Use it through [`MemoryTool`](super::MemoryTool), which a model calls; an application reads and writes the same files here.
 ///
-/// A folder is one session of a store, with the name of its owner: a user, a project. The owner needs a session id of its own,
-/// which no conversation has. The files are the state of that session, and each change is one message of its log. So
-/// [`retain`](crate::history::HistoryStoreExt::retain) and [`prune`](HistoryStore::prune) delete old versions and leave the files,
-/// [`export`](crate::history::HistoryStoreExt::export) and [`verify`](crate::history::HistoryStoreExt::verify) work as on any
-/// session, and [`delete`](HistoryStore::delete) deletes the folder.
+/// A folder is stored as one session of a store. Give it a session id that no conversation uses, for example `memory-of-alice`. Several
+/// owners need several folders. The store has to implement [`save_state`](HistoryStore::save_state); all stores of this project do.
+///
+/// The files are the state of that session, and each change is one message of its log. If the model deletes a file, its old versions
+/// stay in the log. [`retain`](crate::history::HistoryStoreExt::retain) deletes old versions and leaves the files: call it now and then,
+/// because the number of versions has no limit. [`prune`](HistoryStore::prune) alone deletes versions only if they are hidden.
+/// [`rewind`](crate::history::HistoryStoreExt::rewind) and [`clear`](crate::history::HistoryStoreExt::clear) do not change the files.
+/// [`export`](crate::history::HistoryStoreExt::export) and [`verify`](crate::history::HistoryStoreExt::verify) work as on any session,
+/// and [`delete`](HistoryStore::delete) deletes the folder. A search of the whole store finds versions of files too.
 ///
 /// Paths begin with `/memories`. A directory exists as long as a file lies below it. Limits: [`FILE_BYTES_MAX`], [`FILES_MAX`],
 /// [`FOLDER_BYTES_MAX`], [`PATH_BYTES_MAX`].
@@ -44,8 +48,9 @@ type Files = BTreeMap<String, String>;
 /// *Concurrency*: any number of folders, threads and processes may change the files of one owner. A command that loses a race is
 /// decided again on the new files.
 ///
-/// *Durability*: that of the store. A change and its version are one step where the store appends and keeps a state in one step.
-/// Elsewhere the log decides.
+/// *Durability*: that of the store. The new files and the new version are stored in one step if the store overrides
+/// [`append_with_state`](HistoryStore::append_with_state). In another store a crash can leave the saved files older than the log; the
+/// next call adds the missing changes from the log.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -95,7 +100,8 @@ pub struct MemoryFolder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileVersion {
-    /// The number of the version: the sequence number of the change in the log of the folder.
+    /// The number of the version: the sequence number of the change in the log of the folder. All files of a folder share one sequence,
+    /// so the numbers of one file have gaps.
     pub number: Seq,
     /// The size of the file in bytes; `None` if the change deleted or moved the file.
     pub bytes: Option<usize>,

@@ -21,7 +21,10 @@ use crate::session::{SessionError, SessionErrorKind, Tool};
 /// those of Anthropic's memory tool (`memory_20250818`): a client of Anthropic's API may send
 /// `{"type": "memory_20250818", "name": "memory"}` in place of the definition.
 ///
-/// As a [`ContextProvider`] it offers the definition to each run of an agent; the tool runner of the agent lets it answer the calls.
+/// Register the tool twice. [`RunSettings::with_provider`](crate::run::RunSettings::with_provider) sends its definition to the model. A
+/// tool runner ([`Agent::with_tool_runner`](crate::agent::Agent::with_tool_runner)) has to call [`MemoryTool::answer`]; the agent does
+/// not call it by itself. As a provider the tool reads the folder before each run; if that fails, the run fails.
+///
 /// A file is data that a model wrote: its text reaches a model as the result of a tool, and never as an instruction.
 ///
 /// One tool serves one owner. An agent for several users has [`MemoryTool::definition`] among the tools of its settings instead, and a
@@ -82,11 +85,12 @@ impl MemoryTool {
         Self { folder, run_token: None }
     }
 
-    /// Sets the token of the run whose calls are answered. A call of this run, with its id and its arguments, is then executed once:
-    /// a repetition gets the first answer again. Without a token each call is executed.
+    /// Sets the token of one run. In this run a command that changes files is executed at most once per call id and arguments. A repeated
+    /// call returns the first answer while its version exists. Without a token each call is executed.
     ///
-    /// Give it to a run that may be repeated after a failure, with the token of its
-    /// [`RunOptions`](crate::run::RunOptions::with_run_token). The ids of the calls of a run have to differ.
+    /// Use it for a run that may be repeated after a failure, with the token of its
+    /// [`RunOptions`](crate::run::RunOptions::with_run_token): build a new tool and a new tool runner for the run, on a clone of the
+    /// agent. The ids of the calls of a run have to differ.
     #[must_use]
     pub fn with_run_token(mut self, token: impl Into<Box<str>>) -> Self {
         self.run_token = Some(token.into());
@@ -129,7 +133,8 @@ impl MemoryTool {
 
     /// Answers a call of the tool: for the tool runner of an agent, or for a loop of your own.
     ///
-    /// The output is for the model in any case. A failure of the store is told without its cause, which is logged.
+    /// Return the output to the model, also after a failure. If the store fails, the output has a general error message; the cause goes
+    /// to the log.
     ///
     /// # Cancel safety
     /// The command is executed or not. With [a run token](MemoryTool::with_run_token) the same call again executes it once at most.
