@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::row::{corrupt_name, find_session, logged, number, rows};
 use super::session::Session;
 use super::sql;
-use super::words::{self, Block, blocks, last_text, role_mark, session_mark};
+use super::words::{self, Block, SPAN, blocks, last_text, role_mark, session_mark};
 
 /// So many messages are read one by one, without the index.
 pub(super) const READ_MAX: u64 = 1_024;
@@ -82,8 +82,15 @@ fn sessions(
     search: &LogSearch,
     open: &dyn Fn(&SessionId) -> Session,
 ) -> Result<Option<Sessions>, Failure> {
+    let (terms, (blocks, _)) = (query_terms(&search.words).len() as u64, blocks(last_text(connection)?));
+    let blocks = blocks.count() as u64;
+    // A row of the index takes about as long as a message. Of a long text each word is looked up in each block.
+    let is_worth_it = |messages: u64| {
+        let blocks = blocks.min(messages / SPAN.unsigned_abs()).saturating_add(1);
+        messages > READ_MAX && terms.saturating_mul(blocks) <= messages
+    };
     if let SearchScope::Session(id) = &search.scope {
-        let found = find_session(connection, &open(id))?.filter(|found| found.counters.head.0 > READ_MAX);
+        let found = find_session(connection, &open(id))?.filter(|found| is_worth_it(found.counters.head.0));
         return Ok(found.map(|found| Sessions::Few(vec![found.id])));
     }
     let prefix = match &search.scope {
@@ -99,11 +106,11 @@ fn sessions(
         }
         sessions.push(row.get(0)?);
         messages = messages.saturating_add(number(row, 2)?);
-        if sessions.len() > MARKS_MAX && messages > READ_MAX {
+        if sessions.len() > MARKS_MAX && is_worth_it(messages) {
             return Ok(Some(Sessions::Many));
         }
     }
-    Ok((messages > READ_MAX).then_some(Sessions::Few(sessions)))
+    Ok(is_worth_it(messages).then_some(Sessions::Few(sessions)))
 }
 
 /// The part of the index that a search needs.

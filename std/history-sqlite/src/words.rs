@@ -23,7 +23,7 @@ use super::sql;
 mod tests;
 
 /// How many texts a new block has.
-const SPAN: i64 = 256;
+pub(super) const SPAN: i64 = 256;
 
 /// How many texts a block has that is made of others.
 const WIDE_SPAN: i64 = 4_096;
