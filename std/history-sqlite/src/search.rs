@@ -12,16 +12,19 @@ use epitome_message::search::{MessageSearch, Postings, Term, query_terms, rarity
 use rusqlite::Connection;
 
 use super::failure::Failure;
-use super::row::{corrupt_name, find_session, logged, number, rows};
+use super::row::{corrupt_name, find_session, logged, number, rows, time};
 use super::session::Session;
 use super::sql;
-use super::words::{self, Block, SPAN, blocks, last_text, role_mark, session_mark};
+use super::words::{self, Block, blocks, last_text, role_mark, session_mark};
 
 /// So many messages are read one by one, without the index.
 pub(super) const READ_MAX: u64 = 1_024;
 
-/// The sessions of a search are looked up in the index if they are no more.
+/// The sessions of a search are looked up in the index if they are no more, or if they have few of the messages of the file.
 const MARKS_MAX: usize = 64;
+
+/// Otherwise they have at least one of so many messages of the file.
+const SHARE_MIN: u64 = 16;
 
 /// The least messages that are read to be ranked, and how many for each that is wanted.
 const RANKED_MIN: usize = 64;
@@ -41,21 +44,22 @@ pub(super) fn search(
     let limit = usize::try_from(search.limit).unwrap_or(usize::MAX);
     let wanted = limit.saturating_mul(RANKED_PER_FOUND).max(RANKED_MIN);
     let mut reader = Reader { connection, search, open, begins: HashMap::new() };
-    let mut best = BEST;
-    let mut read = loop {
+    let (mut best, mut asked, mut read) = (BEST, 0, Vec::new());
+    loop {
+        // The best of a larger number begin with the same ones.
         let (ids, is_all) = index.best(best);
-        let mut read = Vec::new();
-        for id in ids {
+        for id in ids.into_iter().skip(asked) {
+            asked = asked.saturating_add(1);
             read.extend(reader.read(id)?.map(|found| (id, found)));
             if read.len() == wanted {
                 break;
             }
         }
         if read.len() == wanted || is_all {
-            break read;
+            break;
         }
         best = best.saturating_mul(16);
-    };
+    }
     // Of equal ones the search prefers the later.
     read.sort_unstable_by_key(|(id, _)| *id);
     let mut nearest = MessageSearch::of_collection(&search.words, index.texts, |term| index.with(term));
@@ -82,18 +86,23 @@ fn sessions(
     search: &LogSearch,
     open: &dyn Fn(&SessionId) -> Session,
 ) -> Result<Option<Sessions>, Failure> {
-    let (terms, (blocks, _)) = (query_terms(&search.words).len() as u64, blocks(last_text(connection)?));
-    let blocks = blocks.count() as u64;
-    // A row of the index takes about as long as a message. Of a long text each word is looked up in each block.
-    let is_worth_it = |messages: u64| {
-        let blocks = blocks.min(messages / SPAN.unsigned_abs()).saturating_add(1);
-        messages > READ_MAX && terms.saturating_mul(blocks) <= messages
-    };
-    if let SearchScope::Session(id) = &search.scope {
-        let found = find_session(connection, &open(id))?.filter(|found| is_worth_it(found.counters.head.0));
-        return Ok(found.map(|found| Sessions::Few(vec![found.id])));
+    let (terms, last) = (query_terms(&search.words).len() as u64, last_text(connection)?);
+    if terms == 0 || search.limit == 0 {
+        return Ok(None);
     }
+    let blocks = blocks(last).0.count() as u64;
+    // A row of the index takes about as long as a message. One is looked up in each block for each word and for each session.
+    let is_worth_it = |sessions: u64, messages: u64| {
+        messages > READ_MAX && terms.saturating_add(sessions).saturating_mul(blocks) <= messages
+    };
+    // Messages of other sessions are asked for theirs too, until enough are found.
+    let is_most = |messages: u64| messages.saturating_mul(SHARE_MIN) >= last.unsigned_abs();
     let prefix = match &search.scope {
+        SearchScope::Session(id) => {
+            let found = find_session(connection, &open(id))?;
+            let found = found.filter(|found| is_worth_it(1, searched(search, found.counters.head)));
+            return Ok(found.map(|found| Sessions::Few(vec![found.id])));
+        }
         SearchScope::Prefix(prefix) => prefix.as_bytes(),
         _ => &[],
     };
@@ -104,13 +113,24 @@ fn sessions(
         if !row.get_ref(1)?.as_blob().is_ok_and(|name| name.starts_with(prefix)) {
             break;
         }
+        let is_old = |since| time(row, 3).map(|appended| appended.is_some_and(|appended| appended < since));
+        if search.since.map_or(Ok(false), is_old)? {
+            continue;
+        }
         sessions.push(row.get(0)?);
-        messages = messages.saturating_add(number(row, 2)?);
-        if sessions.len() > MARKS_MAX && is_worth_it(messages) {
+        messages = messages.saturating_add(searched(search, Seq(number(row, 2)?)));
+        if is_most(messages) && is_worth_it(0, messages) && sessions.len() > MARKS_MAX {
             return Ok(Some(Sessions::Many));
         }
     }
-    Ok(is_worth_it(messages).then_some(Sessions::Few(sessions)))
+    Ok(is_worth_it(sessions.len() as u64, messages).then_some(Sessions::Few(sessions)))
+}
+
+/// How many messages are searched of a session with this head.
+fn searched(search: &LogSearch, head: Seq) -> u64 {
+    let Some(ranges) = &search.ranges else { return head.0 };
+    let within = ranges.iter().map(|range| range.end.min(head).0.saturating_sub(range.start.0));
+    within.fold(0, u64::saturating_add)
 }
 
 /// The part of the index that a search needs.
@@ -141,7 +161,7 @@ impl Index {
         }
         // What no block has yet is a block of this moment.
         let block = Block { first: behind.start, span: behind.end - behind.start };
-        let rows = words::of_texts(connection, block, behind.end)?.into_rows();
+        let rows = words::of_texts(connection, block, |_| false)?.into_rows();
         let find = |term: Term| {
             let at = rows.partition_point(|(first, _)| *first <= term).checked_sub(1);
             let row = at.and_then(|at| rows.get(at));

@@ -305,14 +305,12 @@ pub(super) const STATE: &str =
 pub(super) const KEEP_STATE: &str = "INSERT OR REPLACE INTO states (session, revision, head, body, sum) VALUES (?1, ?2, ?3, ?4, row_sum(?1, ?2, ?3, ?4))";
 
 /// The id of the text that was written last.
-pub(super) const LAST_TEXT: &str = "SELECT seq FROM sqlite_sequence WHERE name = 'bodies'";
+pub(super) const LAST_TEXT: &str =
+    "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'bodies'), 0),
+    coalesce((SELECT max(id) FROM bodies), 0))";
 
-/// The texts from one id up to before another.
-pub(super) const TEXTS: &str = concat!(
-    "SELECT id, session, body FROM bodies WHERE id >= ?1 AND id < ?2 AND ",
-    intact!(bodies),
-    " ORDER BY id"
-);
+/// The texts from one id up to before another. Their checksums are looked at by whoever reads the messages.
+pub(super) const TEXTS: &str = "SELECT id, session, body FROM bodies WHERE id >= ?1 AND id < ?2 ORDER BY id";
 
 /// The ids of the texts of a session.
 pub(super) const TEXTS_OF_SESSION: &str =
@@ -327,10 +325,13 @@ pub(super) const NEW_WORDS: &str =
 
 /// The rows of the blocks that begin between two texts, both included.
 pub(super) const WORDS: &str = concat!(
-    "SELECT first, body FROM words WHERE first >= ?1 AND first <= ?2 AND ",
+    "SELECT first, term, body FROM words WHERE first >= ?1 AND first <= ?2 AND ",
     intact!(words),
     " ORDER BY first, span, term"
 );
+
+pub(super) const MOVE_WORDS: &str = "UPDATE words SET body = ?4, sum = row_sum(first, span, term, ?4)
+    WHERE first = ?1 AND span = ?2 AND term = ?3";
 
 pub(super) const DROP_WORDS: &str = "DELETE FROM words WHERE first >= ?1 AND first <= ?2";
 
@@ -342,8 +343,11 @@ pub(super) const WORD: &str = concat!(
 );
 
 /// The sessions from a name on.
-pub(super) const SESSIONS: &str =
-    concat!("SELECT id, name, head FROM sessions WHERE name >= ?1 AND ", intact!(sessions), " ORDER BY name");
+pub(super) const SESSIONS: &str = concat!(
+    "SELECT id, name, head, appended FROM sessions WHERE name >= ?1 AND ",
+    intact!(sessions),
+    " ORDER BY name"
+);
 
 /// Where the last append ends that is known to be older than a time.
 pub(super) const APPENDED_BEFORE: &str = concat!(

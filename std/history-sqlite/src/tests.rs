@@ -90,6 +90,7 @@ const PLANS: &[(&str, &[&str])] = &[
         &["SEARCH b USING INTEGER PRIMARY KEY (rowid=?)", "SEARCH s USING INTEGER PRIMARY KEY (rowid=?)"],
     ),
     (sql::WORDS, &["SEARCH words USING INDEX sqlite_autoindex_words_1 (first>? AND first<?)"]),
+    (sql::MOVE_WORDS, &["SEARCH words USING INDEX sqlite_autoindex_words_1 (first=? AND span=? AND term=?)"]),
     (sql::DROP_WORDS, &["SEARCH words USING INDEX sqlite_autoindex_words_1 (first>? AND first<?)"]),
     (sql::WORD, &["SEARCH words USING INDEX sqlite_autoindex_words_1 (first=? AND span=? AND term<?)"]),
     (sql::SESSIONS, &["SEARCH sessions USING INDEX sqlite_autoindex_sessions_1 (name>?)"]),

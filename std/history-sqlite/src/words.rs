@@ -6,6 +6,7 @@
 //!
 //! An encrypted file has no index: it would name the words.
 
+use core::cell::Cell;
 use core::ops::Range;
 
 use epitome_core::message::Role;
@@ -13,7 +14,7 @@ use epitome_history::StoreError;
 use epitome_history::rules::corrupt;
 use epitome_history::stored;
 use epitome_message::search::{Postings, Term, TornRow};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode, Row};
 
 use super::failure::Failure;
 use super::row::rows;
@@ -23,7 +24,7 @@ use super::sql;
 mod tests;
 
 /// How many texts a new block has.
-pub(super) const SPAN: i64 = 256;
+const SPAN: i64 = 256;
 
 /// How many texts a block has that is made of others.
 const WIDE_SPAN: i64 = 4_096;
@@ -72,8 +73,16 @@ pub(super) fn blocks(last: i64) -> (impl Iterator<Item = Block>, Range<i64>) {
 
 /// The id of the text that was written last.
 pub(super) fn last_text(connection: &Connection) -> Result<i64, Failure> {
-    Ok(rows(connection, sql::LAST_TEXT, [], |row| Ok(row.get(0)?))?.first().copied().unwrap_or_default())
+    let found = rows(connection, sql::LAST_TEXT, [], |row| Ok(row.get::<_, i64>(0)?))?;
+    let last = found.first().copied().unwrap_or_default();
+    match (0..LAST_MAX).contains(&last) {
+        true => Ok(last),
+        false => Err(corrupt("the ids of the messages are damaged; restore the file from a backup").into()),
+    }
 }
+
+/// No file has so many texts.
+const LAST_MAX: i64 = 1 << 48;
 
 /// The mark of the messages of a session.
 pub(super) fn session_mark(session: i64) -> Term {
@@ -85,23 +94,28 @@ pub(super) fn role_mark(role: Role) -> Term {
     Term::mark("role", role.as_str())
 }
 
-/// Indexes a block if `id` is the last text of one.
+/// Indexes a block if `id` is the last text of one. Damage of the index, or of a text, does not keep messages from being written.
 pub(super) fn written(connection: &Connection, id: i64) -> Result<(), Failure> {
     let Some(block) = Block::ended_by(id) else { return Ok(()) };
-    keep(connection, block, of_texts(connection, block, id + 1)?)?;
+    keep(connection, block, of_texts(connection, block, |_| false)?)?;
     let wide = Block { first: id + 1 - WIDE_SPAN, span: WIDE_SPAN };
     if (id + 1) % WIDE_SPAN == 0 { widen(connection, wide) } else { Ok(()) }
 }
 
-/// The terms of the texts of a block, up to before the text `end`.
-pub(super) fn of_texts(connection: &Connection, block: Block, end: i64) -> Result<Postings, Failure> {
+/// The terms of the texts of a block, but for those of which `is_gone` says so. A text that cannot be read has none: whoever reads the
+/// message is told.
+pub(super) fn of_texts(
+    connection: &Connection,
+    block: Block,
+    is_gone: impl Fn(u32) -> bool,
+) -> Result<Postings, Failure> {
     let mut postings = Postings::new();
     let mut statement = connection.prepare_cached(sql::TEXTS)?;
-    let mut texts = statement.query((block.first, end))?;
+    let mut texts = statement.query((block.first, block.first + block.span))?;
     while let Some(row) = texts.next()? {
-        let (number, session, text) = (block.place(row.get(0)?)?, row.get(1)?, row.get::<_, String>(2)?);
-        let message = stored::decode(&text)
-            .map_err(|error| corrupt("the index of words: a message cannot be read").with_source(error))?;
+        let (number, session) = (block.place(row.get(0)?)?, row.get(1)?);
+        let text = row.get_ref(2)?.as_str().unwrap_or_default();
+        let Some(message) = stored::decode(text).ok().filter(|_| !is_gone(number)) else { continue };
         if postings.add(number, &message) {
             postings.mark(number, session_mark(session));
             postings.mark(number, role_mark(message.role()));
@@ -110,21 +124,24 @@ pub(super) fn of_texts(connection: &Connection, block: Block, end: i64) -> Resul
     Ok(postings)
 }
 
-/// Makes one block of all that lie in it.
+/// Makes one block of all that lie in it, or where one of them is damaged of its texts.
 fn widen(connection: &Connection, wide: Block) -> Result<(), Failure> {
+    let merged = merged(connection, wide).or_else(|_| of_texts(connection, wide, |_| false))?;
+    connection.prepare_cached(sql::DROP_WORDS)?.execute((wide.first, wide.first + wide.span - 1))?;
+    keep(connection, wide, merged)
+}
+
+fn merged(connection: &Connection, wide: Block) -> Result<Postings, Failure> {
     let mut postings = Postings::new();
-    let last = wide.first + wide.span - 1;
     let mut statement = connection.prepare_cached(sql::WORDS)?;
-    let mut found = statement.query((wide.first, last))?;
+    let mut found = statement.query((wide.first, wide.first + wide.span - 1))?;
     while let Some(row) = found.next()? {
         let moved = wide.place(row.get(0)?)?;
         postings
-            .add_row(row.get_ref(1)?.as_blob().map_err(|_| damaged())?, moved, |_| false)
+            .add_row(row.get_ref(2)?.as_blob().map_err(|_| damaged())?, moved, |_| false)
             .map_err(torn)?;
     }
-    drop(found);
-    connection.prepare_cached(sql::DROP_WORDS)?.execute((wide.first, last))?;
-    keep(connection, wide, postings)
+    Ok(postings)
 }
 
 fn keep(connection: &Connection, block: Block, postings: Postings) -> Result<(), Failure> {
@@ -142,24 +159,48 @@ pub(super) fn forget(connection: &Connection, mut ids: Vec<i64>) -> Result<(), F
     for gone in ids.chunk_by(|one, other| Block::of(*one, last) == Block::of(*other, last)) {
         let Some(block) = gone.first().and_then(|id| Block::of(*id, last)) else { continue };
         let is_gone = |number: u32| gone.binary_search(&(block.first + i64::from(number))).is_ok();
-        let bounds = (block.first, block.first);
-        let mut postings = Postings::new();
-        for row in rows(connection, sql::WORDS, bounds, |row| Ok(row.get::<_, Vec<u8>>(1)?))? {
-            postings.add_row(&row, 0, is_gone).map_err(torn)?;
+        if forget_in(connection, block, is_gone).is_err() {
+            // A damaged block is made anew.
+            let left = of_texts(connection, block, is_gone)?;
+            connection.prepare_cached(sql::DROP_WORDS)?.execute((block.first, block.first))?;
+            keep(connection, block, left)?;
         }
-        connection.prepare_cached(sql::DROP_WORDS)?.execute(bounds)?;
-        keep(connection, block, postings)?;
+    }
+    Ok(())
+}
+
+/// Writes the rows of a block again that have one of these texts. A row keeps its key: its terms lie behind that as before.
+fn forget_in(connection: &Connection, block: Block, is_gone: impl Fn(u32) -> bool) -> Result<(), Failure> {
+    let row = |row: &Row<'_>| Ok((row.get::<_, u32>(1)?, row.get::<_, Vec<u8>>(2)?));
+    for (term, bytes) in rows(connection, sql::WORDS, (block.first, block.first), row)? {
+        let (mut postings, has_changed) = (Postings::new(), Cell::new(false));
+        let is_gone = |number| {
+            let is_gone = is_gone(number);
+            has_changed.set(has_changed.get() || is_gone);
+            is_gone
+        };
+        postings.add_row(&bytes, 0, is_gone).map_err(torn)?;
+        if has_changed.get() {
+            let left = postings.into_rows().into_iter().next().map(|(_, left)| left).unwrap_or_default();
+            let mut update = connection.prepare_cached(sql::MOVE_WORDS)?;
+            update.execute((block.first, block.span, term, left))?;
+        }
     }
     Ok(())
 }
 
 /// The places of the texts of a block that have a term, ascending.
 pub(super) fn find(connection: &Connection, block: Block, term: Term) -> Result<Vec<u32>, Failure> {
-    let of_row = |row: &rusqlite::Row<'_>| {
+    let of_row = |row: &Row<'_>| {
         let bytes = row.get_ref(0)?.as_blob().map_err(|_| damaged())?;
         Postings::find(bytes, term).map_err(torn)
     };
-    let found = rows(connection, sql::WORD, (block.first, block.span, term.0), of_row)?;
+    let found = rows(connection, sql::WORD, (block.first, block.span, term.0), of_row);
+    // So a row fails the statement that is not as it was written.
+    let found = found.map_err(|failure| match failure {
+        Failure::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::Unknown) => damaged().into(),
+        failure => failure,
+    })?;
     Ok(found.into_iter().next().unwrap_or_default())
 }
 
@@ -169,7 +210,7 @@ pub(super) fn rebuild(connection: &Connection) -> Result<(), Failure> {
     connection.prepare_cached(sql::DROP_WORDS)?.execute((0, last))?;
     let (blocks, _) = blocks(last);
     for block in blocks {
-        keep(connection, block, of_texts(connection, block, block.first + block.span)?)?;
+        keep(connection, block, of_texts(connection, block, |_| false)?)?;
     }
     Ok(())
 }

@@ -34,7 +34,7 @@ pub(super) fn search(
     let found = loop {
         wanted = wanted.saturating_mul(REPEATED);
         let mut found = block_on(store.search(&search.clone().with_limit(wanted)))?;
-        let is_all = u32::try_from(found.len()).is_ok_and(|count| count < wanted);
+        let is_all = u32::try_from(found.len()).is_ok_and(|count| count < wanted) || wanted >= LOOKED_AT_MAX;
         let mut known = HashSet::new();
         found.retain(|found| known.insert(said(&found.logged.entry.message)));
         if is_all || found.len() >= limit {
@@ -61,3 +61,6 @@ pub(super) fn search(
 
 /// So many times as many messages are looked for as are shown, because copies of a session say the same.
 const REPEATED: u32 = 4;
+
+/// But no more than about so many. All of them can say the same.
+const LOOKED_AT_MAX: u32 = 4_096;

@@ -136,7 +136,9 @@ impl Scan<'_> {
             let page = store.log(session, seq(from)..Seq(seq(to).0.saturating_add(1)), PAGE).await;
             for logged in unless_gone(page)?.into_iter().flat_map(|page| page.messages) {
                 let own = near.iter().find(|(_, number)| seq(number) == logged.seq);
-                if let Some((rank, _)) = own.filter(|_| self.search.has_message(&logged)) {
+                let is_found =
+                    self.search.has_message(&logged) && self.nearest.has_word(&logged.entry.message);
+                if let Some((rank, _)) = own.filter(|_| is_found) {
                     found.push((*rank, FoundMessage::new(session.clone(), logged)));
                 }
             }

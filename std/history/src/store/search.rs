@@ -35,8 +35,8 @@ pub struct LogSearch {
     pub not_hidden_by: BTreeSet<Revision>,
     /// The role of the messages that are searched; `None` for all.
     pub role: Option<Role>,
-    /// The earliest append time of the messages; `None` for all. An append without a time is left out only if a later append of the
-    /// session has a time before this one.
+    /// The earliest append time of the messages; `None` for all. An append without a time has that of the append before it. Appends
+    /// before the first one with a time are left out only if that has a time before this one.
     pub since: Option<Timestamp>,
     /// The most messages that are found.
     pub limit: u32,

@@ -1,5 +1,7 @@
 //! A search for the messages that are nearest to one query.
 
+use std::collections::HashSet;
+
 use super::record::{pieces, said, without_role};
 use super::{Hit, Search, Term};
 use crate::Message;
@@ -75,15 +77,21 @@ impl MessageSearch {
             let at = self.numbers.binary_search_by_key(&hit.text, |(piece, _)| *piece).ok()?;
             self.numbers.get(at).map(|(_, number)| *number)
         };
-        let mut nearest = Vec::new();
+        let (mut nearest, mut known) = (Vec::new(), HashSet::new());
         for number in self.search.nearest(self.numbers.len()).into_iter().filter_map(number) {
             if nearest.len() == messages_max {
                 break;
             }
-            if !nearest.contains(&number) {
+            if known.insert(number) {
                 nearest.push(number);
             }
         }
         nearest
+    }
+
+    /// Whether a message has a word of the query. Where a piece of it ends within a word, that can be near and have none.
+    #[must_use]
+    pub fn has_word(&self, message: &Message) -> bool {
+        self.search.has_term(without_role(&said(message)))
     }
 }

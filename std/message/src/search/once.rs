@@ -115,6 +115,14 @@ impl Search {
         is_found
     }
 
+    /// Whether a text has a term of the query. It is not looked at otherwise.
+    #[must_use]
+    pub fn has_term(&self, text: &str) -> bool {
+        let mut has_one = false;
+        each_term(text, |term| has_one |= self.terms.find(term).is_some());
+        has_one
+    }
+
     /// How many texts were looked at.
     #[must_use]
     pub const fn len(&self) -> u64 {
@@ -142,9 +150,10 @@ impl Search {
             start = found.end;
             let scores =
                 counts.iter().map(|(term, count)| self.all.score(*count, found.length, rarity(*term)));
-            Hit { score: scores.fold(0, u64::saturating_add), text: found.text }
+            // A word that all of very many texts have is worth less than one unit.
+            Hit { score: scores.fold(0, u64::saturating_add).max(1), text: found.text }
         });
-        let mut hits: Vec<Hit> = scored.filter(|hit| hit.score > 0).collect();
+        let mut hits: Vec<Hit> = scored.collect();
         hits.sort_unstable_by(|one, other| other.cmp(one));
         hits.truncate(count);
         hits
