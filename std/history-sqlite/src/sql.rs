@@ -304,10 +304,9 @@ pub(super) const STATE: &str =
 
 pub(super) const KEEP_STATE: &str = "INSERT OR REPLACE INTO states (session, revision, head, body, sum) VALUES (?1, ?2, ?3, ?4, row_sum(?1, ?2, ?3, ?4))";
 
-/// The id of the text that was written last.
+/// The id of the text that was written last, and of the last one that is there.
 pub(super) const LAST_TEXT: &str =
-    "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'bodies'), 0),
-    coalesce((SELECT max(id) FROM bodies), 0))";
+    "SELECT seq FROM sqlite_sequence WHERE name = 'bodies' UNION ALL SELECT max(id) FROM bodies";
 
 /// The texts from one id up to before another. Their checksums are looked at by whoever reads the messages.
 pub(super) const TEXTS: &str = "SELECT id, session, body FROM bodies WHERE id >= ?1 AND id < ?2 ORDER BY id";

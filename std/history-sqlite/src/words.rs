@@ -73,8 +73,8 @@ pub(super) fn blocks(last: i64) -> (impl Iterator<Item = Block>, Range<i64>) {
 
 /// The id of the text that was written last.
 pub(super) fn last_text(connection: &Connection) -> Result<i64, Failure> {
-    let found = rows(connection, sql::LAST_TEXT, [], |row| Ok(row.get::<_, i64>(0)?))?;
-    let last = found.first().copied().unwrap_or_default();
+    let found = rows(connection, sql::LAST_TEXT, [], |row| Ok(row.get::<_, Option<i64>>(0)?))?;
+    let last = found.into_iter().flatten().max().unwrap_or_default();
     match (0..LAST_MAX).contains(&last) {
         true => Ok(last),
         false => Err(corrupt("the ids of the messages are damaged; restore the file from a backup").into()),
