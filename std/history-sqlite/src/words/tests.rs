@@ -81,8 +81,11 @@ fn index(connection: &Connection) -> Vec<(i64, i64, Vec<u8>)> {
     rows.unwrap().map(Result::unwrap).collect()
 }
 
+/// A block by its first text and its span, with its rows.
+type Kept = (i64, i64, Vec<(Term, Vec<u8>)>);
+
 /// The postings of each block, however its rows are cut.
-fn postings(connection: &Connection) -> Vec<(i64, i64, Vec<(Term, Vec<u8>)>)> {
+fn postings(connection: &Connection) -> Vec<Kept> {
     let mut blocks: Vec<(i64, i64, Postings)> = Vec::new();
     for (first, span, row) in index(connection) {
         if blocks.last().is_none_or(|(last, ..)| *last != first) {
