@@ -76,6 +76,15 @@ pub(super) async fn messages_in_any_script_are_found(room: &Room<'_>) {
     assert_eq!(numbers(room, words("nothing")).await, [3]);
 }
 
+/// Long messages are searched in pieces of 800 bytes. The first one ends here within a number.
+pub(super) async fn a_part_of_a_word_is_not_found(room: &Room<'_>) {
+    let long = format!("{}8472 end", "a ".repeat(399));
+    users(room, &[&long, "another"]).await;
+    assert_eq!(numbers(room, words("84")).await, NONE);
+    assert_eq!(numbers(room, words("8472")).await, [0]);
+    assert_eq!(numbers(room, words("84 end")).await, [0]);
+}
+
 pub(super) async fn calls_and_results_are_found_and_instructions_are_not(room: &Room<'_>) {
     let call = Part::ToolCall(ToolCall::new("c", "read_file", "{\"path\":\"zebra.rs\"}"));
     let said = vec![

@@ -220,6 +220,7 @@ scenarios! { $
     search:
         the_nearest_message_is_found_first,
         messages_in_any_script_are_found,
+        a_part_of_a_word_is_not_found,
         calls_and_results_are_found_and_instructions_are_not,
         words_that_nobody_said_find_nothing,
         hidden_and_shortened_messages_are_found_as_they_were_said,

@@ -140,6 +140,17 @@ fn every_statement_finds_its_rows_by_an_index_and_sorts_nothing() {
     assert_eq!(written, PLANS.len() + INSERTS.len(), "a statement without a plan in this test");
 }
 
+#[test]
+fn a_statement_is_not_prepared_anew_for_other_values() {
+    let connection = session_of(300);
+    let mut statement = connection.prepare(sql::LOG).unwrap();
+    for first in 0..9 {
+        let rows = statement.query_map((1, first, first + 2), |row| row.get::<_, i64>(0));
+        assert_eq!(rows.unwrap().count(), 2);
+    }
+    assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
+}
+
 fn entry(seq: u64) -> Entry {
     let count = TokenCount::new(Tokens(1), Basis::Estimated, "test".into());
     Entry::new(Message::user("x"), Seq(seq), Turn(1), count)

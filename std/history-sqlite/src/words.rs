@@ -10,9 +10,8 @@ use core::cell::Cell;
 use core::ops::Range;
 
 use epitome_core::message::Role;
-use epitome_history::StoreError;
 use epitome_history::rules::corrupt;
-use epitome_history::stored;
+use epitome_history::{StoreError, StoreErrorKind, stored};
 use epitome_message::search::{Postings, Term, TornRow};
 use rusqlite::{Connection, ErrorCode, Row};
 
@@ -126,7 +125,10 @@ pub(super) fn of_texts(
 
 /// Makes one block of all that lie in it, or where one of them is damaged of its texts.
 fn widen(connection: &Connection, wide: Block) -> Result<(), Failure> {
-    let merged = merged(connection, wide).or_else(|_| of_texts(connection, wide, |_| false))?;
+    let merged = match merged(connection, wide) {
+        Err(failure) if is_damage(&failure) => of_texts(connection, wide, |_| false)?,
+        merged => merged?,
+    };
     connection.prepare_cached(sql::DROP_WORDS)?.execute((wide.first, wide.first + wide.span - 1))?;
     keep(connection, wide, merged)
 }
@@ -159,11 +161,14 @@ pub(super) fn forget(connection: &Connection, mut ids: Vec<i64>) -> Result<(), F
     for gone in ids.chunk_by(|one, other| Block::of(*one, last) == Block::of(*other, last)) {
         let Some(block) = gone.first().and_then(|id| Block::of(*id, last)) else { continue };
         let is_gone = |number: u32| gone.binary_search(&(block.first + i64::from(number))).is_ok();
-        if forget_in(connection, block, is_gone).is_err() {
+        match forget_in(connection, block, is_gone) {
             // A damaged block is made anew.
-            let left = of_texts(connection, block, is_gone)?;
-            connection.prepare_cached(sql::DROP_WORDS)?.execute((block.first, block.first))?;
-            keep(connection, block, left)?;
+            Err(failure) if is_damage(&failure) => {
+                let left = of_texts(connection, block, is_gone)?;
+                connection.prepare_cached(sql::DROP_WORDS)?.execute((block.first, block.first))?;
+                keep(connection, block, left)?;
+            }
+            done => done?,
         }
     }
     Ok(())
@@ -196,11 +201,7 @@ pub(super) fn find(connection: &Connection, block: Block, term: Term) -> Result<
         Postings::find(bytes, term).map_err(torn)
     };
     let found = rows(connection, sql::WORD, (block.first, block.span, term.0), of_row);
-    // So a row fails the statement that is not as it was written.
-    let found = found.map_err(|failure| match failure {
-        Failure::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::Unknown) => damaged().into(),
-        failure => failure,
-    })?;
+    let found = found.map_err(|failure| if is_damage(&failure) { damaged().into() } else { failure })?;
     Ok(found.into_iter().next().unwrap_or_default())
 }
 
@@ -213,6 +214,15 @@ pub(super) fn rebuild(connection: &Connection) -> Result<(), Failure> {
         keep(connection, block, of_texts(connection, block, |_| false)?)?;
     }
     Ok(())
+}
+
+/// Whether a row is not as it was written, and no more has failed than the statement that read it. Behind any other failure the
+/// transaction may be gone.
+fn is_damage(failure: &Failure) -> bool {
+    match failure {
+        Failure::Sqlite(error) => error.sqlite_error_code() == Some(ErrorCode::Unknown),
+        Failure::Store(error) => error.kind() == StoreErrorKind::Corrupt,
+    }
 }
 
 pub(super) fn torn(error: TornRow) -> Failure {

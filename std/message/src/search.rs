@@ -35,7 +35,7 @@ pub use conversation::ConversationIndex;
 pub use messages::MessageSearch;
 pub use once::{Hit, Search};
 pub use postings::{Postings, Term, TornRow, query_terms};
-pub use record::{RECALL, Record, nearest_piece, said, text_of, without_role};
+pub use record::{RECALL, Record, nearest_piece, nearest_record, said, text_of, without_role};
 pub use terms::for_each_term;
 pub use updates::{Update, UpdateIndex};
 

@@ -149,8 +149,11 @@ fn it_is_the_index_that_is_made_anew() {
                 for search in searches(words, &sessions[0]) {
                     let found = [store.search(&search).await.unwrap(), scan(&store, &search).await.unwrap()];
                     let places = found.map(|found| {
+                        let count = found.len();
                         let places = found.into_iter().map(|it| (it.session, it.logged.seq));
-                        places.collect::<BTreeSet<_>>()
+                        let places: BTreeSet<_> = places.collect();
+                        assert_eq!(places.len(), count, "each once");
+                        places
                     });
                     let [by_index, by_reading] = &places;
                     let differs: Vec<_> = by_index.symmetric_difference(by_reading).take(3).collect();
@@ -181,6 +184,42 @@ fn a_damaged_row_is_noticed_and_made_anew() {
         assert!(error.to_string().contains("the index of words is damaged: make it anew"), "{error}");
         store.reindex().await.unwrap();
         assert_eq!(store.search(&search).await.unwrap(), found);
+    });
+}
+
+/// An owner with most of the messages in many sessions, beside one with few.
+#[test]
+fn many_small_sessions_are_searched_by_the_index() {
+    block_on(async {
+        let (store, mut dice) = (SqliteStore::open_in_memory().unwrap(), Dice(17));
+        for number in 0..70 {
+            append(&store, &SessionId::new(format!("many/{number:02}")), 30, &mut dice).await;
+            append(&store, &SessionId::new(format!("others/{number:02}")), 10, &mut dice).await;
+        }
+        let planted = SessionId::new("many/35");
+        let size = TokenCount::new(Tokens(1), Basis::Estimated, "test".into());
+        let entries = ["zebra", "a zebra and a quagga", "zebra"].map(|text| (text, size.clone()));
+        let entries: Vec<Entry> = (30..)
+            .zip(entries)
+            .map(|(seq, (text, size))| Entry::new(Message::user(text), Seq(seq), Turn(1), size))
+            .collect();
+        let token = AppendToken::new("planted");
+        store.append(&planted, &Append::new(&token, Seq(30), &entries)).await.unwrap();
+        for prefix in ["many/", "others/", "many/1", ""] {
+            let search = LogSearch::new("common3 w17 zebra").in_sessions(prefix).with_limit(u32::MAX);
+            let mut found = [store.search(&search).await.unwrap(), scan(&store, &search).await.unwrap()];
+            for found in &mut found {
+                assert!(found.iter().all(|it| it.session.as_str().starts_with(prefix)), "{prefix}");
+                found.sort_by(|one, other| {
+                    (&one.session, one.logged.seq).cmp(&(&other.session, other.logged.seq))
+                });
+            }
+            assert!(found[0] == found[1] && found[0].len() > 9, "{prefix}: {}", found[0].len());
+        }
+        let search = LogSearch::new("quagga zebra").in_sessions("many/").with_limit(2);
+        let found = store.search(&search).await.unwrap();
+        let found: Vec<_> = found.iter().map(|it| (it.session.as_str(), it.logged.seq.0)).collect();
+        assert_eq!(found, [("many/35", 31), ("many/35", 32)], "the nearest first, of equal ones the newest");
     });
 }
 

@@ -1,4 +1,4 @@
-//! Searches of the logs of a store.
+//! The values of a search: what limits it, and a message that it has found.
 
 use core::ops::Range;
 use std::collections::BTreeSet;

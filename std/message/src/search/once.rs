@@ -159,3 +159,20 @@ impl Search {
         hits
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A word that all of very many texts have is worth nothing, and is found all the same.
+    #[test]
+    fn a_word_of_all_texts_is_found() {
+        let mut search = Search::new("2026");
+        for _ in 0..60_000 {
+            search.add("2026");
+        }
+        search.add("1999");
+        let newest: Vec<u64> = search.nearest(2).iter().map(|hit| hit.text).collect();
+        assert_eq!(newest, [59_999, 59_998]);
+    }
+}

@@ -199,6 +199,28 @@ impl<'a> Record<'a> {
     }
 }
 
+/// The record of the messages that are nearest to a query, the nearest first, with their numbers: of each the piece that is nearest. `None`
+/// if there are none, or no room for one.
+#[must_use]
+pub fn nearest_record<'m>(
+    query: &str,
+    nearest: impl IntoIterator<Item = (u64, &'m Message)>,
+    counter: &(dyn TokenCounter + Send + Sync),
+    tokens_max: u32,
+) -> Option<String> {
+    let (mut record, mut found) = (Record::new(counter, tokens_max), 0_u64);
+    let mut has_room = true;
+    for (number, message) in nearest {
+        found += 1;
+        has_room = has_room && record.push_nearest(number, &format!("#{number}"), &said(message), query);
+    }
+    let about = match found {
+        1 => "the nearest of the hidden messages".to_owned(),
+        _ => format!("the {found} nearest of the hidden messages"),
+    };
+    (!record.is_empty()).then(|| record.into_text(&about))
+}
+
 /// With each line but the first indented. Whatever a reader takes for the end of a line ends one.
 fn indented(text: &str) -> String {
     let is_end = |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');

@@ -7,10 +7,10 @@ use epitome_core::message::Role;
 
 use super::FOUND_MAX;
 use super::retrieval::text_of;
-use crate::history::{History, Live, Logged};
+use crate::history::{History, Live};
 use crate::message::{Attribution, Message, Part};
 use crate::provider::{ContextProvider, Hook};
-use crate::search::{Record, said};
+use crate::search::nearest_record;
 use crate::session::SessionError;
 
 /// Before a run, shows the messages of the session again that compactions have hidden or shortened and that are nearest to what the user
@@ -90,17 +90,8 @@ impl RecallProvider {
         let limit = u32::try_from(self.found_max).unwrap_or(u32::MAX);
         let unseen = history.unseen().await?;
         let nearest = unseen.nearest(query, Seq(0)..history.head(), limit).await?;
-        let mut record = Record::new(history.counter(), self.tokens_max);
-        for Logged { seq, entry, .. } in &nearest {
-            if !record.push_nearest(seq.0, &format!("#{}", seq.0), &said(&entry.message), query) {
-                break;
-            }
-        }
-        let about = match nearest.len() {
-            1 => "the nearest of the hidden messages".to_owned(),
-            found => format!("the {found} nearest of the hidden messages"),
-        };
-        Ok((!record.is_empty()).then(|| record.into_text(&about)))
+        let nearest = nearest.iter().map(|logged| (logged.seq.0, &logged.entry.message));
+        Ok(nearest_record(query, nearest, history.counter(), self.tokens_max))
     }
 }
 

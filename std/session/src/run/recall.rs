@@ -13,7 +13,7 @@ use crate::compaction::OWN_TOOLS;
 use crate::history::Unseen;
 use crate::message::{Message, Str, ToolCall};
 use crate::provider::ContextProvider;
-use crate::search::{MessageSearch, RECALL, Record, said, text_of};
+use crate::search::{MessageSearch, RECALL, Record, nearest_record, text_of};
 use crate::session::{CONTEXT_SOURCE, SessionError, Tool};
 
 /// The tool that [`RunSettings::with_recall`](super::RunSettings::with_recall) gives the model: it searches the messages of the session
@@ -126,18 +126,10 @@ impl Run<'_> {
         let mut search = MessageSearch::new(query);
         found.iter().for_each(|(number, message)| search.add(*number, message));
         let nearest = search.nearest(FOUND_MAX as usize);
-        let mut record = Record::new(&**self.settings.counter(), RecallTool::TOKENS_MAX);
-        for number in &nearest {
-            let Some(message) = found.get(number) else { continue };
-            if !record.push_nearest(*number, &format!("#{number}"), &said(message), query) {
-                break;
-            }
-        }
-        Ok(match nearest.len() {
-            0 => "No hidden message has these words.".into(),
-            1 => record.into_text("the nearest of the hidden messages").into(),
-            found => record.into_text(&format!("the {found} nearest of the hidden messages")).into(),
-        })
+        let nearest = nearest.iter().filter_map(|number| Some((*number, &**found.get(number)?)));
+        let counter = &**self.settings.counter();
+        let record = nearest_record(query, nearest, counter, RecallTool::TOKENS_MAX);
+        Ok(record.map_or_else(|| "No hidden message has these words.".into(), Into::into))
     }
 
     async fn read(&self, numbers: RangeInclusive<u64>, from: usize) -> Result<Str, SessionError> {
