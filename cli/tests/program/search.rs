@@ -208,6 +208,10 @@ fn a_store_is_searched_with_all_that_it_hides() {
     };
     let before = search(&["question", "number", "1", "--json", "--limit", "50"]).json();
     assert!(found(&before).len() > 6, "{before}");
+    // Both sessions begin with the same messages: each is shown once.
+    let texts: Vec<&str> =
+        before.as_array().unwrap().iter().map(|row| row["text"].as_str().unwrap()).collect();
+    assert_eq!(texts.iter().collect::<std::collections::HashSet<_>>().len(), texts.len(), "{before}");
     run(&["session", "compact", "--store", &store, "--session", "one", "--keep", "20%"]).ok();
     // Nothing is hidden from a search, and each message has the number that the log gives it.
     assert_eq!(search(&["question", "number", "1", "--json", "--limit", "50"]).json(), before);
