@@ -37,6 +37,11 @@ struct FromAgentFramework;
 #[doc = include_str!("../docs/adding-a-strategy.md")]
 struct AddingAStrategy;
 
+/// The guide's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/adding-a-format.md")]
+struct AddingAFormat;
+
 /// The page's example, compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/what-is-kept.md")]

@@ -9,15 +9,18 @@ use super::WireError;
 use super::expect::{expect_object, kind_of_mime, linked_media, new_media, share};
 use super::json::known::Members;
 use super::json::{self, Kind};
-use super::slots::{Form, Noted, blocks, output, text};
+use super::slots::{RecordPart, SlotForm, blocks};
 
 /// The part that the block `raw` is; none for an empty text. A block of another type is its type.
-pub(crate) fn block<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Result<Option<Noted<'a>>, Str>, WireError> {
+pub(crate) fn block<'a>(
+    whole: &Arc<str>,
+    raw: &'a str,
+) -> Result<Result<Option<RecordPart<'a>>, Str>, WireError> {
     expect_object(raw, "a block")?;
     let found = Members::of(raw, &NAMES);
     let kind = found.text(whole, "type")?;
     Ok(Ok(Some(match &*kind {
-        "text" => return Ok(Ok(text(whole, found.get("text")?))),
+        "text" => return Ok(Ok(RecordPart::text(whole, found.get("text")?))),
         "thinking" | "reasoning" => {
             let said = found.get("thinking")?.or(found.get("text")?);
             let said = said.filter(|said| Kind::of(said) == Kind::Text);
@@ -28,18 +31,18 @@ pub(crate) fn block<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Result<Option<
                 return Ok(Ok(None));
             }
             let slot = said.filter(|_| reasoning.opaque.is_none());
-            Noted::new(Part::Reasoning(reasoning)).with_slot(slot, Form::Text)
+            RecordPart::new(Part::Reasoning(reasoning)).with_slot(slot, SlotForm::Text)
         }
         "redacted_thinking" => {
             let mut sealed = Reasoning::new("");
             sealed.opaque = Some(found.text(whole, "data")?);
-            Noted::new(Part::Reasoning(sealed))
+            RecordPart::new(Part::Reasoning(sealed))
         }
         "tool_use" => {
             let input = found.get("input")?;
             let arguments = share(whole, input.unwrap_or("{}"));
             let call = ToolCall::new(found.text(whole, "id")?, found.text(whole, "name")?, arguments);
-            Noted::new(Part::ToolCall(call)).with_slot(input, Form::Arguments)
+            RecordPart::new(Part::ToolCall(call)).with_slot(input, SlotForm::Arguments)
         }
         "tool_result" => result(whole, raw, &found)?,
         "image" => match image(whole, raw, &found)? {
@@ -48,7 +51,7 @@ pub(crate) fn block<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Result<Option<
         },
         // A file that the user named: its text is what the model was sent.
         "file" if found.get("content")?.is_some_and(|content| Kind::of(content) == Kind::Text) => {
-            return Ok(Ok(text(whole, found.get("content")?)));
+            return Ok(Ok(RecordPart::text(whole, found.get("content")?)));
         }
         _ => return Ok(Err(kind)),
     })))
@@ -59,7 +62,7 @@ fn result<'a, const N: usize>(
     whole: &Arc<str>,
     raw: &'a str,
     found: &Members<'a, N>,
-) -> Result<Noted<'a>, WireError> {
+) -> Result<RecordPart<'a>, WireError> {
     let (id, content) = (found.text(whole, "tool_use_id")?, found.get("content")?);
     let list = content.filter(|content| Kind::of(content) == Kind::Array);
     let inner = match list {
@@ -67,9 +70,9 @@ fn result<'a, const N: usize>(
         None => None,
     };
     let mut noted = match inner {
-        Some(inner) => Noted::result(ToolResult::new(id, Vec::new()), inner)
-            .with_slot(list, Form::Around(r#"[{"type":"text","text":"#, "}]")),
-        None => output(whole, id, content),
+        Some(inner) => RecordPart::result(ToolResult::new(id, Vec::new()), inner)
+            .with_slot(list, SlotForm::Around(r#"[{"type":"text","text":"#, "}]")),
+        None => RecordPart::tool_result(whole, id, content),
     };
     if let Part::ToolResult(result) = &mut noted.part {
         result.is_error = found.get("is_error")? == Some("true");
@@ -78,7 +81,7 @@ fn result<'a, const N: usize>(
 }
 
 /// The blocks of a result; `None`, if one is of another type, or no block.
-fn items<'a>(whole: &Arc<str>, list: &'a str) -> Result<Option<Vec<Noted<'a>>>, WireError> {
+fn items<'a>(whole: &Arc<str>, list: &'a str) -> Result<Option<Vec<RecordPart<'a>>>, WireError> {
     let mut inner = Some(Vec::new());
     blocks(list, |raw| {
         let is_block = Kind::of(raw) == Kind::Object
@@ -97,8 +100,8 @@ fn image<'a, const N: usize>(
     whole: &Arc<str>,
     raw: &'a str,
     found: &Members<'a, N>,
-) -> Result<Option<Noted<'a>>, WireError> {
-    let note = Form::Around(r#"{"type":"text","text":"#, "}");
+) -> Result<Option<RecordPart<'a>>, WireError> {
+    let note = SlotForm::Around(r#"{"type":"text","text":"#, "}");
     let media = match found.get("source")?.filter(|source| Kind::of(source) == Kind::Object) {
         Some(source) => {
             let source = Members::of(source, &["media_type", "data", "url"]);
@@ -118,7 +121,7 @@ fn image<'a, const N: usize>(
             new_media(kind_of_mime(&mime), mime, MediaSource::Base64(data))
         }
     };
-    Ok(Some(Noted::new(Part::Media(media)).with_slot(Some(raw), note)))
+    Ok(Some(RecordPart::new(Part::Media(media)).with_slot(Some(raw), note)))
 }
 
 /// The keys of a block.

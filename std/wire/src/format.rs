@@ -6,177 +6,158 @@ use std::sync::LazyLock;
 use epitome_core::Profile;
 use epitome_message::Str;
 
-use super::spec::SPECS;
+use super::spec::FormatSpec;
 
-/// How a conversation is written down.
-///
-/// ```
-/// use epitome_wire::Format;
-///
-/// assert_eq!(Format::by_name("openai-chat"), Some(Format::OpenaiChat));
-/// assert_eq!(Format::Anthropic.to_string(), "anthropic");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Format {
+/// Makes [`Format`] of the table of formats, each with its name, the profile of its provider and its module.
+macro_rules! formats {
+    ($($(#[$doc:meta])* $format:ident = $name:literal, $profile:ident, $module:ident;)*) => {
+        /// How a conversation is written down.
+        ///
+        /// ```
+        /// use epitome_wire::Format;
+        ///
+        /// assert_eq!(Format::by_name("openai-chat"), Some(Format::OpenaiChat));
+        /// assert_eq!(Format::Anthropic.to_string(), "anthropic");
+        /// ```
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Format {
+            $($(#[$doc])* $format,)*
+            /// A format that another crate has defined: see [`custom`](crate::custom).
+            Custom(&'static FormatSpec),
+        }
+
+        /// One row for each format of this crate, the format that wins a tie of equal readings first.
+        pub(crate) static SPECS: &[FormatSpec] = &[$(crate::$module::SPEC),*];
+
+        impl Format {
+            /// The formats of this crate, in the order in which they are listed to people.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$format),*];
+
+            /// Its name, on the command line and in [`WireText`](epitome_message::WireText). Where the format is a provider's, the
+            /// profile of that provider has the same name.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$format => $name,)*
+                    Self::Custom(spec) => spec.name(),
+                }
+            }
+
+            /// The profile of the provider that a conversation of this format is sent to. A framework sends Chat Completions;
+            /// programs that send one conversation to several providers promise no more than [`Profile::Permissive`].
+            ///
+            /// ```
+            /// use epitome_core::Profile;
+            /// use epitome_wire::Format;
+            ///
+            /// assert_eq!(Format::ClaudeCode.profile(), Profile::Anthropic);
+            /// ```
+            #[must_use]
+            pub const fn profile(self) -> Profile {
+                match self {
+                    $(Self::$format => Profile::$profile,)*
+                    Self::Custom(spec) => spec.profile(),
+                }
+            }
+
+            /// Its name as the text that all messages share.
+            pub(crate) fn shared_name(self) -> Str {
+                match self {
+                    $(Self::$format => {
+                        static NAME: LazyLock<Str> = LazyLock::new(|| Str::from($name));
+                        NAME.clone()
+                    })*
+                    Self::Custom(spec) => Str::from(spec.name()),
+                }
+            }
+        }
+    };
+}
+
+// A new format is a folder, and a row here.
+formats! {
     /// Chat Completions of `OpenAI`: requests, responses, message arrays, JSONL of messages.
-    OpenaiChat,
+    OpenaiChat = "openai-chat", OpenaiChat, openai_chat;
     /// Responses of `OpenAI`: items.
-    OpenaiResponses,
+    OpenaiResponses = "openai-responses", OpenaiResponses, openai_responses;
     /// Messages of Anthropic.
-    Anthropic,
+    Anthropic = "anthropic", Anthropic, anthropic;
     /// Contents of Gemini.
-    Gemini,
+    Gemini = "gemini", Gemini, gemini;
     /// Messages and serialized sessions of Microsoft Agent Framework.
-    AgentFramework,
+    AgentFramework = "agent-framework", OpenaiChat, agent_framework;
     /// Messages as `LangChain` and `LangGraph` write them.
-    LangChain,
+    LangChain = "langchain", OpenaiChat, langchain;
     /// A `ChatHistory` of Semantic Kernel.
-    SemanticKernel,
+    SemanticKernel = "semantic-kernel", OpenaiChat, semantic_kernel;
     /// A rollout file of Codex.
-    Codex,
+    Codex = "codex", OpenaiResponses, codex;
     /// A session file of Claude Code.
-    ClaudeCode,
+    ClaudeCode = "claude-code", Anthropic, claude_code;
     /// A session file of Gemini CLI.
-    GeminiCli,
+    GeminiCli = "gemini-cli", Gemini, gemini_cli;
     /// The events of `OpenHands`.
-    OpenHands,
+    OpenHands = "openhands", Permissive, openhands;
     /// A session file of pi.
-    Pi,
+    Pi = "pi", Permissive, pi;
     /// A trajectory of SWE-agent.
-    SweAgent,
+    SweAgent = "swe-agent", Permissive, swe_agent;
     /// A session file of goose.
-    Goose,
+    Goose = "goose", Permissive, goose;
     /// Messages of the Vercel AI SDK.
-    AiSdk,
+    AiSdk = "ai-sdk", Permissive, ai_sdk;
     /// Messages of the Converse API of Amazon Bedrock.
-    BedrockConverse,
+    BedrockConverse = "bedrock-converse", Anthropic, bedrock_converse;
     /// Messages as OpenTelemetry records them.
-    OtelGenai,
+    OtelGenai = "otel-genai", Permissive, otel_genai;
     /// A conversation of Cline or Roo Code.
-    Cline,
+    Cline = "cline", Permissive, cline;
     /// A transcript of Cursor's agent.
-    Cursor,
+    Cursor = "cursor", Permissive, cursor;
     /// A session of OpenCode.
-    OpenCode,
+    OpenCode = "opencode", Permissive, opencode;
     /// A message history of Pydantic AI.
-    PydanticAi,
+    PydanticAi = "pydantic-ai", Permissive, pydantic_ai;
     /// A session of Google's ADK.
-    Adk,
+    Adk = "adk", Permissive, adk;
     /// A session of Continue.
-    Continue,
+    Continue = "continue", Permissive, continue_dev;
     /// A session of GitHub Copilot CLI.
-    CopilotCli,
+    CopilotCli = "copilot-cli", Permissive, copilot_cli;
     /// A chat of VS Code with GitHub Copilot.
-    CopilotChat,
+    CopilotChat = "copilot-chat", Permissive, copilot_chat;
 }
 
 impl Format {
-    /// All formats that have a name, in the order in which they are listed to people.
-    pub const ALL: [Self; 25] = [
-        Self::OpenaiChat,
-        Self::OpenaiResponses,
-        Self::Anthropic,
-        Self::Gemini,
-        Self::AgentFramework,
-        Self::LangChain,
-        Self::SemanticKernel,
-        Self::Codex,
-        Self::ClaudeCode,
-        Self::GeminiCli,
-        Self::OpenHands,
-        Self::Pi,
-        Self::SweAgent,
-        Self::Goose,
-        Self::AiSdk,
-        Self::BedrockConverse,
-        Self::OtelGenai,
-        Self::Cline,
-        Self::Cursor,
-        Self::OpenCode,
-        Self::PydanticAi,
-        Self::Adk,
-        Self::Continue,
-        Self::CopilotCli,
-        Self::CopilotChat,
-    ];
-
     /// The formats that this build reads and writes.
     pub fn readable() -> impl Iterator<Item = Self> {
-        SPECS.iter().map(|spec| spec.format)
+        SPECS.iter().map(FormatSpec::format)
     }
 
-    /// Its name, on the command line and in [`WireText`](epitome_message::WireText). Where the format is a provider's, the
-    /// profile of that provider has the same name.
+    /// The format of this crate that has this name.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OpenaiChat => "openai-chat",
-            Self::OpenaiResponses => "openai-responses",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-            Self::AgentFramework => "agent-framework",
-            Self::LangChain => "langchain",
-            Self::SemanticKernel => "semantic-kernel",
-            Self::Codex => "codex",
-            Self::ClaudeCode => "claude-code",
-            Self::GeminiCli => "gemini-cli",
-            Self::OpenHands => "openhands",
-            Self::Pi => "pi",
-            Self::SweAgent => "swe-agent",
-            Self::Goose => "goose",
-            Self::AiSdk => "ai-sdk",
-            Self::BedrockConverse => "bedrock-converse",
-            Self::OtelGenai => "otel-genai",
-            Self::Cline => "cline",
-            Self::Cursor => "cursor",
-            Self::OpenCode => "opencode",
-            Self::PydanticAi => "pydantic-ai",
-            Self::Adk => "adk",
-            Self::Continue => "continue",
-            Self::CopilotCli => "copilot-cli",
-            Self::CopilotChat => "copilot-chat",
-        }
-    }
-
-    /// The profile of the provider that a conversation of this format is sent to. A framework sends Chat Completions; programs
-    /// that send one conversation to several providers promise no more than [`Profile::Permissive`].
-    ///
-    /// ```
-    /// use epitome_core::Profile;
-    /// use epitome_wire::Format;
-    ///
-    /// assert_eq!(Format::ClaudeCode.profile(), Profile::Anthropic);
-    /// ```
-    #[must_use]
-    pub const fn profile(self) -> Profile {
-        match self {
-            Self::OpenaiChat | Self::AgentFramework | Self::LangChain | Self::SemanticKernel => {
-                Profile::OpenaiChat
+    pub const fn by_name(name: &str) -> Option<Self> {
+        let mut rest = Self::ALL.as_slice();
+        while let [format, others @ ..] = rest {
+            if is_same(format.as_str().as_bytes(), name.as_bytes()) {
+                return Some(*format);
             }
-            Self::OpenaiResponses | Self::Codex => Profile::OpenaiResponses,
-            Self::Anthropic | Self::ClaudeCode | Self::BedrockConverse => Profile::Anthropic,
-            Self::Gemini | Self::GeminiCli => Profile::Gemini,
-            Self::OpenHands | Self::Pi | Self::SweAgent | Self::Goose | Self::OpenCode | Self::Continue => {
-                Profile::Permissive
-            }
-            Self::AiSdk | Self::OtelGenai | Self::Cline | Self::Cursor => Profile::Permissive,
-            Self::PydanticAi | Self::Adk | Self::CopilotCli | Self::CopilotChat => Profile::Permissive,
+            rest = others;
         }
+        None
     }
+}
 
-    /// Its name as the text that all messages share.
-    pub(crate) fn shared_name(self) -> Str {
-        static NAMES: LazyLock<[Str; Format::ALL.len()]> =
-            LazyLock::new(|| Format::ALL.map(|format| Str::from(format.as_str())));
-        NAMES.get(self as usize).cloned().unwrap_or_default()
+/// Whether two names are the same, also where constants are made.
+const fn is_same(mut one: &[u8], mut other: &[u8]) -> bool {
+    while let ([first, one_rest @ ..], [second, other_rest @ ..]) = (one, other) {
+        if *first != *second {
+            return false;
+        }
+        (one, other) = (one_rest, other_rest);
     }
-
-    /// The format of this name.
-    #[must_use]
-    pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.as_str() == name)
-    }
+    one.is_empty() && other.is_empty()
 }
 
 impl fmt::Display for Format {

@@ -39,15 +39,16 @@
 //!
 //! # Adding a format
 //!
-//! A format is a folder here, a row (`spec::FormatSpec` with three functions, in the table `spec::SPECS`), a name in [`Format`], and
-//! a fuzz target with small texts to begin with: the tests over all formats put odd values in every place of those.
+//! Another crate adds a format with [`custom`]. A format of this crate is a folder here, a row of the table in `format.rs`, and small
+//! texts in `fuzz/seeds`, in which the tests over all formats put odd values in every place. Its [`FormatSpec`](custom::FormatSpec)
+//! has three functions:
 //!
 //! - `sign` looks at a `Body` (one JSON value, or lines) and says `No`, `Possible` or `Certain`, with the words for people.
 //!   `Certain` only for a sign that no other format has; `Body::sample` and `Body::field` give what to look at.
 //! - `read` adds conversations to a `Transcript`. First it names the lists (`Transcript::array`, `Transcript::lines`), then
 //!   `Transcript::extend` reads their elements; or, where that is not enough, for every element that holds messages it takes
 //!   a record (`Transcript::element`) and gives its messages to `Conversation::extend`. Elements without a record stay where
-//!   they are. The keys around a list that it looks at stand in the row, so that one that is there twice is refused. What stands in a field of its own, such as
+//!   they are. The keys around a list that it looks at stand in the spec, so that one that is there twice is refused. What stands in a field of its own, such as
 //!   instructions, is `Transcript::field`; a value that cannot be left out, `Transcript::value`. Texts are slices of the
 //!   source: `expect::share` makes them without a copy. Every message ends with `with_wire`, whose text is a slice of its
 //!   record; one that shares its record with the message before it has `rejoin`. What `json` has been through once, which
@@ -55,13 +56,13 @@
 //! - Branches and side chains are conversations of their own, with a `Relation`; they may share records. Every record has
 //!   to be in one of them: what is in none when a transcript is written is left out. `forest::Forest` is for records that
 //!   name the one before them; their list is `free` (`Transcript::forest`, `Transcript::free_array`), because its order is
-//!   not the conversation's, and their row has a `chain`, so that what follows a gap names what is before it.
-//!   A file that is only added to has a `log` in its row instead: its records are `Transcript::logged`, and what has become
+//!   not the conversation's, and their spec has a `chain`, so that what follows a gap names what is before it.
+//!   A file that is only added to has a `log` in its spec instead: its records are `Transcript::logged`, and what has become
 //!   of its conversation is one more line.
-//! - Where files may be too long to hold, the row has an `outline::Outliner`: which lines are which conversation. Only what
+//! - Where files may be too long to hold, the spec has an `outline::Outliner`: which lines are which conversation. Only what
 //!   decides that is held of a line, in the same type that decides it for `read`.
 //! - Reports of usage go to `Conversation::usage`, what the tool compacted itself to `Conversation::compactions`.
-//! - `write` gives the text of a record that has to change. Where `read` makes `slots::Piece`s, which note where each part stands in
+//! - `write` gives the text of a record that has to change. Where `read` makes `custom::RecordMessage`s, which note where each part stands in
 //!   its record, `slots::write` is all of it. Else the old text is patched (`json::patch`, `json::rebuild`, `Places`). A record that is
 //!   new is written, or refused.
 //!
@@ -85,6 +86,7 @@ pub mod convert;
 pub mod copilot_chat;
 pub mod copilot_cli;
 pub mod cursor;
+pub mod custom;
 pub mod document;
 mod error;
 mod expect;

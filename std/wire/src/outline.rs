@@ -99,7 +99,7 @@ impl Outline {
     ) -> Result<Self, WireError> {
         let Some(outliner) = lines.spec().outliner else {
             let names = Self::FORMATS.map(Format::as_str).join(", ");
-            let what = format!("{} has no outline: {names} have", lines.spec().format);
+            let what = format!("{} has no outline: {names} have", lines.spec().name());
             return Err(WireError::unsupported(what));
         };
         let mut outliner = outliner();

@@ -22,6 +22,8 @@ pub struct ReadOptions {
     pub each: bool,
     /// In a session file with branches, the id of the last message of the branch to read; without it, the active one.
     pub leaf: Option<String>,
+    /// Formats of other crates, which are recognised beside those of this crate; where several fit, the first of these is named.
+    pub formats: Vec<&'static FormatSpec>,
 }
 
 impl ReadOptions {
@@ -51,6 +53,110 @@ impl ReadOptions {
     pub fn with_leaf(mut self, leaf: impl Into<String>) -> Self {
         self.leaf = Some(leaf.into());
         self
+    }
+
+    /// Adds a format of another crate to the formats that are recognised: see [`custom`](crate::custom).
+    #[must_use]
+    pub fn with_format(mut self, spec: &'static FormatSpec) -> Self {
+        self.formats.push(spec);
+        self
+    }
+
+    /// Which format `text` is, among those of this crate and those of [`formats`](Self::formats). The place, the leaf and
+    /// [`from`](Self::from) do not matter.
+    ///
+    /// # Errors
+    /// As [`detect`].
+    pub fn detect(&self, text: &str) -> Result<Detection, WireError> {
+        // Signs are looked for in the text itself: it may be too large to be held twice.
+        let source = Arc::from("");
+        let whole = Self { formats: self.formats.clone(), ..Self::default() };
+        let bodies = bodies(text, &source, &whole)?;
+        let body = bodies.first().ok_or_else(nothing)?;
+        let (spec, reason) = self.choose(body)?;
+        Ok(Detection { format: spec.format(), reason })
+    }
+
+    /// Whether `body` is one record of a format of another crate, and not the list of its records.
+    fn is_record(&self, body: &Body<'_>) -> bool {
+        match self.from {
+            Some(Format::Custom(spec)) => spec.is_around(body) == Some(false),
+            Some(_) => false,
+            None => self
+                .formats
+                .iter()
+                .any(|spec| spec.fit(body) != Fit::No && spec.is_around(body) == Some(false)),
+        }
+    }
+
+    /// The rows of all formats.
+    fn all(&self) -> impl Iterator<Item = &'static FormatSpec> {
+        self.formats.iter().copied().chain(SPECS)
+    }
+
+    /// The spec of each body. One that fits several is of the format that all the certain ones are, if they agree.
+    fn specs(&self, bodies: &[Body<'_>]) -> Result<Vec<&'static FormatSpec>, WireError> {
+        if let Some(format) = self.from {
+            let spec = spec::of(format)?;
+            return Ok(vec![spec; bodies.len()]);
+        }
+        let mut certain: Vec<_> =
+            bodies.iter().filter_map(|body| self.certain_of(body).ok().flatten()).collect();
+        certain.dedup_by_key(|(spec, _)| *spec);
+        let agreed = match certain.as_slice() {
+            [(spec, _)] if bodies.len() > 1 => Some(*spec),
+            _ => None,
+        };
+        let each = bodies.iter().map(|body| match agreed.filter(|spec| spec.fit(body) != Fit::No) {
+            Some(spec) => Ok(spec),
+            None => self.choose(body).map(|(spec, _)| spec),
+        });
+        each.collect()
+    }
+
+    /// The spec that has a certain sign, or without any the one that is likely, if it is the only one.
+    fn certain_of(&self, body: &Body<'_>) -> Result<Option<(&'static FormatSpec, &'static str)>, WireError> {
+        let (mut certain, mut likely) = (Vec::new(), Vec::new());
+        for spec in self.all() {
+            match spec.fit(body) {
+                Fit::Certain(why) => certain.push((spec, why)),
+                Fit::Likely(why) => likely.push((spec, why)),
+                Fit::Possible(_) | Fit::No => {}
+            }
+        }
+        let deciding = if certain.is_empty() { likely } else { certain };
+        match deciding.as_slice() {
+            [] => Ok(None),
+            [one] => Ok(Some(*one)),
+            several => Err(body.place(ambiguous(several))),
+        }
+    }
+
+    /// The spec for a body, and why.
+    fn choose(&self, body: &Body<'_>) -> Result<(&'static FormatSpec, String), WireError> {
+        if let Some((spec, why)) = self.certain_of(body)? {
+            return Ok((spec, why.to_owned()));
+        }
+        let possible: Vec<_> = self
+            .all()
+            .filter_map(|spec| match spec.fit(body) {
+                Fit::Possible(why) => Some((spec, why)),
+                _ => None,
+            })
+            .collect();
+        match possible.as_slice() {
+            [] => Err(refusal(body)),
+            [(spec, why)] => Ok((spec, (*why).to_owned())),
+            [(spec, why), others @ ..] => {
+                let first = reading(spec, body);
+                if first.is_ok() && others.iter().all(|(other, _)| same(&first, &reading(other, body))) {
+                    let names: Vec<_> = others.iter().map(|(other, _)| other.name()).collect();
+                    let also = names.join(" and ");
+                    return Ok((spec, format!("{why}; {also} would read the same messages")));
+                }
+                Err(body.place(ambiguous(&possible)))
+            }
+        }
     }
 }
 
@@ -83,12 +189,7 @@ pub struct Detection {
 /// `Ambiguous` when several formats fit and read differently; `Shape` when none does, with the place of a conversation
 /// where one can be found; as [`Document::parse`] for a text that is not JSON.
 pub fn detect(text: &str) -> Result<Detection, WireError> {
-    let options = ReadOptions::default();
-    // Signs are looked for in the text itself: it may be too large to be held twice.
-    let source = Arc::from("");
-    let bodies = bodies(text, &source, &options)?;
-    let body = bodies.first().ok_or_else(nothing)?;
-    choose(body).map(|(spec, reason)| Detection { format: spec.format, reason })
+    ReadOptions::default().detect(text)
 }
 
 /// The conversations of `text`.
@@ -111,31 +212,12 @@ pub fn read(text: impl Into<Arc<str>>, options: &ReadOptions) -> Result<Transcri
     let source: Arc<str> = text.into();
     let bodies = bodies(&source, &source, options)?;
     let mut transcript = Transcript::empty(Arc::clone(&source));
-    let specs = specs(&bodies, options)?;
+    let specs = options.specs(&bodies)?;
     for (mut body, spec) in bodies.into_iter().zip(specs) {
         body.read(spec, &mut transcript).map_err(|error| body.place(error))?;
     }
     transcript.conversations.iter_mut().for_each(Conversation::seal);
     Ok(transcript)
-}
-
-/// The spec of each body. One that fits several is of the format that all the certain ones are, if they agree.
-fn specs(bodies: &[Body<'_>], options: &ReadOptions) -> Result<Vec<&'static FormatSpec>, WireError> {
-    if let Some(format) = options.from {
-        let spec = spec::of(format)?;
-        return Ok(vec![spec; bodies.len()]);
-    }
-    let mut certain: Vec<_> = bodies.iter().filter_map(|body| certain_of(body).ok().flatten()).collect();
-    certain.dedup_by_key(|(spec, _)| spec.format);
-    let agreed = match certain.as_slice() {
-        [(spec, _)] if bodies.len() > 1 => Some(*spec),
-        _ => None,
-    };
-    let each = bodies.iter().map(|body| match agreed.filter(|spec| (spec.sign)(body) != Fit::No) {
-        Some(spec) => Ok(spec),
-        None => choose(body).map(|(spec, _)| spec),
-    });
-    each.collect()
 }
 
 /// The texts that are to be read.
@@ -158,7 +240,8 @@ fn bodies<'a>(
     if options.at.is_none() && !document::looks_like_jsonl(text) {
         let whole = Body::parse(source, text, leaf)?;
         // What a log of messages looks like after the first.
-        let is_line = whole.is_message() && memchr(b'\n', text.trim().as_bytes()).is_none();
+        let is_line = (whole.is_message() || options.is_record(&whole))
+            && memchr(b'\n', text.trim().as_bytes()).is_none();
         return Ok(vec![if is_line { body(Content::Lines(text)) } else { whole }]);
     }
     if document::is_lines(text) {
@@ -172,53 +255,8 @@ fn bodies<'a>(
     Ok(vec![body(Content::Value(at(Document::parse(text)?)?))])
 }
 
-/// The spec that has a certain sign, or without any the one that is likely, if it is the only one.
-fn certain_of(body: &Body<'_>) -> Result<Option<(&'static FormatSpec, &'static str)>, WireError> {
-    let (mut certain, mut likely) = (Vec::new(), Vec::new());
-    for spec in SPECS {
-        match (spec.sign)(body) {
-            Fit::Certain(why) => certain.push((spec, why)),
-            Fit::Likely(why) => likely.push((spec, why)),
-            Fit::Possible(_) | Fit::No => {}
-        }
-    }
-    let deciding = if certain.is_empty() { likely } else { certain };
-    match deciding.as_slice() {
-        [] => Ok(None),
-        [one] => Ok(Some(*one)),
-        several => Err(body.place(ambiguous(several))),
-    }
-}
-
-/// The spec for a body, and why.
-fn choose(body: &Body<'_>) -> Result<(&'static FormatSpec, String), WireError> {
-    if let Some((spec, why)) = certain_of(body)? {
-        return Ok((spec, why.to_owned()));
-    }
-    let possible: Vec<_> = SPECS
-        .iter()
-        .filter_map(|spec| match (spec.sign)(body) {
-            Fit::Possible(why) => Some((spec, why)),
-            _ => None,
-        })
-        .collect();
-    match possible.as_slice() {
-        [] => Err(refusal(body)),
-        [(spec, why)] => Ok((spec, (*why).to_owned())),
-        [(spec, why), others @ ..] => {
-            let first = reading(spec, body);
-            if first.is_ok() && others.iter().all(|(other, _)| same(&first, &reading(other, body))) {
-                let names: Vec<_> = others.iter().map(|(other, _)| other.format.as_str()).collect();
-                let also = names.join(" and ");
-                return Ok((spec, format!("{why}; {also} would read the same messages")));
-            }
-            Err(body.place(ambiguous(&possible)))
-        }
-    }
-}
-
 /// What a spec makes of a body, without the source texts.
-fn reading(spec: &FormatSpec, body: &Body<'_>) -> Result<Vec<Vec<Message>>, WireError> {
+fn reading(spec: &'static FormatSpec, body: &Body<'_>) -> Result<Vec<Vec<Message>>, WireError> {
     let source: Arc<str> = Arc::from(body.text());
     let content = match &body.content {
         Content::Value(_) => Content::Value(Document::parse(&source)?),
@@ -237,7 +275,7 @@ fn same(one: &Result<Vec<Vec<Message>>, WireError>, other: &Result<Vec<Vec<Messa
 }
 
 fn ambiguous(fitting: &[(&'static FormatSpec, &'static str)]) -> WireError {
-    let each: Vec<_> = fitting.iter().map(|(spec, why)| format!("{} because {why}", spec.format)).collect();
+    let each: Vec<_> = fitting.iter().map(|(spec, why)| format!("{} because {why}", spec.name())).collect();
     let what = format!("several formats fit: {}", each.join(", or "));
     WireError::new(WireErrorKind::Ambiguous, what).with_offset(0)
 }

@@ -1,26 +1,27 @@
 //! The writer of formats whose readers note where each part stands in its record.
 //!
-//! A reader returns [`Piece`]s: the messages of a record, and for each part the slots in which a changed part is written, and the list
-//! of which the part can be left out. The text outside of changed slots is copied. `pieces` has what readers share, `write` the writer.
+//! A reader returns [`RecordMessage`]s: the messages of a record, and for each part the slots in which a changed part is written, and the
+//! list of which the part can be left out. The text outside of changed slots is copied. `pieces` has what readers share, `write` the
+//! writer.
 
 mod pieces;
 mod write;
 
 use std::sync::Arc;
 
-use epitome_core::message::Role;
-use epitome_message::{Attribution, Message, Part, Str, ToolResult, WireText};
+use epitome_core::message::{CallKind, Role};
+use epitome_message::{Attribution, Message, Part, Str, ToolCall, ToolResult, WireText};
 
 use super::expect::share;
-use super::json::Kind;
+use super::json::{self, Kind};
 use super::{Format, WireError};
 
-pub(crate) use pieces::{Pieces, blocks, list, output, read_list, text};
+pub(crate) use pieces::{RecordMessages, blocks, list, read_list};
 pub(crate) use write::{fresh, fresh_text, write};
 
 /// One message of a record.
 #[derive(Debug)]
-pub(crate) struct Piece<'a> {
+pub struct RecordMessage<'a> {
     role: Role,
     /// The name of the speaker; empty where there is none.
     pub(crate) name: Str,
@@ -28,12 +29,12 @@ pub(crate) struct Piece<'a> {
     text: &'a str,
     /// Where the message comes from, if it does not come from the speaker of its role.
     pub(crate) attribution: Option<Attribution>,
-    pub(crate) parts: Vec<Noted<'a>>,
+    pub(crate) parts: Vec<RecordPart<'a>>,
 }
 
-/// A part, and where its record can say something else.
+/// A part of a message, and where its record can say something else.
 #[derive(Debug)]
-pub(crate) struct Noted<'a> {
+pub struct RecordPart<'a> {
     pub(crate) part: Part,
     slots: Vec<Slot<'a>>,
     /// The list that the part is an element of, and the element.
@@ -48,12 +49,13 @@ pub(crate) struct Noted<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Slot<'a> {
     value: &'a str,
-    form: Form,
+    form: SlotForm,
 }
 
 /// How a changed part is written into its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+#[non_exhaustive]
+pub enum SlotForm {
     /// The text of the part, or the arguments of a call, as a JSON string.
     Text,
     /// The text of the part as a JSON string between two others.
@@ -68,13 +70,50 @@ pub(crate) enum Form {
     Gone(&'static str),
 }
 
-/// A reader of one record, a slice of the first text.
-pub(crate) type ReadPieces = for<'a> fn(&Arc<str>, &'a str) -> Result<Vec<Piece<'a>>, WireError>;
+/// A reader of one record: the text that the record is a slice of, and the JSON text of the record. The values that the reader notes
+/// are slices of the record.
+///
+/// # Errors
+/// Of the reader: what it finds wrong with the record, with a place in the record.
+pub type ReadRecord = for<'a> fn(&Arc<str>, &'a str) -> Result<Vec<RecordMessage<'a>>, WireError>;
 
-impl<'a> Piece<'a> {
-    /// A message of `text`, a slice of the record.
-    pub(crate) fn new(role: Role, text: &'a str) -> Self {
+impl<'a> RecordMessage<'a> {
+    /// A message without parts, which `text`, a slice of the record, is about: the record itself if it holds one message.
+    #[must_use]
+    pub fn new(role: Role, text: &'a str) -> Self {
         Self { role, name: Str::default(), text, attribution: None, parts: Vec::new() }
+    }
+
+    /// Adds parts.
+    #[must_use]
+    pub fn with_parts(mut self, parts: impl IntoIterator<Item = RecordPart<'a>>) -> Self {
+        self.parts.extend(parts);
+        self
+    }
+
+    /// Sets the name of the speaker.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<Str>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Sets where the message comes from, if it does not come from the speaker of its role.
+    #[must_use]
+    pub fn with_attribution(mut self, attribution: Attribution) -> Self {
+        self.attribution = Some(attribution);
+        self
+    }
+
+    /// The slices of its record that it names.
+    fn slices(&self) -> impl Iterator<Item = &'a str> {
+        let of = |part: &RecordPart<'a>| {
+            let slots = part.slots.iter().map(|slot| slot.value);
+            let element = part.element.into_iter().flat_map(|(list, element)| [list, element]);
+            slots.chain(element).chain(part.absence.iter().map(|(value, _)| *value)).collect::<Vec<_>>()
+        };
+        let parts = self.parts.iter().flat_map(|part| core::iter::once(part).chain(&part.inner));
+        core::iter::once(self.text).chain(parts.flat_map(of))
     }
 
     fn message(self, whole: &Arc<str>, record: Option<&str>, format: Format, at: usize) -> Message {
@@ -92,10 +131,55 @@ impl<'a> Piece<'a> {
     }
 }
 
-impl<'a> Noted<'a> {
-    /// A part that stays as it is.
-    pub(crate) const fn new(part: Part) -> Self {
+impl<'a> RecordPart<'a> {
+    /// A part that stays as it is, unless it gets a slot.
+    #[must_use]
+    pub const fn new(part: Part) -> Self {
         Self { part, slots: Vec::new(), element: None, absence: Vec::new(), inner: Vec::new() }
+    }
+
+    /// The text that the JSON string `value` is, with the value as its slot; none, if the text is empty or the value no string.
+    #[must_use]
+    pub fn text(source: &Arc<str>, value: Option<&'a str>) -> Option<Self> {
+        let raw = value.filter(|raw| Kind::of(raw) == Kind::Text && *raw != "\"\"")?;
+        Some(Self::new(Part::Text(share(source, &json::decode(raw)))).with_slot(Some(raw), SlotForm::Text))
+    }
+
+    /// The tool call of this id and this name. Its arguments are a JSON value, or a JSON string that holds one; `{}` without any.
+    #[must_use]
+    pub fn tool_call(
+        source: &Arc<str>,
+        (id, name): (impl Into<Str>, impl Into<Str>),
+        arguments: Option<&'a str>,
+    ) -> Self {
+        let arguments = arguments.filter(|arguments| *arguments != "null");
+        let (said, form) = match arguments {
+            Some(text) if Kind::of(text) == Kind::Text => {
+                (share(source, &json::decode(text)), SlotForm::Text)
+            }
+            _ => (share(source, arguments.unwrap_or("{}")), SlotForm::Arguments),
+        };
+        Self::new(Part::ToolCall(ToolCall::new(id, name, said))).with_slot(arguments, form)
+    }
+
+    /// The tool result for the call `call_id`: the text that a JSON string is, or the JSON text of any other value.
+    #[must_use]
+    pub fn tool_result(source: &Arc<str>, call_id: impl Into<Str>, value: Option<&'a str>) -> Self {
+        let value = value.filter(|value| *value != "null");
+        let said = value.map(|value| match Kind::of(value) {
+            Kind::Text => share(source, &json::decode(value)),
+            _ => share(source, value),
+        });
+        let parts = said.filter(|said| !said.is_empty()).map(Part::Text).into_iter().collect();
+        Self::new(Part::ToolResult(ToolResult::new(call_id, parts))).with_slot(value, SlotForm::Value)
+    }
+
+    /// The same call, of this kind.
+    pub(crate) const fn with_kind(mut self, kind: CallKind) -> Self {
+        if let Part::ToolCall(call) = &mut self.part {
+            call.kind = kind;
+        }
+        self
     }
 
     /// A result that holds these parts.
@@ -104,15 +188,16 @@ impl<'a> Noted<'a> {
         Self { inner, ..Self::new(Part::ToolResult(result)) }
     }
 
-    /// The same part, which is written into `value` too where it is changed; nowhere, where there is no such value.
-    pub(crate) fn with_slot(mut self, value: Option<&'a str>, form: Form) -> Self {
+    /// Adds a slot: `value`, a JSON value of the record, into which the part is written too where it is changed.
+    #[must_use]
+    pub fn with_slot(mut self, value: Option<&'a str>, form: SlotForm) -> Self {
         self.slots.extend(value.map(|value| Slot { value, form }));
         self
     }
 
     /// Takes `value` for a slot of the part too, if it is the same text.
     pub(crate) fn repeat(&mut self, whole: &Arc<str>, value: Option<&'a str>) {
-        if let Some(again) = text(whole, value).filter(|again| again.part == self.part) {
+        if let Some(again) = RecordPart::text(whole, value).filter(|again| again.part == self.part) {
             self.slots.extend(again.slots);
         }
     }
@@ -120,17 +205,19 @@ impl<'a> Noted<'a> {
     /// Empties `value`, which repeats the texts of several parts, where the part is changed.
     pub(crate) fn repeat_among(&mut self, value: Option<&'a str>) {
         let value = value.filter(|value| Kind::of(value) == Kind::Text);
-        self.slots.extend(value.map(|value| Slot { value, form: Form::Constant("\"\"") }));
+        self.slots.extend(value.map(|value| Slot { value, form: SlotForm::Constant("\"\"") }));
     }
 
-    /// The same part as `element` of `list`, of which it can be left out.
-    pub(crate) const fn with_element(mut self, list: &'a str, element: &'a str) -> Self {
+    /// Says that the part is `element` of the JSON array `list`, of which it can be left out.
+    #[must_use]
+    pub const fn with_element(mut self, list: &'a str, element: &'a str) -> Self {
         self.element = Some((list, element));
         self
     }
 
-    /// The same part, which is left out where `absent` is written in the place of `value`.
-    pub(crate) fn with_absence(mut self, value: Option<&'a str>, absent: &'static str) -> Self {
+    /// Says that the part is left out where the JSON text `absent` is written in the place of `value`.
+    #[must_use]
+    pub fn with_absence(mut self, value: Option<&'a str>, absent: &'static str) -> Self {
         self.absence.extend(value.map(|value| (value, absent)));
         self
     }
@@ -141,9 +228,12 @@ pub(crate) fn messages(
     whole: &Arc<str>,
     text: &str,
     format: Format,
-    read: ReadPieces,
+    read: ReadRecord,
 ) -> Result<Vec<Message>, WireError> {
     let pieces = read(whole, text)?;
+    if let Format::Custom(spec) = format {
+        check_slices(spec.name(), text, &pieces)?;
+    }
     let record = (pieces.len() == 1).then_some(text);
     let each = pieces.into_iter().enumerate();
     Ok(each.map(|(at, piece)| piece.message(whole, record, format, at)).collect())
@@ -151,3 +241,18 @@ pub(crate) fn messages(
 
 #[cfg(test)]
 mod tests;
+
+/// Refuses a reader that names values which are not in the record: they could not be written there.
+fn check_slices(format: &str, record: &str, pieces: &[RecordMessage<'_>]) -> Result<(), WireError> {
+    let whole = record.as_bytes().as_ptr_range();
+    let is_in = |slice: &str| {
+        let range = slice.as_bytes().as_ptr_range();
+        whole.start <= range.start && range.end <= whole.end
+    };
+    match pieces.iter().flat_map(RecordMessage::slices).all(is_in) {
+        true => Ok(()),
+        false => Err(WireError::unsupported(format!(
+            "the reader of {format} named a value that is not a slice of its record: take the text of a borrowed `RawValue`"
+        ))),
+    }
+}

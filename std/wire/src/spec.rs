@@ -1,32 +1,38 @@
-//! The table of formats: one row, and one folder, for each.
+//! What is known of a format: how a text of it is recognised, read and written.
 
 use core::cell::RefCell;
+use core::cmp::Ordering;
+use core::fmt;
+use core::hash::{Hash, Hasher};
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use epitome_core::Profile;
 use epitome_message::{Message, Str};
+use serde::Deserialize;
 
 use super::document::Document;
 use super::expect::{optional_text, share};
+pub(crate) use super::format::SPECS;
 use super::json::{self, Kind};
 use super::outline::Outliner;
-use super::transcript::{Chain, KnownArray, Log, Transcript};
+use super::slots::{self, ReadRecord};
+use super::transcript::{Chain, Conversation, KnownArray, Log, Transcript};
 use super::{Format, WireError};
 
-/// What is known of one format. A new format is a folder with these functions, and its row in [`SPECS`].
-pub(crate) struct FormatSpec {
-    pub(crate) format: Format,
-    /// The keys of an object around the messages that `read` looks at.
+/// How one format is recognised, read and written.
+///
+/// Another crate defines a format with [`FormatSpec::new`] in a `static`, and reads texts of the format with
+/// [`ReadOptions::with_format`](crate::ReadOptions::with_format): see [`custom`](crate::custom). Two specs are equal if they have the
+/// same name.
+pub struct FormatSpec {
+    pub(crate) name: FormatName,
+    /// The keys of an object around the messages that the reader looks at.
     pub(crate) keys: &'static [&'static str],
-    /// Whether a text is of the format, and by which sign.
-    pub(crate) sign: fn(&Body<'_>) -> Fit,
-    /// Adds the conversations of a text. Errors carry paths and offsets in the body's text.
-    pub(crate) read: fn(&mut Transcript, &Body<'_>) -> Result<(), WireError>,
-    /// The text of a record that holds these messages: the record of this text patched, or without one a new record.
-    /// `None` if there is nothing to write: then the record is left out.
-    pub(crate) write: WriteRecord,
-    /// The text of a record that is new, where `write` does not give it: of this message, and with the fields that the record beside
-    /// it has.
+    pub(crate) reader: Reader,
+    pub(crate) writer: Writer,
+    /// The text of a record that is new, where the writer does not give it: of this message, and with the fields that the record
+    /// beside it has.
     pub(crate) fresh: Option<FreshRecord>,
     /// How its records name each other, if they do.
     pub(crate) chain: Option<Chain>,
@@ -36,15 +42,203 @@ pub(crate) struct FormatSpec {
     pub(crate) outliner: Option<fn() -> Box<dyn Outliner>>,
 }
 
-/// See [`FormatSpec::write`].
+/// The format that a row is of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum FormatName {
+    BuiltIn(Format),
+    Custom { name: &'static str, profile: Profile },
+}
+
+/// How a text is recognised and read.
+pub(crate) enum Reader {
+    /// By functions that look at all of it.
+    Own {
+        /// Whether a text is of the format, and by which sign.
+        sign: fn(&Body<'_>) -> Fit,
+        /// Adds the conversations of a text. Errors carry paths and offsets in the body's text.
+        read: fn(&mut Transcript, &Body<'_>) -> Result<(), WireError>,
+    },
+    /// As one conversation, a list of records: under `key` of an object, an array, or lines.
+    List { key: &'static str, sign: fn(&Sample<'_>) -> Fit, record: ReadRecord },
+}
+
+/// How a record is written that has to change.
+pub(crate) enum Writer {
+    /// With other values in the slots that this function finds in it.
+    Slots(ReadRecord),
+    /// The text of a record that holds these messages: the record of this text patched, or without one a new record.
+    /// `None` if there is nothing to write: then the record is left out.
+    Own(WriteRecord),
+}
+
+/// See [`Writer::Own`].
 pub(crate) type WriteRecord = fn(Option<&str>, &[&Message]) -> Result<Option<String>, WireError>;
 
-/// See [`FormatSpec::fresh`].
-pub(crate) type FreshRecord = fn(&Message, Option<&str>) -> Result<String, WireError>;
+/// See [`FormatSpec::with_new_record`].
+pub type FreshRecord = fn(&Message, Option<&str>) -> Result<String, WireError>;
 
-/// How well a text fits a format. The words complete "it is FORMAT because ..".
+impl FormatSpec {
+    /// A format called `name`, whose text is one conversation: a list of records. The list is a JSON array, JSONL, or the array under
+    /// `key` in an object. `sign` tells whether a text is of the format, and `read` gives the messages of a record. A record of which
+    /// `read` gives no message stays where it is.
+    ///
+    /// Only changed texts, arguments and results can be written, and messages and parts left out, as far as `read` notes where they
+    /// stand; [`with_new_record`](Self::with_new_record) adds new messages.
+    ///
+    /// # Panics
+    /// If `name` is empty or the name of a format of this crate. In a `static` that is an error of the compiler:
+    ///
+    /// ```compile_fail,E0080
+    /// # use epitome_wire::custom::{Fit, FormatSpec};
+    /// static MINE: FormatSpec = FormatSpec::new("anthropic", "", |_| Fit::No, |_, _| Ok(Vec::new()));
+    /// ```
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        key: &'static str,
+        sign: fn(&Sample<'_>) -> Fit,
+        read: ReadRecord,
+    ) -> Self {
+        assert!(!name.is_empty(), "a format needs a name");
+        assert!(Format::by_name(name).is_none(), "a format of epitome-wire has this name");
+        Self {
+            name: FormatName::Custom { name, profile: Profile::Permissive },
+            keys: &[],
+            reader: Reader::List { key, sign, record: read },
+            writer: Writer::Slots(read),
+            fresh: None,
+            chain: None,
+            log: None,
+            outliner: None,
+        }
+    }
+
+    /// Sets the profile of the provider that conversations of the format are sent to; [`Profile::Permissive`] without it.
+    #[must_use]
+    pub const fn with_profile(mut self, profile: Profile) -> Self {
+        if let FormatName::Custom { name, .. } = self.name {
+            self.name = FormatName::Custom { name, profile };
+        }
+        self
+    }
+
+    /// Sets the function that gives the JSON text of a new record for a message, without line breaks if the format is written in
+    /// lines. Its second argument is the record beside it, of which it may take what all records have.
+    #[must_use]
+    pub const fn with_new_record(mut self, write: FreshRecord) -> Self {
+        self.fresh = Some(write);
+        self
+    }
+
+    /// The format that it describes.
+    #[must_use]
+    pub const fn format(&'static self) -> Format {
+        match self.name {
+            FormatName::BuiltIn(format) => format,
+            FormatName::Custom { .. } => Format::Custom(self),
+        }
+    }
+
+    /// The name of the format.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self.name {
+            FormatName::BuiltIn(format) => format.as_str(),
+            FormatName::Custom { name, .. } => name,
+        }
+    }
+
+    pub(crate) const fn profile(&self) -> Profile {
+        match self.name {
+            FormatName::BuiltIn(format) => format.profile(),
+            FormatName::Custom { profile, .. } => profile,
+        }
+    }
+
+    /// How well `body` fits, and by which sign.
+    pub(crate) fn fit(&self, body: &Body<'_>) -> Fit {
+        match &self.reader {
+            Reader::Own { sign, .. } => sign(body),
+            Reader::List { key, sign, .. } => {
+                let object = body.object().filter(|_| self.is_around(body) == Some(true));
+                let records = body.sample(key).or_else(|| body.object().map(|record| vec![record]));
+                let records = records.filter(|records| !records.is_empty());
+                records.map_or(Fit::No, |records| sign(&Sample { records, object }))
+            }
+        }
+    }
+
+    /// Whether the object `body` is one around the list of records, and not a record; `None` if it is no object, or of a format
+    /// that is not read as a list.
+    pub(crate) fn is_around(&self, body: &Body<'_>) -> Option<bool> {
+        let Reader::List { key, .. } = &self.reader else { return None };
+        body.object().map(|_| body.members.iter().any(|(name, ..)| name == key))
+    }
+
+    /// The text of a record that holds the messages `now`; `None` if it is left out.
+    pub(crate) fn write(&self, record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
+        let written = match self.writer {
+            Writer::Slots(read) => slots::write(record, now, read)?,
+            Writer::Own(write) => write(record, now)?,
+        };
+        written.map(|text| self.checked(text)).transpose()
+    }
+
+    /// The text of a new record for `message`, beside the record `like`; `None` where the writer gives it.
+    pub(crate) fn write_new(
+        &self,
+        message: &Message,
+        like: Option<&str>,
+    ) -> Option<Result<String, WireError>> {
+        let written = self.fresh?(message, like).and_then(|text| self.checked(text));
+        Some(match self.name {
+            FormatName::BuiltIn(_) => written,
+            // Between the values of JSON a line break is a space, and a record may be a line.
+            FormatName::Custom { .. } => written.map(|text| text.replace(['\n', '\r'], " ")),
+        })
+    }
+
+    /// `text`, unless a format of another crate has written it and it is not JSON.
+    fn checked(&self, text: String) -> Result<String, WireError> {
+        if matches!(self.name, FormatName::BuiltIn(_)) || json::check(&text).is_ok() {
+            return Ok(text);
+        }
+        let name = self.name();
+        Err(WireError::unsupported(format!("the writer of {name} wrote a record that is not JSON")))
+    }
+}
+
+/// The beginning of a text, by which its format is recognised.
+#[derive(Debug)]
+pub struct Sample<'a> {
+    records: Vec<&'a str>,
+    object: Option<&'a str>,
+}
+
+impl<'a> Sample<'a> {
+    /// The JSON texts of the first records, 256 at most; at least one. A line may hold something that is not JSON.
+    #[must_use]
+    pub fn records(&self) -> &[&'a str] {
+        &self.records
+    }
+
+    /// The JSON text of the object that the list stands in, if it stands in one.
+    #[must_use]
+    pub const fn object(&self) -> Option<&'a str> {
+        self.object
+    }
+
+    /// Whether a record is `T`, for each of the first records.
+    pub fn all_are<T: Deserialize<'a>>(&self) -> bool {
+        self.records.iter().all(|record| serde_json::from_str::<T>(record).is_ok())
+    }
+}
+
+/// How well a text fits a format. The words complete "it is FORMAT because ..", for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fit {
+#[non_exhaustive]
+pub enum Fit {
+    /// The text is not of the format.
     No,
     /// The text can be read so, but nothing in it says that it is not another format.
     Possible(&'static str),
@@ -135,14 +329,30 @@ impl<'a> Body<'a> {
     }
 
     /// What `spec` reads of it.
-    pub(crate) fn read(&mut self, spec: &FormatSpec, transcript: &mut Transcript) -> Result<(), WireError> {
+    pub(crate) fn read(
+        &mut self,
+        spec: &'static FormatSpec,
+        transcript: &mut Transcript,
+    ) -> Result<(), WireError> {
         transcript.arrays = core::mem::take(&mut self.arrays);
-        for key in spec.keys {
+        let list = match &spec.reader {
+            Reader::List { key, .. } => Some(key),
+            Reader::Own { .. } => None,
+        };
+        for key in spec.keys.iter().chain(list) {
             if let Some((.., again)) = self.members.iter().filter(|(name, ..)| name == key).nth(1) {
                 return Err(json::duplicate(key).with_offset(json::offset_of(self.text(), again)));
             }
         }
-        let done = (spec.read)(transcript, self);
+        let done = match &spec.reader {
+            Reader::Own { read, .. } => read(transcript, self),
+            Reader::List { key, record, .. } => {
+                let mut conversation = Conversation::new(spec.format(), "");
+                slots::read_list(transcript, self, &mut conversation, key, *record).map(|()| {
+                    transcript.push(conversation);
+                })
+            }
+        };
         transcript.arrays = Vec::new();
         done
     }
@@ -169,6 +379,11 @@ impl<'a> Body<'a> {
             Content::Value(document) => document.path().as_str(),
             Content::Lines(_) => "",
         }
+    }
+
+    /// All of it, if it is an object.
+    fn object(&self) -> Option<&'a str> {
+        self.value().filter(|value| Kind::of(value) == Kind::Object)
     }
 
     /// The value of `key`, if it is one object that has it once.
@@ -228,46 +443,46 @@ pub(crate) fn first_of(list: &str) -> Option<Vec<&str>> {
 
 /// The row of a format.
 pub(crate) fn of(format: Format) -> Result<&'static FormatSpec, WireError> {
+    if let Format::Custom(spec) = format {
+        return Ok(spec);
+    }
     SPECS
         .iter()
-        .find(|spec| spec.format == format)
+        .find(|spec| spec.format() == format)
         .ok_or_else(|| WireError::unsupported(format!("this build has no reader and no writer for {format}")))
 }
-
-/// One row for each format, the format that wins a tie of equal readings first.
-pub(crate) static SPECS: &[FormatSpec] = &[
-    super::openai_chat::SPEC,
-    super::openai_responses::SPEC,
-    super::anthropic::SPEC,
-    super::gemini::SPEC,
-    super::agent_framework::SPEC,
-    super::langchain::SPEC,
-    super::semantic_kernel::SPEC,
-    super::codex::SPEC,
-    super::claude_code::SPEC,
-    super::gemini_cli::SPEC,
-    super::openhands::SPEC,
-    super::pi::SPEC,
-    super::swe_agent::SPEC,
-    super::goose::SPEC,
-    super::ai_sdk::SPEC,
-    super::bedrock_converse::SPEC,
-    super::otel_genai::SPEC,
-    super::cline::SPEC,
-    super::cursor::SPEC,
-    super::opencode::SPEC,
-    super::pydantic_ai::SPEC,
-    super::adk::SPEC,
-    super::continue_dev::SPEC,
-    super::copilot_cli::SPEC,
-    super::copilot_chat::SPEC,
-];
 
 /// How many elements of a list are looked at for signs of a format.
 const SAMPLE_MAX: usize = 256;
 
-impl core::fmt::Debug for FormatSpec {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("FormatSpec").field("format", &self.format).finish_non_exhaustive()
+impl fmt::Debug for FormatSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FormatSpec").field(&self.name()).finish()
+    }
+}
+
+impl PartialEq for FormatSpec {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for FormatSpec {}
+
+impl PartialOrd for FormatSpec {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for FormatSpec {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name().cmp(other.name())
+    }
+}
+
+impl Hash for FormatSpec {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
     }
 }

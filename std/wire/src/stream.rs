@@ -62,7 +62,7 @@ pub struct LineRecord {
 }
 
 impl<R: BufRead> SessionLines<R> {
-    /// The formats that are written line by line.
+    /// The formats of this crate that are written line by line.
     pub const FORMATS: [Format; 8] = [
         Format::OpenaiChat,
         Format::Anthropic,
@@ -77,9 +77,9 @@ impl<R: BufRead> SessionLines<R> {
     /// The records that `reader` gives. Which format they are of, [`detect`](super::detect) tells from the first lines.
     ///
     /// # Errors
-    /// `Unsupported` for a format that is not one of [`FORMATS`](Self::FORMATS).
+    /// `Unsupported` for a format that is not one of [`FORMATS`](Self::FORMATS), nor of another crate.
     pub fn new(reader: R, format: Format) -> Result<Self, WireError> {
-        if !Self::FORMATS.contains(&format) {
+        if !Self::FORMATS.contains(&format) && !matches!(format, Format::Custom(_)) {
             let names = Self::FORMATS.map(Format::as_str).join(", ");
             let what = format!("{format} is not read line by line: that is done for {names}");
             return Err(WireError::unsupported(what));
@@ -143,13 +143,13 @@ impl<R: BufRead + Seek> SessionLines<R> {
 }
 
 /// Reads a line as a file of one line.
-fn read_line(spec: &FormatSpec, text: &Arc<str>) -> Result<LineRecord, WireError> {
+fn read_line(spec: &'static FormatSpec, text: &Arc<str>) -> Result<LineRecord, WireError> {
     let mut transcript = Transcript::empty(Arc::clone(text));
     Body::new(text, Content::Lines(text), None).read(spec, &mut transcript)?;
     let names = spec.chain.and_then(|chain| (chain.names)(text));
     let (id, parent) =
         names.map_or((None, None), |(id, parent)| (Some(Str::from(id)), parent.map(Str::from)));
-    let is_aside = spec.format == Format::ClaudeCode && json::field(text, "isSidechain")? == Some("true");
+    let is_aside = spec.format() == Format::ClaudeCode && json::field(text, "isSidechain")? == Some("true");
     let mut record = LineRecord {
         line: 0,
         offset: 0,
@@ -175,7 +175,7 @@ fn read_line(spec: &FormatSpec, text: &Arc<str>) -> Result<LineRecord, WireError
         record.messages =
             Vec::from(conversation.entries).into_iter().map(super::Entry::into_message).collect();
     }
-    if spec.format == Format::Codex {
+    if spec.format() == Format::Codex {
         record.usage = codex::reported(text)?;
     }
     Ok(record)

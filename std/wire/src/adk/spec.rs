@@ -8,17 +8,16 @@ use super::event::{Fate, Head, content, fates, reported};
 use crate::gemini::{self, Ids};
 use crate::json::{self, Kind};
 use crate::rewrite::{form, pinned};
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
 use crate::{Format, WireError};
 
 /// The row of ADK.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::Adk,
+    name: FormatName::BuiltIn(Format::Adk),
     keys: &["events", "id", "app_name", "appName"],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Own(write_record),
     fresh: None,
     chain: None,
     log: None,

@@ -12,17 +12,16 @@ use super::write::write_alone;
 use crate::expect::share;
 use crate::json::{self, Kind, patch, quote};
 use crate::patch_parts::Elements;
-use crate::spec::{Body, Content, Fit, FormatSpec};
+use crate::spec::{Body, Content, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Agent Framework.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::AgentFramework,
+    name: FormatName::BuiltIn(Format::AgentFramework),
     keys: &["type", "session_id", "state", "messages"],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Own(write_record),
     fresh: None,
     chain: None,
     log: None,

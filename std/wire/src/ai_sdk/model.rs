@@ -12,7 +12,7 @@ use crate::WireError;
 use crate::expect::{expect_object, kind_of_mime, linked_media, new_media, share};
 use crate::json::known::Members;
 use crate::json::{self, Kind};
-use crate::slots::{Form, Noted, Piece, Pieces, blocks, output, text};
+use crate::slots::{RecordMessage, RecordMessages, RecordPart, SlotForm, blocks};
 
 /// The messages of a message with a list of parts under `content`.
 pub(super) fn pieces<'a>(
@@ -20,9 +20,9 @@ pub(super) fn pieces<'a>(
     raw: &'a str,
     role: Role,
     content: &'a str,
-) -> Result<Vec<Piece<'a>>, WireError> {
+) -> Result<Vec<RecordMessage<'a>>, WireError> {
     // A person answers beside the results of tools.
-    let mut pieces = Pieces::new(if role == Role::Tool { Role::User } else { role });
+    let mut pieces = RecordMessages::new(if role == Role::Tool { Role::User } else { role });
     let mut hosted = HashSet::new();
     json::nested(raw, content, "/content", |list| {
         blocks(list, |block| {
@@ -42,12 +42,12 @@ pub(super) fn pieces<'a>(
     Ok(pieces.into_list())
 }
 
-fn part<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<Noted<'a>>, WireError> {
+fn part<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<RecordPart<'a>>, WireError> {
     expect_object(block, "a part")?;
     let found = Members::of(block, &NAMES);
     let kind = found.text(whole, "type")?;
     Ok(Some(match &*kind {
-        "text" => return Ok(text(whole, found.get("text")?)),
+        "text" => return Ok(RecordPart::text(whole, found.get("text")?)),
         "reasoning" => return reasoning(whole, block, found.get("text")?),
         "tool-call" => {
             let input = found.get("input")?.or(found.get("args")?);
@@ -56,13 +56,13 @@ fn part<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<Noted<'a>>, WireE
             if found.get("providerExecuted")? == Some("true") {
                 call.kind = CallKind::Hosted;
             }
-            Noted::new(Part::ToolCall(call)).with_slot(input, Form::Arguments)
+            RecordPart::new(Part::ToolCall(call)).with_slot(input, SlotForm::Arguments)
         }
         "tool-result" => result(whole, &found)?,
-        "tool-approval-request" => Noted::new(Part::ApprovalRequest(approval(whole, &found)?)),
+        "tool-approval-request" => RecordPart::new(Part::ApprovalRequest(approval(whole, &found)?)),
         "tool-approval-response" => {
             let approved = found.get("approved")? == Some("true");
-            Noted::new(Part::ApprovalResponse(ApprovalAnswer::new(approval(whole, &found)?, approved)))
+            RecordPart::new(Part::ApprovalResponse(ApprovalAnswer::new(approval(whole, &found)?, approved)))
         }
         "image" | "file" => match media(whole, block)? {
             Some(media) => media,
@@ -72,8 +72,8 @@ fn part<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<Noted<'a>>, WireE
     }))
 }
 
-fn unknown<'a>(whole: &Arc<str>, kind: Str, block: &'a str) -> Noted<'a> {
-    Noted::new(Part::Unknown(UnknownPart::new(FORMAT, kind, share(whole, block))))
+fn unknown<'a>(whole: &Arc<str>, kind: Str, block: &'a str) -> RecordPart<'a> {
+    RecordPart::new(Part::Unknown(UnknownPart::new(FORMAT, kind, share(whole, block))))
 }
 
 fn approval<const N: usize>(whole: &Arc<str>, found: &Members<'_, N>) -> Result<Approval, WireError> {
@@ -81,10 +81,10 @@ fn approval<const N: usize>(whole: &Arc<str>, found: &Members<'_, N>) -> Result<
 }
 
 /// A result: of version 5 and later `output`, which names its form; before, `result` with any value.
-fn result<'a, const N: usize>(whole: &Arc<str>, found: &Members<'a, N>) -> Result<Noted<'a>, WireError> {
+fn result<'a, const N: usize>(whole: &Arc<str>, found: &Members<'a, N>) -> Result<RecordPart<'a>, WireError> {
     let id = found.text(whole, "toolCallId")?;
     let Some(outcome) = found.get("output")?.filter(|outcome| Kind::of(outcome) == Kind::Object) else {
-        let mut noted = output(whole, id, found.get("result")?);
+        let mut noted = RecordPart::tool_result(whole, id, found.get("result")?);
         mark(&mut noted, found.get("isError")? == Some("true"));
         return Ok(noted);
     };
@@ -99,35 +99,35 @@ fn result<'a, const N: usize>(whole: &Arc<str>, found: &Members<'a, N>) -> Resul
                     Ok(())
                 })
             })?;
-            let whole_output = Form::Around(r#"{"type":"text","value":"#, "}");
-            Noted::result(ToolResult::new(id, Vec::new()), inner).with_slot(Some(outcome), whole_output)
+            let whole_output = SlotForm::Around(r#"{"type":"text","value":"#, "}");
+            RecordPart::result(ToolResult::new(id, Vec::new()), inner).with_slot(Some(outcome), whole_output)
         }
-        ("execution-denied", _) => output(whole, id, form.get("reason")?),
-        (_, value) => output(whole, id, value),
+        ("execution-denied", _) => RecordPart::tool_result(whole, id, form.get("reason")?),
+        (_, value) => RecordPart::tool_result(whole, id, value),
     };
     mark(&mut noted, kind.starts_with("error") || kind == "execution-denied");
     Ok(noted)
 }
 
-fn mark(noted: &mut Noted<'_>, is_error: bool) {
+fn mark(noted: &mut RecordPart<'_>, is_error: bool) {
     if let Part::ToolResult(result) = &mut noted.part {
         result.is_error = is_error;
     }
 }
 
 /// A part of a result.
-fn content<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<Noted<'a>>, WireError> {
+fn content<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<RecordPart<'a>>, WireError> {
     expect_object(block, "a part of a result")?;
     let found = Members::of(block, &["type", "text"]);
     let kind = found.text(whole, "type")?;
     if kind == "text" {
-        return Ok(text(whole, found.get("text")?));
+        return Ok(RecordPart::text(whole, found.get("text")?));
     }
     Ok(Some(media(whole, block)?.unwrap_or_else(|| unknown(whole, kind, block))))
 }
 
 /// Media in any of the forms of the SDK; none, if they are only named for one provider, or are no text.
-fn media<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<Noted<'a>>, WireError> {
+fn media<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<RecordPart<'a>>, WireError> {
     let found = Members::of(block, &["type", "image", "data", "url", "mediaType", "mimeType"]);
     let is_image = found.text(whole, "type")?.starts_with("image");
     let mime = found.text(whole, "mediaType")?;
@@ -142,7 +142,7 @@ fn media<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<Noted<'a>>, Wire
         true => linked_media(whole, mime, &place),
         false => new_media(kind_of_mime(&mime), mime, MediaSource::Base64(place)),
     };
-    Ok(Some(Noted::new(Part::Media(media)).with_slot(Some(block), TEXT_PART)))
+    Ok(Some(RecordPart::new(Part::Media(media)).with_slot(Some(block), TEXT_PART)))
 }
 
 /// The keys of a part.

@@ -12,18 +12,17 @@ use crate::document::Foreign;
 use crate::expect::expect_object;
 use crate::json::known::Members;
 use crate::json::{self, Kind};
-use crate::slots::{self, Piece};
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::slots::{self, RecordMessage};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of the Vercel AI SDK.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::AiSdk,
+    name: FormatName::BuiltIn(Format::AiSdk),
     keys: &["messages", "id"],
-    sign,
-    read,
-    write,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Slots(pieces),
     fresh: Some(fresh),
     chain: None,
     log: None,
@@ -47,10 +46,6 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
-    slots::write(record, now, pieces)
-}
-
 /// A message of the kind of the one beside it: with `parts` and an id, or with `content`.
 fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
     let (role, text) = slots::fresh_text(message, &[Role::User, Role::Assistant, Role::System])?;
@@ -71,7 +66,7 @@ fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
 }
 
 /// The messages that an element is.
-fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "a message")?;
     let found = Members::of(raw, &["role", "content", "parts", "toolInvocations"]);
     let role = match &*found.text(whole, "role")? {

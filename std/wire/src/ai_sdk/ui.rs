@@ -11,7 +11,7 @@ use crate::WireError;
 use crate::expect::{expect_object, linked_media, optional_text, share};
 use crate::json::known::Members;
 use crate::json::{self, Kind};
-use crate::slots::{Form, Noted, Piece, Pieces, blocks, output, text};
+use crate::slots::{RecordMessage, RecordMessages, RecordPart, SlotForm, blocks};
 
 /// The messages of a message with `parts`; version 4 repeats their text under `content`.
 pub(super) fn pieces<'a>(
@@ -20,7 +20,7 @@ pub(super) fn pieces<'a>(
     role: Role,
     (parts, content): (&'a str, Option<&'a str>),
     invocations: Option<&'a str>,
-) -> Result<Vec<Piece<'a>>, WireError> {
+) -> Result<Vec<RecordMessage<'a>>, WireError> {
     let mut steps = Steps::new(role);
     if let Some(list) = invocations {
         json::items(list, |copy| {
@@ -53,9 +53,9 @@ pub(super) fn plain<'a>(
     raw: &'a str,
     role: Role,
     (content, invocations): (&'a str, Option<&'a str>),
-) -> Result<Vec<Piece<'a>>, WireError> {
+) -> Result<Vec<RecordMessage<'a>>, WireError> {
     let mut steps = Steps::new(role);
-    steps.pieces.extend_own(raw, text(whole, Some(content)));
+    steps.pieces.extend_own(raw, RecordPart::text(whole, Some(content)));
     if let Some(list) = invocations {
         json::nested(raw, list, "/toolInvocations", |list| {
             blocks(list, |block| {
@@ -69,8 +69,8 @@ pub(super) fn plain<'a>(
 
 /// What the model says in a step, and after it the results of the step.
 struct Steps<'a> {
-    pieces: Pieces<'a>,
-    results: Vec<(&'a str, Noted<'a>)>,
+    pieces: RecordMessages<'a>,
+    results: Vec<(&'a str, RecordPart<'a>)>,
     /// Whether a tool invocation of version 4 is in the step: there the next text begins another step.
     has_invocation: bool,
     /// What version 4 repeats of results beside the parts, by call.
@@ -79,7 +79,12 @@ struct Steps<'a> {
 
 impl<'a> Steps<'a> {
     fn new(role: Role) -> Self {
-        Self { pieces: Pieces::new(role), results: Vec::new(), has_invocation: false, copies: HashMap::new() }
+        Self {
+            pieces: RecordMessages::new(role),
+            results: Vec::new(),
+            has_invocation: false,
+            copies: HashMap::new(),
+        }
     }
 
     fn end_step(&mut self) {
@@ -89,7 +94,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    fn end(mut self) -> Pieces<'a> {
+    fn end(mut self) -> RecordMessages<'a> {
         self.end_step();
         self.pieces
     }
@@ -115,7 +120,7 @@ impl<'a> Steps<'a> {
                 self.has_invocation = true;
                 return self.tool(whole, (list, block), invocation, Str::default());
             }
-            "text" => text(whole, found.get("text")?),
+            "text" => RecordPart::text(whole, found.get("text")?),
             "reasoning" => reasoning(whole, block, found.get("text")?.or(found.get("reasoning")?))?,
             "file" => Some(file(whole, block, &found)?),
             other => {
@@ -124,7 +129,7 @@ impl<'a> Steps<'a> {
                 }
                 let is_shown_only = other.starts_with("data-") || other.starts_with("source");
                 let unknown = || UnknownPart::new(FORMAT, kind.clone(), share(whole, block));
-                (!is_shown_only).then(|| Noted::new(Part::Unknown(unknown())))
+                (!is_shown_only).then(|| RecordPart::new(Part::Unknown(unknown())))
             }
         };
         self.pieces.extend_own(block, noted.map(|noted| noted.with_element(list, block)));
@@ -152,13 +157,13 @@ impl<'a> Steps<'a> {
         if is_hosted {
             call.kind = CallKind::Hosted;
         }
-        let call = Noted::new(Part::ToolCall(call)).with_slot(input, Form::Arguments);
+        let call = RecordPart::new(Part::ToolCall(call)).with_slot(input, SlotForm::Arguments);
         self.pieces.extend_own(block, [call.with_element(list, block)]);
         let result = match &*state {
             "output-available" | "result" => {
                 let copy = self.copies.get(&id).copied();
                 let said = tool.get("output")?.or(tool.get("result")?);
-                output(whole, id, said).with_slot(copy, Form::Value)
+                RecordPart::tool_result(whole, id, said).with_slot(copy, SlotForm::Value)
             }
             "output-error" => failed(whole, id, tool.get("errorText")?),
             "output-denied" => {
@@ -178,8 +183,8 @@ impl<'a> Steps<'a> {
 }
 
 /// The result of a call that failed, or that a person did not allow.
-fn failed<'a>(whole: &Arc<str>, id: Str, reason: Option<&'a str>) -> Noted<'a> {
-    let mut failed = output(whole, id, reason);
+fn failed<'a>(whole: &Arc<str>, id: Str, reason: Option<&'a str>) -> RecordPart<'a> {
+    let mut failed = RecordPart::tool_result(whole, id, reason);
     if let Part::ToolResult(result) = &mut failed.part {
         result.is_error = true;
     }
@@ -191,7 +196,7 @@ pub(super) fn reasoning<'a>(
     whole: &Arc<str>,
     block: &'a str,
     said: Option<&'a str>,
-) -> Result<Option<Noted<'a>>, WireError> {
+) -> Result<Option<RecordPart<'a>>, WireError> {
     let text = optional_text(block, said, "text")?.unwrap_or_default();
     let mut reasoning = Reasoning::new(share(whole, &text));
     let [kept, sent] = json::known::fields(block, &["providerMetadata", "providerOptions"])?;
@@ -210,7 +215,9 @@ pub(super) fn reasoning<'a>(
         return Ok(None);
     }
     let is_sealed = reasoning.opaque.is_some();
-    Ok(Some(Noted::new(Part::Reasoning(reasoning)).with_slot(said.filter(|_| !is_sealed), Form::Text)))
+    Ok(Some(
+        RecordPart::new(Part::Reasoning(reasoning)).with_slot(said.filter(|_| !is_sealed), SlotForm::Text),
+    ))
 }
 
 /// A file that a `url` names or holds.
@@ -218,16 +225,16 @@ fn file<'a, const N: usize>(
     whole: &Arc<str>,
     block: &'a str,
     found: &Members<'_, N>,
-) -> Result<Noted<'a>, WireError> {
+) -> Result<RecordPart<'a>, WireError> {
     let mime = found.text(whole, "mediaType")?;
     let mime = if mime.is_empty() { found.text(whole, "mimeType")? } else { mime };
     let url = found.text(whole, "url")?;
     let media = Part::Media(linked_media(whole, mime, &url));
-    Ok(Noted::new(media).with_slot(Some(block), TEXT_PART))
+    Ok(RecordPart::new(media).with_slot(Some(block), TEXT_PART))
 }
 
 /// A note in the place of a part.
-pub(super) const TEXT_PART: Form = Form::Around(r#"{"type":"text","text":"#, "}");
+pub(super) const TEXT_PART: SlotForm = SlotForm::Around(r#"{"type":"text","text":"#, "}");
 
 /// The keys of a tool part, in every version.
 const TOOL: [&str; 11] = [

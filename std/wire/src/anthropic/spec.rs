@@ -9,17 +9,16 @@ use super::record::{instructions, messages};
 use super::write::write_record;
 use crate::document::{self, Foreign};
 use crate::json::{self, Kind};
-use crate::spec::{Body, Content, Fit, FormatSpec};
+use crate::spec::{Body, Content, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError, cline};
 
 /// The row of Anthropic's Messages.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::Anthropic,
+    name: FormatName::BuiltIn(Format::Anthropic),
     keys: &["messages", "system"],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Own(write_record),
     fresh: None,
     chain: None,
     log: None,

@@ -10,15 +10,18 @@ use crate::WireError;
 use crate::expect::{expect_object, kind_of_mime, new_media, share};
 use crate::json::known::Members;
 use crate::json::{self, Kind};
-use crate::slots::{Form, Noted, blocks, text};
+use crate::slots::{RecordPart, SlotForm, blocks};
 
 /// The part that a block is, and whether it is of a tool that the service ran.
-pub(super) fn part<'a>(whole: &Arc<str>, block: &'a str) -> Result<(Option<Noted<'a>>, bool), WireError> {
+pub(super) fn part<'a>(
+    whole: &Arc<str>,
+    block: &'a str,
+) -> Result<(Option<RecordPart<'a>>, bool), WireError> {
     expect_object(block, "a block")?;
     let found = Members::of(block, &NAMES);
     let under = |key| Ok::<_, WireError>(found.get(key)?.filter(|value| Kind::of(value) == Kind::Object));
     if let Some(said) = found.get("text")? {
-        return Ok((text(whole, Some(said)), false));
+        return Ok((RecordPart::text(whole, Some(said)), false));
     }
     if let Some(call) = under("toolUse")? {
         return json::nested(block, call, "/toolUse", |call| self::call(whole, call));
@@ -33,7 +36,7 @@ pub(super) fn part<'a>(whole: &Arc<str>, block: &'a str) -> Result<(Option<Noted
     if let Some(guarded) = under("guardContent")? {
         let inner = json::known::field(guarded, "text")?.filter(|inner| Kind::of(inner) == Kind::Object);
         let said = inner.map(|inner| json::known::field(inner, "text")).transpose()?.flatten();
-        return Ok((text(whole, said), false));
+        return Ok((RecordPart::text(whole, said), false));
     }
     if found.get("cachePoint")?.is_some() {
         return Ok((None, false));
@@ -42,7 +45,7 @@ pub(super) fn part<'a>(whole: &Arc<str>, block: &'a str) -> Result<(Option<Noted
 }
 
 /// A part of a kind that is not known: its first key names it.
-fn unknown<'a>(whole: &Arc<str>, block: &'a str) -> Noted<'a> {
+fn unknown<'a>(whole: &Arc<str>, block: &'a str) -> RecordPart<'a> {
     let mut kind = Str::default();
     let _ = json::members(block, |key, _| {
         if kind.is_empty() {
@@ -50,10 +53,10 @@ fn unknown<'a>(whole: &Arc<str>, block: &'a str) -> Noted<'a> {
         }
         Ok(())
     });
-    Noted::new(Part::Unknown(UnknownPart::new(FORMAT, kind, share(whole, block))))
+    RecordPart::new(Part::Unknown(UnknownPart::new(FORMAT, kind, share(whole, block))))
 }
 
-fn call<'a>(whole: &Arc<str>, raw: &'a str) -> Result<(Option<Noted<'a>>, bool), WireError> {
+fn call<'a>(whole: &Arc<str>, raw: &'a str) -> Result<(Option<RecordPart<'a>>, bool), WireError> {
     let found = Members::of(raw, &["toolUseId", "name", "input", "type"]);
     let input = found.get("input")?;
     let arguments = share(whole, input.unwrap_or("{}"));
@@ -62,10 +65,10 @@ fn call<'a>(whole: &Arc<str>, raw: &'a str) -> Result<(Option<Noted<'a>>, bool),
     if is_hosted {
         call.kind = CallKind::Hosted;
     }
-    Ok((Some(Noted::new(Part::ToolCall(call)).with_slot(input, Form::Arguments)), is_hosted))
+    Ok((Some(RecordPart::new(Part::ToolCall(call)).with_slot(input, SlotForm::Arguments)), is_hosted))
 }
 
-fn result<'a>(whole: &Arc<str>, raw: &'a str) -> Result<(Option<Noted<'a>>, bool), WireError> {
+fn result<'a>(whole: &Arc<str>, raw: &'a str) -> Result<(Option<RecordPart<'a>>, bool), WireError> {
     let found = Members::of(raw, &["toolUseId", "content", "status", "type"]);
     let list = found.get("content")?.filter(|list| Kind::of(list) == Kind::Array);
     let mut inner = Vec::new();
@@ -77,28 +80,28 @@ fn result<'a>(whole: &Arc<str>, raw: &'a str) -> Result<(Option<Noted<'a>>, bool
             })
         })?;
     }
-    let mut noted = Noted::result(ToolResult::new(found.text(whole, "toolUseId")?, Vec::new()), inner);
+    let mut noted = RecordPart::result(ToolResult::new(found.text(whole, "toolUseId")?, Vec::new()), inner);
     if let Part::ToolResult(result) = &mut noted.part {
         result.is_error = found.text(whole, "status")? == "error";
     }
-    let noted = noted.with_slot(list, Form::Around(r#"[{"text":"#, "}]"));
+    let noted = noted.with_slot(list, SlotForm::Around(r#"[{"text":"#, "}]"));
     Ok((Some(noted), !found.text(whole, "type")?.is_empty()))
 }
 
 /// A block of a result.
-fn item<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<Noted<'a>>, WireError> {
+fn item<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<RecordPart<'a>>, WireError> {
     expect_object(block, "a block of a result")?;
     let found = Members::of(block, &["text", "json", "image", "document", "video", "audio"]);
     if let Some(said) = found.get("text")? {
-        return Ok(text(whole, Some(said)));
+        return Ok(RecordPart::text(whole, Some(said)));
     }
     if let Some(tree) = found.get("json")? {
-        return Ok(Some(Noted::new(Part::Text(share(whole, tree))).with_slot(Some(block), TEXT_BLOCK)));
+        return Ok(Some(RecordPart::new(Part::Text(share(whole, tree))).with_slot(Some(block), TEXT_BLOCK)));
     }
     Ok(Some(media(whole, block, &found)?.unwrap_or_else(|| unknown(whole, block))))
 }
 
-fn reasoning<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Option<Noted<'a>>, WireError> {
+fn reasoning<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Option<RecordPart<'a>>, WireError> {
     let found = Members::of(raw, &["reasoningText", "redactedContent"]);
     let Some(said) = found.get("reasoningText")?.filter(|said| Kind::of(said) == Kind::Object) else {
         // Bytes are a text in base64; a program that serializes them otherwise keeps them as they are written.
@@ -107,7 +110,7 @@ fn reasoning<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Option<Noted<'a>>, Wi
             Kind::Text => share(whole, &json::decode(raw)),
             _ => share(whole, raw),
         });
-        return Ok(Some(Noted::new(Part::Reasoning(sealed))));
+        return Ok(Some(RecordPart::new(Part::Reasoning(sealed))));
     };
     let said = Members::of(said, &["text", "signature"]);
     let mut reasoning = Reasoning::new(said.text(whole, "text")?);
@@ -116,7 +119,7 @@ fn reasoning<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Option<Noted<'a>>, Wi
         return Ok(None);
     }
     let slot = said.get("text")?.filter(|_| reasoning.opaque.is_none());
-    Ok(Some(Noted::new(Part::Reasoning(reasoning)).with_slot(slot, Form::Text)))
+    Ok(Some(RecordPart::new(Part::Reasoning(reasoning)).with_slot(slot, SlotForm::Text)))
 }
 
 /// An image, a document, a video or a sound whose bytes or place are told.
@@ -124,7 +127,7 @@ fn media<'a, const N: usize>(
     whole: &Arc<str>,
     block: &'a str,
     found: &Members<'a, N>,
-) -> Result<Option<Noted<'a>>, WireError> {
+) -> Result<Option<RecordPart<'a>>, WireError> {
     for (key, mime) in MEDIA {
         let Some(raw) = found.get(key)?.filter(|raw| Kind::of(raw) == Kind::Object) else { continue };
         let media = Members::of(raw, &["format", "source"]);
@@ -142,13 +145,13 @@ fn media<'a, const N: usize>(
         let mime = Str::from(format!("{mime}/{}", &*media.text(whole, "format")?));
         let kind = if key == "document" { MediaKind::Document } else { kind_of_mime(&mime) };
         let media = Part::Media(new_media(kind, mime, source));
-        return Ok(Some(Noted::new(media).with_slot(Some(block), TEXT_BLOCK)));
+        return Ok(Some(RecordPart::new(media).with_slot(Some(block), TEXT_BLOCK)));
     }
     Ok(None)
 }
 
 /// A note in the place of a block.
-const TEXT_BLOCK: Form = Form::Around(r#"{"text":"#, "}");
+const TEXT_BLOCK: SlotForm = SlotForm::Around(r#"{"text":"#, "}");
 
 /// The keys of media, and how their type begins.
 const MEDIA: [(&str, &str); 4] =

@@ -10,18 +10,17 @@ use crate::document::{self, Foreign};
 use crate::expect::expect_object;
 use crate::json::known::Members;
 use crate::json::{self, Kind};
-use crate::slots::{self, Piece, Pieces, read_list, text};
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::slots::{self, RecordMessage, RecordMessages, RecordPart, read_list};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript, UsageEntry};
 use crate::{Format, WireError, usage};
 
 /// The row of Converse.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::BedrockConverse,
+    name: FormatName::BuiltIn(Format::BedrockConverse),
     keys: &["messages", "system", "output", "usage"],
-    sign,
-    read,
-    write,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Slots(pieces),
     fresh: Some(fresh),
     chain: None,
     log: None,
@@ -90,23 +89,19 @@ fn messages(body: &Body<'_>, text: &str) -> Result<Vec<Message>, WireError> {
     slots::messages(body.source, text, Format::BedrockConverse, pieces)
 }
 
-fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
-    slots::write(record, now, pieces)
-}
-
 fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
     let (role, text) = slots::fresh_text(message, &[Role::User, Role::Assistant])?;
     Ok(format!(r#"{{"role":{role},"content":[{{"text":{text}}}]}}"#))
 }
 
 /// The messages that a record is: a message, or the list of instructions beside the messages.
-fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     match Kind::of(raw) {
         Kind::Array => return slots::list(whole, (raw, raw), ("", Role::System), part),
         // Some libraries take a text.
         Kind::Text => {
-            let mut pieces = Pieces::new(Role::System);
-            pieces.extend(raw, text(whole, Some(raw)));
+            let mut pieces = RecordMessages::new(Role::System);
+            pieces.extend(raw, RecordPart::text(whole, Some(raw)));
             return Ok(pieces.into_list());
         }
         _ => {}

@@ -7,17 +7,16 @@ use super::session::Session;
 use crate::anthropic;
 use crate::forest;
 use crate::json::{self, Kind, patch};
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Chain, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Claude Code.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::ClaudeCode,
+    name: FormatName::BuiltIn(Format::ClaudeCode),
     keys: &[],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Own(write_record),
     fresh: None,
     chain: Some(Chain {
         names: |raw| forest::names(raw, &["uuid", "parentUuid"]),

@@ -13,18 +13,17 @@ use crate::blocks::block;
 use crate::expect::{expect_object, number, share};
 use crate::json::known::Members;
 use crate::json::{self, Kind};
-use crate::slots::{self, Noted, Piece, Pieces, blocks, text};
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::slots::{self, RecordMessage, RecordMessages, RecordPart, blocks};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
 use crate::{Format, WireError, injected};
 
 /// The row of Cline and Roo Code.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::Cline,
+    name: FormatName::BuiltIn(Format::Cline),
     keys: &["messages", "sessionId", "system_prompt"],
-    sign,
-    read,
-    write,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Slots(pieces),
     fresh: Some(fresh),
     chain: None,
     log: None,
@@ -94,10 +93,6 @@ fn messages(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, WireError> {
     Ok(said.into_iter().map(|message| injected::marked(message, Format::Cline)).collect())
 }
 
-fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
-    slots::write(record, now, pieces)
-}
-
 fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
     let (role, text) = slots::fresh_text(message, &[Role::User, Role::Assistant])?;
     let content = format!(r#"[{{"type":"text","text":{text}}}]"#);
@@ -106,10 +101,10 @@ fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
 }
 
 /// The messages that a record is: a message, or the instructions of a session.
-fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     if Kind::of(raw) == Kind::Text {
-        let mut pieces = Pieces::new(Role::System);
-        pieces.extend(raw, text(whole, Some(raw)));
+        let mut pieces = RecordMessages::new(Role::System);
+        pieces.extend(raw, RecordPart::text(whole, Some(raw)));
         return Ok(pieces.into_list());
     }
     expect_object(raw, "a message")?;
@@ -122,21 +117,21 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireErro
         "" if found.get("type")? == Some("\"reasoning\"") => Role::Assistant,
         _ => return Err(WireError::shape("expected a `role` of `user` or `assistant`")),
     };
-    let mut pieces = Pieces::new(role);
+    let mut pieces = RecordMessages::new(role);
     if found.get("type")? == Some("\"reasoning\"") {
         let mut reasoning = Reasoning::new(found.text(whole, "text")?);
         reasoning.opaque = Some(found.text(whole, "encrypted_content")?).filter(|sealed| !sealed.is_empty());
-        pieces.extend(raw, [Noted::new(Part::Reasoning(reasoning))]);
+        pieces.extend(raw, [RecordPart::new(Part::Reasoning(reasoning))]);
         return Ok(pieces.into_list());
     }
     match found.get("content")? {
-        Some(said) if Kind::of(said) == Kind::Text => pieces.extend(raw, text(whole, Some(said))),
+        Some(said) if Kind::of(said) == Kind::Text => pieces.extend(raw, RecordPart::text(whole, Some(said))),
         Some(list) if Kind::of(list) == Kind::Array => {
             json::nested(raw, list, "/content", |list| {
                 blocks(list, |raw| {
                     let unknown = |kind| UnknownPart::new(FORMAT, kind, share(whole, raw));
                     let noted = block(whole, raw)?
-                        .unwrap_or_else(|kind| Some(Noted::new(Part::Unknown(unknown(kind)))));
+                        .unwrap_or_else(|kind| Some(RecordPart::new(Part::Unknown(unknown(kind)))));
                     pieces.extend(raw, noted.map(|noted| noted.with_element(list, raw)));
                     Ok(())
                 })

@@ -4,17 +4,16 @@ use super::outline::Lines;
 use super::session;
 use super::write::write_record;
 use crate::json::{self, Kind};
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError};
 
 /// The row of Codex.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::Codex,
+    name: FormatName::BuiltIn(Format::Codex),
     keys: &[],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Own(write_record),
     fresh: None,
     chain: None,
     log: None,

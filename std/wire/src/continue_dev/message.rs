@@ -12,10 +12,10 @@ use crate::WireError;
 use crate::expect::{expect_object, media_at, member_text, number, share};
 use crate::json::{self, Kind};
 use crate::openai_chat::split_data_url;
-use crate::slots::{Form, Noted, Piece, blocks};
+use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
 
 /// What `raw`, a slice of `whole`, holds, without a summary.
-pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "an item")?;
     let [message, context, states] = json::fields(raw, &["message", "contextItems", "toolCallStates"])?;
     let Some(message) = message.filter(|message| Kind::of(message) == Kind::Object) else {
@@ -25,7 +25,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>
     let mut found = Vec::new();
     match json::field(message, "role")? {
         Some("\"user\"") => {
-            let mut piece = Piece::new(Role::User, message);
+            let mut piece = RecordMessage::new(Role::User, message);
             json::nested(raw, list(context), "/contextItems", |list| {
                 piece.parts.extend(items(whole, list)?);
                 Ok(())
@@ -34,12 +34,12 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>
             found.push(piece);
         }
         Some("\"thinking\"") => {
-            let mut piece = Piece::new(Role::Assistant, message);
+            let mut piece = RecordMessage::new(Role::Assistant, message);
             piece.parts.extend(json::nested(raw, message, "/message", |raw| thought(whole, raw))?);
             found.push(piece);
         }
         Some("\"assistant\"") => {
-            let mut piece = Piece::new(Role::Assistant, message);
+            let mut piece = RecordMessage::new(Role::Assistant, message);
             let states = self::states(raw, list(states))?;
             json::nested(raw, message, "/message", |message| {
                 piece.parts.extend(content(whole, message)?);
@@ -48,7 +48,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>
             })?;
             found.push(piece);
             for state in &states {
-                let mut piece = Piece::new(Role::Tool, state.raw);
+                let mut piece = RecordMessage::new(Role::Tool, state.raw);
                 let result = json::nested(raw, state.raw, "/toolCallStates", |_| state.result(whole))?;
                 piece.parts.push(result.with_element(state.list, state.raw));
                 found.push(piece);
@@ -57,9 +57,9 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>
         Some("\"tool\"") => {
             let id = member_text(whole, message, "toolCallId")?.unwrap_or_default();
             let said = json::nested(raw, message, "/message", |message| content(whole, message))?;
-            let result = Noted::result(ToolResult::new(id, Vec::new()), said);
-            let mut piece = Piece::new(Role::Tool, message);
-            piece.parts.push(result.with_slot(json::field(message, "content")?, Form::Text));
+            let result = RecordPart::result(ToolResult::new(id, Vec::new()), said);
+            let mut piece = RecordMessage::new(Role::Tool, message);
+            piece.parts.push(result.with_slot(json::field(message, "content")?, SlotForm::Text));
             found.push(piece);
         }
         _ => {}
@@ -69,11 +69,11 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>
 }
 
 /// The summary that an item ends with.
-pub(super) fn summary<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+pub(super) fn summary<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     let Some(value) = summary_of(raw)? else { return Ok(Vec::new()) };
-    let mut piece = Piece::new(Role::System, value);
+    let mut piece = RecordMessage::new(Role::System, value);
     let said = share(whole, &json::decode(value));
-    piece.parts.push(Noted::new(Part::Text(said)).with_slot(Some(value), Form::Text));
+    piece.parts.push(RecordPart::new(Part::Text(said)).with_slot(Some(value), SlotForm::Text));
     Ok(vec![piece])
 }
 
@@ -116,7 +116,7 @@ impl<'a> State<'a> {
         Ok([arguments.filter(|raw| Kind::of(raw) == Kind::Text), parsed])
     }
 
-    fn result(&self, whole: &Arc<str>) -> Result<Noted<'a>, WireError> {
+    fn result(&self, whole: &Arc<str>) -> Result<RecordPart<'a>, WireError> {
         let [status, output] = json::fields(self.raw, &["status", "output"])?;
         let mut result = ToolResult::new(share(whole, &self.id), Vec::new());
         result.is_error = matches!(status, Some("\"errored\"" | "\"canceled\""));
@@ -124,21 +124,21 @@ impl<'a> State<'a> {
         match output.filter(|_| status != Some("\"canceled\"")) {
             Some(output) => {
                 let inner = json::nested(self.raw, output, "/output", |output| items(whole, output))?;
-                Ok(Noted::result(result, inner).with_slot(Some(output), ITEMS))
+                Ok(RecordPart::result(result, inner).with_slot(Some(output), ITEMS))
             }
-            None => Ok(Noted::new(Part::ToolResult(result)).with_slot(output, ITEMS)),
+            None => Ok(RecordPart::new(Part::ToolResult(result)).with_slot(output, ITEMS)),
         }
     }
 }
 
 /// The texts of items of context.
-fn items<'a>(whole: &Arc<str>, list: &'a str) -> Result<Vec<Noted<'a>>, WireError> {
+fn items<'a>(whole: &Arc<str>, list: &'a str) -> Result<Vec<RecordPart<'a>>, WireError> {
     let mut found = Vec::new();
     blocks(list, |item| {
         expect_object(item, "an item of context")?;
         let said = member_text(whole, item, "content")?.filter(|said| !said.is_empty());
         let value = json::field(item, "content")?;
-        let said = said.map(|said| Noted::new(Part::Text(said)).with_slot(value, Form::Text));
+        let said = said.map(|said| RecordPart::new(Part::Text(said)).with_slot(value, SlotForm::Text));
         found.extend(said.map(|said| said.with_element(list, item)));
         Ok(())
     })?;
@@ -146,12 +146,12 @@ fn items<'a>(whole: &Arc<str>, list: &'a str) -> Result<Vec<Noted<'a>>, WireErro
 }
 
 /// The content of a message: a text, or a list of texts and images.
-fn content<'a>(whole: &Arc<str>, message: &'a str) -> Result<Vec<Noted<'a>>, WireError> {
+fn content<'a>(whole: &Arc<str>, message: &'a str) -> Result<Vec<RecordPart<'a>>, WireError> {
     let Some(list) = json::field(message, "content")?.filter(|content| Kind::of(content) == Kind::Array)
     else {
         let value = json::field(message, "content")?;
         let said = member_text(whole, message, "content")?.filter(|said| !said.is_empty());
-        let said = said.map(|said| Noted::new(Part::Text(said)).with_slot(value, Form::Text));
+        let said = said.map(|said| RecordPart::new(Part::Text(said)).with_slot(value, SlotForm::Text));
         return Ok(said.map(|said| said.with_absence(value, "\"\"")).into_iter().collect());
     };
     let mut found = Vec::new();
@@ -163,10 +163,12 @@ fn content<'a>(whole: &Arc<str>, message: &'a str) -> Result<Vec<Noted<'a>>, Wir
                 "text" => {
                     let said = member_text(whole, block, "text")?.filter(|said| !said.is_empty());
                     let value = json::field(block, "text")?;
-                    said.map(|said| Noted::new(Part::Text(said)).with_slot(value, Form::Text))
+                    said.map(|said| RecordPart::new(Part::Text(said)).with_slot(value, SlotForm::Text))
                 }
                 "imageUrl" => Some(image(whole, block)?.with_slot(Some(block), TEXT_PART)),
-                _ => Some(Noted::new(Part::Unknown(UnknownPart::new(FORMAT, kind, share(whole, block))))),
+                _ => {
+                    Some(RecordPart::new(Part::Unknown(UnknownPart::new(FORMAT, kind, share(whole, block)))))
+                }
             };
             found.extend(noted.map(|noted| noted.with_element(list, block)));
             Ok(())
@@ -175,17 +177,17 @@ fn content<'a>(whole: &Arc<str>, message: &'a str) -> Result<Vec<Noted<'a>>, Wir
     Ok(found)
 }
 
-fn image<'a>(whole: &Arc<str>, block: &str) -> Result<Noted<'a>, WireError> {
+fn image<'a>(whole: &Arc<str>, block: &str) -> Result<RecordPart<'a>, WireError> {
     let place = json::field(block, "imageUrl")?.filter(|place| Kind::of(place) == Kind::Object);
     let url = member_text(whole, place.unwrap_or("{}"), "url")?.unwrap_or_default();
     let media = match split_data_url(&url) {
         Some((mime, _)) => media_at(whole, Str::from(mime), &url),
         None => Media::new(MediaKind::Image, Str::default(), MediaSource::Uri(url)),
     };
-    Ok(Noted::new(Part::Media(media)))
+    Ok(RecordPart::new(Part::Media(media)))
 }
 
-fn thought<'a>(whole: &Arc<str>, message: &'a str) -> Result<Option<Noted<'a>>, WireError> {
+fn thought<'a>(whole: &Arc<str>, message: &'a str) -> Result<Option<RecordPart<'a>>, WireError> {
     let mut said = String::new();
     for noted in content(whole, message)? {
         if let Part::Text(text) = &noted.part {
@@ -202,10 +204,14 @@ fn thought<'a>(whole: &Arc<str>, message: &'a str) -> Result<Option<Noted<'a>>, 
     }
     let is_there = !reasoning.text.is_empty() || reasoning.opaque.is_some();
     let value = json::field(message, "content")?;
-    Ok(is_there.then(|| Noted::new(Part::Reasoning(reasoning)).with_slot(value, Form::Text)))
+    Ok(is_there.then(|| RecordPart::new(Part::Reasoning(reasoning)).with_slot(value, SlotForm::Text)))
 }
 
-fn calls<'a>(whole: &Arc<str>, message: &'a str, states: &[State<'a>]) -> Result<Vec<Noted<'a>>, WireError> {
+fn calls<'a>(
+    whole: &Arc<str>,
+    message: &'a str,
+    states: &[State<'a>],
+) -> Result<Vec<RecordPart<'a>>, WireError> {
     let list = json::field(message, "toolCalls")?.filter(|list| Kind::of(list) == Kind::Array);
     let states: HashMap<&str, &State<'a>> = states.iter().map(|state| (&*state.id, state)).collect();
     let mut found = Vec::new();
@@ -218,10 +224,10 @@ fn calls<'a>(whole: &Arc<str>, message: &'a str, states: &[State<'a>]) -> Result
             let text = |key| Ok::<_, WireError>(member_text(whole, function, key)?.unwrap_or_default());
             let call = ToolCall::new(id.clone(), text("name")?, text("arguments")?);
             let arguments = json::field(function, "arguments")?;
-            let mut noted = Noted::new(Part::ToolCall(call)).with_slot(arguments, Form::Text);
+            let mut noted = RecordPart::new(Part::ToolCall(call)).with_slot(arguments, SlotForm::Text);
             if let Some(state) = states.get(&*id) {
                 let [again, parsed] = state.arguments()?;
-                noted = noted.with_slot(again, Form::Text).with_slot(parsed, Form::Arguments);
+                noted = noted.with_slot(again, SlotForm::Text).with_slot(parsed, SlotForm::Arguments);
             }
             found.push(noted.with_element(list, block));
             Ok(())
@@ -247,5 +253,5 @@ pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
 }
 
 /// How a result is written that is one text.
-const ITEMS: Form = Form::Around(r#"[{"name":"Output","description":"","content":"#, "}]");
-const TEXT_PART: Form = Form::Around(r#"{"type":"text","text":"#, "}");
+const ITEMS: SlotForm = SlotForm::Around(r#"[{"name":"Output","description":"","content":"#, "}]");
+const TEXT_PART: SlotForm = SlotForm::Around(r#"{"type":"text","text":"#, "}");

@@ -10,17 +10,16 @@ use super::message::{pieces, reported, summary, summary_of};
 use crate::json::{self, Kind};
 use crate::rewrite::form;
 use crate::slots;
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
 use crate::{Format, WireError};
 
 /// The row of Continue.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::Continue,
+    name: FormatName::BuiltIn(Format::Continue),
     keys: &["history", "sessionId", "title"],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Own(write_record),
     fresh: Some(fresh),
     chain: None,
     log: None,

@@ -13,7 +13,7 @@ use crate::{Format, WireError};
 pub(super) fn untold(message: &Message) -> Vec<String> {
     let Some(wire) = message.wire().filter(|wire| !wire.touched) else { return Vec::new() };
     let spec = Format::by_name(&wire.format).and_then(|format| spec::of(format).ok());
-    let fresh = spec.map(|spec| (spec.write)(None, &[&message.clone().without_wire()]));
+    let fresh = spec.map(|spec| spec.write(None, &[&message.clone().without_wire()]));
     // What has no fresh form is reported part by part.
     let Some(Ok(Some(fresh))) = fresh else { return Vec::new() };
     let (source, fresh) = (paths(&wire.text), paths(&fresh));

@@ -150,7 +150,7 @@ impl Target {
         }
         let mut first = true;
         for group in rest.chunk_by(|one, next| self.joins(one, next)) {
-            let Some(record) = (self.spec.write)(None, group)? else { continue };
+            let Some(record) = self.spec.write(None, group)? else { continue };
             if !core::mem::take(&mut first) {
                 out.push(',');
             }

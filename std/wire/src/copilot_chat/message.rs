@@ -9,10 +9,10 @@ use epitome_message::{Part, Reasoning, ToolCall, ToolResult};
 use crate::WireError;
 use crate::expect::{expect_object, member_text, share};
 use crate::json::{self, Kind};
-use crate::slots::{Form, Noted, Piece, blocks};
+use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
 
 /// What `raw`, a slice of `whole`, holds.
-pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "a request")?;
     let names = &["message", "response", "result", "isHidden", "shouldBeRemovedOnSend"];
     let [message, response, result, hidden, removed] = json::fields(raw, names)?;
@@ -21,7 +21,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>
     }
     let Some(message) = message else { return Err(WireError::shape("expected `message`")) };
     let mut found = Vec::new();
-    let mut asked = Piece::new(Role::User, message);
+    let mut asked = RecordMessage::new(Role::User, message);
     asked.parts.extend(match Kind::of(message) {
         Kind::Object => json::nested(raw, message, "/message", |message| said(whole, message, "text"))?,
         _ => said(whole, raw, "message")?,
@@ -44,7 +44,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>
         }
         None => {
             let list = response.filter(|list| Kind::of(list) == Kind::Array).unwrap_or("[]");
-            let mut answer = Piece::new(Role::Assistant, list);
+            let mut answer = RecordMessage::new(Role::Assistant, list);
             answer.parts = json::nested(raw, list, "/response", |list| shown(whole, list))?;
             found.push(answer);
         }
@@ -58,10 +58,10 @@ fn object(value: Option<&str>) -> Option<&str> {
 }
 
 /// The text under `key`, if there is one.
-fn said<'a>(whole: &Arc<str>, raw: &'a str, key: &'static str) -> Result<Option<Noted<'a>>, WireError> {
+fn said<'a>(whole: &Arc<str>, raw: &'a str, key: &'static str) -> Result<Option<RecordPart<'a>>, WireError> {
     let said = member_text(whole, raw, key)?.filter(|said| !said.is_empty());
     let value = json::field(raw, key)?;
-    let said = said.map(|said| Noted::new(Part::Text(said)).with_slot(value, Form::Text));
+    let said = said.map(|said| RecordPart::new(Part::Text(said)).with_slot(value, SlotForm::Text));
     Ok(said.map(|said| said.with_absence(value, "\"\"")))
 }
 
@@ -80,15 +80,15 @@ fn round<'a>(
     whole: &Arc<str>,
     round: &'a str,
     results: &HashMap<String, &'a str>,
-) -> Result<Vec<Piece<'a>>, WireError> {
+) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(round, "a round")?;
     let [thinking, calls] = json::fields(round, &["thinking", "toolCalls"])?;
-    let mut piece = Piece::new(Role::Assistant, round);
+    let mut piece = RecordMessage::new(Role::Assistant, round);
     if let Some(thinking) = object(thinking) {
         let mut reasoning = Reasoning::new(thought(thinking)?);
         reasoning.opaque = member_text(whole, thinking, "encrypted")?.filter(|text| !text.is_empty());
         if !reasoning.text.is_empty() || reasoning.opaque.is_some() {
-            let noted = Noted::new(Part::Reasoning(reasoning));
+            let noted = RecordPart::new(Part::Reasoning(reasoning));
             piece.parts.push(noted.with_absence(Some(thinking), "null"));
         }
     }
@@ -101,11 +101,11 @@ fn round<'a>(
             let text = |key| Ok::<_, WireError>(member_text(whole, block, key)?.unwrap_or_default());
             let id = text("id")?;
             let call = ToolCall::new(id.clone(), text("name")?, text("arguments")?);
-            let call =
-                Noted::new(Part::ToolCall(call)).with_slot(json::field(block, "arguments")?, Form::Text);
+            let call = RecordPart::new(Part::ToolCall(call))
+                .with_slot(json::field(block, "arguments")?, SlotForm::Text);
             piece.parts.push(call.with_element(list, block));
             if let Some(result) = results.get(&*id) {
-                let mut answer = Piece::new(Role::Tool, block);
+                let mut answer = RecordMessage::new(Role::Tool, block);
                 let result = returned(whole, result, ToolResult::new(id, Vec::new()))?;
                 answer.parts.push(result.with_element(list, block));
                 answers.push(answer);
@@ -134,7 +134,7 @@ fn thought(thinking: &str) -> Result<String, WireError> {
 }
 
 /// What a tool returned: texts, and trees to be rendered.
-fn returned<'a>(whole: &Arc<str>, raw: &'a str, result: ToolResult) -> Result<Noted<'a>, WireError> {
+fn returned<'a>(whole: &Arc<str>, raw: &'a str, result: ToolResult) -> Result<RecordPart<'a>, WireError> {
     let content = match object(Some(raw)) {
         Some(raw) => json::field(raw, "content")?.filter(|content| Kind::of(content) == Kind::Array),
         None => None,
@@ -147,16 +147,16 @@ fn returned<'a>(whole: &Arc<str>, raw: &'a str, result: ToolResult) -> Result<No
         };
         if Kind::of(value) == Kind::Text {
             let said = share(whole, &json::decode(value));
-            inner.push(Noted::new(Part::Text(said)).with_slot(Some(value), Form::Text));
+            inner.push(RecordPart::new(Part::Text(said)).with_slot(Some(value), SlotForm::Text));
         } else if let Some(node) =
             object(Some(value)).map(|it| json::field(it, "node")).transpose()?.flatten()
         {
-            inner.push(Noted::new(Part::Text(share(whole, &rendered(node)?))));
+            inner.push(RecordPart::new(Part::Text(share(whole, &rendered(node)?))));
         }
         Ok(())
     })?;
     inner.retain(|noted| !matches!(&noted.part, Part::Text(text) if text.is_empty()));
-    Ok(Noted::result(result, inner).with_slot(content, TEXT))
+    Ok(RecordPart::result(result, inner).with_slot(content, TEXT))
 }
 
 /// The texts of a tree, in their order.
@@ -186,7 +186,7 @@ fn rendered(node: &str) -> Result<String, WireError> {
 }
 
 /// The texts of an answer, as they are shown.
-fn shown<'a>(whole: &Arc<str>, list: &'a str) -> Result<Vec<Noted<'a>>, WireError> {
+fn shown<'a>(whole: &Arc<str>, list: &'a str) -> Result<Vec<RecordPart<'a>>, WireError> {
     let mut found = Vec::new();
     blocks(list, |part| {
         expect_object(part, "a part of an answer")?;
@@ -206,4 +206,4 @@ fn shown<'a>(whole: &Arc<str>, list: &'a str) -> Result<Vec<Noted<'a>>, WireErro
 }
 
 /// How a result is written that is one text.
-const TEXT: Form = Form::Around(r#"[{"$mid":21,"value":"#, "}]");
+const TEXT: SlotForm = SlotForm::Around(r#"[{"$mid":21,"value":"#, "}]");

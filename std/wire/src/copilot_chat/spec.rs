@@ -1,21 +1,18 @@
 //! Sessions, told, read and written.
 
-use epitome_message::Message;
-
 use super::message::pieces;
 use crate::json::{self, Kind};
 use crate::slots;
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of VS Code's chats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::CopilotChat,
+    name: FormatName::BuiltIn(Format::CopilotChat),
     keys: &["requests", "sessionId", "customTitle"],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Slots(pieces),
     fresh: None,
     chain: None,
     log: None,
@@ -57,8 +54,4 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     })?;
     transcript.push(conversation);
     Ok(())
-}
-
-fn write_record(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
-    slots::write(record, now, pieces)
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use epitome_core::attribution::{Authority, SourceKind};
 use epitome_core::message::{MediaKind, Role};
-use epitome_message::{Attribution, Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolResult};
+use epitome_message::{Attribution, Media, MediaSource, Part, Reasoning, Str, ToolResult};
 
 use crate::expect::{expect_object, kind_of, member_text, new_media, number, share};
 use crate::json::{self, Kind};
-use crate::slots::{Form, Noted, Piece, blocks};
+use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
 use crate::transcript::{Chain, Names, ToolCompaction};
 use crate::{Format, WireError};
 
@@ -69,7 +69,7 @@ pub(super) fn change(whole: &Arc<str>, raw: &str) -> Result<Change, WireError> {
 }
 
 /// The message that the event `raw`, a slice of `whole`, is, if it is one.
-pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     let (kind, data) = body(raw)?;
     let piece = json::nested(raw, data, "/data", |data| {
         Ok(Some(match kind {
@@ -79,13 +79,13 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>
             "\"system.message\"" => {
                 let is_developer = json::field(data, "role")? == Some("\"developer\"");
                 let role = if is_developer { Role::Developer } else { Role::System };
-                said(whole, Piece::new(role, raw), data, "content")?
+                said(whole, RecordMessage::new(role, raw), data, "content")?
             }
             "\"session.compaction_complete\"" if json::field(data, "success")? == Some("true") => {
-                said(whole, Piece::new(Role::User, raw), data, "summaryContent")?
+                said(whole, RecordMessage::new(Role::User, raw), data, "summaryContent")?
             }
             "\"session.context_cleared\"" => {
-                said(whole, Piece::new(Role::User, raw), data, "initialMessage")?
+                said(whole, RecordMessage::new(Role::User, raw), data, "initialMessage")?
             }
             _ => return Ok(None),
         }))
@@ -96,24 +96,24 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>
 /// The piece with the text under `key`.
 fn said<'a>(
     whole: &Arc<str>,
-    mut piece: Piece<'a>,
+    mut piece: RecordMessage<'a>,
     data: &'a str,
     key: &'static str,
-) -> Result<Piece<'a>, WireError> {
+) -> Result<RecordMessage<'a>, WireError> {
     let said = member_text(whole, data, key)?.filter(|said| !said.is_empty());
     let value = json::field(data, key)?;
-    piece.parts.extend(said.map(|said| Noted::new(Part::Text(said)).with_slot(value, Form::Text)));
+    piece.parts.extend(said.map(|said| RecordPart::new(Part::Text(said)).with_slot(value, SlotForm::Text)));
     Ok(piece)
 }
 
-fn user<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<Piece<'a>, WireError> {
+fn user<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<RecordMessage<'a>, WireError> {
     let names = &["transformedContent", "source", "isAutopilotContinuation"];
     let [sent, source, autopilot] = json::fields(data, names)?;
     let key = match sent.filter(|sent| !matches!(*sent, "null" | "\"\"")) {
         Some(_) => "transformedContent",
         None => "content",
     };
-    let mut piece = said(whole, Piece::new(Role::User, raw), data, key)?;
+    let mut piece = said(whole, RecordMessage::new(Role::User, raw), data, key)?;
     let is_other = source.is_some_and(|source| !matches!(source, "null" | "\"\"" | "\"user\""));
     if is_other || autopilot == Some("true") {
         let name = Format::CopilotCli.shared_name();
@@ -122,8 +122,8 @@ fn user<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<Piece<'a>, 
     Ok(piece)
 }
 
-fn assistant<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<Piece<'a>, WireError> {
-    let mut piece = Piece::new(Role::Assistant, raw);
+fn assistant<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<RecordMessage<'a>, WireError> {
+    let mut piece = RecordMessage::new(Role::Assistant, raw);
     let names = &["reasoningText", "reasoningOpaque", "encryptedContent", "toolRequests", "content"];
     let [thought, opaque, encrypted, requests, content] = json::fields(data, names)?;
     let mut reasoning = Reasoning::new(member_text(whole, data, "reasoningText")?.unwrap_or_default());
@@ -132,14 +132,14 @@ fn assistant<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<Piece<
             member_text(whole, data, key)?.filter(|text| !text.is_empty()).or(reasoning.opaque);
     }
     if !reasoning.text.is_empty() || reasoning.opaque.is_some() {
-        let mut noted = Noted::new(Part::Reasoning(reasoning)).with_slot(thought, Form::Text);
+        let mut noted = RecordPart::new(Part::Reasoning(reasoning)).with_slot(thought, SlotForm::Text);
         for value in [thought, opaque, encrypted] {
             noted = noted.with_absence(value, "null");
         }
         piece.parts.push(noted);
     }
     let said = member_text(whole, data, "content")?.filter(|said| !said.is_empty());
-    let said = said.map(|said| Noted::new(Part::Text(said)).with_slot(content, Form::Text));
+    let said = said.map(|said| RecordPart::new(Part::Text(said)).with_slot(content, SlotForm::Text));
     piece.parts.extend(said.map(|said| said.with_absence(content, "\"\"")));
     let requests = requests.filter(|requests| Kind::of(requests) == Kind::Array).unwrap_or("[]");
     json::nested(data, requests, "/toolRequests", |list| {
@@ -147,12 +147,7 @@ fn assistant<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<Piece<
             expect_object(request, "a call")?;
             let text = |key| Ok::<_, WireError>(member_text(whole, request, key)?.unwrap_or_default());
             let arguments = json::field(request, "arguments")?.filter(|arguments| *arguments != "null");
-            let (said, form) = match arguments.map(Kind::of) {
-                Some(Kind::Text) => (text("arguments")?, Form::Text),
-                _ => (share(whole, arguments.unwrap_or("{}")), Form::Arguments),
-            };
-            let call = ToolCall::new(text("toolCallId")?, text("name")?, said);
-            let noted = Noted::new(Part::ToolCall(call)).with_slot(arguments, form);
+            let noted = RecordPart::tool_call(whole, (text("toolCallId")?, text("name")?), arguments);
             piece.parts.push(noted.with_element(list, request));
             Ok(())
         })
@@ -160,8 +155,8 @@ fn assistant<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<Piece<
     Ok(piece)
 }
 
-fn result<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<Piece<'a>, WireError> {
-    let mut piece = Piece::new(Role::Tool, raw);
+fn result<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<RecordMessage<'a>, WireError> {
+    let mut piece = RecordMessage::new(Role::Tool, raw);
     let [success, returned, error] = json::fields(data, &["success", "result", "error"])?;
     let mut result = ToolResult::new(member_text(whole, data, "toolCallId")?.unwrap_or_default(), Vec::new());
     result.is_error = success == Some("false");
@@ -178,13 +173,15 @@ fn result<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<Piece<'a>
             _ => [json::field(holder, key)?, None],
         };
         let binary = binary.filter(|binary| Kind::of(binary) == Kind::Array);
-        let said = said.map(|said| Noted::new(Part::Text(said)).with_slot(value, Form::Text));
+        let said = said.map(|said| RecordPart::new(Part::Text(said)).with_slot(value, SlotForm::Text));
         let mut inner: Vec<_> = said.into_iter().collect();
         json::items(binary.unwrap_or("[]"), |file| {
-            inner.extend(media(whole, file)?.map(|media| Noted::new(Part::Media(media))));
+            inner.extend(media(whole, file)?.map(|media| RecordPart::new(Part::Media(media))));
             Ok(())
         })?;
-        Ok(Noted::result(result, inner).with_slot(value, Form::Text).with_slot(binary, Form::Gone("[]")))
+        Ok(RecordPart::result(result, inner)
+            .with_slot(value, SlotForm::Text)
+            .with_slot(binary, SlotForm::Gone("[]")))
     })?);
     Ok(piece)
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use epitome_message::{Message, Str};
+use epitome_message::Str;
 
 use super::event::{CHAIN, Change, agent, body, change, pieces};
 use crate::document;
@@ -11,17 +11,16 @@ use crate::expect::member_text;
 use crate::json::{self, Kind};
 use crate::rewrite::pinned;
 use crate::slots;
-use crate::spec::{Body, Content, Fit, FormatSpec};
+use crate::spec::{Body, Content, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Relation, ToolCompaction, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Copilot CLI.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::CopilotCli,
+    name: FormatName::BuiltIn(Format::CopilotCli),
     keys: &[],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Slots(pieces),
     fresh: None,
     chain: Some(CHAIN),
     log: None,
@@ -163,10 +162,6 @@ fn event(
         thread.conversation.extend(record, if must_stay { pinned(messages) } else { messages });
     }
     Ok(())
-}
-
-fn write_record(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
-    slots::write(record, now, pieces)
 }
 
 /// How many lines are looked at for signs of the format.

@@ -12,18 +12,17 @@ use crate::document::Foreign;
 use crate::expect::{expect_object, share};
 use crate::json::known::Members;
 use crate::json::{self, Kind};
-use crate::slots::{self, Noted, Piece, Pieces, blocks, text};
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::slots::{self, RecordMessage, RecordMessages, RecordPart, blocks};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Cursor.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::Cursor,
+    name: FormatName::BuiltIn(Format::Cursor),
     keys: &["messages"],
-    sign,
-    read,
-    write,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Slots(pieces),
     fresh: Some(fresh),
     chain: None,
     log: None,
@@ -62,17 +61,13 @@ fn unanswered(conversation: &mut Conversation) {
     }
 }
 
-fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
-    slots::write(record, now, pieces)
-}
-
 fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
     let (role, text) = slots::fresh_text(message, &[Role::User, Role::Assistant])?;
     Ok(format!(r#"{{"role":{role},"message":{{"content":[{{"type":"text","text":{text}}}]}}}}"#))
 }
 
 /// The messages of a line.
-fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "a record")?;
     let found = Members::of(raw, &["role", "message"]);
     let role = match &*found.text(whole, "role")? {
@@ -86,15 +81,17 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireErro
         return Err(WireError::shape(format!("expected a record with `message`, found {found}")));
     };
     json::nested(raw, message, "/message", |message| {
-        let mut pieces = Pieces::new(role);
+        let mut pieces = RecordMessages::new(role);
         match json::known::field(message, "content")? {
-            Some(said) if Kind::of(said) == Kind::Text => pieces.extend(raw, text(whole, Some(said))),
+            Some(said) if Kind::of(said) == Kind::Text => {
+                pieces.extend(raw, RecordPart::text(whole, Some(said)))
+            }
             Some(list) if Kind::of(list) == Kind::Array => {
                 json::nested(message, list, "/content", |list| {
                     blocks(list, |raw| {
                         let noted = block(whole, raw)?;
                         let unknown = |kind| {
-                            Noted::new(Part::Unknown(UnknownPart::new(FORMAT, kind, share(whole, raw))))
+                            RecordPart::new(Part::Unknown(UnknownPart::new(FORMAT, kind, share(whole, raw))))
                         };
                         let noted = noted.unwrap_or_else(|kind| Some(unknown(kind)));
                         pieces.extend(raw, noted.map(|noted| noted.with_element(list, raw)));

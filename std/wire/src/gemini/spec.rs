@@ -7,17 +7,16 @@ use super::write::write_record;
 use crate::document::Foreign;
 use crate::expect::{optional_text, share};
 use crate::json::{self, Kind};
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Relation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Gemini.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::Gemini,
+    name: FormatName::BuiltIn(Format::Gemini),
     keys: &["contents", "candidates", "systemInstruction", "system_instruction", "responseId"],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Own(write_record),
     fresh: None,
     chain: None,
     log: None,

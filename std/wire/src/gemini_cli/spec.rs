@@ -4,17 +4,16 @@ use super::log::Log;
 use super::message::record;
 use super::write::{checkpoint, write_logged, write_record};
 use crate::json::{self, Kind};
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{self, Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Gemini CLI.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::GeminiCli,
+    name: FormatName::BuiltIn(Format::GeminiCli),
     keys: &["messages", "sessionId", "summary"],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Own(write_record),
     fresh: None,
     chain: None,
     log: Some(transcript::Log { record: write_logged, line: checkpoint }),

@@ -9,7 +9,7 @@ use super::FORMAT;
 use crate::WireError;
 use crate::expect::{expect_object, member_text, share};
 use crate::json::{self, Kind};
-use crate::slots::{Form, Noted, Piece, Pieces, blocks};
+use crate::slots::{RecordMessage, RecordMessages, RecordPart, SlotForm, blocks};
 
 /// Who sees a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) enum Seen {
 }
 
 /// What `raw`, a slice of `whole`, holds.
-pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "a message")?;
     let [role, content] = json::fields(raw, &["role", "content"])?;
     let role = match role {
@@ -33,7 +33,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>
     let Some(content) = content.filter(|content| Kind::of(content) == Kind::Array) else {
         return Err(WireError::shape("expected `content`, a list of blocks"));
     };
-    let mut pieces = Pieces::new(role);
+    let mut pieces = RecordMessages::new(role);
     json::nested(raw, content, "/content", |content| {
         blocks(content, |block| {
             pieces.extend(block, part(whole, block)?.map(|noted| noted.with_element(content, block)));
@@ -54,23 +54,23 @@ pub(super) fn seen(raw: &str) -> Result<Seen, WireError> {
 }
 
 /// The part that a block is; none, if no model sees it.
-fn part<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Option<Noted<'a>>, WireError> {
+fn part<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Option<RecordPart<'a>>, WireError> {
     expect_object(raw, "a block")?;
     let text = |key| Ok::<_, WireError>(member_text(whole, raw, key)?.unwrap_or_default());
     let kind = text("type")?;
-    Ok(Some(Noted::new(match &*kind {
+    Ok(Some(RecordPart::new(match &*kind {
         "text" => match text("text")? {
             none if none.is_empty() => return Ok(None),
             said => {
                 return Ok(Some(
-                    Noted::new(Part::Text(said)).with_slot(json::field(raw, "text")?, Form::Text),
+                    RecordPart::new(Part::Text(said)).with_slot(json::field(raw, "text")?, SlotForm::Text),
                 ));
             }
         },
         "image" => {
             let source = MediaSource::Base64(text("data")?);
             let image = Part::Media(Media::new(MediaKind::Image, text("mimeType")?, source));
-            return Ok(Some(Noted::new(image).with_slot(Some(raw), TEXT_BLOCK)));
+            return Ok(Some(RecordPart::new(image).with_slot(Some(raw), TEXT_BLOCK)));
         }
         "thinking" => {
             let mut reasoning = Reasoning::new(text("thinking")?);
@@ -102,7 +102,7 @@ fn unknown(whole: &Arc<str>, kind: Str, raw: &str) -> Part {
 }
 
 /// The call of a block; none if goose could not read what the model wrote.
-fn call<'a>(whole: &Arc<str>, raw: &'a str, id: Str) -> Result<Option<Noted<'a>>, WireError> {
+fn call<'a>(whole: &Arc<str>, raw: &'a str, id: Str) -> Result<Option<RecordPart<'a>>, WireError> {
     let Some(value) = json::field(raw, "toolCall")?.filter(|call| Kind::of(call) == Kind::Object) else {
         return Ok(None);
     };
@@ -112,18 +112,19 @@ fn call<'a>(whole: &Arc<str>, raw: &'a str, id: Str) -> Result<Option<Noted<'a>>
     let arguments = json::field(value, "arguments")?.filter(|arguments| *arguments != "null");
     let name = member_text(whole, value, "name")?.unwrap_or_default();
     let call = ToolCall::new(id, name, share(whole, arguments.unwrap_or("{}")));
-    Ok(Some(Noted::new(Part::ToolCall(call)).with_slot(arguments, Form::Arguments)))
+    Ok(Some(RecordPart::new(Part::ToolCall(call)).with_slot(arguments, SlotForm::Arguments)))
 }
 
 /// The result of a block: a list of what the tool returned, in newer files in an object, or why it failed.
-fn result<'a>(whole: &Arc<str>, raw: &'a str, id: Str) -> Result<Noted<'a>, WireError> {
+fn result<'a>(whole: &Arc<str>, raw: &'a str, id: Str) -> Result<RecordPart<'a>, WireError> {
     let mut result = ToolResult::new(id, Vec::new());
     let outcome = json::field(raw, "toolResult")?.filter(|outcome| Kind::of(outcome) == Kind::Object);
-    let Some(outcome) = outcome else { return Ok(Noted::new(Part::ToolResult(result))) };
+    let Some(outcome) = outcome else { return Ok(RecordPart::new(Part::ToolResult(result))) };
     let Some(value) = json::field(outcome, "value")? else {
         result.is_error = true;
         result.parts.extend(member_text(whole, outcome, "error")?.map(Part::Text));
-        return Ok(Noted::new(Part::ToolResult(result)).with_slot(json::field(outcome, "error")?, Form::Text));
+        return Ok(RecordPart::new(Part::ToolResult(result))
+            .with_slot(json::field(outcome, "error")?, SlotForm::Text));
     };
     let (mut list, mut repeated) = (value, None);
     if Kind::of(value) == Kind::Object {
@@ -141,8 +142,8 @@ fn result<'a>(whole: &Arc<str>, raw: &'a str, id: Str) -> Result<Noted<'a>, Wire
         inner.extend(if is_for_model(item)? { part(whole, item)? } else { None });
         Ok(())
     })?;
-    let noted = Noted::result(result, inner).with_slot(Some(list), TEXT_BLOCKS);
-    Ok(noted.with_slot(repeated, Form::Constant("null")))
+    let noted = RecordPart::result(result, inner).with_slot(Some(list), TEXT_BLOCKS);
+    Ok(noted.with_slot(repeated, SlotForm::Constant("null")))
 }
 
 /// Whether an item of a result is not for the user alone.
@@ -160,5 +161,5 @@ fn is_for_model(item: &str) -> Result<bool, WireError> {
     Ok(found)
 }
 
-const TEXT_BLOCK: Form = Form::Around(r#"{"type":"text","text":"#, "}");
-const TEXT_BLOCKS: Form = Form::Around(r#"[{"type":"text","text":"#, "}]");
+const TEXT_BLOCK: SlotForm = SlotForm::Around(r#"{"type":"text","text":"#, "}");
+const TEXT_BLOCKS: SlotForm = SlotForm::Around(r#"[{"type":"text","text":"#, "}]");

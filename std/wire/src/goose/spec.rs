@@ -9,17 +9,16 @@ use super::message::{Seen, pieces, seen};
 use crate::expect::member_text;
 use crate::json::{self, Kind};
 use crate::slots;
-use crate::spec::{Body, Content, Fit, FormatSpec};
+use crate::spec::{Body, Content, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript};
 use crate::{Format, WireError};
 
 /// The row of goose.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::Goose,
+    name: FormatName::BuiltIn(Format::Goose),
     keys: &["conversation", "id", "name"],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Slots(pieces),
     fresh: Some(fresh),
     chain: None,
     log: None,
@@ -92,10 +91,6 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     conversation.compactions = compactions.into();
     transcript.push(conversation);
     Ok(())
-}
-
-fn write_record(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
-    slots::write(record, now, pieces)
 }
 
 fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {

@@ -10,17 +10,16 @@ use super::message::{Fields, message};
 use super::write::write_record;
 use crate::expect::number;
 use crate::json::{self, Kind};
-use crate::spec::{self, Body, Content, Fit, FormatSpec};
+use crate::spec::{self, Body, Content, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of `LangChain`.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::LangChain,
+    name: FormatName::BuiltIn(Format::LangChain),
     keys: &["values", "messages"],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Own(write_record),
     fresh: None,
     chain: None,
     log: None,

@@ -10,17 +10,16 @@ use super::{FORMAT, write};
 use crate::document::{self, Foreign};
 use crate::expect::{optional_text, share};
 use crate::json::{self, Kind, patch};
-use crate::spec::{Body, Content, Fit, FormatSpec};
+use crate::spec::{Body, Content, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Relation, Transcript};
 use crate::{Format, WireError, cline};
 
 /// The row of Chat Completions.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::OpenaiChat,
+    name: FormatName::BuiltIn(Format::OpenaiChat),
     keys: &["messages", "choices", "id"],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Own(write_record),
     fresh: None,
     chain: None,
     log: None,

@@ -10,17 +10,16 @@ use super::item;
 use super::write::write_record;
 use crate::expect::{expect_text, optional_text, share};
 use crate::json::{self, Kind};
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Responses.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::OpenaiResponses,
+    name: FormatName::BuiltIn(Format::OpenaiResponses),
     keys: &["input", "output", "instructions", "id"],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Own(write_record),
     fresh: None,
     chain: None,
     log: None,

@@ -10,11 +10,11 @@ use epitome_message::{Attribution, Part, Reasoning, Str, ToolCall, ToolResult, U
 use super::FORMAT;
 use crate::expect::{expect_object, media_at, member_text, number, optional_text, share};
 use crate::json::{self, Kind};
-use crate::slots::{Form, Noted, Piece, blocks};
+use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
 use crate::{Format, WireError};
 
 /// What `raw`, a slice of `whole`, holds.
-pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "a message")?;
     let [info, parts] = json::fields(raw, &["info", "parts"])?;
     let Some(info) = info.filter(|info| Kind::of(info) == Kind::Object) else {
@@ -65,10 +65,10 @@ fn says_something(parts: &str) -> Result<bool, WireError> {
 /// The steps of a message. In each the model speaks once, and then come the results of its calls.
 struct Steps<'a> {
     role: Role,
-    done: Vec<Piece<'a>>,
+    done: Vec<RecordMessage<'a>>,
     /// What was said in the step that goes on, and the results of its calls.
-    said: Option<Piece<'a>>,
-    results: Vec<Piece<'a>>,
+    said: Option<RecordMessage<'a>>,
+    results: Vec<RecordMessage<'a>>,
     /// Whether OpenCode has written all that the user says.
     is_synthetic: bool,
 }
@@ -86,7 +86,7 @@ impl<'a> Steps<'a> {
                     return Ok(());
                 }
                 self.is_synthetic &= synthetic == Some("true");
-                Noted::new(Part::Text(part)).with_slot(said, Form::Text)
+                RecordPart::new(Part::Text(part)).with_slot(said, SlotForm::Text)
             }
             "reasoning" if !is_user => thought(whole, block)?,
             "tool" if !is_user => return self.tool(whole, list, block),
@@ -97,21 +97,21 @@ impl<'a> Steps<'a> {
                 }
                 None => return Ok(()),
             },
-            "compaction" if is_user => Noted::new(Part::Text(Str::from(COMPACTED))),
-            "subtask" if is_user => Noted::new(Part::Text(Str::from(RAN))),
+            "compaction" if is_user => RecordPart::new(Part::Text(Str::from(COMPACTED))),
+            "subtask" if is_user => RecordPart::new(Part::Text(Str::from(RAN))),
             "step-start" => {
                 self.end();
                 return Ok(());
             }
             kind if SILENT.contains(&kind) => return Ok(()),
-            _ => Noted::new(Part::Unknown(UnknownPart::new(FORMAT, kind.clone(), share(whole, block)))),
+            _ => RecordPart::new(Part::Unknown(UnknownPart::new(FORMAT, kind.clone(), share(whole, block)))),
         };
         self.say(block, noted.with_element(list, block));
         Ok(())
     }
 
-    fn say(&mut self, block: &'a str, noted: Noted<'a>) {
-        self.said.get_or_insert_with(|| Piece::new(self.role, block)).parts.push(noted);
+    fn say(&mut self, block: &'a str, noted: RecordPart<'a>) {
+        self.said.get_or_insert_with(|| RecordMessage::new(self.role, block)).parts.push(noted);
     }
 
     fn tool(&mut self, whole: &Arc<str>, list: &'a str, block: &'a str) -> Result<(), WireError> {
@@ -131,14 +131,14 @@ impl<'a> Steps<'a> {
         if is_hosted {
             call.kind = CallKind::Hosted;
         }
-        let call = Noted::new(Part::ToolCall(call)).with_slot(input, Form::Arguments);
+        let call = RecordPart::new(Part::ToolCall(call)).with_slot(input, SlotForm::Arguments);
         let result = json::nested(block, state, "/state", |state| result(whole, state, id))?;
         self.say(block, call.with_element(list, block));
         let result = result.with_element(list, block);
         match is_hosted {
             true => self.say(block, result),
             false => {
-                let mut piece = Piece::new(Role::Tool, block);
+                let mut piece = RecordMessage::new(Role::Tool, block);
                 piece.parts.push(result);
                 self.results.push(piece);
             }
@@ -160,13 +160,13 @@ impl<'a> Steps<'a> {
 }
 
 /// A thought. What the provider has added to it, for example a signature, seals it.
-fn thought<'a>(whole: &Arc<str>, block: &'a str) -> Result<Noted<'a>, WireError> {
+fn thought<'a>(whole: &Arc<str>, block: &'a str) -> Result<RecordPart<'a>, WireError> {
     let [text, metadata] = json::fields(block, &["text", "metadata"])?;
     let said = optional_text(block, text, "text")?.unwrap_or_default();
     let mut reasoning = Reasoning::new(share(whole, &said));
     let sealed = metadata.filter(|metadata| Kind::of(metadata) == Kind::Object && !is_empty(metadata));
     reasoning.opaque = sealed.map(|sealed| share(whole, sealed));
-    Ok(Noted::new(Part::Reasoning(reasoning)).with_slot(text, Form::Text))
+    Ok(RecordPart::new(Part::Reasoning(reasoning)).with_slot(text, SlotForm::Text))
 }
 
 fn is_empty(object: &str) -> bool {
@@ -174,18 +174,18 @@ fn is_empty(object: &str) -> bool {
 }
 
 /// A file that the user has attached; none where the message has its text too.
-fn file<'a>(whole: &Arc<str>, block: &'a str, mime: Str) -> Result<Option<Noted<'a>>, WireError> {
+fn file<'a>(whole: &Arc<str>, block: &'a str, mime: Str) -> Result<Option<RecordPart<'a>>, WireError> {
     let url = member_text(whole, block, "url")?.unwrap_or_default();
     if matches!(&*mime, "text/plain" | "application/x-directory") {
         return Ok(None);
     }
-    let media = Noted::new(Part::Media(media_at(whole, mime, &url)));
-    let media = media.with_slot(json::field(block, "type")?, Form::Constant("\"text\""));
-    Ok(Some(media.with_slot(json::member(block, "url")?, Form::Around("\"text\":", ""))))
+    let media = RecordPart::new(Part::Media(media_at(whole, mime, &url)));
+    let media = media.with_slot(json::field(block, "type")?, SlotForm::Constant("\"text\""));
+    Ok(Some(media.with_slot(json::member(block, "url")?, SlotForm::Around("\"text\":", ""))))
 }
 
 /// What the tool of a call returned, by the state of the call.
-fn result<'a>(whole: &Arc<str>, state: &'a str, id: Str) -> Result<Noted<'a>, WireError> {
+fn result<'a>(whole: &Arc<str>, state: &'a str, id: Str) -> Result<RecordPart<'a>, WireError> {
     let names = &["status", "output", "error", "time", "attachments", "metadata"];
     let [status, output, error, time, attachments, metadata] = json::fields(state, names)?;
     let mut result = ToolResult::new(id, Vec::new());
@@ -194,8 +194,8 @@ fn result<'a>(whole: &Arc<str>, state: &'a str, id: Str) -> Result<Noted<'a>, Wi
         Ok::<_, WireError>(text.map(|text| share(whole, &text)).filter(|text| !text.is_empty()))
     };
     let returned = |result, value: Option<&'a str>, said: Option<Str>| {
-        let said = said.map(|said| Noted::new(Part::Text(said)).with_slot(value, Form::Text));
-        Noted::result(result, said.into_iter().collect()).with_slot(value, Form::Text)
+        let said = said.map(|said| RecordPart::new(Part::Text(said)).with_slot(value, SlotForm::Text));
+        RecordPart::result(result, said.into_iter().collect()).with_slot(value, SlotForm::Text)
     };
     match status {
         Some("\"completed\"") => {}
@@ -213,7 +213,7 @@ fn result<'a>(whole: &Arc<str>, state: &'a str, id: Str) -> Result<Noted<'a>, Wi
         _ => {
             result.is_error = true;
             result.parts.push(Part::Text(Str::from(INTERRUPTED)));
-            return Ok(Noted::new(Part::ToolResult(result)));
+            return Ok(RecordPart::new(Part::ToolResult(result)));
         }
     }
     let attachments = attachments.filter(|attachments| Kind::of(attachments) == Kind::Array);
@@ -221,21 +221,23 @@ fn result<'a>(whole: &Arc<str>, state: &'a str, id: Str) -> Result<Noted<'a>, Wi
     let pruned = json::field(time, "compacted")?.filter(|time| number(Some(time)).is_some_and(|at| at > 0));
     if pruned.is_some() {
         result.parts.push(Part::Text(Str::from(PRUNED)));
-        let noted = Noted::new(Part::ToolResult(result)).with_slot(output, Form::Text);
-        let noted = noted.with_slot(pruned, Form::Constant("0"));
-        return Ok(noted.with_slot(attachments, Form::Gone("[]")));
+        let noted = RecordPart::new(Part::ToolResult(result)).with_slot(output, SlotForm::Text);
+        let noted = noted.with_slot(pruned, SlotForm::Constant("0"));
+        return Ok(noted.with_slot(attachments, SlotForm::Gone("[]")));
     }
     let said = text(output, "output")?;
-    let said = said.map(|said| Noted::new(Part::Text(said)).with_slot(output, Form::Text));
+    let said = said.map(|said| RecordPart::new(Part::Text(said)).with_slot(output, SlotForm::Text));
     let mut inner: Vec<_> = said.into_iter().collect();
     json::items(attachments.unwrap_or("[]"), |file| {
         expect_object(file, "an attachment")?;
         let url = member_text(whole, file, "url")?.unwrap_or_default();
         let mime = member_text(whole, file, "mime")?.unwrap_or_default();
-        inner.push(Noted::new(Part::Media(media_at(whole, mime, &url))));
+        inner.push(RecordPart::new(Part::Media(media_at(whole, mime, &url))));
         Ok(())
     })?;
-    Ok(Noted::result(result, inner).with_slot(output, Form::Text).with_slot(attachments, Form::Gone("[]")))
+    Ok(RecordPart::result(result, inner)
+        .with_slot(output, SlotForm::Text)
+        .with_slot(attachments, SlotForm::Gone("[]")))
 }
 
 /// What `info` reports of the last step of a message.

@@ -12,17 +12,16 @@ use crate::expect::{member_text, optional_text, share};
 use crate::json::{self, Kind};
 use crate::rewrite::pinned;
 use crate::slots;
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
 use crate::{Format, WireError};
 
 /// The row of OpenCode.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::OpenCode,
+    name: FormatName::BuiltIn(Format::OpenCode),
     keys: &["info", "messages"],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Slots(pieces),
     fresh: None,
     chain: None,
     log: None,
@@ -226,8 +225,4 @@ fn end_of(heads: &[Head], info: &str) -> Result<usize, WireError> {
     let first = id.and_then(|id| heads.iter().position(|head| *head.id == *id));
     let is_part = part.is_some_and(|part| part != "null");
     Ok(first.map_or(heads.len(), |first| first.saturating_add(usize::from(is_part))))
-}
-
-fn write_record(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
-    slots::write(record, now, pieces)
 }

@@ -8,17 +8,16 @@ use super::write::write_record;
 use crate::document;
 use crate::expect::{optional_text, share};
 use crate::json::{self, Kind};
-use crate::spec::{Body, Content, Fit, FormatSpec};
+use crate::spec::{Body, Content, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError};
 
 /// The row of OpenHands.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::OpenHands,
+    name: FormatName::BuiltIn(Format::OpenHands),
     keys: &["history", "events", "items"],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Own(write_record),
     fresh: None,
     chain: Some(v1::CHAIN),
     log: None,

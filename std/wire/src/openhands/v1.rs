@@ -10,7 +10,7 @@ use super::event::Event;
 use crate::expect::{expect_object, media_at, member_text, share};
 use crate::json::{self, Kind};
 use crate::openai_chat::split_data_url;
-use crate::slots::{Form, Noted, Piece, blocks, messages};
+use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks, messages};
 use crate::transcript::{Chain, Names};
 use crate::{Format, WireError, WireErrorKind};
 
@@ -81,11 +81,11 @@ fn forgotten(raw: &str, numbers: &Numbers) -> Result<Vec<u64>, WireError> {
 }
 
 /// The message that the event `raw`, a slice of `whole`, is, if it is one.
-pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "an event")?;
     let piece = match json::field(raw, "kind")?.unwrap_or_default() {
         "\"SystemPromptEvent\"" => {
-            let mut piece = Piece::new(Role::System, raw);
+            let mut piece = RecordMessage::new(Role::System, raw);
             for key in ["system_prompt", "dynamic_context"] {
                 if let Some(text) = object(raw, key)? {
                     piece.parts.extend(text_of(whole, text)?);
@@ -95,7 +95,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>
         }
         "\"MessageEvent\"" => message(whole, raw)?,
         "\"ActionEvent\"" => {
-            let mut piece = Piece::new(Role::Assistant, raw);
+            let mut piece = RecordMessage::new(Role::Assistant, raw);
             piece.parts.extend(thoughts(whole, raw)?);
             piece.parts.extend(content(whole, raw, "thought")?);
             piece.parts.push(call(whole, raw)?);
@@ -117,21 +117,21 @@ fn object<'a>(raw: &'a str, key: &'static str) -> Result<Option<&'a str>, WireEr
     Ok(json::field(raw, key)?.filter(|value| Kind::of(value) == Kind::Object))
 }
 
-fn tool<'a>(raw: &'a str, result: Noted<'a>) -> Piece<'a> {
-    let mut piece = Piece::new(Role::Tool, raw);
+fn tool<'a>(raw: &'a str, result: RecordPart<'a>) -> RecordMessage<'a> {
+    let mut piece = RecordMessage::new(Role::Tool, raw);
     piece.parts.push(result);
     piece
 }
 
-fn summary<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Piece<'a>, WireError> {
-    let mut piece = Piece::new(Role::User, raw);
+fn summary<'a>(whole: &Arc<str>, raw: &'a str) -> Result<RecordMessage<'a>, WireError> {
+    let mut piece = RecordMessage::new(Role::User, raw);
     let said = member_text(whole, raw, "summary")?.filter(|said| !said.is_empty());
     let value = json::field(raw, "summary")?;
-    piece.parts.extend(said.map(|said| Noted::new(Part::Text(said)).with_slot(value, Form::Text)));
+    piece.parts.extend(said.map(|said| RecordPart::new(Part::Text(said)).with_slot(value, SlotForm::Text)));
     Ok(piece)
 }
 
-fn message<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Piece<'a>, WireError> {
+fn message<'a>(whole: &Arc<str>, raw: &'a str) -> Result<RecordMessage<'a>, WireError> {
     let Some(said) = object(raw, "llm_message")? else {
         return Err(WireError::shape("expected `llm_message`, an object"));
     };
@@ -140,7 +140,7 @@ fn message<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Piece<'a>, WireError> {
         Some("\"system\"") => Role::System,
         _ => Role::User,
     };
-    let mut piece = Piece::new(role, raw);
+    let mut piece = RecordMessage::new(role, raw);
     json::nested(raw, said, "/llm_message", |said| {
         piece.parts.extend(thoughts(whole, said)?);
         piece.parts.extend(content(whole, said, "content")?);
@@ -151,7 +151,7 @@ fn message<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Piece<'a>, WireError> {
 }
 
 /// What the model thought. Where the blocks of Anthropic are there, the readable text only repeats them.
-fn thoughts<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Noted<'a>>, WireError> {
+fn thoughts<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordPart<'a>>, WireError> {
     let [said, list, item] =
         json::fields(raw, &["reasoning_content", "thinking_blocks", "responses_reasoning_item"])?;
     let mut found = Vec::new();
@@ -163,7 +163,7 @@ fn thoughts<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Noted<'a>>, WireEr
                 let mut reasoning = Reasoning::new(text("thinking")?);
                 let sealed = [text("signature")?, text("data")?];
                 reasoning.opaque = sealed.into_iter().find(|sealed| !sealed.is_empty());
-                let noted = Noted::new(Part::Reasoning(reasoning)).with_element(list, block);
+                let noted = RecordPart::new(Part::Reasoning(reasoning)).with_element(list, block);
                 found.push(noted.with_absence(said, "null"));
                 Ok(())
             })
@@ -174,12 +174,12 @@ fn thoughts<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Noted<'a>>, WireEr
         reasoning.id = member_text(whole, item, "id")?;
         reasoning.opaque = member_text(whole, item, "encrypted_content")?.filter(|text| !text.is_empty());
         if !reasoning.text.is_empty() || reasoning.opaque.is_some() {
-            found.push(Noted::new(Part::Reasoning(reasoning)).with_absence(Some(item), "null"));
+            found.push(RecordPart::new(Part::Reasoning(reasoning)).with_absence(Some(item), "null"));
         }
     }
     let text = member_text(whole, raw, "reasoning_content")?.filter(|text| !text.is_empty());
     if let Some(text) = text.filter(|_| found.is_empty()) {
-        let noted = Noted::new(Part::Reasoning(Reasoning::new(text))).with_slot(said, Form::Text);
+        let noted = RecordPart::new(Part::Reasoning(Reasoning::new(text))).with_slot(said, SlotForm::Text);
         found.push(noted.with_absence(said, "null"));
     }
     Ok(found)
@@ -196,7 +196,7 @@ fn text_of_summary(item: &str) -> Result<String, WireError> {
     Ok(texts.join("\n\n"))
 }
 
-fn call<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Noted<'a>, WireError> {
+fn call<'a>(whole: &Arc<str>, raw: &'a str) -> Result<RecordPart<'a>, WireError> {
     let Some(call) = object(raw, "tool_call")? else {
         return Err(WireError::shape("expected `tool_call`, an object"));
     };
@@ -204,10 +204,10 @@ fn call<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Noted<'a>, WireError> {
         let text = json::nested(raw, call, "/tool_call", |call| member_text(whole, call, key))?;
         Ok::<_, WireError>(text.unwrap_or_default())
     };
-    Ok(Noted::new(Part::ToolCall(ToolCall::new(text("id")?, text("name")?, text("arguments")?))))
+    Ok(RecordPart::new(Part::ToolCall(ToolCall::new(text("id")?, text("name")?, text("arguments")?))))
 }
 
-fn observed<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Noted<'a>, WireError> {
+fn observed<'a>(whole: &Arc<str>, raw: &'a str) -> Result<RecordPart<'a>, WireError> {
     let mut result =
         ToolResult::new(member_text(whole, raw, "tool_call_id")?.unwrap_or_default(), Vec::new());
     let observation = object(raw, "observation")?.unwrap_or("{}");
@@ -220,8 +220,8 @@ fn observed<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Noted<'a>, WireError> 
     }
     inner.extend(content(whole, raw, "extended_content")?);
     let added = json::field(raw, "extended_content")?.filter(|list| Kind::of(list) == Kind::Array);
-    let form = if list.map(Kind::of) == Some(Kind::Text) { Form::Text } else { TEXT_BLOCKS };
-    Ok(Noted::result(result, inner).with_slot(list, form).with_slot(added, Form::Gone("[]")))
+    let form = if list.map(Kind::of) == Some(Kind::Text) { SlotForm::Text } else { TEXT_BLOCKS };
+    Ok(RecordPart::result(result, inner).with_slot(list, form).with_slot(added, SlotForm::Gone("[]")))
 }
 
 /// A result that is one text.
@@ -230,17 +230,17 @@ fn told<'a>(
     raw: &'a str,
     key: &'static str,
     is_error: bool,
-) -> Result<Noted<'a>, WireError> {
+) -> Result<RecordPart<'a>, WireError> {
     let mut result =
         ToolResult::new(member_text(whole, raw, "tool_call_id")?.unwrap_or_default(), Vec::new());
     result.is_error = is_error;
     let said = member_text(whole, raw, key)?.filter(|said| !said.is_empty());
     result.parts.extend(said.map(Part::Text));
-    Ok(Noted::new(Part::ToolResult(result)).with_slot(json::field(raw, key)?, Form::Text))
+    Ok(RecordPart::new(Part::ToolResult(result)).with_slot(json::field(raw, key)?, SlotForm::Text))
 }
 
 /// The texts and images under `key`.
-fn content<'a>(whole: &Arc<str>, raw: &'a str, key: &'static str) -> Result<Vec<Noted<'a>>, WireError> {
+fn content<'a>(whole: &Arc<str>, raw: &'a str, key: &'static str) -> Result<Vec<RecordPart<'a>>, WireError> {
     let mut found = Vec::new();
     match json::field(raw, key)? {
         Some(list) if Kind::of(list) == Kind::Array => {
@@ -260,19 +260,19 @@ fn content<'a>(whole: &Arc<str>, raw: &'a str, key: &'static str) -> Result<Vec<
         }
         value => {
             let said = member_text(whole, raw, key)?.filter(|said| !said.is_empty());
-            found.extend(said.map(|said| Noted::new(Part::Text(said)).with_slot(value, Form::Text)));
+            found.extend(said.map(|said| RecordPart::new(Part::Text(said)).with_slot(value, SlotForm::Text)));
         }
     }
     Ok(found)
 }
 
-fn text_of<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<Noted<'a>>, WireError> {
+fn text_of<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<RecordPart<'a>>, WireError> {
     let said = member_text(whole, block, "text")?.filter(|said| !said.is_empty());
     let value = json::field(block, "text")?;
-    Ok(said.map(|said| Noted::new(Part::Text(said)).with_slot(value, Form::Text)))
+    Ok(said.map(|said| RecordPart::new(Part::Text(said)).with_slot(value, SlotForm::Text)))
 }
 
-fn images<'a>(whole: &Arc<str>, list: &'a str, block: &'a str) -> Result<Vec<Noted<'a>>, WireError> {
+fn images<'a>(whole: &Arc<str>, list: &'a str, block: &'a str) -> Result<Vec<RecordPart<'a>>, WireError> {
     let urls = json::field(block, "image_urls")?.filter(|urls| Kind::of(urls) == Kind::Array);
     let urls = urls.unwrap_or("[]");
     let is_only = json::count(urls) == 1;
@@ -286,7 +286,7 @@ fn images<'a>(whole: &Arc<str>, list: &'a str, block: &'a str) -> Result<Vec<Not
             Some((mime, _)) => media_at(whole, Str::from(mime), &url),
             None => Media::new(MediaKind::Image, Str::default(), MediaSource::Uri(share(whole, &url))),
         };
-        let noted = Noted::new(Part::Media(media));
+        let noted = RecordPart::new(Part::Media(media));
         found.push(match is_only {
             true => noted.with_slot(Some(block), TEXT_BLOCK).with_element(list, block),
             false => noted.with_element(urls, raw),
@@ -310,8 +310,8 @@ fn linked(raw: &str, parent: Option<&str>) -> Result<String, WireError> {
     json::patch(raw, &[("parent_id", Some(parent))])
 }
 
-const TEXT_BLOCK: Form = Form::Around(r#"{"type":"text","text":"#, "}");
-const TEXT_BLOCKS: Form = Form::Around(r#"[{"type":"text","text":"#, "}]");
+const TEXT_BLOCK: SlotForm = SlotForm::Around(r#"{"type":"text","text":"#, "}");
+const TEXT_BLOCKS: SlotForm = SlotForm::Around(r#"[{"type":"text","text":"#, "}]");
 
 /// Kinds of events by which the form is known, as they are written.
 const KINDS: &[&str] = &[

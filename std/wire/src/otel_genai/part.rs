@@ -10,19 +10,22 @@ use crate::WireError;
 use crate::expect::{expect_object, kind_of_mime, new_media, share};
 use crate::json::Kind;
 use crate::json::known::Members;
-use crate::slots::{Form, Noted, output, text};
+use crate::slots::{RecordPart, SlotForm};
 
 /// The part that `block` is, and whether it is of a tool that a server ran.
-pub(super) fn part<'a>(whole: &Arc<str>, block: &'a str) -> Result<(Option<Noted<'a>>, bool), WireError> {
+pub(super) fn part<'a>(
+    whole: &Arc<str>,
+    block: &'a str,
+) -> Result<(Option<RecordPart<'a>>, bool), WireError> {
     expect_object(block, "a part")?;
     let found = Members::of(block, &NAMES);
     let kind = found.text(whole, "type")?;
     let noted = match &*kind {
-        "text" => text(whole, found.get("content")?),
+        "text" => RecordPart::text(whole, found.get("content")?),
         "reasoning" | "thinking" => {
             let reasoning = Reasoning::new(found.text(whole, "content")?);
-            let noted = Noted::new(Part::Reasoning(reasoning.clone()));
-            (!reasoning.text.is_empty()).then_some(noted.with_slot(found.get("content")?, Form::Text))
+            let noted = RecordPart::new(Part::Reasoning(reasoning.clone()));
+            (!reasoning.text.is_empty()).then_some(noted.with_slot(found.get("content")?, SlotForm::Text))
         }
         "tool_call" => Some(call(whole, &found, "arguments", CallKind::Function)?),
         "server_tool_call" => {
@@ -30,14 +33,16 @@ pub(super) fn part<'a>(whole: &Arc<str>, block: &'a str) -> Result<(Option<Noted
         }
         "tool_call_response" => {
             let outcome = found.get("response")?.or(found.get("result")?);
-            Some(output(whole, found.text(whole, "id")?, outcome))
+            Some(RecordPart::tool_result(whole, found.text(whole, "id")?, outcome))
         }
         "server_tool_call_response" => {
             let outcome = found.get("server_tool_call_response")?;
-            return Ok((Some(output(whole, found.text(whole, "id")?, outcome)), true));
+            return Ok((Some(RecordPart::tool_result(whole, found.text(whole, "id")?, outcome)), true));
         }
         "blob" | "uri" | "file" => Some(media(whole, block, &found)?),
-        _ => Some(Noted::new(Part::Unknown(UnknownPart::new(FORMAT, kind.clone(), share(whole, block))))),
+        _ => {
+            Some(RecordPart::new(Part::Unknown(UnknownPart::new(FORMAT, kind.clone(), share(whole, block)))))
+        }
     };
     Ok((noted, false))
 }
@@ -48,21 +53,21 @@ fn call<'a, const N: usize>(
     found: &Members<'a, N>,
     key: &'static str,
     kind: CallKind,
-) -> Result<Noted<'a>, WireError> {
+) -> Result<RecordPart<'a>, WireError> {
     let raw = found.get(key)?.filter(|raw| *raw != "null");
     let is_text = raw.is_some_and(|raw| Kind::of(raw) == Kind::Text);
     let arguments = if is_text { found.text(whole, key)? } else { share(whole, raw.unwrap_or("{}")) };
     let mut call = ToolCall::new(found.text(whole, "id")?, found.text(whole, "name")?, arguments);
     call.kind = kind;
-    let form = if is_text { Form::Text } else { Form::Arguments };
-    Ok(Noted::new(Part::ToolCall(call)).with_slot(raw, form))
+    let form = if is_text { SlotForm::Text } else { SlotForm::Arguments };
+    Ok(RecordPart::new(Part::ToolCall(call)).with_slot(raw, form))
 }
 
 fn media<'a, const N: usize>(
     whole: &Arc<str>,
     block: &'a str,
     found: &Members<'a, N>,
-) -> Result<Noted<'a>, WireError> {
+) -> Result<RecordPart<'a>, WireError> {
     let mime = found.text(whole, "mime_type")?;
     let kind = match &*found.text(whole, "modality")? {
         "image" => MediaKind::Image,
@@ -78,8 +83,8 @@ fn media<'a, const N: usize>(
             [uri, id].into_iter().find(|place| !place.is_empty()).unwrap_or_else(Str::default),
         ),
     };
-    let note = Form::Around(r#"{"type":"text","content":"#, "}");
-    Ok(Noted::new(Part::Media(new_media(kind, mime, source))).with_slot(Some(block), note))
+    let note = SlotForm::Around(r#"{"type":"text","content":"#, "}");
+    Ok(RecordPart::new(Part::Media(new_media(kind, mime, source))).with_slot(Some(block), note))
 }
 
 /// The keys of a part.

@@ -10,18 +10,17 @@ use crate::document::Foreign;
 use crate::expect::expect_object;
 use crate::json::known::Members;
 use crate::json::{self, Kind};
-use crate::slots::{self, Piece, read_list};
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::slots::{self, RecordMessage, read_list};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of OpenTelemetry.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::OtelGenai,
+    name: FormatName::BuiltIn(Format::OtelGenai),
     keys: &["messages", INSTRUCTIONS, INPUT, OUTPUT],
-    sign,
-    read,
-    write,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Slots(pieces),
     fresh: Some(fresh),
     chain: None,
     log: None,
@@ -80,17 +79,13 @@ fn expect_parsed(list: &str) -> Result<(), WireError> {
     }
 }
 
-fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
-    slots::write(record, now, pieces)
-}
-
 fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
     let (role, text) = slots::fresh_text(message, &[Role::User, Role::Assistant, Role::System])?;
     Ok(format!(r#"{{"role":{role},"parts":[{{"type":"text","content":{text}}}]}}"#))
 }
 
 /// The messages that a record is: a message, or the list of instructions beside the messages.
-fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     if Kind::of(raw) == Kind::Array {
         return slots::list(whole, (raw, raw), ("", Role::System), part);
     }

@@ -10,17 +10,16 @@ use super::session::Session;
 use crate::forest;
 use crate::json::{self, Kind, patch, quote};
 use crate::rewrite::{changes, form, text};
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Chain, Transcript};
 use crate::{Format, WireError};
 
 /// The row of pi.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::Pi,
+    name: FormatName::BuiltIn(Format::Pi),
     keys: &[],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Own(write_record),
     fresh: None,
     chain: Some(Chain {
         names: |raw| forest::names(raw, &["id", "parentId"]),

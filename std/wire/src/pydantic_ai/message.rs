@@ -7,17 +7,17 @@ use epitome_core::attribution::{Authority, SourceKind};
 use epitome_core::message::{CallKind, Role};
 use epitome_core::{OpenAiTokens, Usage};
 use epitome_message::{
-    Attribution, CompactionPart, Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart,
+    Attribution, CompactionPart, Media, MediaSource, Part, Reasoning, Str, ToolResult, UnknownPart,
 };
 
 use super::FORMAT;
 use crate::expect::{expect_object, kind_of, member_text, new_media, number, optional_text, present, share};
 use crate::json::{self, Kind};
-use crate::slots::{Form, Noted, Piece, Pieces, blocks};
+use crate::slots::{RecordMessage, RecordMessages, RecordPart, SlotForm, blocks};
 use crate::{Format, WireError};
 
 /// What `raw`, a slice of `whole`, holds, without its instructions.
-pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "a message")?;
     let [kind, parts] = json::fields(raw, &["kind", "parts"])?;
     let role = match kind {
@@ -28,7 +28,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>
     let Some(parts) = parts.filter(|parts| Kind::of(parts) == Kind::Array) else {
         return Err(WireError::shape("expected `parts`, a list"));
     };
-    let mut pieces = Pieces::new(role);
+    let mut pieces = RecordMessages::new(role);
     json::nested(raw, parts, "/parts", |parts| {
         blocks(parts, |block| {
             expect_object(block, "a part")?;
@@ -43,12 +43,14 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>
 pub(super) fn pieces_and_instructions<'a>(
     whole: &Arc<str>,
     raw: &'a str,
-) -> Result<Vec<Piece<'a>>, WireError> {
+) -> Result<Vec<RecordMessage<'a>>, WireError> {
     let mut found = pieces(whole, raw)?;
     if let Some(value) = instructions(raw)? {
         let said = optional_text(raw, Some(value), "instructions")?.unwrap_or_default();
-        let mut piece = Piece::new(Role::System, value);
-        piece.parts.push(Noted::new(Part::Text(share(whole, &said))).with_slot(Some(value), Form::Text));
+        let mut piece = RecordMessage::new(Role::System, value);
+        piece
+            .parts
+            .push(RecordPart::new(Part::Text(share(whole, &said))).with_slot(Some(value), SlotForm::Text));
         found.insert(0, piece);
     }
     Ok(found)
@@ -78,23 +80,28 @@ impl<'a> Block<'_, 'a> {
     }
 
     /// A text under `key`; none, if it is empty.
-    fn said(&self, key: &'static str) -> Result<Option<Noted<'a>>, WireError> {
+    fn said(&self, key: &'static str) -> Result<Option<RecordPart<'a>>, WireError> {
         let value = json::field(self.raw, key)?;
         let said = self.text(key)?;
-        let noted = (!said.is_empty()).then(|| Noted::new(Part::Text(said)).with_slot(value, Form::Text));
+        let noted =
+            (!said.is_empty()).then(|| RecordPart::new(Part::Text(said)).with_slot(value, SlotForm::Text));
         Ok(noted.map(|noted| self.element(noted)))
     }
 
-    const fn element(&self, noted: Noted<'a>) -> Noted<'a> {
+    const fn element(&self, noted: RecordPart<'a>) -> RecordPart<'a> {
         noted.with_element(self.list, self.raw)
     }
 
-    fn unknown(&self, kind: Str) -> Noted<'a> {
-        self.element(Noted::new(Part::Unknown(UnknownPart::new(FORMAT, kind, share(self.whole, self.raw)))))
+    fn unknown(&self, kind: Str) -> RecordPart<'a> {
+        self.element(RecordPart::new(Part::Unknown(UnknownPart::new(
+            FORMAT,
+            kind,
+            share(self.whole, self.raw),
+        ))))
     }
 
     /// Adds a part of a request.
-    fn asked(&self, pieces: &mut Pieces<'a>) -> Result<(), WireError> {
+    fn asked(&self, pieces: &mut RecordMessages<'a>) -> Result<(), WireError> {
         let kind = self.text("part_kind")?;
         match &*kind {
             "system-prompt" | "instruction" => {
@@ -128,7 +135,7 @@ impl<'a> Block<'_, 'a> {
     }
 
     /// Adds a part of a response.
-    fn answered(&self, pieces: &mut Pieces<'a>) -> Result<(), WireError> {
+    fn answered(&self, pieces: &mut RecordMessages<'a>) -> Result<(), WireError> {
         let kind = self.text("part_kind")?;
         let noted = match &*kind {
             "text" => self.said("content")?,
@@ -141,10 +148,10 @@ impl<'a> Block<'_, 'a> {
                 let sealed = json::field(self.raw, "provider_details")?.filter(|sealed| *sealed != "null");
                 let sealed = sealed.map(|sealed| share(self.whole, sealed));
                 let left = CompactionPart::new(self.text("provider_name")?, self.text("content")?, sealed);
-                Some(self.element(Noted::new(Part::Compaction(left))))
+                Some(self.element(RecordPart::new(Part::Compaction(left))))
             }
             "file" => match self.content()?.filter(|file| Kind::of(file) == Kind::Object) {
-                Some(file) => media(self.whole, file)?.map(|media| self.element(Noted::new(media))),
+                Some(file) => media(self.whole, file)?.map(|media| self.element(RecordPart::new(media))),
                 None => None,
             },
             _ => Some(self.unknown(kind.clone())),
@@ -153,7 +160,7 @@ impl<'a> Block<'_, 'a> {
         Ok(())
     }
 
-    fn thought(&self) -> Result<Option<Noted<'a>>, WireError> {
+    fn thought(&self) -> Result<Option<RecordPart<'a>>, WireError> {
         let [said, sealed, details] = json::fields(self.raw, &["content", "signature", "provider_details"])?;
         let mut reasoning = Reasoning::new(self.text("content")?);
         reasoning.id = Some(self.text("id")?).filter(|id| !id.is_empty());
@@ -163,33 +170,27 @@ impl<'a> Block<'_, 'a> {
         if reasoning.text.is_empty() && reasoning.opaque.is_none() {
             return Ok(None);
         }
-        Ok(Some(self.element(Noted::new(Part::Reasoning(reasoning)).with_slot(said, Form::Text))))
+        Ok(Some(self.element(RecordPart::new(Part::Reasoning(reasoning)).with_slot(said, SlotForm::Text))))
     }
 
     /// A call, whose arguments are an object or its text.
-    fn call(&self, kind: CallKind) -> Result<Noted<'a>, WireError> {
+    fn call(&self, kind: CallKind) -> Result<RecordPart<'a>, WireError> {
         let args = json::field(self.raw, "args")?.filter(|args| *args != "null");
-        let arguments = match args.map(Kind::of) {
-            Some(Kind::Text) => self.text("args")?,
-            _ => share(self.whole, args.unwrap_or("{}")),
-        };
-        let mut call = ToolCall::new(self.text("tool_call_id")?, self.text("tool_name")?, arguments);
-        call.kind = kind;
-        let form = if args.map(Kind::of) == Some(Kind::Text) { Form::Text } else { Form::Arguments };
-        Ok(self.element(Noted::new(Part::ToolCall(call)).with_slot(args, form)))
+        let (id, name) = (self.text("tool_call_id")?, self.text("tool_name")?);
+        Ok(self.element(RecordPart::tool_call(self.whole, (id, name), args).with_kind(kind)))
     }
 
-    fn result(&self) -> Result<Noted<'a>, WireError> {
+    fn result(&self) -> Result<RecordPart<'a>, WireError> {
         let mut result = ToolResult::new(self.text("tool_call_id")?, Vec::new());
         let is_retry = self.text("part_kind")? == "retry-prompt";
         let outcome = json::field(self.raw, "outcome")?;
         result.is_error = is_retry || matches!(outcome, Some("\"failed\"" | "\"retried\""));
-        let noted = Noted::result(result, self.returned()?).with_slot(self.content()?, Form::Text);
+        let noted = RecordPart::result(result, self.returned()?).with_slot(self.content()?, SlotForm::Text);
         Ok(self.element(noted))
     }
 
     /// What a tool returned: a text, a file, a list with files, or any JSON.
-    fn returned(&self) -> Result<Vec<Noted<'a>>, WireError> {
+    fn returned(&self) -> Result<Vec<RecordPart<'a>>, WireError> {
         let Some(content) = self.content()? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         let mut has_files = false;
@@ -199,7 +200,7 @@ impl<'a> Block<'_, 'a> {
                     let file = media(self.whole, item)?;
                     has_files |= file.is_some();
                     let part = file.unwrap_or_else(|| Part::Text(json_text(self.whole, item)));
-                    found.push(Noted::new(part).with_slot(Some(item), Form::Text));
+                    found.push(RecordPart::new(part).with_slot(Some(item), SlotForm::Text));
                     Ok(())
                 })
             })?;
@@ -207,14 +208,14 @@ impl<'a> Block<'_, 'a> {
         if !has_files {
             let file = json::nested(self.raw, content, "/content", |content| media(self.whole, content))?;
             let part = file.unwrap_or_else(|| Part::Text(json_text(self.whole, content)));
-            let noted = Noted::new(part).with_slot(Some(content), Form::Text);
+            let noted = RecordPart::new(part).with_slot(Some(content), SlotForm::Text);
             found = if content == "\"\"" { Vec::new() } else { vec![noted] };
         }
         Ok(found)
     }
 
     /// What the user says: a text, or a list of texts and files.
-    fn prompt(&self) -> Result<Vec<Noted<'a>>, WireError> {
+    fn prompt(&self) -> Result<Vec<RecordPart<'a>>, WireError> {
         let Some(content) = self.content()?.filter(|content| Kind::of(content) == Kind::Array) else {
             return Ok(self.said("content")?.into_iter().collect());
         };
@@ -234,10 +235,10 @@ impl<'a> Block<'_, 'a> {
     }
 
     /// An item of what the user says; none, if no model sees it.
-    fn item(&self, item: &'a str) -> Result<Option<Noted<'a>>, WireError> {
+    fn item(&self, item: &'a str) -> Result<Option<RecordPart<'a>>, WireError> {
         if Kind::of(item) == Kind::Text {
             let said = json_text(self.whole, item);
-            let noted = Noted::new(Part::Text(said)).with_slot(Some(item), Form::Text);
+            let noted = RecordPart::new(Part::Text(said)).with_slot(Some(item), SlotForm::Text);
             return Ok(Some(noted).filter(|_| item != "\"\""));
         }
         expect_object(item, "a text or an item of a prompt")?;
@@ -247,13 +248,13 @@ impl<'a> Block<'_, 'a> {
             "text-content" => {
                 let said = member_text(self.whole, item, "content")?.filter(|said| !said.is_empty());
                 let value = json::field(item, "content")?;
-                said.map(|said| Noted::new(Part::Text(said)).with_slot(value, Form::Text))
+                said.map(|said| RecordPart::new(Part::Text(said)).with_slot(value, SlotForm::Text))
             }
             _ => Some(match media(self.whole, item)? {
-                Some(media) => Noted::new(media).with_slot(Some(item), Form::Text),
+                Some(media) => RecordPart::new(media).with_slot(Some(item), SlotForm::Text),
                 None => {
                     let raw = share(self.whole, item);
-                    Noted::new(Part::Unknown(UnknownPart::new(FORMAT, kind.clone(), raw)))
+                    RecordPart::new(Part::Unknown(UnknownPart::new(FORMAT, kind.clone(), raw)))
                 }
             }),
         })

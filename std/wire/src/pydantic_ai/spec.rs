@@ -7,17 +7,16 @@ use super::message::{instructions, pieces, pieces_and_instructions, reported};
 use crate::json::{self, Kind};
 use crate::rewrite::form;
 use crate::slots;
-use crate::spec::{Body, Content, Fit, FormatSpec};
+use crate::spec::{Body, Content, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Pydantic AI.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::PydanticAi,
+    name: FormatName::BuiltIn(Format::PydanticAi),
     keys: &["messages"],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Own(write_record),
     fresh: Some(fresh),
     chain: None,
     log: None,
@@ -59,7 +58,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     let mut conversation = Conversation::new(Format::PydanticAi, format!("{}{path}", body.path()));
     let mut instructed = false;
     transcript.extend(&mut conversation, list, (whole, path), |source, raw| {
-        let read: slots::ReadPieces = if instructed { pieces } else { pieces_and_instructions };
+        let read: slots::ReadRecord = if instructed { pieces } else { pieces_and_instructions };
         let messages = slots::messages(source, raw, Format::PydanticAi, read)?;
         instructed |= instructions(raw)?.is_some();
         Ok((messages, reported(raw)?))

@@ -6,17 +6,16 @@ use super::message::{Fields, messages, role};
 use super::write::write_record;
 use crate::expect::number;
 use crate::json::{self, Kind};
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Semantic Kernel.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::SemanticKernel,
+    name: FormatName::BuiltIn(Format::SemanticKernel),
     keys: &["Messages"],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Own(write_record),
     fresh: None,
     chain: None,
     log: None,

@@ -3,30 +3,29 @@
 use std::sync::Arc;
 
 use epitome_core::message::Role;
-use epitome_message::{Attribution, Part, Str, ToolResult};
+use epitome_message::{Attribution, Part};
 
-use super::{Form, Noted, Piece, ReadPieces, messages};
+use super::{ReadRecord, RecordMessage, RecordPart, messages};
 use crate::WireError;
-use crate::expect::share;
 use crate::json::{self, Kind};
 use crate::spec::{Body, Content};
 use crate::transcript::{Conversation, Transcript};
 
 /// The pieces of a message of blocks, of which each result is a tool's message of its own.
 #[derive(Debug)]
-pub(crate) struct Pieces<'a> {
+pub(crate) struct RecordMessages<'a> {
     role: Role,
-    list: Vec<Piece<'a>>,
+    list: Vec<RecordMessage<'a>>,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> RecordMessages<'a> {
     /// Those of a message of this role.
     pub(crate) const fn new(role: Role) -> Self {
         Self { role, list: Vec::new() }
     }
 
     /// Adds the parts that `block` is: a result as a message of its own.
-    pub(crate) fn extend(&mut self, block: &'a str, parts: impl IntoIterator<Item = Noted<'a>>) {
+    pub(crate) fn extend(&mut self, block: &'a str, parts: impl IntoIterator<Item = RecordPart<'a>>) {
         for noted in parts {
             let is_result = matches!(noted.part, Part::ToolResult(_));
             self.push(if is_result { Role::Tool } else { self.role }, block, noted);
@@ -34,15 +33,15 @@ impl<'a> Pieces<'a> {
     }
 
     /// Adds the parts that `block` is to the message that goes on, whatever they are: the provider ran the tool.
-    pub(crate) fn extend_own(&mut self, block: &'a str, parts: impl IntoIterator<Item = Noted<'a>>) {
+    pub(crate) fn extend_own(&mut self, block: &'a str, parts: impl IntoIterator<Item = RecordPart<'a>>) {
         parts.into_iter().for_each(|noted| self.push(self.role, block, noted));
     }
 
     /// Adds a part of `block` that is said in this role.
-    pub(crate) fn push(&mut self, role: Role, block: &'a str, noted: Noted<'a>) {
+    pub(crate) fn push(&mut self, role: Role, block: &'a str, noted: RecordPart<'a>) {
         let is_new = self.list.last().is_none_or(|last| last.role != role || last.attribution.is_some());
         if is_new || matches!(noted.part, Part::ToolResult(_)) && role == Role::Tool {
-            self.list.push(Piece::new(role, block));
+            self.list.push(RecordMessage::new(role, block));
         }
         if let Some(piece) = self.list.last_mut() {
             piece.parts.push(noted);
@@ -50,19 +49,19 @@ impl<'a> Pieces<'a> {
     }
 
     /// Adds a part of `block` as a message of its own, which comes from elsewhere than the speaker of this role.
-    pub(crate) fn push_from(&mut self, role: Role, block: &'a str, noted: Noted<'a>, from: Attribution) {
-        let mut piece = Piece::new(role, block);
+    pub(crate) fn push_from(&mut self, role: Role, block: &'a str, noted: RecordPart<'a>, from: Attribution) {
+        let mut piece = RecordMessage::new(role, block);
         piece.attribution = Some(from);
         piece.parts.push(noted);
         self.list.push(piece);
     }
 
     /// The parts so far, to be changed.
-    pub(crate) fn parts_mut(&mut self) -> impl Iterator<Item = &mut Noted<'a>> {
+    pub(crate) fn parts_mut(&mut self) -> impl Iterator<Item = &mut RecordPart<'a>> {
         self.list.iter_mut().flat_map(|piece| &mut piece.parts)
     }
 
-    pub(crate) fn into_list(self) -> Vec<Piece<'a>> {
+    pub(crate) fn into_list(self) -> Vec<RecordMessage<'a>> {
         self.list
     }
 }
@@ -74,8 +73,8 @@ pub(crate) fn list<'a>(
     (raw, content): (&'a str, &'a str),
     (path, role): (&str, Role),
     part: ReadPart<'a>,
-) -> Result<Vec<Piece<'a>>, WireError> {
-    let mut pieces = Pieces::new(role);
+) -> Result<Vec<RecordMessage<'a>>, WireError> {
+    let mut pieces = RecordMessages::new(role);
     json::nested(raw, content, path, |list| {
         blocks(list, |block| {
             let (noted, is_hosted) = part(whole, block)?;
@@ -91,7 +90,7 @@ pub(crate) fn list<'a>(
 }
 
 /// See [`list`].
-type ReadPart<'a> = fn(&Arc<str>, &'a str) -> Result<(Option<Noted<'a>>, bool), WireError>;
+type ReadPart<'a> = fn(&Arc<str>, &'a str) -> Result<(Option<RecordPart<'a>>, bool), WireError>;
 
 /// Calls `visit` with each element of the array `list`; an error says which one it is about.
 pub(crate) fn blocks<'a>(
@@ -106,23 +105,6 @@ pub(crate) fn blocks<'a>(
     })
 }
 
-/// The text that the JSON string `raw` is, which is written there; none, if it is empty or no string.
-pub(crate) fn text<'a>(whole: &Arc<str>, raw: Option<&'a str>) -> Option<Noted<'a>> {
-    let raw = raw.filter(|raw| Kind::of(raw) == Kind::Text && *raw != "\"\"")?;
-    Some(Noted::new(Part::Text(share(whole, &json::decode(raw)))).with_slot(Some(raw), Form::Text))
-}
-
-/// The answer to the call `id`: a text, or the JSON of any other value.
-pub(crate) fn output<'a>(whole: &Arc<str>, id: Str, value: Option<&'a str>) -> Noted<'a> {
-    let value = value.filter(|value| *value != "null");
-    let said = value.map(|value| match Kind::of(value) {
-        Kind::Text => share(whole, &json::decode(value)),
-        _ => share(whole, value),
-    });
-    let parts = said.filter(|said| !said.is_empty()).map(Part::Text).into_iter().collect();
-    Noted::new(Part::ToolResult(ToolResult::new(id, parts))).with_slot(value, Form::Value)
-}
-
 /// Adds to `conversation` the messages of a list: of the array under `key` in the object that `body` is, of the array that it is, or of
 /// its lines.
 pub(crate) fn read_list(
@@ -130,7 +112,7 @@ pub(crate) fn read_list(
     body: &Body<'_>,
     conversation: &mut Conversation,
     key: &'static str,
-    read: ReadPieces,
+    read: ReadRecord,
 ) -> Result<(), WireError> {
     let format = conversation.format;
     let read_element = |source: &Arc<str>, text: &str| Ok((messages(source, text, format, read)?, None));

@@ -11,21 +11,22 @@ use super::*;
 use crate::json;
 
 /// A record of blocks: texts, and results in messages of their own. What a text says stands in it twice.
-fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Piece<'a>>, WireError> {
+fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     let content = json::field(raw, "content")?.unwrap_or("[]");
-    let mut pieces = Pieces::new(Role::User);
+    let mut pieces = RecordMessages::new(Role::User);
     blocks(content, |block| {
         let [text, again, result] = json::fields(block, &["text", "again", "result"])?;
         let said = |text: Option<&str>| share(whole, &json::decode(text.unwrap_or("\"\"")));
         let noted = match result {
             Some(result) => {
-                let parts =
-                    vec![Noted::new(Part::Text(said(Some(result)))).with_slot(Some(result), Form::Text)];
-                Noted::result(ToolResult::new("c", Vec::new()), parts)
+                let parts = vec![
+                    RecordPart::new(Part::Text(said(Some(result)))).with_slot(Some(result), SlotForm::Text),
+                ];
+                RecordPart::result(ToolResult::new("c", Vec::new()), parts)
             }
             None => {
-                let noted = Noted::new(Part::Text(said(text))).with_slot(text, Form::Text);
-                noted.with_slot(again, Form::Around("[", "]"))
+                let noted = RecordPart::new(Part::Text(said(text))).with_slot(text, SlotForm::Text);
+                noted.with_slot(again, SlotForm::Around("[", "]"))
             }
         };
         pieces.extend(block, [noted.with_element(content, block)]);

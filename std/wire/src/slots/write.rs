@@ -8,7 +8,7 @@ use std::sync::Arc;
 use epitome_core::message::Role;
 use epitome_message::{Message, Part, ToolResult};
 
-use super::{Form, Noted, Piece, ReadPieces, Slot};
+use super::{ReadRecord, RecordMessage, RecordPart, Slot, SlotForm};
 use crate::WireError;
 use crate::json::{self, Kind, quote};
 use crate::rewrite::{form, only_text};
@@ -17,7 +17,7 @@ use crate::rewrite::{form, only_text};
 pub(crate) fn write(
     record: Option<&str>,
     now: &[&Message],
-    read: ReadPieces,
+    read: ReadRecord,
 ) -> Result<Option<String>, WireError> {
     let text = record.ok_or_else(|| form("a new message"))?;
     if now.is_empty() {
@@ -86,7 +86,7 @@ impl<'a> Edits<'a> {
     }
 
     /// Lets a piece hold the parts `now`: each is one of its own, in their order; those without a counterpart are left out.
-    fn piece(&mut self, record: &str, piece: &Piece<'a>, now: &[Part]) -> Result<(), WireError> {
+    fn piece(&mut self, record: &str, piece: &RecordMessage<'a>, now: &[Part]) -> Result<(), WireError> {
         let mut left_out = piece.parts.len().checked_sub(now.len()).ok_or_else(|| form("a new part"))?;
         let mut now = now.iter().peekable();
         for (at, noted) in piece.parts.iter().enumerate() {
@@ -169,7 +169,7 @@ fn cuts(record: &str, list: &str, left_out: &[usize]) -> Result<Vec<Range<usize>
     Ok(first.into_iter().chain(later).collect())
 }
 
-impl Noted<'_> {
+impl RecordPart<'_> {
     /// The change of a record after which the part is `new`.
     fn change(&self, record: &str, new: &Part, edits: &mut Edits<'_>) -> Result<(), WireError> {
         if self.part == *new {
@@ -182,7 +182,7 @@ impl Noted<'_> {
                     inner.change(record, new, edits)?;
                 }
                 slots.try_for_each(|slot| match slot.form {
-                    Form::Constant(_) => edits.replace(record, slot, new),
+                    SlotForm::Constant(_) => edits.replace(record, slot, new),
                     _ => Ok(()),
                 })
             }
@@ -195,7 +195,8 @@ impl Noted<'_> {
     fn takes_inner(&self, new: &ToolResult) -> bool {
         let takes = |(inner, new): (&Self, &Part)| inner.part == *new || inner.takes(new);
         let is_it = matches!(&self.part, Part::ToolResult(was) if was.call_id == new.call_id);
-        is_it && new.parts.len() == self.inner.len() && self.inner.iter().zip(&new.parts).all(takes)
+        let has_all = !self.inner.is_empty() && new.parts.len() == self.inner.len();
+        is_it && has_all && self.inner.iter().zip(&new.parts).all(takes)
     }
 
     /// Whether `new` has a form in the slots.
@@ -213,13 +214,13 @@ impl Noted<'_> {
                 _ => true,
             }
             && forms.all(|form| {
-                matches!(form, Form::Constant(_) | Form::Gone(_) | Form::Text)
-                    || (form == Form::Arguments) == is_call
+                matches!(form, SlotForm::Constant(_) | SlotForm::Gone(_) | SlotForm::Text)
+                    || (form == SlotForm::Arguments) == is_call
             })
     }
 }
 
-impl Form {
+impl SlotForm {
     fn written(self, was: &str, part: &Part) -> Result<String, WireError> {
         Ok(match (self, part) {
             (Self::Value, part) => {

@@ -4,17 +4,16 @@ use epitome_message::Message;
 
 use crate::json::{self, Kind};
 use crate::openai_chat;
-use crate::spec::{Body, Fit, FormatSpec};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of SWE-agent.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
-    format: Format::SweAgent,
+    name: FormatName::BuiltIn(Format::SweAgent),
     keys: &["history"],
-    sign,
-    read,
-    write: write_record,
+    reader: Reader::Own { sign, read },
+    writer: Writer::Own(write_record),
     fresh: None,
     chain: None,
     log: None,

@@ -16,7 +16,7 @@ fn found(text: &str) -> (Format, String) {
 #[test]
 fn each_format_has_one_row() {
     for (at, spec) in SPECS.iter().enumerate() {
-        assert!(SPECS[..at].iter().all(|other| other.format != spec.format), "{}", spec.format);
+        assert!(SPECS[..at].iter().all(|other| other.format() != spec.format()), "{}", spec.format());
     }
 }
 

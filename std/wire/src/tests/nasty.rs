@@ -87,9 +87,9 @@ fn answer(text: &str, format: Format) -> Option<WireErrorKind> {
 #[test]
 fn every_format_is_told_from_its_seeds() {
     for spec in SPECS {
-        let told =
-            readable(spec.format).filter(|seed| detect(seed).is_ok_and(|found| found.format == spec.format));
-        assert!(told.count() > 0, "{}", spec.format);
+        let told = readable(spec.format())
+            .filter(|seed| detect(seed).is_ok_and(|found| found.format == spec.format()));
+        assert!(told.count() > 0, "{}", spec.format());
     }
 }
 
@@ -111,14 +111,14 @@ fn odd_values_in_every_place() {
     let some = if std::env::var_os("EPITOME_CASES").is_some() { odd.len() } else { 3 };
     let (mut read, mut refused) = (0, 0);
     for spec in SPECS {
-        for seed in seeds(spec.format) {
+        for seed in seeds(spec.format()) {
             for (at, place) in Places::of(&seed).values.into_iter().enumerate() {
                 for value in odd.iter().cycle().skip(at * 3).take(some) {
                     let text = with(&seed, &place, value);
-                    match answer(&text, spec.format) {
+                    match answer(&text, spec.format()) {
                         None => {
                             read += 1;
-                            same_text(&text, &ReadOptions::default().with_from(spec.format));
+                            same_text(&text, &ReadOptions::default().with_from(spec.format()));
                         }
                         Some(_) => refused += 1,
                     }
@@ -133,16 +133,16 @@ fn odd_values_in_every_place() {
 fn a_key_twice_is_refused_or_carried() {
     let (mut read, mut refused) = (0, 0);
     for spec in SPECS {
-        for seed in readable(spec.format) {
+        for seed in readable(spec.format()) {
             for place in Places::of(&seed).members {
                 let twice = format!("{0}, {0}", &seed[place.clone()]);
                 let text = with(&seed, &place, &twice);
-                match answer(&text, spec.format) {
+                match answer(&text, spec.format()) {
                     None => read += 1,
                     Some(WireErrorKind::DuplicateKey) => refused += 1,
-                    Some(other) => panic!("{}: {other:?} for {twice}", spec.format),
+                    Some(other) => panic!("{}: {other:?} for {twice}", spec.format()),
                 }
-                same_text(&text, &ReadOptions::default().with_from(spec.format));
+                same_text(&text, &ReadOptions::default().with_from(spec.format()));
             }
         }
     }
@@ -156,9 +156,9 @@ fn depth_takes_no_stack() {
     let deep = [&level.0.repeat(DEEP / 4), "1", &level.1.repeat(DEEP / 4)].concat();
     let all = move || {
         for spec in SPECS {
-            for seed in seeds(spec.format) {
+            for seed in seeds(spec.format()) {
                 for place in Places::of(&seed).values {
-                    answer(&with(&seed, &place, &deep), spec.format);
+                    answer(&with(&seed, &place, &deep), spec.format());
                 }
             }
         }
@@ -170,20 +170,20 @@ fn depth_takes_no_stack() {
 fn long_texts_are_read_in_every_format() {
     let long = format!("\"{}\"", "x".repeat(1 << 20));
     for spec in SPECS {
-        let seed = seeds(spec.format).swap_remove(0);
+        let seed = seeds(spec.format()).swap_remove(0);
         let places = Places::of(&seed).values;
         let texts = places.iter().filter(|place| seed[(*place).clone()].starts_with('"'));
         let longest = texts.max_by_key(|place| place.len()).unwrap();
-        answer(&with(&seed, longest, &long), spec.format);
+        answer(&with(&seed, longest, &long), spec.format());
     }
 }
 
 #[test]
 fn a_text_that_is_cut_off_is_an_answer() {
     for spec in SPECS {
-        for seed in seeds(spec.format) {
+        for seed in seeds(spec.format()) {
             for cut in (0..seed.len()).filter(|cut| seed.is_char_boundary(*cut)) {
-                answer(&seed[..cut], spec.format);
+                answer(&seed[..cut], spec.format());
             }
         }
     }
@@ -192,9 +192,9 @@ fn a_text_that_is_cut_off_is_an_answer() {
 #[test]
 fn the_text_of_one_format_is_an_answer_in_every_other() {
     for one in SPECS {
-        for seed in seeds(one.format) {
+        for seed in seeds(one.format()) {
             for other in SPECS {
-                answer(&seed, other.format);
+                answer(&seed, other.format());
             }
         }
     }
@@ -205,7 +205,7 @@ fn the_text_of_one_format_is_an_answer_in_every_other() {
 #[test]
 fn many_records_are_read_in_every_format() {
     for spec in SPECS {
-        let seed = seeds(spec.format).swap_remove(0);
+        let seed = seeds(spec.format()).swap_remove(0);
         let lines: Vec<&str> = seed.lines().collect();
         if lines.len() < 2 || json::check(lines[0]).is_err() {
             continue;
@@ -214,7 +214,7 @@ fn many_records_are_read_in_every_format() {
         for _ in 0..MANY / lines.len() {
             lines.iter().for_each(|line| writeln!(text, "{line}").unwrap());
         }
-        answer(&text, spec.format);
+        answer(&text, spec.format());
     }
 }
 
@@ -231,8 +231,8 @@ const MANY: usize = 20_000;
 #[test]
 fn the_seeds_of_all_formats_as_each_format() {
     for spec in SPECS {
-        for seed in SPECS.iter().flat_map(|other| seeds(other.format)) {
-            same_text(&seed, &ReadOptions::default().with_from(spec.format));
+        for seed in SPECS.iter().flat_map(|other| seeds(other.format())) {
+            same_text(&seed, &ReadOptions::default().with_from(spec.format()));
         }
     }
 }

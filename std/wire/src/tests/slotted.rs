@@ -169,3 +169,37 @@ fn what_is_no_text_or_of_another_role_is_refused() {
         }
     }
 }
+
+#[test]
+fn a_result_that_is_emptied_is_not_written_as_it_was() {
+    let (mut emptied, mut refused) = (0, 0);
+    for (format, text) in samples() {
+        let before = said(&transcript(&text, format));
+        for (at, (_, parts)) in before.iter().enumerate() {
+            for (place, part) in parts.iter().enumerate() {
+                let Part::ToolResult(result) = part else { continue };
+                if result.parts.is_empty() {
+                    continue;
+                }
+                let mut new = transcript(&text, format);
+                let mut parts = parts.clone();
+                parts[place] = Part::ToolResult(ToolResult::new(result.call_id.clone(), Vec::new()));
+                let entry = &mut new.conversations_mut()[0].entries[at];
+                *entry = entry.clone().with_message(entry.message().clone().with_parts(parts));
+                let Ok(out) = written(&new) else {
+                    refused += 1;
+                    continue;
+                };
+                let again = said(&transcript(&out, format));
+                let is_empty = |part: &Part| match part {
+                    Part::Text(text) => text.is_empty(),
+                    _ => false,
+                };
+                let Part::ToolResult(now) = &again[at].1[place] else { panic!("{format}: {out}") };
+                assert!(now.parts.iter().all(is_empty), "{format}: {out}");
+                emptied += 1;
+            }
+        }
+    }
+    assert!(emptied >= 12 && refused == 0, "{emptied} {refused}");
+}

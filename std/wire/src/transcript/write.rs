@@ -151,11 +151,13 @@ impl<'t> Edits<'t> {
                 return Err(form("a new message before what a compaction has left"));
             }
             let like = near.or_else(|| conversation.first_element(transcript));
-            let text = match (group, id, spec.fresh) {
-                ([entry], None, Some(fresh)) => {
-                    Some(Some(fresh(entry.message(), like.map(|id| transcript.record(id)))?))
-                }
-                _ => new_text(transcript, conversation, id.zip(Some(&partial)), group)?,
+            let fresh = match (group, id) {
+                ([entry], None) => spec.write_new(entry.message(), like.map(|id| transcript.record(id))),
+                _ => None,
+            };
+            let text = match fresh {
+                Some(fresh) => Some(Some(fresh?)),
+                None => new_text(transcript, conversation, id.zip(Some(&partial)), group)?,
             };
             let text = relinked(transcript, links.as_ref(), id, text)?;
             match record.map(|record| (&record.place, record)) {
@@ -349,7 +351,7 @@ fn written_text(
 ) -> Result<Option<String>, WireError> {
     let spec = spec::of(conversation.format)?;
     let messages: Vec<_> = group.iter().map(Entry::message).collect();
-    (spec.write)(id.map(|id| transcript.record(id)), &messages)
+    spec.write(id.map(|id| transcript.record(id)), &messages)
 }
 
 /// The text of a group; `None` if its record is as it was, and `Some(None)` if nothing of it is left.

@@ -1,0 +1,91 @@
+//! Formats that other crates define.
+//!
+//! A format is a [`FormatSpec`] in a `static`: its name, a function that recognises a text of the format, and a function that reads one
+//! record. A text is one conversation, a list of records: a JSON array, JSONL, or an array under a key of an object. The reader says for
+//! each part which JSON value of the record it comes from. From these places the crate writes the text back: changed values stand in
+//! their places, everything else stays byte for byte.
+//!
+//! ```
+//! use std::borrow::Cow;
+//! use std::sync::Arc;
+//!
+//! use epitome_core::message::Role;
+//! use epitome_message::Part;
+//! use epitome_wire::custom::{Fit, FormatSpec, RecordMessage, RecordPart, Sample, parse};
+//! use epitome_wire::{ReadOptions, WireError, read, write_back};
+//! use serde::Deserialize;
+//! use serde_json::value::RawValue;
+//!
+//! /// Logs of a support desk: `{"from":"customer","said":"..."}`, one record in a line.
+//! static DESK: FormatSpec = FormatSpec::new("desk", "", sign, read_record);
+//!
+//! #[derive(Deserialize)]
+//! struct Record<'a> {
+//!     #[serde(borrow)]
+//!     from: Cow<'a, str>,
+//!     #[serde(borrow)]
+//!     said: &'a RawValue,
+//! }
+//!
+//! fn sign(sample: &Sample<'_>) -> Fit {
+//!     match sample.all_are::<Record<'_>>() {
+//!         true => Fit::Certain("its records have `from` and `said`"),
+//!         false => Fit::No,
+//!     }
+//! }
+//!
+//! fn read_record<'a>(source: &Arc<str>, record: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
+//!     let found: Record<'a> = parse(record)?;
+//!     let role = if found.from == "desk" { Role::Assistant } else { Role::User };
+//!     let text = RecordPart::text(source, Some(found.said.get()));
+//!     Ok(vec![RecordMessage::new(role, record).with_parts(text)])
+//! }
+//!
+//! let log = "{\"from\":\"customer\", \"said\":\"My order is late.\", \"at\":7}\n{\"from\":\"desk\", \"said\":\"Which one?\"}\n";
+//! let mut transcript = read(log, &ReadOptions::default().with_format(&DESK))?;
+//! let entry = &mut transcript.conversations_mut()[0].entries[0];
+//! *entry = entry.clone().with_message(entry.message().clone().with_parts(vec![Part::Text("late".into())]));
+//! let mut written = Vec::new();
+//! write_back(&transcript, &mut written)?;
+//! assert!(written.starts_with(b"{\"from\":\"customer\", \"said\":\"late\", \"at\":7}\n{"));
+//! # Ok::<(), WireError>(())
+//! ```
+//!
+//! The page `docs/adding-a-format.md` has a longer example, with tool calls. Formats whose files are forests or hold several
+//! conversations are not open to other crates.
+
+use serde::Deserialize;
+
+pub use super::slots::{ReadRecord, RecordMessage, RecordPart, SlotForm};
+pub use super::spec::{Fit, FormatSpec, FreshRecord, Sample};
+use super::{WireError, WireErrorKind};
+
+/// Reads `record` into a type of yours: with `&RawValue` for the values that become parts, which are slices of the record.
+///
+/// A text with half a surrogate pair is no `str` to serde; as a `&RawValue` it is read as [`RecordPart::text`] reads it.
+///
+/// # Errors
+/// `Shape` for a record that is not such a `T`, with the place in the record. What a text says is left out of the error.
+pub fn parse<'a, T: Deserialize<'a>>(record: &'a str) -> Result<T, WireError> {
+    serde_json::from_str(record).map_err(|error| {
+        let before =
+            record.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
+        let offset = before.saturating_add(error.column().saturating_sub(1)).min(record.len());
+        WireError::new(WireErrorKind::Shape, without_texts(&error.to_string())).with_offset(offset)
+    })
+}
+
+/// What serde says, without the texts that it quotes and without its own place.
+fn without_texts(what: &str) -> String {
+    let what = what.rsplit_once(" at line ").map_or(what, |(what, _)| what);
+    match (what.find('"'), what.rfind('"')) {
+        (Some(first), Some(last)) if first < last => {
+            let (before, behind) = (what.get(..first), what.get(last.saturating_add(1)..));
+            format!("{}..{}", before.unwrap_or_default(), behind.unwrap_or_default())
+        }
+        _ => what.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
