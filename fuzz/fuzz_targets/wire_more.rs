@@ -5,7 +5,7 @@
 use epitome_std::wire::Format;
 use libfuzzer_sys::fuzz_target;
 
-const FORMATS: [Format; 11] = [
+const FORMATS: [Format; 14] = [
     Format::AiSdk,
     Format::BedrockConverse,
     Format::OtelGenai,
@@ -17,6 +17,9 @@ const FORMATS: [Format; 11] = [
     Format::Continue,
     Format::CopilotCli,
     Format::CopilotChat,
+    Format::ChatGpt,
+    Format::ClaudeAi,
+    Format::ShareGpt,
 ];
 
 fuzz_target!(|bytes: &[u8]| {

@@ -53,6 +53,8 @@ fn folder() -> Folder {
     for name in ["examples/coding-agent.json", "run.json", "chat.json", "small.json", "FILE"] {
         fs::copy(example("coding-agent.json"), folder.path(name)).unwrap();
     }
+    let export = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/seeds/wire_chatgpt/conversations.json");
+    fs::copy(export, folder.path("conversations.json")).unwrap();
     let key = folder.file("key", "ab".repeat(32));
     #[cfg(unix)]
     fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();

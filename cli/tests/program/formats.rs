@@ -133,3 +133,46 @@ fn a_session_that_was_compacted_is_compacted_again() {
     let left = read(&out);
     assert!(left.contains("so far") && left.contains("compaction") && left.len() < read(&file).len());
 }
+
+/// An export is read, one of its conversations by its id, and written in another format alone.
+#[test]
+fn exports_are_read_and_converted() {
+    let words = "a few more words of it. ".repeat(30);
+    let node = |at: usize, role: &str| {
+        let parent = at.checked_sub(1).map(|parent| format!("n{parent}"));
+        let content = json!({"content_type": "text", "parts": [format!("{at}: {words}")]});
+        let message = json!({"author": {"role": role}, "content": content, "recipient": "all"});
+        (format!("n{at}"), json!({"message": message, "parent": parent}))
+    };
+    let tree: serde_json::Map<_, _> =
+        (0..20).map(|at| node(at, if at % 2 == 0 { "user" } else { "assistant" })).collect();
+    let short: serde_json::Map<_, _> = [node(0, "user"), node(1, "assistant")].into_iter().collect();
+    let chatgpt = json!([
+        {"id": "c1", "title": "Short", "mapping": short, "current_node": "n1"},
+        {"id": "c2", "title": "Long", "mapping": tree, "current_node": "n19"},
+    ]);
+    let said = |at: usize, sender: &str| json!({"uuid": format!("m{at}"), "sender": sender, "text": format!("{at}: {words}")});
+    let messages = |n: usize| -> Vec<Value> {
+        (0..n).map(|at| said(at, if at % 2 == 0 { "human" } else { "assistant" })).collect()
+    };
+    let claude = json!([{"uuid": "c1", "name": "Short", "chat_messages": messages(2)},
+        {"uuid": "c2", "name": "Long", "chat_messages": messages(20)}]);
+    for (name, export) in [("chatgpt.json", chatgpt), ("claude-ai.json", claude)] {
+        let folder = Folder::new();
+        let (file, out) = (folder.file(name, export.to_string()), folder.path("out.json"));
+        let stats = run(&["stats", text(&file)]).ok();
+        assert!(stats.starts_with("2 messages") && stats.contains("c2  Long"), "{stats}");
+        let long = run(&["stats", text(&file), "--leaf", "c2", "--json"]).json();
+        assert_eq!(long["messages"], json!(20), "{name}");
+        let missing = run(&["stats", text(&file), "--leaf", "c3"]).fails(2);
+        assert!(missing.contains("no conversation, and no message, has the id `c3`"), "{missing}");
+        let compact = ["compact", text(&file), "--leaf", "c2", "--keep", "50%", "-o", text(&out)];
+        let refused = run(&compact).fails(2);
+        assert!(refused.contains("only read") && refused.contains("--to FORMAT"), "{refused}");
+        run(&[&compact[..], &["--to", "openai-chat"]].concat()).ok();
+        let left = run(&["stats", text(&out), "--json"]).json();
+        assert!(left["messages"].as_u64().unwrap() < 16, "{left}");
+        let valid = run(&["validate", text(&out)]).ok();
+        assert!(valid.contains("valid under"), "{valid}");
+    }
+}

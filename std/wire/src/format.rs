@@ -127,6 +127,12 @@ formats! {
     CopilotCli = "copilot-cli", Permissive, copilot_cli;
     /// A chat of VS Code with GitHub Copilot.
     CopilotChat = "copilot-chat", Permissive, copilot_chat;
+    /// An export of ChatGPT.
+    ChatGpt = "chatgpt", Permissive, chatgpt;
+    /// An export of claude.ai.
+    ClaudeAi = "claude-ai", Permissive, claude_ai;
+    /// Dialogues as datasets have them, since ShareGPT.
+    ShareGpt = "sharegpt", Permissive, sharegpt;
 }
 
 impl Format {

@@ -16,6 +16,7 @@ use super::expect::{optional_text, share};
 pub(crate) use super::format::SPECS;
 use super::json::{self, Kind};
 use super::outline::Outliner;
+use super::rewrite::form;
 use super::slots::{self, ReadRecord};
 use super::transcript::{Chain, Conversation, KnownArray, Log, Transcript};
 use super::{Format, WireError};
@@ -69,6 +70,8 @@ pub(crate) enum Writer {
     /// The text of a record that holds these messages: the record of this text patched, or without one a new record.
     /// `None` if there is nothing to write: then the record is left out.
     Own(WriteRecord),
+    /// Not at all: the format is only read.
+    ReadOnly,
 }
 
 /// See [`Writer::Own`].
@@ -180,6 +183,7 @@ impl FormatSpec {
         let written = match self.writer {
             Writer::Slots(read) => slots::write(record, now, read)?,
             Writer::Own(write) => write(record, now)?,
+            Writer::ReadOnly => return Err(form("a change: it is an export, which is only read")),
         };
         written.map(|text| self.checked(text)).transpose()
     }

@@ -200,6 +200,17 @@ impl Conversation {
         }
     }
 
+    /// Whether its messages say what they said when it was read, where the file holds its messages.
+    pub(crate) fn says_the_same(&self) -> bool {
+        let AsRead::Shared(stage) = &self.as_read else {
+            return self.is_in_order() && self.entries.is_empty();
+        };
+        let was = LazyList::<Entry>::of(stage.clone(), self.pieces);
+        let is_same =
+            |(was, now): (&Message, &Message)| was.role() == now.role() && was.parts() == now.parts();
+        was.len() == self.entries.len() && was.iter().map(Entry::message).zip(self.messages()).all(is_same)
+    }
+
     /// Whether its entries are those that were read, in their order, whatever they say now.
     pub(crate) fn is_in_order(&self) -> bool {
         self.entries.len() == self.pieces

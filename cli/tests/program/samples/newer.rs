@@ -226,3 +226,16 @@ pub(super) fn gemini_without_ids(turns: usize) -> Value {
     }
     json!({"contents": all})
 }
+
+/// A dialogue of a dataset, whose calls have no ids.
+pub(super) fn sharegpt(turns: usize) -> Vec<Value> {
+    let mut all = Vec::new();
+    let mut add = |from: &str, value: String| all.push(json!({"from": from, "value": value}));
+    for turn in 0..turns {
+        add("human", said("question", turn));
+        add("function_call", json!({"name": "look", "arguments": {"at": turn}}).to_string());
+        add("observation", said("result", turn));
+        add("gpt", said("answer", turn));
+    }
+    all
+}

@@ -9,6 +9,7 @@ use super::content;
 use super::hosted;
 use super::message::{items, pieces, role};
 use super::write::write_alone;
+use crate::document::Pointer;
 use crate::expect::share;
 use crate::json::{self, Kind, patch, quote};
 use crate::patch_parts::Elements;
@@ -95,7 +96,7 @@ fn read_state(transcript: &mut Transcript, body: &Body<'_>, state: &str) -> Resu
         if Kind::of(own) != Kind::Object {
             return Ok(());
         }
-        let path = format!("/{}", escaped(&source));
+        let path = Pointer::default().join(&source).to_string();
         let list = json::nested(state, own, path, |own| json::field(own, "messages"))?;
         if let Some(list) = list.filter(|list| Kind::of(list) == Kind::Array) {
             if sources.iter().any(|(known, ..)| *known == *source) {
@@ -107,7 +108,7 @@ fn read_state(transcript: &mut Transcript, body: &Body<'_>, state: &str) -> Resu
     })?;
     let id = body.text_of("session_id")?;
     for (at, (source, _, list)) in sources.into_iter().enumerate() {
-        let path = format!("/{}/messages", escaped(&source));
+        let path = Pointer::default().join(&source).join("messages").to_string();
         let mut conversation =
             Conversation::new(Format::AgentFramework, format!("{}/state{path}", body.path()));
         (conversation.id, conversation.label, conversation.active) = (id.clone(), source, at == 0);
@@ -116,11 +117,6 @@ fn read_state(transcript: &mut Transcript, body: &Body<'_>, state: &str) -> Resu
         transcript.push(conversation);
     }
     Ok(())
-}
-
-/// A key as a JSON pointer has it (RFC 6901).
-fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
 
 fn read_element(source: &Arc<str>, text: &str) -> Result<(Vec<Message>, Option<Usage>), WireError> {

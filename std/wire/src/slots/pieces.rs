@@ -44,6 +44,8 @@ impl<'a> RecordMessages<'a> {
             self.list.push(RecordMessage::new(role, block));
         }
         if let Some(piece) = self.list.last_mut() {
+            // A result is alone in its message, and there may be very many.
+            piece.parts.reserve_exact(usize::from(piece.parts.is_empty()));
             piece.parts.push(noted);
         }
     }

@@ -11,7 +11,7 @@ use super::{AsRead, Conversation, Entry, List, Partial, Place, RecordId, Transcr
 use crate::json::ElementPlaces;
 use crate::openai_responses::CustomCalls;
 use crate::rewrite::form;
-use crate::spec;
+use crate::spec::{self, Writer};
 use crate::{WireError, WireErrorKind};
 
 /// Writes the text that `transcript` was read from, with the entries that its conversations have now.
@@ -109,6 +109,11 @@ impl<'t> Edits<'t> {
         written: &mut HashSet<RecordId>,
     ) -> Result<(), WireError> {
         let spec = spec::of(conversation.format)?;
+        if matches!(spec.writer, Writer::ReadOnly) {
+            // Also where another branch still has a message that this one has no more.
+            written.extend(conversation.entries.iter().filter_map(Entry::record));
+            return if conversation.says_the_same() { Ok(()) } else { spec.write(None, &[]).map(drop) };
+        }
         if let Some(log) = spec.log.filter(|_| conversation.is_log) {
             let end = transcript.source.len();
             self.0.extend(log.addition(transcript, conversation)?.map(|line| Edit::Text(end..end, line)));

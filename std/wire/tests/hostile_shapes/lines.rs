@@ -122,3 +122,25 @@ pub(crate) fn pi_cut(at: usize, parent: usize, first: usize) -> String {
         r#"{{"type":"compaction","id":"u{at}","parentId":"u{parent}","summary":"so far","firstKeptEntryId":"u{first}","tokensBefore":9}}"#
     )
 }
+
+/// An export of ChatGPT of so many messages, each behind the one that `parent` gives.
+pub(crate) fn chatgpt(n: usize, parent: impl Fn(usize) -> Option<usize>) -> String {
+    let node = |at: usize| {
+        let role = if at.is_multiple_of(2) { "user" } else { "assistant" };
+        let parent = parent(at).map_or_else(|| "null".to_owned(), |parent| format!(r#""n{parent}""#));
+        format!(
+            r#""n{at}":{{"message":{{"author":{{"role":"{role}"}},"content":{{"content_type":"text","parts":["go"]}}}},"parent":{parent}}}"#
+        )
+    };
+    format!(r#"{{"title":"t","mapping":{{{}}}}}"#, (0..n).map(node).collect::<Vec<_>>().join(","))
+}
+
+/// An export of claude.ai, in the same way.
+pub(crate) fn claude_ai(n: usize, parent: impl Fn(usize) -> Option<usize>) -> String {
+    let message = |at: usize| {
+        let sender = if at.is_multiple_of(2) { "human" } else { "assistant" };
+        let parent = parent(at).map_or_else(|| "null".to_owned(), |parent| format!(r#""n{parent}""#));
+        format!(r#"{{"uuid":"n{at}","sender":"{sender}","text":"go","parent_message_uuid":{parent}}}"#)
+    };
+    format!(r#"{{"name":"t","chat_messages":[{}]}}"#, (0..n).map(message).collect::<Vec<_>>().join(","))
+}

@@ -5,9 +5,9 @@ mod lines;
 use epitome_wire::Format;
 
 use lines::{
-    claude, claude_boundary, claude_call, claude_line, claude_result, claude_says, claude_user,
-    codex_compacted, codex_item, codex_line, codex_report, codex_said, comb, gemini, gemini_answer,
-    gemini_call, gemini_user, lines, pi, pi_cut, pi_user,
+    chatgpt, claude, claude_ai, claude_boundary, claude_call, claude_line, claude_result, claude_says,
+    claude_user, codex_compacted, codex_item, codex_line, codex_report, codex_said, comb, gemini,
+    gemini_answer, gemini_call, gemini_user, lines, pi, pi_cut, pi_user,
 };
 
 /// A text of a size that grows with a number.
@@ -352,6 +352,32 @@ pub(crate) const SHAPES: &[(&str, Format, Shape)] = &[
             r#"{{"contents":[{{"role":"user","parts":[{{"text":"go"}}]}},{{"role":"model","parts":[{}]}},{{"role":"user","parts":[{}]}}]}}"#,
             vec![call; n / 2].join(","),
             vec![answer; n / 2].join(",")
+        )
+    }),
+    ("chatgpt chain", Format::ChatGpt, |n| chatgpt(n, |at| at.checked_sub(1))),
+    ("chatgpt star", Format::ChatGpt, |n| chatgpt(n, |at| at.checked_sub(1).map(|_| 0))),
+    ("chatgpt comb", Format::ChatGpt, |n| chatgpt(n, comb)),
+    ("chatgpt conversations", Format::ChatGpt, |n| format!("[{}]", vec![chatgpt(1, |_| None); n].join(","))),
+    ("claude-ai chain", Format::ClaudeAi, |n| claude_ai(n, |at| at.checked_sub(1))),
+    ("claude-ai comb", Format::ClaudeAi, |n| claude_ai(n, comb)),
+    ("claude-ai calls in one message", Format::ClaudeAi, |n| {
+        let block = |at: usize| {
+            let id = at / 2;
+            match at % 2 {
+                0 => format!(r#"{{"type":"tool_use","id":"c{id}","name":"f","input":{{}}}}"#),
+                _ => format!(r#"{{"type":"tool_result","tool_use_id":"c{id}","content":"x"}}"#),
+            }
+        };
+        format!(
+            r#"{{"chat_messages":[{{"sender":"assistant","content":[{}]}}]}}"#,
+            (0..n).map(block).collect::<Vec<_>>().join(",")
+        )
+    }),
+    ("sharegpt dialogues", Format::ShareGpt, |n| {
+        format!(
+            "[{}]",
+            vec![r#"{"conversations":[{"from":"human","value":"go"},{"from":"gpt","value":"x"}]}"#; n]
+                .join(",")
         )
     }),
     ("openai-responses items", Format::OpenaiResponses, |n| {

@@ -1,0 +1,169 @@
+//! Trees of messages in one file: the conversations are the ways to each end.
+
+use std::sync::Arc;
+
+use epitome_message::{Message, Str};
+
+use super::forest::{Forest, narrow};
+use super::transcript::{Conversation, Entry, RecordId, Relation, Stage, Stages, UsageEntry};
+use super::{Format, WireError};
+
+/// The messages of a tree, each node after the one before it.
+#[derive(Debug, Default)]
+pub(crate) struct Branches {
+    forest: Forest,
+    nodes: Vec<Node>,
+    entries: Vec<Entry>,
+    /// The nodes that conversations end with.
+    ends: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Node {
+    name: Str,
+    /// Its first entry, and the number of its entries.
+    first: u32,
+    own: u32,
+    /// How many messages there are on the way to it, its own among them.
+    depth: u32,
+}
+
+impl Branches {
+    /// Adds a node after the node `parent`, with the messages of its record, and gives its number.
+    pub(crate) fn push(
+        &mut self,
+        (name, parent): (Str, Option<usize>),
+        said: Option<(RecordId, Vec<Message>)>,
+    ) -> usize {
+        let first = narrow(self.entries.len());
+        if let Some((record, messages)) = said {
+            let pieces = messages.into_iter().zip(0..);
+            self.entries.extend(pieces.map(|(message, piece)| Entry::of(message, record, piece)));
+        }
+        let own = narrow(self.entries.len()).saturating_sub(first);
+        let before = parent.and_then(|parent| self.nodes.get(parent)).map_or(0, |node| node.depth);
+        self.nodes.push(Node { name, first, own, depth: before.saturating_add(own) });
+        self.forest.push(parent)
+    }
+
+    /// The conversations: first the one that ends with the node `end`, or without any with the last of the file; an empty one, if there is no node; at the place `base` of
+    /// the list that they are for; then a branch for each other end that has messages.
+    pub(crate) fn conversations(
+        mut self,
+        (format, path, base): (Format, &str, usize),
+        end: Option<usize>,
+    ) -> Vec<Conversation> {
+        let mut ends: Vec<_> = self.forest.leaves().collect();
+        let active = end.or_else(|| ends.last().copied());
+        ends.retain(|end| Some(*end) != active && self.nodes.get(*end).is_some_and(|node| node.depth > 0));
+        self.ends = active.into_iter().chain(ends).map(narrow).collect();
+        if self.ends.is_empty() {
+            return vec![Conversation::new(format, path)];
+        }
+        // A file may have very many of these.
+        self.entries.shrink_to_fit();
+        self.nodes.shrink_to_fit();
+        let file = Arc::new(self);
+        let of = |(at, end): (usize, &u32)| {
+            let stage = Stage { of: Arc::<Self>::clone(&file), number: narrow(at) };
+            let node = file.nodes.get(*end as usize);
+            let mut found = Conversation::new(format, path)
+                .with_stage(&stage, node.map_or(0, |node| node.depth as usize));
+            if at > 0 {
+                found.id = node.map(|node| node.name.clone()).unwrap_or_default();
+                (found.relation, found.active) = (Relation::Branch(base), false);
+            }
+            found
+        };
+        file.ends.iter().enumerate().map(of).collect()
+    }
+
+    /// The entries of a node.
+    fn own(&self, node: usize) -> core::ops::Range<u32> {
+        self.nodes.get(node).map_or(0..0, |node| node.first..node.first.saturating_add(node.own))
+    }
+}
+
+impl Stages for Branches {
+    fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    fn places(&self, stage: u32) -> Vec<u32> {
+        let end = self.ends.get(stage as usize).map(|end| *end as usize);
+        let mut nodes: Vec<_> = end.into_iter().flat_map(|end| self.forest.up(end)).collect();
+        nodes.reverse();
+        nodes.into_iter().flat_map(|node| self.own(node)).collect()
+    }
+
+    fn reports(&self, _: u32, _: &[u32]) -> Vec<UsageEntry> {
+        Vec::new()
+    }
+
+    fn holders(&self) -> Vec<u32> {
+        let mut counts = vec![0_u32; self.nodes.len()];
+        for end in &self.ends {
+            if let Some(count) = counts.get_mut(*end as usize) {
+                *count = count.saturating_add(1);
+            }
+        }
+        // A node stands behind the one before it.
+        for node in (0..counts.len()).rev() {
+            let own = counts.get(node).copied().unwrap_or_default();
+            if let Some(count) = self.forest.parent(node).and_then(|parent| counts.get_mut(parent)) {
+                *count = count.saturating_add(own);
+            }
+        }
+        let of = |(node, count): (usize, &u32)| {
+            let count = *count;
+            self.own(node).map(move |_| count)
+        };
+        counts.iter().enumerate().flat_map(of).collect()
+    }
+}
+
+/// The nodes in an order in which each stands behind its parent, and otherwise in that of the file, with the new numbers of the parents.
+///
+/// # Errors
+/// `Shape` for a node that is before itself.
+pub(crate) fn parents_first<T>(nodes: Vec<(Option<usize>, T)>) -> Result<Vec<(Option<usize>, T)>, WireError> {
+    let count = nodes.len();
+    let mut children = vec![Vec::new(); count];
+    // Those that come next, with the new numbers of their parents: the last first.
+    let mut next = Vec::new();
+    for (node, (parent, _)) in nodes.iter().enumerate().rev() {
+        match parent.and_then(|parent| children.get_mut(parent)) {
+            Some(of_parent) => of_parent.push(node),
+            None => next.push((node, None)),
+        }
+    }
+    let mut nodes: Vec<_> = nodes.into_iter().map(|(_, node)| Some(node)).collect();
+    let mut ordered = Vec::with_capacity(count);
+    while let Some((node, parent)) = next.pop() {
+        let number = ordered.len();
+        ordered.extend(nodes.get_mut(node).and_then(Option::take).map(|node| (parent, node)));
+        let children = children.get_mut(node).map(core::mem::take).unwrap_or_default();
+        next.extend(children.into_iter().map(|child| (child, Some(number))));
+    }
+    match ordered.len() == count {
+        true => Ok(ordered),
+        false => Err(WireError::shape("messages name each other as the message before them, in a circle")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parents_stand_first_in_the_order_of_the_file() {
+        let nodes =
+            vec![(Some(3), "b"), (None, "c"), (Some(0), "d"), (None, "a"), (Some(3), "e"), (Some(9), "f")];
+        let ordered = parents_first(nodes).unwrap();
+        let expected =
+            [(None, "c"), (None, "a"), (Some(1), "b"), (Some(2), "d"), (Some(1), "e"), (None, "f")];
+        assert_eq!(ordered, expected);
+        assert!(parents_first(vec![(None, "a"), (Some(2), "b"), (Some(1), "c")]).is_err());
+        assert!(parents_first(vec![(Some(0), "a")]).is_err());
+    }
+}

@@ -1,0 +1,184 @@
+//! Exports, told and read.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use epitome_core::message::{CallKind, Role};
+use epitome_message::{Part, Str, UnknownPart};
+
+use super::FORMAT;
+use crate::blocks::block;
+use crate::branches::{Branches, parents_first};
+use crate::expect::{expect_object, member_text, share};
+use crate::exports;
+use crate::json::known::Members;
+use crate::json::{self, Kind};
+use crate::slots::{self, RecordMessage, RecordMessages, RecordPart, blocks};
+use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::transcript::Transcript;
+use crate::{Format, WireError, WireErrorKind};
+
+/// The row of claude.ai.
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    name: FormatName::BuiltIn(Format::ClaudeAi),
+    keys: &["chat_messages"],
+    reader: Reader::Own { sign, read },
+    writer: Writer::ReadOnly,
+    fresh: None,
+    chain: None,
+    log: None,
+    outliner: None,
+};
+
+fn sign(body: &Body<'_>) -> Fit {
+    exports::fit(body, "its conversations have `chat_messages`", |raw| {
+        exports::value_of(raw, "chat_messages", Kind::Array).is_ok_and(|list| list.is_some())
+    })
+}
+
+fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
+    exports::for_each(transcript, body, |transcript, path, raw| {
+        conversation(transcript, (path, raw), body.leaf)
+    })
+}
+
+/// Adds the conversation `raw`, which stands at `path`, and its branches. Whether `leaf` is its id, or that of one of its
+/// messages.
+fn conversation(
+    transcript: &mut Transcript,
+    (path, raw): (&str, &str),
+    leaf: Option<&str>,
+) -> Result<bool, WireError> {
+    expect_object(raw, "a conversation")?;
+    let source = Arc::clone(&transcript.source);
+    let Some(list) = exports::value_of(raw, "chat_messages", Kind::Array)? else {
+        let found = json::describe(raw);
+        return Err(WireError::shape(format!(
+            "expected a conversation with `chat_messages`, a list, found {found}"
+        )));
+    };
+    let mut found = Vec::new();
+    json::nested(raw, list, "/chat_messages", |list| {
+        blocks(list, |raw| {
+            let messages = slots::messages(&source, raw, Format::ClaudeAi, pieces)?;
+            let name = member_text(&source, raw, "uuid")?.unwrap_or_default();
+            found.push((name, member_text(&source, raw, "parent_message_uuid")?, raw, messages));
+            Ok(())
+        })
+    })?;
+    let numbers: HashMap<_, _> = found.iter().map(|(name, ..)| name.clone()).zip(0_usize..).collect();
+    let has_parents = found
+        .iter()
+        .any(|(_, parent, ..)| parent.as_ref().is_some_and(|parent| numbers.contains_key(parent)));
+    if has_parents && numbers.len() < found.len() {
+        return Err(WireError::new(WireErrorKind::DuplicateKey, "two messages have the same `uuid`"));
+    }
+    let nodes = found.into_iter().enumerate().map(|(at, (name, parent, raw, messages))| {
+        // In exports without parents, each message is behind the one before it.
+        let parent = match has_parents {
+            true => parent.and_then(|parent| numbers.get(&parent).copied()),
+            false => at.checked_sub(1),
+        };
+        (parent, (name, raw, messages))
+    });
+    let ends = [leaf.map(Str::from), member_text(&source, raw, "current_leaf_message_uuid")?];
+    let (mut branches, mut end) = (Branches::default(), [None; 2]);
+    for (parent, (name, raw, messages)) in parents_first(nodes.collect())? {
+        let record = transcript.value(raw, messages.len());
+        let number = branches.push((name.clone(), parent), Some((record, messages)));
+        for (end, wanted) in end.iter_mut().zip(&ends) {
+            if wanted.as_ref() == Some(&name) {
+                *end = Some(number);
+            }
+        }
+    }
+    let [leaf_end, current] = end;
+    let place = (Format::ClaudeAi, path, transcript.conversations.len());
+    let mut is_leaf = false;
+    let mut found = branches.conversations(place, leaf_end.or(current));
+    if let Some(first) = found.first_mut() {
+        first.id = member_text(&source, raw, "uuid")?.unwrap_or_default();
+        is_leaf = leaf == Some(&*first.id);
+        first.label = member_text(&source, raw, "name")?.unwrap_or_default();
+    }
+    transcript.push_all(found);
+    Ok(leaf_end.is_some() || is_leaf)
+}
+
+/// The messages that an element of `chat_messages` is.
+fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
+    expect_object(raw, "a message")?;
+    let found = Members::of(raw, &["sender", "text", "content", "attachments", "files"]);
+    let role = match &*found.text(whole, "sender")? {
+        "human" | "user" => Role::User,
+        "assistant" => Role::Assistant,
+        _ => return Err(WireError::shape("expected a `sender` of `human` or `assistant`")),
+    };
+    let list =
+        |key: &'static str| Ok::<_, WireError>(found.get(key)?.filter(|list| Kind::of(list) == Kind::Array));
+    let mut said = Vec::new();
+    if let Some(content) = list("content")? {
+        json::nested(raw, content, "/content", |content| {
+            blocks(content, |raw| {
+                let unknown =
+                    |kind| RecordPart::new(Part::Unknown(UnknownPart::new(FORMAT, kind, share(whole, raw))));
+                let part = match block(whole, raw)? {
+                    Ok(part) => part,
+                    // How much room the model had, as claude.ai counts.
+                    Err(kind) if kind == "token_budget" => None,
+                    Err(kind) => Some(unknown(kind)),
+                };
+                said.extend(part.map(|part| (raw, part)));
+                Ok(())
+            })
+        })?;
+    }
+    if !said.iter().any(|(_, part)| matches!(part.part, Part::Text(_))) {
+        said.extend(RecordPart::text(whole, found.get("text")?).map(|text| (raw, text)));
+    }
+    let mut also =
+        |key: &'static str, read: &mut dyn FnMut(&'a str) -> Result<Option<RecordPart<'a>>, WireError>| {
+            let Some(list) = list(key)? else { return Ok(()) };
+            json::nested(raw, list, format_args!("/{key}"), |list| {
+                blocks(list, |raw| {
+                    said.extend(read(raw)?.map(|part| (raw, part)));
+                    Ok(())
+                })
+            })
+        };
+    also("attachments", &mut |raw| {
+        expect_object(raw, "an attachment")?;
+        Ok(RecordPart::text(whole, Members::of(raw, &["extracted_content"]).get("extracted_content")?))
+    })?;
+    also("files", &mut |raw| {
+        Ok(Some(RecordPart::new(Part::Unknown(UnknownPart::new(FORMAT, "file", share(whole, raw))))))
+    })?;
+    Ok(spoken(role, said))
+}
+
+/// The messages that these parts are: a call that is answered among them, and its result as a tool's.
+fn spoken<'a>(role: Role, said: Vec<(&'a str, RecordPart<'a>)>) -> Vec<RecordMessage<'a>> {
+    let id = |part: &Part, is_call: bool| match part {
+        Part::ToolCall(call) if is_call => Some(call.id.clone()),
+        Part::ToolResult(result) if !is_call => Some(result.call_id.clone()),
+        _ => None,
+    };
+    let ids = |is_call| -> HashSet<Str> {
+        said.iter().filter_map(|(_, part)| id(&part.part, is_call)).filter(|id| !id.is_empty()).collect()
+    };
+    let (called, answered) = (ids(true), ids(false));
+    let mut messages = RecordMessages::new(role);
+    for (raw, part) in said {
+        let is_pair = match &part.part {
+            Part::ToolCall(call) => answered.contains(&call.id),
+            Part::ToolResult(result) => called.contains(&result.call_id),
+            _ => false,
+        };
+        match &part.part {
+            Part::ToolCall(_) if !is_pair => messages.extend_own(raw, [part.with_kind(CallKind::Hosted)]),
+            Part::ToolResult(_) if !is_pair => messages.extend_own(raw, [part]),
+            _ => messages.extend(raw, [part]),
+        }
+    }
+    messages.into_list()
+}

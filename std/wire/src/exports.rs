@@ -1,0 +1,83 @@
+//! Files of many conversations, each of which is an object: exports of what a person has said.
+
+use super::error::quoted;
+use super::json::{self, Kind};
+use super::spec::{Body, Content, Fit};
+use super::transcript::Transcript;
+use super::{WireError, WireErrorKind, document};
+
+/// Calls `visit` with each conversation of `body` and its place: the object that it is, each element of the array that it is, or each of
+/// its lines. `visit` adds the conversation to `transcript`, and says whether it is, or has, the leaf that is asked for: then no other
+/// goes on.
+///
+/// # Errors
+/// Those of `visit`; `NotFound` if there is a leaf to find, and no conversation has it.
+pub(crate) fn for_each(
+    transcript: &mut Transcript,
+    body: &Body<'_>,
+    mut visit: impl FnMut(&mut Transcript, &str, &str) -> Result<bool, WireError>,
+) -> Result<(), WireError> {
+    let mut is_found = body.leaf.is_none();
+    each(body, |path, raw| {
+        let first = transcript.conversations.len();
+        let has_it = visit(transcript, path, raw)?;
+        is_found |= has_it;
+        if body.leaf.is_some() && !has_it {
+            transcript.conversations.iter_mut().skip(first).for_each(|other| other.active = false);
+        }
+        Ok(())
+    })?;
+    match body.leaf {
+        Some(leaf) if !is_found => {
+            let what = format!("no conversation, and no message, has the id {}", quoted(leaf));
+            Err(WireError::new(WireErrorKind::NotFound, what))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn each(
+    body: &Body<'_>,
+    mut visit: impl FnMut(&str, &str) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    match &body.content {
+        Content::Lines(text) => document::lines(text).try_for_each(|line| {
+            json::nested(text, line.text(), "", |raw| {
+                json::check(raw)?;
+                visit("", raw)
+            })
+        }),
+        Content::Value(document) if Kind::of(document.text()) == Kind::Array => {
+            let mut at = 0_usize;
+            json::items(document.text(), |raw| {
+                let path = format!("{}/{at}", body.path());
+                json::nested(document.text(), raw, format_args!("/{at}"), |raw| visit(&path, raw))?;
+                at = at.saturating_add(1);
+                Ok(())
+            })
+        }
+        Content::Value(document) => visit(body.path(), document.text()),
+    }
+}
+
+/// `Certain` for this reason if each of the first conversations of `body` is one.
+pub(crate) fn fit(body: &Body<'_>, why: &'static str, is_one: impl Fn(&str) -> bool) -> Fit {
+    let found = match body.value().filter(|value| Kind::of(value) == Kind::Object) {
+        Some(object) => vec![object],
+        None => body.sample("").unwrap_or_default(),
+    };
+    let is_one = |raw: &&str| Kind::of(raw) == Kind::Object && is_one(raw);
+    if !found.is_empty() && found.iter().all(is_one) { Fit::Certain(why) } else { Fit::No }
+}
+
+/// The value of `key` in the object `raw`, if it has one of this kind.
+///
+/// # Errors
+/// `DuplicateKey`.
+pub(crate) fn value_of<'a>(
+    raw: &'a str,
+    key: &'static str,
+    kind: Kind,
+) -> Result<Option<&'a str>, WireError> {
+    Ok(json::field(raw, key)?.filter(|value| Kind::of(value) == kind))
+}

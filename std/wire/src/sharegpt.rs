@@ -1,0 +1,30 @@
+//! Dialogues as datasets have them since ShareGPT: objects with `conversations`, alone, in a list, or one in a line.
+//!
+//! ```
+//! use epitome_core::message::Role;
+//! use epitome_wire::{ReadOptions, read};
+//!
+//! let text = r#"[{"id": "d1", "system": "Be brief.", "conversations": [
+//!   {"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Yes?"}]}]"#;
+//! let transcript = read(text, &ReadOptions::default())?;
+//! let roles: Vec<_> = transcript.conversations()[0].messages().map(|message| message.role()).collect();
+//! assert_eq!(roles, [Role::System, Role::User, Role::Assistant]);
+//! # Ok::<(), epitome_wire::WireError>(())
+//! ```
+//!
+//! - `from` is `human` or `user`, `gpt`, `assistant` or another name of a model, `system`, `function_call`, or `observation` or `tool`.
+//! - A `function_call` holds a call as JSON, `name` and `arguments`. The observation behind it is its result. Neither has an id: all calls
+//!   share one, and are answered in their order. Any other `function_call` is what the model said.
+//!
+//! Written back are changed texts and results, messages left out, and new texts. The form of calls is that of LLaMA-Factory
+//! (`data/README.md` of <https://github.com/hiyouga/LLaMA-Factory>).
+
+mod spec;
+
+pub(crate) use spec::SPEC;
+
+/// The format's name in [`WireText`](epitome_message::WireText).
+pub const FORMAT: &str = super::Format::ShareGpt.as_str();
+
+#[cfg(test)]
+mod tests;
