@@ -46,10 +46,10 @@ fn cut(text: &str, call: &[ToolCallView<'_>], clamp: Clamp, counter: &ClassEstim
     let outcome = planner.plan(index.view(), &budget, Pass::Manual, &ToEnds(clamp));
     let Ok(Outcome::Planned(plan)) = outcome else { return };
     for gap in plan.clamps() {
-        let (left, tokens) = clamped_text(text, &gap, counter);
+        let (left, tokens) = clamped_text(text, gap.part.kind(), gap.clamp, counter);
         assert_eq!(tokens, counter.count(&left));
         assert!(tokens <= clamp.tokens_max(), "{left:?}");
-        assert_eq!(clamped_text(text, &gap, counter), (left.clone(), tokens));
+        assert_eq!(clamped_text(text, gap.part.kind(), gap.clamp, counter), (left.clone(), tokens));
         // Where this is said, the text was taken for JSON.
         if is_json(text) && !text.contains(" cut]") && left.contains(" elements cut]\"") {
             assert!(is_json(&left), "{left:?}");

@@ -1,7 +1,8 @@
-//! What the fuzz targets of the wire formats have in common.
+//! What is checked of a text of a wire format.
 
 use epitome_std::message::Message;
-use epitome_std::wire::document::utf8;
+use epitome_std::wire::document::{Piece, Pointer, conversation, each, utf8};
+use epitome_std::wire::openai_chat::{self, ChatView};
 use epitome_std::wire::{Format, ReadOptions, Transcript, convert, read, write_back};
 
 /// Any bytes as a text of this format: an error, or what is written back as it was; and when every message is patched, what
@@ -39,4 +40,27 @@ fn written(transcript: &Transcript) -> Option<String> {
 fn parts(transcript: &Transcript) -> Vec<Vec<epitome_std::message::Part>> {
     let messages = transcript.conversations().iter().flat_map(|conversation| conversation.messages());
     messages.map(Message::parts).map(<[_]>::to_vec).collect()
+}
+
+/// Any bytes: finding a conversation, and reading a message of it, is an answer or an error, and what is read is written back as it was.
+pub fn messages_of_chat(bytes: &[u8]) {
+    let Ok(text) = utf8(bytes) else { return };
+    if let (Ok(pointer), Ok(elements)) = (Pointer::parse(text), each(text)) {
+        elements.flatten().for_each(|element| drop(element.at(&pointer)));
+    }
+    let Ok(found) = conversation(text) else { return };
+    let mut whole = Vec::new();
+    found.splice((0..found.len()).map(Piece::Original), &mut whole).unwrap();
+    assert_eq!(whole, text.as_bytes());
+    for message in found.iter() {
+        let view = ChatView::parse(message);
+        let read = openai_chat::read(message);
+        assert_eq!(view.is_ok(), read.is_ok());
+        let Ok(read) = read else { continue };
+        assert_eq!(openai_chat::write(&read).unwrap(), message);
+        // Once touched, it is written anew; what that gives can be read, and is then stable.
+        if let Ok(anew) = openai_chat::write(&read.clone().with_parts(read.parts().to_vec())) {
+            assert_eq!(openai_chat::read(&anew).unwrap().parts(), read.parts());
+        }
+    }
 }

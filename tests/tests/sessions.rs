@@ -30,6 +30,7 @@ mod proposal;
 mod recall;
 mod recall_before;
 mod runs;
+mod spill;
 mod states;
 mod steering;
 mod strict;

@@ -69,8 +69,9 @@ pub(super) fn gone(
         gone.identifiers.leave_out(whole.map(|(_, part)| part));
     }
     for gap in plan.clamps() {
-        let in_history = history.and_then(|history| history.clamped_text(&gap));
-        let cut = || clamped_text(&text_of(&gap.part).unwrap_or_default(), &gap, counter);
+        let in_history = history.and_then(|history| history.clamped_text(&gap.part, gap.clamp));
+        let cut =
+            || clamped_text(&text_of(&gap.part).unwrap_or_default(), gap.part.kind(), gap.clamp, counter);
         let (left, _) = in_history.unwrap_or_else(cut);
         gone.identifiers.leave_out_text(&left);
     }

@@ -6,8 +6,8 @@ mod json;
 
 use epitome_core::message::{PartView, Parts};
 use epitome_core::{
-    CLAMP_MARKER, Clamp, ClampGap, ElisionGap, FillError, IndexedPart, PartKind, Placeholders, Plan,
-    ReadyPlan, StandIn, StandIns, TokenCounter, Tokens,
+    CLAMP_MARKER, Clamp, ElisionGap, FillError, IndexedPart, PartKind, Placeholders, Plan, ReadyPlan,
+    StandIn, StandIns, TokenCounter, Tokens,
 };
 use epitome_message::Str;
 
@@ -137,7 +137,7 @@ pub(super) fn fill_named<'a, T>(
         .clamps()
         .map_while(|gap| {
             let text = part_text(gap.part.position(), gap.part.ordinal())?;
-            Some(clamped_named(&text, &gap, handle(&gap.part), counter))
+            Some(clamped_named(&text, (gap.part.kind(), gap.clamp), handle(&gap.part), counter))
         })
         .collect();
     // Where none has a number, one note for each kind is enough.
@@ -177,20 +177,25 @@ pub fn part_text<M: Parts + ?Sized>(message: &M, ordinal: u32) -> Option<String>
     found
 }
 
-/// The text that [`fill`] puts in the place of a clamped part, and its size: of a result that is JSON a shorter one, of another the lines
-/// that say the most, of what was said its ends.
-pub fn clamped_text(text: &str, gap: &ClampGap<'_>, counter: &dyn TokenCounter) -> (String, Tokens) {
-    clamped_named(text, gap, None, counter)
+/// The text that [`fill`] puts in the place of a clamped part of this kind, and its size: of a result that is JSON a shorter one, of
+/// another the lines that say the most, of what was said its ends.
+pub fn clamped_text(
+    text: &str,
+    kind: PartKind,
+    clamp: Clamp,
+    counter: &dyn TokenCounter,
+) -> (String, Tokens) {
+    clamped_named(text, (kind, clamp), None, counter)
 }
 
 /// [`clamped_text`], which has the number of its message if there is room for that.
 pub(super) fn clamped_named(
     text: &str,
-    gap: &ClampGap<'_>,
+    (kind, clamp): (PartKind, Clamp),
     handle: Option<Handle>,
     counter: &dyn TokenCounter,
 ) -> (String, Tokens) {
-    let max = gap.clamp.tokens_max();
+    let max = clamp.tokens_max();
     // A result may be large for its media alone: of that no text is cut.
     if let Some(tokens) = counter.count_up_to(text, max).filter(|_| !text.trim().is_empty()) {
         return (text.to_owned(), tokens);
@@ -199,10 +204,10 @@ pub(super) fn clamped_named(
     let tried = || named.as_deref().into_iter().chain([""]);
     let lines = || {
         let json = tried().find_map(|named| json::shortened(text, max, named, counter));
-        json.or_else(|| tried().find_map(|named| excerpt(text, gap.clamp, named, counter)))
+        json.or_else(|| tried().find_map(|named| excerpt(text, clamp, named, counter)))
     };
-    let lines = if gap.part.kind() == PartKind::ToolResult { lines() } else { None };
-    lines.unwrap_or_else(|| cut(text, gap.clamp, handle, counter))
+    let lines = if kind == PartKind::ToolResult { lines() } else { None };
+    lines.unwrap_or_else(|| cut(text, clamp, handle, counter))
 }
 
 /// The head and the tail of `text`, with [`CLAMP_MARKER`] between, cut between characters; and what that has. If there is room for it,

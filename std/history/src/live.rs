@@ -8,8 +8,8 @@ use core::fmt;
 use std::sync::Arc;
 
 use epitome_core::{
-    Budget, Cell, ClampGap, FillError, Head, Index, IndexedPart, Outcome, Pass, Plan, ReadyPlan,
-    RestoreError, Revision, Seq, StandIn, Strategy, TokenCounter, Tokens, plan,
+    Budget, Cell, Clamp, FillError, Head, Index, IndexedPart, Outcome, Pass, Plan, ReadyPlan, RestoreError,
+    Revision, Seq, StandIn, Strategy, TokenCounter, Tokens, plan,
 };
 use epitome_message::tokens::CachedCounter;
 use epitome_message::{Message, Part, Str};
@@ -198,9 +198,9 @@ impl History {
 
     /// The text that [`History::fill`] puts in the place of a clamped part, and its size; `None` if the part has no text.
     #[must_use]
-    pub fn clamped_text(&self, gap: &ClampGap<'_>) -> Option<(String, Tokens)> {
-        let text = self.part_text(gap.part.position(), gap.part.ordinal())?;
-        Some(clamped_named(&text, gap, self.handle_of_part(&gap.part), &*self.counter))
+    pub fn clamped_text(&self, part: &IndexedPart<'_>, clamp: Clamp) -> Option<(String, Tokens)> {
+        let text = self.part_text(part.position(), part.ordinal())?;
+        Some(clamped_named(&text, (part.kind(), clamp), self.handle_of_part(part), &*self.counter))
     }
 
     fn part_text(&self, position: u32, ordinal: u32) -> Option<String> {

@@ -57,6 +57,7 @@ mod rewind;
 mod scratch;
 mod served;
 mod settings;
+mod spill;
 mod stream;
 mod working;
 

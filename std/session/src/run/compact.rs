@@ -13,10 +13,10 @@ use super::pass::{Look, Passed, Remarks, Setup, Task, pass};
 use super::served::service_managed;
 use super::{Point, RunEvent, RunSettings, Skipped, render, scratch};
 use crate::compaction::{
-    AutoCompaction, Began, CompactionCx, CompactionOptions, CompactionOutcome, CompactionResult, Compactor,
-    Discarded, LiveRequest,
+    Began, CompactionCx, CompactionOptions, CompactionOutcome, CompactionResult, Compactor, Discarded,
+    LiveRequest,
 };
-use crate::history::History;
+use crate::history::{History, Pins};
 use crate::provider::{ContextProvider, HistoryProvider, Providers, open_history};
 use crate::session::{AgentSession, SessionContext, SessionError};
 
@@ -205,7 +205,7 @@ impl Run<'_> {
         let request = Some(Arc::new(self.live_request()));
         let task = Task::of(setup, budget, kind, request);
         async {
-            let mut history = self.copy(&setup.auto).await?;
+            let mut history = self.copy(setup.auto.options.pins()).await?;
             let Passed { compactor, outcome, remarks, discarded } =
                 pass(&mut history, self.session, self.settings, task).await;
             self.tell_discarded(point, discarded);
@@ -216,10 +216,10 @@ impl Run<'_> {
     }
 
     /// All that would be sent, as a history.
-    async fn copy(&self, auto: &AutoCompaction) -> Result<History, SessionError> {
+    pub(super) async fn copy(&self, pins: &Pins) -> Result<History, SessionError> {
         let primary = self.providers.primary_history().map(ContextProvider::source_id);
         let stored = primary.and_then(|source_id| self.context.history(source_id));
-        let mut copy = scratch::history_of(&self.working, auto.options.pins(), stored).await?;
+        let mut copy = scratch::history_of(&self.working, pins, stored).await?;
         copy.set_handles(self.handles());
         Ok(copy)
     }
@@ -227,7 +227,7 @@ impl Run<'_> {
     /// Begins a compaction of all that would be sent, which is not due yet.
     async fn begin_over_request(&mut self, setup: &Setup, look: &Look) -> Began {
         let (point, request) = (Point::BeforeCall, Some(Arc::new(self.live_request())));
-        match self.copy(&setup.auto).await {
+        match self.copy(setup.auto.options.pins()).await {
             Ok(mut history) => {
                 // The copy has been changed by nobody; what it is a copy of may have been.
                 let began = self.begin_early(point, setup, &mut history, (look, request));

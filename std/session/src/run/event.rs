@@ -34,6 +34,14 @@ pub enum RunEvent {
         /// By how much.
         result: CompactionResult,
     },
+    /// Tool results have more tokens than [`RunSettings::tool_result_limit`](super::RunSettings::tool_result_limit): they are shown
+    /// shortened, and stored whole.
+    ResultsShortened {
+        /// The number of results.
+        results: u32,
+        /// The number of tokens that requests are smaller for it.
+        tokens: u64,
+    },
     /// Whoever compacted was not told all that was said, because a format has no form for it: what stands for it now knows
     /// nothing of that. The log does.
     NotTold {
@@ -193,6 +201,7 @@ impl RunEvent {
                 let (before, after) = (result.original_count, result.compacted_count);
                 info!(point = point.as_str(), before, after, "compacted");
             }
+            Self::ResultsShortened { results, tokens } => info!(results, tokens, "tool results shortened"),
             Self::NotTold { point, losses } => {
                 warn!(point = point.as_str(), losses = losses.len(), "compacted without knowing all");
             }

@@ -187,6 +187,7 @@ impl<'a> Run<'a> {
         let span = debug_span!("prompt", run = self.context.run_token());
         async {
             self.store_if_per_call().await?;
+            self.shorten_results().await;
             self.compact_request().await;
             if self.persistence == Persistence::PerModelCall {
                 self.commit_pending().await;

@@ -5,7 +5,7 @@ mod model;
 use core::fmt;
 use std::sync::Arc;
 
-use epitome_core::{ClassEstimator, Profile, TokenCounter};
+use epitome_core::{ClassEstimator, Profile, TokenCounter, Tokens};
 use serde_json::{Map, Value};
 
 use crate::compaction::{AutoCompaction, Compaction};
@@ -78,6 +78,9 @@ pub struct RunSettings {
     pub persistence: Persistence,
     /// Whether the model has a tool to read what a compaction has hidden: see [`RecallTool`](super::RecallTool); no by default.
     pub recall: bool,
+    /// The most tokens of a tool result that requests hold: see [`with_tool_result_limit`](Self::with_tool_result_limit); no limit by
+    /// default.
+    pub tool_result_limit: Option<Tokens>,
     model: Str,
     /// The figures of the model, if they are known.
     row: Option<Model>,
@@ -108,6 +111,7 @@ impl RunSettings {
             compaction: None,
             persistence: Persistence::PerRun,
             recall: false,
+            tool_result_limit: None,
             model: Str::default(),
             row: None,
             has_own_row: false,
@@ -170,6 +174,31 @@ impl RunSettings {
     #[must_use]
     pub const fn with_recall(mut self) -> Self {
         self.recall = true;
+        self
+    }
+
+    /// Shows each tool result of more than `limit` tokens shortened, from the first request that holds it: its first and last lines, and
+    /// between them lines that report an error or name something that no other line names; JSON stays JSON. The history stores the whole
+    /// result. With [`with_recall`](Self::with_recall) the note of the cut names the message, and the model can read the rest.
+    ///
+    /// A compaction shortens old results when the history is large. This limit is for the single result that would fill the window,
+    /// or is paid for with every request: 8,000 tokens are some 800 lines of source code. Pinned results stay whole, and so do results
+    /// that are large for their media alone. The run tells of it:
+    /// [`RunEvent::ResultsShortened`](super::RunEvent::ResultsShortened).
+    ///
+    /// A limit below [`ELIDED_TOKENS_MAX`](epitome_core::ELIDED_TOKENS_MAX), the size of a note, counts as that; with
+    /// [`with_recall`](Self::with_recall), a limit below [`RecallTool::TOKENS_MAX`](super::RecallTool::TOKENS_MAX) counts as that.
+    ///
+    /// ```
+    /// use epitome_core::Tokens;
+    /// use epitome_std::run::RunSettings;
+    ///
+    /// let settings = RunSettings::new("coder").with_tool_result_limit(Tokens(8_000)).with_recall();
+    /// assert_eq!(settings.tool_result_limit, Some(Tokens(8_000)));
+    /// ```
+    #[must_use]
+    pub const fn with_tool_result_limit(mut self, limit: Tokens) -> Self {
+        self.tool_result_limit = Some(limit);
         self
     }
 

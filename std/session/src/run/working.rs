@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use epitome_core::attribution::SeqRange;
 use epitome_core::message::{CallKind, Role};
-use epitome_core::{Group, Index, OpenCall, Seq, Stamp, TokenCounter, Turn};
+use epitome_core::{Group, Index, OpenCall, Revision, Seq, Stamp, TokenCounter, Turn};
 
 use crate::history::inner::{Beside, Exchange, Pending, PendingEdit, Visible, covered, exchange, joined};
 use crate::history::{Entry, History, Live, Loaded, PartStandIn, Summary};
@@ -208,6 +208,22 @@ impl Working {
             _ => None,
         });
         calls.find(|call| call.id.as_bytes() == id).cloned()
+    }
+
+    /// Whether the message of this position, and all behind it, are the run's own: no request has held them as they are.
+    pub(super) fn is_unsent(&self, position: Seq) -> bool {
+        let live = usize::try_from(position.0).ok().and_then(|at| self.visible.live().get(at));
+        live.is_some_and(|live| live.key.0 >= self.places.input)
+    }
+
+    /// Takes what is shown for that of `revision`.
+    pub(super) const fn hold_at(&mut self, revision: Revision) {
+        self.visible.set_revision(revision);
+    }
+
+    /// The name of the strategy of what was compacted in this run, or if nothing was, this one.
+    pub(super) fn strategy_or(&self, name: &str) -> Str {
+        if self.strategy.is_empty() { Str::from(name) } else { self.strategy.clone() }
     }
 
     /// Shows what a compaction has left.
