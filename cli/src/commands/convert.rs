@@ -52,6 +52,9 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode> {
     let input = Input::open(&args.input)?;
     for transcript in &mut input.transcripts(&args.input)? {
         conversions.add(&messages(transcript, &input)?)?;
+        if !args.json {
+            transcript.mention_others();
+        }
     }
     conversions.publish(Draft::new(&args.output)?, &args.output)?;
     conversions.tell(args.json);

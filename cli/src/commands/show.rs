@@ -41,7 +41,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     }
     said?;
     if let ([transcript], false) = (transcripts.as_slice(), args.input.part.each) {
-        mention_others(transcript);
+        transcript.mention_others();
     }
     screen.end()
 }
@@ -174,13 +174,4 @@ fn compaction(found: &ToolCompaction) -> String {
         text += &format!(" ({})", line(&found.trigger));
     }
     text + "\n"
-}
-
-/// Says, where it is in nobody's way, that the file has more.
-fn mention_others(transcript: &Transcript<'_>) {
-    let others = transcript.others().len() as u64;
-    if others > 0 {
-        let others = counted(others, "other conversation");
-        output::tell(format!("epitome: the file has {others}; `epitome stats` lists them, --leaf takes one"));
-    }
 }

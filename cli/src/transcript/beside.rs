@@ -4,7 +4,9 @@ use epitome::message::Str;
 use epitome::wire::{Compactions, Conversation, OutlinedConversation, Relation, UsageEntry};
 
 use super::Transcript;
+use crate::amount::counted;
 use crate::failure::Result;
+use crate::output;
 
 /// Another conversation of the file: a branch, a side chain, another run.
 #[derive(Debug, Clone)]
@@ -33,6 +35,17 @@ impl Transcript<'_> {
             Self::Read(read) => Ok(read.conversation().map_or_else(Vec::new, |found| found.usage.to_vec())),
             Self::Session(session) => session.usage(),
             Self::Memory { .. } | Self::Lines(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// Says, where it is in nobody's way, that the file has more.
+    pub(crate) fn mention_others(&self) {
+        let others = self.others().len() as u64;
+        if others > 0 {
+            let others = counted(others, "other conversation");
+            output::tell(format!(
+                "epitome: the file has {others}; `epitome stats` lists them, --leaf takes one"
+            ));
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use epitome_message::{Message, Str};
 
 use super::forest::{Forest, narrow};
-use super::transcript::{Conversation, Entry, RecordId, Relation, Stage, Stages, UsageEntry};
+use super::transcript::{Conversation, Entry, RecordId, Relation, Stage, Stages, Transcript, UsageEntry};
 use super::{Format, WireError};
 
 /// The messages of a tree, each node after the one before it.
@@ -26,15 +26,29 @@ struct Node {
     own: u32,
     /// How many messages there are on the way to it, its own among them.
     depth: u32,
+    /// Its place in the file.
+    at: u32,
+}
+
+/// A node in an order in which each stands behind its parent.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ordered<T> {
+    /// Its place in the file.
+    pub(crate) at: usize,
+    /// The number of its parent in this order.
+    pub(crate) parent: Option<usize>,
+    pub(crate) node: T,
 }
 
 impl Branches {
-    /// Adds a node after the node `parent`, with the messages of its record, and gives its number.
+    /// Adds a node of this name, with the messages of its record, and gives its number.
     pub(crate) fn push(
         &mut self,
-        (name, parent): (Str, Option<usize>),
+        place: &Ordered<impl Sized>,
+        name: Str,
         said: Option<(RecordId, Vec<Message>)>,
     ) -> usize {
+        let (parent, at) = (place.parent, narrow(place.at));
         let first = narrow(self.entries.len());
         if let Some((record, messages)) = said {
             let pieces = messages.into_iter().zip(0..);
@@ -42,40 +56,50 @@ impl Branches {
         }
         let own = narrow(self.entries.len()).saturating_sub(first);
         let before = parent.and_then(|parent| self.nodes.get(parent)).map_or(0, |node| node.depth);
-        self.nodes.push(Node { name, first, own, depth: before.saturating_add(own) });
+        self.nodes.push(Node { name, first, own, depth: before.saturating_add(own), at });
         self.forest.push(parent)
     }
 
-    /// The conversations: first the one that ends with the node `end`, or without any with the last of the file; an empty one, if there is no node; at the place `base` of
-    /// the list that they are for; then a branch for each other end that has messages.
-    pub(crate) fn conversations(
+    /// Adds the conversation to `transcript`, and after it a branch for each other end that has messages. It ends with the message `leaf`,
+    /// or else with `current`, or else with the end that stands last in the file. Says whether `leaf` is its id, or that of a message.
+    pub(crate) fn add_to(
         mut self,
-        (format, path, base): (Format, &str, usize),
-        end: Option<usize>,
-    ) -> Vec<Conversation> {
+        transcript: &mut Transcript,
+        (format, path): (Format, &str),
+        (id, label): (Str, Str),
+        (leaf, current): (Option<&str>, Option<Str>),
+    ) -> bool {
+        let named = |name: &str| self.nodes.iter().position(|node| node.name == name);
+        let leaf_end = leaf.and_then(named);
+        let is_leaf = leaf_end.is_some() || leaf.is_some_and(|leaf| id == leaf);
         let mut ends: Vec<_> = self.forest.leaves().collect();
-        let active = end.or_else(|| ends.last().copied());
+        let last = |end: &usize| self.nodes.get(*end).map(|node| node.at);
+        let current = current.and_then(|current| named(&current));
+        let active = leaf_end.or(current).or_else(|| ends.iter().copied().max_by_key(last));
         ends.retain(|end| Some(*end) != active && self.nodes.get(*end).is_some_and(|node| node.depth > 0));
         self.ends = active.into_iter().chain(ends).map(narrow).collect();
-        if self.ends.is_empty() {
-            return vec![Conversation::new(format, path)];
-        }
         // A file may have very many of these.
         self.entries.shrink_to_fit();
         self.nodes.shrink_to_fit();
-        let file = Arc::new(self);
+        let (file, base) = (Arc::new(self), transcript.conversations.len());
         let of = |(at, end): (usize, &u32)| {
             let stage = Stage { of: Arc::<Self>::clone(&file), number: narrow(at) };
             let node = file.nodes.get(*end as usize);
-            let mut found = Conversation::new(format, path)
-                .with_stage(&stage, node.map_or(0, |node| node.depth as usize));
-            if at > 0 {
-                found.id = node.map(|node| node.name.clone()).unwrap_or_default();
-                (found.relation, found.active) = (Relation::Branch(base), false);
-            }
-            found
+            let len = node.map_or(0, |node| node.depth as usize);
+            let mut branch = Conversation::new(format, path).with_stage(&stage, len);
+            branch.id = node.map(|node| node.name.clone()).unwrap_or_default();
+            (branch.relation, branch.active) = (Relation::Branch(base), false);
+            branch
         };
-        file.ends.iter().enumerate().map(of).collect()
+        let mut found: Vec<_> = file.ends.iter().enumerate().map(of).collect();
+        if found.is_empty() {
+            found.push(Conversation::new(format, path));
+        }
+        if let Some(first) = found.first_mut() {
+            (first.id, first.label, first.relation, first.active) = (id, label, Relation::Own, true);
+        }
+        transcript.push_all(found);
+        is_leaf
     }
 
     /// The entries of a node.
@@ -122,11 +146,12 @@ impl Stages for Branches {
     }
 }
 
-/// The nodes in an order in which each stands behind its parent, and otherwise in that of the file, with the new numbers of the parents.
+/// The nodes, each with its parent's place in the file, in an order in which each stands behind its parent, and otherwise in that of the
+/// file.
 ///
 /// # Errors
 /// `Shape` for a node that is before itself.
-pub(crate) fn parents_first<T>(nodes: Vec<(Option<usize>, T)>) -> Result<Vec<(Option<usize>, T)>, WireError> {
+pub(crate) fn parents_first<T>(nodes: Vec<(Option<usize>, T)>) -> Result<Vec<Ordered<T>>, WireError> {
     let count = nodes.len();
     let mut children = vec![Vec::new(); count];
     // Those that come next, with the new numbers of their parents: the last first.
@@ -140,9 +165,10 @@ pub(crate) fn parents_first<T>(nodes: Vec<(Option<usize>, T)>) -> Result<Vec<(Op
     let mut nodes: Vec<_> = nodes.into_iter().map(|(_, node)| Some(node)).collect();
     let mut ordered = Vec::with_capacity(count);
     while let Some((node, parent)) = next.pop() {
-        let number = ordered.len();
-        ordered.extend(nodes.get_mut(node).and_then(Option::take).map(|node| (parent, node)));
-        let children = children.get_mut(node).map(core::mem::take).unwrap_or_default();
+        let (at, number) = (node, ordered.len());
+        let own = nodes.get_mut(at).and_then(Option::take);
+        ordered.extend(own.map(|node| Ordered { at, parent, node }));
+        let children = children.get_mut(at).map(core::mem::take).unwrap_or_default();
         next.extend(children.into_iter().map(|child| (child, Some(number))));
     }
     match ordered.len() == count {
@@ -159,10 +185,16 @@ mod tests {
     fn parents_stand_first_in_the_order_of_the_file() {
         let nodes =
             vec![(Some(3), "b"), (None, "c"), (Some(0), "d"), (None, "a"), (Some(3), "e"), (Some(9), "f")];
-        let ordered = parents_first(nodes).unwrap();
-        let expected =
-            [(None, "c"), (None, "a"), (Some(1), "b"), (Some(2), "d"), (Some(1), "e"), (None, "f")];
-        assert_eq!(ordered, expected);
+        let ordered = parents_first(nodes).unwrap().into_iter().map(|it| (it.at, it.parent, it.node));
+        let expected = [
+            (1, None, "c"),
+            (3, None, "a"),
+            (0, Some(1), "b"),
+            (2, Some(2), "d"),
+            (4, Some(1), "e"),
+            (5, None, "f"),
+        ];
+        assert_eq!(ordered.collect::<Vec<_>>(), expected);
         assert!(parents_first(vec![(None, "a"), (Some(2), "b"), (Some(1), "c")]).is_err());
         assert!(parents_first(vec![(Some(0), "a")]).is_err());
     }

@@ -58,32 +58,41 @@ use serde::Deserialize;
 
 pub use super::slots::{ReadRecord, RecordMessage, RecordPart, SlotForm};
 pub use super::spec::{Fit, FormatSpec, FreshRecord, Sample};
-use super::{WireError, WireErrorKind};
+use super::{WireError, WireErrorKind, json};
 
-/// Reads `record` into a type of yours: with `&RawValue` for the values that become parts, which are slices of the record.
+/// Reads the JSON text `record` as a `T`. Fields that become parts are `&RawValue`: slices of the record.
 ///
-/// A text with half a surrogate pair is no `str` to serde; as a `&RawValue` it is read as [`RecordPart::text`] reads it.
+/// serde refuses a text with half a surrogate pair for a field that is a `str` or a `String`. In a `&RawValue` it is let through, and
+/// [`RecordPart::text`] reads the half as U+FFFD.
 ///
 /// # Errors
-/// `Shape` for a record that is not such a `T`, with the place in the record. What a text says is left out of the error.
+/// `Shape` for a record that is not a `T`, with the place in the record. The error does not quote the record.
 pub fn parse<'a, T: Deserialize<'a>>(record: &'a str) -> Result<T, WireError> {
-    serde_json::from_str(record).map_err(|error| {
-        let before =
-            record.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
+    parse_in(record, record)
+}
+
+/// Reads `value`, a JSON value in `record`, as [`parse`] does. Errors have their place in the record.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_in<'a, T: Deserialize<'a>>(record: &str, value: &'a str) -> Result<T, WireError> {
+    serde_json::from_str(value).map_err(|error| {
+        let lines = value.split_inclusive('\n').take(error.line().saturating_sub(1));
+        let before = lines.map(str::len).fold(json::offset_of(record, value), usize::saturating_add);
         let offset = before.saturating_add(error.column().saturating_sub(1)).min(record.len());
-        WireError::new(WireErrorKind::Shape, without_texts(&error.to_string())).with_offset(offset)
+        WireError::new(WireErrorKind::Shape, without_values(&error.to_string())).with_offset(offset)
     })
 }
 
-/// What serde says, without the texts that it quotes and without its own place.
-fn without_texts(what: &str) -> String {
+/// What serde says, without the values that it quotes and without its own place.
+fn without_values(what: &str) -> String {
     let what = what.rsplit_once(" at line ").map_or(what, |(what, _)| what);
-    match (what.find('"'), what.rfind('"')) {
-        (Some(first), Some(last)) if first < last => {
-            let (before, behind) = (what.get(..first), what.get(last.saturating_add(1)..));
-            format!("{}..{}", before.unwrap_or_default(), behind.unwrap_or_default())
-        }
-        _ => what.to_owned(),
+    let quotes = ["unknown variant", "unknown field", "invalid type", "invalid value"];
+    let begin = quotes.into_iter().find(|begin| what.starts_with(begin));
+    match (begin, what.rfind(", expected ").and_then(|at| what.get(at..))) {
+        (Some(begin), Some(expected)) => format!("{begin}{expected}"),
+        (Some(begin), None) => begin.to_owned(),
+        (None, _) => what.to_owned(),
     }
 }
 

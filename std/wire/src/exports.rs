@@ -1,6 +1,11 @@
 //! Files of many conversations, each of which is an object: exports of what a person has said.
 
+use std::sync::Arc;
+
+use epitome_message::Str;
+
 use super::error::quoted;
+use super::expect::share;
 use super::json::{self, Kind};
 use super::spec::{Body, Content, Fit};
 use super::transcript::Transcript;
@@ -60,14 +65,16 @@ fn each(
     }
 }
 
-/// `Certain` for this reason if each of the first conversations of `body` is one.
-pub(crate) fn fit(body: &Body<'_>, why: &'static str, is_one: impl Fn(&str) -> bool) -> Fit {
+/// `Certain` for this reason if the first elements of `body` are conversations, and one of them has messages. `is_one` gives whether a
+/// conversation has messages; `None` for what is no conversation.
+pub(crate) fn fit(body: &Body<'_>, why: &'static str, is_one: impl Fn(&str) -> Option<bool>) -> Fit {
     let found = match body.value().filter(|value| Kind::of(value) == Kind::Object) {
         Some(object) => vec![object],
         None => body.sample("").unwrap_or_default(),
     };
-    let is_one = |raw: &&str| Kind::of(raw) == Kind::Object && is_one(raw);
-    if !found.is_empty() && found.iter().all(is_one) { Fit::Certain(why) } else { Fit::No }
+    let is_one = |raw: &&str| is_one(Some(*raw).filter(|raw| Kind::of(raw) == Kind::Object)?);
+    let has_messages = found.iter().map(is_one).try_fold(false, |any, one| one.map(|one| any || one));
+    if has_messages == Some(true) { Fit::Certain(why) } else { Fit::No }
 }
 
 /// The value of `key` in the object `raw`, if it has one of this kind.
@@ -80,4 +87,17 @@ pub(crate) fn value_of<'a>(
     kind: Kind,
 ) -> Result<Option<&'a str>, WireError> {
     Ok(json::field(raw, key)?.filter(|value| Kind::of(value) == kind))
+}
+
+/// The name under `key` in the object `raw`: a text, or a number as it is written; empty, if there is none.
+///
+/// # Errors
+/// As [`value_of`].
+pub(crate) fn name(source: &Arc<str>, raw: &str, key: &'static str) -> Result<Str, WireError> {
+    let value = json::field(raw, key)?;
+    Ok(match value.map(Kind::of) {
+        Some(Kind::Text) => share(source, &json::decode(value.unwrap_or_default())),
+        Some(Kind::Number) => share(source, value.unwrap_or_default()),
+        _ => Str::default(),
+    })
 }

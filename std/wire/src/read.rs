@@ -22,7 +22,7 @@ pub struct ReadOptions {
     pub each: bool,
     /// In a session file with branches, the id of the last message of the branch to read; without it, the active one.
     pub leaf: Option<String>,
-    /// Formats of other crates, which are recognised beside those of this crate; where several fit, the first of these is named.
+    /// Formats of other crates, which are recognised beside those of this crate, by the same rules: see [`detect`].
     pub formats: Vec<&'static FormatSpec>,
 }
 
@@ -77,15 +77,16 @@ impl ReadOptions {
         Ok(Detection { format: spec.format(), reason })
     }
 
-    /// Whether `body` is one record of a format of another crate, and not the list of its records.
+    /// Whether `body` is one record of a format of another crate, and no list that another format fits.
     fn is_record(&self, body: &Body<'_>) -> bool {
         match self.from {
-            Some(Format::Custom(spec)) => spec.is_around(body) == Some(false),
+            Some(Format::Custom(spec)) => spec.fit_of_record(body).is_some(),
             Some(_) => false,
-            None => self
-                .formats
-                .iter()
-                .any(|spec| spec.fit(body) != Fit::No && spec.is_around(body) == Some(false)),
+            None => {
+                let has_sign = |fit| matches!(fit, Some(Fit::Certain(_) | Fit::Likely(_)));
+                self.formats.iter().any(|spec| has_sign(spec.fit_of_record(body)))
+                    && self.all().all(|spec| spec.fit(body) == Fit::No)
+            }
         }
     }
 
@@ -174,7 +175,7 @@ pub struct Detection {
 ///
 /// A sign that only one format has decides. Without any such sign, several formats may fit: a user and an assistant that
 /// exchange plain texts look the same to Chat Completions and to Anthropic. If all of them read the same messages from the
-/// text it does not matter, and the first of the table is named; the reason says so. Otherwise the answer is an error
+/// text it does not matter, and the first of the table is named, those of other crates before it; the reason says so. Otherwise the answer is an error
 /// that names them.
 ///
 /// ```
@@ -213,8 +214,17 @@ pub fn read(text: impl Into<Arc<str>>, options: &ReadOptions) -> Result<Transcri
     let bodies = bodies(&source, &source, options)?;
     let mut transcript = Transcript::empty(Arc::clone(&source));
     let specs = options.specs(&bodies)?;
+    // Of texts that are read one by one, one is to have the leaf.
+    let (is_one_enough, mut missing) = (options.each && options.leaf.is_some(), Vec::new());
+    let count = bodies.len();
     for (mut body, spec) in bodies.into_iter().zip(specs) {
-        body.read(spec, &mut transcript).map_err(|error| body.place(error))?;
+        match body.read(spec, &mut transcript).map_err(|error| body.place(error)) {
+            Err(error) if is_one_enough && error.kind() == WireErrorKind::NotFound => missing.push(error),
+            read => read?,
+        }
+    }
+    if let Some(error) = missing.pop().filter(|_| missing.len().saturating_add(1) == count) {
+        return Err(error);
     }
     transcript.conversations.iter_mut().for_each(Conversation::seal);
     Ok(transcript)

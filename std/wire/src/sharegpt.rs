@@ -12,9 +12,11 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - `from` is `human` or `user`, `gpt`, `assistant` or another name of a model, `system`, `function_call`, or `observation` or `tool`.
-//! - A `function_call` holds a call as JSON, `name` and `arguments`. The observation behind it is its result. Neither has an id: all calls
-//!   share one, and are answered in their order. Any other `function_call` is what the model said.
+//! - `from` is `human` or `user`; `gpt`, `assistant`, `chatgpt`, `bing`, `bard` or `model`; `system`; `function_call`; `observation` or
+//!   `tool`. Any other is refused.
+//! - A `function_call` holds a call as JSON, `name` and `arguments`, or a list of calls. The observations behind it are its results.
+//!   Neither has an id: all calls share one, and are answered in their order. Any other `function_call` is what the model said, and an
+//!   observation without a call is context.
 //!
 //! Written back are changed texts and results, messages left out, and new texts. The form of calls is that of LLaMA-Factory
 //! (`data/README.md` of <https://github.com/hiyouga/LLaMA-Factory>).

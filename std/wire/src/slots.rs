@@ -52,36 +52,39 @@ struct Slot<'a> {
     form: SlotForm,
 }
 
-/// How a changed part is written into its slot.
+/// How a changed part is written over a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SlotForm {
     /// The text of the part, or the arguments of a call, as a JSON string.
     Text,
-    /// The text of the part as a JSON string between two others.
+    /// The first argument, the text of the part as a JSON string, the second argument. `Around("[{\"text\":", "}]")` writes
+    /// `[{"text":".."}]`.
     Around(&'static str, &'static str),
-    /// The arguments of a call, which are JSON.
+    /// The arguments of a call as the JSON that they are.
     Arguments,
-    /// A text in the place of any JSON value: as JSON where the value was an array or an object and the text still is one.
+    /// The text of the part as JSON, if the old value was an array or an object and the text is JSON of that kind; otherwise as a JSON
+    /// string.
     Value,
-    /// This value, whatever the part says: it only repeated or explained what the part was.
+    /// This JSON value. For a second slot: a field that described the old part, such as its length.
     Constant(&'static str),
-    /// This value, where a result is written as one text: it held what stood beside the text.
+    /// This JSON value, if a changed result is a single text. For a second slot: a field that held other content of the result, such as
+    /// pictures.
     Gone(&'static str),
 }
 
-/// A reader of one record: the text that the record is a slice of, and the JSON text of the record. The values that the reader notes
-/// are slices of the record.
+/// A reader of one record. Its first argument is the whole input, which it passes on to the functions of [`RecordPart`]; its second
+/// argument is the JSON text of the record, a slice of the input. The values that the reader names are slices of the record.
 ///
 /// # Errors
 /// Of the reader: what it finds wrong with the record, with a place in the record.
 pub type ReadRecord = for<'a> fn(&Arc<str>, &'a str) -> Result<Vec<RecordMessage<'a>>, WireError>;
 
 impl<'a> RecordMessage<'a> {
-    /// A message without parts, which `text`, a slice of the record, is about: the record itself if it holds one message.
+    /// Creates a message without parts. `slice` is the part of the record that holds the message: the record itself if it holds one message.
     #[must_use]
-    pub fn new(role: Role, text: &'a str) -> Self {
-        Self { role, name: Str::default(), text, attribution: None, parts: Vec::new() }
+    pub fn new(role: Role, slice: &'a str) -> Self {
+        Self { role, name: Str::default(), text: slice, attribution: None, parts: Vec::new() }
     }
 
     /// Adds parts.
@@ -98,7 +101,8 @@ impl<'a> RecordMessage<'a> {
         self
     }
 
-    /// Sets where the message comes from, if it does not come from the speaker of its role.
+    /// Sets where the message comes from, if the user or the model has not written it themselves: a reminder that the program puts in the
+    /// user's place, say.
     #[must_use]
     pub fn with_attribution(mut self, attribution: Attribution) -> Self {
         self.attribution = Some(attribution);
@@ -132,20 +136,22 @@ impl<'a> RecordMessage<'a> {
 }
 
 impl<'a> RecordPart<'a> {
-    /// A part that stays as it is, unless it gets a slot.
+    /// A part of any kind, such as [`Part::Reasoning`] or [`Part::Media`], that cannot be changed unless it gets a slot.
     #[must_use]
     pub const fn new(part: Part) -> Self {
         Self { part, slots: Vec::new(), element: None, absence: Vec::new(), inner: Vec::new() }
     }
 
-    /// The text that the JSON string `value` is, with the value as its slot; none, if the text is empty or the value no string.
+    /// The text of the JSON string `value`, which is its slot. `None` if the text is empty, or the value is no string. `source` is the
+    /// first argument of the reader: the text of the part shares its memory.
     #[must_use]
     pub fn text(source: &Arc<str>, value: Option<&'a str>) -> Option<Self> {
         let raw = value.filter(|raw| Kind::of(raw) == Kind::Text && *raw != "\"\"")?;
         Some(Self::new(Part::Text(share(source, &json::decode(raw)))).with_slot(Some(raw), SlotForm::Text))
     }
 
-    /// The tool call of this id and this name. Its arguments are a JSON value, or a JSON string that holds one; `{}` without any.
+    /// The tool call of this id and this name. `arguments`, its slot, is a JSON value, or a JSON string that holds the arguments as text;
+    /// without it the arguments are `{}`.
     #[must_use]
     pub fn tool_call(
         source: &Arc<str>,
@@ -162,7 +168,8 @@ impl<'a> RecordPart<'a> {
         Self::new(Part::ToolCall(ToolCall::new(id, name, said))).with_slot(arguments, form)
     }
 
-    /// The tool result for the call `call_id`: the text that a JSON string is, or the JSON text of any other value.
+    /// The tool result for the call `call_id`. `value`, its slot, is a JSON string with the text of the result, or any other JSON value,
+    /// whose JSON is the text then.
     #[must_use]
     pub fn tool_result(source: &Arc<str>, call_id: impl Into<Str>, value: Option<&'a str>) -> Self {
         let value = value.filter(|value| *value != "null");
@@ -188,7 +195,17 @@ impl<'a> RecordPart<'a> {
         Self { inner, ..Self::new(Part::ToolResult(result)) }
     }
 
-    /// Adds a slot: `value`, a JSON value of the record, into which the part is written too where it is changed.
+    /// Says whether the tool has failed, if the part is a tool result. A change of that cannot be written.
+    #[must_use]
+    pub const fn with_error(mut self, is_error: bool) -> Self {
+        if let Part::ToolResult(result) = &mut self.part {
+            result.is_error = is_error;
+        }
+        self
+    }
+
+    /// Adds a slot: if the part is changed, the new part is written over `value`, a JSON value of the record, in the given form. Without
+    /// a value nothing is added.
     #[must_use]
     pub fn with_slot(mut self, value: Option<&'a str>, form: SlotForm) -> Self {
         self.slots.extend(value.map(|value| Slot { value, form }));
@@ -208,14 +225,15 @@ impl<'a> RecordPart<'a> {
         self.slots.extend(value.map(|value| Slot { value, form: SlotForm::Constant("\"\"") }));
     }
 
-    /// Says that the part is `element` of the JSON array `list`, of which it can be left out.
+    /// Says that the part is `element` of the JSON array `list`: the element is removed if the part is left out.
     #[must_use]
     pub const fn with_element(mut self, list: &'a str, element: &'a str) -> Self {
         self.element = Some((list, element));
         self
     }
 
-    /// Says that the part is left out where the JSON text `absent` is written in the place of `value`.
+    /// Has `absent`, a JSON text, written over `value` if the part is left out. For a part that is no element of a list; without this and
+    /// without an element, a message cannot be written without the part.
     #[must_use]
     pub fn with_absence(mut self, value: Option<&'a str>, absent: &'static str) -> Self {
         self.absence.extend(value.map(|value| (value, absent)));

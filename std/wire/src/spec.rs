@@ -82,11 +82,12 @@ pub type FreshRecord = fn(&Message, Option<&str>) -> Result<String, WireError>;
 
 impl FormatSpec {
     /// A format called `name`, whose text is one conversation: a list of records. The list is a JSON array, JSONL, or the array under
-    /// `key` in an object. `sign` tells whether a text is of the format, and `read` gives the messages of a record. A record of which
-    /// `read` gives no message stays where it is.
+    /// `key` in an object; with an empty `key` there is no such object. `sign` tells whether a text is of the format. `read` gives the
+    /// messages of a record; a record without messages stays where it is. Other fields of the object stay too, and are not read.
     ///
-    /// Only changed texts, arguments and results can be written, and messages and parts left out, as far as `read` notes where they
-    /// stand; [`with_new_record`](Self::with_new_record) adds new messages.
+    /// A changed part that has a slot can be written, and so can a list without some of its messages. A message can be written without one
+    /// of its parts if the part has an element or an absence. A new message is written by the function of
+    /// [`with_new_record`](Self::with_new_record). Any other change is an `Unsupported` error, and nothing is written.
     ///
     /// # Panics
     /// If `name` is empty or the name of a format of this crate. In a `static` that is an error of the compiler:
@@ -125,8 +126,9 @@ impl FormatSpec {
         self
     }
 
-    /// Sets the function that gives the JSON text of a new record for a message, without line breaks if the format is written in
-    /// lines. Its second argument is the record beside it, of which it may take what all records have.
+    /// Sets the function that gives the JSON text of a new record for a message, such as a summary. Its second argument is a record beside
+    /// it, if there is one: the function may copy a field that every record has. For a message that the format cannot say, it returns
+    /// an `Unsupported` error.
     #[must_use]
     pub const fn with_new_record(mut self, write: FreshRecord) -> Self {
         self.fresh = Some(write);
@@ -163,19 +165,18 @@ impl FormatSpec {
         match &self.reader {
             Reader::Own { sign, .. } => sign(body),
             Reader::List { key, sign, .. } => {
-                let object = body.object().filter(|_| self.is_around(body) == Some(true));
-                let records = body.sample(key).or_else(|| body.object().map(|record| vec![record]));
-                let records = records.filter(|records| !records.is_empty());
-                records.map_or(Fit::No, |records| sign(&Sample { records, object }))
+                let records = body.sample(key).filter(|records| !records.is_empty());
+                records.map_or(Fit::No, |records| sign(&Sample { records, object: body.object() }))
             }
         }
     }
 
-    /// Whether the object `body` is one around the list of records, and not a record; `None` if it is no object, or of a format
-    /// that is not read as a list.
-    pub(crate) fn is_around(&self, body: &Body<'_>) -> Option<bool> {
-        let Reader::List { key, .. } = &self.reader else { return None };
-        body.object().map(|_| body.members.iter().any(|(name, ..)| name == key))
+    /// How well the object `body` fits as the only record of a text. `None` if it is an object around a list of records, no object, or
+    /// of a format that is not read as a list.
+    pub(crate) fn fit_of_record(&self, body: &Body<'_>) -> Option<Fit> {
+        let Reader::List { key, sign, .. } = &self.reader else { return None };
+        let record = body.object().filter(|_| body.members.iter().all(|(name, ..)| name != key))?;
+        Some(sign(&Sample { records: vec![record], object: None }))
     }
 
     /// The text of a record that holds the messages `now`; `None` if it is left out.
@@ -246,8 +247,8 @@ pub enum Fit {
     No,
     /// The text can be read so, but nothing in it says that it is not another format.
     Possible(&'static str),
-    /// The text has what only this format has, though programs that add fields of their own may write it into another. It decides
-    /// where nothing is certain.
+    /// The text has a field that only this format defines, but that other programs might add to theirs. It decides if no format is
+    /// certain.
     Likely(&'static str),
     /// The text has a sign that no other format has.
     Certain(&'static str),

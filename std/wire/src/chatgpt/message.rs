@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use epitome_core::attribution::{Authority, SourceKind};
-use epitome_core::message::{CallKind, MediaKind, Role};
-use epitome_message::{
-    Attribution, Media, MediaSource, Message, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart,
-};
+use epitome_core::message::{CallKind, Role};
+use epitome_message::{Attribution, Message, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart};
 
 use super::FORMAT;
 use crate::WireError;
@@ -57,8 +55,9 @@ impl Said {
             Some(content) => json::nested(raw, content, "/content", |content| parts(source, content))?,
             None => (Str::default(), Vec::new()),
         };
-        let is_context = kind == "user_editable_context";
-        Ok(Self { role, called: Some(recipient).filter(|_| is_call), parts, is_context })
+        // What ChatGPT knows of the user, and what the model has noted of them.
+        let is_context = matches!(&*kind, "user_editable_context" | "model_editable_context");
+        Ok(Self { role, called: is_call.then(|| tool_name(recipient)), parts, is_context })
     }
 
     pub(super) fn speech(&self) -> Speech {
@@ -89,11 +88,20 @@ impl Said {
                 Message::new(Role::User, parts).with_attribution(outside(SourceKind::Tool))
             }
             _ if self.is_context => {
-                Message::new(self.role, parts).with_attribution(outside(SourceKind::Context))
+                Message::new(Role::User, parts).with_attribution(outside(SourceKind::Context))
             }
             _ => Message::new(self.role, parts),
         };
         Some(message.with_id(name.clone()))
+    }
+}
+
+/// The name of a tool as providers allow it: `web.run` is `web_run`.
+fn tool_name(recipient: Str) -> Str {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    match recipient.chars().all(is_allowed) {
+        true => recipient,
+        false => recipient.chars().map(|c| if is_allowed(c) { c } else { '_' }).collect::<String>().into(),
     }
 }
 
@@ -154,7 +162,7 @@ fn parts(source: &Arc<str>, content: &str) -> Result<(Str, Vec<Part>), WireError
     Ok((kind, parts))
 }
 
-/// The part that an element of `parts` is: a text, or the place of a picture or a sound.
+/// The part that an element of `parts` is: a text; pictures and sounds are in other files, and are unknown parts.
 fn one(source: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
     match Kind::of(raw) {
         Kind::Text => {
@@ -162,13 +170,9 @@ fn one(source: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
             Ok(Some(said).filter(|said| !said.is_empty()).map(Part::Text))
         }
         Kind::Object => {
-            let found = Members::of(raw, &["content_type", "asset_pointer", "text"]);
+            let found = Members::of(raw, &["content_type", "text"]);
             let kind = found.text(source, "content_type")?;
             Ok(Some(match &*kind {
-                "image_asset_pointer" => {
-                    let place = MediaSource::Uri(found.text(source, "asset_pointer")?);
-                    Part::Media(Media::new(MediaKind::Image, "", place))
-                }
                 "audio_transcription" => Part::Text(found.text(source, "text")?),
                 _ => Part::Unknown(UnknownPart::new(FORMAT, kind, share(source, raw))),
             }))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use epitome_message::{Str, WireText};
 
 use super::message::{Said, Speech};
-use crate::branches::{Branches, parents_first};
+use crate::branches::{Branches, Ordered, parents_first};
 use crate::document::Pointer;
 use crate::expect::{expect_object, member_text, optional_text, present, share};
 use crate::exports;
@@ -29,24 +29,24 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 
 fn sign(body: &Body<'_>) -> Fit {
     exports::fit(body, "its conversations have a `mapping` of messages", |raw| {
-        exports::value_of(raw, "mapping", Kind::Object).is_ok_and(|mapping| mapping.is_some_and(is_mapping))
+        exports::value_of(raw, "mapping", Kind::Object).ok().flatten().and_then(is_mapping)
     })
 }
 
-/// Whether the members of `mapping` are nodes.
-fn is_mapping(mapping: &str) -> bool {
-    let mut all = true;
+/// Whether the members of `mapping` are nodes, and one of them has a message; `None` if they are none.
+fn is_mapping(mapping: &str) -> Option<bool> {
+    let (mut all, mut any) = (true, false);
     let scanned = json::raw_members(mapping, |_, node| {
         let known = match Kind::of(node) {
             Kind::Object => json::fields(node, &["message", "parent", "children"]).ok(),
             _ => None,
         };
-        all &= known.is_some_and(|[message, parent, children]| {
-            message.is_some() || parent.is_some() || children.is_some()
-        });
+        all &= known.is_some_and(|node| node.iter().any(Option::is_some));
+        any |=
+            known.and_then(|[message, ..]| message).is_some_and(|message| Kind::of(message) == Kind::Object);
         Ok(())
     });
-    scanned.is_ok() && all
+    (scanned.is_ok() && all).then_some(any)
 }
 
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
@@ -80,40 +80,29 @@ fn conversation(
     let nodes = json::nested(raw, mapping, "/mapping", |mapping| nodes(&source, mapping))?;
     let answers = answers(&nodes);
     let answered: HashSet<_> = answers.iter().flatten().copied().collect();
-    let ends = [leaf.map(Str::from), member_text(&source, raw, "current_node")?];
     let mut branches = Branches::default();
-    let mut end = [None; 2];
-    for (at, ((parent, node), answers)) in nodes.iter().zip(&answers).enumerate() {
-        let call = answers.and_then(|call| nodes.get(call)).map(|(_, call)| call.name.clone());
+    for (at, (place, answers)) in nodes.iter().zip(&answers).enumerate() {
+        let node = &place.node;
+        let call = answers.and_then(|call| nodes.get(call)).map(|call| call.node.name.clone());
         let said = node.message.as_ref().and_then(|(raw, said)| {
             let message = said.message(&node.name, call, answered.contains(&at))?;
             let wire = WireText::new(Format::ChatGpt.shared_name(), share(&source, raw));
             Some((transcript.value(raw, 1), vec![message.with_wire(wire)]))
         });
-        let number = branches.push((node.name.clone(), *parent), said);
-        for (end, name) in end.iter_mut().zip(&ends) {
-            if name.as_ref() == Some(&node.name) {
-                *end = Some(number);
-            }
-        }
+        branches.push(place, node.name.clone(), said);
     }
     drop(nodes);
-    let [leaf_end, current] = end;
-    let place = (Format::ChatGpt, path, transcript.conversations.len());
-    let mut is_leaf = false;
-    let mut found = branches.conversations(place, leaf_end.or(current));
-    if let Some(first) = found.first_mut() {
-        let id = member_text(&source, raw, "conversation_id")?;
-        first.id = id.or(member_text(&source, raw, "id")?).unwrap_or_default();
-        is_leaf = leaf == Some(&*first.id);
-        first.label = member_text(&source, raw, "title")?.unwrap_or_default();
-    }
-    transcript.push_all(found);
-    Ok(leaf_end.is_some() || is_leaf)
+    let id = match exports::name(&source, raw, "conversation_id")? {
+        id if id.is_empty() => exports::name(&source, raw, "id")?,
+        id => id,
+    };
+    let label = exports::name(&source, raw, "title")?;
+    let current = member_text(&source, raw, "current_node")?;
+    Ok(branches.add_to(transcript, (Format::ChatGpt, path), (id, label), (leaf, current)))
 }
 
 /// The nodes of a mapping, each behind its parent, which is a number among them.
-fn nodes<'a>(source: &Arc<str>, mapping: &'a str) -> Result<Vec<(Option<usize>, Node<'a>)>, WireError> {
+fn nodes<'a>(source: &Arc<str>, mapping: &'a str) -> Result<Vec<Ordered<Node<'a>>>, WireError> {
     let mut found = Vec::new();
     json::members(mapping, |key, node| {
         let name = share(source, &key);
@@ -139,21 +128,25 @@ fn nodes<'a>(source: &Arc<str>, mapping: &'a str) -> Result<Vec<(Option<usize>, 
     parents_first(found.into_iter().map(|(parent, node)| (number(parent), node)).collect())
 }
 
-/// For each node that is a result, the node of its call: the last on the way to it that no other result on the way answers.
-fn answers(nodes: &[(Option<usize>, Node<'_>)]) -> Vec<Option<usize>> {
+/// For each node that is a result, the node of its call: the last on the way to it, if on every way behind the call one result answers it.
+fn answers(nodes: &[Ordered<Node<'_>>]) -> Vec<Option<usize>> {
+    let parents: HashSet<_> = nodes.iter().filter_map(|node| node.parent).collect();
+    // The call that waits for a result at each node.
     let mut open: Vec<Option<usize>> = Vec::with_capacity(nodes.len());
-    let mut answers = Vec::with_capacity(nodes.len());
-    for (at, (parent, node)) in nodes.iter().enumerate() {
+    let (mut answers, mut left_open) = (Vec::with_capacity(nodes.len()), HashSet::new());
+    for (at, Ordered { parent, node, .. }) in nodes.iter().enumerate() {
         let before = parent.and_then(|parent| open.get(parent).copied().flatten());
-        let kind = node.message.as_ref().map_or(Speech::Nothing, |(_, said)| said.speech());
-        let (answer, now) = match kind {
+        let speech = node.message.as_ref().map_or(Speech::Nothing, |(_, said)| said.speech());
+        let (answer, now) = match speech {
             Speech::Nothing => (None, before),
             Speech::Call => (None, Some(at)),
             Speech::Result => (before, None),
             Speech::Text => (None, None),
         };
+        left_open.extend(before.filter(|_| matches!(speech, Speech::Call | Speech::Text)));
+        left_open.extend(now.filter(|_| !parents.contains(&at)));
         answers.push(answer);
         open.push(now);
     }
-    answers
+    answers.into_iter().map(|call| call.filter(|call| !left_open.contains(call))).collect()
 }

@@ -46,7 +46,7 @@ fn the_way_to_the_current_node_goes_on_and_other_ends_are_branches() {
         said(found[0].messages()),
         [
             "user Name: Ann | Be brief.",
-            "user Uri(Str(17 bytes)) | How many days is 日本 late? | Unknown",
+            "user Unknown | How many days is 日本 late? | Unknown",
             "assistant (I count the days.) | (Only a summary)",
             r#"assistant n3=python{"input":"print(12)"}"#,
             "tool n3:[Text(Str(2 bytes))]",
@@ -91,6 +91,74 @@ fn a_call_without_a_result_waits_for_none_and_new_content_is_kept() {
     let Part::ToolCall(call) = &found.entries[2].message().parts()[1] else { panic!() };
     assert_eq!(call.kind, CallKind::Hosted);
     assert_eq!(found.entries[2].message().role(), Role::Assistant);
+}
+
+/// A node whose message says `text` to `recipient`.
+fn node(name: &str, parent: &str, role: &str, recipient: &str, text: &str) -> String {
+    format!(
+        r#""{name}": {{"message": {{"author": {{"role": "{role}"}}, "content": {{"content_type": "text", "parts": ["{text}"]}}, "recipient": "{recipient}"}}, "parent": "{parent}"}}"#
+    )
+}
+
+fn mapping(nodes: &[String], more: &str) -> String {
+    format!(r#"{{"mapping": {{{}}}{more}}}"#, nodes.join(", "))
+}
+
+#[test]
+fn without_a_current_node_the_last_of_the_file_goes_on() {
+    let nodes = [
+        node("a", "", "user", "all", "Q"),
+        node("b1", "a", "assistant", "all", "first"),
+        node("b2", "a", "assistant", "all", "again"),
+        node("c", "b1", "user", "all", "more"),
+        node("d", "c", "assistant", "all", "done"),
+    ];
+    let transcript = transcript(&mapping(&nodes, ""));
+    let found = transcript.conversations();
+    assert_eq!(said(found[0].messages()), ["user Q", "assistant first", "user more", "assistant done"]);
+    assert_eq!(said(found[1].messages()), ["user Q", "assistant again"]);
+}
+
+#[test]
+fn a_call_that_is_answered_on_one_way_only_waits_for_no_result() {
+    let nodes = [
+        node("a", "", "user", "all", "Q"),
+        node("b", "a", "assistant", "web.run", "words"),
+        node("r", "b", "tool", "all", "found"),
+        node("u", "b", "user", "all", "never mind"),
+    ];
+    let transcript = transcript(&mapping(&nodes, r#", "current_node": "u""#));
+    for conversation in transcript.conversations() {
+        let Part::ToolCall(call) = &conversation.entries[1].message().parts()[0] else { panic!() };
+        assert_eq!((call.kind, &*call.name), (CallKind::Hosted, "web_run"));
+    }
+    let other = &transcript.conversations()[1];
+    assert_eq!(said(other.messages())[2], "user found");
+}
+
+#[test]
+fn what_the_model_has_noted_of_the_user_is_context() {
+    let noted = r#""a": {"message": {"author": {"role": "assistant"}, "content": {"content_type": "model_editable_context", "model_set_context": "Likes tea."}, "recipient": "all"}}"#;
+    let nodes = [noted.to_owned(), node("b", "a", "user", "all", "Hi")];
+    let transcript = transcript(&mapping(&nodes, r#", "id": 7"#));
+    let found = &transcript.conversations()[0];
+    assert_eq!(said(found.messages()), ["user Likes tea.", "user Hi"]);
+    assert_eq!(found.entries[0].message().attribution().source, SourceKind::Context);
+    assert_eq!(&*found.id, "7", "a number is a name too");
+}
+
+#[test]
+fn what_holds_no_message_is_not_taken_from_other_formats() {
+    for other in [
+        r#"{"mapping":{},"messages":[{"role":"user","content":"hi"}]}"#,
+        r#"[{"mapping":{},"role":"user","content":"hi"}]"#,
+        r#"{"model":"m","chat_messages":[],"messages":[{"role":"user","content":"hi"}]}"#,
+        r#"[{"role":"user","content":"hi","chat_messages":[]}]"#,
+    ] {
+        assert_eq!(detect(other).unwrap().format, Format::OpenaiChat, "{other}");
+    }
+    let roles = detect(r#"{"chat_messages":[{"role":"user","content":"hi"}]}"#).unwrap_err().to_string();
+    assert!(roles.contains("--at /chat_messages"), "{roles}");
 }
 
 #[test]

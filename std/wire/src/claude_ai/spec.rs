@@ -32,7 +32,11 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 
 fn sign(body: &Body<'_>) -> Fit {
     exports::fit(body, "its conversations have `chat_messages`", |raw| {
-        exports::value_of(raw, "chat_messages", Kind::Array).is_ok_and(|list| list.is_some())
+        let list = exports::value_of(raw, "chat_messages", Kind::Array).ok().flatten()?;
+        let has_sender =
+            |raw: &&str| Kind::of(raw) == Kind::Object && matches!(json::field(raw, "sender"), Ok(Some(_)));
+        let sample = crate::spec::first_of(list)?;
+        sample.iter().all(has_sender).then_some(!sample.is_empty())
     })
 }
 
@@ -66,43 +70,29 @@ fn conversation(
             Ok(())
         })
     })?;
-    let numbers: HashMap<_, _> = found.iter().map(|(name, ..)| name.clone()).zip(0_usize..).collect();
-    let has_parents = found
-        .iter()
-        .any(|(_, parent, ..)| parent.as_ref().is_some_and(|parent| numbers.contains_key(parent)));
-    if has_parents && numbers.len() < found.len() {
+    let named = found.iter().zip(0_usize..).filter(|((name, ..), _)| !name.is_empty());
+    let mut numbers = HashMap::new();
+    let is_twice = named
+        .fold(false, |is_twice, ((name, ..), at)| numbers.insert(name.clone(), at).is_some() || is_twice);
+    let known = |parent: &Option<Str>| parent.as_ref().and_then(|parent| numbers.get(parent).copied());
+    let has_parents = found.iter().any(|(_, parent, ..)| known(parent).is_some());
+    if has_parents && is_twice {
         return Err(WireError::new(WireErrorKind::DuplicateKey, "two messages have the same `uuid`"));
     }
-    let nodes = found.into_iter().enumerate().map(|(at, (name, parent, raw, messages))| {
+    let nodes = found.iter().enumerate().map(|(at, (_, parent, ..))| {
         // In exports without parents, each message is behind the one before it.
-        let parent = match has_parents {
-            true => parent.and_then(|parent| numbers.get(&parent).copied()),
-            false => at.checked_sub(1),
-        };
-        (parent, (name, raw, messages))
+        if has_parents { known(parent) } else { at.checked_sub(1) }
     });
-    let ends = [leaf.map(Str::from), member_text(&source, raw, "current_leaf_message_uuid")?];
-    let (mut branches, mut end) = (Branches::default(), [None; 2]);
-    for (parent, (name, raw, messages)) in parents_first(nodes.collect())? {
+    let parents: Vec<_> = nodes.collect();
+    let mut branches = Branches::default();
+    for place in parents_first(parents.into_iter().zip(found).collect())? {
+        let (name, _, raw, messages) = &place.node;
         let record = transcript.value(raw, messages.len());
-        let number = branches.push((name.clone(), parent), Some((record, messages)));
-        for (end, wanted) in end.iter_mut().zip(&ends) {
-            if wanted.as_ref() == Some(&name) {
-                *end = Some(number);
-            }
-        }
+        branches.push(&place, name.clone(), Some((record, messages.clone())));
     }
-    let [leaf_end, current] = end;
-    let place = (Format::ClaudeAi, path, transcript.conversations.len());
-    let mut is_leaf = false;
-    let mut found = branches.conversations(place, leaf_end.or(current));
-    if let Some(first) = found.first_mut() {
-        first.id = member_text(&source, raw, "uuid")?.unwrap_or_default();
-        is_leaf = leaf == Some(&*first.id);
-        first.label = member_text(&source, raw, "name")?.unwrap_or_default();
-    }
-    transcript.push_all(found);
-    Ok(leaf_end.is_some() || is_leaf)
+    let (id, label) = (exports::name(&source, raw, "uuid")?, exports::name(&source, raw, "name")?);
+    let current = member_text(&source, raw, "current_leaf_message_uuid")?;
+    Ok(branches.add_to(transcript, (Format::ClaudeAi, path), (id, label), (leaf, current)))
 }
 
 /// The messages that an element of `chat_messages` is.
@@ -133,7 +123,8 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
             })
         })?;
     }
-    if !said.iter().any(|(_, part)| matches!(part.part, Part::Text(_))) {
+    // Beside blocks that are no text it is a note for people who cannot see them.
+    if said.is_empty() {
         said.extend(RecordPart::text(whole, found.get("text")?).map(|text| (raw, text)));
     }
     let mut also =

@@ -69,6 +69,42 @@ fn the_leaf_that_the_export_names_or_that_is_asked_for_goes_on() {
 }
 
 #[test]
+fn the_message_that_stands_last_goes_on_and_names_may_be_missing() {
+    let message = |uuid: &str, parent: &str, sender: &str| {
+        format!(
+            r#"{{"uuid": {uuid}, "parent_message_uuid": {parent}, "sender": "{sender}", "text": "says {sender}"}}"#
+        )
+    };
+    let messages = [
+        message("\"a\"", "null", "human"),
+        message("\"b1\"", "\"a\"", "assistant"),
+        message("null", "\"a\"", "assistant"),
+        message("\"c\"", "\"b1\"", "human"),
+        message("\"d\"", "\"c\"", "assistant"),
+        message("null", "\"d\"", "human"),
+    ];
+    let transcript = transcript(&format!(r#"{{"chat_messages": [{}]}}"#, messages.join(",")));
+    let counts: Vec<_> = transcript.conversations().iter().map(|one| one.entries.len()).collect();
+    assert_eq!(counts, [5, 2]);
+}
+
+/// What claude.ai writes for people who cannot see a block.
+#[test]
+fn a_text_beside_blocks_is_not_said() {
+    let filler = "This block is not supported on your current device yet.";
+    let text = format!(
+        r#"{{"chat_messages": [{{"sender": "human", "text": "Go"}}, {{"sender": "assistant", "text": "{filler}",
+            "content": [{{"type": "tool_use", "id": "t", "name": "f", "input": {{}}}}, {{"type": "tool_result", "tool_use_id": "t", "content": "x"}}]}}]}}"#
+    );
+    let transcript = transcript(&text);
+    let said = said(transcript.conversations()[0].messages());
+    assert_eq!(
+        said,
+        [line(Role::User, "Go"), line(Role::Assistant, "t=f Function"), line(Role::Tool, "t:1")]
+    );
+}
+
+#[test]
 fn it_is_told_and_only_read() {
     assert_eq!(detect(EXPORT).unwrap().format, Format::ClaudeAi);
     let mut transcript = transcript(EXPORT);

@@ -274,6 +274,95 @@ fn errors_name_the_place_and_not_what_was_said() {
 }
 
 #[test]
+fn values_and_places_within_a_record_are_told_as_those_of_the_text() {
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "it is only read")]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    enum Word {
+        Known { size: u8 },
+    }
+    for (text, says) in [
+        (r#""a secret, expected of nobody""#, "unknown variant, expected `known`"),
+        (r#"{"known":{"size":4242}}"#, "invalid value, expected u8"),
+        (r#"{"known":{"size":"4242"}}"#, "invalid type, expected u8"),
+        (r#"{"known":{"secret":1}}"#, "unknown field, expected `size`"),
+        (r#"{"known":{}}"#, "missing field `size`"),
+    ] {
+        let error = parse::<Word>(text).unwrap_err().to_string();
+        assert!(error.ends_with(says), "{error}");
+    }
+    let record = "{\n \"does\": [\n  {\"known\":\n   {\"size\": true}}]}";
+    let value = &record[record.find("{\"known").unwrap()..record.len() - 2];
+    let error = parse_in::<Word>(record, value).unwrap_err().positioned(record, 1);
+    assert_eq!(error.line(), Some(4), "{error}");
+}
+
+#[test]
+fn an_object_alone_is_a_record_unless_another_format_fits_it() {
+    fn any(_: &Sample<'_>) -> Fit {
+        Fit::Certain("it is JSON")
+    }
+    fn maybe(_: &Sample<'_>) -> Fit {
+        Fit::Possible("it may be")
+    }
+    static ANY: FormatSpec = FormatSpec::new("any", "none", any, desk);
+    static MAYBE: FormatSpec = FormatSpec::new("maybe", "none", maybe, desk);
+    let request = r#"{"model":"m","messages":[{"role":"user","content":"a"},{"role":"tool","tool_call_id":"c","content":"b"}]}"#;
+    for spec in [&ANY, &MAYBE] {
+        let found = ReadOptions::default().with_format(spec).detect(request).unwrap();
+        assert_eq!(found.format, Format::OpenaiChat);
+    }
+    assert_eq!(options().detect(LOG[0]).unwrap().format, Format::Custom(&DESK));
+    // Of several lines it is no record.
+    let lines = LOG[0].replace(", ", ",\n");
+    assert!(options().detect(&lines).is_err() && read(lines, &options()).is_err());
+}
+
+#[test]
+fn changes_that_the_places_cannot_say_are_refused() {
+    fn list<'a>(source: &Arc<str>, record: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
+        let [outer, inner]: [&RawValue; 2] = parse(record)?;
+        let (outer, inner) = (outer.get(), inner.get());
+        let parts = match outer {
+            // An element that is none of the list.
+            "[]" => [(outer, inner); 2]
+                .map(|(list, raw)| RecordPart::text(source, Some(raw)).unwrap().with_element(list, raw)),
+            // A slot within another.
+            _ => [outer, outer.get(1..outer.len() - 1).unwrap()]
+                .map(|raw| RecordPart::new(text(raw)).with_slot(Some(raw), SlotForm::Value)),
+        };
+        Ok(vec![RecordMessage::new(Role::User, record).with_parts(parts)])
+    }
+    static LIST: FormatSpec = FormatSpec::new("list", "", |_| Fit::No, list);
+    let refused = |record: &str, now: Vec<Part>| {
+        let mut transcript =
+            read(format!("[{record}]"), &ReadOptions::default().with_from(Format::Custom(&LIST))).unwrap();
+        set(&mut transcript, 0, now);
+        written(&transcript).unwrap_err().kind()
+    };
+    assert_eq!(refused(r#"[[], "a"]"#, vec![text("a")]), WireErrorKind::Unsupported);
+    assert_eq!(refused(r#"[["a"], "b"]"#, vec![text("x"), text("y")]), WireErrorKind::Unsupported);
+
+    fn fixed<'a>(_: &Arc<str>, record: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
+        let part = RecordPart::new(text("a")).with_slot(Some(record), SlotForm::Constant("{}"));
+        Ok(vec![RecordMessage::new(Role::User, record).with_parts([part])])
+    }
+    static FIXED: FormatSpec = FormatSpec::new("fixed", "", |_| Fit::No, fixed);
+    let mut transcript = read("[{}]", &ReadOptions::default().with_from(Format::Custom(&FIXED))).unwrap();
+    set(&mut transcript, 0, vec![text("b")]);
+    assert_eq!(written(&transcript).unwrap_err().kind(), WireErrorKind::Unsupported);
+
+    // Whether the tool failed stands elsewhere.
+    let mut transcript = read(texts()[0].as_str(), &options()).unwrap();
+    let mut failed = ToolResult::new("b", vec![text("none")]);
+    failed.is_error = true;
+    set(&mut transcript, 3, vec![Part::ToolResult(failed)]);
+    assert_eq!(written(&transcript).unwrap_err().kind(), WireErrorKind::Unsupported);
+    let failed = RecordPart::tool_result(&Arc::from("\"x\""), "a", None).with_error(true);
+    assert!(matches!(failed.part, Part::ToolResult(result) if result.is_error));
+}
+
+#[test]
 fn a_value_from_elsewhere_is_refused() {
     fn wrong<'a>(source: &Arc<str>, record: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
         Ok(vec![

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use epitome_core::attribution::{Authority, SourceKind};
 use epitome_core::message::Role;
-use epitome_message::{Message, Part, Str, ToolCall};
+use epitome_message::{Attribution, Message, Part, ToolCall};
 
-use crate::expect::{expect_object, member_text};
+use super::FORMAT;
+use crate::expect::{expect_object, share};
 use crate::exports;
 use crate::json::known::Members;
 use crate::json::{self, Kind};
-use crate::slots::{self, RecordMessage, RecordPart};
+use crate::slots::{self, RecordMessage, RecordPart, SlotForm};
 use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
@@ -19,7 +21,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::ShareGpt),
     keys: &["conversations", "system"],
     reader: Reader::Own { sign, read },
-    writer: Writer::Slots(pieces),
+    writer: Writer::Own(write),
     fresh: Some(fresh),
     chain: None,
     log: None,
@@ -28,9 +30,9 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 
 fn sign(body: &Body<'_>) -> Fit {
     exports::fit(body, "its `conversations` have messages with `from` and `value`", |raw| {
-        let list = exports::value_of(raw, "conversations", Kind::Array).ok().flatten();
-        let sample = list.and_then(crate::spec::first_of).unwrap_or_default();
-        !sample.is_empty() && sample.iter().all(|message| is_message(message))
+        let list = exports::value_of(raw, "conversations", Kind::Array).ok().flatten()?;
+        let sample = crate::spec::first_of(list)?;
+        sample.iter().all(|message| is_message(message)).then_some(!sample.is_empty())
     })
 }
 
@@ -52,7 +54,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
             )));
         };
         let mut conversation = Conversation::new(Format::ShareGpt, format!("{path}/conversations"));
-        conversation.id = member_text(&transcript.source, raw, "id")?.unwrap_or_default();
+        conversation.id = exports::name(&transcript.source, raw, "id")?;
         if let Some(system) = exports::value_of(raw, "system", Kind::Text)? {
             let source = Arc::clone(&transcript.source);
             let said = json::nested(raw, system, "/system", |system| {
@@ -62,8 +64,17 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
             conversation.extend(record, said);
         }
         let number = json::nested(raw, list, "/conversations", |list| transcript.array(list))?;
+        let mut open = 0_usize;
         transcript.extend(&mut conversation, number, (raw, "/conversations"), |source, text| {
-            Ok((slots::messages(source, text, Format::ShareGpt, pieces)?, None))
+            let mut said = slots::messages(source, text, Format::ShareGpt, pieces)?;
+            let parts = || said.iter().flat_map(Message::parts);
+            let calls = parts().filter(|part| matches!(part, Part::ToolCall(_))).count();
+            let is_result = parts().any(|part| matches!(part, Part::ToolResult(_)));
+            if is_result && open == 0 {
+                said = slots::messages(source, text, Format::ShareGpt, observed)?;
+            }
+            open = open.saturating_sub(usize::from(is_result)).saturating_add(calls);
+            Ok((said, None))
         })?;
         let is_leaf = body.leaf.is_some_and(|leaf| *conversation.id == *leaf);
         transcript.push(conversation);
@@ -79,6 +90,12 @@ fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
         _ => "human",
     };
     Ok(format!(r#"{{"from":"{from}","value":{text}}}"#))
+}
+
+/// An observation that answered no call is one still.
+fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
+    let is_observed = now.iter().any(|message| message.attribution().source == SourceKind::Tool);
+    slots::write(record, now, if is_observed { observed } else { pieces })
 }
 
 /// The message that a record is: an element of the list, or the text of `system` beside it.
@@ -106,28 +123,59 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
             ));
         }
     };
-    let call = match (&*from, value.map(Kind::of)) {
-        ("function_call", Some(Kind::Text)) => call(value.unwrap_or_default()),
-        _ => None,
-    };
-    let part = match call {
-        Some((name, arguments)) => {
-            Some(RecordPart::new(Part::ToolCall(ToolCall::new(CALL, name, arguments))))
-        }
-        None => RecordPart::text(whole, value),
-    };
-    Ok(vec![RecordMessage::new(role, raw).with_parts(part)])
+    // Checks that it is a text.
+    let said = found.text(whole, "value")?;
+    let calls = if from == "function_call" { calls(&said) } else { Vec::new() };
+    let message = RecordMessage::new(role, raw);
+    Ok(vec![match calls.is_empty() {
+        true => message.with_parts(RecordPart::text(whole, value)),
+        false => message.with_parts(calls.into_iter().map(|call| RecordPart::new(Part::ToolCall(call)))),
+    }])
 }
 
-/// The name and the arguments of the call that the JSON string `value` holds as JSON.
-fn call(value: &str) -> Option<(Str, Str)> {
-    let said = json::decode(value);
-    let object = Some(&*said).filter(|said| Kind::of(said) == Kind::Object)?;
-    json::check(object).ok()?;
+/// The message that an observation is which answers no call.
+fn observed<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
+    let value = Members::of(raw, &["value"]).get("value")?.filter(|value| *value != "null");
+    let part = RecordPart::text(whole, value).or_else(|| {
+        let value = value.filter(|value| Kind::of(value) != Kind::Text)?;
+        Some(RecordPart::new(Part::Text(share(whole, value))).with_slot(Some(value), SlotForm::Value))
+    });
+    let from = Attribution::new(FORMAT, SourceKind::Tool, Authority::Retrieved);
+    Ok(vec![RecordMessage::new(Role::User, raw).with_parts(part).with_attribution(from)])
+}
+
+/// The calls that `said` holds as JSON: one, or a list of them; none, if it is anything else.
+fn calls(said: &str) -> Vec<ToolCall> {
+    if json::check(said).is_err() {
+        return Vec::new();
+    }
+    let mut all = Some(Vec::new());
+    let mut add = |raw: &str| {
+        all = all.take().zip(call(raw)).map(|(mut all, call)| {
+            all.push(call);
+            all
+        });
+        Ok(())
+    };
+    let read = match Kind::of(said) {
+        Kind::Array => json::items(said, add),
+        _ => add(said),
+    };
+    all.filter(|_| read.is_ok()).unwrap_or_default()
+}
+
+/// The call that the object `raw` is. Its arguments are an object, or the text of one.
+fn call(raw: &str) -> Option<ToolCall> {
+    let object = Some(raw).filter(|raw| Kind::of(raw) == Kind::Object)?;
     let [name, arguments] = json::fields(object, &["name", "arguments"]).ok()?;
-    let name = name.filter(|name| Kind::of(name) == Kind::Text)?;
-    let arguments = arguments.filter(|arguments| Kind::of(arguments) == Kind::Object).unwrap_or("{}");
-    Some((Str::from(&*json::decode(name)), Str::from(arguments)))
+    let name = json::decode(name.filter(|name| Kind::of(name) == Kind::Text)?);
+    let arguments = match arguments.map(Kind::of) {
+        None => "{}".into(),
+        Some(Kind::Object) => arguments.unwrap_or_default().into(),
+        Some(Kind::Text) => json::decode(arguments.unwrap_or_default()),
+        Some(_) => return None,
+    };
+    Some(ToolCall::new(CALL, &*name, &*arguments))
 }
 
 /// The id of every call: a dataset has none.

@@ -1,3 +1,4 @@
+use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
 use epitome_message::{Message, Part, ToolResult};
 
@@ -67,6 +68,99 @@ fn changes_are_written_into_their_dialogue() {
             r#"{"from": "gpt", "value": ""}, {"from":"gpt","value":"New"}"#,
         );
     assert_eq!(written(&transcript), expected);
+}
+
+/// A dialogue of these records, each a `from` and the JSON of its `value`.
+fn dialogue(records: &[(&str, &str)]) -> String {
+    let each = records.iter().map(|(from, value)| format!(r#"{{"from":"{from}","value":{value}}}"#));
+    format!(r#"{{"id":0,"conversations":[{}]}}"#, each.collect::<Vec<_>>().join(","))
+}
+
+fn calls(transcript: &Transcript) -> Vec<(String, String)> {
+    let call = |part: &Part| match part {
+        Part::ToolCall(call) => Some((call.name.to_string(), call.arguments.to_string())),
+        _ => None,
+    };
+    transcript.conversations()[0].messages().flat_map(Message::parts).filter_map(call).collect()
+}
+
+#[test]
+fn calls_are_read_as_datasets_spell_them() {
+    let pair = |name: &str, arguments: &str| (name.to_owned(), arguments.to_owned());
+    for (value, expected) in [
+        (r#""{\"name\":\"f\",\"arguments\":\"{\\\"a\\\":1}\"}""#, vec![pair("f", r#"{"a":1}"#)]),
+        (r#""{\"name\":\"f\"}""#, vec![pair("f", "{}")]),
+        (
+            r#""[{\"name\":\"f\",\"arguments\":{}},{\"name\":\"g\",\"arguments\":{}}]""#,
+            vec![pair("f", "{}"), pair("g", "{}")],
+        ),
+        (r#""{\"name\":\"f\",\"arguments\":7}""#, vec![]),
+        (r#""[{\"name\":\"f\"},7]""#, vec![]),
+    ] {
+        let text = dialogue(&[
+            ("human", "\"go\""),
+            ("function_call", value),
+            ("observation", "\"1\""),
+            ("observation", "\"2\""),
+        ]);
+        let transcript = transcript(&text);
+        assert_eq!(calls(&transcript), expected, "{value}");
+        let roles: Vec<_> = transcript.conversations()[0].messages().skip(2).map(Message::role).collect();
+        let observed = |at: usize| if at < expected.len() { Role::Tool } else { Role::User };
+        assert_eq!(roles, [observed(0), observed(1)], "{value}");
+        assert_eq!(written(&transcript), text);
+    }
+}
+
+#[test]
+fn an_observation_without_a_call_is_context_and_can_be_shortened() {
+    let text = dialogue(&[
+        ("human", "\"go\""),
+        ("gpt", "\"<tool_call>\""),
+        ("tool", r#"{"rows":[1,2]}"#),
+        ("gpt", "\"x\""),
+    ]);
+    let mut transcript = transcript(&text);
+    let entry = &mut transcript.conversations_mut()[0].entries[2];
+    assert_eq!(
+        (entry.message().role(), entry.message().attribution().source),
+        (Role::User, SourceKind::Tool)
+    );
+    *entry =
+        entry.clone().with_message(entry.message().clone().with_parts(vec![Part::Text("[short]".into())]));
+    assert_eq!(written(&transcript), text.replace(r#"{"rows":[1,2]}"#, r#""[short]""#));
+}
+
+#[test]
+fn a_value_that_is_no_text_is_refused_where_somebody_speaks() {
+    let text = dialogue(&[("human", "\"go\""), ("gpt", r#"["a"]"#)]);
+    let error = read(text, &ReadOptions::default()).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (WireErrorKind::Shape, "/conversations/1/value"));
+}
+
+#[test]
+fn dialogues_without_turns_do_not_hide_the_others() {
+    let text = format!(r#"[{{"conversations":[]}},{}]"#, dialogue(&[("human", "\"go\"")]));
+    let transcript = transcript(&text);
+    let names: Vec<_> = transcript.conversations().iter().map(|one| (&*one.id, one.entries.len())).collect();
+    assert_eq!(names, [("", 0), ("0", 1)]);
+}
+
+#[test]
+fn all_of_a_dialogue_may_become_a_summary() {
+    let mut transcript = transcript(LIST);
+    let second = &mut transcript.conversations_mut()[1];
+    second.entries.clear();
+    second.entries.push(Entry::new(Message::user("They greeted.")));
+    let out = written(&transcript);
+    assert!(out.contains(r#"{"conversations": [{"from":"human","value":"They greeted."}]}"#), "{out}");
+}
+
+#[test]
+fn one_of_the_texts_that_are_read_one_by_one_has_the_leaf() {
+    let each = |leaf: &str| read(LIST, &ReadOptions::default().with_each().with_leaf(leaf));
+    assert_eq!(each("d1").unwrap().active().map(|one| one.entries.len()), Some(5));
+    assert_eq!(each("d7").unwrap_err().kind(), WireErrorKind::NotFound);
 }
 
 #[test]

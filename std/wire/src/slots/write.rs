@@ -130,16 +130,23 @@ impl<'a> Edits<'a> {
         for (list, mut elements) in left_out.into_values() {
             // A call and its result may be one element.
             elements.sort_unstable();
+            elements.dedup();
             let cuts = cuts(record, list, &elements)?;
             self.values.extend(cuts.into_iter().map(|cut| (cut, String::new())));
         }
         self.values.sort_by_key(|(range, _)| (range.start, core::cmp::Reverse(range.end)));
-        let (mut out, mut done) = (String::with_capacity(record.len()), 0);
+        // Several parts may empty the same value.
+        self.values.dedup();
+        let (mut out, mut done, mut is_cut) = (String::with_capacity(record.len()), 0, false);
         for (range, new) in &self.values {
-            // A value in an element that is left out goes with it.
             if range.start < done {
-                continue;
+                // A value in an element that is left out goes with it.
+                if is_cut {
+                    continue;
+                }
+                return Err(form("two changes, of which one holds the other"));
             }
+            is_cut = new.is_empty();
             out.push_str(record.get(done..range.start).unwrap_or_default());
             out.push_str(new);
             done = range.end;
@@ -157,6 +164,9 @@ fn cuts(record: &str, list: &str, left_out: &[usize]) -> Result<Vec<Range<usize>
         Ok(())
     })?;
     let stays = |element: &Range<usize>| left_out.binary_search(&element.start).is_err();
+    if elements.iter().filter(|element| !stays(element)).count() != left_out.len() {
+        return Err(form("a message without one of its parts: the part is no element of its list"));
+    }
     // The elements before the first one that stays go with the separator behind them, all others with the one before.
     let kept = elements.iter().position(stays).unwrap_or(elements.len());
     let (before, behind) = elements.split_at(kept);
@@ -194,7 +204,8 @@ impl RecordPart<'_> {
     /// Whether the parts of a result have a form in the slots of the parts that it had.
     fn takes_inner(&self, new: &ToolResult) -> bool {
         let takes = |(inner, new): (&Self, &Part)| inner.part == *new || inner.takes(new);
-        let is_it = matches!(&self.part, Part::ToolResult(was) if was.call_id == new.call_id);
+        let same = |was: &ToolResult| was.call_id == new.call_id && was.is_error == new.is_error;
+        let is_it = matches!(&self.part, Part::ToolResult(was) if same(was));
         let has_all = !self.inner.is_empty() && new.parts.len() == self.inner.len();
         is_it && has_all && self.inner.iter().zip(&new.parts).all(takes)
     }
@@ -205,12 +216,16 @@ impl RecordPart<'_> {
         let is_same_kind = core::mem::discriminant(&self.part) == core::mem::discriminant(new);
         // A note takes the place of media.
         let is_note = matches!((&self.part, new), (Part::Media(_), Part::Text(_)));
-        let mut forms = self.slots.iter().map(|slot| slot.form).peekable();
-        forms.peek().is_some()
+        let mut forms = self.slots.iter().map(|slot| slot.form);
+        // A value that is the same whatever the part says does not say it.
+        let says_it = |form| !matches!(form, SlotForm::Constant(_) | SlotForm::Gone(_));
+        forms.clone().any(says_it)
             && (is_same_kind || is_note)
             && match (&self.part, new) {
                 (Part::ToolCall(was), Part::ToolCall(new)) => was.id == new.id && was.name == new.name,
-                (Part::ToolResult(was), Part::ToolResult(new)) => was.call_id == new.call_id,
+                (Part::ToolResult(was), Part::ToolResult(new)) => {
+                    was.call_id == new.call_id && was.is_error == new.is_error
+                }
                 _ => true,
             }
             && forms.all(|form| {

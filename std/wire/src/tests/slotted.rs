@@ -183,7 +183,9 @@ fn a_result_that_is_emptied_is_not_written_as_it_was() {
                 }
                 let mut new = transcript(&text, format);
                 let mut parts = parts.clone();
-                parts[place] = Part::ToolResult(ToolResult::new(result.call_id.clone(), Vec::new()));
+                let mut emptied_result = ToolResult::new(result.call_id.clone(), Vec::new());
+                emptied_result.is_error = result.is_error;
+                parts[place] = Part::ToolResult(emptied_result);
                 let entry = &mut new.conversations_mut()[0].entries[at];
                 *entry = entry.clone().with_message(entry.message().clone().with_parts(parts));
                 let Ok(out) = written(&new) else {

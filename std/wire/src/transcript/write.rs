@@ -333,9 +333,14 @@ impl Conversation {
     }
 
     fn first_list(&self, transcript: &Transcript) -> Option<u32> {
-        let record = self.first_element(transcript).and_then(|id| transcript.records.get(id.0 as usize));
-        match (record.map(|record| &record.place), transcript.lists.len()) {
-            (Some(Place::Element { list, .. }), _) => Some(*list),
+        let list = |id: RecordId| match transcript.records.get(id.0 as usize)?.place {
+            Place::Element { list, .. } => Some(list),
+            _ => None,
+        };
+        // Where none of its messages is left, the list that they were in.
+        let had = || self.as_read().find_map(|(id, _)| list(id));
+        match (self.first_element(transcript).and_then(list).or_else(had), transcript.lists.len()) {
+            (Some(list), _) => Some(list),
             (_, 1) => Some(0),
             _ => None,
         }
