@@ -100,7 +100,7 @@ fn a_huge_result_is_shown_by_what_matters_and_stored_whole() {
             assert_eq!(results(&[log.messages[2].entry.message.clone()]), [huge()]);
             let mut again = AgentSession::with_id(name.clone());
             let mut run = begin(&settings, &mut again, vec![Message::user("And now?")]);
-            assert_eq!(shown(&mut run), std::slice::from_ref(seen));
+            assert_eq!(shown(&mut run), core::slice::from_ref(seen));
             assert!(run.events().is_empty(), "{:?}", run.events());
             drop(run);
             let made = block_on(store.latest_compaction(&id)).unwrap().unwrap();
