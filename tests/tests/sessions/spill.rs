@@ -131,6 +131,7 @@ fn the_model_reads_the_rest_by_the_number_in_the_note() {
     assert_eq!(block_on(run.run_own_calls()).unwrap().len(), 1);
     let [again, read] = &shown(&mut run)[..] else { panic!() };
     assert!(*again == cut && read.contains(line), "{read}");
+    assert!(settings.counter().count(read) > LIMIT, "what is read again is not cut again: {read}");
 }
 
 #[test]
@@ -165,7 +166,8 @@ fn it_needs_no_store_and_no_compaction() {
     let settings = RunSettings::new("a").with_tool_result_limit(Tokens(0));
     let mut session = AgentSession::with_id("s");
     let (seen, _) = one_run(&settings, &mut session, Message::tool("c1", huge()));
-    assert!(settings.counter().count(&seen[0]) <= epitome::core::ELIDED_TOKENS_MAX, "{}", seen[0]);
+    let (tokens, most) = (settings.counter().count(&seen[0]), epitome::core::ELIDED_TOKENS_MAX);
+    assert!(tokens <= most && tokens.0 > most.0 / 2, "a smaller limit counts as that: {}", seen[0]);
 }
 
 /// What was reported of a request still tells how large the next one is.
