@@ -52,7 +52,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode> {
     let input = Input::open(&args.input)?;
     for transcript in &mut input.transcripts(&args.input)? {
         conversions.add(&messages(transcript, &input)?)?;
-        if !args.json {
+        if !args.json && !args.input.part.each {
             transcript.mention_others();
         }
     }

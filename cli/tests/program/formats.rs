@@ -167,6 +167,14 @@ fn exports_are_read_and_converted() {
         let missing = run(&["stats", text(&file), "--leaf", "c3"]).fails(2);
         assert!(missing.contains("no conversation, and no message, has the id `c3`"), "{missing}");
         let compact = ["compact", text(&file), "--leaf", "c2", "--keep", "50%", "-o", text(&out)];
+        let converted = run(&["convert", text(&file), "--to", "openai-chat"]);
+        assert!(
+            converted.err.starts_with("epitome: the file has 1 other conversation;"),
+            "{}",
+            converted.err
+        );
+        let all = run(&["convert", text(&file), "--to", "openai-chat", "--each"]);
+        assert_eq!((all.out.lines().count(), &*all.err), (2, "nothing was lost\n"));
         let refused = run(&compact).fails(2);
         assert!(refused.contains("only read") && refused.contains("--to FORMAT"), "{refused}");
         run(&[&compact[..], &["--to", "openai-chat"]].concat()).ok();
