@@ -321,12 +321,11 @@ fn an_object_alone_is_a_record_unless_another_format_fits_it() {
 #[test]
 fn changes_that_the_places_cannot_say_are_refused() {
     fn list<'a>(source: &Arc<str>, record: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
-        let [outer, inner]: [&RawValue; 2] = parse(record)?;
-        let (outer, inner) = (outer.get(), inner.get());
+        let [outer, first, second]: [&RawValue; 3] = parse(record)?;
+        let (outer, each) = (outer.get(), [first.get(), second.get()]);
         let parts = match outer {
-            // An element that is none of the list.
-            "[]" => [(outer, inner); 2]
-                .map(|(list, raw)| RecordPart::text(source, Some(raw)).unwrap().with_element(list, raw)),
+            // Elements that are none of the list.
+            "[]" => each.map(|raw| RecordPart::text(source, Some(raw)).unwrap().with_element(outer, raw)),
             // A slot within another.
             _ => [outer, outer.get(1..outer.len() - 1).unwrap()]
                 .map(|raw| RecordPart::new(text(raw)).with_slot(Some(raw), SlotForm::Value)),
@@ -340,8 +339,8 @@ fn changes_that_the_places_cannot_say_are_refused() {
         set(&mut transcript, 0, now);
         written(&transcript).unwrap_err().kind()
     };
-    assert_eq!(refused(r#"[[], "a"]"#, vec![text("a")]), WireErrorKind::Unsupported);
-    assert_eq!(refused(r#"[["a"], "b"]"#, vec![text("x"), text("y")]), WireErrorKind::Unsupported);
+    assert_eq!(refused(r#"[[], "a", "b"]"#, vec![text("a")]), WireErrorKind::Unsupported);
+    assert_eq!(refused(r#"[["a"], "b", "c"]"#, vec![text("x"), text("y")]), WireErrorKind::Unsupported);
 
     fn fixed<'a>(_: &Arc<str>, record: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
         let part = RecordPart::new(text("a")).with_slot(Some(record), SlotForm::Constant("{}"));
@@ -360,6 +359,22 @@ fn changes_that_the_places_cannot_say_are_refused() {
     assert_eq!(written(&transcript).unwrap_err().kind(), WireErrorKind::Unsupported);
     let failed = RecordPart::tool_result(&Arc::from("\"x\""), "a", None).with_error(true);
     assert!(matches!(failed.part, Part::ToolResult(result) if result.is_error));
+}
+
+#[test]
+fn a_value_that_repeats_several_parts_is_emptied_once() {
+    fn repeated<'a>(source: &Arc<str>, record: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
+        let [all, each @ ..]: [&RawValue; 3] = parse(record)?;
+        let part = |raw: &'a RawValue| RecordPart::text(source, Some(raw.get()));
+        let repeats = |part: RecordPart<'a>| part.with_slot(Some(all.get()), SlotForm::Constant("null"));
+        let parts = each.into_iter().filter_map(part).map(repeats);
+        Ok(vec![RecordMessage::new(Role::User, record).with_parts(parts)])
+    }
+    static REPEATED: FormatSpec = FormatSpec::new("repeated", "", |_| Fit::No, repeated);
+    let options = ReadOptions::default().with_from(Format::Custom(&REPEATED));
+    let mut transcript = read(r#"[["ab", "a", "b"]]"#, &options).unwrap();
+    set(&mut transcript, 0, vec![text("x"), text("y")]);
+    assert_eq!(written(&transcript).unwrap(), r#"[[null, "x", "y"]]"#);
 }
 
 #[test]
