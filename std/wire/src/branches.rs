@@ -1,4 +1,5 @@
-//! Trees of messages in one file: the conversations are the ways to each end.
+//! Trees of messages in exports, which are only read: the conversations are the ways to each end. The trees of session files, where a
+//! compaction hides what is before it, are in the folders of their formats.
 
 use std::sync::Arc;
 
@@ -41,14 +42,14 @@ pub(crate) struct Ordered<T> {
 }
 
 impl Branches {
-    /// Adds a node of this name, with the messages of its record, and gives its number.
+    /// Adds a node of this name, which stands at the place `at` in the file, with the messages of its record. `parent` is the number of a
+    /// node that was added before.
     pub(crate) fn push(
         &mut self,
-        place: &Ordered<impl Sized>,
+        (at, parent): (usize, Option<usize>),
         name: Str,
         said: Option<(RecordId, Vec<Message>)>,
-    ) -> usize {
-        let (parent, at) = (place.parent, narrow(place.at));
+    ) {
         let first = narrow(self.entries.len());
         if let Some((record, messages)) = said {
             let pieces = messages.into_iter().zip(0..);
@@ -56,8 +57,8 @@ impl Branches {
         }
         let own = narrow(self.entries.len()).saturating_sub(first);
         let before = parent.and_then(|parent| self.nodes.get(parent)).map_or(0, |node| node.depth);
-        self.nodes.push(Node { name, first, own, depth: before.saturating_add(own), at });
-        self.forest.push(parent)
+        self.nodes.push(Node { name, first, own, depth: before.saturating_add(own), at: narrow(at) });
+        self.forest.push(parent);
     }
 
     /// Adds the conversation to `transcript`, and after it a branch for each other end that has messages. It ends with the message `leaf`,

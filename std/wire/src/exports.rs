@@ -1,13 +1,14 @@
-//! Files of many conversations, each of which is an object: exports of what a person has said.
+//! Files of many conversations, each of which is an object: exports and datasets. What a conversation holds, its format reads.
 
 use std::sync::Arc;
 
 use epitome_message::Str;
 
+use super::body::{Body, Content};
 use super::error::quoted;
-use super::expect::share;
+use super::expect::{expect_object, share};
 use super::json::{self, Kind};
-use super::spec::{Body, Content, Fit};
+use super::spec::Fit;
 use super::transcript::Transcript;
 use super::{WireError, WireErrorKind, document};
 
@@ -87,6 +88,18 @@ pub(crate) fn value_of<'a>(
     kind: Kind,
 ) -> Result<Option<&'a str>, WireError> {
     Ok(json::field(raw, key)?.filter(|value| Kind::of(value) == kind))
+}
+
+/// The value of `key`, which holds the messages of the conversation `raw`.
+///
+/// # Errors
+/// `Shape` if `raw` is no object with a value of this kind; `DuplicateKey`.
+pub(crate) fn messages_of<'a>(raw: &'a str, key: &'static str, kind: Kind) -> Result<&'a str, WireError> {
+    expect_object(raw, "a conversation")?;
+    value_of(raw, key, kind)?.ok_or_else(|| {
+        let (a, found) = (if kind == Kind::Array { "a list" } else { "an object" }, json::describe(raw));
+        WireError::shape(format!("expected a conversation with `{key}`, {a}, found {found}"))
+    })
 }
 
 /// The name under `key` in the object `raw`: a text, or a number as it is written; empty, if there is none.

@@ -78,6 +78,7 @@ mod answers;
 pub mod anthropic;
 pub mod bedrock_converse;
 mod blocks;
+mod body;
 mod branches;
 pub mod chatgpt;
 pub mod claude_ai;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use epitome_message::Message;
 use memchr::memchr;
 
+use super::body::{Body, Content};
 use super::document::{self, Document, LineKind, Pointer};
-use super::spec::{self, Body, Content, Fit, FormatSpec, SPECS};
+use super::spec::{self, Fit, FormatSpec, SPECS};
 use super::transcript::{Conversation, Transcript};
 use super::{Format, WireError, WireErrorKind};
 
@@ -218,12 +219,13 @@ pub fn read(text: impl Into<Arc<str>>, options: &ReadOptions) -> Result<Transcri
     let (is_one_enough, mut missing) = (options.each && options.leaf.is_some(), Vec::new());
     let count = bodies.len();
     for (mut body, spec) in bodies.into_iter().zip(specs) {
-        match body.read(spec, &mut transcript).map_err(|error| body.place(error)) {
+        match spec.read(&mut body, &mut transcript).map_err(|error| body.place(error)) {
             Err(error) if is_one_enough && error.kind() == WireErrorKind::NotFound => missing.push(error),
             read => read?,
         }
     }
-    if let Some(error) = missing.pop().filter(|_| missing.len().saturating_add(1) == count) {
+    let is_nowhere = missing.len() == count;
+    if let Some(error) = missing.pop().filter(|_| is_nowhere) {
         return Err(error);
     }
     transcript.conversations.iter_mut().for_each(Conversation::seal);
@@ -273,7 +275,7 @@ fn reading(spec: &'static FormatSpec, body: &Body<'_>) -> Result<Vec<Vec<Message
         Content::Lines(_) => Content::Lines(&source),
     };
     let mut transcript = Transcript::empty(Arc::clone(&source));
-    Body::new(&source, content, body.leaf).read(spec, &mut transcript)?;
+    spec.read(&mut Body::new(&source, content, body.leaf), &mut transcript)?;
     let of = |conversation: Conversation| {
         Vec::from(conversation.entries).into_iter().map(|entry| entry.into_message().without_wire()).collect()
     };

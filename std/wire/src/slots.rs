@@ -257,9 +257,6 @@ pub(crate) fn messages(
     Ok(each.map(|(at, piece)| piece.message(whole, record, format, at)).collect())
 }
 
-#[cfg(test)]
-mod tests;
-
 /// Refuses a reader that names values which are not in the record: they could not be written there.
 fn check_slices(format: &str, record: &str, pieces: &[RecordMessage<'_>]) -> Result<(), WireError> {
     let whole = record.as_bytes().as_ptr_range();
@@ -274,3 +271,6 @@ fn check_slices(format: &str, record: &str, pieces: &[RecordMessage<'_>]) -> Res
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,24 +1,20 @@
 //! What is known of a format: how a text of it is recognised, read and written.
 
-use core::cell::RefCell;
 use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
-use std::borrow::Cow;
-use std::sync::Arc;
 
 use epitome_core::Profile;
-use epitome_message::{Message, Str};
+use epitome_message::Message;
 use serde::Deserialize;
 
-use super::document::Document;
-use super::expect::{optional_text, share};
+use super::body::Body;
 pub(crate) use super::format::SPECS;
-use super::json::{self, Kind};
+use super::json;
 use super::outline::Outliner;
 use super::rewrite::form;
 use super::slots::{self, ReadRecord};
-use super::transcript::{Chain, Conversation, KnownArray, Log, Transcript};
+use super::transcript::{Chain, Conversation, Log, Transcript};
 use super::{Format, WireError};
 
 /// How one format is recognised, read and written.
@@ -179,6 +175,31 @@ impl FormatSpec {
         Some(sign(&Sample { records: vec![record], object: None }))
     }
 
+    /// Adds the conversations of `body` to `transcript`.
+    pub(crate) fn read(
+        &'static self,
+        body: &mut Body<'_>,
+        transcript: &mut Transcript,
+    ) -> Result<(), WireError> {
+        let list = match &self.reader {
+            Reader::List { key, .. } => Some(key),
+            Reader::Own { .. } => None,
+        };
+        body.check_keys(self.keys.iter().chain(list))?;
+        transcript.arrays = body.take_arrays();
+        let read = match &self.reader {
+            Reader::Own { read, .. } => read(transcript, body),
+            Reader::List { key, record, .. } => {
+                let mut conversation = Conversation::new(self.format(), "");
+                slots::read_list(transcript, body, &mut conversation, key, *record).map(|()| {
+                    transcript.push(conversation);
+                })
+            }
+        };
+        transcript.arrays = Vec::new();
+        read
+    }
+
     /// The text of a record that holds the messages `now`; `None` if it is left out.
     pub(crate) fn write(&self, record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
         let written = match self.writer {
@@ -254,198 +275,6 @@ pub enum Fit {
     Certain(&'static str),
 }
 
-/// A text that is to be read: one JSON value, or lines of them.
-#[derive(Debug, Clone)]
-pub(crate) struct Body<'a> {
-    /// The text that everything is a slice of.
-    pub(crate) source: &'a Arc<str>,
-    pub(crate) content: Content<'a>,
-    /// The name of the leaf whose branch is asked for.
-    pub(crate) leaf: Option<&'a str>,
-    /// The members of its object, if it is one: each key, also as it is written, and its value.
-    pub(crate) members: Vec<(Cow<'a, str>, &'a str, &'a str)>,
-    /// The elements of the arrays in its object, or of the array that it is, where they were seen already.
-    arrays: Vec<KnownArray>,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) enum Content<'a> {
-    Value(Document<'a>),
-    Lines(&'a str),
-}
-
-impl<'a> Body<'a> {
-    pub(crate) fn new(source: &'a Arc<str>, content: Content<'a>, leaf: Option<&'a str>) -> Self {
-        let mut members = Vec::new();
-        if let Content::Value(document) = &content
-            && Kind::of(document.text()) == Kind::Object
-        {
-            // What is no object after all has no members; its reader says what is wrong with it.
-            let _ = json::raw_members(document.text(), |key, value| {
-                members.push((json::decode(key), key, value));
-                Ok(())
-            });
-        }
-        Self { source, content, leaf, members, arrays: Vec::new() }
-    }
-
-    /// The one JSON value that `text` is, looked at once: a text may be large.
-    ///
-    /// # Errors
-    /// As [`Document::parse`].
-    pub(crate) fn parse(
-        source: &'a Arc<str>,
-        text: &'a str,
-        leaf: Option<&'a str>,
-    ) -> Result<Self, WireError> {
-        let place = |error: WireError| error.positioned(text, 1);
-        let (mut members, mut arrays) = (Vec::new(), Vec::new());
-        let elements = RefCell::new(Vec::new());
-        let note = |item| elements.borrow_mut().push(json::range_of(source, item));
-        let mut end = |array| {
-            arrays.push(KnownArray { outer: json::range_of(source, array), elements: elements.take() });
-        };
-        match Kind::of(text) {
-            Kind::Object => json::members_and_items(text, note, |key, value| {
-                if Kind::of(value) == Kind::Array {
-                    end(value);
-                }
-                members.push((json::decode(key), key, value));
-                Ok(())
-            })
-            .map_err(place)?,
-            Kind::Array => {
-                json::items(text, |item| {
-                    note(item);
-                    Ok(())
-                })
-                .map_err(place)?;
-                end(json::trim(text));
-            }
-            _ => return Ok(Self::new(source, Content::Value(Document::parse(text)?), leaf)),
-        }
-        let content = Content::Value(Document::known(text));
-        Ok(Self { source, content, leaf, members, arrays })
-    }
-
-    /// Whether it is an object with `role`.
-    pub(crate) fn is_message(&self) -> bool {
-        self.members.iter().any(|(name, ..)| name == "role")
-    }
-
-    /// What `spec` reads of it.
-    pub(crate) fn read(
-        &mut self,
-        spec: &'static FormatSpec,
-        transcript: &mut Transcript,
-    ) -> Result<(), WireError> {
-        transcript.arrays = core::mem::take(&mut self.arrays);
-        let list = match &spec.reader {
-            Reader::List { key, .. } => Some(key),
-            Reader::Own { .. } => None,
-        };
-        for key in spec.keys.iter().chain(list) {
-            if let Some((.., again)) = self.members.iter().filter(|(name, ..)| name == key).nth(1) {
-                return Err(json::duplicate(key).with_offset(json::offset_of(self.text(), again)));
-            }
-        }
-        let done = match &spec.reader {
-            Reader::Own { read, .. } => read(transcript, self),
-            Reader::List { key, record, .. } => {
-                let mut conversation = Conversation::new(spec.format(), "");
-                slots::read_list(transcript, self, &mut conversation, key, *record).map(|()| {
-                    transcript.push(conversation);
-                })
-            }
-        };
-        transcript.arrays = Vec::new();
-        done
-    }
-
-    /// All of it.
-    pub(crate) fn text(&self) -> &'a str {
-        match &self.content {
-            Content::Value(document) => document.text(),
-            Content::Lines(text) => text,
-        }
-    }
-
-    /// The one value that it is; `None` if it is lines.
-    pub(crate) fn value(&self) -> Option<&'a str> {
-        match &self.content {
-            Content::Value(document) => Some(document.text()),
-            Content::Lines(_) => None,
-        }
-    }
-
-    /// Its place in the source, as a JSON pointer.
-    pub(crate) fn path(&self) -> &str {
-        match &self.content {
-            Content::Value(document) => document.path().as_str(),
-            Content::Lines(_) => "",
-        }
-    }
-
-    /// All of it, if it is an object.
-    fn object(&self) -> Option<&'a str> {
-        self.value().filter(|value| Kind::of(value) == Kind::Object)
-    }
-
-    /// The value of `key`, if it is one object that has it once.
-    pub(crate) fn field(&self, key: &'static str) -> Option<&'a str> {
-        let mut values = self.members.iter().filter(|(name, ..)| name == key).map(|(.., value)| *value);
-        let once = values.next().filter(|_| values.next().is_none());
-        once.filter(|value| *value != "null")
-    }
-
-    /// The text under `key`, one of the format's [`keys`](FormatSpec::keys), as [`field`](Self::field); empty, if there is none.
-    ///
-    /// # Errors
-    /// `Shape` for what is no text.
-    pub(crate) fn text_of(&self, key: &'static str) -> Result<Str, WireError> {
-        let text = optional_text(self.text(), self.field(key), key)?;
-        Ok(text.map(|text| share(self.source, &text)).unwrap_or_default())
-    }
-
-    /// The first elements of its list, enough to know them by: of the array under `key` in its object, of the array that
-    /// it is, or of its lines. `None` if it has no such list.
-    pub(crate) fn sample(&self, key: &'static str) -> Option<Vec<&'a str>> {
-        let list = match (&self.content, self.field(key)) {
-            (Content::Lines(text), _) => {
-                return Some(super::document::lines(text).take(SAMPLE_MAX).map(|line| line.text()).collect());
-            }
-            (Content::Value(_), Some(list)) => list,
-            (Content::Value(document), None) => document.text(),
-        };
-        first_of(list)
-    }
-
-    /// `error`, about the body's text, with its place in the source.
-    pub(crate) fn place(&self, error: WireError) -> WireError {
-        match &self.content {
-            Content::Value(document) => document.place(error),
-            Content::Lines(text) => error.positioned(text, 1),
-        }
-    }
-}
-
-/// The first elements of an array, enough to know them by; `None` if it is none.
-pub(crate) fn first_of(list: &str) -> Option<Vec<&str>> {
-    if Kind::of(list) != Kind::Array {
-        return None;
-    }
-    let mut sample = Vec::new();
-    // The error only ends the scan.
-    let _ = json::items(list, |item| match sample.len() < SAMPLE_MAX {
-        true => {
-            sample.push(item);
-            Ok(())
-        }
-        false => Err(WireError::shape("enough")),
-    });
-    Some(sample)
-}
-
 /// The row of a format.
 pub(crate) fn of(format: Format) -> Result<&'static FormatSpec, WireError> {
     if let Format::Custom(spec) = format {
@@ -456,9 +285,6 @@ pub(crate) fn of(format: Format) -> Result<&'static FormatSpec, WireError> {
         .find(|spec| spec.format() == format)
         .ok_or_else(|| WireError::unsupported(format!("this build has no reader and no writer for {format}")))
 }
-
-/// How many elements of a list are looked at for signs of a format.
-const SAMPLE_MAX: usize = 256;
 
 impl fmt::Debug for FormatSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

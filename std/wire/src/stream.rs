@@ -22,9 +22,10 @@ use std::sync::Arc;
 use epitome_core::Usage;
 use epitome_message::{Message, Str};
 
+use super::body::{Body, Content};
 use super::document::Lines;
 use super::json;
-use super::spec::{self, Body, Content, FormatSpec};
+use super::spec::{self, FormatSpec};
 use super::transcript::{ToolCompaction, Transcript};
 use super::{Format, WireError, codex};
 
@@ -145,7 +146,7 @@ impl<R: BufRead + Seek> SessionLines<R> {
 /// Reads a line as a file of one line.
 fn read_line(spec: &'static FormatSpec, text: &Arc<str>) -> Result<LineRecord, WireError> {
     let mut transcript = Transcript::empty(Arc::clone(text));
-    Body::new(text, Content::Lines(text), None).read(spec, &mut transcript)?;
+    spec.read(&mut Body::new(text, Content::Lines(text), None), &mut transcript)?;
     let names = spec.chain.and_then(|chain| (chain.names)(text));
     let (id, parent) =
         names.map_or((None, None), |(id, parent)| (Some(Str::from(id)), parent.map(Str::from)));

@@ -18,11 +18,18 @@ impl Run<'_> {
         // What the model reads again is not shortened again.
         let recalled = if self.settings.recall { Tokens(RecallTool::TOKENS_MAX) } else { Tokens::ZERO };
         let limit = limit.max(ELIDED_TOKENS_MAX).max(recalled);
+        let options = self.compaction.as_ref().map(|auto| &auto.options);
+        let pins = options.map(CompactionOptions::pins).cloned().unwrap_or_else(Pins::default);
         let (index, live) = (self.working.index(), self.working.visible().live());
-        if !index.parts().any(|part| is_too_long(index, live, &part, limit, &**self.working.counter())) {
+        let is_pinned = |part: &IndexedPart<'_>| {
+            let live = live.get(part.position() as usize);
+            live.is_none_or(|live| pins.holds(self.working.stored_number(live.key), &live.entry.message))
+        };
+        let counter = &**self.working.counter();
+        if !index.parts().any(|part| is_too_long(index, live, &part, limit, counter) && !is_pinned(&part)) {
             return;
         }
-        match self.shorten_results_to(limit).await {
+        match self.shorten_results_to(limit, &pins).await {
             Ok(Some((results, tokens))) => self.tell(RunEvent::ResultsShortened { results, tokens }),
             Ok(None) => {}
             Err(error) => self.failed(Point::BeforeCall, &error),
@@ -30,10 +37,12 @@ impl Run<'_> {
     }
 
     /// The number of results that are shown shortened now and were not before, and by how many tokens together.
-    async fn shorten_results_to(&mut self, limit: Tokens) -> Result<Option<(u32, u64)>, SessionError> {
-        let options = self.compaction.as_ref().map(|auto| &auto.options);
-        let pins = options.map(CompactionOptions::pins).cloned().unwrap_or_else(Pins::default);
-        let mut copy = self.copy(&pins).await?;
+    async fn shorten_results_to(
+        &mut self,
+        limit: Tokens,
+        pins: &Pins,
+    ) -> Result<Option<(u32, u64)>, SessionError> {
+        let mut copy = self.copy(pins).await?;
         let record = record(&copy, limit);
         let Some(first) = record.edits.first().map(|edit| edit.seq) else { return Ok(None) };
         let results = record.edits.iter().map(|edit| edit.stand_ins.len()).sum::<usize>();

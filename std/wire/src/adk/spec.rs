@@ -5,10 +5,11 @@ use std::sync::Arc;
 use epitome_message::Message;
 
 use super::event::{Fate, Head, content, fates, reported};
+use crate::body::Body;
 use crate::gemini::{self, Ids};
 use crate::json::{self, Kind};
 use crate::rewrite::{form, pinned};
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
 use crate::{Format, WireError};
 

@@ -9,11 +9,12 @@ use super::content;
 use super::hosted;
 use super::message::{items, pieces, role};
 use super::write::write_alone;
+use crate::body::{Body, Content};
 use crate::document::Pointer;
 use crate::expect::share;
 use crate::json::{self, Kind, patch, quote};
 use crate::patch_parts::Elements;
-use crate::spec::{Body, Content, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 

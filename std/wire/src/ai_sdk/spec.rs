@@ -8,12 +8,13 @@ use epitome_core::message::Role;
 use epitome_message::Message;
 
 use super::{model, ui};
+use crate::body::Body;
 use crate::document::Foreign;
 use crate::expect::expect_object;
 use crate::json::known::Members;
 use crate::json::{self, Kind};
 use crate::slots::{self, RecordMessage};
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 

@@ -7,9 +7,10 @@ use epitome_message::Message;
 
 use super::record::{instructions, messages};
 use super::write::write_record;
+use crate::body::{Body, Content};
 use crate::document::{self, Foreign};
 use crate::json::{self, Kind};
-use crate::spec::{Body, Content, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError, cline};
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use epitome_message::{Str, WireText};
 
 use super::message::{Said, Speech};
+use crate::body::Body;
 use crate::branches::{Branches, Ordered, parents_first};
 use crate::document::Pointer;
 use crate::expect::{expect_object, member_text, optional_text, present, share};
 use crate::exports;
 use crate::json::{self, Kind};
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError, WireErrorKind};
 
@@ -69,14 +70,8 @@ fn conversation(
     (path, raw): (&str, &str),
     leaf: Option<&str>,
 ) -> Result<bool, WireError> {
-    expect_object(raw, "a conversation")?;
+    let mapping = exports::messages_of(raw, "mapping", Kind::Object)?;
     let source = Arc::clone(&transcript.source);
-    let Some(mapping) = exports::value_of(raw, "mapping", Kind::Object)? else {
-        let found = json::describe(raw);
-        return Err(WireError::shape(format!(
-            "expected a conversation with `mapping`, an object, found {found}"
-        )));
-    };
     let nodes = json::nested(raw, mapping, "/mapping", |mapping| nodes(&source, mapping))?;
     let answers = answers(&nodes);
     let answered: HashSet<_> = answers.iter().flatten().copied().collect();
@@ -89,7 +84,7 @@ fn conversation(
             let wire = WireText::new(Format::ChatGpt.shared_name(), share(&source, raw));
             Some((transcript.value(raw, 1), vec![message.with_wire(wire)]))
         });
-        branches.push(place, node.name.clone(), said);
+        branches.push((place.at, place.parent), node.name.clone(), said);
     }
     drop(nodes);
     let id = match exports::name(&source, raw, "conversation_id")? {

@@ -8,13 +8,14 @@ use epitome_message::{Part, Str, UnknownPart};
 
 use super::FORMAT;
 use crate::blocks::block;
-use crate::branches::{Branches, parents_first};
+use crate::body::Body;
+use crate::branches::{Branches, Ordered, parents_first};
 use crate::expect::{expect_object, member_text, share};
 use crate::exports;
 use crate::json::known::Members;
 use crate::json::{self, Kind};
 use crate::slots::{self, RecordMessage, RecordMessages, RecordPart, blocks};
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError, WireErrorKind};
 
@@ -35,7 +36,7 @@ fn sign(body: &Body<'_>) -> Fit {
         let list = exports::value_of(raw, "chat_messages", Kind::Array).ok().flatten()?;
         let has_sender =
             |raw: &&str| Kind::of(raw) == Kind::Object && matches!(json::field(raw, "sender"), Ok(Some(_)));
-        let sample = crate::spec::first_of(list)?;
+        let sample = crate::body::first_of(list)?;
         sample.iter().all(has_sender).then_some(!sample.is_empty())
     })
 }
@@ -53,14 +54,8 @@ fn conversation(
     (path, raw): (&str, &str),
     leaf: Option<&str>,
 ) -> Result<bool, WireError> {
-    expect_object(raw, "a conversation")?;
+    let list = exports::messages_of(raw, "chat_messages", Kind::Array)?;
     let source = Arc::clone(&transcript.source);
-    let Some(list) = exports::value_of(raw, "chat_messages", Kind::Array)? else {
-        let found = json::describe(raw);
-        return Err(WireError::shape(format!(
-            "expected a conversation with `chat_messages`, a list, found {found}"
-        )));
-    };
     let mut found = Vec::new();
     json::nested(raw, list, "/chat_messages", |list| {
         blocks(list, |raw| {
@@ -85,10 +80,10 @@ fn conversation(
     });
     let parents: Vec<_> = nodes.collect();
     let mut branches = Branches::default();
-    for place in parents_first(parents.into_iter().zip(found).collect())? {
-        let (name, _, raw, messages) = &place.node;
+    for Ordered { at, parent, node } in parents_first(parents.into_iter().zip(found).collect())? {
+        let (name, _, raw, messages) = node;
         let record = transcript.value(raw, messages.len());
-        branches.push(&place, name.clone(), Some((record, messages.clone())));
+        branches.push((at, parent), name, Some((record, messages)));
     }
     let (id, label) = (exports::name(&source, raw, "uuid")?, exports::name(&source, raw, "name")?);
     let current = member_text(&source, raw, "current_leaf_message_uuid")?;

@@ -5,9 +5,10 @@ use epitome_message::Message;
 use super::outline::Lines;
 use super::session::Session;
 use crate::anthropic;
+use crate::body::Body;
 use crate::forest;
 use crate::json::{self, Kind, patch};
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Chain, Transcript};
 use crate::{Format, WireError};
 

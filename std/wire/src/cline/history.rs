@@ -6,9 +6,9 @@ use std::sync::Arc;
 use epitome_message::Str;
 
 use crate::WireError;
+use crate::body::Body;
 use crate::json::known::Members;
 use crate::json::{self, Kind};
-use crate::spec::Body;
 
 /// Why `body` is a session of Cline, or a history of Cline or Roo Code, if it is one.
 pub(crate) fn sign_of(body: &Body<'_>) -> Option<&'static str> {

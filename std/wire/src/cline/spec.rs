@@ -10,11 +10,12 @@ use epitome_message::{Message, Part, Reasoning, UnknownPart};
 use super::FORMAT;
 use super::history::{Effective, sign_of};
 use crate::blocks::block;
+use crate::body::Body;
 use crate::expect::{expect_object, number, share};
 use crate::json::known::Members;
 use crate::json::{self, Kind};
 use crate::slots::{self, RecordMessage, RecordMessages, RecordPart, blocks};
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
 use crate::{Format, WireError, injected};
 

@@ -3,8 +3,9 @@
 use super::outline::Lines;
 use super::session;
 use super::write::write_record;
+use crate::body::Body;
 use crate::json::{self, Kind};
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError};
 

@@ -7,10 +7,11 @@ use epitome_core::message::Role;
 use epitome_message::{Message, Part, Str};
 
 use super::message::{pieces, reported, summary, summary_of};
+use crate::body::Body;
 use crate::json::{self, Kind};
 use crate::rewrite::form;
 use crate::slots;
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
 use crate::{Format, WireError};
 

@@ -1,9 +1,10 @@
 //! Sessions, told, read and written.
 
 use super::message::pieces;
+use crate::body::Body;
 use crate::json::{self, Kind};
 use crate::slots;
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use epitome_message::Str;
 
 use super::event::{CHAIN, Change, agent, body, change, pieces};
+use crate::body::{Body, Content};
 use crate::document;
 use crate::expect::member_text;
 use crate::json::{self, Kind};
 use crate::rewrite::pinned;
 use crate::slots;
-use crate::spec::{Body, Content, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Relation, ToolCompaction, Transcript};
 use crate::{Format, WireError};
 

@@ -8,12 +8,13 @@ use epitome_message::{Message, Part, Str, UnknownPart};
 
 use super::FORMAT;
 use crate::blocks::block;
+use crate::body::Body;
 use crate::document::Foreign;
 use crate::expect::{expect_object, share};
 use crate::json::known::Members;
 use crate::json::{self, Kind};
 use crate::slots::{self, RecordMessage, RecordMessages, RecordPart, blocks};
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 

@@ -4,10 +4,11 @@ use epitome_message::Message;
 
 use super::content::{Ids, instructions, messages};
 use super::write::write_record;
+use crate::body::Body;
 use crate::document::Foreign;
 use crate::expect::{optional_text, share};
 use crate::json::{self, Kind};
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Relation, Transcript};
 use crate::{Format, WireError};
 

@@ -3,8 +3,9 @@
 use super::log::Log;
 use super::message::record;
 use super::write::{checkpoint, write_logged, write_record};
+use crate::body::Body;
 use crate::json::{self, Kind};
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{self, Conversation, Transcript};
 use crate::{Format, WireError};
 

@@ -6,10 +6,11 @@ use epitome_core::message::Role;
 use epitome_message::Message;
 
 use super::message::{Seen, pieces, seen};
+use crate::body::{Body, Content};
 use crate::expect::member_text;
 use crate::json::{self, Kind};
 use crate::slots;
-use crate::spec::{Body, Content, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript};
 use crate::{Format, WireError};
 

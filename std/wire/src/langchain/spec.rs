@@ -8,9 +8,10 @@ use epitome_message::Message;
 
 use super::message::{Fields, message};
 use super::write::write_record;
+use crate::body::{self, Body, Content};
 use crate::expect::number;
 use crate::json::{self, Kind};
-use crate::spec::{self, Body, Content, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
@@ -41,7 +42,7 @@ fn list<'a>(body: &Body<'a>) -> Option<(&'a str, &'static str)> {
 fn sign(body: &Body<'_>) -> Fit {
     let sample = match body.content {
         Content::Lines(_) => body.sample("messages"),
-        Content::Value(_) => list(body).and_then(|(list, _)| spec::first_of(list)),
+        Content::Value(_) => list(body).and_then(|(list, _)| body::first_of(list)),
     };
     let each = sample.unwrap_or_default().into_iter().map(fit);
     // A message of another format is none of this; a certain sign in one is one for all.

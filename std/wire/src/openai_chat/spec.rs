@@ -7,10 +7,11 @@ use epitome_message::{Message, Str};
 
 use super::owned::read_in;
 use super::{FORMAT, write};
+use crate::body::{Body, Content};
 use crate::document::{self, Foreign};
 use crate::expect::{optional_text, share};
 use crate::json::{self, Kind, patch};
-use crate::spec::{Body, Content, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Relation, Transcript};
 use crate::{Format, WireError, cline};
 

@@ -8,9 +8,10 @@ use epitome_message::{Message, Part, WireText};
 use super::content::NAME;
 use super::item;
 use super::write::write_record;
+use crate::body::Body;
 use crate::expect::{expect_text, optional_text, share};
 use crate::json::{self, Kind};
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 

@@ -8,11 +8,12 @@ use epitome_core::message::Role;
 use epitome_message::{Message, Str};
 
 use super::message::{pieces, reported};
+use crate::body::Body;
 use crate::expect::{member_text, optional_text, share};
 use crate::json::{self, Kind};
 use crate::rewrite::pinned;
 use crate::slots;
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
 use crate::{Format, WireError};
 

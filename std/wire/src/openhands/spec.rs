@@ -5,10 +5,11 @@ use epitome_message::Str;
 use super::session;
 use super::v1;
 use super::write::write_record;
+use crate::body::{Body, Content};
 use crate::document;
 use crate::expect::{optional_text, share};
 use crate::json::{self, Kind};
-use crate::spec::{Body, Content, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError};
 

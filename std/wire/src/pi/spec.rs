@@ -7,10 +7,11 @@ use epitome_message::{Message, Part};
 use super::message::{NAMES, block, message};
 use super::outline::Lines;
 use super::session::Session;
+use crate::body::Body;
 use crate::forest;
 use crate::json::{self, Kind, patch, quote};
 use crate::rewrite::{changes, form, text};
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Chain, Transcript};
 use crate::{Format, WireError};
 

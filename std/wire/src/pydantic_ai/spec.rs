@@ -4,10 +4,11 @@ use epitome_core::message::Role;
 use epitome_message::Message;
 
 use super::message::{instructions, pieces, pieces_and_instructions, reported};
+use crate::body::{Body, Content};
 use crate::json::{self, Kind};
 use crate::rewrite::form;
 use crate::slots;
-use crate::spec::{Body, Content, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 

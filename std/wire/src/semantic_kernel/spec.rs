@@ -4,9 +4,10 @@ use epitome_core::{OpenAiTokens, Usage};
 
 use super::message::{Fields, messages, role};
 use super::write::write_record;
+use crate::body::Body;
 use crate::expect::number;
 use crate::json::{self, Kind};
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 

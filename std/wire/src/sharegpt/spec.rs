@@ -7,12 +7,13 @@ use epitome_core::message::Role;
 use epitome_message::{Attribution, Message, Part, ToolCall};
 
 use super::FORMAT;
+use crate::body::Body;
 use crate::expect::{expect_object, share};
 use crate::exports;
 use crate::json::known::Members;
 use crate::json::{self, Kind};
 use crate::slots::{self, RecordMessage, RecordPart, SlotForm};
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
@@ -31,7 +32,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 fn sign(body: &Body<'_>) -> Fit {
     exports::fit(body, "its `conversations` have messages with `from` and `value`", |raw| {
         let list = exports::value_of(raw, "conversations", Kind::Array).ok().flatten()?;
-        let sample = crate::spec::first_of(list)?;
+        let sample = crate::body::first_of(list)?;
         sample.iter().all(|message| is_message(message)).then_some(!sample.is_empty())
     })
 }
@@ -46,13 +47,7 @@ fn is_message(raw: &str) -> bool {
 
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     exports::for_each(transcript, body, |transcript, path, raw| {
-        expect_object(raw, "a dialogue")?;
-        let Some(list) = exports::value_of(raw, "conversations", Kind::Array)? else {
-            let found = json::describe(raw);
-            return Err(WireError::shape(format!(
-                "expected a dialogue with `conversations`, a list, found {found}"
-            )));
-        };
+        let list = exports::messages_of(raw, "conversations", Kind::Array)?;
         let mut conversation = Conversation::new(Format::ShareGpt, format!("{path}/conversations"));
         conversation.id = exports::name(&transcript.source, raw, "id")?;
         if let Some(system) = exports::value_of(raw, "system", Kind::Text)? {

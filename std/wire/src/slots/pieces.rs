@@ -7,8 +7,8 @@ use epitome_message::{Attribution, Part};
 
 use super::{ReadRecord, RecordMessage, RecordPart, messages};
 use crate::WireError;
+use crate::body::{Body, Content};
 use crate::json::{self, Kind};
-use crate::spec::{Body, Content};
 use crate::transcript::{Conversation, Transcript};
 
 /// The pieces of a message of blocks, of which each result is a tool's message of its own.

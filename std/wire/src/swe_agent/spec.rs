@@ -2,9 +2,10 @@
 
 use epitome_message::Message;
 
+use crate::body::Body;
 use crate::json::{self, Kind};
 use crate::openai_chat;
-use crate::spec::{Body, Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
